@@ -1,0 +1,1 @@
+"""The command line: one file a command, each a thin face of a library call."""

@@ -1,0 +1,107 @@
+"""`gloam build`: photographs to a finished set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..manifests.errors import ConfigError
+from ..manifests.images import MAX_PIXELS
+from ..manifests.plan import SPARE, PlanOptions
+from ..manifests.sources import KINDS, Source, parse_source
+from ..manifests.sources.spec import name_sources
+from ..manifests.suitability import EVERYTHING, load_profile
+from ..manifests.yamlfiles import load_yaml, validated
+from ..synth.build import Report
+from ..synth.build import build as build_set
+from ..synth.config import BuildFile
+from ..synth.recipe import DEFAULT, load_recipe
+from ..synth.request import OutputOptions, Request
+from .common import Bars, default_workers, user_errors
+
+
+@click.command()
+@click.argument("root", metavar="SET", type=click.Path(path_type=Path))
+@click.option(
+    "--source", "sources", multiple=True, metavar="KIND=PATH[@LIST][:LIMIT]",
+    help=f"Photographs; may be repeated. Kinds: {', '.join(KINDS)}. LIST is an image list inside a voc or coco source, "
+    "LIMIT the most pairs taken from it. 'sample' needs no path.  [default: sample]",
+)  # fmt: skip
+@click.option("--config", type=click.Path(path_type=Path), help="Take everything from a YAML file; flags override it.")
+@click.option("--pairs", type=click.IntRange(min=1), help="How many pairs in all.  [default: all that are suitable]")
+@click.option("--val", type=click.IntRange(min=0), help="How many of them are the validation split.  [default: 0]")
+@click.option("--recipe", metavar="NAME|FILE", help=f"How lows are made; see gloam recipes.  [default: {DEFAULT}]")
+@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE",
+              help="Change one value of the recipe, such as camera.iso=3200 or exposure.ev=uniform(3,8).")  # fmt: skip
+@click.option("--seed", type=click.IntRange(min=0), help="Of the plan and of every low.  [default: 0]")
+@click.option(
+    "--layout",
+    type=click.Choice(["shards", "files"]),
+    help="Tars with DALI indexes, or folders and lists.  [default: shards]",
+)
+@click.option("--shard-size", type=click.IntRange(min=1), help="Most pairs a shard.  [default: 1000, fewer in small sets]")
+@click.option("--low-codec", type=click.Choice(["png", "jpeg"]),
+              help="png is lossless; jpeg is small and decoded by hardware, but at quality 95 its error is as large as "
+              "the noise of a low.  [default: png]")  # fmt: skip
+@click.option("--low-quality", type=click.IntRange(1, 100), help="JPEG quality of lows.  [default: 95]")
+@click.option("--low-chroma", type=click.Choice(["444", "422", "420"]), help="JPEG chroma subsampling of lows.  [default: 444]")
+@click.option("--max-side", type=click.IntRange(min=16), help="Shrink normals to this longer side, in pixels.  [default: never]")
+@click.option("--max-pixels", type=click.IntRange(min=1), help=f"Refuse photographs with more pixels.  [default: {MAX_PIXELS}]")
+@click.option("--profile", type=click.Path(path_type=Path), help="YAML bounds on suitable photographs.  [default: gloam's own]")
+@click.option("--no-select", is_flag=True, help="Take every photograph that can be read.")
+@click.option("--cache", type=click.Path(path_type=Path), help="Folder to keep measurements in, for later builds.")
+@click.option("--name", help="Of the set, in set.json.  [default: gloam]")
+@click.option("--workers", type=click.IntRange(min=1), default=default_workers, show_default="all cores",
+              help="Processes; they change no byte of the result.")  # fmt: skip
+@user_errors
+def build(root: Path, config: Path | None, cache: Path | None, workers: int, **flags: Any) -> None:
+    """Make SET, a folder of low/normal pairs, from photographs.
+
+    Run again with the same options, it continues where it was stopped, ending in the same bytes.
+    """
+    request = _request(config, flags)
+    with Bars() as bars:
+        report = build_set(request, root, workers, cache, bars)
+    _show(report)
+
+
+def _request(config: Path | None, flags: dict[str, Any]) -> Request:
+    """One request from a build file and the flags, which go before it."""
+    file = validated(BuildFile, load_yaml(config), str(config)) if config else BuildFile()
+    given = {name: value for name, value in flags.items() if value not in (None, (), False)}
+    if "low_codec" in given:
+        given["low_codec"] = {"jpeg": "jpg"}.get(given["low_codec"], given["low_codec"])
+    if flags["no_select"] and flags["profile"]:
+        raise ConfigError("--no-select and --profile exclude each other")
+    sources = [parse_source(text) for text in flags["sources"]] or list(file.sources) or [Source(kind="sample")]
+    recipe = load_recipe(given.get("recipe", file.recipe), [*(f"{k}={v}" for k, v in file.set.items()), *flags["overrides"]])
+    no_select = flags["no_select"] or (not file.select and not flags["profile"])
+    profile_path = flags["profile"] or (Path(file.profile) if file.profile else None)
+    plan = file.plan.model_dump() | {k: v for k, v in given.items() if k in PlanOptions.model_fields}
+    output = file.output.model_dump() | {k: v for k, v in given.items() if k in OutputOptions.model_fields}
+    return Request(
+        sources=tuple(name_sources(sources)),
+        profile=EVERYTHING if no_select else load_profile(profile_path),
+        plan=validated(PlanOptions, plan, "options"),
+        recipe=recipe,
+        output=validated(OutputOptions, output, "options"),
+    )
+
+
+def _show(report: Report) -> None:
+    info = report.info
+    total = sum(info.units.values())
+    click.echo(f"{report.candidates:,} photographs, {total:,} pairs: train {info.counts['train']:,}, val {info.counts['val']:,}")
+    for source, reasons in report.reasons.items():
+        spare = reasons.get(SPARE, 0)
+        refused = [f"{reason} {count:,}" for reason, count in reasons.most_common() if reason != SPARE]
+        if refused:
+            click.echo(f"  {source}: refused {', '.join(refused)}")
+        if spare:
+            click.echo(f"  {source}: {spare:,} suitable ones not needed")
+    if info.counts["refused"]:
+        click.echo(f"  each with its reason in {report.root / 'refused.parquet'}")
+    done = "complete" if report.made else "was complete already"
+    click.echo(f"{report.root}: {done}; gloam verify {report.root} checks it")

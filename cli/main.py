@@ -1,0 +1,37 @@
+"""`gloam`, the command that holds all others."""
+
+from __future__ import annotations
+
+import importlib
+from importlib import metadata
+
+import click
+
+_COMMANDS = {
+    "build": "Make a set of low/normal pairs from photographs.",
+    "verify": "Check that a set is complete and unchanged.",
+    "recipes": "List the recipes, or show one.",
+}
+
+
+class _Lazy(click.Group):
+    """Imports a command's module only when it is used, so that `gloam --help` is there at once."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in _COMMANDS:
+            return None
+        command: click.Command = getattr(importlib.import_module(f".{name}", __package__), name)
+        return command
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
+@click.version_option(metadata.version("gloam"), prog_name="gloam")
+def gloam() -> None:
+    """Paired low-light / normal-light image sets from ordinary photographs."""

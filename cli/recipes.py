@@ -1,0 +1,27 @@
+"""`gloam recipes`: what lows can be made."""
+
+from __future__ import annotations
+
+import click
+
+from ..synth.recipe import DEFAULT, load_recipe, recipe_yaml, shipped_recipes
+from .common import user_errors
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+@user_errors
+def recipes(context: click.Context) -> None:
+    """List the recipes, or show one."""
+    if context.invoked_subcommand is None:
+        for name, about in shipped_recipes().items():
+            click.echo(f"{name:12} {about}" + (" [default]" if name == DEFAULT and "default" not in about else ""))
+
+
+@recipes.command()
+@click.argument("name")
+@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change a value, as in gloam build.")
+@user_errors
+def show(name: str, overrides: tuple[str, ...]) -> None:
+    """Print the recipe NAME (a shipped one, or a YAML file) with all its values."""
+    click.echo(recipe_yaml(load_recipe(name, overrides)), nl=False)

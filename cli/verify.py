@@ -1,0 +1,44 @@
+"""`gloam verify`: is it still what was built?"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from ..manifests.setfile import read_set
+from ..manifests.verify import verify_set
+from .common import USER_ERROR, Bars, default_workers, user_errors
+
+
+@click.command()
+@click.argument("root", metavar="SET", type=click.Path(path_type=Path))
+@click.option("--quick", is_flag=True, help="Compare sizes only, not checksums.")
+@click.option("--deep", is_flag=True, help="Also make every low again from its normal and its draw, and compare pixels.")
+@click.option("--workers", type=click.IntRange(min=1), default=default_workers, show_default="all cores", help="Processes.")
+@user_errors
+def verify(root: Path, quick: bool, deep: bool, workers: int) -> None:
+    """Check that SET is complete and unchanged: receipts, checksums, indexes, every pair.
+
+    Every problem is named. Exits with 0 only when there is none.
+    """
+    with Bars() as bars:
+        info = read_set(root)
+        bars.stage("checking", len(info.units))
+        problems = verify_set(root, quick, bars.at)
+        if deep and not problems:
+            from ..synth.recheck import recheck_set
+
+            bars.stage("comparing", sum(info.units.values()))
+            problems = recheck_set(root, info, workers, bars.at)
+    for problem in problems:
+        click.echo(f"{root / problem.where}: {problem.what}")
+    if problems:
+        click.echo(f"{len(problems)} problem{'s' if len(problems) > 1 else ''}; gloam build with the same options mends shards")
+        sys.exit(USER_ERROR)
+    how = "sizes agree" if quick else "every byte is as it was written"
+    if deep:
+        how += ", every low is what its normal and draw make"
+    pairs = sum(info.units.values())
+    click.echo(f"{root}: {pairs:,} pairs in {len(info.units)} shards: {how}")

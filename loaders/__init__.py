@@ -1,0 +1,1 @@
+"""How training reads a set: DALI pipelines and iterators."""

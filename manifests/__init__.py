@@ -1,0 +1,1 @@
+"""What a set holds: sources, suitability, plan, splits, shards and lists, receipts, verification."""

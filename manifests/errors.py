@@ -1,0 +1,43 @@
+"""Everything that gloam raises on purpose. Each message names the file, shard or key, and the way out."""
+
+from __future__ import annotations
+
+
+class GloamError(Exception):
+    """Root of gloam's errors: something the user can mend. The command line shows its message and exits with 1."""
+
+
+class SourceError(GloamError):
+    """A source is missing, unreadable, or not laid out as its kind says."""
+
+
+class ConfigError(GloamError):
+    """A recipe, a suitability profile, a build file or an option has an unknown key or a wrong value."""
+
+
+class SetError(GloamError):
+    """An output cannot be written, is something else, or was begun with other settings."""
+
+
+class WorkerLost(GloamError):
+    """A worker process ended without an answer, for example because the system ran out of memory."""
+
+
+class ImageRefused(GloamError):
+    """One photograph cannot be used. The build counts it and goes on.
+
+    Attributes
+    ----------
+    reason : str
+        A short word that refusals are counted by, such as "damaged".
+    detail : str
+        What exactly was wrong.
+    """
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(f"{reason}: {detail}")
+        self.reason = reason
+        self.detail = detail
+
+    def __reduce__(self) -> tuple[type[ImageRefused], tuple[str, str]]:
+        return type(self), (self.reason, self.detail)

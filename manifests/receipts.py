@@ -1,0 +1,112 @@
+"""Receipts: the JSON files that say a unit is done. Written last, they are the only sign of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from .errors import SetError
+from .files import canonical_json, write_bytes
+from .pairs import FORMAT
+
+FOLDER = "receipts"
+
+
+class RefusedPair(BaseModel):
+    """A planned image that could not be made into a pair, and why."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    key: str
+    source: str
+    path: str
+    reason: str
+    detail: str
+
+
+class FileFacts(BaseModel):
+    """Size and checksum of one file of a set."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    sha256: str
+    bytes: int
+
+
+class Receipt(BaseModel):
+    """What is known of a finished unit.
+
+    Attributes
+    ----------
+    format : int
+        Version of the set format.
+    unit : str
+        Such as `train-000000`.
+    fingerprint : str
+        Of the build that wrote it: plan, recipe, seed, options, versions.
+    pairs : int
+        Pairs written.
+    refused : list of RefusedPair
+    files : dict of path in the set to FileFacts
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: int
+    unit: str
+    fingerprint: str
+    pairs: int
+    refused: list[RefusedPair]
+    files: dict[str, FileFacts]
+
+    def file_dicts(self) -> dict[str, dict[str, Any]]:
+        """`files` as plain dictionaries."""
+        return {name: facts.model_dump() for name, facts in self.files.items()}
+
+
+def receipt_path(root: Path, unit: str) -> Path:
+    """Where a unit's receipt lies in a set."""
+    return root / FOLDER / f"{unit}.json"
+
+
+def write_receipt(root: Path, receipt: Receipt) -> None:
+    """Publish a receipt; its unit's files must be on disk before."""
+    write_bytes(receipt_path(root, receipt.unit), canonical_json(receipt.model_dump()))
+
+
+def read_receipt(root: Path, unit: str) -> Receipt:
+    """Read a receipt, exactly as it was written.
+
+    Raises
+    ------
+    SetError
+        When it is missing, damaged (also by a single bit), or of a newer format.
+    """
+    path = receipt_path(root, unit)
+    try:
+        data = path.read_bytes()
+        value = json.loads(data)
+    except OSError as error:
+        raise SetError(f"{path}: {error.strerror or error}") from error
+    except ValueError as error:
+        raise SetError(f"{path}: damaged receipt: {error}") from error
+    if isinstance(value, dict) and isinstance(value.get("format"), int) and value["format"] > FORMAT:
+        raise SetError(f"{path}: written by a newer gloam (format {value['format']}); upgrade gloam to read it")
+    try:
+        receipt = Receipt.model_validate(value)
+    except ValidationError as error:
+        raise SetError(f"{path}: damaged receipt: {error.errors()[0]['msg']}") from error
+    if canonical_json(receipt.model_dump()) != data or receipt.unit != unit:
+        raise SetError(f"{path}: damaged receipt: not as it was written")
+    return receipt
+
+
+def is_done(root: Path, unit: str, fingerprint: str) -> bool:
+    """Whether a unit has a whole receipt of this build."""
+    try:
+        return read_receipt(root, unit).fingerprint == fingerprint
+    except SetError:
+        return False

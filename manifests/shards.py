@@ -1,0 +1,176 @@
+"""The shards layout: a USTAR tar of pairs with DALI's index beside it, equal bytes on every run.
+
+Members of a pair are adjacent: KEY.json, KEY.low.png|jpg, KEY.normal.jpg|png. Headers carry no time, owner or name of a
+machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from .errors import SetError
+from .files import publish, sha256_bytes, temporary_beside, write_bytes
+from .pairs import Pair, parse_record
+
+FOLDER = "shards"
+_INDEX_VERSION = "v1.2"
+
+
+def shard_path(root: Path, unit: str) -> Path:
+    """Where the tar of a unit such as `train-000000` lies in a set."""
+    return root / FOLDER / f"{unit}.tar"
+
+
+def index_path(root: Path, unit: str) -> Path:
+    """Where its index lies; not `X.tar.idx`, which other tools use for a format of theirs."""
+    return root / FOLDER / f"{unit}.idx"
+
+
+class ShardWriter:
+    """Writes one shard under a temporary name; `close` publishes it and its index, leaving without it deletes it.
+
+    Use as a context manager.
+    """
+
+    def __init__(self, root: Path, unit: str) -> None:
+        self._root, self._path, self._index = root, shard_path(root, unit), index_path(root, unit)
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._temporary = temporary_beside(self._path)
+        self._handle: IO[bytes] = open(self._temporary, "wb")  # noqa: SIM115
+        self._hash = hashlib.sha256()
+        self._place = 0
+        self._lines: list[str] = []
+
+    def __enter__(self) -> ShardWriter:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._handle.close()
+        self._temporary.unlink(missing_ok=True)
+
+    def add(self, pair: Pair) -> None:
+        """Append a pair's three members."""
+        groups = []
+        for ending, data in pair.members():
+            name = f"{pair.key}.{ending}"
+            header = tarfile.TarInfo(name)
+            header.size, header.mode = len(data), 0o644
+            self._write(header.tobuf(tarfile.USTAR_FORMAT, "ascii", "strict"))
+            groups.append(f"{ending} {self._place} {len(data)} {name}")
+            self._write(data)
+            self._write(bytes(-len(data) % tarfile.BLOCKSIZE))
+        self._lines.append(" ".join(groups))
+
+    def close(self) -> dict[str, dict[str, Any]]:
+        """Publish the tar, then the index; returns path, sha256 and size of both, as receipts hold them."""
+        self._write(bytes(2 * tarfile.BLOCKSIZE))
+        self._write(bytes(-self._place % tarfile.RECORDSIZE))
+        self._handle.flush()
+        os.fsync(self._handle.fileno())
+        self._handle.close()
+        publish(self._temporary, self._path)
+        index = f"{_INDEX_VERSION} {len(self._lines)}\n" + "".join(f"{line}\n" for line in self._lines)
+        write_bytes(self._index, index.encode("ascii"))
+        return {
+            self._path.relative_to(self._root).as_posix(): {"sha256": self._hash.hexdigest(), "bytes": self._place},
+            self._index.relative_to(self._root).as_posix(): {
+                "sha256": sha256_bytes(index.encode("ascii")),
+                "bytes": len(index),
+            },
+        }
+
+    def _write(self, data: bytes) -> None:
+        self._handle.write(data)
+        self._hash.update(data)
+        self._place += len(data)
+
+
+@dataclass(frozen=True)
+class Member:
+    """A line group of an index: where one file of a sample lies in the tar."""
+
+    ending: str
+    offset: int
+    size: int
+    name: str
+
+
+def read_index(path: Path) -> list[list[Member]]:
+    """The samples of a DALI index, each a list of members.
+
+    Raises
+    ------
+    SetError
+        When it is missing or not an index of version 1.2.
+    """
+    try:
+        lines = path.read_text("ascii").splitlines()
+        version, count = lines[0].split(" ")
+        samples: list[list[Member]] = []
+        for line in lines[1:]:
+            words = line.split(" ")
+            if len(words) % 4:
+                raise ValueError(f"line {len(samples) + 2} is not groups of four")
+            groups = zip(*[iter(words)] * 4, strict=True)
+            samples.append([Member(ending, int(offset), int(size), name) for ending, offset, size, name in groups])
+        if version != _INDEX_VERSION or int(count) != len(samples):
+            raise ValueError(f"first line says {lines[0]!r}, {len(samples)} samples follow")
+    except OSError as error:
+        raise SetError(f"{path}: {error.strerror or error}") from error
+    except (ValueError, IndexError, UnicodeDecodeError) as error:
+        raise SetError(f"{path}: not a DALI index of {_INDEX_VERSION}: {error}") from error
+    return samples
+
+
+def read_records(root: Path, unit: str) -> Iterator[dict[str, Any]]:
+    """The records of a shard in order, found through its index, without reading its images."""
+    path = shard_path(root, unit)
+    samples = read_index(index_path(root, unit))
+    try:
+        with open(path, "rb") as handle:
+            for sample in samples:
+                handle.seek(sample[0].offset)
+                yield parse_record(handle.read(sample[0].size), f"{path}: {sample[0].name}")
+    except OSError as error:
+        raise SetError(f"{path}: {error.strerror or error}") from error
+
+
+def read_pairs(root: Path, unit: str) -> Iterator[Pair]:
+    """The pairs of a shard in order, whole, by walking the tar itself (not the index).
+
+    Raises
+    ------
+    SetError
+        When the tar is missing, damaged, or its members are not whole pairs.
+    """
+    path = shard_path(root, unit)
+    try:
+        with tarfile.open(path, "r|") as archive:
+            members: list[tuple[str, bytes]] = []
+            for header in archive:
+                archive.members = []  # type: ignore[attr-defined]  # else tarfile keeps every header
+                handle = archive.extractfile(header)
+                members.append((header.name, handle.read() if handle else b""))
+                if len(members) == 3:
+                    yield _pair(members, str(path))
+                    members = []
+    except (tarfile.TarError, OSError, EOFError) as error:
+        raise SetError(f"{path}: {error}") from error
+    if members:
+        raise SetError(f"{path}: ends inside the pair {members[0][0]}")
+
+
+def _pair(members: list[tuple[str, bytes]], where: str) -> Pair:
+    parts = [name.partition(".") for name, _ in members]
+    keys = {key for key, _, _ in parts}
+    kinds = [ending.split(".") for _, _, ending in parts]
+    if len(keys) != 1 or kinds[0] != ["json"] or [kind[0] for kind in kinds[1:]] != ["low", "normal"]:
+        raise SetError(f"{where}: {', '.join(name for name, _ in members)} are not one pair")
+    record = parse_record(members[0][1], f"{where}: {members[0][0]}")
+    return Pair(keys.pop(), record, members[1][1], members[2][1], kinds[1][-1], kinds[2][-1])

@@ -1,0 +1,238 @@
+"""Folders, tars and zips as one thing: an ordered listing of files, each of which can be read on its own.
+
+Archives are never unpacked. An uncompressed tar is walked once, header by header, and its members are read at their
+offsets; a tar inside a tar (ImageNet's train archive) is walked in place. Compressed tars cannot be read at an offset, so
+they are refused with the command that makes a plain one.
+"""
+
+from __future__ import annotations
+
+import os
+import tarfile
+import zipfile
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from ..errors import ImageRefused, SourceError
+from ..images import MAX_BYTES
+
+_OPEN_FILES = 32
+
+
+@dataclass(frozen=True)
+class Location:
+    """Where the bytes of one file lie.
+
+    Attributes
+    ----------
+    container : str
+        A folder, a tar or a zip.
+    member : str
+        Name inside the folder or the zip; "" in a tar, where `offset` counts.
+    offset : int
+        First byte inside a tar, -1 elsewhere.
+    size : int
+        Bytes.
+    stamp : int
+        Modification time in nanoseconds of the file or of the archive; tells whether a cached measurement still holds.
+    """
+
+    container: str
+    member: str
+    offset: int
+    size: int
+    stamp: int
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file of a container: its name there, with "/" between folders, and where its bytes are."""
+
+    name: str
+    location: Location
+
+
+def list_container(path: Path) -> Iterator[Entry]:
+    """The regular files of a folder, tar or zip, in the order of their names (of their places, in a tar).
+
+    Links to files are read like files; links to folders are not followed, nor any link inside a tar. Names that are not valid
+    text are given with their odd bytes escaped and a location that cannot be read, so that they end as a refusal.
+
+    Raises
+    ------
+    SourceError
+        When the path is missing, is neither, or the archive is broken.
+    """
+    if path.is_dir():
+        return _list_folder(path)
+    if not path.is_file():
+        raise SourceError(f"{path}: no such file or folder")
+    return _list_archive(path)
+
+
+def _list_archive(path: Path) -> Iterator[Entry]:
+    try:
+        if zipfile.is_zipfile(path):
+            yield from _list_zip(path)
+        else:
+            yield from _list_tar(path)
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError) as error:
+        raise SourceError(f"{path}: not a readable tar or zip: {error}") from error
+
+
+def is_archive(path: Path) -> bool:
+    """Whether a path is a file that looks like a tar or a zip."""
+    if not path.is_file():
+        return False
+    return zipfile.is_zipfile(path) or tarfile.is_tarfile(path)
+
+
+def _list_folder(root: Path) -> Iterator[Entry]:
+    for folder, folders, files in os.walk(root):
+        folders.sort()
+        for file in sorted(files):
+            path = os.path.join(folder, file)
+            name = os.path.relpath(path, root).replace(os.sep, "/")
+            with suppress(OSError):  # vanished between listing and looking: not part of the source any more
+                status = os.stat(path)
+                if not os.path.isfile(path):
+                    continue
+                yield _entry(name, Location(str(root), name, -1, status.st_size, status.st_mtime_ns))
+
+
+def _list_zip(path: Path) -> Iterator[Entry]:
+    stamp = path.stat().st_mtime_ns
+    with zipfile.ZipFile(path) as archive:
+        for info in sorted(archive.infolist(), key=lambda info: info.filename):
+            if not info.is_dir():
+                yield _entry(info.filename, Location(str(path), info.filename, -1, info.file_size, stamp))
+
+
+def _list_tar(path: Path) -> Iterator[Entry]:
+    with open(path, "rb") as handle:
+        if handle.read(6)[:2] in (b"\x1f\x8b", b"BZ") or _starts_with(handle, b"\xfd7zXZ\x00"):
+            raise SourceError(
+                f"{path}: a compressed tar cannot be read in random order; make it a plain one first, for example: "
+                f"gunzip -k {path.name}"
+            )
+        handle.seek(0)
+        yield from _walk_tar(handle, str(path), 0, path.stat().st_size, path.stat().st_mtime_ns, "")
+
+
+def _starts_with(handle: IO[bytes], mark: bytes) -> bool:
+    handle.seek(0)
+    return handle.read(len(mark)) == mark
+
+
+def _walk_tar(handle: IO[bytes], container: str, start: int, end: int, stamp: int, prefix: str) -> Iterator[Entry]:
+    view = _Window(handle, start, end)
+    with tarfile.open(fileobj=view, mode="r:", errors="surrogateescape") as archive:  # type: ignore[call-overload]
+        for member in archive:
+            archive.members = []  # tarfile keeps every header otherwise: gigabytes for ImageNet
+            if not member.isreg():
+                continue
+            offset = start + member.offset_data
+            if offset + member.size > end:
+                raise SourceError(f"{container}: ends inside {member.name}; the archive was cut short")
+            if member.name.endswith(".tar"):
+                inner = f"{prefix}{member.name[:-4]}/"
+                yield from _walk_tar(handle, container, offset, offset + member.size, stamp, inner)
+            else:
+                yield _entry(prefix + member.name, Location(container, "", offset, member.size, stamp))
+        _check_end(view, archive.offset, container)
+
+
+def _check_end(view: _Window, place: int, container: str) -> None:
+    """Tell the end of a tar from a header that cannot be read: tarfile takes both for the end and says nothing."""
+    view.seek(place)
+    block = view.read(tarfile.BLOCKSIZE)
+    if len(block) < tarfile.BLOCKSIZE:
+        raise SourceError(f"{container}: has no end mark at byte {place}; the archive was cut short")
+    if block.count(0) < len(block):
+        raise SourceError(f"{container}: damaged header at byte {place}")
+
+
+class _Window:
+    """A part of an open file as a file of its own, each reader at its own place."""
+
+    def __init__(self, handle: IO[bytes], start: int, end: int) -> None:
+        self._handle, self._start, self._end, self._place = handle, start, end, 0
+
+    def read(self, size: int = -1) -> bytes:
+        left = max(0, self._end - self._start - self._place)
+        size = left if size < 0 else min(size, left)
+        self._handle.seek(self._start + self._place)
+        data = self._handle.read(size)
+        self._place += len(data)
+        return data
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: self._end - self._start}[whence]
+        self._place = base + offset
+        return self._place
+
+    def tell(self) -> int:
+        return self._place
+
+
+def _entry(name: str, location: Location) -> Entry:
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        shown = name.encode("utf-8", "backslashreplace").decode("utf-8")
+        return Entry(shown, Location(location.container.encode("utf-8", "replace").decode(), "", -1, 0, 0))
+    return Entry(name, location)
+
+
+class _OpenArchives:
+    """The archives that this process reads from, least recently used closed first."""
+
+    def __init__(self) -> None:
+        self._open: OrderedDict[str, Any] = OrderedDict()
+
+    def get(self, path: str, zipped: bool) -> Any:
+        if path not in self._open:
+            if len(self._open) >= _OPEN_FILES:
+                self._open.popitem(last=False)[1].close()
+            self._open[path] = zipfile.ZipFile(path) if zipped else open(path, "rb")  # noqa: SIM115
+        self._open.move_to_end(path)
+        return self._open[path]
+
+
+_archives = _OpenArchives()
+
+
+def read(location: Location) -> bytes:
+    """The bytes of one file.
+
+    Raises
+    ------
+    ImageRefused
+        "unreadable" when they cannot be had, "too large" above MAX_BYTES, "file name" when the name is not valid text.
+    """
+    if location.size > MAX_BYTES:
+        raise ImageRefused("too large", f"{location.size:,} bytes, the limit is {MAX_BYTES:,}")
+    try:
+        if location.offset >= 0:
+            handle = _archives.get(location.container, zipped=False)
+            handle.seek(location.offset)
+            data: bytes = handle.read(location.size)
+        elif not location.member:
+            raise ImageRefused("file name", "its bytes are not valid UTF-8; rename the file")
+        elif os.path.isdir(location.container):
+            data = Path(location.container, location.member).read_bytes()
+        else:
+            data = _archives.get(location.container, zipped=True).read(location.member)
+    except (OSError, zipfile.BadZipFile, EOFError, RuntimeError, NotImplementedError) as error:
+        raise ImageRefused("unreadable", str(error)) from error
+    except Exception as error:
+        if type(error).__module__ in ("zlib", "lzma", "bz2"):
+            raise ImageRefused("unreadable", str(error)) from error
+        raise
+    if len(data) != location.size and location.offset >= 0:
+        raise ImageRefused("unreadable", f"{len(data)} of {location.size} bytes")
+    return data

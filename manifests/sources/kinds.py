@@ -1,0 +1,231 @@
+"""The layouts of known collections: which files of a container are photographs, and what the collection calls them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path, PurePosixPath
+
+from ..errors import ImageRefused, SourceError
+from ..images import SUFFIXES
+from .containers import Entry, Location, list_container, read
+
+_SYNSET = re.compile(r"(^|/)n\d{8}/[^/]+$")
+_IMAGENET_FLAT = re.compile(r"(^|/)ILSVRC2012_(val|test)_\d+\.JPEG$")
+_IAPR = re.compile(r"(^|/)images/\d+/[^/]+\.jpe?g$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One photograph of a source.
+
+    Attributes
+    ----------
+    path : str
+        Its place in the source, as its owners have it.
+    name : str
+        The source's own name of it, from which its key is made.
+    location : Location
+        Where its bytes are.
+    """
+
+    path: str
+    name: str
+    location: Location
+
+
+def list_source(kind: str, path: str, listing: str = "") -> Iterator[Listed]:
+    """The photographs of a source, streamed in a fixed order.
+
+    Raises
+    ------
+    SourceError
+        When the source is missing, broken, or not laid out as its kind says.
+    """
+    images = KINDS[kind](path, listing)
+    try:
+        first = next(images)
+    except StopIteration:
+        raise SourceError(f"{kind}={path}: holds no photograph ({_EXPECTED[kind]})") from None
+    return chain([first], images)
+
+
+def _is_photograph(entry: Entry) -> bool:
+    name = PurePosixPath(entry.name)
+    return name.suffix.lower() in SUFFIXES and not name.name.startswith("._")
+
+
+def _photographs(path: str, pattern: re.Pattern[str] | None = None) -> Iterator[Entry]:
+    for entry in list_container(Path(path)):
+        if _is_photograph(entry) and (pattern is None or pattern.search(entry.name)):
+            yield entry
+
+
+def _by_stem(entries: Iterable[Entry]) -> Iterator[Listed]:
+    for entry in entries:
+        yield Listed(entry.name, PurePosixPath(entry.name).stem, entry.location)
+
+
+def _by_path(entries: Iterable[Entry]) -> Iterator[Listed]:
+    for entry in entries:
+        yield Listed(entry.name, str(PurePosixPath(entry.name).with_suffix("")), entry.location)
+
+
+def _refuse_list(kind: str, listing: str) -> None:
+    if listing:
+        raise SourceError(f"{kind}: has no lists, so @{listing} means nothing; lists are for voc and coco")
+
+
+def _folder(path: str, listing: str) -> Iterator[Listed]:
+    _refuse_list("folder", listing)
+    if not Path(path).is_dir():
+        raise SourceError(f"folder={path}: not a folder (a tar or zip is an archive= source)")
+    return _by_path(_photographs(path))
+
+
+def _archive(path: str, listing: str) -> Iterator[Listed]:
+    _refuse_list("archive", listing)
+    if Path(path).is_dir():
+        raise SourceError(f"archive={path}: a folder, not an archive (use folder=)")
+    return _by_path(_photographs(path))
+
+
+def _imagenet(path: str, listing: str) -> Iterator[Listed]:
+    _refuse_list("imagenet", listing)
+    pattern = re.compile(f"{_SYNSET.pattern}|{_IMAGENET_FLAT.pattern}")
+    return _by_stem(_photographs(path, pattern))
+
+
+def _voc(path: str, listing: str) -> Iterator[Listed]:
+    entries = list(list_container(Path(path)))
+    images = [e for e in entries if _is_photograph(e) and PurePosixPath(e.name).parent.name == "JPEGImages"]
+    if listing:
+        wanted = _names_of_list(path, entries, f"ImageSets/Main/{listing}.txt")
+        images = _only(images, wanted, path, listing)
+    return _by_stem(images)
+
+
+def _names_of_list(path: str, entries: list[Entry], ending: str) -> list[str]:
+    found = [e for e in entries if f"/{e.name}".endswith(f"/{ending}")]
+    if not found:
+        raise SourceError(f"{path}: has no {ending}")
+    names = []
+    for entry in found:  # VOC's archives of several years hold a list each
+        lines = _read_text(path, entry).splitlines()
+        names += [line.split()[0] for line in lines if line.strip()]
+    return names
+
+
+def _read_text(path: str, entry: Entry) -> str:
+    try:
+        return read(entry.location).decode("utf-8")
+    except (ImageRefused, UnicodeDecodeError) as error:
+        raise SourceError(f"{path}: {entry.name} cannot be read: {error}") from error
+
+
+def _only(images: list[Entry], wanted: Iterable[str], path: str, listing: str) -> list[Entry]:
+    names = {PurePosixPath(name).stem for name in wanted}
+    kept = [e for e in images if PurePosixPath(e.name).stem in names]
+    missing = names - {PurePosixPath(e.name).stem for e in kept}
+    if missing:
+        raise SourceError(
+            f"{path}: {len(missing)} of {len(names)} images of the list {listing} are missing, such as {min(missing)}"
+        )
+    return kept
+
+
+def _coco(path: str, listing: str) -> Iterator[Listed]:
+    if not listing:
+        return _by_stem(_photographs(path))
+    # The images and the annotations come as two downloads; unpacked or not, they lie side by side.
+    entries = list(list_container(Path(path)))
+    ending = f"annotations/{listing}.json"
+    beside = Path(path).parent / ending
+    found = [e for e in entries if f"/{e.name}".endswith(f"/{ending}")]
+    if found:
+        text = _read_text(path, found[0])
+    elif beside.is_file():
+        text = beside.read_text("utf-8")
+    else:
+        raise SourceError(f"{path}: has no {ending}, neither inside nor beside it")
+    try:
+        wanted = [str(image["file_name"]) for image in json.loads(text)["images"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise SourceError(f"{path}: {ending} is not a COCO annotation file: {error!r}") from error
+    return _by_stem(_only([e for e in entries if _is_photograph(e)], wanted, path, listing))
+
+
+def _iapr(path: str, listing: str) -> Iterator[Listed]:
+    _refuse_list("iapr", listing)
+    return _by_stem(_photographs(path, _IAPR))
+
+
+def _streetscenes(path: str, listing: str) -> Iterator[Listed]:
+    _refuse_list("streetscenes", listing)
+    return _by_stem(_photographs(path, re.compile(r"(^|/)Original/[^/]+\.jpg$", re.IGNORECASE)))
+
+
+def _webdataset(path: str, listing: str) -> Iterator[Listed]:
+    _refuse_list("webdataset", listing)
+    from braceexpand import braceexpand
+
+    shards: list[Path] = []
+    for pattern in braceexpand(path):
+        parent = Path(pattern).parent
+        matches = sorted(parent.glob(Path(pattern).name)) if "*" in pattern else [Path(pattern)]
+        if not matches:
+            raise SourceError(f"webdataset={pattern}: matches no shard")
+        shards += matches
+    for shard in shards:
+        for entry in list_container(shard):
+            if _is_photograph(entry):
+                # A sample's key is all before the first dot of the base name; what follows says which part it is.
+                folder, base = PurePosixPath(entry.name).parent, PurePosixPath(entry.name).name
+                key, _, part = base.partition(".")
+                part = part.rpartition(".")[0]
+                name = str(folder / key) + (f"-{part}" if part else "")
+                yield Listed(f"{shard.name}/{entry.name}", name, entry.location)
+
+
+SAMPLE_NAMES = (
+    "astronaut.png", "cat.png", "chelsea.png", "coffee.png", "color.png", "eagle.png", "hubble_deep_field.jpg", "ihc.png",
+    "motorcycle_left.png", "motorcycle_right.png", "retina.jpg", "rocket.jpg", "skin.jpg", "camera.png", "moon.png",
+    "brick.png", "grass.png", "gravel.png",
+)  # fmt: skip
+
+
+def _sample(path: str, listing: str) -> Iterator[Listed]:
+    _refuse_list("sample", listing)
+    import skimage
+
+    folder = Path(skimage.__file__).parent / "data"
+    return _by_stem(e for e in _photographs(str(folder)) if e.name in SAMPLE_NAMES)
+
+
+KINDS: dict[str, Callable[[str, str], Iterator[Listed]]] = {
+    "imagenet": _imagenet,
+    "voc": _voc,
+    "coco": _coco,
+    "iapr": _iapr,
+    "streetscenes": _streetscenes,
+    "folder": _folder,
+    "archive": _archive,
+    "webdataset": _webdataset,
+    "sample": _sample,
+}
+"""How each kind of source is listed: (path, list name) to photographs."""
+
+_EXPECTED = {
+    "imagenet": "expected folders nNNNNNNNN of images, their tars, or files ILSVRC2012_val_*.JPEG",
+    "voc": "expected a folder JPEGImages",
+    "coco": "expected image files",
+    "iapr": "expected images/NN/*.jpg",
+    "streetscenes": "expected Original/*.JPG",
+    "folder": f"expected files that end in {', '.join(SUFFIXES)}",
+    "archive": f"expected members that end in {', '.join(SUFFIXES)}",
+    "webdataset": f"expected members that end in {', '.join(SUFFIXES)}",
+    "sample": "scikit-image's own photographs",
+}

@@ -1,0 +1,102 @@
+"""What the user says about a source: `KIND=PATH`, `KIND=PATH@LIST`, `KIND=PATH:LIMIT`, or the same in a build file."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from ..errors import ConfigError
+from .kinds import KINDS
+
+_LIMIT = re.compile(r"^(.*):(\d+)$", re.DOTALL)
+
+
+class Source(BaseModel):
+    """A collection of photographs.
+
+    Attributes
+    ----------
+    kind : str
+        How it is laid out, one of `KINDS`.
+    path : str
+        Folder, archive or pattern; "" for the embedded sample.
+    name : str
+        What its keys begin with; the kind, if not given.
+    limit : int, optional
+        At most so many pairs are taken from it.
+    listing : str
+        Name of a list inside the source that says which images belong: `trainval` for VOC's `ImageSets/Main/trainval.txt`,
+        `instances_train2017` for COCO's `annotations/instances_train2017.json`; "" takes all.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: str
+    path: str = ""
+    name: str = Field(default="", pattern=r"^([a-z0-9][a-z0-9_-]{0,23})?$")
+    limit: int | None = Field(default=None, ge=1)
+    listing: str = ""
+
+    @field_validator("kind")
+    @classmethod
+    def _known(cls, kind: str) -> str:
+        if kind not in KINDS:
+            raise ValueError(f"unknown source kind {kind!r}; known are {', '.join(sorted(KINDS))}")
+        return kind
+
+    @property
+    def label(self) -> str:
+        """Its name, or else its kind."""
+        return self.name or self.kind
+
+
+def parse_source(text: str) -> Source:
+    """Read `KIND=PATH[@LIST][:LIMIT]`, or `sample[:LIMIT]`.
+
+    A path that exists as it is written is taken whole, even if it ends like a list or a limit.
+
+    Raises
+    ------
+    ConfigError
+        When the kind is unknown or the path is missing.
+    """
+    kind, equals, path = text.partition("=")
+    limit = None
+    if not equals and (match := _LIMIT.match(kind)):
+        kind, limit = match[1], int(match[2])
+    if kind not in KINDS:
+        raise ConfigError(f"--source {text}: unknown kind {kind!r}; known are {', '.join(sorted(KINDS))}")
+    if kind != "sample" and not path:
+        raise ConfigError(f"--source {text}: give the path, as in {kind}=DIR")
+    if not Path(path).exists() and (match := _LIMIT.match(path)):
+        path, limit = match[1], int(match[2])
+    listing = ""
+    if not Path(path).exists() and "@" in path:
+        path, _, listing = path.rpartition("@")
+    if limit == 0:
+        raise ConfigError(f"--source {text}: a limit of 0 takes nothing; leave the source out")
+    return Source(kind=kind, path=path, limit=limit, listing=listing)
+
+
+def name_sources(sources: list[Source]) -> list[Source]:
+    """Give every source a name of its own: two folders become `folder` and `folder-2`.
+
+    Raises
+    ------
+    ConfigError
+        When two sources were given the same name.
+    """
+    named: list[Source] = []
+    taken = {source.name for source in sources if source.name}
+    if len(taken) < sum(bool(source.name) for source in sources):
+        raise ConfigError("sources: two of them have the same name")
+    for source in sources:
+        name, number = source.label, 1
+        while not source.name and name in taken:
+            number += 1
+            name = f"{source.kind}-{number}"
+        taken.add(name)
+        named.append(source.model_copy(update={"name": name}))
+    return named

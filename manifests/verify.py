@@ -1,0 +1,201 @@
+"""Checking a set against its own records: is everything there, readable, complete and unchanged?"""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from .errors import SetError
+from .files import sha256_bytes, sha256_file
+from .layouts import FILES, SHARDS, read_pairs
+from .receipts import Receipt, read_receipt
+from .setfile import PAIRS, PLAN, SetInfo, read_set
+from .shards import Member, index_path, read_index, shard_path
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something wrong with a set.
+
+    Attributes
+    ----------
+    where : str
+        Path in the set, and the member or key if it is known.
+    what : str
+        What is wrong.
+    """
+
+    where: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}"
+
+
+def verify_set(root: Path, quick: bool = False, tick: Callable[[int], None] = lambda done: None) -> list[Problem]:
+    """Check a finished set and report everything that is wrong.
+
+    Parameters
+    ----------
+    root : Path
+    quick : bool
+        Compare sizes only, and read no checksums.
+    tick : function
+        Called with the number of units checked so far.
+
+    Returns
+    -------
+    list of Problem
+        Empty when all is well.
+
+    Raises
+    ------
+    SetError
+        When there is no set, or its `set.json` cannot be trusted.
+    """
+    info = read_set(root)
+    problems = list(_own_files(root, info, quick))
+    for done, unit in enumerate(info.units):
+        problems += unit_problems(root, unit, checksums=not quick)
+        tick(done + 1)
+    damaged = {problem.where for problem in problems}
+    if not damaged & {PLAN, PAIRS}:
+        problems += _counts(root, info)
+    problems += _strangers(root, info)
+    return problems
+
+
+def _own_files(root: Path, info: SetInfo, quick: bool) -> Iterator[Problem]:
+    for name, facts in info.files.items():
+        yield from _check_file(root, name, facts.bytes, None if quick else facts.sha256)
+
+
+def _check_file(root: Path, name: str, size: int, sha256: str | None) -> Iterator[Problem]:
+    path = root / name
+    try:
+        found = path.stat().st_size
+        if found != size:
+            yield Problem(name, f"has {found:,} bytes, {size:,} were written" + (" (cut short)" if found < size else ""))
+        elif sha256 is not None and sha256_file(path) != sha256:
+            yield Problem(name, "is not as it was written (its SHA-256 differs)")
+    except FileNotFoundError:
+        yield Problem(name, "is missing")
+    except OSError as error:
+        yield Problem(name, f"cannot be read: {error.strerror or error}")
+
+
+def unit_problems(root: Path, unit: str, checksums: bool) -> list[Problem]:
+    """What is wrong with the files of one unit, by its receipt; where bytes differ, the members concerned are named."""
+    try:
+        receipt = read_receipt(root, unit)
+    except SetError as error:
+        return [Problem(f"receipts/{unit}.json", str(error).partition(": ")[2] or str(error))]
+    problems = []
+    for name, facts in receipt.files.items():
+        found = list(_check_file(root, name, facts.bytes, facts.sha256 if checksums else None))
+        if found and found[0].what.startswith("is not as") and name.endswith(".tar"):
+            found = _blame_members(root, unit, name) or found
+        problems += found
+    return problems
+
+
+def _blame_members(root: Path, unit: str, name: str) -> list[Problem]:
+    """The members of a damaged shard that hold the damage, by the checksums in the records; empty if none can be named."""
+    try:
+        index = read_index(index_path(root, unit))
+        tar = shard_path(root, unit).read_bytes()
+    except (SetError, OSError):
+        return []
+    problems = []
+    for sample in index:
+        problems += _blame_sample(tar, sample, name)
+    return problems
+
+
+def _blame_sample(tar: bytes, sample: list[Member], name: str) -> list[Problem]:
+    from .pairs import parse_record
+
+    record_member = sample[0]
+    try:
+        data = tar[record_member.offset : record_member.offset + record_member.size]
+        record = parse_record(data, name)
+        sums = {"low": record["low"]["sha256"], "normal": record["normal"]["sha256"]}
+    except (SetError, KeyError, TypeError):
+        return [Problem(f"{name}: {record_member.name}", "is damaged")]
+    problems = []
+    for member in sample[1:]:
+        image = member.ending.partition(".")[0]
+        if sha256_bytes(tar[member.offset : member.offset + member.size]) != sums.get(image):
+            problems.append(Problem(f"{name}: {member.name}", "is damaged (its SHA-256 differs from its record's)"))
+    for member in sample:
+        header = tar[member.offset - tarfile.BLOCKSIZE : member.offset]
+        try:
+            tarfile.TarInfo.frombuf(header, "ascii", "strict")
+        except tarfile.HeaderError:
+            problems.append(Problem(f"{name}: {member.name}", "has a damaged tar header"))
+    return problems
+
+
+def _counts(root: Path, info: SetInfo) -> Iterator[Problem]:
+    """Whether every planned pair is there or refused, and the tables agree with the receipts."""
+    try:
+        planned = set(pq.read_table(root / PLAN, columns=["key"])["key"].to_pylist())
+        made = pq.read_table(root / PAIRS, columns=["key"])["key"].to_pylist()
+    except (OSError, ValueError) as error:
+        yield Problem(PAIRS, f"cannot be read: {error}")
+        return
+    refused: set[str] = set()
+    for unit, pairs in info.units.items():
+        try:
+            receipt = read_receipt(root, unit)
+        except SetError:
+            return  # reported already
+        refused |= {pair.key for pair in receipt.refused}
+        if receipt.pairs != pairs:
+            yield Problem(f"receipts/{unit}.json", f"counts {receipt.pairs} pairs, set.json {pairs}")
+        if receipt.fingerprint != info.fingerprint:
+            yield Problem(f"receipts/{unit}.json", "belongs to another build")
+    lost = planned - set(made) - refused
+    if lost:
+        yield Problem(PAIRS, f"{len(lost)} planned pairs are neither there nor refused, such as {min(lost)}")
+    if len(made) != sum(info.units.values()) or len(set(made)) != len(made):
+        yield Problem(PAIRS, f"has {len(made)} rows, {len(set(made))} keys; the receipts count {sum(info.units.values())}")
+
+
+def _strangers(root: Path, info: SetInfo) -> Iterator[Problem]:
+    """Shards or pair files that no receipt knows: left by another build, or copied in."""
+    known: set[str] = set(info.files)
+    for unit in info.units:
+        try:
+            known |= set(read_receipt(root, unit).files)
+        except SetError:
+            return
+    folders = ["shards", "receipts"] if info.layout == SHARDS else ["train", "val", "receipts"]
+    for folder in folders:
+        for path in sorted((root / folder).rglob("*")):
+            name = path.relative_to(root).as_posix()
+            if path.is_file() and name not in known:
+                yield Problem(name, "does not belong to the set")
+
+
+def check_pairs(root: Path, layout: str, unit: str, receipt: Receipt) -> Iterator[Problem]:
+    """Read every pair of a unit as a reader would and compare it with its record."""
+    count = 0
+    try:
+        for pair in read_pairs(layout, root, unit, receipt.file_dicts()):
+            count += 1
+            for image, data in (("low", pair.low), ("normal", pair.normal)):
+                if sha256_bytes(data) != pair.record[image]["sha256"]:
+                    yield Problem(f"{unit}: {pair.key}", f"the {image} is not the one of its record")
+    except SetError as error:
+        yield Problem(unit, str(error))
+        return
+    if count != receipt.pairs:
+        yield Problem(unit, f"holds {count} pairs, its receipt counts {receipt.pairs}")
+
+
+__all__ = ["FILES", "Problem", "check_pairs", "unit_problems", "verify_set"]

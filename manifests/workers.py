@@ -1,0 +1,154 @@
+"""Worker processes: results in order, a bounded number of tasks in flight, and no orphan left behind.
+
+How failures behave. An exception in a task is raised where its result is taken, and the tasks that were not begun are
+dropped. A worker that dies (killed by the system, say) raises `WorkerLost`. Ctrl-C reaches only the parent: workers ignore
+it, the parent ends them. When the parent itself is killed, its workers notice within a second and end.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, TypeVar
+
+from .errors import WorkerLost
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_ORPHAN_CHECK_S = 0.5
+_counter: Any = None
+
+
+class Counter:
+    """A number that workers add to while they are inside a task, for progress bars.
+
+    In the parent, `value` is the sum so far. In a task, `Counter.add` is found through the module, as processes share it.
+    """
+
+    def __init__(self, context: multiprocessing.context.BaseContext) -> None:
+        self._shared = context.Value("q", 0)
+
+    @property
+    def value(self) -> int:
+        return int(self._shared.value)
+
+    def add(self, amount: int) -> None:
+        with self._shared.get_lock():
+            self._shared.value += amount
+
+
+def count(amount: int = 1) -> None:
+    """Called inside a task: add to the counter of the running `ordered_map`."""
+    if _counter is not None:
+        _counter.add(amount)
+
+
+def ordered_map(
+    function: Callable[[T], R], tasks: Iterable[T], workers: int, tick: Callable[[int], None] = lambda counted: None
+) -> Iterator[R]:
+    """`function` of every task, in the tasks' order.
+
+    Parameters
+    ----------
+    function : a module-level function
+    tasks : iterable
+        Taken from only as fast as they are worked on.
+    workers : int
+        Processes; 1 runs everything in this one.
+    tick : function
+        Called every fraction of a second, and after each result, with the number that tasks have counted so far.
+
+    Raises
+    ------
+    WorkerLost
+        When a worker process died.
+    """
+    if workers <= 1:
+        yield from _map_here(function, tasks, tick)
+    else:
+        yield from _map_in_processes(function, tasks, workers, tick)
+
+
+def _map_here(function: Callable[[T], R], tasks: Iterable[T], tick: Callable[[int], None]) -> Iterator[R]:
+    global _counter
+    outer, _counter = _counter, _LocalCounter(tick)
+    try:
+        for task in tasks:
+            yield function(task)
+    finally:
+        _counter = outer
+
+
+class _LocalCounter:
+    def __init__(self, tick: Callable[[int], None]) -> None:
+        self._tick, self._value = tick, 0
+
+    def add(self, amount: int) -> None:
+        self._value += amount
+        self._tick(self._value)
+
+
+def _map_in_processes(function: Callable[[T], R], tasks: Iterable[T], workers: int, tick: Callable[[int], None]) -> Iterator[R]:
+    # Fresh interpreters, not forks: forking a process that runs threads (Arrow's, a progress bar's) can deadlock.
+    context = multiprocessing.get_context("spawn")
+    counter = Counter(context)
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker, initargs=(counter, os.getpid()))
+    waiting: deque[Future[R]] = deque()
+    remaining = iter(tasks)
+    finished = False
+    try:
+        while True:
+            while len(waiting) < 2 * workers and (task := next(remaining, None)) is not None:
+                waiting.append(pool.submit(function, task))
+            if not waiting:
+                break
+            yield _wait(waiting.popleft(), counter, tick)
+        finished = True
+    except BrokenProcessPool:
+        raise WorkerLost(
+            "a worker process died, perhaps because memory ran out; what was finished is kept: "
+            "run the same command again to continue, with fewer --workers if it happens again"
+        ) from None
+    finally:
+        if not finished:
+            _kill(pool)
+        pool.shutdown(wait=finished, cancel_futures=True)
+
+
+def _wait(future: Future[R], counter: Counter, tick: Callable[[int], None]) -> R:
+    while True:
+        try:
+            result = future.result(timeout=0.2)
+        except TimeoutError:
+            if future.done():
+                raise
+            tick(counter.value)
+        else:
+            tick(counter.value)
+            return result
+
+
+def _kill(pool: ProcessPoolExecutor) -> None:
+    for process in list((pool._processes or {}).values()):
+        process.kill()
+
+
+def _begin_worker(counter: Counter, parent: int) -> None:
+    global _counter
+    _counter = counter
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
+
+
+def _end_with_parent(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_ORPHAN_CHECK_S)
+    os._exit(1)

@@ -1,0 +1,76 @@
+"""Reading YAML, and turning pydantic's findings into one line each: file, key, value, what is allowed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from .errors import ConfigError
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def load_yaml(path: Path) -> dict[str, Any]:
+    """A mapping from a YAML file, by the safe loader.
+
+    Raises
+    ------
+    ConfigError
+        When the file cannot be read, is not YAML, or is not a mapping.
+    """
+    try:
+        value = yaml.safe_load(path.read_text("utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror or error}") from error
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        raise ConfigError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise ConfigError(f"{path}: expected keys and values, found a {type(value).__name__}")
+    return value
+
+
+def validated(model: type[M], values: dict[str, Any], where: str) -> M:
+    """A model made from a mapping.
+
+    Raises
+    ------
+    ConfigError
+        With one line a finding: where, key, value and what is allowed.
+    """
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError("\n".join(describe(error, model, where))) from None
+
+
+def describe(error: ValidationError, model: type[BaseModel], where: str) -> list[str]:
+    """One line for each finding of pydantic's."""
+    lines = []
+    for finding in error.errors():
+        key = ".".join(str(part) for part in finding["loc"])
+        if finding["type"] == "extra_forbidden":
+            known = ", ".join(_fields_at(model, finding["loc"][:-1]))
+            lines.append(f"{where}: unknown key {key}" + (f"; known here: {known}" if known else ""))
+        else:
+            message = finding["msg"].removeprefix("Value error, ")
+            if finding["type"] == "value_error" and isinstance(finding["input"], dict):
+                lines.append(f"{where}: {key}.{message}" if key else f"{where}: {message}")  # names its own key and value
+                continue
+            shown = "" if finding["type"] == "missing" else f" = {finding['input']!r}"
+            lines.append(f"{where}: {key}{shown}: {message}")
+    return lines
+
+
+def _fields_at(model: type[BaseModel], path: tuple[int | str, ...]) -> list[str]:
+    kind: Any = model
+    for part in path:
+        field = kind.model_fields.get(str(part)) if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+        if field is None:
+            return []
+        kind = field.annotation
+    return list(kind.model_fields) if isinstance(kind, type) and issubclass(kind, BaseModel) else []

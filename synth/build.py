@@ -1,0 +1,266 @@
+"""Building a set: plan, execute, publish. `build` decides what has to be done, workers do it, `finish_set` closes it.
+
+A build that was stopped at any moment goes on with the same request: the plan is on disk before the first pair is made,
+and a unit is done when, and only when, its receipt is there. Nothing depends on which run or worker made what.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, get_args
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..manifests.candidates import list_candidates, locations, measure_candidates
+from ..manifests.errors import SetError, SourceError
+from ..manifests.files import atomic_write, remove_temporaries, write_bytes
+from ..manifests.finish import finish_set
+from ..manifests.layouts import unit_name
+from ..manifests.lock import exclusive
+from ..manifests.plan import SPARE, make_plan
+from ..manifests.receipts import is_done
+from ..manifests.setfile import (
+    CANDIDATES,
+    PLAN,
+    RECIPE,
+    SET_FILE,
+    WORK_FOLDER,
+    BuildNote,
+    SetInfo,
+    differences,
+    facts_of,
+    read_note,
+    read_set,
+    write_note,
+)
+from ..manifests.verify import unit_problems
+from ..manifests.workers import ordered_map
+from .draw import Draw
+from .making import Planned, UnitTask, make_unit
+from .recipe import recipe_yaml
+from .request import Request, deciding_versions, recorded_versions
+
+
+class Progress(Protocol):
+    """What a build tells of its progress."""
+
+    def stage(self, name: str, total: int | None) -> None:
+        """A stage begins: "listing", "measuring" or "building", with its number of photographs or pairs if known."""
+
+    def at(self, done: int) -> None:
+        """So many are done."""
+
+
+class Silent:
+    """Tells nothing."""
+
+    def stage(self, name: str, total: int | None) -> None:
+        """Nothing."""
+
+    def at(self, done: int) -> None:
+        """Nothing."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a build did.
+
+    Attributes
+    ----------
+    root : Path
+    info : SetInfo
+    candidates : int
+        Photographs that the sources hold.
+    reasons : dict of source to Counter of reason
+        Photographs that did not become pairs, those that the number of pairs left out included.
+    made : int
+        Units that this run made; the others were done before.
+    """
+
+    root: Path
+    info: SetInfo
+    candidates: int
+    reasons: dict[str, Counter[str]] = field(default_factory=dict)
+    made: int = 0
+
+
+def build(request: Request, root: Path, workers: int = 1, cache: Path | None = None, progress: Progress | None = None) -> Report:
+    """Build a set, or continue or repair one that was begun with the same request.
+
+    Parameters
+    ----------
+    request : Request
+    root : Path
+        Folder of the set; new, empty, or of this same build.
+    workers : int
+        Processes. Has no influence on a single byte.
+    cache : Path, optional
+        Folder to keep measurements of candidates in, for later builds; by default they live as long as the build.
+    progress : Progress, optional
+
+    Raises
+    ------
+    SetError
+        When the folder cannot be written, holds something else, or a build with another request.
+    SourceError
+        When a source is missing, broken, or changed since the plan was made.
+    ConfigError
+        When there are fewer suitable candidates than pairs asked for.
+    WorkerLost
+        When a worker died. As after any other stop, the same call continues.
+    """
+    progress = progress or Silent()
+    _prepare_output(root)
+    with exclusive(root / WORK_FOLDER / "lock"):
+        remove_temporaries(root)
+        try:
+            return _build(request, root, workers, cache, progress)
+        finally:
+            remove_temporaries(root)
+
+
+def _prepare_output(root: Path) -> None:
+    try:
+        ours = (root / SET_FILE).is_file() or (root / WORK_FOLDER).is_dir()
+        if root.exists() and not ours and (not root.is_dir() or any(root.iterdir())):
+            raise SetError(f"{root}: exists and is not a gloam set; choose another folder or empty it")
+        (root / WORK_FOLDER).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SetError(f"{root}: cannot be written: {error.strerror or error}") from error
+
+
+def _build(request: Request, root: Path, workers: int, cache: Path | None, progress: Progress) -> Report:
+    note = read_note(root)
+    listed: pa.Table | None = None
+    if note is None:
+        listed = _list(request, progress)
+        note = _plan(request, root, listed, workers, cache or root / WORK_FOLDER / "measured", progress)
+    else:
+        _refuse_other(root, request, note)
+    plan = pq.read_table(root / PLAN)
+
+    units = _units(plan)
+    missing = _missing(root, units, note)
+    if missing:
+        progress.stage("building", len(plan))
+        tasks = _tasks(request, root, note, plan, missing, listed if listed is not None else _list(request, progress))
+        before = len(plan) - sum(len(units[unit]) for unit in missing)
+        progress.stage("building", len(plan))
+        progress.at(before)
+        for _ in ordered_map(make_unit, tasks, workers, lambda counted: progress.at(before + counted)):
+            pass
+    info = finish_set(
+        root,
+        request.output.name,
+        request.output.layout,
+        request.recipe.name,
+        note,
+        recorded_versions(),
+        draw_fields(Draw),
+    )
+    return _report(root, info, len(missing))
+
+
+def _list(request: Request, progress: Progress) -> pa.Table:
+    progress.stage("listing", None)
+    return list_candidates(list(request.sources), progress.at)
+
+
+def _plan(request: Request, root: Path, listed: pa.Table, workers: int, cache: Path, progress: Progress) -> BuildNote:
+    progress.stage("measuring", len(listed))
+    measured = measure_candidates(listed, cache, workers, request.output.max_pixels, progress.at)
+    plan = make_plan(measured, list(request.sources), request.profile, request.plan)
+    # Where the photographs lie on this machine is nobody else's business, and would change the set's bytes.
+    public = plan.candidates.drop_columns(["container", "member", "offset", "stamp"])
+    write_bytes(root / RECIPE, recipe_yaml(request.recipe))
+    for table, name in ((public, CANDIDATES), (plan.pairs, PLAN)):
+        with atomic_write(root / name) as handle:
+            pq.write_table(table, handle)
+    note = BuildNote(request=request.identity(), versions=deciding_versions(), plan_sha256=facts_of(root / PLAN).sha256)
+    write_note(root, note)
+    return note
+
+
+def _refuse_other(root: Path, request: Request, note: BuildNote) -> None:
+    changed = differences(note.request, request.identity()) + differences(note.versions, deciding_versions(), "version")
+    if changed:
+        shown = "; ".join(changed[:5]) + (f"; and {len(changed) - 5} more" if len(changed) > 5 else "")
+        raise SetError(
+            f"{root}: holds a set begun with other settings ({shown}); repeat its command as it was, or choose another folder"
+        )
+    if facts_of(root / PLAN).sha256 != note.plan_sha256:
+        raise SetError(f"{root / PLAN}: damaged; without its plan the set cannot be continued, build it anew")
+
+
+def _units(plan: pa.Table) -> dict[str, list[int]]:
+    """Rows of the plan by unit, in order."""
+    units: dict[str, list[int]] = {}
+    rows = zip(plan["split"].to_pylist(), plan["shard"].to_pylist(), strict=True)
+    for row, (split, number) in enumerate(rows):
+        units.setdefault(unit_name(split, number), []).append(row)
+    return units
+
+
+def _missing(root: Path, units: dict[str, list[int]], note: BuildNote) -> list[str]:
+    """Units to make: without a receipt of this build or, in a set that was finished once, not as the receipt says."""
+    finished = (root / SET_FILE).is_file()
+    return [unit for unit in units if not is_done(root, unit, note.fingerprint) or unit_problems(root, unit, checksums=finished)]
+
+
+def _tasks(
+    request: Request, root: Path, note: BuildNote, plan: pa.Table, missing: list[str], listed: pa.Table
+) -> Iterator[UnitTask]:
+    sources, paths = plan["source"].to_pylist(), plan["path"].to_pylist()
+    keys, sizes = plan["key"].to_pylist(), plan["bytes"].to_pylist()
+    listed_names = zip(listed["source"].to_pylist(), listed["path"].to_pylist(), strict=True)
+    row_of = {name: row for row, name in enumerate(listed_names)}
+    units = _units(plan)
+    for unit in missing:
+        planned = []
+        for row in units[unit]:
+            found = row_of.get((sources[row], paths[row]))
+            if found is None or listed["size"][found].as_py() != sizes[row]:
+                what = "is gone" if found is None else "has another size"
+                raise SourceError(
+                    f"{sources[row]}: {paths[row]} {what} since the set was planned; "
+                    "restore the source and run the same command, or build a new set"
+                )
+            place = next(locations(listed.slice(found, 1)))
+            planned.append(Planned(keys[row], sources[row], paths[row], place))
+        yield UnitTask(root, unit, note.fingerprint, tuple(planned), request.recipe, request.plan.seed, request.output)
+
+
+def draw_fields(model: type[Draw]) -> list[pa.Field]:
+    """The Arrow columns of a draw's parameters."""
+    kinds: dict[Any, pa.DataType] = {int: pa.int64(), float: pa.float64(), str: pa.string()}
+    fields = []
+    for name, info in model.model_fields.items():
+        annotation: Any = info.annotation
+        kind: pa.DataType
+        if name == "pixel_seed":
+            kind = pa.uint64()
+        elif annotation == tuple[float, ...]:
+            kind = pa.list_(pa.float64())
+        else:
+            kind = kinds.get(annotation) or kinds[type(get_args(annotation)[0])]
+        fields.append(pa.field(name, kind))
+    return fields
+
+
+def _report(root: Path, info: SetInfo, made: int) -> Report:
+    candidates = pq.read_table(root / CANDIDATES, columns=["source", "reason"])
+    refused = pq.read_table(root / "refused.parquet", columns=["source", "stage", "reason"]).to_pylist()
+    reasons: dict[str, Counter[str]] = {}
+    for source, reason in zip(candidates["source"].to_pylist(), candidates["reason"].to_pylist(), strict=True):
+        if reason == SPARE:
+            reasons.setdefault(source, Counter())[reason] += 1
+    for row in refused:
+        reasons.setdefault(row["source"], Counter())[row["reason"]] += 1
+    return Report(root, info, len(candidates), reasons, made)
+
+
+__all__ = ["Progress", "Report", "Silent", "build", "draw_fields", "read_set"]

@@ -1,0 +1,66 @@
+"""The two decorators that every kernel of gloam is compiled with.
+
+Kernel arithmetic is IEEE float32: no fast-math, no contraction of a multiplication and an addition, so that the same
+inputs give the same bits on every CPU, whatever the width of its vectors.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+from numba.core.caching import IndexDataCacheFile
+from numba.core.compiler import Compiler
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _NoAliasCompiler(Compiler):
+    """Numba's default compiler, promising LLVM that the array arguments of a function do not overlap.
+
+    Without the promise LLVM cannot turn table look-ups beside stores into vector gathers, and the kernels run four times
+    slower. It changes no result, as no kernel here is called with overlapping arrays.
+    """
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.state.flags.noalias = True
+
+
+def scalar(function: F) -> F:
+    """Compile a function of scalars (and of tables that it only reads), to be called from kernels and inlined there.
+
+    The same source is what a GPU kernel calls: Numba's CUDA target compiles it again for the device.
+    """
+    compiled: Any = numba.njit(error_model="numpy", forceinline=True)(function)
+    return compiled
+
+
+def kernel(function: F) -> F:
+    """Compile a loop over arrays that do not overlap, without the interpreter's lock; the machine code is cached."""
+    compiled: Any = numba.njit(error_model="numpy", nogil=True, cache=True, pipeline_class=_NoAliasCompiler)(function)
+    _tie_cache_to_sources(compiled)
+    return compiled
+
+
+def _tie_cache_to_sources(compiled: Any) -> None:
+    """Make cached machine code valid only for these very sources.
+
+    Numba looks at the file that holds the kernel, but not at the files of the functions that were inlined into it.
+    """
+    cache = compiled._cache
+    cache._cache_file = IndexDataCacheFile(
+        cache_path=cache._cache_path, filename_base=cache._impl.filename_base, source_stamp=_sources_hash()
+    )
+
+
+@lru_cache(maxsize=1)
+def _sources_hash() -> str:
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()

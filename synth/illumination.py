@@ -1,0 +1,149 @@
+"""The illumination: how many stops more or less light falls on each part of the scene, and the grid that kernels read.
+
+The field is a sum of parts in EV on a 32 x 32 grid, shifted to a zero mean over the image, so that its parts move light
+about and the exposure alone says how dark the whole is. Cell (i, j) stands for the middle of its part of the image.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from .draw import Draw
+from .transfer import srgb_to_linear
+
+CELLS = 32
+_SAMPLES = 4  # a side, within a cell
+_LUMINANCE = np.array([0.2126, 0.7152, 0.0722])  # of linear sRGB (IEC 61966-2-1)
+_DARKEST = 2.0**-10  # light below this, in the photograph, carries no information about the scene
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def field_ev(pixels: npt.NDArray[np.uint8], draw: Draw) -> FloatArray:
+    """The field in EV.
+
+    Parameters
+    ----------
+    pixels : uint8 array (H, W, 3)
+        The normal; `lights` and `scene` depend on it.
+    draw : Draw
+
+    Returns
+    -------
+    float64 array (32, 32)
+        Mean 0.
+    """
+    height, width = pixels.shape[:2]
+    field = np.zeros((CELLS, CELLS))
+    if draw.smooth_cells:
+        field += _smooth(np.array(draw.smooth_ev).reshape(draw.smooth_cells, draw.smooth_cells))
+    if draw.light_places or draw.scene_strength:
+        luminance = cell_luminance(pixels)
+        if draw.light_places:
+            field += _lights(luminance, draw, height, width)
+        if draw.scene_strength:
+            field += draw.scene_strength * np.log2(np.maximum(_blurred(luminance), _DARKEST))
+    y, x = _places(height, width)
+    if draw.vignette_ev:
+        field += _vignette(y, x, draw.vignette_ev)
+    if draw.gradient_ev:
+        along = x * math.cos(draw.gradient_angle) + y * math.sin(draw.gradient_angle)
+        reach = np.abs(along).max()
+        field += draw.gradient_ev / 2 * along / (reach or 1.0)
+    return field - field.mean()
+
+
+def illumination_rows(pixels: npt.NDArray[np.uint8], draw: Draw) -> npt.NDArray[np.float32]:
+    """The factor on scene light, interpolated to every column: what `pixels.photograph` takes.
+
+    Returns
+    -------
+    float32 array (32, W)
+        2^(field - exposure_ev) at the middle of each of 32 bands of rows.
+    """
+    grid = np.exp2(field_ev(pixels, draw) - draw.exposure_ev).astype(np.float32)
+    width = pixels.shape[1]
+    position = np.clip((np.arange(width) + 0.5) * (CELLS / width) - 0.5, 0, CELLS - 1)
+    left = np.minimum(position.astype(np.int64), CELLS - 2)
+    share = (position - left).astype(np.float32)
+    return grid[:, left] + (grid[:, left + 1] - grid[:, left]) * share
+
+
+def cell_luminance(pixels: npt.NDArray[np.uint8]) -> FloatArray:
+    """Mean linear luminance of 32 x 32 parts of an image, from 4 x 4 evenly spaced samples each."""
+    height, width = pixels.shape[:2]
+    count = CELLS * _SAMPLES
+    rows = ((np.arange(count) + 0.5) * height / count).astype(np.int64)
+    columns = ((np.arange(count) + 0.5) * width / count).astype(np.int64)
+    light = _LINEAR[pixels[rows[:, None], columns]] @ _LUMINANCE
+    return light.reshape(CELLS, _SAMPLES, CELLS, _SAMPLES).mean(axis=(1, 3))
+
+
+_LINEAR = srgb_to_linear(np.arange(256) / 255)
+
+
+def _smooth(grid: FloatArray) -> FloatArray:
+    """Bicubic interpolation (Catmull-Rom, edges repeated) of n x n values to the grid."""
+    weights = _cubic_weights(len(grid))
+    return weights @ grid @ weights.T
+
+
+def _cubic_weights(n: int) -> FloatArray:
+    position = (np.arange(CELLS) + 0.5) * n / CELLS - 0.5
+    base = np.floor(position).astype(np.int64)
+    t = position - base
+    taps = (
+        ((-t + 2) * t - 1) * t / 2,
+        ((3 * t - 5) * t * t + 2) / 2,
+        ((-3 * t + 4) * t + 1) * t / 2,
+        (t - 1) * t * t / 2,
+    )
+    weights = np.zeros((CELLS, n))
+    for offset, tap in zip((-1, 0, 1, 2), taps, strict=True):
+        np.add.at(weights, (np.arange(CELLS), np.clip(base + offset, 0, n - 1)), tap)
+    return weights
+
+
+def _places(height: int, width: int) -> tuple[FloatArray, FloatArray]:
+    """Cell middles about the image's middle, in units of half of its longer side."""
+    along = (np.arange(CELLS) + 0.5) / CELLS * 2 - 1
+    longer = max(height, width)
+    return (along * (height / longer))[:, None], (along * (width / longer))[None, :]
+
+
+def _lights(luminance: FloatArray, draw: Draw, height: int, width: int) -> FloatArray:
+    """Pools of light: each adds light, so they sum in linear light and the sum is turned to EV.
+
+    A light of EV e brightens its middle by e stops (a negative one darkens it) and fades as exp(-(distance / radius)^falloff).
+    """
+    y, x = _places(height, width)
+    # Places are drawn with a weight that grows with the photograph's own light, but none is impossible.
+    weight = np.sqrt(luminance.ravel()) + 0.05
+    cumulative = np.cumsum(weight / weight.sum())
+    total = np.ones((CELLS, CELLS))
+    for place, ev, radius, falloff in zip(draw.light_places, draw.light_evs, draw.light_radii, draw.light_falloffs, strict=True):
+        cell = min(int(np.searchsorted(cumulative, place)), CELLS * CELLS - 1)
+        row, column = divmod(cell, CELLS)
+        distance = np.hypot(y - y[row, 0], x - x[0, column])
+        # The radius is a share of the longer side, distances are in halves of it.
+        total += (2.0**ev - 1) * np.exp(-((distance / (2 * radius)) ** falloff))
+    return np.log2(np.maximum(total, 2.0**-8))
+
+
+def _vignette(y: FloatArray, x: FloatArray, corner_ev: float) -> FloatArray:
+    """The cos^4 law of natural vignetting: illuminance falls with cos^4 of the angle to the axis, -corner_ev in a corner."""
+    square = (y**2 + x**2) / (y.max() ** 2 + x.max() ** 2)
+    return -2 * np.log2(1 + (2 ** (corner_ev / 2) - 1) * square)
+
+
+def _blurred(luminance: FloatArray) -> FloatArray:
+    """Binomial 1-4-6-4-1 blur with repeated edges."""
+    kernel = np.array([1, 4, 6, 4, 1]) / 16
+    for axis in (0, 1):
+        padded = np.pad(luminance, [(2, 2) if a == axis else (0, 0) for a in (0, 1)], mode="edge")
+        shifted = [np.take(padded, np.arange(CELLS) + i, axis=axis) for i in range(5)]
+        luminance = sum((k * part for k, part in zip(kernel, shifted, strict=True)), np.zeros_like(luminance))
+    return luminance

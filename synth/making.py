@@ -1,0 +1,115 @@
+"""Making one unit: the pairs of a shard, from photographs to a published tar and its receipt. What workers run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..manifests.errors import ImageRefused, SourceError
+from ..manifests.images import encode, load_normal
+from ..manifests.layouts import writer
+from ..manifests.pairs import FORMAT, Pair, make_pair
+from ..manifests.receipts import Receipt, RefusedPair, write_receipt
+from ..manifests.sources import Location, read
+from ..manifests.workers import count
+from .camera_model import Pixels, render
+from .draw import draw
+from .recipe import Recipe
+from .request import OutputOptions
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A pair to be made: its key, source name, original path, and where the photograph lies."""
+
+    key: str
+    source: str
+    path: str
+    place: Location
+
+
+@dataclass(frozen=True)
+class UnitTask:
+    """All that a worker needs to make one unit."""
+
+    root: Path
+    unit: str
+    fingerprint: str
+    planned: tuple[Planned, ...]
+    recipe: Recipe
+    seed: int
+    output: OutputOptions
+
+
+def make_unit(task: UnitTask) -> Receipt:
+    """Make a unit's pairs and publish them, then the receipt.
+
+    Raises
+    ------
+    SourceError
+        When a photograph cannot be read any more; nothing is published then.
+    """
+    refused: list[RefusedPair] = []
+    made = 0
+    with writer(task.output.layout, task.root, task.unit) as out:
+        for pair in _pairs(task, refused):
+            out.add(pair)
+            made += 1
+        files = out.close() if made else {}
+    receipt = Receipt.model_validate(
+        {
+            "format": FORMAT,
+            "unit": task.unit,
+            "fingerprint": task.fingerprint,
+            "pairs": made,
+            "refused": refused,
+            "files": files,
+        }
+    )
+    write_receipt(task.root, receipt)
+    return receipt
+
+
+def _pairs(task: UnitTask, refused: list[RefusedPair]) -> Iterator[Pair]:
+    for planned in task.planned:
+        try:
+            yield _make_pair(task, planned)
+        except ImageRefused as refusal:
+            if refusal.reason == "unreadable":
+                raise SourceError(
+                    f"{planned.source}: {planned.path} could be read when the set was planned, but now: {refusal.detail}; "
+                    "make the source readable again and run the same command to continue"
+                ) from refusal
+            refused.append(
+                RefusedPair(
+                    key=planned.key,
+                    source=planned.source,
+                    path=planned.path,
+                    reason=refusal.reason,
+                    detail=refusal.detail,
+                )
+            )
+        count()
+
+
+def _make_pair(task: UnitTask, planned: Planned) -> Pair:
+    output = task.output
+    normal = load_normal(read(planned.place), output.max_side, output.max_pixels)
+    drawn = draw(task.recipe, task.seed, planned.key)
+    low = encode_low(render(normal.pixels, drawn), output)
+    height, width = normal.pixels.shape[:2]
+    return make_pair(
+        planned.key,
+        {"source": planned.source, "path": planned.path},
+        (width, height),
+        normal.converted,
+        drawn.model_dump(),
+        (low, output.low_codec),
+        (normal.data, normal.suffix),
+    )
+
+
+def encode_low(low: Pixels, output: OutputOptions) -> bytes:
+    """A low as its set stores it."""
+    return encode(low, output.low_codec, output.low_quality, output.low_chroma)

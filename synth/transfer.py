@@ -1,0 +1,58 @@
+"""Transfer curves between 8-bit values and scene-linear light, as tables: computed in float64, rounded once."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from .pixels import ENCODE_CELLS
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def srgb_to_linear(encoded: FloatArray) -> FloatArray:
+    """Inverse transfer function of sRGB (IEC 61966-2-1), [0, 1] to [0, 1]."""
+    return np.where(encoded <= 0.04045, encoded / 12.92, ((encoded + 0.055) / 1.055) ** 2.4)
+
+
+def linear_to_srgb(linear: FloatArray) -> FloatArray:
+    """Transfer function of sRGB (IEC 61966-2-1), [0, 1] to [0, 1]."""
+    return np.where(linear <= 0.0031308, linear * 12.92, 1.055 * np.maximum(linear, 0.0031308) ** (1 / 2.4) - 0.055)
+
+
+def tone_curve(encoded: FloatArray, strength: float) -> FloatArray:
+    """(1-t) x + t (3x^2 - 2x^3): nothing for strength 0, the smoothstep of Brooks et al. (CVPR 2019) for 1."""
+    return (1 - strength) * encoded + strength * (3 - 2 * encoded) * encoded**2
+
+
+def inverse_tone_curve(shown: FloatArray, strength: float) -> FloatArray:
+    """The x in [0, 1] whose `tone_curve` is `shown`, by bisection to the last bit of the float64 interval."""
+    low, high = np.zeros_like(shown), np.ones_like(shown)
+    for _ in range(60):
+        middle = (low + high) / 2
+        above = tone_curve(middle, strength) > shown
+        low, high = np.where(above, low, middle), np.where(above, middle, high)
+    return (low + high) / 2
+
+
+@lru_cache(maxsize=64)
+def linear_table(tone: float) -> npt.NDArray[np.float32]:
+    """Scene-linear light of the 256 levels of a photograph: inverse tone curve, then inverse sRGB transfer."""
+    encoded = np.arange(256) / 255
+    table = srgb_to_linear(inverse_tone_curve(encoded, tone) if tone else encoded).astype(np.float32)
+    table.flags.writeable = False
+    return table
+
+
+@lru_cache(maxsize=64)
+def _squares() -> FloatArray:
+    return (np.arange(ENCODE_CELLS) / (ENCODE_CELLS - 1)) ** 2
+
+
+def encode_table(contrast: float, tone: float) -> npt.NDArray[np.uint8]:
+    """8-bit levels of linear light (i / (ENCODE_CELLS - 1))^2: contrast exponent, sRGB transfer, tone curve, rounding."""
+    light = _squares() if contrast == 1.0 else _squares() ** contrast
+    encoded = linear_to_srgb(light)
+    return np.rint(255 * (tone_curve(encoded, tone) if tone else encoded)).astype(np.uint8)
