@@ -6,6 +6,7 @@ and a unit is done when, and only when, its receipt is there. Nothing depends on
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -33,6 +34,7 @@ from ..manifests.setfile import (
     SetInfo,
     differences,
     facts_of,
+    note_path,
     read_note,
     read_set,
     write_note,
@@ -121,6 +123,8 @@ def build(request: Request, root: Path, workers: int = 1, cache: Path | None = N
             return _build(request, root, workers, cache, progress)
         finally:
             remove_temporaries(root)
+            if (root / SET_FILE).is_file() and not note_path(root).is_file():
+                shutil.rmtree(root / WORK_FOLDER, ignore_errors=True)
 
 
 def _prepare_output(root: Path) -> None:
@@ -179,7 +183,7 @@ def _plan(request: Request, root: Path, listed: pa.Table, workers: int, cache: P
     write_bytes(root / RECIPE, recipe_yaml(request.recipe))
     for table, name in ((public, CANDIDATES), (plan.pairs, PLAN)):
         with atomic_write(root / name) as handle:
-            pq.write_table(table, handle)
+            pq.write_table(table.combine_chunks(), handle)
     note = BuildNote(request=request.identity(), versions=deciding_versions(), plan_sha256=facts_of(root / PLAN).sha256)
     write_note(root, note)
     return note
