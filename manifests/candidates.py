@@ -148,6 +148,14 @@ def measure_candidates(
     return listed
 
 
+def leave_unmeasured(listed: pa.Table) -> pa.Table:
+    """Add the columns of `MEASURE_SCHEMA` with nothing in them, for a plan that takes every candidate as it is."""
+    for field in MEASURE_SCHEMA:
+        blank = "" if field.name in ("reason", "detail") else None
+        listed = listed.append_column(field, pa.array([blank] * len(listed), field.type))
+    return listed
+
+
 def _parts(indices: npt.NDArray[np.int64], size: int) -> Iterable[npt.NDArray[np.int64]]:
     return (indices[start : start + size] for start in range(0, len(indices), size))
 
@@ -182,4 +190,4 @@ def _measure_task(task: _MeasureTask) -> list[tuple[float | int | str, ...]]:
     return rows
 
 
-__all__ = ["MEASURE_SCHEMA", "list_candidates", "locations", "measure_candidates"]
+__all__ = ["MEASURE_SCHEMA", "leave_unmeasured", "list_candidates", "locations", "measure_candidates"]

@@ -63,6 +63,9 @@ def judge(candidates: pa.Table, profile: Profile) -> npt.NDArray[np.object_]:
     candidates : pyarrow.Table
         With a column for each of `gloam.manifests.measure.FIELDS` and `reason`, not "" where measuring failed already.
     """
+    reasons = candidates.column("reason").to_numpy(zero_copy_only=False).astype(object)
+    if all(getattr(profile, bound) is None for bound in Profile.model_fields):
+        return reasons
     column = {
         name: candidates.column(name).to_numpy(zero_copy_only=False) for name in candidates.column_names if name != "reason"
     }
@@ -84,7 +87,6 @@ def judge(candidates: pa.Table, profile: Profile) -> npt.NDArray[np.object_]:
     test("blurred", profile.min_laplacian, column["laplacian"] < (profile.min_laplacian or 0))
     test("colourless", profile.min_colourfulness, column["colourfulness"] < (profile.min_colourfulness or 0))
 
-    reasons = candidates.column("reason").to_numpy(zero_copy_only=False).astype(object)
     for reason, bound, breach in tests:
         if bound is not None:
             reasons[(reasons == KEPT) & breach] = reason

@@ -11,7 +11,7 @@ from .images import Pixels
 
 _SIDE = 64
 _CELL = 8
-_ROUNDS = 3
+_ROUNDS = 2
 _COMPACTNESS = 10.0
 BRIGHT = 0.25
 """Mean luma (sRGB-encoded, 0 to 1) from which on a superpixel counts as bright."""

@@ -16,7 +16,7 @@ from typing import Any, Protocol, get_args
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..manifests.candidates import list_candidates, locations, measure_candidates
+from ..manifests.candidates import leave_unmeasured, list_candidates, locations, measure_candidates
 from ..manifests.errors import SetError, SourceError
 from ..manifests.files import atomic_write, remove_temporaries, write_bytes
 from ..manifests.finish import finish_set
@@ -175,8 +175,12 @@ def _list(request: Request, progress: Progress) -> pa.Table:
 
 
 def _plan(request: Request, root: Path, listed: pa.Table, workers: int, cache: Path, progress: Progress) -> BuildNote:
-    progress.stage("measuring", len(listed))
-    measured = measure_candidates(listed, cache, workers, request.output.max_pixels, progress.at)
+    if request.takes_everything:
+        # Nothing to choose, so nothing to measure: what cannot be read is refused when its pair is made.
+        measured = leave_unmeasured(listed)
+    else:
+        progress.stage("measuring", len(listed))
+        measured = measure_candidates(listed, cache, workers, request.output.max_pixels, progress.at)
     plan = make_plan(measured, list(request.sources), request.profile, request.plan)
     # Where the photographs lie on this machine is nobody else's business, and would change the set's bytes.
     public = plan.candidates.drop_columns(["container", "member", "offset", "stamp"])

@@ -1,6 +1,6 @@
-"""The camera model's inner loops: 8-bit normal in, 8-bit low out, a row at a time so that all buffers stay in cache.
+"""The camera model's inner loops: 8-bit normal in, 8-bit low out, a few rows at a time so that all buffers stay in cache.
 
-Each loop does one thing to one row and is plain enough for the compiler to vectorise. What an image needs besides its
+Each loop does one thing and is plain enough for the compiler to vectorise. What an image needs besides its
 pixels is small: a vector of float32 parameters (named below), the illumination as a few rows, a table that linearises, one
 that encodes, the quantiles of its read noise, and a 64-bit seed.
 """
@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from .compiling import kernel
+from .compiling import kernel, scalar
 from .hashing import READ, ROW, SHOT, SHOT_REST, random_word, sample_state
 from .noise import large_poisson, small_poisson, symmetric_quantile
 from .tables import POISSON_LIMIT
 
+u16 = np.uint16
 u32 = np.uint32
 i32 = np.int32
 f32 = np.float32
@@ -43,23 +44,24 @@ SITES = 4
 """Sites of a quad in their order: red, green in red's row, green in blue's row, blue."""
 
 _LIMIT = f32(POISSON_LIMIT)
-_STRETCH = 128
+_STRETCH = 512
+_BAND = 2048  # pixels
 _KNEE = f32(0.9)
 _PER_KNEE = f32(10.0)
 
 
 @kernel
-def linearise_row(rgb, linear, light):  # type: ignore[no-untyped-def]
-    """Fill `light` (3, W) with the linear light of a row of 8-bit pixels (W, 3) by a table of 256."""
-    for x in range(rgb.shape[0]):
-        light[0, x] = linear[rgb[x, 0]]
-        light[1, x] = linear[rgb[x, 1]]
-        light[2, x] = linear[rgb[x, 2]]
+def linearise(rgb, linear, red, green, blue):  # type: ignore[no-untyped-def]
+    """Fill three rows (N) with the linear light of 8-bit pixels (N, 3), by a table of 256."""
+    for x in range(red.shape[0]):
+        red[x] = linear[rgb[x, 0]]
+        green[x] = linear[rgb[x, 1]]
+        blue[x] = linear[rgb[x, 2]]
 
 
 @kernel
-def expose_row(light, upper, lower, t, p, means):  # type: ignore[no-untyped-def]
-    """Fill `means` (3, W) with the mean electrons of red, green and blue sites under a row of light (3, W).
+def expose(red, green, blue, upper, lower, t, p):  # type: ignore[no-untyped-def]
+    """Turn the light of a row of pixels, three rows (W), into the mean electrons of red, green and blue sites, in place.
 
     The illumination lies the share `t` below its row `upper` on the way to `lower`. Light whose largest channel is over 0.9
     was cut off by the camera that took the photograph: it is brightened smoothly, by the factor 1 + p[HIGHLIGHTS] at 1,
@@ -67,60 +69,83 @@ def expose_row(light, upper, lower, t, p, means):  # type: ignore[no-untyped-def
     """
     scale, boost = p[ELECTRONS], p[HIGHLIGHTS]
     rr, rg, rb, gr, gg, gb, br, bg, bb = p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8]
-    for x in range(upper.shape[0]):
-        r, g, b = light[0, x], light[1, x], light[2, x]
+    for x in range(red.shape[0]):
+        r, g, b = red[x], green[x], blue[x]
         over = max(max(r, max(g, b)) - _KNEE, f32(0)) * _PER_KNEE
         e = (upper[x] + (lower[x] - upper[x]) * t) * (scale + scale * boost * over * over)
-        means[0, x] = max(rr * r + rg * g + rb * b, f32(0)) * e
-        means[1, x] = max(gr * r + gg * g + gb * b, f32(0)) * e
-        means[2, x] = max(br * r + bg * g + bb * b, f32(0)) * e
+        red[x] = max(rr * r + rg * g + rb * b, f32(0)) * e
+        green[x] = max(gr * r + gg * g + gb * b, f32(0)) * e
+        blue[x] = max(br * r + bg * g + bb * b, f32(0)) * e
 
 
 @kernel
-def sense_row(  # type: ignore[no-untyped-def]
-    means, raw, first, seed_low, seed_high, p, row_offset, read, read_units, normal, normal_units, alias_table
-):
-    """Fill `raw` (W) with whole DN in [0, white], black still in, of sites exposed to `means` electrons.
+def _sense_few(means, raw, offsets, first, seed_low, seed_high, gain, white, read, read_units, alias_table):  # type: ignore[no-untyped-def]
+    value, fall = read_units[0], read_units[1]
+    for x in range(raw.shape[0]):
+        state = sample_state(u32(first + u32(x)), seed_low, seed_high)
+        n = small_poisson(means[x], random_word(state, SHOT), random_word(state, SHOT_REST), alias_table)
+        noise = symmetric_quantile(random_word(state, READ), read, value, fall)
+        raw[x] = min(max(np.rint(gain * n + noise + offsets[x]), f32(0)), white)
 
-    `first` is the index of the row's first sample, `row_offset` its row noise in DN. Stretches whose means all lie on one
-    side of the Poisson limit skip the other side's arithmetic; what a sample draws does not depend on it.
-    """
-    gain, white = p[GAIN], p[WHITE]
-    offset = p[BLACK] + row_offset
-    read_value, read_fall = read_units[0], read_units[1]
+
+@kernel
+def _sense_many(means, raw, offsets, first, seed_low, seed_high, gain, white, read, read_units, normal, normal_units):  # type: ignore[no-untyped-def]
+    value, fall = read_units[0], read_units[1]
     z_value, z_fall = normal_units[0], normal_units[1]
-    width = means.shape[0]
-    for start in range(0, width, _STRETCH):
-        stop = min(start + _STRETCH, width)
-        bright = i32(0)
-        for x in range(start, stop):
-            bright += i32(means[x] >= _LIMIT)
-        if bright == 0:
-            for x in range(start, stop):
-                state = sample_state(u32(first + u32(x)), seed_low, seed_high)
-                n = small_poisson(means[x], random_word(state, SHOT), random_word(state, SHOT_REST), alias_table)
-                noise = symmetric_quantile(random_word(state, READ), read, read_value, read_fall)
-                raw[x] = min(max(np.rint(gain * n + noise + offset), f32(0)), white)
-        elif bright == stop - start:
-            for x in range(start, stop):
-                state = sample_state(u32(first + u32(x)), seed_low, seed_high)
-                n = large_poisson(means[x], symmetric_quantile(random_word(state, SHOT), normal, z_value, z_fall))
-                noise = symmetric_quantile(random_word(state, READ), read, read_value, read_fall)
-                raw[x] = min(max(np.rint(gain * n + noise + offset), f32(0)), white)
-        else:
-            for x in range(start, stop):
-                state = sample_state(u32(first + u32(x)), seed_low, seed_high)
-                word = random_word(state, SHOT)
-                few = small_poisson(means[x], word, random_word(state, SHOT_REST), alias_table)
-                many = large_poisson(means[x], symmetric_quantile(word, normal, z_value, z_fall))
-                n = few if means[x] < _LIMIT else many
-                noise = symmetric_quantile(random_word(state, READ), read, read_value, read_fall)
-                raw[x] = min(max(np.rint(gain * n + noise + offset), f32(0)), white)
+    for x in range(raw.shape[0]):
+        state = sample_state(u32(first + u32(x)), seed_low, seed_high)
+        n = large_poisson(means[x], symmetric_quantile(random_word(state, SHOT), normal, z_value, z_fall))
+        noise = symmetric_quantile(random_word(state, READ), read, value, fall)
+        raw[x] = min(max(np.rint(gain * n + noise + offsets[x]), f32(0)), white)
 
 
 @kernel
-def develop_row(raw, p, cells):  # type: ignore[no-untyped-def]
-    """Fill `cells` (3, W) with encoding table places from a row of quads (4, W): black, binning, white balance, colour.
+def _sense_mixed(  # type: ignore[no-untyped-def]
+    means, raw, offsets, first, seed_low, seed_high, gain, white, read, read_units, normal, normal_units, alias_table
+):
+    value, fall = read_units[0], read_units[1]
+    z_value, z_fall = normal_units[0], normal_units[1]
+    for x in range(raw.shape[0]):
+        state = sample_state(u32(first + u32(x)), seed_low, seed_high)
+        word = random_word(state, SHOT)
+        few = small_poisson(means[x], word, random_word(state, SHOT_REST), alias_table)
+        many = large_poisson(means[x], symmetric_quantile(word, normal, z_value, z_fall))
+        n = few if means[x] < _LIMIT else many
+        noise = symmetric_quantile(random_word(state, READ), read, value, fall)
+        raw[x] = min(max(np.rint(gain * n + noise + offsets[x]), f32(0)), white)
+
+
+@kernel
+def sense(  # type: ignore[no-untyped-def]
+    means, raw, offsets, first, seed_low, seed_high, gain, white, read, read_units, normal, normal_units, alias_table
+):
+    """Fill `raw` (N) with whole DN in [0, white], black still in, of sites exposed to `means` electrons.
+
+    `first` is the index of the first sample, `offsets` the black level plus the noise of each site's row in DN. Stretches
+    whose means all lie on one side of the Poisson limit skip the other side's arithmetic; what a sample draws does not
+    depend on it.
+    """
+    for start in range(0, means.shape[0], _STRETCH):
+        # Loops over slices: with a start of its own a loop's index might be negative to the compiler, and would not vectorise.
+        part, out = means[start : start + _STRETCH], raw[start : start + _STRETCH]
+        shift = offsets[start : start + _STRETCH]
+        begin = u32(first + u32(start))
+        bright = i32(0)
+        for x in range(part.shape[0]):
+            bright += i32(part[x] >= _LIMIT)
+        if bright == 0:
+            _sense_few(part, out, shift, begin, seed_low, seed_high, gain, white, read, read_units, alias_table)
+        elif bright == part.shape[0]:
+            _sense_many(part, out, shift, begin, seed_low, seed_high, gain, white, read, read_units, normal, normal_units)
+        else:
+            _sense_mixed(
+                part, out, shift, begin, seed_low, seed_high, gain, white, read, read_units, normal, normal_units, alias_table
+            )
+
+
+@kernel
+def develop(r_raw, g1_raw, g2_raw, b_raw, p, red, green, blue):  # type: ignore[no-untyped-def]
+    """Turn quads, four rows (N), into encoding table places, three rows (N): black, binning, white balance, colour.
 
     Values below black live on until the colour matrix and are cut only where the tone curve needs light.
     """
@@ -128,54 +153,73 @@ def develop_row(raw, p, cells):  # type: ignore[no-untyped-def]
     unit = f32(1) / (p[WHITE] - black)
     top = f32(ENCODE_CELLS - 1)
     rr, rg, rb, gr, gg, gb, br, bg, bb = p[9], p[10], p[11], p[12], p[13], p[14], p[15], p[16], p[17]
-    for x in range(raw.shape[1]):
-        r = (raw[0, x] - black) * unit
-        g = ((raw[1, x] + raw[2, x]) * f32(0.5) - black) * unit
-        b = (raw[3, x] - black) * unit
-        cells[0, x] = i32(np.sqrt(min(max(rr * r + rg * g + rb * b, f32(0)), f32(1))) * top + f32(0.5))
-        cells[1, x] = i32(np.sqrt(min(max(gr * r + gg * g + gb * b, f32(0)), f32(1))) * top + f32(0.5))
-        cells[2, x] = i32(np.sqrt(min(max(br * r + bg * g + bb * b, f32(0)), f32(1))) * top + f32(0.5))
+    for x in range(red.shape[0]):
+        r = (r_raw[x] - black) * unit
+        g = ((g1_raw[x] + g2_raw[x]) * f32(0.5) - black) * unit
+        b = (b_raw[x] - black) * unit
+        red[x] = u16(i32(np.sqrt(min(max(rr * r + rg * g + rb * b, f32(0)), f32(1))) * top + f32(0.5)))
+        green[x] = u16(i32(np.sqrt(min(max(gr * r + gg * g + gb * b, f32(0)), f32(1))) * top + f32(0.5)))
+        blue[x] = u16(i32(np.sqrt(min(max(br * r + bg * g + bb * b, f32(0)), f32(1))) * top + f32(0.5)))
 
 
 @kernel
-def encode_row(cells, encode, low):  # type: ignore[no-untyped-def]
-    """Fill a row of 8-bit pixels (W, 3) from encoding table places (3, W)."""
+def encode(red, green, blue, table, low):  # type: ignore[no-untyped-def]
+    """Fill 8-bit pixels (N, 3) from encoding table places, three rows (N)."""
     for x in range(low.shape[0]):
-        low[x, 0] = encode[cells[0, x]]
-        low[x, 1] = encode[cells[1, x]]
-        low[x, 2] = encode[cells[2, x]]
+        low[x, 0] = table[red[x]]
+        low[x, 1] = table[green[x]]
+        low[x, 2] = table[blue[x]]
 
 
 @kernel
 def photograph(  # type: ignore[no-untyped-def]
-    rgb, low, linear, illumination, p, seed_low, seed_high, read, read_units, normal, normal_units, alias_table, encode
+    rgb, low, linear, illumination, p, seed_low, seed_high, read, read_units, normal, normal_units, alias_table, table
 ):
     """Fill `low` (H, W, 3) uint8 with the darkened `rgb` of the same form.
 
     `illumination` (rows, W) float32 is the factor on scene light at the centres of evenly spaced rows, already interpolated
-    to every column; `linear` and `encode` are the tables of `transfer`.
+    to every column; `linear` and `table` are the tables of `transfer`; `read` are the packed quantiles of the read noise, with
+    their units in DN. Rows are taken a few at a time, so that the loops are long enough for vectors and all buffers stay in
+    cache.
     """
     height, width = rgb.shape[0], rgb.shape[1]
-    light = np.empty((3, width), np.float32)
-    means = np.empty((3, width), np.float32)
-    raw = np.empty((SITES, width), np.float32)
-    cells = np.empty((3, width), np.int32)
+    band = max(1, min(height, _BAND // width))
+    size = band * width
+    # One array a plane: slices of one dimension stay contiguous to the compiler.
+    red, green, blue = np.empty(size, np.float32), np.empty(size, np.float32), np.empty(size, np.float32)
+    upper_offsets, lower_offsets = np.empty(size, np.float32), np.empty(size, np.float32)
+    raw = np.empty(SITES * size, np.float32)
+    cells = np.empty(3 * size, np.uint16)
     rows = illumination.shape[0]
-    after_sites = u32(SITES * height * width)
-    for y in range(height):
-        position = (f32(y) + f32(0.5)) * (f32(rows) / f32(height)) - f32(0.5)
-        position = min(max(position, f32(0)), f32(rows - 1))
-        j = min(i32(position), i32(rows - 2))
-        linearise_row(rgb[y], linear, light)
-        expose_row(light, illumination[j], illumination[j + 1], position - f32(j), p, means)
+    plane = u32(height * width)
+    for top in range(0, height, band):
+        count = min(band, height - top)
+        n = count * width
+        for i in range(count):
+            y = top + i
+            a, b = i * width, (i + 1) * width
+            position = (f32(y) + f32(0.5)) * (f32(rows) / f32(height)) - f32(0.5)
+            position = min(max(position, f32(0)), f32(rows - 1))
+            j = min(i32(position), i32(rows - 2))
+            linearise(rgb[y], linear, red[a:b], green[a:b], blue[a:b])
+            expose(red[a:b], green[a:b], blue[a:b], illumination[j], illumination[j + 1], position - f32(j), p)
+            upper_offsets[a:b] = p[BLACK] + _row_noise(u32(2 * y), plane, seed_low, seed_high, p, normal, normal_units)
+            lower_offsets[a:b] = p[BLACK] + _row_noise(u32(2 * y + 1), plane, seed_low, seed_high, p, normal, normal_units)
         for site in range(SITES):
-            state = sample_state(u32(after_sites + u32(2 * y + site // 2)), seed_low, seed_high)
-            row_noise = p[ROW_SIGMA] * symmetric_quantile(random_word(state, ROW), normal, normal_units[0], normal_units[1])
-            first = u32(u32(SITES * y + site) * u32(width))
-            channel = (site + 1) // 2
-            sense_row(
-                means[channel], raw[site], first, seed_low, seed_high, p, row_noise,
-                read, read_units, normal, normal_units, alias_table,
+            means = red if site == 0 else (blue if site == 3 else green)
+            offsets = upper_offsets if site < 2 else lower_offsets
+            first = u32(u32(site) * plane + u32(top) * u32(width))
+            sense(
+                means[:n], raw[site * n : (site + 1) * n], offsets[:n], first, seed_low, seed_high,
+                p[GAIN], p[WHITE], read, read_units, normal, normal_units, alias_table,
             )  # fmt: skip
-        develop_row(raw, p, cells)
-        encode_row(cells, encode, low[y])
+        r, g, b = cells[:n], cells[n : 2 * n], cells[2 * n : 3 * n]
+        develop(raw[:n], raw[n : 2 * n], raw[2 * n : 3 * n], raw[3 * n : 4 * n], p, r, g, b)
+        encode(r, g, b, table, low[top : top + count].reshape(n, 3))
+
+
+@scalar
+def _row_noise(row, plane, seed_low, seed_high, p, normal, normal_units):  # type: ignore[no-untyped-def]
+    """The noise in DN of a sensor row, whose sample comes after those of all sites."""
+    word = random_word(sample_state(u32(u32(SITES) * plane + row), seed_low, seed_high), ROW)
+    return p[ROW_SIGMA] * symmetric_quantile(word, normal, normal_units[0], normal_units[1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib import metadata
-from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -74,6 +73,12 @@ class Request(BaseModel):
     recipe: Recipe
     output: OutputOptions = OutputOptions()
 
+    @property
+    def takes_everything(self) -> bool:
+        """Whether every candidate becomes a pair, whatever it looks like."""
+        unlimited = all(source.limit is None for source in self.sources)
+        return self.profile == EVERYTHING and self.plan.pairs is None and unlimited
+
     def identity(self) -> dict[str, Any]:
         """What of it decides the set's bytes, as JSON values: all but the places where the sources happen to lie."""
         whole = self.model_dump(mode="json")
@@ -89,8 +94,3 @@ def deciding_versions() -> dict[str, str]:
 def recorded_versions() -> dict[str, str]:
     """Versions of everything else that matters, for the record."""
     return {name: metadata.version(name) for name in _RECORDED}
-
-
-def output_exists(root: Path) -> bool:
-    """Whether something lies at an output path already."""
-    return root.exists() and (not root.is_dir() or any(root.iterdir()))

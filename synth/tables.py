@@ -6,25 +6,37 @@ import math
 from collections.abc import Callable
 from functools import lru_cache
 from statistics import NormalDist
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-POISSON_LIMIT = 16
+POISSON_LIMIT = 8
 """Electrons from which on Poisson draws use the normal expansion instead of the alias tables."""
 POISSON_STEPS_PER_ELECTRON = 8
-POISSON_SLOTS = 64
-"""Counts 0 to 63 of one alias table; for a mean below 16 more than 63 electrons have a probability under 1e-17."""
+POISSON_SLOTS = 32
+"""Counts 0 to 31 of one alias table; for a mean below 8 more than 31 electrons have a probability under 1e-10."""
 
 _CELL_BITS = 5
 QUANTILE_SHIFT = 23 - _CELL_BITS
-QUANTILE_START = 126 << _CELL_BITS
-"""Index of the cell of 0.5, the smallest numerator of a tail probability, among the float32 cells."""
 QUANTILE_CELLS = 32 << _CELL_BITS
+"""Cells of an interpolated quantile table: 32 octaves of tail probability, 32 cells each."""
 _VALUE_BITS = 18
 QUANTILE_DELTA_BITS = 14
 
+T = TypeVar("T", bound=np.generic)
 Quantile = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
+
+
+def _edges(cell_bits: int) -> npt.NDArray[np.float64]:
+    """Tail probabilities at the edges of cells: the floats from 0.5 to 2^31 cut at their leading mantissa bits, over 2^32."""
+    cells = (np.arange((32 << cell_bits) + 1, dtype=np.int64) + (126 << cell_bits)) << (23 - cell_bits)
+    return np.minimum(cells.astype(np.int32).view(np.float32).astype(np.float64) / 2**32, 0.5)
+
+
+def _rotated(table: npt.NDArray[T], cell_bits: int) -> npt.NDArray[T]:
+    """A table stored at its cells' float bits modulo its length, so that the kernel need not subtract where cells begin."""
+    return np.roll(table, (126 << cell_bits) % len(table))
 
 
 class PackedQuantile:
@@ -45,26 +57,28 @@ class PackedQuantile:
     """
 
     def __init__(self, upper_quantile: Quantile) -> None:
-        cells = np.arange(QUANTILE_CELLS + 1, dtype=np.int64) + QUANTILE_START
-        numerators = (cells << QUANTILE_SHIFT).astype(np.int32).view(np.float32).astype(np.float64)
-        # The last edge is 2^31, as 32 octaves end at the median.
-        value = upper_quantile(np.minimum(numerators / 2**32, 0.5))
+        value = upper_quantile(_edges(_CELL_BITS))
         value[-1] = 0.0
         fall = value[:-1] - value[1:]
         value_unit = float(value[0]) / (2**_VALUE_BITS - 1)
         fall_unit = float(fall.max()) / (2**QUANTILE_DELTA_BITS - 1)
         values = np.rint(value[:-1] / value_unit).astype(np.uint32)
-        self.entries: npt.NDArray[np.uint32] = (values << np.uint32(QUANTILE_DELTA_BITS)) | np.rint(fall / fall_unit).astype(
-            np.uint32
-        )
+        falls = np.rint(fall / fall_unit).astype(np.uint32)
+        # Stored at their index modulo the table's length, so that the kernel need not subtract where cells begin.
+        packed = _rotated((values << np.uint32(QUANTILE_DELTA_BITS)) | falls, _CELL_BITS)
+        self.entries: npt.NDArray[np.uint32] = packed
         self.units = np.array([value_unit, fall_unit / 2**QUANTILE_SHIFT], dtype=np.float32)
 
 
 @lru_cache(maxsize=1)
 def normal_quantile() -> PackedQuantile:
     """The standard normal distribution."""
+    return PackedQuantile(_normal)
+
+
+def _normal(tails: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     inverse = NormalDist().inv_cdf
-    return PackedQuantile(lambda tails: np.array([-inverse(p) for p in tails]))
+    return np.array([-inverse(p) for p in tails])
 
 
 @lru_cache(maxsize=256)
@@ -90,16 +104,22 @@ def poisson_alias_table() -> npt.NDArray[np.uint32]:
 
     Returns
     -------
-    uint32 array of 128 * 64
+    uint32 array of 64 * 32
         Per slot a 24-bit threshold and, in the lowest 8 bits, the count to take when the random bits are not below it.
     """
     tables = []
     for step in range(POISSON_LIMIT * POISSON_STEPS_PER_ELECTRON):
         mean = step / POISSON_STEPS_PER_ELECTRON
-        weights = [math.exp(-mean + n * math.log(mean) - math.lgamma(n + 1)) if mean else float(n == 0) for n in range(64)]
+        weights = [
+            math.exp(-mean + n * math.log(mean) - math.lgamma(n + 1)) if mean else float(n == 0) for n in range(POISSON_SLOTS)
+        ]
         total = math.fsum(weights)
         tables.append(_alias_slots([POISSON_SLOTS * w / total for w in weights]))
     return np.array(tables, dtype=np.uint32).ravel()
+
+
+def _poisson_probability(count: int, mean: float) -> float:
+    return math.exp(count * math.log(mean) - mean - math.lgamma(count + 1)) if mean else float(count == 0)
 
 
 def _alias_slots(weights: list[float]) -> list[int]:

@@ -1,0 +1,140 @@
+"""Speed and memory of `gloam build`, as ratios within one run.
+
+    python benchmarks/build.py PHOTOS [--copies 10]
+
+PHOTOS is a folder of photographs; it is built as if it held several copies of each, with JPEG lows (quality 95, 4:4:4). The
+floor is what any such tool must do: OpenCV decode of each photograph plus OpenCV encode of it at the same quality and chroma.
+Ratios to OpenCV's default 4:2:0, which is a third faster to encode, are shown beside. "build" is everything after start-up on
+one core: listing, measuring, planning, darkening, packing, closing.
+
+RESULT
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import cv2
+import numpy as np
+from gloam.manifests.images import SUFFIXES, decode, load_normal
+from gloam.manifests.measure import measure
+from gloam.manifests.sources import Source
+from gloam.synth.build import build
+from gloam.synth.camera_model import render
+from gloam.synth.draw import draw
+from gloam.synth.making import encode_low
+from gloam.synth.recipe import load_recipe
+from gloam.synth.request import OutputOptions, Request
+
+JPEG = OutputOptions(low_codec="jpg")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("photos", type=Path)
+    parser.add_argument("--copies", type=int, default=10, help="of each photograph in the set that is built")
+    parser.add_argument("--recipe", default="uneven")
+    args = parser.parse_args()
+    files = sorted(path for path in args.photos.rglob("*") if path.suffix.lower() in SUFFIXES)
+    data = [path.read_bytes() for path in files]
+    stages(data, args.recipe)
+    with tempfile.TemporaryDirectory() as folder:
+        photos = Path(folder, "photos")
+        for copy in range(args.copies):
+            for i, path in enumerate(files):
+                target = photos / str(copy) / f"{i}{path.suffix}"
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(path, target)
+        whole(photos, Path(folder), len(files) * args.copies, args.recipe)
+
+
+def best(function: Callable[[], object], rounds: int = 5) -> float:
+    """Seconds of the fastest of several runs."""
+    times = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+FLOOR_MS = 0.0
+
+
+def stages(data: list[bytes], recipe_name: str) -> None:
+    """Milliseconds an image of the parts of a build and of the floor."""
+    global FLOOR_MS
+    recipe = load_recipe(recipe_name)
+    arrays = [np.frombuffer(d, np.uint8) for d in data]
+    decoded = [cv2.imdecode(a, cv2.IMREAD_COLOR) for a in arrays]
+    normals = [load_normal(d).pixels for d in data]
+    draws = [draw(recipe, 0, str(i)) for i in range(len(data))]
+    lows = [render(n, d) for n, d in zip(normals, draws, strict=True)]
+    default, full = [cv2.IMWRITE_JPEG_QUALITY, 95], [cv2.IMWRITE_JPEG_QUALITY, 95, cv2.IMWRITE_JPEG_SAMPLING_FACTOR, 0x111111]
+    rows: dict[str, Callable[[], object]] = {
+        "OpenCV decode": lambda: [cv2.imdecode(a, cv2.IMREAD_COLOR) for a in arrays],
+        "OpenCV encode, 95 4:2:0": lambda: [cv2.imencode(".jpg", d, default) for d in decoded],
+        "OpenCV encode, 95 4:4:4": lambda: [cv2.imencode(".jpg", d, full) for d in decoded],
+        "measure": lambda: [measure(d, 10**9) for d in data],
+        "load normal": lambda: [load_normal(d) for d in data],
+        "decode JPEG": lambda: [decode(d, "jpg") for d in data],
+        "draw": lambda: [draw(recipe, 0, str(i)) for i in range(len(data))],
+        "darken": lambda: [render(n, d) for n, d in zip(normals, draws, strict=True)],
+        "encode low, 95 4:4:4": lambda: [encode_low(low, JPEG) for low in lows],
+    }
+    print(f"{len(data)} photographs, {np.mean([n.size / 3e6 for n in normals]):.3f} Mpixel on average")
+    times = {name: best(f) / len(data) * 1e3 for name, f in rows.items()}
+    FLOOR_MS = times["OpenCV decode"] + times["OpenCV encode, 95 4:2:0"]
+    for name, ms in times.items():
+        print(f"  {name:26} {ms:6.2f} ms  {ms / FLOOR_MS:5.2f} of the floor")
+    print(f"  {'floor':26} {FLOOR_MS:6.2f} ms")
+
+
+def whole(photos: Path, folder: Path, count: int, recipe_name: str) -> None:
+    """Seconds a pair of whole builds with one and two workers, and the memory of their processes."""
+    request = Request(
+        sources=(Source(kind="folder", path=str(photos), name="folder"),), recipe=load_recipe(recipe_name), output=JPEG
+    )
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})
+    build(request, folder / "warm", 1)
+    one = best(lambda: fresh(folder / "one", request, 1), 2)
+    os.sched_setaffinity(0, cores)
+    print(f"build, 1 worker on one core    {one / count * 1e3:6.2f} ms a pair  {one / count * 1e3 / FLOOR_MS:5.2f} of the floor")
+    with quiet_start() as started:
+        two = best(lambda: fresh(folder / "two", request, 2), 2)
+    begin = started()
+    print(f"build, 2 workers               {two / count * 1e3:6.2f} ms a pair, {one / two:.2f} times one worker with start-up")
+    print(f"start-up of two workers        {begin:6.2f} s; without it {one / max(two - begin, 1e-9):.2f} times one worker")
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    child = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    print(f"memory: {own:.0f} MB in the parent (which holds this script's images too), {child:.0f} MB in the largest worker")
+
+
+def fresh(root: Path, request: Request, workers: int) -> None:
+    shutil.rmtree(root, ignore_errors=True)
+    build(request, root, workers)
+
+
+@contextmanager
+def quiet_start() -> Iterator[Callable[[], float]]:
+    """What starting two workers costs: the time until both have answered once, twice a build (measuring, building)."""
+    from gloam.manifests.workers import ordered_map
+
+    start = time.perf_counter()
+    list(ordered_map(abs, [1, 2], 2))
+    seconds = time.perf_counter() - start
+    yield lambda: 2 * seconds
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,150 @@
+"""The model as a whole: what must hold for every image, recipe and seed."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pytest
+from gloam.synth.camera_model import parameters, render
+from gloam.synth.darken import darken
+from gloam.synth.draw import Draw, draw
+from gloam.synth.recipe import Recipe, load_recipe, shipped_recipes
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+images = hnp.arrays(np.uint8, st.tuples(st.integers(1, 40), st.integers(1, 40), st.just(3)))
+
+
+def noiseless(recipe: Recipe, seed: int = 0, key: str = "k", **changes: object) -> Draw:
+    """A draw without any noise: next to infinitely many electrons, rounded much finer than a grey level."""
+    quiet = {"gain": 1e-4, "read_scale": 0.0, "row_sigma": 0.0, "black": 0, "white": 2**22 - 1}
+    return draw(recipe, seed, key).model_copy(update=quiet | changes)
+
+
+NEUTRAL = Recipe()
+
+
+@settings(deadline=None, max_examples=60)
+@given(images, st.floats(0.5, 4), st.floats(0.5, 4), st.sampled_from([0.0, 0.2, 1.0]))
+def test_without_darkness_and_noise_the_normal_comes_back(image, red, blue, tone):
+    low = render(image, noiseless(NEUTRAL, red_gain=red, blue_gain=blue, tone=tone))
+    assert np.abs(low.astype(int) - image).max() <= 1
+
+
+@settings(deadline=None, max_examples=40)
+@given(images, st.floats(0, 8), st.floats(0, 4), st.integers(0, 2**32))
+def test_more_ev_never_brightens(image, ev, more, seed):
+    changes = noiseless(load_recipe("uneven"), seed).model_dump(include={"smooth_cells", "smooth_ev", "vignette_ev", "contrast"})
+    before = render(image, noiseless(NEUTRAL, exposure_ev=ev, **changes))
+    after = render(image, noiseless(NEUTRAL, exposure_ev=ev + more, **changes))
+    assert (after <= before).all()
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 255), st.floats(1, 3), st.floats(1, 3), st.floats(0, 8))
+def test_neutral_grey_stays_neutral(level, red, blue, ev):
+    grey = np.full((8, 8, 3), level, np.uint8)
+    low = render(grey, noiseless(NEUTRAL, red_gain=red, blue_gain=blue, exposure_ev=ev, highlights_ev=2.0))
+    assert np.ptp(low.astype(int), axis=2).max() <= 1
+
+
+@settings(deadline=None, max_examples=60)
+@given(images, st.sampled_from(sorted(shipped_recipes())), st.integers(0, 2**63 - 1), st.text("abc-_09", min_size=1, max_size=8))
+def test_any_image_and_recipe_give_an_image_and_the_same_one_again(image, recipe, seed, key):
+    low = darken(image, recipe, seed=seed, key=key)
+    assert low.shape == image.shape
+    assert low.dtype == np.uint8
+    assert (low == darken(image, recipe, seed=seed, key=key)).all()
+
+
+def test_the_low_depends_on_seed_and_key(photograph):
+    lows = [darken(photograph, "even", seed=s, key=k) for s in (0, 1) for k in ("a", "b")]
+    assert len({low.tobytes() for low in lows}) == 4
+
+
+def test_no_two_images_share_their_noise():
+    grey = np.full((200, 200, 3), 128, np.uint8)
+    recipe = load_recipe("even", ["exposure.ev=4", "illumination.probability=0", "camera.iso=6400"])
+    lows = [darken(grey, recipe, key=str(i)).astype(float) for i in range(6)]
+    residuals = np.array([(low - low.mean(axis=1, keepdims=True)).ravel() for low in lows])
+    assert np.abs(np.corrcoef(residuals) - np.eye(6)).max() < 5 / np.sqrt(residuals.shape[1])
+
+
+def test_no_two_pixels_share_their_noise():
+    """Equal sites would show as repeated rows, columns or planes: the noise of a flat image is white but for its rows."""
+    grey = np.full((256, 256, 3), 128, np.uint8)
+    one = draw(load_recipe("even", ["exposure.ev=4", "illumination.probability=0", "camera.iso=6400"]), 0, "k")
+    noise = render(grey, one.model_copy(update={"row_sigma": 0.0})).astype(float)
+    noise -= noise.mean(axis=(0, 1))
+    power = np.abs(np.fft.fft2(noise, axes=(0, 1))) ** 2
+    power /= power.mean(axis=(0, 1))
+    # Of white noise the largest of 65,536 exponential variables stays below 25 with a probability of 1e-6.
+    assert power.max() < 25
+    channels = np.corrcoef(noise.reshape(-1, 3).T)
+    assert np.abs(channels - np.eye(3)).max() < 5 / 256
+
+
+def test_rows_show_the_row_noise():
+    """With the row noise made large, quad rows move as one: red with its green, blue with its, and not with each other."""
+    grey = np.full((400, 64, 3), 128, np.uint8)
+    recipe = load_recipe("even", ["exposure.ev=2", "illumination.probability=0", "white_balance.error_ev=0", "isp.contrast=1"])
+    low = render(grey, noiseless(recipe, black=400_000, row_sigma=60_000.0)).astype(float)
+    rows = low.mean(axis=1)
+    assert low.std(axis=1).max() < 1e-9
+    table = np.corrcoef(rows.T)
+    assert rows.std(axis=0).min() > 4
+    assert abs(table[0, 2]) < 0.2
+    assert table[0, 1] == pytest.approx(np.sqrt(0.5), abs=0.1)
+    assert table[2, 1] == pytest.approx(np.sqrt(0.5), abs=0.1)
+
+
+def test_digital_gain_undoes_exposure(photograph):
+    low = render(photograph, noiseless(NEUTRAL, exposure_ev=5.0, digital_gain_ev=5.0))
+    assert np.abs(low.astype(int) - photograph).max() <= 1
+
+
+def test_bright_light_is_cut_off_and_does_not_wrap_around():
+    white = np.full((16, 16, 3), 255, np.uint8)
+    low = render(white, draw(load_recipe("even", ["exposure.ev=-4", "highlights.ev=8", "isp.contrast=1"]), 0, "k"))
+    assert (low == 255).all()
+
+
+def test_highlights_keep_lamps_bright(photograph):
+    plain = render(photograph, noiseless(NEUTRAL, exposure_ev=4.0))
+    lamps = render(photograph, noiseless(NEUTRAL, exposure_ev=4.0, highlights_ev=3.0))
+    white = (photograph == 255).all(axis=2)
+    assert (lamps[white] > plain[white]).all()
+    dim = photograph.max(axis=2) < 230
+    assert (lamps[dim] == plain[dim]).all()
+
+
+@pytest.mark.parametrize(
+    "bad", [np.zeros((4, 4), np.uint8), np.zeros((4, 4, 4), np.uint8), np.zeros((4, 4, 3)), np.zeros((0, 4, 3), np.uint8)]
+)
+def test_other_arrays_are_refused(bad):
+    with pytest.raises(ValueError, match="normal"):
+        render(bad, noiseless(NEUTRAL))
+
+
+def test_strided_images_give_the_same_low(photograph):
+    drawn = draw(load_recipe("uneven"), 0, "k")
+    assert (render(photograph[::2, ::-1], drawn) == render(photograph[::2, ::-1].copy(), drawn)).all()
+
+
+def test_parameters_are_float32():
+    assert parameters(noiseless(NEUTRAL)).dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("recipe", "digest"),
+    [
+        ("even", "39cc5da8043ffeec"),
+        ("uneven", "caa4f2595c428be5"),
+    ],
+)
+def test_bytes_are_those_of_every_other_machine(photograph, recipe, digest):
+    """A change here changes every set that was ever built: see CONTRIBUTING before accepting it."""
+    low = darken(photograph, recipe, seed=7, key="golden")
+    assert hashlib.sha256(low.tobytes()).hexdigest()[:16] == digest

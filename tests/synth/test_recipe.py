@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import pytest
+import yaml
+from gloam.manifests.errors import ConfigError
+from gloam.synth.distributions import Constant, Uniform
+from gloam.synth.recipe import Recipe, load_recipe, recipe_yaml, shipped_recipes
+
+
+@pytest.mark.parametrize("name", sorted(shipped_recipes()))
+def test_shipped_recipes_load_and_survive_being_written(name, tmp_path):
+    recipe = load_recipe(name)
+    assert recipe.name == name
+    assert recipe.about
+    (tmp_path / "r.yaml").write_bytes(recipe_yaml(recipe))
+    assert load_recipe(str(tmp_path / "r.yaml")) == recipe
+
+
+def test_a_short_recipe_is_a_simple_one(tmp_path):
+    (tmp_path / "r.yaml").write_text("exposure: {ev: 3}\n")
+    assert load_recipe(str(tmp_path / "r.yaml")) == Recipe().model_copy(
+        update={"exposure": Recipe().exposure.model_copy(update={"ev": Constant(3.0)})}
+    )
+
+
+def test_values_are_changed_from_the_command_line():
+    recipe = load_recipe("even", ["camera.iso=3200", "exposure.ev=uniform(3,8)"])
+    assert recipe.camera.iso == Constant(3200.0)
+    assert recipe.exposure.ev == Uniform(3, 8)
+
+
+@pytest.mark.parametrize(
+    ("override", "words"),
+    [
+        ("exposure.evv=3", ["unknown key exposure.evv", "known here: ev"]),
+        ("lamps=3", ["unknown key lamps", "exposure", "camera"]),
+        ("exposure.ev=uniform(8,3)", ["exposure.ev", "uniform(8,3)", "reversed range"]),
+        ("exposure.ev=dark", ["exposure.ev", "'dark'", "uniform(low, high)"]),
+        ("exposure.ev=99", ["exposure.ev", "99 is outside -4 to 16"]),
+        ("exposure=5", ["exposure", "'5'"]),
+        ("camera.name=leica", ["camera.name", "'leica'", "sony-a7s2"]),
+        ("camera.iso=99999", ["camera.iso = 99999", "sony-a7s2 is calibrated from 50 to 25600"]),
+        ("camera.iso=uniform(25, 100)", ["camera.iso = 25", "from 50 to 25600"]),
+        ("illumination.smooth.cells=2.5", ["illumination.smooth.cells", "whole number"]),
+        ("illumination.smooth.cells=uniform(2, 5)", ["illumination.smooth.cells", "choice(a, b, ...)"]),
+        ("camera.read_noise=pink", ["camera.read_noise", "'pink'", "tukey, gaussian"]),
+        ("exposure", ["exposure", "KEY=VALUE"]),
+        ("exposure.ev.deep=3", ["exposure.ev.deep"]),
+    ],
+)
+def test_a_wrong_value_gets_one_line_with_key_value_and_what_is_allowed(override, words):
+    with pytest.raises(ConfigError) as caught:
+        load_recipe("even", [override])
+    assert len(str(caught.value).splitlines()) == 1
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_an_unknown_recipe_names_the_known_ones():
+    with pytest.raises(ConfigError, match=r"evn.*even, .*uneven"):
+        load_recipe("evn")
+
+
+@pytest.mark.parametrize("text", ["- 1\n- 2\n", "a: [1\n", "!!python/object/apply:os.system ['true']", "\x00"])
+def test_a_file_that_is_no_recipe_is_refused(tmp_path, text):
+    (tmp_path / "r.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=r"r\.yaml"):
+        load_recipe(str(tmp_path / "r.yaml"))
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(ConfigError, match=r"nowhere\.yaml"):
+        load_recipe(str(tmp_path / "nowhere.yaml"))
+
+
+def test_the_resolved_yaml_holds_every_value():
+    whole = yaml.safe_load(recipe_yaml(Recipe()))
+    assert whole["illumination"]["lights"]["count"] == 0
+    assert whole["camera"] == {"name": "sony-a7s2", "iso": 800, "read_noise": "tukey"}

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gloam.synth.pixels import ENCODE_CELLS
+from gloam.synth.transfer import encode_table, inverse_tone_curve, linear_table, linear_to_srgb, srgb_to_linear, tone_curve
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+def test_srgb_meets_known_values():
+    assert srgb_to_linear(np.array([0.0, 0.04045, 0.5, 1.0])) == pytest.approx([0, 0.0031308, 0.2140411, 1], abs=1e-7)
+
+
+def test_srgb_and_its_inverse_undo_each_other():
+    x = np.linspace(0, 1, 10_001)
+    assert np.abs(linear_to_srgb(srgb_to_linear(x)) - x).max() < 1e-4
+    assert np.abs(srgb_to_linear(linear_to_srgb(x)) - x).max() < 1e-4
+
+
+@given(st.floats(0, 1))
+def test_the_tone_curve_is_inverted(strength):
+    x = np.linspace(0, 1, 501)
+    assert np.abs(tone_curve(inverse_tone_curve(x, strength), strength) - x).max() < 1e-12
+
+
+@pytest.mark.parametrize("tone", [0.0, 0.3, 1.0])
+def test_encoding_gives_every_level_back(tone):
+    cells = np.rint(np.sqrt(linear_table(tone).astype(float)) * (ENCODE_CELLS - 1)).astype(int)
+    assert np.abs(encode_table(1.0, tone)[cells].astype(int) - np.arange(256)).max() <= (1 if tone else 0)
+
+
+def test_contrast_darkens_the_dark():
+    assert (encode_table(1.3, 0.0) <= encode_table(1.0, 0.0)).all()
+    assert encode_table(1.3, 0.0)[[0, -1]].tolist() == [0, 255]
