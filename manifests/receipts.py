@@ -36,6 +36,12 @@ class FileFacts(BaseModel):
     bytes: int
 
 
+class UnitFile(FileFacts):
+    """A file of a unit: its path in the set, size and checksum."""
+
+    path: str
+
+
 class Receipt(BaseModel):
     """What is known of a finished unit.
 
@@ -50,7 +56,8 @@ class Receipt(BaseModel):
     pairs : int
         Pairs written.
     refused : list of RefusedPair
-    files : dict of path in the set to FileFacts
+    files : list of UnitFile
+        In the order in which they were written: pair by pair.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -60,11 +67,11 @@ class Receipt(BaseModel):
     fingerprint: str
     pairs: int
     refused: list[RefusedPair]
-    files: dict[str, FileFacts]
+    files: list[UnitFile]
 
     def file_dicts(self) -> dict[str, dict[str, Any]]:
-        """`files` as plain dictionaries."""
-        return {name: facts.model_dump() for name, facts in self.files.items()}
+        """Path to size and checksum, in order."""
+        return {file.path: {"sha256": file.sha256, "bytes": file.bytes} for file in self.files}
 
 
 def receipt_path(root: Path, unit: str) -> Path:

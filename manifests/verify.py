@@ -95,8 +95,9 @@ def unit_problems(root: Path, unit: str, checksums: bool) -> list[Problem]:
     except SetError as error:
         return [Problem(f"receipts/{unit}.json", str(error).partition(": ")[2] or str(error))]
     problems = []
-    for name, facts in receipt.files.items():
-        found = list(_check_file(root, name, facts.bytes, facts.sha256 if checksums else None))
+    for file in receipt.files:
+        name = file.path
+        found = list(_check_file(root, name, file.bytes, file.sha256 if checksums else None))
         if found and found[0].what.startswith("is not as") and name.endswith(".tar"):
             found = _blame_members(root, unit, name) or found
         problems += found
@@ -171,7 +172,7 @@ def _strangers(root: Path, info: SetInfo) -> Iterator[Problem]:
     known: set[str] = set(info.files)
     for unit in info.units:
         try:
-            known |= set(read_receipt(root, unit).files)
+            known |= {file.path for file in read_receipt(root, unit).files}
         except SetError:
             return
     folders = ["shards", "receipts"] if info.layout == SHARDS else ["train", "val", "receipts"]

@@ -249,9 +249,7 @@ def draw_fields(model: type[Draw]) -> list[pa.Field]:
     for name, info in model.model_fields.items():
         annotation: Any = info.annotation
         kind: pa.DataType
-        if name == "pixel_seed":
-            kind = pa.uint64()
-        elif annotation == tuple[float, ...]:
+        if annotation == tuple[float, ...]:
             kind = pa.list_(pa.float64())
         else:
             kind = kinds.get(annotation) or kinds[type(get_args(annotation)[0])]

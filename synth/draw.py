@@ -20,7 +20,7 @@ class Draw(BaseModel):
     ----------
     model : str
     pixel_seed : int
-        64 bits that key the noise of all samples.
+        63 bits that key the noise of all samples (so that readers of JSON take it for a signed 64-bit number).
     exposure_ev, highlights_ev, tone : float
         See `recipe.Exposure`, `Highlights`, `Tone`.
     smooth_cells : int
@@ -119,7 +119,7 @@ def draw(recipe: Recipe, seed: int, key: str) -> Draw:
     gaussian = read_noise == GAUSSIAN
     balance = recipe.white_balance
     return Draw(
-        pixel_seed=source.bits("pixels"),
+        pixel_seed=source.bits("pixels") >> 1,
         exposure_ev=number(recipe.exposure.ev, "exposure.ev"),
         highlights_ev=number(recipe.highlights.ev, "highlights.ev"),
         tone=number(recipe.tone.strength, "tone.strength"),

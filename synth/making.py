@@ -64,7 +64,7 @@ def make_unit(task: UnitTask) -> Receipt:
             "fingerprint": task.fingerprint,
             "pairs": made,
             "refused": refused,
-            "files": files,
+            "files": [{"path": path, **facts} for path, facts in files.items()],
         }
     )
     write_receipt(task.root, receipt)

@@ -1,0 +1,53 @@
+"""Fixtures for all tests: photographs that are made here, and real ones where GLOAM_PHOTOS names a folder of them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+
+def picture(seed: int, width: int, height: int) -> np.ndarray:
+    """A colourful, sharp, well exposed picture, different for each seed."""
+    rng = np.random.default_rng(seed)
+    y, x = np.mgrid[0:height, 0:width]
+    layers = []
+    for _ in range(3):
+        fx, fy, phase = rng.uniform([1, 1, 0], [9, 9, 6])
+        layers.append(0.5 + 0.35 * np.sin(fx * x / width * 6 + fy * y / height * 6 + phase))
+    image = np.stack(layers, axis=2)
+    for _ in range(25):
+        top, left = rng.integers(0, height), rng.integers(0, width)
+        image[top : top + height // 6, left : left + width // 6] = rng.uniform(0.2, 0.95, 3)
+    image += rng.normal(0, 0.02, image.shape)
+    return (image.clip(0, 1) * 255).astype(np.uint8)
+
+
+def make_photographs(folder: Path, count: int, first: int = 0) -> Path:
+    """A folder of JPEGs and a few PNGs of different sizes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for i in range(first, first + count):
+        image = Image.fromarray(picture(i, 160 + 7 * (i % 9), 140 + 5 * (i % 7)))
+        if i % 10 == 9:
+            image.save(folder / f"Photo {i}.png")
+        else:
+            image.save(folder / f"photo-{i}.jpg", quality=90)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def photographs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of 24 photographs."""
+    return make_photographs(tmp_path_factory.mktemp("photographs"), 24)
+
+
+@pytest.fixture(scope="session")
+def real_photos() -> Path:
+    """The folder of real photographs that GLOAM_PHOTOS names."""
+    folder = os.environ.get("GLOAM_PHOTOS")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("GLOAM_PHOTOS names no folder of photographs")
+    return Path(folder)

@@ -1,0 +1,310 @@
+"""Whole builds, in this process and in others, undisturbed and killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from gloam.manifests.errors import ConfigError, SetError, SourceError
+from gloam.manifests.plan import PlanOptions
+from gloam.manifests.setfile import read_set
+from gloam.manifests.sources import Source
+from gloam.manifests.suitability import EVERYTHING, load_profile
+from gloam.manifests.verify import verify_set
+from gloam.synth.build import build
+from gloam.synth.recheck import recheck_set
+from gloam.synth.recipe import load_recipe
+from gloam.synth.request import OutputOptions, Request
+
+
+def request_for(folder: Path, **changes) -> Request:
+    values = {
+        "sources": (Source(kind="folder", path=str(folder), name="folder"),),
+        "profile": load_profile(),
+        "plan": PlanOptions(val=3, shard_size=5, seed=4),
+        "recipe": load_recipe("uneven"),
+        "output": OutputOptions(low_codec="jpg"),
+    }
+    return Request(**(values | changes))
+
+
+def content(root: Path) -> dict[str, bytes]:
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def reference(photographs, tmp_path_factory) -> Path:
+    """An undisturbed set of one worker."""
+    root = tmp_path_factory.mktemp("reference") / "set"
+    build(request_for(photographs), root, workers=1)
+    return root
+
+
+def test_a_set_is_complete_and_verifies(reference):
+    info = read_set(reference)
+    assert info.counts == {"train": 21, "val": 3, "refused": 0}
+    assert verify_set(reference) == []
+    assert recheck_set(reference, info) == []
+    assert not (reference / ".gloam").exists()
+    assert not [name for name in content(reference) if ".tmp-" in name]
+
+
+def test_every_photograph_ends_as_a_pair_or_as_a_refusal_with_its_reason(photographs, tmp_path):
+    folder = tmp_path / "photos"
+    shutil.copytree(photographs, folder)
+    (folder / "empty.jpg").touch()
+    (folder / "text.jpg").write_text("not a photograph")
+    whole = (folder / "photo-0.jpg").read_bytes()
+    (folder / "cut.jpg").write_bytes(whole[: len(whole) // 2])
+    shutil.copy(folder / "photo-1.jpg", folder / "twin.jpg")
+    root = tmp_path / "set"
+    report = build(request_for(folder), root)
+    pairs = pq.read_table(root / "pairs.parquet")["path"].to_pylist()
+    refused = {row["path"]: row["reason"] for row in pq.read_table(root / "refused.parquet").to_pylist()}
+    assert sorted(pairs + list(refused)) == sorted(path.name for path in folder.iterdir())
+    assert refused == {"empty.jpg": "empty", "text.jpg": "not an image", "cut.jpg": "damaged", "twin.jpg": "near-duplicate"}
+    assert report.candidates == 28
+    assert report.reasons["folder"].total() == 4
+    assert verify_set(root) == []
+
+
+def test_without_selection_nothing_is_measured_and_refusals_come_from_making_pairs(photographs, tmp_path):
+    folder = tmp_path / "photos"
+    shutil.copytree(photographs, folder)
+    (folder / "text.jpg").write_text("not a photograph")
+    root = tmp_path / "set"
+    build(request_for(folder, profile=EVERYTHING, plan=PlanOptions(shard_size=6)), root)
+    refused = pq.read_table(root / "refused.parquet").to_pylist()
+    assert [(row["path"], row["stage"], row["reason"]) for row in refused] == [("text.jpg", "building", "not an image")]
+    assert read_set(root).counts == {"train": 24, "val": 0, "refused": 1}
+    assert verify_set(root) == []
+
+
+def test_a_shard_of_nothing_but_refusals_leaves_a_whole_set(tmp_path):
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    for i in range(3):
+        (folder / f"{i}.jpg").write_text("no")
+    root = tmp_path / "set"
+    build(request_for(folder, profile=EVERYTHING, plan=PlanOptions()), root)
+    assert read_set(root).counts == {"train": 0, "val": 0, "refused": 3}
+    assert verify_set(root) == []
+
+
+def test_two_workers_write_the_same_bytes(photographs, reference, tmp_path):
+    build(request_for(photographs), tmp_path / "set", workers=2)
+    assert content(tmp_path / "set") == content(reference)
+
+
+def test_where_the_source_lies_does_not_matter(photographs, reference, tmp_path):
+    shutil.copytree(photographs, tmp_path / "elsewhere")
+    build(request_for(tmp_path / "elsewhere"), tmp_path / "set")
+    assert content(tmp_path / "set") == content(reference)
+
+
+def test_another_seed_or_recipe_changes_lows_and_keeps_normals(photographs, reference, tmp_path):
+    build(request_for(photographs, recipe=load_recipe("uneven", ["camera.iso=50"])), tmp_path / "set")
+    before = pq.read_table(reference / "pairs.parquet")
+    after = pq.read_table(tmp_path / "set" / "pairs.parquet")
+    assert before["normal_sha256"] == after["normal_sha256"]
+    assert before["draw_exposure_ev"] == after["draw_exposure_ev"]
+    assert not set(before["low_sha256"].to_pylist()) & set(after["low_sha256"].to_pylist())
+
+
+def test_files_layout_holds_the_same_pairs(photographs, reference, tmp_path):
+    root = tmp_path / "set"
+    build(request_for(photographs, output=OutputOptions(low_codec="jpg", layout="files")), root)
+    assert verify_set(root) == []
+    assert recheck_set(root, read_set(root)) == []
+    same = ["key", "low_sha256", "normal_sha256"]
+    shards, files = (pq.read_table(r / "pairs.parquet", columns=same).to_pydict() for r in (reference, root))
+    assert shards == files
+    low = (root / "lists" / "train-low.txt").read_text().splitlines()
+    normal = (root / "lists" / "train-normal.txt").read_text().splitlines()
+    assert len(low) == len(normal) == 21
+    for i, (a, b) in enumerate(zip(low, normal, strict=True)):
+        (low_path, low_label), (normal_path, normal_label) = a.rsplit(" ", 1), b.rsplit(" ", 1)
+        assert low_label == normal_label == str(i)
+        assert Path(low_path).stem == Path(normal_path).stem
+        assert (root / low_path).is_file()
+        assert (root / normal_path).is_file()
+
+
+def test_png_lows_and_smaller_normals(photographs, tmp_path):
+    root = tmp_path / "set"
+    build(request_for(photographs, output=OutputOptions(max_side=100)), root)
+    table = pq.read_table(root / "pairs.parquet")
+    assert set(table["low_suffix"].to_pylist()) == {"png"}
+    assert max(table["width"].to_pylist() + table["height"].to_pylist()) == 100
+    assert set(table["converted"].to_pylist()) == {"resized"}
+    assert recheck_set(root, read_set(root)) == []
+
+
+def test_a_finished_set_is_left_alone(photographs, reference, tmp_path):
+    shutil.copytree(reference, tmp_path / "set")
+    report = build(request_for(photographs), tmp_path / "set")
+    assert report.made == 0
+    assert content(tmp_path / "set") == content(reference)
+
+
+@pytest.mark.parametrize("damage", ["flip", "cut", "delete", "index", "receipt"])
+def test_a_damaged_shard_is_made_again(photographs, reference, tmp_path, damage):
+    root = tmp_path / "set"
+    shutil.copytree(reference, root)
+    shard = root / "shards" / "train-000001.tar"
+    data = bytearray(shard.read_bytes())
+    if damage == "flip":
+        data[len(data) // 2] ^= 8
+        shard.write_bytes(data)
+    elif damage == "cut":
+        shard.write_bytes(data[: len(data) // 2])
+    elif damage == "delete":
+        shard.unlink()
+    elif damage == "index":
+        shard.with_suffix(".idx").write_text("v1.2 0\n")
+    else:
+        (root / "receipts" / "train-000001.json").unlink()
+    assert verify_set(root)
+    assert build(request_for(photographs), root).made == 1
+    assert content(root) == content(reference)
+
+
+def test_other_settings_are_refused_with_what_differs(photographs, reference, tmp_path):
+    root = tmp_path / "set"
+    shutil.copytree(reference, root)
+    with pytest.raises(SetError, match=r"plan\.seed: 4, now 5"):
+        build(request_for(photographs, plan=PlanOptions(val=3, shard_size=5, seed=5)), root)
+    with pytest.raises(SetError, match=r"recipe\.camera\.iso"):
+        build(request_for(photographs, recipe=load_recipe("uneven", ["camera.iso=800"])), root)
+    assert content(root) == content(reference)
+
+
+def test_a_folder_of_something_else_is_refused_and_left_alone(photographs, tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(SetError, match="not a gloam set"):
+        build(request_for(photographs), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_too_few_suitable_photographs_is_an_error_before_anything_is_made(photographs, tmp_path):
+    with pytest.raises(ConfigError, match="only 24 candidates are suitable"):
+        build(request_for(photographs, plan=PlanOptions(pairs=100)), tmp_path / "set")
+    assert not (tmp_path / "set" / "shards").exists()
+
+
+def test_a_source_that_changed_since_the_plan_stops_the_build_and_loses_nothing(photographs, reference, tmp_path):
+    folder, root = tmp_path / "photos", tmp_path / "set"
+    shutil.copytree(photographs, folder)
+    shutil.copytree(reference, root)
+    (root / "shards" / "train-000000.tar").unlink()
+    lost = json.loads((root / "receipts" / "train-000000.json").read_text())
+    assert lost["pairs"] == 5
+    planned = pq.read_table(root / "plan.parquet").to_pylist()
+    gone = next(row["path"] for row in planned if row["split"] == "train" and row["shard"] == 0)
+    (folder / gone).unlink()
+    with pytest.raises(SourceError, match="is gone since the set was planned"):
+        build(request_for(folder), root)
+    shutil.copy(photographs / gone, folder / gone)
+    build(request_for(folder), root)
+    assert content(root) == content(reference)
+
+
+def command(folder: Path, root: Path, workers: int) -> list[str]:
+    gloam = [sys.executable, "-c", "from gloam.cli.main import gloam; gloam()"]
+    options = ["--source", f"folder={folder}", "--val", "3", "--shard-size", "5", "--seed", "4", "--low-codec", "jpeg"]
+    return [*gloam, "build", str(root), *options, "--workers", str(workers)]
+
+
+@pytest.mark.parametrize(("workers", "number"), [(1, 9), (2, 9), (2, signal.SIGINT), (2, signal.SIGTERM)])
+def test_a_build_killed_at_several_moments_ends_in_the_same_bytes(photographs, reference, tmp_path, workers, number):
+    root = tmp_path / "set"
+    moments = random.Random(workers * 100 + number)
+    kills = 0
+    for _ in range(5):
+        process = subprocess.Popen(
+            command(photographs, root, workers), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        begun = time.monotonic()
+        wait = moments.uniform(0.5, 3.5)
+        while process.poll() is None and time.monotonic() - begun < wait:
+            time.sleep(0.01)
+        if process.poll() is None:
+            kills += 1
+            if number == signal.SIGKILL:
+                os.killpg(process.pid, number)
+            else:
+                process.send_signal(number)
+                # 128 + number once the command runs; before that Python itself ends by the signal.
+                assert process.wait(timeout=20) in (128 + number, -number, 0)
+            process.wait()
+        else:
+            break
+    assert kills
+    subprocess.run(command(photographs, root, workers), check=True, stdout=subprocess.DEVNULL)
+    assert content(root) == content(reference)
+
+
+def test_a_lost_worker_stops_the_build_with_the_way_out(photographs, reference, tmp_path):
+    root = tmp_path / "set"
+    process = subprocess.Popen(command(photographs, root, 2), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    killed = False
+    deadline = time.monotonic() + 60
+    while process.poll() is None and not killed and time.monotonic() < deadline:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        for child in children:
+            if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
+                os.kill(int(child), signal.SIGKILL)
+                killed = True
+                break
+    _, errors = process.communicate(timeout=60)
+    assert killed
+    assert process.returncode == 1
+    assert "a worker process died" in errors
+    assert "Traceback" not in errors
+    subprocess.run(command(photographs, root, 2), check=True, stdout=subprocess.DEVNULL)
+    assert content(root) == content(reference)
+
+
+def test_no_worker_outlives_a_killed_parent(photographs, tmp_path):
+    process = subprocess.Popen(command(photographs, tmp_path / "set", 2), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    children: list[str] = []
+    deadline = time.monotonic() + 60
+    while len(children) < 3 and process.poll() is None and time.monotonic() < deadline:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    assert children
+    process.kill()
+    process.wait()
+    for _ in range(200):
+        alive = [child for child in children if Path(f"/proc/{child}").exists() and _state(child) != "Z"]
+        if not alive:
+            return
+        time.sleep(0.1)
+    pytest.fail(f"still running: {alive}")
+
+
+def _state(pid: str) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return "Z"
+
+
+def test_real_photographs_as_two_sources(real_photos, tmp_path):
+    sources = (
+        Source(kind="imagenet", path=str(real_photos / "imagenet"), name="imagenet"),
+        Source(kind="folder", path=str(real_photos / "bsds"), name="folder"),
+    )
+    request = Request(sources=sources, profile=load_profile(), recipe=load_recipe("even"), plan=PlanOptions(val=10))
+    report = build(request, tmp_path / "set")
+    paths = {p for kind in ("pairs", "refused") for p in pq.read_table(tmp_path / "set" / f"{kind}.parquet")["path"].to_pylist()}
+    assert len(paths) == report.candidates == 200
+    assert verify_set(tmp_path / "set") == []
