@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol, get_args
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -219,27 +220,41 @@ def _missing(root: Path, units: dict[str, list[int]], note: BuildNote) -> list[s
     return [unit for unit in units if not is_done(root, unit, note.fingerprint) or unit_problems(root, unit, checksums=finished)]
 
 
-def _tasks(
-    request: Request, root: Path, note: BuildNote, plan: pa.Table, missing: list[str], listed: pa.Table
-) -> Iterator[UnitTask]:
-    sources, paths = plan["source"].to_pylist(), plan["path"].to_pylist()
-    keys, sizes = plan["key"].to_pylist(), plan["bytes"].to_pylist()
-    listed_names = zip(listed["source"].to_pylist(), listed["path"].to_pylist(), strict=True)
-    row_of = {name: row for row, name in enumerate(listed_names)}
+def _tasks(request: Request, root: Path, note: BuildNote, plan: pa.Table, missing: list[str], listed: pa.Table) -> list[UnitTask]:
+    """The missing units with the places of their photographs, all of which are checked before the first one is made."""
     units = _units(plan)
-    for unit in missing:
-        planned = []
-        for row in units[unit]:
-            found = row_of.get((sources[row], paths[row]))
-            if found is None or listed["size"][found].as_py() != sizes[row]:
-                what = "is gone" if found is None else "has another size"
-                raise SourceError(
-                    f"{sources[row]}: {paths[row]} {what} since the set was planned; "
-                    "restore the source and run the same command, or build a new set"
-                )
-            place = next(locations(listed.slice(found, 1)))
-            planned.append(Planned(keys[row], sources[row], paths[row], place))
-        yield UnitTask(root, unit, note.fingerprint, tuple(planned), request.recipe, request.plan.seed, request.output)
+    rows = [row for unit in missing for row in units[unit]]
+    photographs = plan.take(rows).to_pylist()
+    row_of = {(photo["source"], photo["path"]): i for i, photo in enumerate(photographs)}
+    found = np.full(len(rows), -1)
+    for place, name in enumerate(zip(listed["source"].to_pylist(), listed["path"].to_pylist(), strict=True)):
+        if name in row_of:
+            found[row_of[name]] = place
+    for photo, place in zip(photographs, found, strict=True):
+        if place < 0 or listed["size"][place].as_py() != photo["bytes"]:
+            what = "is gone" if place < 0 else "has another size"
+            raise SourceError(
+                f"{photo['source']}: {photo['path']} {what} since the set was planned; "
+                "restore the source and run the same command, or build a new set"
+            )
+    planned = iter(
+        [
+            Planned(photo["key"], photo["source"], photo["path"], place)
+            for photo, place in zip(photographs, locations(listed.take(found)), strict=True)
+        ]
+    )
+    return [
+        UnitTask(
+            root,
+            unit,
+            note.fingerprint,
+            tuple(islice(planned, len(units[unit]))),
+            request.recipe,
+            request.plan.seed,
+            request.output,
+        )
+        for unit in missing
+    ]
 
 
 def draw_fields(model: type[Draw]) -> list[pa.Field]:

@@ -81,7 +81,7 @@ def _refuse_list(kind: str, listing: str) -> None:
 
 def _folder(path: str, listing: str) -> Iterator[Listed]:
     _refuse_list("folder", listing)
-    if not Path(path).is_dir():
+    if Path(path).is_file():
         raise SourceError(f"folder={path}: not a folder (a tar or zip is an archive= source)")
     return _by_path(_photographs(path))
 

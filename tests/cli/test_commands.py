@@ -1,0 +1,243 @@
+"""The commands as a person meets them: what they say, and with which code they exit."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import struct
+import subprocess
+import sys
+import tarfile
+import zlib
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+from gloam.cli.main import gloam
+
+
+def run(*arguments: object):
+    return CliRunner().invoke(gloam, [str(argument) for argument in arguments], catch_exceptions=False)
+
+
+def error_line(*arguments: object, code: int = 1) -> str:
+    result = run(*arguments)
+    assert result.exit_code == code, result.output
+    assert "Traceback" not in result.output
+    lines = result.stderr.splitlines()
+    assert len(lines) == 1, lines
+    return lines[0]
+
+
+@pytest.fixture(scope="module")
+def finished(photographs, tmp_path_factory) -> Path:
+    root = tmp_path_factory.mktemp("finished") / "set"
+    result = run("build", root, "--source", f"folder={photographs}", "--val", 4, "--workers", 1)
+    assert result.exit_code == 0
+    return root
+
+
+def test_help_lists_the_commands_and_every_option_has_help():
+    assert "build" in run("--help").output
+    for name in ("build", "verify", "recipes"):
+        command = gloam.get_command(None, name)
+        assert command.help
+        assert all(parameter.help for parameter in command.params if isinstance(parameter, click.Option))
+
+
+def test_help_is_there_without_loading_the_kernels():
+    code = "import sys; from gloam.cli.main import gloam; gloam(['--help'], standalone_mode=False); print('numba' in sys.modules)"
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert output.splitlines()[-1] == "False"
+
+
+def test_nothing_but_loaders_imports_dali_or_torch():
+    code = (
+        "import sys, gloam.cli.build, gloam.cli.verify, gloam.cli.recipes, gloam.synth.darken, gloam.synth.recheck;"
+        "print(sorted({m.partition('.')[0] for m in sys.modules} & {'nvidia', 'torch', 'jax', 'matplotlib'}))"
+    )
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert output.strip() == "[]"
+
+
+def test_build_says_what_became_of_every_photograph(photographs, tmp_path):
+    folder = tmp_path / "photos"
+    shutil.copytree(photographs, folder)
+    (folder / "text.jpg").write_text("no photograph")
+    result = run("build", tmp_path / "set", "--source", f"folder={folder}:20", "--workers", 1)
+    assert result.exit_code == 0
+    assert "25 photographs, 20 pairs: train 20, val 0" in result.output
+    assert "refused not an image 1" in result.output
+    assert "4 suitable ones not needed" in result.output
+
+
+def test_the_sample_is_the_default_source(tmp_path):
+    result = run("build", tmp_path / "set", "--no-select", "--workers", 1, "--low-codec", "jpeg", "--max-side", 128)
+    assert result.exit_code == 0
+    assert run("verify", tmp_path / "set", "--deep", "--workers", 1).exit_code == 0
+
+
+def test_a_build_file_says_everything_and_flags_override_it(photographs, tmp_path):
+    config = tmp_path / "build.yaml"
+    config.write_text(
+        f"sources: [{{kind: folder, path: {photographs}, name: mine}}]\nplan: {{pairs: 6, seed: 3}}\nrecipe: even\n"
+        "set: {camera.iso: 1600}\noutput: {low_codec: jpg, name: evening}\nselect: false\n"
+    )
+    assert run("build", tmp_path / "set", "--config", config, "--pairs", 5, "--workers", 1).exit_code == 0
+    text = (tmp_path / "set" / "set.json").read_text()
+    for part in ('"train":5', '"seed":3', '"recipe":"even"', '"name":"evening"', '"iso":1600.0', '"name":"mine"'):
+        assert part in text
+
+
+def test_the_reference_set_has_a_build_file_that_is_valid():
+    import yaml
+    from gloam.synth.config import BuildFile, reference_config
+
+    file = BuildFile.model_validate(yaml.safe_load(reference_config()))
+    assert (file.plan.pairs, file.plan.val) == (153_856, 1_856)
+    assert [source.kind for source in file.sources] == ["imagenet", "voc", "coco", "iapr", "streetscenes"]
+
+
+def bomb() -> bytes:
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", 60_000, 60_000, 8, 2, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(bytes(1000))) + chunk(b"IEND", b"")
+
+
+def test_bad_images_are_refused_and_the_build_goes_on(photographs, tmp_path):
+    folder = tmp_path / "photos"
+    shutil.copytree(photographs, folder)
+    (folder / "bomb.png").write_bytes(bomb())
+    (folder / "empty.jpg").touch()
+    (folder / "cut.jpg").write_bytes((folder / "photo-0.jpg").read_bytes()[:3000])
+    result = run("build", tmp_path / "set", "--source", f"folder={folder}", "--workers", 2)
+    assert result.exit_code == 0
+    assert "24 pairs" in result.output
+    for reason in ("too large 1", "empty 1", "damaged 1"):
+        assert reason in result.output
+
+
+def test_each_mistake_gets_one_line_that_names_it(photographs, finished, tmp_path):
+    out, good = tmp_path / "set", f"folder={photographs}"
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    whole = tmp_path / "whole.tar"
+    with tarfile.open(whole, "w") as archive:
+        archive.add(photographs, "photos")
+    broken = tmp_path / "broken.tar"
+    broken.write_bytes(whole.read_bytes()[:100_000])
+    taken = tmp_path / "taken"
+    taken.mkdir()
+    (taken / "letter.txt").write_text("dear")
+    for arguments, words in [
+        (["build", out, "--source", f"folder={empty}"], "holds no photograph"),
+        (["build", out, "--source", "folder=/nowhere/at/all"], "/nowhere/at/all: no such file or folder"),
+        (["build", out, "--source", f"archive={broken}"], "cut short"),
+        (["build", out, "--source", "flickr=x"], "unknown kind 'flickr'"),
+        (["build", out, "--source", "voc"], "give the path"),
+        (["build", out, "--source", good, "--recipe", "dusk"], "recipe dusk: neither a file nor one of even"),
+        (["build", out, "--source", good, "--set", "camera.isoo=3"], "unknown key camera.isoo"),
+        (["build", out, "--source", good, "--pairs", "99"], "only 24 candidates are suitable"),
+        (["build", out, "--source", good, "--config", "/nowhere.yaml"], "/nowhere.yaml"),
+        (["build", taken, "--source", good], "not a gloam set"),
+        (["build", whole, "--source", good], "not a gloam set"),
+        (["build", "/proc/gloam", "--source", good], "cannot be written"),
+        (["build", finished, "--source", good], "plan.val: 4, now 0"),
+        (["build", out, "--source", good, "--no-select", "--profile", "x.yaml"], "exclude each other"),
+        (["verify", empty], "not a gloam set"),
+        (["recipes", "show", "dusk"], "recipe dusk"),
+    ]:
+        assert words in error_line(*arguments)
+    assert (taken / "letter.txt").read_text() == "dear"
+
+
+def test_wrong_usage_exits_with_2():
+    for arguments in (["build"], ["build", "x", "--bogus"], ["build", "x", "--layout", "pile"], ["dusk"]):
+        assert run(*arguments).exit_code == 2
+
+
+def test_recipes_are_listed_and_shown():
+    assert "uneven" in run("recipes").output
+    assert "iso: 3200" in run("recipes", "show", "even", "--set", "camera.iso=3200").output
+
+
+def test_verify_is_content_with_a_set_as_it_was_built(finished):
+    for options in ([], ["--quick"], ["--deep", "--workers", "1"]):
+        result = run("verify", finished, *options)
+        assert result.exit_code == 0
+        assert "24 pairs" in result.output
+
+
+def files_of(root: Path) -> list[Path]:
+    return sorted(path for path in root.rglob("*") if path.is_file())
+
+
+def test_verify_finds_and_names_a_single_flipped_bit_anywhere(finished, tmp_path):
+    root = tmp_path / "set"
+    shutil.copytree(finished, root)
+    bits = random.Random(5)
+    for path in files_of(root):
+        whole = path.read_bytes()
+        for _ in range(4):
+            damaged = bytearray(whole)
+            damaged[bits.randrange(len(whole))] ^= 1 << bits.randrange(8)
+            path.write_bytes(damaged)
+            result = run("verify", root)
+            assert result.exit_code == 1, path
+            assert path.relative_to(root).as_posix() in result.output
+        path.write_bytes(whole)
+    assert run("verify", root).exit_code == 0
+
+
+def test_verify_names_the_damaged_member_of_a_shard(finished, tmp_path):
+    root = tmp_path / "set"
+    shutil.copytree(finished, root)
+    shard = next((root / "shards").glob("train-*.tar"))
+    with tarfile.open(shard) as archive:
+        member = next(m for m in archive if m.name.endswith("low.png"))
+    data = bytearray(shard.read_bytes())
+    data[member.offset_data + member.size // 2] ^= 1
+    shard.write_bytes(data)
+    assert member.name in run("verify", root).output
+
+
+@pytest.mark.parametrize("pattern", ["shards/train-*.tar", "shards/*.idx", "pairs.parquet", "receipts/*.json", "lists/*.txt"])
+def test_verify_names_what_is_missing_or_cut_short(finished, tmp_path, pattern):
+    root = tmp_path / "set"
+    shutil.copytree(finished, root)
+    path = next(iter(sorted(root.glob(pattern))))
+    name = path.relative_to(root).as_posix()
+    whole = path.read_bytes()
+    for options in ([], ["--quick"]):
+        path.write_bytes(whole[: len(whole) // 2])
+        result = run("verify", root, *options)
+        assert result.exit_code == 1
+        assert name in result.output
+        path.unlink()
+        result = run("verify", root, *options)
+        assert result.exit_code == 1
+        assert name in result.output
+
+
+def test_verify_deep_finds_a_low_that_is_not_its_normals(finished, tmp_path):
+    """A set whose checksums are all right, but whose lows were made otherwise."""
+    from gloam.manifests.setfile import read_set
+    from gloam.synth import recheck
+
+    info = read_set(finished)
+    request = info.build.request | {"output": info.build.request["output"] | {"low_codec": "jpg"}}
+    other = info.model_copy(update={"build": info.build.model_copy(update={"request": request})})
+    problems = recheck.recheck_set(finished, other)
+    assert len(problems) == 24
+    assert "samples of the low are not what its normal and draw make" in problems[0].what
+
+
+def test_a_stray_shard_is_reported(finished, tmp_path):
+    root = tmp_path / "set"
+    shutil.copytree(finished, root)
+    shard = next((root / "shards").glob("train-*.tar"))
+    shutil.copy(shard, root / "shards" / "train-000099.tar")
+    assert "shards/train-000099.tar: does not belong to the set" in run("verify", root).output
