@@ -14,13 +14,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import resource
 import shutil
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import cv2
@@ -28,6 +27,7 @@ import numpy as np
 from gloam.manifests.images import SUFFIXES, decode, load_normal
 from gloam.manifests.measure import measure
 from gloam.manifests.sources import Source
+from gloam.manifests.workers import ordered_map
 from gloam.synth.build import build
 from gloam.synth.camera_model import render
 from gloam.synth.draw import draw
@@ -93,7 +93,7 @@ def stages(data: list[bytes], recipe_name: str) -> None:
     }
     print(f"{len(data)} photographs, {np.mean([n.size / 3e6 for n in normals]):.3f} Mpixel on average")
     times = {name: best(f) / len(data) * 1e3 for name, f in rows.items()}
-    FLOOR_MS = times["OpenCV decode"] + times["OpenCV encode, 95 4:2:0"]
+    FLOOR_MS = times["OpenCV decode"] + times["OpenCV encode, 95 4:4:4"]
     for name, ms in times.items():
         print(f"  {name:26} {ms:6.2f} ms  {ms / FLOOR_MS:5.2f} of the floor")
     print(f"  {'floor':26} {FLOOR_MS:6.2f} ms")
@@ -110,14 +110,29 @@ def whole(photos: Path, folder: Path, count: int, recipe_name: str) -> None:
     one = best(lambda: fresh(folder / "one", request, 1), 2)
     os.sched_setaffinity(0, cores)
     print(f"build, 1 worker on one core    {one / count * 1e3:6.2f} ms a pair  {one / count * 1e3 / FLOOR_MS:5.2f} of the floor")
-    with quiet_start() as started:
-        two = best(lambda: fresh(folder / "two", request, 2), 2)
-    begin = started()
+    peaks: dict[str, float] = {}
+    stop = threading.Event()
+    watcher = threading.Thread(target=watch, args=(peaks, stop))
+    watcher.start()
+    begin = start_up()
+    two = best(lambda: fresh(folder / "two", request, 2), 2)
+    stop.set()
+    watcher.join()
     print(f"build, 2 workers               {two / count * 1e3:6.2f} ms a pair, {one / two:.2f} times one worker with start-up")
     print(f"start-up of two workers        {begin:6.2f} s; without it {one / max(two - begin, 1e-9):.2f} times one worker")
-    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    child = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    print(f"memory: {own:.0f} MB in the parent (which holds this script's images too), {child:.0f} MB in the largest worker")
+    print(f"memory of the largest worker   {max(peaks.values()):6.0f} MB after {count:,} pairs")
+
+
+def watch(peaks: dict[str, float], stop: threading.Event) -> None:
+    """Note the peak resident memory in MB of this process's workers as long as they run."""
+    while not stop.wait(0.1):
+        for child in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
+            try:
+                status = Path(f"/proc/{child}/status").read_text()
+                if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
+                    peaks[child] = float(status.partition("VmHWM:")[2].split()[0]) / 1024
+            except (OSError, IndexError):
+                continue  # it ended meanwhile
 
 
 def fresh(root: Path, request: Request, workers: int) -> None:
@@ -125,15 +140,11 @@ def fresh(root: Path, request: Request, workers: int) -> None:
     build(request, root, workers)
 
 
-@contextmanager
-def quiet_start() -> Iterator[Callable[[], float]]:
-    """What starting two workers costs: the time until both have answered once, twice a build (measuring, building)."""
-    from gloam.manifests.workers import ordered_map
-
+def start_up() -> float:
+    """Seconds until two workers have answered once: starting Python, importing, loading the compiled kernels."""
     start = time.perf_counter()
-    list(ordered_map(abs, [1, 2], 2))
-    seconds = time.perf_counter() - start
-    yield lambda: 2 * seconds
+    list(ordered_map(len, ["a", "b"], 2))
+    return time.perf_counter() - start
 
 
 if __name__ == "__main__":

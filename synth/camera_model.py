@@ -63,12 +63,13 @@ def parameters(draw: Draw) -> npt.NDArray[np.float32]:
     errors = np.exp2([draw.red_error_ev, 0.0, draw.blue_error_ev])
     # Plain division keeps highlights neutral here. Brooks et al. divide clipped light by less, which holds its colour only
     # when it is clipped again on the way out; in the dark it would turn magenta. `highlights_ev` brightens it instead.
-    to_camera = np.diag(1 / gains)
+    matrix = np.array(draw.matrix).reshape(3, 3)
+    to_camera = np.diag(1 / gains) @ matrix
     # A gain below 1 would lift white above what the sensor holds; its exposure is such that the brightest colour just fits.
     headroom = max(1.0, float(np.maximum(to_camera, 0).sum(axis=1).max()))
-    to_srgb = np.diag(gains * errors * 2**draw.digital_gain_ev)
     p[kernels.TO_CAMERA : kernels.TO_CAMERA + 9] = (to_camera / headroom).ravel()
-    p[kernels.TO_SRGB : kernels.TO_SRGB + 9] = (to_srgb * headroom).ravel()
+    p[kernels.TO_SRGB : kernels.TO_SRGB + 9] = np.linalg.inv(matrix).ravel()
+    p[kernels.DEVELOP_GAINS : kernels.DEVELOP_GAINS + 3] = gains * errors * headroom * 2**draw.digital_gain_ev
     p[kernels.ELECTRONS] = (draw.white - draw.black) / draw.gain
     p[kernels.GAIN] = draw.gain
     p[kernels.ROW_SIGMA] = draw.row_sigma

@@ -9,10 +9,16 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from ..manifests.errors import ConfigError
 from ..manifests.yamlfiles import load_yaml
 
 GAUSSIAN, TUKEY = "gaussian", "tukey"
+_NOMINAL_ISO = 100.0
+_SPAN_BLACK, _SPAN_WHITE = 1024, 16383
+_SRGB_TO_XYZ = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]])
 
 
 @dataclass(frozen=True)
@@ -29,7 +35,7 @@ class Sensor:
     gaussian_sigma : float
         Standard deviation of a Gaussian fit to the read noise, DN.
     tukey_scale, tukey_shape : float
-        Of a Tukey-lambda fit to it; DN, and lambda.
+        Of a Tukey-lambda fit to it; DN, and lambda. The scale is 0 where there is none.
     row_sigma : float
         Standard deviation of row noise, DN.
     black, white : int
@@ -56,21 +62,42 @@ def _file() -> dict[str, Any]:
 @lru_cache(maxsize=1)
 def camera_names() -> tuple[str, ...]:
     """The cameras that a recipe can name."""
-    return tuple(name for name, camera in _file()["cameras"].items() if "by_iso" in camera)
+    return tuple(_file()["cameras"])
 
 
 def iso_range(camera: str) -> tuple[float, float]:
-    """The smallest and the largest calibrated ISO of a camera."""
-    rows = _file()["cameras"][camera]["by_iso"]
+    """The smallest and the largest ISO at which a camera is calibrated.
+
+    Cameras that are calibrated by gain have a nominal ISO: 100 at the lowest gain of the calibration and proportional to it.
+    For the four of ELD (Wei et al., CVPR 2020), whose gains span a factor of 64, that is ISO 100 to 6400.
+    """
+    entry = _file()["cameras"][camera]
+    if "by_gain" in entry:
+        gain = entry["by_gain"]
+        return _NOMINAL_ISO, float(round(_NOMINAL_ISO * math.exp(gain["ln_k_max"] - gain["ln_k_min"])))
+    rows = _rows(entry)
     return float(rows[0][0]), float(rows[-1][0])
 
 
-@lru_cache(maxsize=1024)
-def sensor_at(camera: str, iso: float) -> Sensor:
-    """The calibration of a camera at the calibrated ISO nearest to `iso`, in stops.
+def _rows(entry: dict[str, Any]) -> list[list[float]]:
+    rows: list[list[float]] = entry.get("by_iso") or entry["heteroscedastic"]
+    return rows
 
-    Rows are not interpolated: cameras have those ISOs and no others, and a dual-gain sensor drops its read noise between
-    two of them.
+
+def sensor_at(camera: str, iso: float, spreads: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Sensor:
+    """The calibration of a camera at an ISO.
+
+    A camera with a table of ISOs is taken at the one nearest to `iso`, in stops. Rows are not interpolated: cameras have those
+    ISOs and no others, and a dual-gain sensor drops its read noise between two of them.
+
+    Parameters
+    ----------
+    camera : str
+    iso : float
+        Within `iso_range`.
+    spreads : three floats
+        Standard normal numbers by which the read noise (Gaussian and Tukey fit) and the row noise of a camera that is calibrated
+        by gain lie off their regression line, as they do from shot to shot; other cameras do not use them.
 
     Raises
     ------
@@ -83,6 +110,58 @@ def sensor_at(camera: str, iso: float) -> Sensor:
     if not low <= iso <= high:
         raise ConfigError(f"camera.iso = {iso:g}: {camera} is calibrated from {low:g} to {high:g}")
     entry = _file()["cameras"][camera]
-    row = min(entry["by_iso"], key=lambda row: abs(math.log(row[0] / iso)))
-    nearest, gain, gaussian_sigma, tukey_scale, tukey_shape, row_sigma = (float(value) for value in row)
-    return Sensor(camera, nearest, gain, gaussian_sigma, tukey_scale, tukey_shape, row_sigma, entry["black"], entry["white"])
+    if "by_gain" in entry:
+        return _by_gain(camera, entry, iso, spreads)
+    nearest = min(_rows(entry), key=lambda row: abs(math.log(row[0] / iso)))
+    if "by_iso" in entry:
+        own_iso, gain, gaussian_sigma, tukey_scale, tukey_shape, row_sigma = (float(value) for value in nearest)
+        return Sensor(camera, own_iso, gain, gaussian_sigma, tukey_scale, tukey_shape, row_sigma, entry["black"], entry["white"])
+    return _heteroscedastic(camera, *(float(value) for value in nearest))  # YAML takes 2e-06 for text
+
+
+def _by_gain(camera: str, entry: dict[str, Any], iso: float, spreads: tuple[float, float, float]) -> Sensor:
+    """ln(sigma) = slope ln(K) + bias + N(0, spread)."""
+    fit = entry["by_gain"]
+    log_gain = min(fit["ln_k_min"] + math.log(iso / _NOMINAL_ISO), fit["ln_k_max"])
+
+    def sigma(line: dict[str, float], spread: float) -> float:
+        return math.exp(line["slope"] * log_gain + line["bias"] + line["spread"] * spread)
+
+    # One deviation for both fits of the read noise: they describe the same noise.
+    return Sensor(
+        camera,
+        iso,
+        math.exp(log_gain),
+        sigma(fit["read"], spreads[0]),
+        sigma(fit["tukey"], spreads[1]),
+        float(fit["lambda"]),
+        sigma(fit["row"], spreads[2]),
+        entry["black"],
+        entry["white"],
+    )
+
+
+def _heteroscedastic(camera: str, iso: float, shot: float, read: float) -> Sensor:
+    """var = shot x + read of x in [0, 1]: K = shot (white - black), sigma = sqrt(read) (white - black).
+
+    Such a calibration has no DN of its own. Fourteen bits over a pedestal keep rounding and clipping out of its noise.
+    """
+    span = _SPAN_WHITE - _SPAN_BLACK
+    return Sensor(camera, iso, shot * span, math.sqrt(read) * span, 0.0, 0.0, 0.0, _SPAN_BLACK, _SPAN_WHITE)
+
+
+@lru_cache(maxsize=1)
+def sensor_colour_matrices() -> npt.NDArray[np.float64]:
+    """Linear sRGB to camera RGB of four cameras, rows summing to 1, so that grey stays grey.
+
+    XYZ to camera times sRGB to XYZ (IEC 61966-2-1), as in Brooks et al. (CVPR 2019). A sensor cannot count negative light: the
+    few negative coefficients, which come from the matrices' linear fits, are cut to zero, so that every colour can be taken to
+    the camera and back.
+
+    Returns
+    -------
+    float64 array (4, 3, 3)
+    """
+    matrices = np.array(_file()["xyz_to_camera"]) @ _SRGB_TO_XYZ
+    matrices = np.maximum(matrices / matrices.sum(axis=2, keepdims=True), 0)
+    return matrices / matrices.sum(axis=2, keepdims=True)

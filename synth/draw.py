@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from typing import Literal
 
+import numpy as np
+import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict
 
-from .cameras import GAUSSIAN, sensor_at
+from .cameras import GAUSSIAN, sensor_at, sensor_colour_matrices
 from .distributions import Distribution
 from .randomness import Source
 from .recipe import Recipe
@@ -42,6 +44,8 @@ class Draw(BaseModel):
         Scale in DN, and lambda (0 and unused for Gaussian noise).
     black, white : int
         Black level and largest value, DN.
+    matrix : nine floats
+        Linear sRGB to camera RGB, row by row; rows sum to 1.
     red_gain, blue_gain : float
         White balance gains over green.
     red_error_ev, blue_error_ev : float
@@ -75,6 +79,7 @@ class Draw(BaseModel):
     read_shape: float
     black: int
     white: int
+    matrix: tuple[float, ...]
     red_gain: float
     blue_gain: float
     red_error_ev: float
@@ -114,9 +119,10 @@ def draw(recipe: Recipe, seed: int, key: str) -> Draw:
     def each_light(distribution: Distribution, purpose: str) -> tuple[float, ...]:
         return tuple(number(distribution, f"illumination.lights.{purpose}", i) for i in range(lights))
 
-    sensor = sensor_at(name(recipe.camera.name, "camera.name"), number(recipe.camera.iso, "camera.iso"))
-    read_noise = name(recipe.camera.read_noise, "camera.read_noise")
-    gaussian = read_noise == GAUSSIAN
+    spreads = (source.normal("camera.spread", 0), source.normal("camera.spread", 1), source.normal("camera.spread", 2))
+    sensor = sensor_at(name(recipe.camera.name, "camera.name"), number(recipe.camera.iso, "camera.iso"), spreads)
+    gaussian = name(recipe.camera.read_noise, "camera.read_noise") == GAUSSIAN or not sensor.tukey_scale
+    matrix = _random_matrix(source) if name(recipe.camera.matrix, "camera.matrix") == "random" else np.eye(3)
     balance = recipe.white_balance
     return Draw(
         pixel_seed=source.bits("pixels") >> 1,
@@ -142,6 +148,7 @@ def draw(recipe: Recipe, seed: int, key: str) -> Draw:
         read_shape=0.0 if gaussian else sensor.tukey_shape,
         black=sensor.black,
         white=sensor.white,
+        matrix=tuple(matrix.ravel().tolist()),
         red_gain=number(balance.red, "white_balance.red"),
         blue_gain=number(balance.blue, "white_balance.blue"),
         red_error_ev=number(balance.error_ev, "white_balance.error_ev", 0),
@@ -149,3 +156,11 @@ def draw(recipe: Recipe, seed: int, key: str) -> Draw:
         digital_gain_ev=number(recipe.isp.digital_gain_ev, "isp.digital_gain_ev"),
         contrast=number(recipe.isp.contrast, "isp.contrast"),
     )
+
+
+def _random_matrix(source: Source) -> npt.NDArray[np.float64]:
+    """A random convex combination of the cameras' matrices, all combinations equally likely (flat Dirichlet)."""
+    matrices = sensor_colour_matrices()
+    weights = np.array([-math.log(source.uniform("camera.matrix.weight", i)) for i in range(len(matrices))])
+    combined: npt.NDArray[np.float64] = np.tensordot(weights / weights.sum(), matrices, axes=1)
+    return combined

@@ -146,9 +146,13 @@ def _vignette(y: FloatArray, x: FloatArray, corner_ev: float) -> FloatArray:
 
 def _blurred(luminance: FloatArray) -> FloatArray:
     """Binomial 1-4-6-4-1 blur with repeated edges."""
-    kernel = np.array([1, 4, 6, 4, 1]) / 16
-    for axis in (0, 1):
-        padded = np.pad(luminance, [(2, 2) if a == axis else (0, 0) for a in (0, 1)], mode="edge")
-        shifted = [np.take(padded, np.arange(CELLS) + i, axis=axis) for i in range(5)]
-        luminance = sum((k * part for k, part in zip(kernel, shifted, strict=True)), np.zeros_like(luminance))
-    return luminance
+    weights = _blur_weights()
+    return weights @ luminance @ weights.T
+
+
+@lru_cache(maxsize=1)
+def _blur_weights() -> FloatArray:
+    weights = np.zeros((CELLS, CELLS))
+    for offset, tap in zip((-2, -1, 0, 1, 2), (1, 4, 6, 4, 1), strict=True):
+        np.add.at(weights, (np.arange(CELLS), np.clip(np.arange(CELLS) + offset, 0, CELLS - 1)), tap / 16)
+    return weights

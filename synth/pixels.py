@@ -23,7 +23,7 @@ f32 = np.float32
 TO_CAMERA = 0
 """3 x 3, row by row: linear sRGB to camera RGB, divided by the white balance gains."""
 TO_SRGB = 9
-"""3 x 3, row by row: camera RGB to linear sRGB, times digital gain and the camera's own, erring white balance gains."""
+"""3 x 3, row by row: camera RGB, white balanced, to linear sRGB."""
 ELECTRONS = 18
 """Electrons of a sample of linear value 1: (white - black) / K."""
 GAIN = 19
@@ -36,7 +36,9 @@ WHITE = 22
 """Largest value of the sensor's bit depth, DN."""
 HIGHLIGHTS = 23
 """By how much light at the clipping point is brightened, less 1: 2^ev - 1."""
-PARAMETERS = 24
+DEVELOP_GAINS = 24
+"""Of red, green and blue: the camera's own, erring white balance and digital gain."""
+PARAMETERS = 27
 
 ENCODE_CELLS = 1 << 14
 """Cells of the encoding table, evenly spaced in the square root of linear light."""
@@ -147,16 +149,18 @@ def sense(  # type: ignore[no-untyped-def]
 def develop(r_raw, g1_raw, g2_raw, b_raw, p, red, green, blue):  # type: ignore[no-untyped-def]
     """Turn quads, four rows (N), into encoding table places, three rows (N): black, binning, white balance, colour.
 
-    Values below black live on until the colour matrix and are cut only where the tone curve needs light.
+    White balanced values are cut at white, as cameras do, or else clipped light would turn magenta in the colour matrix. Values
+    below black live on and are cut only where the tone curve needs light.
     """
     black = p[BLACK]
     unit = f32(1) / (p[WHITE] - black)
+    r_unit, g_unit, b_unit = p[DEVELOP_GAINS] * unit, p[DEVELOP_GAINS + 1] * unit, p[DEVELOP_GAINS + 2] * unit
     top = f32(ENCODE_CELLS - 1)
     rr, rg, rb, gr, gg, gb, br, bg, bb = p[9], p[10], p[11], p[12], p[13], p[14], p[15], p[16], p[17]
     for x in range(red.shape[0]):
-        r = (r_raw[x] - black) * unit
-        g = ((g1_raw[x] + g2_raw[x]) * f32(0.5) - black) * unit
-        b = (b_raw[x] - black) * unit
+        r = min((r_raw[x] - black) * r_unit, f32(1))
+        g = min(((g1_raw[x] + g2_raw[x]) * f32(0.5) - black) * g_unit, f32(1))
+        b = min((b_raw[x] - black) * b_unit, f32(1))
         red[x] = u16(i32(np.sqrt(min(max(rr * r + rg * g + rb * b, f32(0)), f32(1))) * top + f32(0.5)))
         green[x] = u16(i32(np.sqrt(min(max(gr * r + gg * g + gb * b, f32(0)), f32(1))) * top + f32(0.5)))
         blue[x] = u16(i32(np.sqrt(min(max(br * r + bg * g + bb * b, f32(0)), f32(1))) * top + f32(0.5)))

@@ -98,11 +98,17 @@ class Illumination(_Section):
 
 
 class Camera(_Section):
-    """The sensor: camera file entry, ISO (the nearest calibrated one is taken), and the form of its read noise."""
+    """The sensor.
+
+    name: entry of the camera file. iso: the nearest calibrated one is taken; nominal for cameras calibrated by gain. read_noise:
+    form of the read noise (Gaussian for cameras that have no Tukey fit). matrix: `random` mixes the colours of four cameras,
+    `none` gives a sensor that sees sRGB.
+    """
 
     name: Annotated[Distribution, OneOf(camera_names())] = Constant("sony-a7s2")
     iso: Annotated[Distribution, Within(1, 1_000_000)] = Constant(800.0)
     read_noise: Annotated[Distribution, OneOf((TUKEY, GAUSSIAN))] = Constant(TUKEY)
+    matrix: Annotated[Distribution, OneOf(("random", "none"))] = Constant("none")
 
     @model_validator(mode="after")
     def _calibrated(self) -> Camera:

@@ -76,4 +76,4 @@ def test_a_missing_file_is_named(tmp_path):
 def test_the_resolved_yaml_holds_every_value():
     whole = yaml.safe_load(recipe_yaml(Recipe()))
     assert whole["illumination"]["lights"]["count"] == 0
-    assert whole["camera"] == {"name": "sony-a7s2", "iso": 800, "read_noise": "tukey"}
+    assert whole["camera"] == {"name": "sony-a7s2", "iso": 800, "read_noise": "tukey", "matrix": "none"}
