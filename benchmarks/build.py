@@ -26,7 +26,9 @@ import cv2
 import numpy as np
 from gloam.manifests.images import SUFFIXES, decode, load_normal
 from gloam.manifests.measure import measure
+from gloam.manifests.setfile import read_set
 from gloam.manifests.sources import Source
+from gloam.manifests.suitability import load_profile
 from gloam.manifests.workers import ordered_map
 from gloam.synth.build import build
 from gloam.synth.camera_model import render
@@ -36,6 +38,7 @@ from gloam.synth.recipe import load_recipe
 from gloam.synth.request import OutputOptions, Request
 
 JPEG = OutputOptions(low_codec="jpg")
+FULL = [cv2.IMWRITE_JPEG_QUALITY, 95, cv2.IMWRITE_JPEG_SAMPLING_FACTOR, 0x111111]
 
 
 def main() -> None:
@@ -79,11 +82,11 @@ def stages(data: list[bytes], recipe_name: str) -> None:
     normals = [load_normal(d).pixels for d in data]
     draws = [draw(recipe, 0, str(i)) for i in range(len(data))]
     lows = [render(n, d) for n, d in zip(normals, draws, strict=True)]
-    default, full = [cv2.IMWRITE_JPEG_QUALITY, 95], [cv2.IMWRITE_JPEG_QUALITY, 95, cv2.IMWRITE_JPEG_SAMPLING_FACTOR, 0x111111]
+    default = [cv2.IMWRITE_JPEG_QUALITY, 95]
     rows: dict[str, Callable[[], object]] = {
         "OpenCV decode": lambda: [cv2.imdecode(a, cv2.IMREAD_COLOR) for a in arrays],
         "OpenCV encode, 95 4:2:0": lambda: [cv2.imencode(".jpg", d, default) for d in decoded],
-        "OpenCV encode, 95 4:4:4": lambda: [cv2.imencode(".jpg", d, full) for d in decoded],
+        "OpenCV encode, 95 4:4:4": lambda: [cv2.imencode(".jpg", d, FULL) for d in decoded],
         "measure": lambda: [measure(d, 10**9) for d in data],
         "load normal": lambda: [load_normal(d) for d in data],
         "decode JPEG": lambda: [decode(d, "jpg") for d in data],
@@ -101,26 +104,51 @@ def stages(data: list[bytes], recipe_name: str) -> None:
 
 def whole(photos: Path, folder: Path, count: int, recipe_name: str) -> None:
     """Seconds a pair of whole builds with one and two workers, and the memory of their processes."""
-    request = Request(
-        sources=(Source(kind="folder", path=str(photos), name="folder"),), recipe=load_recipe(recipe_name), output=JPEG
-    )
+    source = Source(kind="folder", path=str(photos), name="folder")
+    everything = Request(sources=(source,), recipe=load_recipe(recipe_name), output=JPEG)
+    selected = everything.model_copy(update={"profile": load_profile().model_copy(update={"duplicate_bits": None})})
+    arrays = [np.frombuffer(path.read_bytes(), np.uint8) for path in sorted(photos.rglob("*")) if path.is_file()]
     cores = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {min(cores)})
-    build(request, folder / "warm", 1)
-    one = best(lambda: fresh(folder / "one", request, 1), 2)
-    os.sched_setaffinity(0, cores)
-    print(f"build, 1 worker on one core    {one / count * 1e3:6.2f} ms a pair  {one / count * 1e3 / FLOOR_MS:5.2f} of the floor")
+    build(everything, folder / "warm", 1)
     peaks: dict[str, float] = {}
     stop = threading.Event()
     watcher = threading.Thread(target=watch, args=(peaks, stop))
     watcher.start()
-    begin = start_up()
-    two = best(lambda: fresh(folder / "two", request, 2), 2)
+    times: dict[str, list[float]] = {"floor": [], "one": [], "selected": [], "two": [], "start": []}
+    # Interleaved, and the best of each: other work on the machine slows all of them alike.
+    for _ in range(3):
+        os.sched_setaffinity(0, {min(cores)})
+        times["floor"].append(seconds(lambda: [through_opencv(array) for array in arrays]))
+        times["one"].append(seconds(lambda: fresh(folder / "one", everything, 1)))
+        times["selected"].append(seconds(lambda: fresh(folder / "selected", selected, 1)) * count / made(folder / "selected"))
+        os.sched_setaffinity(0, cores)
+        times["start"].append(start_up())
+        times["two"].append(seconds(lambda: fresh(folder / "two", everything, 2)))
     stop.set()
     watcher.join()
-    print(f"build, 2 workers               {two / count * 1e3:6.2f} ms a pair, {one / two:.2f} times one worker with start-up")
-    print(f"start-up of two workers        {begin:6.2f} s; without it {one / max(two - begin, 1e-9):.2f} times one worker")
-    print(f"memory of the largest worker   {max(peaks.values()):6.0f} MB after {count:,} pairs")
+    floor, one, select, two, start = (min(times[name]) for name in ("floor", "one", "selected", "two", "start"))
+    print(f"one core, {count:,} photographs, best of 3 interleaved rounds:")
+    print(f"  OpenCV decode and encode     {floor / count * 1e3:6.2f} ms an image")
+    print(f"  build --no-select            {one / count * 1e3:6.2f} ms a pair   {one / floor:5.2f} of it")
+    print(f"  build, with selection        {select / count * 1e3:6.2f} ms a pair   {select / floor:5.2f} of it")
+    print(f"two workers: {two:.2f} s against {one:.2f} s, {one / two:.2f} times one worker;")
+    print(f"  of it {start:.2f} s until both have started; without that {one / (two - start):.2f} times")
+    print(f"memory of the largest worker: {max(peaks.values()):.0f} MB after {count:,} pairs")
+
+
+def through_opencv(array: np.ndarray) -> None:
+    """The floor for one photograph."""
+    cv2.imencode(".jpg", cv2.imdecode(array, cv2.IMREAD_COLOR), FULL)
+
+
+def seconds(function: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def made(root: Path) -> int:
+    return sum(read_set(root).units.values())
 
 
 def watch(peaks: dict[str, float], stop: threading.Event) -> None:

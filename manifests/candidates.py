@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from .errors import ImageRefused, SourceError
@@ -31,7 +32,7 @@ _CACHE_SCHEMA = MEASURE_SCHEMA.append(pa.field("identity", pa.uint64()))
 _PLACE = tuple(field.name for field in fields(Location))
 _TASK = 64
 _PART = 2048
-_MEASURING = "measuring-1"
+_MEASURING = "measuring-2"
 """Part of every cached measurement's identity; raise it when `measure` changes."""
 
 
@@ -174,8 +175,10 @@ def _load_cache(cache: Path) -> pa.Table:
 def _store(cache: Path, rows: list[tuple[float | int | str, ...]], identities: list[int]) -> pa.Table:
     columns: list[list[float | int | str]] = [list(column) for column in zip(*rows, strict=True)]
     table = pa.table([*columns, identities], schema=_CACHE_SCHEMA)
+    # What could not be read may be readable the next time; all else that was found stays as it is.
+    lasting = table.filter(pc.not_equal(table["reason"], "unreadable"))
     with atomic_write(cache / f"part-{identities[0]:016x}.parquet") as handle:
-        pq.write_table(table, handle)
+        pq.write_table(lasting, handle)
     return table
 
 

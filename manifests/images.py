@@ -6,35 +6,44 @@ be read (greyscale, CMYK, palette, alpha, 16 bit, rotated by EXIF, TIFF, BMP, We
 
 from __future__ import annotations
 
-import io
-import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 import simplejpeg
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image
 
+from .decoding import (
+    JPEG_FORMATS,
+    Pixels,
+    decode_as_rgb,
+    first_line,
+    is_16_bit,
+    is_tiff,
+    open_lazily,
+    orientation,
+    tiff_size,
+)
 from .errors import ImageRefused
-
-Pixels = npt.NDArray[np.uint8]
 
 SUFFIXES = (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".tif", ".tiff", ".bmp", ".webp")
 """File name endings, in lower case, that a source takes for photographs."""
-FORMATS = ("JPEG", "PNG", "TIFF", "BMP", "WEBP")
-_JPEG = ("JPEG", "MPO")  # Pillow opens JPEGs of several pictures as MPO; the first one counts
 MAX_PIXELS = 100_000_000
 """Images with more pixels than this are refused before they are decoded."""
 MAX_BYTES = 256 * 1024 * 1024
 """Files larger than this are refused before they are read."""
-_ORIENTATION = 0x0112
 NORMAL_QUALITY = 95
 """JPEG quality, without chroma subsampling, of normals that were JPEGs but must be encoded anew."""
 
+_PNG_OPTIONS = [
+    cv2.IMWRITE_PNG_STRATEGY,
+    cv2.IMWRITE_PNG_STRATEGY_HUFFMAN_ONLY,
+    cv2.IMWRITE_PNG_FILTER,
+    cv2.IMWRITE_PNG_FILTER_SUB,
+]
+"""Noise leaves nothing to find for a match search: Huffman coding of differences is the smallest and the fastest here."""
+
 cv2.setNumThreads(0)  # one process is one worker; OpenCV's own threads would only compete
-Image.MAX_IMAGE_PIXELS = None  # `read_header` limits pixels itself, with a message of its own
 
 
 @dataclass(frozen=True)
@@ -90,52 +99,47 @@ def read_header(data: bytes, max_pixels: int = MAX_PIXELS) -> Header:
     if not data:
         raise ImageRefused("empty", "the file has no bytes")
     try:
-        with _open(data) as image:
-            return _describe(image, data, max_pixels)
+        return _describe(data, max_pixels)
     except ImageRefused:
         raise
     except Exception as error:  # Pillow raises many kinds on damaged headers
-        raise ImageRefused("damaged", f"header: {_first_line(error)}") from error
+        raise ImageRefused("damaged", f"header: {first_line(error)}") from error
 
 
-def _open(data: bytes) -> Image.Image:
+def _describe(data: bytes, max_pixels: int) -> Header:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Pillow warns of odd metadata that does not concern the pixels
-            return Image.open(io.BytesIO(data), formats=FORMATS)
-    except UnidentifiedImageError:
-        raise ImageRefused("not an image", "no JPEG, PNG, TIFF, BMP or WebP header") from None
+        image = open_lazily(data)
+    except ImageRefused:
+        if not is_tiff(data):
+            raise
+        width, height = tiff_size(data)
+        _check_size(width, height, max_pixels)
+        return Header("TIFF", width, height, "tiff file")
+    with image:
+        width, height = image.size
+        _check_size(width, height, max_pixels)
+        return Header(str(image.format), width, height, _why_converted(image, data))
 
 
-def _describe(image: Image.Image, data: bytes, max_pixels: int) -> Header:
-    width, height = image.size
+def _check_size(width: int, height: int, max_pixels: int) -> None:
     if width * height > max_pixels:
         raise ImageRefused("too large", f"{width} x {height} pixels, the limit is {max_pixels:,} in all")
-    name = str(image.format)
-    convert = ""
+
+
+def _why_converted(image: Image.Image, data: bytes) -> str:
+    if is_16_bit(image, data):
+        return "16 bit"
+    if image.mode == "P":
+        return "palette"
+    if image.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in image.info:
+        return "alpha"
+    if image.mode in ("L", "1"):
+        return "greyscale"
     if image.mode != "RGB":
-        convert = {"L": "greyscale", "CMYK": "cmyk", "P": "palette", "1": "greyscale"}.get(image.mode, f"mode {image.mode}")
-    elif name not in (*_JPEG, "PNG"):
-        convert = f"{name.lower()} file"
-    elif name == "PNG" and data[24:26] != b"\x08\x02":
-        convert = "16 bit"  # Pillow calls 16-bit RGB "RGB" too; IHDR holds depth and colour type at 24 and 25
-    elif "transparency" in image.info:
-        convert = "alpha"
-    elif _orientation(image) != 1:
-        convert = "rotated"
-    return Header(name, width, height, convert)
-
-
-def _orientation(image: Image.Image) -> int:
-    if "exif" not in image.info and image.format in _JPEG:
-        return 1
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            value = image.getexif().get(_ORIENTATION, 1)
-    except Exception:  # damaged metadata says nothing about the pixels
-        return 1
-    return value if isinstance(value, int) and 1 <= value <= 8 else 1
+        return image.mode.lower()
+    if image.format not in (*JPEG_FORMATS, "PNG"):
+        return f"{str(image.format).lower()} file"
+    return "rotated" if orientation(image) != 1 else ""
 
 
 def decode(data: bytes, suffix: str) -> Pixels:
@@ -151,11 +155,11 @@ def decode(data: bytes, suffix: str) -> Pixels:
     try:
         if suffix == "jpg":
             return simplejpeg.decode_jpeg(data, "RGB", strict=True)
-        return _decode_with_pillow(data)
+        return decode_as_rgb(data)
     except ImageRefused:
         raise
     except Exception as error:  # a damaged image can raise nearly anything
-        raise ImageRefused("damaged", _first_line(error)) from error
+        raise ImageRefused("damaged", first_line(error)) from error
 
 
 def decode_small(data: bytes, header: Header, side: int) -> Pixels:
@@ -166,14 +170,14 @@ def decode_small(data: bytes, header: Header, side: int) -> Pixels:
     ImageRefused
         "damaged"; the whole stream is read, so what passes here can also be decoded at full size.
     """
-    if header.format in _JPEG and header.convert in ("", "rotated"):
+    if header.format in JPEG_FORMATS and header.convert in ("", "rotated"):
         share = side / max(header.width, header.height)
         least = (max(1, int(header.height * share)), max(1, int(header.width * share)))
         try:
             return simplejpeg.decode_jpeg(data, "RGB", min_height=least[0], min_width=least[1], min_factor=1.0, strict=True)
         except Exception as error:
-            raise ImageRefused("damaged", _first_line(error)) from error
-    return _convert(data)
+            raise ImageRefused("damaged", first_line(error)) from error
+    return decode_as_rgb(data)
 
 
 def load_normal(data: bytes, max_side: int | None = None, max_pixels: int = MAX_PIXELS) -> Normal:
@@ -195,12 +199,12 @@ def load_normal(data: bytes, max_side: int | None = None, max_pixels: int = MAX_
         When the photograph cannot be used; its `reason` says why.
     """
     header = read_header(data, max_pixels)
-    jpeg = header.format in _JPEG
+    jpeg = header.format in JPEG_FORMATS
     shrink = max_side is not None and max(header.width, header.height) > max_side
     if not header.convert and not shrink:
         suffix = "jpg" if jpeg else "png"
         return Normal(data, suffix, decode(data, suffix), "")
-    pixels = decode(data, "jpg") if jpeg and not header.convert else _convert(data)
+    pixels = decode(data, "jpg") if jpeg and not header.convert else decode_as_rgb(data)
     if shrink and max_side is not None:
         pixels = _shrink(pixels, max_side)
     suffix = "jpg" if jpeg else "png"
@@ -214,73 +218,10 @@ def encode(pixels: Pixels, suffix: str, quality: int = 95, chroma: str = "444") 
     """Encode RGB (H, W, 3) uint8 as "jpg" (quality 1 to 100, chroma "444", "422" or "420") or as "png" (lossless)."""
     if suffix == "jpg":
         return simplejpeg.encode_jpeg(np.ascontiguousarray(pixels), quality, "RGB", chroma, fastdct=False)
-    done, array = cv2.imencode(".png", cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR), PNG_OPTIONS)
+    done, array = cv2.imencode(".png", cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR), _PNG_OPTIONS)
     if not done:
         raise ImageRefused("damaged", "could not be encoded as PNG")
     return array.tobytes()
-
-
-PNG_OPTIONS = [
-    cv2.IMWRITE_PNG_STRATEGY,
-    cv2.IMWRITE_PNG_STRATEGY_HUFFMAN_ONLY,
-    cv2.IMWRITE_PNG_FILTER,
-    cv2.IMWRITE_PNG_FILTER_SUB,
-]
-"""Noise leaves nothing to find for a match search: Huffman coding of differences is the smallest and the fastest here."""
-
-
-def _convert(data: bytes) -> Pixels:
-    try:
-        return _decode_with_pillow(data)
-    except ImageRefused:
-        raise
-    except Exception as error:
-        if data[:4] in (b"II*\x00", b"MM\x00*"):
-            return _decode_tiff(data)
-        raise ImageRefused("damaged", _first_line(error)) from error
-
-
-def _decode_with_pillow(data: bytes) -> Pixels:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with _open(data) as image:
-            image.load()
-            upright: Image.Image = ImageOps.exif_transpose(image) or image
-            return _to_rgb(upright)
-
-
-def _to_rgb(image: Image.Image) -> Pixels:
-    if image.mode.startswith("I;16") or image.mode in ("I", "F"):
-        values = np.asarray(image)
-        if image.mode == "F" or values.min() < 0 or values.max() > 65535:
-            raise ImageRefused("unsupported", f"{image.mode} samples outside 16 bit")
-        return np.repeat(_to_8_bit(values.astype(np.uint16))[:, :, None], 3, axis=2)
-    if image.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in image.info:
-        # What lies behind a transparent picture is unknown; viewers show white.
-        rgba = image.convert("RGBA")
-        white = Image.new("RGBA", rgba.size, (255, 255, 255, 255))
-        image = Image.alpha_composite(white, rgba)
-    return np.ascontiguousarray(np.asarray(image.convert("RGB")))
-
-
-def _decode_tiff(data: bytes) -> Pixels:
-    """TIFFs that Pillow does not read, such as 16-bit RGB, through OpenCV."""
-    flags = cv2.IMREAD_COLOR_RGB | cv2.IMREAD_ANYDEPTH | cv2.IMREAD_IGNORE_ORIENTATION
-    try:
-        values: npt.NDArray[Any] | None = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
-    except cv2.error as error:
-        raise ImageRefused("damaged", _first_line(error)) from error
-    if values is None:
-        raise ImageRefused("damaged", "the TIFF could not be decoded")
-    if values.dtype == np.uint8:
-        return values
-    if values.dtype == np.uint16:
-        return _to_8_bit(values)
-    raise ImageRefused("unsupported", f"TIFF samples of type {values.dtype}")
-
-
-def _to_8_bit(values: npt.NDArray[np.uint16]) -> Pixels:
-    return ((values.astype(np.uint32) + 128) // 257).astype(np.uint8)
 
 
 def _shrink(pixels: Pixels, max_side: int) -> Pixels:
@@ -288,8 +229,3 @@ def _shrink(pixels: Pixels, max_side: int) -> Pixels:
     share = max_side / max(height, width)
     size = (max(1, round(width * share)), max(1, round(height * share)))
     return np.ascontiguousarray(np.asarray(Image.fromarray(pixels).resize(size, Image.Resampling.LANCZOS)))
-
-
-def _first_line(error: BaseException) -> str:
-    text = str(error).strip()
-    return text.splitlines()[0][:200] if text else type(error).__name__

@@ -9,7 +9,8 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from .images import Pixels, decode_small, read_header
+from .decoding import Pixels
+from .images import decode_small, read_header
 from .superpixels import bright_share
 
 SIDE = 120

@@ -93,9 +93,11 @@ def parse_record(data: bytes, where: str) -> dict[str, Any]:
     """
     try:
         record = json.loads(data)
-        known = 1 <= record["format"] <= FORMAT and isinstance(record["key"], str)
+        version, key = record["format"], record["key"]
+        if not isinstance(key, str) or isinstance(version, bool) or not isinstance(version, int) or version < 1:
+            raise ValueError(f"format {version!r}, key {key!r}")
     except (ValueError, KeyError, TypeError) as error:
         raise SetError(f"{where}: not a pair's record: {error}") from error
-    if not known:
-        raise SetError(f"{where}: written by a newer gloam (format {record['format']}); upgrade gloam to read it")
+    if version > FORMAT:
+        raise SetError(f"{where}: written by a newer gloam (format {version}); upgrade gloam to read it")
     return dict(record)

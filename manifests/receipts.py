@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from .errors import SetError
-from .files import canonical_json, write_bytes
+from .files import canonical_json, sha256_bytes, write_bytes
 from .pairs import FORMAT
 
 FOLDER = "receipts"
@@ -58,6 +58,8 @@ class Receipt(BaseModel):
     refused : list of RefusedPair
     files : list of UnitFile
         In the order in which they were written: pair by pair.
+    sha256 : str
+        Of the receipt itself with this field empty.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -68,6 +70,12 @@ class Receipt(BaseModel):
     pairs: int
     refused: list[RefusedPair]
     files: list[UnitFile]
+    sha256: str = ""
+
+    def sealed(self) -> Receipt:
+        """The same with its checksum."""
+        bare = self.model_copy(update={"sha256": ""})
+        return self.model_copy(update={"sha256": sha256_bytes(canonical_json(bare.model_dump()))})
 
     def file_dicts(self) -> dict[str, dict[str, Any]]:
         """Path to size and checksum, in order."""
@@ -81,7 +89,7 @@ def receipt_path(root: Path, unit: str) -> Path:
 
 def write_receipt(root: Path, receipt: Receipt) -> None:
     """Publish a receipt; its unit's files must be on disk before."""
-    write_bytes(receipt_path(root, receipt.unit), canonical_json(receipt.model_dump()))
+    write_bytes(receipt_path(root, receipt.unit), canonical_json(receipt.sealed().model_dump()))
 
 
 def read_receipt(root: Path, unit: str) -> Receipt:
@@ -106,7 +114,7 @@ def read_receipt(root: Path, unit: str) -> Receipt:
         receipt = Receipt.model_validate(value)
     except ValidationError as error:
         raise SetError(f"{path}: damaged receipt: {error.errors()[0]['msg']}") from error
-    if canonical_json(receipt.model_dump()) != data or receipt.unit != unit:
+    if receipt.sealed() != receipt or canonical_json(receipt.model_dump()) != data or receipt.unit != unit:
         raise SetError(f"{path}: damaged receipt: not as it was written")
     return receipt
 

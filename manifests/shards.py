@@ -151,7 +151,7 @@ def read_pairs(root: Path, unit: str) -> Iterator[Pair]:
     """
     path = shard_path(root, unit)
     try:
-        with tarfile.open(path, "r|") as archive:
+        with open(path, "rb") as tar, tarfile.open(fileobj=tar, mode="r:") as archive:
             members: list[tuple[str, bytes]] = []
             for header in archive:
                 archive.members = []  # type: ignore[attr-defined]  # else tarfile keeps every header
@@ -160,6 +160,11 @@ def read_pairs(root: Path, unit: str) -> Iterator[Pair]:
                 if len(members) == 3:
                     yield _pair(members, str(path))
                     members = []
+            # tarfile takes a header that it cannot read for the end, and says nothing.
+            tar.seek(archive.offset)
+            end = tar.read(tarfile.BLOCKSIZE)
+            if end != bytes(tarfile.BLOCKSIZE):
+                raise SetError(f"{path}: damaged header, or cut short, at byte {archive.offset}")
     except (tarfile.TarError, OSError, EOFError) as error:
         raise SetError(f"{path}: {error}") from error
     if members:

@@ -7,7 +7,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from .images import Pixels
+from .decoding import Pixels
 
 _SIDE = 64
 _CELL = 8

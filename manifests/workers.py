@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from itertools import islice
 from typing import Any, TypeVar
 
 from .errors import WorkerLost
@@ -106,7 +107,7 @@ def _map_in_processes(function: Callable[[T], R], tasks: Iterable[T], workers: i
     finished = False
     try:
         while True:
-            while len(waiting) < 2 * workers and (task := next(remaining, None)) is not None:
+            for task in islice(remaining, 2 * workers - len(waiting)):
                 waiting.append(pool.submit(function, task))
             if not waiting:
                 break
@@ -129,7 +130,7 @@ def _wait(future: Future[R], counter: Counter, tick: Callable[[int], None]) -> R
             result = future.result(timeout=0.2)
         except TimeoutError:
             if future.done():
-                raise
+                return future.result()  # came after the wait ran out, or is a TimeoutError of the task's own
             tick(counter.value)
         else:
             tick(counter.value)

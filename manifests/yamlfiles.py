@@ -25,7 +25,7 @@ def load_yaml(path: Path) -> dict[str, Any]:
         value = yaml.safe_load(path.read_text("utf-8"))
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror or error}") from error
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
     if value is None:
         return {}

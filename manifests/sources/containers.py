@@ -7,9 +7,13 @@ they are refused with the command that makes a plain one.
 
 from __future__ import annotations
 
+import lzma
 import os
+import re
+import struct
 import tarfile
 import zipfile
+import zlib
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import suppress
@@ -21,6 +25,31 @@ from ..errors import ImageRefused, SourceError
 from ..images import MAX_BYTES
 
 _OPEN_FILES = 32
+_ARCHIVE_ERRORS = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    EOFError,
+    OSError,
+    UnicodeDecodeError,
+    NotImplementedError,
+    struct.error,
+)
+_MEMBER_ERRORS = (
+    OSError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    KeyError,
+    RuntimeError,  # an encrypted member
+    NotImplementedError,
+)
+_COMPRESSIONS = {
+    re.compile(rb"\x1f\x8b"): "gunzip",
+    re.compile(rb"BZh[1-9]1AY&SY"): "bunzip2",
+    re.compile(rb"\xfd7zXZ\x00"): "unxz",
+    re.compile(rb"\x28\xb5\x2f\xfd"): "unzstd",
+}
 
 
 @dataclass(frozen=True)
@@ -76,23 +105,25 @@ def list_container(path: Path) -> Iterator[Entry]:
 
 def _list_archive(path: Path) -> Iterator[Entry]:
     try:
-        if zipfile.is_zipfile(path):
+        if _is_zip(path):
             yield from _list_zip(path)
         else:
             yield from _list_tar(path)
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError) as error:
+    except _ARCHIVE_ERRORS as error:
         raise SourceError(f"{path}: not a readable tar or zip: {error}") from error
 
 
-def is_archive(path: Path) -> bool:
-    """Whether a path is a file that looks like a tar or a zip."""
-    if not path.is_file():
-        return False
-    return zipfile.is_zipfile(path) or tarfile.is_tarfile(path)
+def _is_zip(path: Path) -> bool:
+    """Whether a file is a zip from its first byte on; a tar may end with one."""
+    with open(path, "rb") as handle:
+        return handle.read(2) == b"PK" and zipfile.is_zipfile(path)
 
 
 def _list_folder(root: Path) -> Iterator[Entry]:
-    for folder, folders, files in os.walk(root):
+    def unreadable(error: OSError) -> None:
+        raise SourceError(f"{error.filename}: {error.strerror or error}") from error
+
+    for folder, folders, files in os.walk(root, onerror=unreadable):
         folders.sort()
         for file in sorted(files):
             path = os.path.join(folder, file)
@@ -114,18 +145,14 @@ def _list_zip(path: Path) -> Iterator[Entry]:
 
 def _list_tar(path: Path) -> Iterator[Entry]:
     with open(path, "rb") as handle:
-        if handle.read(6)[:2] in (b"\x1f\x8b", b"BZ") or _starts_with(handle, b"\xfd7zXZ\x00"):
-            raise SourceError(
-                f"{path}: a compressed tar cannot be read in random order; make it a plain one first, for example: "
-                f"gunzip -k {path.name}"
-            )
-        handle.seek(0)
+        begin = handle.read(10)
+        for mark, command in _COMPRESSIONS.items():
+            if mark.match(begin):
+                raise SourceError(
+                    f"{path}: a compressed tar cannot be read in random order; make it a plain one first, for example: "
+                    f"{command} -k {path.name}"
+                )
         yield from _walk_tar(handle, str(path), 0, path.stat().st_size, path.stat().st_mtime_ns, "")
-
-
-def _starts_with(handle: IO[bytes], mark: bytes) -> bool:
-    handle.seek(0)
-    return handle.read(len(mark)) == mark
 
 
 def _walk_tar(handle: IO[bytes], container: str, start: int, end: int, stamp: int, prefix: str) -> Iterator[Entry]:
@@ -181,26 +208,35 @@ class _Window:
 
 def _entry(name: str, location: Location) -> Entry:
     try:
-        name.encode("utf-8")
+        f"{location.container}{name}".encode()
     except UnicodeEncodeError:
-        shown = name.encode("utf-8", "backslashreplace").decode("utf-8")
-        return Entry(shown, Location(location.container.encode("utf-8", "replace").decode(), "", -1, 0, 0))
+        return Entry(_shown(name), Location(_shown(location.container), "", -1, 0, 0))
     return Entry(name, location)
+
+
+def _shown(name: str) -> str:
+    """A name with the bytes that are not valid text escaped."""
+    return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 class _OpenArchives:
     """The archives that this process reads from, least recently used closed first."""
 
     def __init__(self) -> None:
-        self._open: OrderedDict[str, Any] = OrderedDict()
+        self._open: OrderedDict[tuple[str, int], Any] = OrderedDict()
 
-    def get(self, path: str, zipped: bool) -> Any:
-        if path not in self._open:
+    def get(self, location: Location, zipped: bool) -> Any:
+        path = location.container
+        # With the time of its listing: an archive that was replaced since is another one.
+        name = (path, location.stamp)
+        if name not in self._open:
+            if os.stat(path).st_mtime_ns != location.stamp:
+                raise OSError(f"{path} has changed since it was listed")
             if len(self._open) >= _OPEN_FILES:
                 self._open.popitem(last=False)[1].close()
-            self._open[path] = zipfile.ZipFile(path) if zipped else open(path, "rb")  # noqa: SIM115
-        self._open.move_to_end(path)
-        return self._open[path]
+            self._open[name] = zipfile.ZipFile(path) if zipped else open(path, "rb")  # noqa: SIM115
+        self._open.move_to_end(name)
+        return self._open[name]
 
 
 _archives = _OpenArchives()
@@ -218,7 +254,7 @@ def read(location: Location) -> bytes:
         raise ImageRefused("too large", f"{location.size:,} bytes, the limit is {MAX_BYTES:,}")
     try:
         if location.offset >= 0:
-            handle = _archives.get(location.container, zipped=False)
+            handle = _archives.get(location, zipped=False)
             handle.seek(location.offset)
             data: bytes = handle.read(location.size)
         elif not location.member:
@@ -226,13 +262,9 @@ def read(location: Location) -> bytes:
         elif os.path.isdir(location.container):
             data = Path(location.container, location.member).read_bytes()
         else:
-            data = _archives.get(location.container, zipped=True).read(location.member)
-    except (OSError, zipfile.BadZipFile, EOFError, RuntimeError, NotImplementedError) as error:
+            data = _archives.get(location, zipped=True).read(location.member)
+    except _MEMBER_ERRORS as error:
         raise ImageRefused("unreadable", str(error)) from error
-    except Exception as error:
-        if type(error).__module__ in ("zlib", "lzma", "bz2"):
-            raise ImageRefused("unreadable", str(error)) from error
-        raise
     if len(data) != location.size and location.offset >= 0:
         raise ImageRefused("unreadable", f"{len(data)} of {location.size} bytes")
     return data

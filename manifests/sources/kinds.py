@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -126,6 +127,13 @@ def _read_text(path: str, entry: Entry) -> str:
         raise SourceError(f"{path}: {entry.name} cannot be read: {error}") from error
 
 
+def _read_beside(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"{path}: cannot be read: {error}") from error
+
+
 def _only(images: list[Entry], wanted: Iterable[str], path: str, listing: str) -> list[Entry]:
     names = {PurePosixPath(name).stem for name in wanted}
     kept = [e for e in images if PurePosixPath(e.name).stem in names]
@@ -148,7 +156,7 @@ def _coco(path: str, listing: str) -> Iterator[Listed]:
     if found:
         text = _read_text(path, found[0])
     elif beside.is_file():
-        text = beside.read_text("utf-8")
+        text = _read_beside(beside)
     else:
         raise SourceError(f"{path}: has no {ending}, neither inside nor beside it")
     try:
@@ -172,14 +180,20 @@ def _webdataset(path: str, listing: str) -> Iterator[Listed]:
     _refuse_list("webdataset", listing)
     from braceexpand import braceexpand
 
+    try:
+        patterns = list(braceexpand(path))
+    except ValueError as error:  # unbalanced braces
+        raise SourceError(f"webdataset={path}: {error}") from error
     shards: list[Path] = []
-    for pattern in braceexpand(path):
+    for pattern in patterns:
         parent = Path(pattern).parent
         matches = sorted(parent.glob(Path(pattern).name)) if "*" in pattern else [Path(pattern)]
         if not matches:
             raise SourceError(f"webdataset={pattern}: matches no shard")
         shards += matches
+    common = os.path.commonpath([shard.parent for shard in shards])
     for shard in shards:
+        within = Path(os.path.relpath(shard, common)).as_posix()
         for entry in list_container(shard):
             if _is_photograph(entry):
                 # A sample's key is all before the first dot of the base name; what follows says which part it is.
@@ -187,7 +201,7 @@ def _webdataset(path: str, listing: str) -> Iterator[Listed]:
                 key, _, part = base.partition(".")
                 part = part.rpartition(".")[0]
                 name = str(folder / key) + (f"-{part}" if part else "")
-                yield Listed(f"{shard.name}/{entry.name}", name, entry.location)
+                yield Listed(f"{within}/{entry.name}", name, entry.location)
 
 
 SAMPLE_NAMES = (
@@ -217,6 +231,8 @@ KINDS: dict[str, Callable[[str, str], Iterator[Listed]]] = {
     "sample": _sample,
 }
 """How each kind of source is listed: (path, list name) to photographs."""
+LISTED_KINDS = ("voc", "coco")
+"""Kinds whose sources hold lists of images to choose from."""
 
 _EXPECTED = {
     "imagenet": "expected folders nNNNNNNNN of images, their tars, or files ILSVRC2012_val_*.JPEG",

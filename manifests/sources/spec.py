@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from ..errors import ConfigError
-from .kinds import KINDS
+from .kinds import KINDS, LISTED_KINDS
 
 _LIMIT = re.compile(r"^(.*):(\d+)$", re.DOTALL)
 
@@ -68,13 +68,13 @@ def parse_source(text: str) -> Source:
         kind, limit = match[1], int(match[2])
     if kind not in KINDS:
         raise ConfigError(f"--source {text}: unknown kind {kind!r}; known are {', '.join(sorted(KINDS))}")
-    if kind != "sample" and not path:
-        raise ConfigError(f"--source {text}: give the path, as in {kind}=DIR")
     if not Path(path).exists() and (match := _LIMIT.match(path)):
         path, limit = match[1], int(match[2])
     listing = ""
-    if not Path(path).exists() and "@" in path:
+    if kind in LISTED_KINDS and not Path(path).exists() and "@" in path:
         path, _, listing = path.rpartition("@")
+    if kind != "sample" and not path:
+        raise ConfigError(f"--source {text}: give the path, as in {kind}=DIR")
     if limit == 0:
         raise ConfigError(f"--source {text}: a limit of 0 takes nothing; leave the source out")
     return Source(kind=kind, path=path, limit=limit, listing=listing)

@@ -1,0 +1,182 @@
+"""Files that are whole or not there, and JSON that is the same bytes for the same value."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gloam.manifests.files import (
+    TEMPORARY_MARK,
+    atomic_write,
+    canonical_json,
+    publish,
+    remove_temporaries,
+    sha256_bytes,
+    sha256_file,
+    temporary_beside,
+    write_bytes,
+)
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+def reordered(value: Any, chance: random.Random) -> Any:
+    """The same value with the keys of every mapping in another order."""
+    if isinstance(value, dict):
+        keys = list(value)
+        chance.shuffle(keys)
+        return {key: reordered(value[key], chance) for key in keys}
+    return [reordered(item, chance) for item in value] if isinstance(value, list) else value
+
+
+@relaxed
+@given(json_values)
+def test_canonical_json_reads_back_as_the_value(value: Any) -> None:
+    data = canonical_json(value)
+    assert json.loads(data) == value
+    assert canonical_json(json.loads(data)) == data
+
+
+@relaxed
+@given(json_values, st.randoms(use_true_random=False))
+def test_canonical_json_does_not_depend_on_the_order_of_keys(value: Any, chance: random.Random) -> None:
+    assert canonical_json(reordered(value, chance)) == canonical_json(value)
+
+
+@relaxed
+@given(json_values, json_values)
+def test_canonical_json_of_different_values_differs(one: Any, other: Any) -> None:
+    same = json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    assert (canonical_json(one) == canonical_json(other)) == same
+
+
+@relaxed
+@given(json_values)
+def test_canonical_json_is_one_line_of_plain_ascii(value: Any) -> None:
+    data = canonical_json(value)
+    assert data.isascii()
+    assert data.endswith(b"\n")
+    assert data.count(b"\n") == 1
+
+
+def test_canonical_json_has_no_blanks_and_sorted_keys() -> None:
+    assert canonical_json({"b": [1, 2.5, None], "a": {"\u00e9": True}}) == b'{"a":{"\\u00e9":true},"b":[1,2.5,null]}\n'
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_canonical_json_refuses_what_json_does_not_know(value: float) -> None:
+    for wrapped in (value, [value], {"a": {"b": value}}):
+        with pytest.raises(ValueError, match="not JSON compliant"):
+            canonical_json(wrapped)
+
+
+@relaxed
+@given(st.binary(max_size=2000))
+def test_checksums_of_bytes_and_files_are_sha256(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
+    path = tmp_path_factory.getbasetemp() / f"checksum-{os.getpid()}"
+    path.write_bytes(data)
+    assert sha256_bytes(data) == sha256_file(path) == hashlib.sha256(data).hexdigest()
+
+
+# Writing
+
+
+def test_a_written_file_is_there_alone_with_its_bytes(tmp_path: Path) -> None:
+    write_bytes(tmp_path / "a" / "b" / "x.json", b"data")
+    assert (tmp_path / "a" / "b" / "x.json").read_bytes() == b"data"
+    assert [path.name for path in (tmp_path / "a" / "b").iterdir()] == ["x.json"]
+
+
+def test_a_file_appears_only_when_its_block_ends(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    with atomic_write(path) as handle:
+        handle.write(b"data")
+        handle.flush()
+        assert not path.exists()
+        assert [p.name for p in tmp_path.iterdir()] == [temporary_beside(path).name]
+    assert path.read_bytes() == b"data"
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+@pytest.mark.parametrize("before", [None, b"before"])
+def test_an_exception_leaves_what_was_there_before(tmp_path: Path, error: type[BaseException], before: bytes | None) -> None:
+    path = tmp_path / "x"
+    if before is not None:
+        path.write_bytes(before)
+
+    def write_half() -> None:
+        with atomic_write(path) as handle:
+            handle.write(b"half")
+            raise error
+
+    with pytest.raises(error):
+        write_half()
+    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == ({} if before is None else {"x": before})
+
+
+def test_a_killed_writer_leaves_what_was_there_before_and_a_temporary_name(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"before")
+    script = (
+        "import os, signal, sys\n"
+        "from pathlib import Path\n"
+        "from gloam.manifests.files import atomic_write\n"
+        "with atomic_write(Path(sys.argv[1])) as handle:\n"
+        "    handle.write(b'half' * 10000); handle.flush(); os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script, str(path)], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    assert path.read_bytes() == b"before"
+    (left,) = (p for p in tmp_path.iterdir() if p != path)
+    assert TEMPORARY_MARK in left.name
+    remove_temporaries(tmp_path)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_writing_replaces_the_whole_file(tmp_path: Path) -> None:
+    write_bytes(tmp_path / "x", b"long " * 1000)
+    write_bytes(tmp_path / "x", b"short")
+    assert (tmp_path / "x").read_bytes() == b"short"
+
+
+def test_readers_of_the_old_file_keep_it_while_it_is_replaced(tmp_path: Path) -> None:
+    write_bytes(tmp_path / "x", b"before")
+    with open(tmp_path / "x", "rb") as reader:
+        write_bytes(tmp_path / "x", b"after!")
+        assert reader.read() == b"before"
+
+
+def test_a_temporary_name_is_in_the_same_folder_and_names_its_process(tmp_path: Path) -> None:
+    temporary = temporary_beside(tmp_path / "x.tar")
+    assert temporary.parent == tmp_path
+    assert temporary.name == f"x.tar{TEMPORARY_MARK}{os.getpid()}"
+    temporary.write_bytes(b"data")
+    publish(temporary, tmp_path / "x.tar")
+    assert [path.name for path in tmp_path.iterdir()] == ["x.tar"]
+
+
+def test_removing_temporaries_reaches_every_folder_and_nothing_else(tmp_path: Path) -> None:
+    keep = ["a.tar", "b/c.json", "b/tmp", "b/x.tmp"]
+    leave = ["a.tar.tmp-1", "b/c.json.tmp-99999", "b/d/e.tmp-5"]
+    for name in keep + leave:
+        write_bytes(tmp_path / name, b"data")
+    remove_temporaries(tmp_path)
+    assert sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file()) == sorted(keep)
+    remove_temporaries(tmp_path / "nowhere")

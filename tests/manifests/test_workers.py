@@ -1,0 +1,289 @@
+"""Worker processes: real ones, spawned, and killed where that is the point."""
+
+from __future__ import annotations
+
+import fcntl
+import importlib
+import math
+import multiprocessing
+import operator
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from gloam.manifests.errors import ImageRefused, WorkerLost
+from gloam.manifests.images import read_header
+from gloam.manifests.workers import Counter, _wait, count, ordered_map
+
+PATIENCE_S = 60  # for what should come at once; a test fails after it, and measures nothing
+
+TASKS = '''
+"""Functions that spawned workers can import."""
+
+import fcntl
+import os
+import time
+
+from gloam.manifests.workers import count
+
+
+def process_of(task):
+    return os.getpid()
+
+
+def slow_if_even(task):
+    time.sleep(0.15 if task % 2 == 0 else 0)
+    return task
+
+
+def counting(task):
+    for _ in range(task):
+        count()
+    count(10)
+    return task
+
+
+def time_out(task):
+    raise TimeoutError(f"of task {task}")
+
+
+def hold_and_sleep(path):
+    """Hold a lock for as long as this process lives."""
+    with open(path, "w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        handle.write("held")
+        handle.flush()
+        time.sleep(600)
+
+
+def hold_unless_empty(path):
+    return hold_and_sleep(path) if path else path
+'''
+
+
+@pytest.fixture
+def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """`TASKS` as a module, on the path that spawned workers inherit."""
+    name = "tasks_of_worker_tests"
+    (tmp_path / "modules").mkdir()
+    (tmp_path / "modules" / f"{name}.py").write_text(TASKS)
+    monkeypatch.syspath_prepend(tmp_path / "modules")
+    yield importlib.import_module(name)
+    del sys.modules[name]
+
+
+def patiently(condition: Callable[[], bool]) -> None:
+    """Wait until a condition holds."""
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
+
+
+def is_held(path: Path) -> bool:
+    """Whether a living process is inside `hold_and_sleep` with this file."""
+    if not path.exists():
+        return False
+    with open(path) as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return True
+        return False
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_results_come_in_the_order_of_the_tasks(tasks: ModuleType, workers: int) -> None:
+    assert list(ordered_map(tasks.slow_if_even, range(9), workers)) == list(range(9))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_no_tasks_give_no_results(workers: int) -> None:
+    assert list(ordered_map(operator.neg, [], workers)) == []
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_every_task_is_done_whatever_its_value(workers: int) -> None:
+    tasks = [0, None, "", (), False, 3]
+    assert list(ordered_map(operator.not_, tasks, workers)) == [True, True, True, True, True, False]
+
+
+def test_one_worker_is_this_process_and_takes_any_function() -> None:
+    seen: list[int] = []
+
+    def local(task: int) -> int:
+        seen.append(task)
+        return os.getpid()
+
+    assert set(ordered_map(local, range(4), 1)) == {os.getpid()}
+    assert seen == [0, 1, 2, 3]
+
+
+def test_several_workers_are_other_processes(tasks: ModuleType) -> None:
+    found = set(ordered_map(tasks.process_of, range(30), 2))
+    assert os.getpid() not in found
+    assert 1 <= len(found) <= 2
+    assert not multiprocessing.active_children()
+
+
+@pytest.mark.parametrize(("workers", "ahead"), [(1, 1), (2, 4)])
+def test_tasks_are_taken_only_as_fast_as_they_are_worked_on(workers: int, ahead: int) -> None:
+    taken: list[int] = []
+
+    def source() -> Iterator[int]:
+        for task in range(1000):
+            taken.append(task)
+            yield task
+
+    results = ordered_map(operator.neg, source(), workers)
+    assert taken == []
+    for done in range(20):
+        assert next(results) == -done
+        assert len(taken) == done + ahead
+    results.close()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_exception_is_raised_where_its_result_is_taken(workers: int) -> None:
+    results = ordered_map(math.sqrt, [4, 9, -1, 16], workers)
+    assert [next(results), next(results)] == [2, 3]
+    with pytest.raises(ValueError, match="math domain error"):
+        next(results)
+    patiently(lambda: not multiprocessing.active_children())
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_refusal_keeps_its_reason_and_detail_on_its_way(workers: int) -> None:
+    with pytest.raises(ImageRefused) as refused:
+        list(ordered_map(read_header, [b"text"], workers))
+    assert (refused.value.reason, refused.value.detail) == ("not an image", "no JPEG, PNG, TIFF, BMP or WebP header")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_time_out_of_a_task_is_an_exception_like_any_other(tasks: ModuleType, workers: int) -> None:
+    with pytest.raises(TimeoutError, match="of task 7"):
+        list(ordered_map(tasks.time_out, [7], workers))
+
+
+class FinishedMeanwhile(Future[int]):
+    """A future whose result arrives just after a wait for it has run out."""
+
+    def result(self, timeout: float | None = None) -> int:
+        try:
+            return super().result(0)
+        except TimeoutError:
+            self.set_result(5)
+            raise
+
+
+def test_a_result_that_arrives_just_after_a_wait_has_run_out_is_taken() -> None:
+    """Else a build ends with a TimeoutError of nobody's, once in a great while."""
+    counter = Counter(multiprocessing.get_context("spawn"))
+    assert _wait(FinishedMeanwhile(), counter, lambda counted: None) == 5
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_exception_of_the_tasks_iterable_is_passed_on(workers: int) -> None:
+    def source() -> Iterable[int]:
+        yield from range(3)
+        raise LookupError("no more")
+
+    with pytest.raises(LookupError, match="no more"):
+        list(ordered_map(operator.neg, source(), workers))
+    patiently(lambda: not multiprocessing.active_children())
+
+
+@pytest.mark.parametrize("deadly", [signal.SIGKILL, signal.SIGSEGV])
+def test_a_worker_that_dies_raises_worker_lost(deadly: int) -> None:
+    with pytest.raises(WorkerLost, match="run the same command again to continue"):
+        list(ordered_map(signal.raise_signal, [0, 0, deadly, 0, 0, 0, 0, 0], 2))
+    patiently(lambda: not multiprocessing.active_children())
+
+
+def test_a_worker_that_exits_raises_worker_lost() -> None:
+    with pytest.raises(WorkerLost):
+        list(ordered_map(os._exit, [3], 2))
+
+
+def test_after_a_lost_worker_the_next_map_works() -> None:
+    with pytest.raises(WorkerLost):
+        list(ordered_map(signal.raise_signal, [signal.SIGKILL], 2))
+    assert list(ordered_map(operator.neg, range(5), 2)) == [0, -1, -2, -3, -4]
+
+
+def test_workers_ignore_ctrl_c() -> None:
+    """The terminal sends it to all; the parent alone decides what becomes of its workers."""
+    results = list(ordered_map(signal.raise_signal, [signal.SIGINT] * 4, 2))
+    assert results == [None] * 4
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_tasks_count_reaches_tick(tasks: ModuleType, workers: int) -> None:
+    ticks: list[int] = []
+    assert list(ordered_map(tasks.counting, [1, 2, 3], workers, ticks.append)) == [1, 2, 3]
+    assert ticks == sorted(ticks)
+    assert ticks[-1] == 36
+    if workers == 1:
+        assert ticks == [1, 11, 12, 13, 23, 24, 25, 26, 36]
+
+
+def test_counting_outside_a_map_does_nothing(tasks: ModuleType) -> None:
+    count()
+    assert list(ordered_map(tasks.counting, [0], 1)) == [0]
+    count(5)
+
+
+def test_a_map_within_a_map_counts_for_itself(tasks: ModuleType) -> None:
+    inner: list[int] = []
+    outer: list[int] = []
+
+    def task(number: int) -> int:
+        list(ordered_map(tasks.counting, [number], 1, inner.append))
+        count()
+        return number
+
+    assert list(ordered_map(task, [0, 0], 1, outer.append)) == [0, 0]
+    assert (inner, outer) == ([10, 10], [1, 2])
+
+
+def test_leaving_early_ends_the_workers(tasks: ModuleType, tmp_path: Path) -> None:
+    held = tmp_path / "held"
+    results = ordered_map(tasks.hold_unless_empty, ["", str(held)], 2)
+    assert next(results) == ""
+    patiently(lambda: is_held(held))
+    results.close()  # type: ignore[attr-defined]
+    patiently(lambda: not is_held(held))
+    patiently(lambda: not multiprocessing.active_children())
+
+
+PARENT = """
+import sys
+import tasks_of_worker_tests as tasks
+from gloam.manifests.workers import ordered_map
+
+if __name__ == "__main__":
+    list(ordered_map(tasks.hold_and_sleep, sys.argv[1:], 2))
+"""
+
+
+@pytest.mark.parametrize("deadly", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_no_worker_outlives_its_parent(tasks: ModuleType, tmp_path: Path, deadly: signal.Signals) -> None:
+    script = tmp_path / "modules" / "parent.py"
+    script.write_text(PARENT)
+    held = [tmp_path / "a", tmp_path / "b"]
+    parent = subprocess.Popen([sys.executable, script, *held], stderr=subprocess.DEVNULL)
+    try:
+        patiently(lambda: all(is_held(path) for path in held))
+        parent.send_signal(deadly)
+        parent.wait(PATIENCE_S)
+        patiently(lambda: not any(is_held(path) for path in held))
+    finally:
+        parent.kill()
+        parent.wait()

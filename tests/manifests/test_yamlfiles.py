@@ -1,0 +1,131 @@
+"""Reading YAML that people write, and telling them in one line what is wrong with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from gloam.manifests.errors import ConfigError
+from gloam.manifests.yamlfiles import load_yaml, validated
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+class Inner(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    iso: int = Field(default=100, ge=50, le=102400)
+    mode: Literal["binned", "malvar"] = "binned"
+
+
+class Outer(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: str
+    camera: Inner = Inner()
+    sizes: list[int] = []
+
+    @model_validator(mode="after")
+    def _named(self) -> Outer:
+        if self.name == "forbidden":
+            raise ValueError("name = forbidden: choose another")
+        return self
+
+
+def written(tmp_path: Path, text: str | bytes) -> Path:
+    path = tmp_path / "x.yaml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def test_a_mapping_is_read_with_its_types(tmp_path: Path) -> None:
+    text = "a: 1\nb: 2.5\nc: [x, true, null]\nd: {e: stra\u00dfe}\n# nothing\n"
+    assert load_yaml(written(tmp_path, text)) == {"a": 1, "b": 2.5, "c": ["x", True, None], "d": {"e": "stra\u00dfe"}}
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "# only a comment\n", "---\n", "null\n"])
+def test_an_empty_file_is_an_empty_mapping(tmp_path: Path, text: str) -> None:
+    assert load_yaml(written(tmp_path, text)) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"), [("- 1\n- 2\n", "list"), ("just text\n", "str"), ("42\n", "int"), ("2024-01-01\n", "date")]
+)
+def test_what_is_no_mapping_is_refused_by_its_kind(tmp_path: Path, text: str, kind: str) -> None:
+    with pytest.raises(ConfigError, match=rf"x\.yaml: expected keys and values, found a {kind}"):
+        load_yaml(written(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: [1, 2",
+        "a: 1\n b: 2",
+        "\ta: 1",
+        "a: *nowhere",
+        "a: !!python/object/apply:os.system ['true']",
+        "? [1]\n: 2",
+        b"a: \xff\xfe",
+        b"a: \x00",
+        "[" * 5000,
+    ],
+    ids=["open list", "indent", "tab", "alias", "python object", "list as key", "not utf-8", "zero byte", "deep"],
+)
+def test_what_is_no_safe_yaml_is_refused_in_one_line(tmp_path: Path, text: str | bytes) -> None:
+    with pytest.raises(ConfigError, match=r"x\.yaml: not YAML: ") as refused:
+        load_yaml(written(tmp_path, text))
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["a: 2024-13-45", "a: !!int many", "a: !!float much", "a: 0b_"])
+def test_a_value_that_yaml_itself_cannot_make_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError, match=r"x\.yaml: "):
+        load_yaml(written(tmp_path, text))
+
+
+def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"nowhere\.yaml: No such file or directory"):
+        load_yaml(tmp_path / "nowhere.yaml")
+    with pytest.raises(ConfigError, match=f"{tmp_path.name}: Is a directory"):
+        load_yaml(tmp_path)
+
+
+def test_right_values_become_a_model() -> None:
+    found = validated(Outer, {"name": "x", "camera": {"iso": 200}, "sizes": [1, 2]}, "x.yaml")
+    assert found == Outer(name="x", camera=Inner(iso=200), sizes=[1, 2])
+
+
+@pytest.mark.parametrize(
+    ("values", "line"),
+    [
+        ({}, "x.yaml: name: Field required"),
+        ({"name": 3}, "x.yaml: name = 3: Input should be a valid string"),
+        ({"name": "x", "nmae": 3}, "x.yaml: unknown key nmae; known here: name, camera, sizes"),
+        ({"name": "x", "camera": {"ISO": 3}}, "x.yaml: unknown key camera.ISO; known here: iso, mode"),
+        ({"name": "x", "camera": {"iso": 7}}, "x.yaml: camera.iso = 7: Input should be greater than or equal to 50"),
+        ({"name": "x", "camera": {"mode": "mean"}}, "x.yaml: camera.mode = 'mean': Input should be 'binned' or 'malvar'"),
+        ({"name": "x", "camera": 5}, "x.yaml: camera = 5: "),
+        ({"name": "x", "sizes": [1, "two"]}, "x.yaml: sizes.1 = 'two': "),
+        ({"name": "forbidden"}, "x.yaml: name = forbidden: choose another"),
+        ({"name": "x", 5: 6}, "x.yaml: 5 = "),
+    ],
+)
+def test_a_wrong_value_is_told_by_file_key_value_and_what_is_allowed(values: dict[str, object], line: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        validated(Outer, values, "x.yaml")
+    (found,) = str(refused.value).splitlines()
+    assert found.startswith(line)
+
+
+def test_every_mistake_gets_a_line() -> None:
+    with pytest.raises(ConfigError) as refused:
+        validated(Outer, {"camera": {"iso": 1, "lens": 2}, "size": 3}, "x.yaml")
+    lines = str(refused.value).splitlines()
+    assert len(lines) == 4
+    assert all(line.startswith("x.yaml: ") for line in lines)
+    assert [key for key in ("name", "camera.iso", "camera.lens", "size") if any(key in line for line in lines)] == [
+        "name",
+        "camera.iso",
+        "camera.lens",
+        "size",
+    ]
