@@ -56,15 +56,17 @@ class ShardWriter:
 
     def add(self, pair: Pair) -> None:
         """Append a pair's three members."""
-        groups = []
+        groups, pieces, place = [], [], self._place
         for ending, data in pair.members():
             name = f"{pair.key}.{ending}"
             header = tarfile.TarInfo(name)
             header.size, header.mode = len(data), 0o644
-            self._write(header.tobuf(tarfile.USTAR_FORMAT, "ascii", "strict"))
-            groups.append(f"{ending} {self._place} {len(data)} {name}")
-            self._write(data)
-            self._write(bytes(-len(data) % tarfile.BLOCKSIZE))
+            place += tarfile.BLOCKSIZE
+            groups.append(f"{ending} {place} {len(data)} {name}")
+            padding = -len(data) % tarfile.BLOCKSIZE
+            place += len(data) + padding
+            pieces += [header.tobuf(tarfile.USTAR_FORMAT, "ascii", "strict"), data, bytes(padding)]
+        self._write(b"".join(pieces))
         self._lines.append(" ".join(groups))
 
     def close(self) -> dict[str, dict[str, Any]]:

@@ -1,7 +1,7 @@
 """The two decorators that every kernel of gloam is compiled with.
 
-Kernel arithmetic is IEEE float32: no fast-math, no contraction of a multiplication and an addition, so that the same
-inputs give the same bits on every CPU, whatever the width of its vectors.
+Kernel arithmetic is IEEE float32: no fast-math, and no contraction of a multiplication and an addition but where `fma` asks
+for it, so that the same inputs give the same bits on every CPU, whatever the width of its vectors.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+from numba import types
 from numba.core.caching import IndexDataCacheFile
 from numba.core.compiler import Compiler
+from numba.extending import intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -29,6 +31,18 @@ class _NoAliasCompiler(Compiler):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.state.flags.noalias = True
+
+
+@intrinsic
+def fma(typing_context, a, b, c):  # type: ignore[no-untyped-def]
+    """a * b + c of three equal floats, rounded once, as IEEE 754 defines it: the same bits on every CPU and GPU."""
+    if not isinstance(a, types.Float) or a != b or b != c:
+        return None
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.fma(*arguments)
+
+    return a(a, b, c), generate
 
 
 def scalar(function: F) -> F:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
+import numba
 import numpy as np
 import numpy.typing as npt
 
@@ -17,7 +18,8 @@ from .transfer import srgb_to_linear
 
 CELLS = 32
 _SAMPLES = 2  # a side, within a cell
-_LUMINANCE = (0.2126, 0.7152, 0.0722)  # of linear sRGB (IEC 61966-2-1)
+_LUMINANCE = np.array([0.2126, 0.7152, 0.0722])  # of linear sRGB (IEC 61966-2-1)
+_CHANNEL_LIGHT = _LUMINANCE[:, None] * srgb_to_linear(np.arange(256) / 255)
 _DARKEST = 2.0**-10  # light below this, in the photograph, carries no information about the scene
 
 FloatArray = npt.NDArray[np.float64]
@@ -66,27 +68,39 @@ def illumination_rows(pixels: npt.NDArray[np.uint8], draw: Draw) -> npt.NDArray[
         2^(field - exposure_ev) at the middle of each of 32 bands of rows.
     """
     grid = np.exp2(field_ev(pixels, draw) - draw.exposure_ev).astype(np.float32)
-    width = pixels.shape[1]
+    left, share = _columns(pixels.shape[1])
+    here = np.take(grid, left, axis=1)  # keeps rows contiguous, as the kernel's vectors want them; plain indexing does not
+    rows = np.take(grid, left + 1, axis=1)
+    rows -= here
+    rows *= share
+    rows += here
+    return rows
+
+
+@lru_cache(maxsize=256)
+def _columns(width: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+    """The cell to the left of every column, and how far the column lies on the way to the next one."""
     position = np.clip((np.arange(width) + 0.5) * (CELLS / width) - 0.5, 0, CELLS - 1)
     left = np.minimum(position.astype(np.int64), CELLS - 2)
-    share = (position - left).astype(np.float32)
-    here = np.take(grid, left, axis=1)  # keeps rows contiguous, as the kernel's vectors want them; plain indexing does not
-    return np.ascontiguousarray(here + (np.take(grid, left + 1, axis=1) - here) * share)
+    return left, (position - left).astype(np.float32)
 
 
 def cell_luminance(pixels: npt.NDArray[np.uint8]) -> FloatArray:
     """Mean linear luminance of 32 x 32 parts of an image, from 2 x 2 evenly spaced samples each."""
-    height, width = pixels.shape[:2]
-    count = CELLS * _SAMPLES
-    rows = ((np.arange(count) + 0.5) * height / count).astype(np.int64)
-    columns = ((np.arange(count) + 0.5) * width / count).astype(np.int64)
-    samples = np.take(np.take(pixels, rows, axis=0), columns, axis=1)
-    red, green, blue = (np.take(_LINEAR * weight, samples[:, :, i]) for i, weight in enumerate(_LUMINANCE))
-    light = red + green + blue
-    return light.reshape(CELLS, _SAMPLES, CELLS, _SAMPLES).mean(axis=(1, 3))
+    return _mean_luminance(np.ascontiguousarray(pixels), _CHANNEL_LIGHT)
 
 
-_LINEAR = srgb_to_linear(np.arange(256) / 255)
+@numba.njit(cache=True)
+def _mean_luminance(pixels, channel_light):  # type: ignore[no-untyped-def]
+    height, width = pixels.shape[0], pixels.shape[1]
+    cells = np.zeros((CELLS, CELLS))
+    for i in range(CELLS * _SAMPLES):
+        y = int((i + 0.5) * height / (CELLS * _SAMPLES))
+        for j in range(CELLS * _SAMPLES):
+            x = int((j + 0.5) * width / (CELLS * _SAMPLES))
+            light = channel_light[0, pixels[y, x, 0]] + channel_light[1, pixels[y, x, 1]] + channel_light[2, pixels[y, x, 2]]
+            cells[i // _SAMPLES, j // _SAMPLES] += light
+    return cells / (_SAMPLES * _SAMPLES)
 
 
 def _smooth(grid: FloatArray) -> FloatArray:

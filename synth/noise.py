@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .compiling import scalar
+from .compiling import fma, scalar
 from .tables import (
     POISSON_LIMIT,
     POISSON_SLOTS,
@@ -45,8 +45,8 @@ def symmetric_quantile(word, table, value_unit, delta_unit):  # type: ignore[no-
     t = f32(i32(word >> u32(1))) + f32(0.5)
     bits = f32(t).view(np.int32)
     entry = table[(bits >> _CELL_SHIFT) & _CELL_MASK]
-    value = f32(i32(entry >> _DELTA_BITS)) * value_unit
-    z = value - f32(i32(entry & _DELTA_MASK)) * delta_unit * f32(i32(bits & _WITHIN_CELL))
+    fall = f32(i32(entry & _DELTA_MASK)) * delta_unit
+    z = fma(f32(i32(entry >> _DELTA_BITS)), value_unit, -(fall * f32(i32(bits & _WITHIN_CELL))))
     return z if (word & u32(1)) else -z
 
 
@@ -67,7 +67,7 @@ def small_poisson(mean, word, rest_word, alias_table):  # type: ignore[no-untype
 
     # exp(-rest) by its series, and counts up to 3: rest < 1/8, so what is left out has a probability below 1e-5 for the count
     # and 1e-6 for the series.
-    zero = f32(1) - rest * (f32(1) - rest * (f32(1 / 2) - rest * (f32(1 / 6) - rest * f32(1 / 24))))
+    zero = fma(-rest, fma(-rest, fma(-rest, fma(-rest, f32(1 / 24), f32(1 / 6)), f32(1 / 2)), f32(1)), f32(1))
     one = zero * rest
     two = one * rest * f32(1 / 2)
     v = f32(i32(rest_word >> u32(8))) * f32(2.0**-24)
@@ -89,8 +89,10 @@ def large_poisson(mean, z):  # type: ignore[no-untyped-def]
     mean = max(mean, _LIMIT)
     root = np.sqrt(mean)
     per_root = f32(1) / root
+    per_mean = per_root * per_root
     zz = z * z
-    value = mean + root * z + (f32(1 / 3) + zz * f32(1 / 6)) - z * (f32(2) + zz) * (f32(1 / 72) * per_root)
-    value = value + (f32(-8 / 405) + zz * (f32(7 / 810) + zz * f32(1 / 270))) * (per_root * per_root)
-    value = value + z * (f32(0.0207) - zz * (f32(0.0037) + zz * f32(0.00156))) * (per_root * per_root * per_root)
+    third = z * fma(-zz, fma(zz, f32(0.00156), f32(0.0037)), f32(0.0207))
+    second = fma(third, per_root, fma(zz, fma(zz, f32(1 / 270), f32(7 / 810)), f32(-8 / 405)))
+    first = -z * fma(zz, f32(1 / 72), f32(2 / 72))
+    value = fma(second, per_mean, fma(first, per_root, fma(root, z, mean) + fma(zz, f32(1 / 6), f32(1 / 3))))
     return max(np.floor(value), f32(0))

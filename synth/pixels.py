@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .compiling import kernel, scalar
-from .hashing import READ, ROW, SHOT, SHOT_REST, random_word, sample_state
+from .compiling import fma, kernel, scalar
+from .hashing import READ, READ_SECOND, ROUNDING, ROW, SHOT, SHOT_REST, random_word, sample_state
 from .noise import large_poisson, small_poisson, symmetric_quantile
 from .tables import POISSON_LIMIT
 
@@ -42,9 +42,6 @@ PARAMETERS = 27
 
 ENCODE_CELLS = 1 << 14
 """Cells of the encoding table, evenly spaced in the square root of linear light."""
-SITES = 4
-"""Sites of a quad in their order: red, green in red's row, green in blue's row, blue."""
-
 _LIMIT = f32(POISSON_LIMIT)
 _STRETCH = 512
 _BAND = 2048  # pixels
@@ -81,73 +78,88 @@ def expose(red, green, blue, upper, lower, t, p):  # type: ignore[no-untyped-def
 
 
 @kernel
-def _sense_few(means, raw, offsets, first, seed_low, seed_high, gain, white, read, read_units, alias_table):  # type: ignore[no-untyped-def]
-    value, fall = read_units[0], read_units[1]
-    for x in range(raw.shape[0]):
+def _count_few(means, counts, first, seed_low, seed_high, alias_table):  # type: ignore[no-untyped-def]
+    for x in range(counts.shape[0]):
         state = sample_state(u32(first + u32(x)), seed_low, seed_high)
-        n = small_poisson(means[x], random_word(state, SHOT), random_word(state, SHOT_REST), alias_table)
-        noise = symmetric_quantile(random_word(state, READ), read, value, fall)
-        raw[x] = min(max(np.rint(gain * n + noise + offsets[x]), f32(0)), white)
+        counts[x] = small_poisson(means[x], random_word(state, SHOT), random_word(state, SHOT_REST), alias_table)
 
 
 @kernel
-def _sense_many(means, raw, offsets, first, seed_low, seed_high, gain, white, read, read_units, normal, normal_units):  # type: ignore[no-untyped-def]
-    value, fall = read_units[0], read_units[1]
-    z_value, z_fall = normal_units[0], normal_units[1]
-    for x in range(raw.shape[0]):
+def _count_many(means, counts, first, seed_low, seed_high, normal, normal_units):  # type: ignore[no-untyped-def]
+    value, fall = normal_units[0], normal_units[1]
+    for x in range(counts.shape[0]):
         state = sample_state(u32(first + u32(x)), seed_low, seed_high)
-        n = large_poisson(means[x], symmetric_quantile(random_word(state, SHOT), normal, z_value, z_fall))
-        noise = symmetric_quantile(random_word(state, READ), read, value, fall)
-        raw[x] = min(max(np.rint(gain * n + noise + offsets[x]), f32(0)), white)
+        counts[x] = large_poisson(means[x], symmetric_quantile(random_word(state, SHOT), normal, value, fall))
 
 
 @kernel
-def _sense_mixed(  # type: ignore[no-untyped-def]
-    means, raw, offsets, first, seed_low, seed_high, gain, white, read, read_units, normal, normal_units, alias_table
-):
-    value, fall = read_units[0], read_units[1]
-    z_value, z_fall = normal_units[0], normal_units[1]
-    for x in range(raw.shape[0]):
+def _count_mixed(means, counts, first, seed_low, seed_high, normal, normal_units, alias_table):  # type: ignore[no-untyped-def]
+    value, fall = normal_units[0], normal_units[1]
+    for x in range(counts.shape[0]):
         state = sample_state(u32(first + u32(x)), seed_low, seed_high)
         word = random_word(state, SHOT)
         few = small_poisson(means[x], word, random_word(state, SHOT_REST), alias_table)
-        many = large_poisson(means[x], symmetric_quantile(word, normal, z_value, z_fall))
-        n = few if means[x] < _LIMIT else many
-        noise = symmetric_quantile(random_word(state, READ), read, value, fall)
-        raw[x] = min(max(np.rint(gain * n + noise + offsets[x]), f32(0)), white)
+        many = large_poisson(means[x], symmetric_quantile(word, normal, value, fall))
+        counts[x] = few if means[x] < _LIMIT else many
 
 
 @kernel
-def sense(  # type: ignore[no-untyped-def]
-    means, raw, offsets, first, seed_low, seed_high, gain, white, read, read_units, normal, normal_units, alias_table
-):
-    """Fill `raw` (N) with whole DN in [0, white], black still in, of sites exposed to `means` electrons.
+def count_electrons(means, counts, first, seed_low, seed_high, normal, normal_units, alias_table):  # type: ignore[no-untyped-def]
+    """Fill `counts` (N) with the electrons, Poisson distributed, of sites exposed to `means` (N).
 
-    `first` is the index of the first sample, `offsets` the black level plus the noise of each site's row in DN. Stretches
-    whose means all lie on one side of the Poisson limit skip the other side's arithmetic; what a sample draws does not
-    depend on it.
+    `first` is the index of the first sample. Stretches whose means all lie on one side of the Poisson limit skip the other
+    side's arithmetic; what a sample draws does not depend on it.
     """
     for start in range(0, means.shape[0], _STRETCH):
         # Loops over slices: with a start of its own a loop's index might be negative to the compiler, and would not vectorise.
-        part, out = means[start : start + _STRETCH], raw[start : start + _STRETCH]
-        shift = offsets[start : start + _STRETCH]
+        part, out = means[start : start + _STRETCH], counts[start : start + _STRETCH]
         begin = u32(first + u32(start))
         bright = i32(0)
         for x in range(part.shape[0]):
             bright += i32(part[x] >= _LIMIT)
         if bright == 0:
-            _sense_few(part, out, shift, begin, seed_low, seed_high, gain, white, read, read_units, alias_table)
+            _count_few(part, out, begin, seed_low, seed_high, alias_table)
         elif bright == part.shape[0]:
-            _sense_many(part, out, shift, begin, seed_low, seed_high, gain, white, read, read_units, normal, normal_units)
+            _count_many(part, out, begin, seed_low, seed_high, normal, normal_units)
         else:
-            _sense_mixed(
-                part, out, shift, begin, seed_low, seed_high, gain, white, read, read_units, normal, normal_units, alias_table
-            )
+            _count_mixed(part, out, begin, seed_low, seed_high, normal, normal_units, alias_table)
 
 
 @kernel
-def develop(r_raw, g1_raw, g2_raw, b_raw, p, red, green, blue):  # type: ignore[no-untyped-def]
-    """Turn quads, four rows (N), into encoding table places, three rows (N): black, binning, white balance, colour.
+def read_out(counts, raw, offsets, first, seed_low, seed_high, gain, white, read, read_units):  # type: ignore[no-untyped-def]
+    """Fill `raw` (N) with whole DN in [0, white], black still in, of sites that counted so many electrons.
+
+    `offsets` (N) are the black level plus the noise of each site's row in DN.
+    """
+    value, fall = read_units[0], read_units[1]
+    for x in range(raw.shape[0]):
+        state = sample_state(u32(first + u32(x)), seed_low, seed_high)
+        noise = symmetric_quantile(random_word(state, READ), read, value, fall)
+        raw[x] = min(max(np.rint(fma(gain, counts[x], noise + offsets[x])), f32(0)), white)
+
+
+@kernel
+def read_out_pair(counts, raw, offsets, first, seed_low, seed_high, gain, white, read, read_units):  # type: ignore[no-untyped-def]
+    """As `read_out` for two sites under equal light at once: `raw` is the sum of their DN, within [0, 2 white].
+
+    `counts` are the electrons of both, which are Poisson distributed with the sum of their means; `offsets` the sum of theirs.
+    Each site has read noise of its own. Each is also rounded on its own: the sum is rounded once, after adding a number that
+    is uniform in [-1/2, 1/2), which gives the sum of two roundings its distribution.
+    """
+    value, fall = read_units[0], read_units[1]
+    top = f32(2) * white
+    for x in range(raw.shape[0]):
+        state = sample_state(u32(first + u32(x)), seed_low, seed_high)
+        noise = symmetric_quantile(random_word(state, READ), read, value, fall)
+        second = symmetric_quantile(random_word(state, READ_SECOND), read, value, fall)
+        rounding = f32(i32(random_word(state, ROUNDING))) * f32(2.0**-32)
+        raw[x] = min(max(np.rint(fma(gain, counts[x], noise + second) + (offsets[x] + rounding)), f32(0)), top)
+
+
+@kernel
+def develop(r_raw, gg_raw, b_raw, p, red, green, blue):  # type: ignore[no-untyped-def]
+    """Turn quads, rows (N) of red, of the sum of both greens and of blue, into encoding table places: black, binning, white
+    balance, colour.
 
     White balanced values are cut at white, as cameras do, or else clipped light would turn magenta in the colour matrix. Values
     below black live on and are cut only where the tone curve needs light.
@@ -159,7 +171,7 @@ def develop(r_raw, g1_raw, g2_raw, b_raw, p, red, green, blue):  # type: ignore[
     rr, rg, rb, gr, gg, gb, br, bg, bb = p[9], p[10], p[11], p[12], p[13], p[14], p[15], p[16], p[17]
     for x in range(red.shape[0]):
         r = min((r_raw[x] - black) * r_unit, f32(1))
-        g = min(((g1_raw[x] + g2_raw[x]) * f32(0.5) - black) * g_unit, f32(1))
+        g = min((gg_raw[x] * f32(0.5) - black) * g_unit, f32(1))
         b = min((b_raw[x] - black) * b_unit, f32(1))
         red[x] = u16(i32(np.sqrt(min(max(rr * r + rg * g + rb * b, f32(0)), f32(1))) * top + f32(0.5)))
         green[x] = u16(i32(np.sqrt(min(max(gr * r + gg * g + gb * b, f32(0)), f32(1))) * top + f32(0.5)))
@@ -191,8 +203,9 @@ def photograph(  # type: ignore[no-untyped-def]
     size = band * width
     # One array a plane: slices of one dimension stay contiguous to the compiler.
     red, green, blue = np.empty(size, np.float32), np.empty(size, np.float32), np.empty(size, np.float32)
-    upper_offsets, lower_offsets = np.empty(size, np.float32), np.empty(size, np.float32)
-    raw = np.empty(SITES * size, np.float32)
+    offsets = np.empty(3 * size, np.float32)
+    counts = np.empty(size, np.float32)
+    raw = np.empty(3 * size, np.float32)
     cells = np.empty(3 * size, np.uint16)
     rows = illumination.shape[0]
     plane = u32(height * width)
@@ -207,23 +220,30 @@ def photograph(  # type: ignore[no-untyped-def]
             j = min(i32(position), i32(rows - 2))
             linearise(rgb[y], linear, red[a:b], green[a:b], blue[a:b])
             expose(red[a:b], green[a:b], blue[a:b], illumination[j], illumination[j + 1], position - f32(j), p)
-            upper_offsets[a:b] = p[BLACK] + _row_noise(u32(2 * y), plane, seed_low, seed_high, p, normal, normal_units)
-            lower_offsets[a:b] = p[BLACK] + _row_noise(u32(2 * y + 1), plane, seed_low, seed_high, p, normal, normal_units)
-        for site in range(SITES):
-            means = red if site == 0 else (blue if site == 3 else green)
-            offsets = upper_offsets if site < 2 else lower_offsets
-            first = u32(u32(site) * plane + u32(top) * u32(width))
-            sense(
-                means[:n], raw[site * n : (site + 1) * n], offsets[:n], first, seed_low, seed_high,
-                p[GAIN], p[WHITE], read, read_units, normal, normal_units, alias_table,
-            )  # fmt: skip
+            upper = p[BLACK] + _row_noise(u32(2 * y), plane, seed_low, seed_high, p, normal, normal_units)
+            lower = p[BLACK] + _row_noise(u32(2 * y + 1), plane, seed_low, seed_high, p, normal, normal_units)
+            offsets[a:b] = upper
+            offsets[n + a : n + b] = upper + lower
+            offsets[2 * n + a : 2 * n + b] = lower
+        # The greens of a quad, one in either row, are under equal light: their electrons are counted together.
+        for x in range(n):
+            green[x] *= f32(2)
+        for channel in range(3):
+            means = red if channel == 0 else (green if channel == 1 else blue)
+            first = u32(u32(channel) * plane + u32(top) * u32(width))
+            dn, offset = raw[channel * n : (channel + 1) * n], offsets[channel * n : (channel + 1) * n]
+            count_electrons(means[:n], counts[:n], first, seed_low, seed_high, normal, normal_units, alias_table)
+            if channel == 1:
+                read_out_pair(counts[:n], dn, offset, first, seed_low, seed_high, p[GAIN], p[WHITE], read, read_units)
+            else:
+                read_out(counts[:n], dn, offset, first, seed_low, seed_high, p[GAIN], p[WHITE], read, read_units)
         r, g, b = cells[:n], cells[n : 2 * n], cells[2 * n : 3 * n]
-        develop(raw[:n], raw[n : 2 * n], raw[2 * n : 3 * n], raw[3 * n : 4 * n], p, r, g, b)
+        develop(raw[:n], raw[n : 2 * n], raw[2 * n : 3 * n], p, r, g, b)
         encode(r, g, b, table, low[top : top + count].reshape(n, 3))
 
 
 @scalar
 def _row_noise(row, plane, seed_low, seed_high, p, normal, normal_units):  # type: ignore[no-untyped-def]
-    """The noise in DN of a sensor row, whose sample comes after those of all sites."""
-    word = random_word(sample_state(u32(u32(SITES) * plane + row), seed_low, seed_high), ROW)
+    """The noise in DN of a sensor row, whose sample comes after those of all pixels."""
+    word = random_word(sample_state(u32(u32(3) * plane + row), seed_low, seed_high), ROW)
     return p[ROW_SIGMA] * symmetric_quantile(word, normal, normal_units[0], normal_units[1])

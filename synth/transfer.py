@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 import numpy as np
@@ -46,13 +47,17 @@ def linear_table(tone: float) -> npt.NDArray[np.float32]:
     return table
 
 
-@lru_cache(maxsize=64)
-def _squares() -> FloatArray:
-    return (np.arange(ENCODE_CELLS) / (ENCODE_CELLS - 1)) ** 2
+@lru_cache(maxsize=1)
+def _log_light() -> FloatArray:
+    """log2 of the linear light of the encoding table's places after the first, which is dark."""
+    return 2 * np.log2(np.arange(1, ENCODE_CELLS) / (ENCODE_CELLS - 1))
 
 
 def encode_table(contrast: float, tone: float) -> npt.NDArray[np.uint8]:
     """8-bit levels of linear light (i / (ENCODE_CELLS - 1))^2: contrast exponent, sRGB transfer, tone curve, rounding."""
-    light = _squares() if contrast == 1.0 else _squares() ** contrast
-    encoded = linear_to_srgb(light)
+    log_light = contrast * _log_light()
+    encoded = np.zeros(ENCODE_CELLS)
+    encoded[1:] = 1.055 * np.exp2(log_light / 2.4) - 0.055  # one exponential instead of two powers
+    toe = 1 + int(np.searchsorted(log_light, math.log2(0.0031308), side="right"))
+    encoded[1:toe] = 12.92 * np.exp2(log_light[: toe - 1])
     return np.rint(255 * (tone_curve(encoded, tone) if tone else encoded)).astype(np.uint8)

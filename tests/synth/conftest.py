@@ -22,23 +22,23 @@ class Sensor:
         white: float = 1e7,
         first: int = 0,
         seed: int = 1,
+        pair: bool = False,
     ) -> npt.NDArray[np.float32]:
         means = np.full(count, mean, np.float32) if count else np.asarray(mean, np.float32)
-        raw = np.empty_like(means)
-        pixels.sense(
-            means,
+        counts, raw = np.empty_like(means), np.empty_like(means)
+        place = np.uint32(first), np.uint32(seed & 0xFFFFFFFF), np.uint32(seed >> 32)
+        normal = normal_quantile()
+        pixels.count_electrons(means, counts, *place, normal.entries, normal.units, poisson_alias_table())
+        noise = read or normal
+        (pixels.read_out_pair if pair else pixels.read_out)(
+            counts,
             raw,
             np.full_like(means, offset),
-            np.uint32(first),
-            np.uint32(seed & 0xFFFFFFFF),
-            np.uint32(seed >> 32),
+            *place,
             np.float32(gain),
             np.float32(white),
-            (read or normal_quantile()).entries,
-            (read or normal_quantile()).units * np.float32(read_scale),
-            normal_quantile().entries,
-            normal_quantile().units,
-            poisson_alias_table(),
+            noise.entries,
+            noise.units * np.float32(read_scale),
         )
         return raw
 

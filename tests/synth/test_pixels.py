@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from gloam.synth.cameras import iso_range, sensor_at
 from gloam.synth.tables import tukey_lambda_quantile
+from scipy import stats
 
 SAMPLES = 400_000
 ISOS = [50, 100, 800, 1600, 2000, 6400, 25600]
@@ -63,3 +64,28 @@ def test_iso_is_snapped_to_the_nearest_calibrated_one_and_never_crosses_the_dual
     assert sensor_at("sony-a7s2", 1900).iso == 2000
     assert sensor_at("sony-a7s2", 2000).gaussian_sigma < sensor_at("sony-a7s2", 1600).gaussian_sigma / 2
     assert iso_range("sony-a7s2") == (50, 25600)
+
+
+@pytest.mark.parametrize("iso", ISOS)
+@pytest.mark.parametrize("level", [0.0005, 0.05])
+def test_two_greens_read_at_once_are_two_sites(sensor, iso, level):
+    """Their sum has twice the mean and twice the variance of one, rounding included, and is as whole as they are."""
+    camera = sensor_at("sony-a7s2", iso)
+    signal = level * (camera.white - camera.black)
+    settings = {"gain": camera.gain, "read_scale": camera.gaussian_sigma, "white": camera.white}
+    both = sensor(2 * signal / camera.gain, SAMPLES, offset=2 * camera.black, pair=True, **settings).astype(np.float64)
+    one = sensor(signal / camera.gain, SAMPLES, offset=camera.black, seed=5, **settings)
+    other = sensor(signal / camera.gain, SAMPLES, offset=camera.black, seed=6, **settings)
+    apart = (one + other).astype(np.float64)
+    variance = 2 * (camera.gain * signal + camera.gaussian_sigma**2 + 1 / 12)
+    assert (both == np.rint(both)).all()
+    assert abs(both.mean() - 2 * (camera.black + signal)) < 5 * np.sqrt(variance / SAMPLES)
+    assert both.var() == pytest.approx(variance, rel=5 * np.sqrt(2.2 / SAMPLES))
+    low, high = np.percentile(apart, [0.5, 99.5]).astype(int)
+    bins = np.linspace(low, high, 30).round() + 0.5
+    observed, expected = np.histogram(both, bins)[0], np.histogram(apart, bins)[0]
+    assert stats.chi2_contingency(np.array([observed, expected]) + 1).pvalue > 1e-4
+
+
+def test_greens_clip_at_twice_white(sensor):
+    assert (sensor(1e6, 1000, white=16383, pair=True) == 2 * 16383).all()
