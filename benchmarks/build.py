@@ -7,7 +7,17 @@ floor is what any such tool must do: OpenCV decode of each photograph plus OpenC
 Ratios to OpenCV's default 4:2:0, which is a third faster to encode, are shown beside. "build" is everything after start-up on
 one core: listing, measuring, planning, darkening, packing, closing.
 
-RESULT
+On two shared cores of an AMD EPYC of family 26 at 2.6 GHz, 100 photographs of ImageNet (0.231 Mpixel), 15 copies, one run:
+
+    OpenCV decode and encode       2.38 ms an image
+    build --no-select              7.25 ms a pair    3.04 of it
+    build, with selection          9.94 ms a pair    4.18 of it
+    two workers: 8.01 s against 10.88 s, 1.36 times one worker;
+      of it 1.66 s until both have started; without that 1.71 times
+    memory of the largest worker: 264 MB after 1,500 pairs
+
+Of the 7.25 ms, 1.8 decode, 3.6 darken and 1.3 encode. Measuring a candidate decodes it once more, which is most of the difference
+between the two builds. The marks are 2.5 of the floor and 1.8 times: not reached.
 """
 
 from __future__ import annotations
@@ -20,6 +30,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import cv2
@@ -32,6 +43,7 @@ from gloam.manifests.suitability import load_profile
 from gloam.manifests.workers import ordered_map
 from gloam.synth.build import build
 from gloam.synth.camera_model import render
+from gloam.synth.darken import darken
 from gloam.synth.draw import draw
 from gloam.synth.making import encode_low
 from gloam.synth.recipe import load_recipe
@@ -50,7 +62,9 @@ def main() -> None:
     files = sorted(path for path in args.photos.rglob("*") if path.suffix.lower() in SUFFIXES)
     data = [path.read_bytes() for path in files]
     stages(data, args.recipe)
-    with tempfile.TemporaryDirectory() as folder:
+    # In memory where there is such a folder: what is measured is the build, not the disk.
+    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
         photos = Path(folder, "photos")
         for copy in range(args.copies):
             for i, path in enumerate(files):
@@ -171,7 +185,8 @@ def fresh(root: Path, request: Request, workers: int) -> None:
 def start_up() -> float:
     """Seconds until two workers have answered once: starting Python, importing, loading the compiled kernels."""
     start = time.perf_counter()
-    list(ordered_map(len, ["a", "b"], 2))
+    picture = np.full((64, 64, 3), 128, np.uint8)
+    list(ordered_map(partial(darken, recipe="uneven"), [picture, picture], 2))
     return time.perf_counter() - start
 
 
