@@ -8,12 +8,12 @@ import signal
 import sys
 from collections.abc import Callable
 from types import FrameType
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import click
 from tqdm import tqdm
 
-from ..manifests.errors import GloamError
+from ..manifests.errors import GloamError, WorkerLost
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -39,6 +39,8 @@ def user_errors(function: F) -> F:
         except GloamError as error:
             for line in str(error).splitlines():
                 click.echo(f"gloam: {line}", err=True)
+            if isinstance(error, WorkerLost):
+                _leave(USER_ERROR)
             sys.exit(USER_ERROR)
         except OSError as error:
             # Disk full, no permission, and their like: the system's words are the message.
@@ -47,11 +49,18 @@ def user_errors(function: F) -> F:
         except (KeyboardInterrupt, _Stopped) as stop:
             number = stop.number if isinstance(stop, _Stopped) else signal.SIGINT
             click.echo("gloam: stopped; run the same command again to continue", err=True)
-            sys.exit(_INTERRUPTED + number)
+            _leave(_INTERRUPTED + number)
         finally:
             signal.signal(signal.SIGTERM, previous)
 
     return wrapped  # type: ignore[return-value]
+
+
+def _leave(code: int) -> NoReturn:
+    """End at once. The executor's own clean-up at exit can wait for ever, or complain, once its processes were killed."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

@@ -35,13 +35,9 @@ MAX_BYTES = 256 * 1024 * 1024
 NORMAL_QUALITY = 95
 """JPEG quality, without chroma subsampling, of normals that were JPEGs but must be encoded anew."""
 
-_PNG_OPTIONS = [
-    cv2.IMWRITE_PNG_STRATEGY,
-    cv2.IMWRITE_PNG_STRATEGY_HUFFMAN_ONLY,
-    cv2.IMWRITE_PNG_FILTER,
-    cv2.IMWRITE_PNG_FILTER_SUB,
-]
-"""Noise leaves nothing to find for a match search: Huffman coding of differences is the smallest and the fastest here."""
+_PNG_OPTIONS = [cv2.IMWRITE_PNG_STRATEGY, cv2.IMWRITE_PNG_STRATEGY_HUFFMAN_ONLY]
+"""Noise leaves nothing to find for a match search: Huffman coding of differences (OpenCV's
+own filter) is the smallest and the fastest here."""
 
 cv2.setNumThreads(0)  # one process is one worker; OpenCV's own threads would only compete
 

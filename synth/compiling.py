@@ -33,8 +33,7 @@ class _NoAliasCompiler(Compiler):
         self.state.flags.noalias = True
 
 
-@intrinsic
-def fma(typing_context, a, b, c):  # type: ignore[no-untyped-def]
+def _fma(typing_context, a, b, c):  # type: ignore[no-untyped-def]
     """a * b + c of three equal floats, rounded once, as IEEE 754 defines it: the same bits on every CPU and GPU."""
     if not isinstance(a, types.Float) or a != b or b != c:
         return None
@@ -43,6 +42,9 @@ def fma(typing_context, a, b, c):  # type: ignore[no-untyped-def]
         return builder.fma(*arguments)
 
     return a(a, b, c), generate
+
+
+fma: Any = intrinsic(_fma)
 
 
 def scalar(function: F) -> F:
