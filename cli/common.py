@@ -97,8 +97,6 @@ class Bars:
     def at(self, done: int) -> None:
         """So many are done."""
         if self._bar is not None:
-            if not self._bar.n and done:
-                self._bar.initial = 0
             self._bar.update(done - self._bar.n)
 
     def close(self) -> None:

@@ -191,6 +191,3 @@ def _measure_task(task: _MeasureTask) -> list[tuple[float | int | str, ...]]:
             rows.append((*(0 for _ in FIELDS), refusal.reason, refusal.detail))
         count()
     return rows
-
-
-__all__ = ["MEASURE_SCHEMA", "leave_unmeasured", "list_candidates", "locations", "measure_candidates"]

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .files import atomic_write, remove_temporaries
-from .layouts import SHARDS, read_records
+from .layouts import SHARDS, read_records, unit_name
 from .lists import write_pair_lists, write_shard_lists
 from .plan import SPARE
 from .receipts import Receipt, read_receipt, receipt_path
@@ -66,7 +66,7 @@ def finish_set(
     """
     plan = pq.read_table(root / PLAN, columns=["split", "shard"])
     units = sorted(set(zip(plan["split"].to_pylist(), plan["shard"].to_pylist(), strict=True)))
-    names = {f"{split}-{number:06d}": (split, number) for split, number in units}
+    names = {unit_name(split, number): (split, number) for split, number in units}
     receipts = {unit: read_receipt(root, unit) for unit in names}
 
     files = [root / RECIPE, root / PLAN, root / CANDIDATES]

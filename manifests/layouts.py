@@ -13,7 +13,6 @@ from . import pairfiles, shards
 from .pairs import Pair
 
 SHARDS, FILES = "shards", "files"
-LAYOUTS = (SHARDS, FILES)
 
 
 def unit_name(split: str, number: int) -> str:

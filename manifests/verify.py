@@ -11,8 +11,9 @@ import pyarrow.parquet as pq
 
 from .errors import SetError
 from .files import sha256_bytes, sha256_file
-from .layouts import FILES, SHARDS, read_pairs
-from .receipts import Receipt, read_receipt
+from .layouts import SHARDS
+from .pairs import parse_record
+from .receipts import read_receipt
 from .setfile import PAIRS, PLAN, SetInfo, read_set
 from .shards import Member, index_path, read_index, shard_path
 
@@ -118,8 +119,6 @@ def _blame_members(root: Path, unit: str, name: str) -> list[Problem]:
 
 
 def _blame_sample(tar: bytes, sample: list[Member], name: str) -> list[Problem]:
-    from .pairs import parse_record
-
     record_member = sample[0]
     try:
         data = tar[record_member.offset : record_member.offset + record_member.size]
@@ -181,22 +180,3 @@ def _strangers(root: Path, info: SetInfo) -> Iterator[Problem]:
             name = path.relative_to(root).as_posix()
             if path.is_file() and name not in known:
                 yield Problem(name, "does not belong to the set")
-
-
-def check_pairs(root: Path, layout: str, unit: str, receipt: Receipt) -> Iterator[Problem]:
-    """Read every pair of a unit as a reader would and compare it with its record."""
-    count = 0
-    try:
-        for pair in read_pairs(layout, root, unit, receipt.file_dicts()):
-            count += 1
-            for image, data in (("low", pair.low), ("normal", pair.normal)):
-                if sha256_bytes(data) != pair.record[image]["sha256"]:
-                    yield Problem(f"{unit}: {pair.key}", f"the {image} is not the one of its record")
-    except SetError as error:
-        yield Problem(unit, str(error))
-        return
-    if count != receipt.pairs:
-        yield Problem(unit, f"holds {count} pairs, its receipt counts {receipt.pairs}")
-
-
-__all__ = ["FILES", "Problem", "check_pairs", "unit_problems", "verify_set"]

@@ -29,6 +29,7 @@ from ..manifests.setfile import (
     CANDIDATES,
     PLAN,
     RECIPE,
+    REFUSED,
     SET_FILE,
     WORK_FOLDER,
     BuildNote,
@@ -37,7 +38,6 @@ from ..manifests.setfile import (
     facts_of,
     note_path,
     read_note,
-    read_set,
     write_note,
 )
 from ..manifests.verify import unit_problems
@@ -151,9 +151,10 @@ def _build(request: Request, root: Path, workers: int, cache: Path | None, progr
     units = _units(plan)
     missing = _missing(root, units, note)
     if missing:
-        progress.stage("building", len(plan))
-        tasks = _tasks(request, root, note, plan, missing, listed if listed is not None else _list(request, progress))
-        before = len(plan) - sum(len(units[unit]) for unit in missing)
+        listed = listed if listed is not None else _list(request, progress)
+        wanted = {unit: units[unit] for unit in missing}
+        tasks = _tasks(request, root, note, plan, wanted, listed)
+        before = len(plan) - sum(map(len, wanted.values()))
         progress.stage("building", len(plan))
         progress.at(before)
         for _ in ordered_map(make_unit, tasks, workers, lambda counted: progress.at(before + counted)):
@@ -220,10 +221,14 @@ def _missing(root: Path, units: dict[str, list[int]], note: BuildNote) -> list[s
     return [unit for unit in units if not is_done(root, unit, note.fingerprint) or unit_problems(root, unit, checksums=finished)]
 
 
-def _tasks(request: Request, root: Path, note: BuildNote, plan: pa.Table, missing: list[str], listed: pa.Table) -> list[UnitTask]:
-    """The missing units with the places of their photographs, all of which are checked before the first one is made."""
-    units = _units(plan)
-    rows = [row for unit in missing for row in units[unit]]
+def _tasks(
+    request: Request, root: Path, note: BuildNote, plan: pa.Table, wanted: dict[str, list[int]], listed: pa.Table
+) -> list[UnitTask]:
+    """The wanted units with the places of their photographs, all of which are checked before the first one is made.
+
+    `wanted` holds the rows of the plan by unit.
+    """
+    rows = [row for unit_rows in wanted.values() for row in unit_rows]
     photographs = plan.take(rows).to_pylist()
     row_of = {(photo["source"], photo["path"]): i for i, photo in enumerate(photographs)}
     found = np.full(len(rows), -1)
@@ -248,12 +253,12 @@ def _tasks(request: Request, root: Path, note: BuildNote, plan: pa.Table, missin
             root,
             unit,
             note.fingerprint,
-            tuple(islice(planned, len(units[unit]))),
+            tuple(islice(planned, len(unit_rows))),
             request.recipe,
             request.plan.seed,
             request.output,
         )
-        for unit in missing
+        for unit, unit_rows in wanted.items()
     ]
 
 
@@ -274,7 +279,7 @@ def draw_fields(model: type[Draw]) -> list[pa.Field]:
 
 def _report(root: Path, info: SetInfo, made: int) -> Report:
     candidates = pq.read_table(root / CANDIDATES, columns=["source", "reason"])
-    refused = pq.read_table(root / "refused.parquet", columns=["source", "stage", "reason"]).to_pylist()
+    refused = pq.read_table(root / REFUSED, columns=["source", "stage", "reason"]).to_pylist()
     reasons: dict[str, Counter[str]] = {}
     for source, reason in zip(candidates["source"].to_pylist(), candidates["reason"].to_pylist(), strict=True):
         if reason == SPARE:
@@ -282,6 +287,3 @@ def _report(root: Path, info: SetInfo, made: int) -> Report:
     for row in refused:
         reasons.setdefault(row["source"], Counter())[row["reason"]] += 1
     return Report(root, info, len(candidates), reasons, made)
-
-
-__all__ = ["Progress", "Report", "Silent", "build", "draw_fields", "read_set"]

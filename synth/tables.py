@@ -118,10 +118,6 @@ def poisson_alias_table() -> npt.NDArray[np.uint32]:
     return np.array(tables, dtype=np.uint32).ravel()
 
 
-def _poisson_probability(count: int, mean: float) -> float:
-    return math.exp(count * math.log(mean) - mean - math.lgamma(count + 1)) if mean else float(count == 0)
-
-
 def _alias_slots(weights: list[float]) -> list[int]:
     """Walker's alias method in Vose's form: slots whose mean weight is 1, each split between itself and one other."""
     weights = list(weights)
