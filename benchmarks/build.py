@@ -41,11 +41,10 @@ from gloam.manifests.setfile import read_set
 from gloam.manifests.sources import Source
 from gloam.manifests.suitability import load_profile
 from gloam.manifests.workers import ordered_map
+from gloam.synth import darken
 from gloam.synth.build import build
-from gloam.synth.camera_model import render
-from gloam.synth.darken import darken
-from gloam.synth.draw import draw
 from gloam.synth.making import encode_low
+from gloam.synth.models import draw, render
 from gloam.synth.recipe import load_recipe
 from gloam.synth.request import OutputOptions, Request
 

@@ -1,1 +1,27 @@
-"""How a low is made: recipe, draw, illumination, sensor, ISP, kernels; and the builder that runs it over a plan."""
+"""How a low is made: recipes, draws, illumination, sensor, kernels; and the builder that runs it over a plan.
+
+`gloam.synth.darken(image, recipe, seed=..., key=...)` and `gloam.synth.load_recipe(name)` are its Python face. They are imported
+when first used, so that nothing is compiled for `gloam --help`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .darkening import darken
+    from .recipe import load_recipe
+
+__all__ = ["darken", "load_recipe"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "darken":
+        from .darkening import darken
+
+        return darken
+    if name == "load_recipe":
+        from .recipe import load_recipe
+
+        return load_recipe
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

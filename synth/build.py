@@ -16,6 +16,7 @@ from typing import Any, Protocol, get_args
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pydantic import BaseModel
 
 from ..manifests.candidates import leave_unmeasured, list_candidates, locations, measure_candidates
 from ..manifests.errors import SetError, SourceError
@@ -42,8 +43,8 @@ from ..manifests.setfile import (
 )
 from ..manifests.verify import unit_problems
 from ..manifests.workers import ordered_map
-from .draw import Draw
 from .making import Planned, UnitTask, make_unit
+from .models import draw_type
 from .recipe import recipe_yaml
 from .request import Request, deciding_versions, recorded_versions
 
@@ -166,7 +167,7 @@ def _build(request: Request, root: Path, workers: int, cache: Path | None, progr
         request.recipe.name,
         note,
         recorded_versions(),
-        draw_fields(Draw),
+        draw_fields(draw_type(request.recipe.model)),
     )
     return _report(root, info, len(missing))
 
@@ -262,7 +263,7 @@ def _tasks(
     ]
 
 
-def draw_fields(model: type[Draw]) -> list[pa.Field]:
+def draw_fields(model: type[BaseModel]) -> list[pa.Field]:
     """The Arrow columns of a draw's parameters."""
     kinds: dict[Any, pa.DataType] = {int: pa.int64(), float: pa.float64(), str: pa.string()}
     fields = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
@@ -16,6 +16,8 @@ from ..manifests.errors import ConfigError
 from ..manifests.yamlfiles import load_yaml
 
 GAUSSIAN, TUKEY = "gaussian", "tukey"
+MAX_LEVELS = 1 << 20
+"""Most steps of a converter that a recipe may ask for."""
 _NOMINAL_ISO = 100.0
 _SPAN_BLACK, _SPAN_WHITE = 1024, 16383
 _SRGB_TO_XYZ = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]])
@@ -72,6 +74,9 @@ def iso_range(camera: str) -> tuple[float, float]:
     For the four of ELD (Wei et al., CVPR 2020), whose gains span a factor of 64, that is ISO 100 to 6400.
     """
     entry = _file()["cameras"][camera]
+    if "relation" in entry:
+        relation = entry["relation"]
+        return _NOMINAL_ISO, float(round(_NOMINAL_ISO * relation["shot_max"] / relation["shot_min"]))
     if "by_gain" in entry:
         gain = entry["by_gain"]
         return _NOMINAL_ISO, float(round(_NOMINAL_ISO * math.exp(gain["ln_k_max"] - gain["ln_k_min"])))
@@ -112,6 +117,8 @@ def sensor_at(camera: str, iso: float, spreads: tuple[float, float, float] = (0.
     entry = _file()["cameras"][camera]
     if "by_gain" in entry:
         return _by_gain(camera, entry, iso, spreads)
+    if "relation" in entry:
+        return _related(camera, entry["relation"], iso, spreads[0])
     nearest = min(_rows(entry), key=lambda row: abs(math.log(row[0] / iso)))
     if "by_iso" in entry:
         own_iso, gain, gaussian_sigma, tukey_scale, tukey_shape, row_sigma = (float(value) for value in nearest)
@@ -148,6 +155,34 @@ def _heteroscedastic(camera: str, iso: float, shot: float, read: float) -> Senso
     """
     span = _SPAN_WHITE - _SPAN_BLACK
     return Sensor(camera, iso, shot * span, math.sqrt(read) * span, 0.0, 0.0, 0.0, _SPAN_BLACK, _SPAN_WHITE)
+
+
+def _related(camera: str, relation: dict[str, float], iso: float, spread: float) -> Sensor:
+    """ln(read) = slope ln(shot) + bias + N(0, spread) of the variances of `_heteroscedastic`.
+
+    Samples below black are kept whole by a pedestal as wide as the range itself, as code without a pedestal keeps them.
+    """
+    shot = relation["shot_min"] * iso / _NOMINAL_ISO
+    read = math.exp(relation["slope"] * math.log(shot) + relation["bias"] + relation["spread"] * spread)
+    span = _SPAN_WHITE
+    return Sensor(camera, iso, shot * span, math.sqrt(read) * span, 0.0, 0.0, 0.0, span, 2 * span)
+
+
+def with_levels(sensor: Sensor, levels: int) -> Sensor:
+    """The sensor behind a converter of `levels` steps from black to white; 0 keeps its own."""
+    if not levels:
+        return sensor
+    share = levels / (sensor.white - sensor.black)
+    black = max(1, round(sensor.black * share)) if sensor.black else 0
+    return replace(
+        sensor,
+        gain=sensor.gain * share,
+        gaussian_sigma=sensor.gaussian_sigma * share,
+        tukey_scale=sensor.tukey_scale * share,
+        row_sigma=sensor.row_sigma * share,
+        black=black,
+        white=black + levels,
+    )
 
 
 @lru_cache(maxsize=1)

@@ -13,64 +13,85 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from .draw import Draw
+from .camera_draw import CameraDraw
 from .transfer import srgb_to_linear
 
 CELLS = 32
 _SAMPLES = 2  # a side, within a cell
 _LUMINANCE = np.array([0.2126, 0.7152, 0.0722])  # of linear sRGB (IEC 61966-2-1)
 _CHANNEL_LIGHT = _LUMINANCE[:, None] * srgb_to_linear(np.arange(256) / 255)
+_FAINTEST = 2.0**-8  # of the light there is without lights; negative ones could take more than that
 _DARKEST = 2.0**-10  # light below this, in the photograph, carries no information about the scene
 
 FloatArray = npt.NDArray[np.float64]
 
 
-def field_ev(pixels: npt.NDArray[np.uint8], draw: Draw) -> FloatArray:
+def field_ev(pixels: npt.NDArray[np.uint8], draw: CameraDraw) -> FloatArray:
     """The field in EV.
 
     Parameters
     ----------
     pixels : uint8 array (H, W, 3)
         The normal; `lights` and `scene` depend on it.
-    draw : Draw
+    draw : CameraDraw
 
     Returns
     -------
     float64 array (32, 32)
         Mean 0.
     """
+    return _field(pixels, draw)[0]
+
+
+def _field(pixels: npt.NDArray[np.uint8], draw: CameraDraw) -> tuple[FloatArray, FloatArray | None]:
+    """The field, and the colour of its light: factors (32, 32, 3) on R, G and B that keep luminance, None for white light."""
     height, width = pixels.shape[:2]
     field = np.zeros((CELLS, CELLS))
+    colour = None
     if draw.smooth_cells:
         field += _smooth(np.array(draw.smooth_ev).reshape(draw.smooth_cells, draw.smooth_cells))
     if draw.light_places or draw.scene_strength:
         luminance = cell_luminance(pixels)
         if draw.light_places:
-            field += _lights(luminance, draw, height, width)
+            lit, colour = _lights(luminance, draw, height, width)
+            field += lit
         if draw.scene_strength:
             field += draw.scene_strength * np.log2(np.maximum(_blurred(luminance), _DARKEST))
-    y, x = _places(height, width)
-    if draw.vignette_ev:
-        field += _vignette(y, x, draw.vignette_ev)
-    if draw.gradient_ev:
-        along = x * math.cos(draw.gradient_angle) + y * math.sin(draw.gradient_angle)
-        reach = np.abs(along).max()
-        field += draw.gradient_ev / 2 * along / (reach or 1.0)
-    return field - field.mean()
+    if draw.vignette_ev or draw.gradient_ev:
+        y, x = _places(height, width)
+        if draw.vignette_ev:
+            field += _vignette(y, x, draw.vignette_ev)
+        if draw.gradient_ev:
+            along = x * math.cos(draw.gradient_angle) + y * math.sin(draw.gradient_angle)
+            reach = np.abs(along).max()
+            field += draw.gradient_ev / 2 * along / (reach or 1.0)
+    field -= field.mean()
+    return field, colour
 
 
-def illumination_rows(pixels: npt.NDArray[np.uint8], draw: Draw) -> npt.NDArray[np.float32]:
-    """The factor on scene light, interpolated to every column: what `pixels.photograph` takes.
+def illumination_rows(pixels: npt.NDArray[np.uint8], draw: CameraDraw) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+    """The factors on scene light, interpolated to every column: what `photograph.photograph` takes.
 
     Returns
     -------
     float32 array (32, W)
         2^(field - exposure_ev) at the middle of each of 32 bands of rows.
+    float32 array (32, 3, W) or (0, 3, W)
+        The light's colour there, if it has any.
     """
-    grid = np.exp2(field_ev(pixels, draw) - draw.exposure_ev).astype(np.float32)
-    left, share = _columns(pixels.shape[1])
-    here = np.take(grid, left, axis=1)  # keeps rows contiguous, as the kernel's vectors want them; plain indexing does not
-    rows = np.take(grid, left + 1, axis=1)
+    field, colour = _field(pixels, draw)
+    width = pixels.shape[1]
+    rows = _to_columns(np.exp2(field - draw.exposure_ev), width)
+    if colour is None:
+        return rows, np.empty((0, 3, width), np.float32)
+    return rows, np.ascontiguousarray(np.stack([_to_columns(colour[:, :, c], width) for c in range(3)], axis=1))
+
+
+def _to_columns(grid: FloatArray, width: int) -> npt.NDArray[np.float32]:
+    rounded = grid.astype(np.float32)
+    left, share = _columns(width)
+    here = np.take(rounded, left, axis=1)  # keeps rows contiguous, as the kernel's vectors want them; plain indexing does not
+    rows = np.take(rounded, left + 1, axis=1)
     rows -= here
     rows *= share
     rows += here
@@ -133,23 +154,37 @@ def _places(height: int, width: int) -> tuple[FloatArray, FloatArray]:
     return (along * (height / longer))[:, None], (along * (width / longer))[None, :]
 
 
-def _lights(luminance: FloatArray, draw: Draw, height: int, width: int) -> FloatArray:
-    """Pools of light: each adds light, so they sum in linear light and the sum is turned to EV.
+def _lights(luminance: FloatArray, draw: CameraDraw, height: int, width: int) -> tuple[FloatArray, FloatArray | None]:
+    """Pools of light in EV, and their colour: they sum in linear light, and the sum is turned to EV.
 
     A light of EV e brightens its middle by e stops (a negative one darkens it) and fades as exp(-(distance / radius)^falloff).
     """
     y, x = _places(height, width)
     # Places are drawn with a weight that grows with the photograph's own light, but none is impossible.
     weight = np.sqrt(luminance.ravel()) + 0.05
-    cumulative = np.cumsum(weight / weight.sum())
-    total = np.ones((CELLS, CELLS))
-    for place, ev, radius, falloff in zip(draw.light_places, draw.light_evs, draw.light_radii, draw.light_falloffs, strict=True):
-        cell = min(int(np.searchsorted(cumulative, place)), CELLS * CELLS - 1)
-        row, column = divmod(cell, CELLS)
-        distance = np.hypot(y - y[row, 0], x - x[0, column])
-        # The radius is a share of the longer side, distances are in halves of it.
-        total += (2.0**ev - 1) * np.exp(-((distance / (2 * radius)) ** falloff))
-    return np.log2(np.maximum(total, 2.0**-8))
+    cumulative = np.cumsum(weight)
+    cumulative /= cumulative[-1]
+    cells = np.minimum(np.searchsorted(cumulative, draw.light_places), CELLS * CELLS - 1)
+    rows, columns = np.divmod(cells, CELLS)
+    square = (y.ravel() - y[rows]) ** 2  # (lights, 32) each
+    across = (x.ravel() - x[0, columns][:, None]) ** 2
+    # The radius is a share of the longer side, distances are in halves of it.
+    radii, falloffs = 2 * np.array(draw.light_radii), np.array(draw.light_falloffs)
+    strengths = np.exp2(draw.light_evs) - 1
+    distances = (square[:, :, None] + across[:, None, :]) / (radii**2)[:, None, None]
+    pools = strengths[:, None, None] * np.exp(-(distances ** (falloffs / 2)[:, None, None]))
+    total = np.maximum(1 + pools.sum(axis=0), _FAINTEST)
+    if not any(draw.light_warmths):
+        return np.log2(total), None
+    tints = np.array([_tint(warmth) for warmth in draw.light_warmths])
+    coloured = np.maximum(1 + np.einsum("lyx,lc->yxc", pools, tints), _FAINTEST)
+    return np.log2(total), coloured / (coloured @ _LUMINANCE)[:, :, None]
+
+
+def _tint(warmth_ev: float) -> FloatArray:
+    """Factors on R, G and B of a light whose red stands that many EV over its blue, luminance 1."""
+    tint: FloatArray = np.exp2([warmth_ev / 2, 0.0, -warmth_ev / 2])
+    return tint / (tint @ _LUMINANCE)
 
 
 def _vignette(y: FloatArray, x: FloatArray, corner_ev: float) -> FloatArray:

@@ -13,8 +13,8 @@ from ..manifests.pairs import FORMAT, Pair, make_pair
 from ..manifests.receipts import Receipt, RefusedPair, write_receipt
 from ..manifests.sources import Location, read
 from ..manifests.workers import count
-from .camera_model import Pixels, render
-from .draw import draw
+from .camera_model import Pixels
+from .models import draw, render
 from .recipe import Recipe
 from .request import OutputOptions
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from pydantic import ValidationError
 
+from ..manifests.decoding import first_line
 from ..manifests.errors import ImageRefused, SetError
 from ..manifests.images import decode
 from ..manifests.layouts import read_pairs
@@ -17,9 +17,8 @@ from ..manifests.receipts import read_receipt
 from ..manifests.setfile import SetInfo
 from ..manifests.verify import Problem
 from ..manifests.workers import count, ordered_map
-from .camera_model import render
-from .draw import Draw
 from .making import encode_low
+from .models import parse_draw, render
 from .request import OutputOptions
 
 
@@ -71,9 +70,9 @@ def _recheck_unit(task: _Task) -> list[Problem]:
 
 def _recheck_pair(pair: Pair, output: OutputOptions) -> str:
     try:
-        drawn = Draw.model_validate(pair.record["draw"])
-    except ValidationError as error:
-        return f"the stored draw is damaged: {error.errors()[0]['msg']}"
+        drawn = parse_draw(pair.record["draw"])
+    except (ValueError, TypeError) as error:
+        return f"the stored draw is damaged: {first_line(error)}"
     try:
         normal = decode(pair.normal, pair.normal_suffix)
         low = decode(pair.low, pair.low_suffix)

@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from .chroma import UNIT
 from .pixels import ENCODE_CELLS
 
 FloatArray = npt.NDArray[np.float64]
@@ -39,10 +40,11 @@ def inverse_tone_curve(shown: FloatArray, strength: float) -> FloatArray:
 
 
 @lru_cache(maxsize=64)
-def linear_table(tone: float) -> npt.NDArray[np.float32]:
-    """Scene-linear light of the 256 levels of a photograph: inverse tone curve, then inverse sRGB transfer."""
+def linear_table(tone: float, gamma: float = 0.0) -> npt.NDArray[np.float32]:
+    """Scene-linear light of the 256 levels of a photograph: inverse tone curve, then inverse sRGB transfer (or a plain gamma)."""
     encoded = np.arange(256) / 255
-    table = srgb_to_linear(inverse_tone_curve(encoded, tone) if tone else encoded).astype(np.float32)
+    encoded = inverse_tone_curve(encoded, tone) if tone else encoded
+    table = (encoded**gamma if gamma else srgb_to_linear(encoded)).astype(np.float32)
     table.flags.writeable = False
     return table
 
@@ -53,11 +55,26 @@ def _log_light() -> FloatArray:
     return 2 * np.log2(np.arange(1, ENCODE_CELLS) / (ENCODE_CELLS - 1))
 
 
-def encode_table(contrast: float, tone: float) -> npt.NDArray[np.uint8]:
-    """8-bit levels of linear light (i / (ENCODE_CELLS - 1))^2: contrast exponent, sRGB transfer, tone curve, rounding."""
+def encoding(contrast: float, tone: float, gamma: float = 0.0) -> FloatArray:
+    """Encoded values in [0, 1] of linear light (i / (ENCODE_CELLS - 1))^2: contrast exponent, sRGB transfer (or a plain gamma),
+    tone curve.
+    """
     log_light = contrast * _log_light()
     encoded = np.zeros(ENCODE_CELLS)
-    encoded[1:] = 1.055 * np.exp2(log_light / 2.4) - 0.055  # one exponential instead of two powers
-    toe = 1 + int(np.searchsorted(log_light, math.log2(0.0031308), side="right"))
-    encoded[1:toe] = 12.92 * np.exp2(log_light[: toe - 1])
-    return np.rint(255 * (tone_curve(encoded, tone) if tone else encoded)).astype(np.uint8)
+    if gamma:
+        encoded[1:] = np.exp2(log_light / gamma)
+    else:
+        encoded[1:] = 1.055 * np.exp2(log_light / 2.4) - 0.055  # one exponential instead of two powers
+        toe = 1 + int(np.searchsorted(log_light, math.log2(0.0031308), side="right"))
+        encoded[1:toe] = 12.92 * np.exp2(log_light[: toe - 1])
+    return tone_curve(encoded, tone) if tone else encoded
+
+
+def encode_table(contrast: float, tone: float, gamma: float = 0.0) -> npt.NDArray[np.uint8]:
+    """`encoding` as 8-bit levels."""
+    return np.rint(255 * encoding(contrast, tone, gamma)).astype(np.uint8)
+
+
+def fine_table(contrast: float, tone: float, gamma: float = 0.0) -> npt.NDArray[np.int16]:
+    """`encoding` in the UNITs of `chroma`."""
+    return np.rint(UNIT * encoding(contrast, tone, gamma)).astype(np.int16)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pytest
-from gloam.synth import pixels
+from gloam.synth import sites
 from gloam.synth.tables import PackedQuantile, normal_quantile, poisson_alias_table
 
 
@@ -28,9 +28,9 @@ class Sensor:
         counts, raw = np.empty_like(means), np.empty_like(means)
         place = np.uint32(first), np.uint32(seed & 0xFFFFFFFF), np.uint32(seed >> 32)
         normal = normal_quantile()
-        pixels.count_electrons(means, counts, *place, normal.entries, normal.units, poisson_alias_table())
+        sites.count_electrons(means, counts, *place, normal.entries, normal.units, poisson_alias_table())
         noise = read or normal
-        (pixels.read_out_pair if pair else pixels.read_out)(
+        (sites.read_out_pair if pair else sites.read_out)(
             counts,
             raw,
             np.full_like(means, offset),

@@ -6,27 +6,36 @@ import hashlib
 
 import numpy as np
 import pytest
-from gloam.synth.camera_model import parameters, render
-from gloam.synth.darken import darken
-from gloam.synth.draw import Draw, draw
-from gloam.synth.recipe import Recipe, load_recipe, shipped_recipes
+from gloam.synth import darken
+from gloam.synth.camera_draw import CameraDraw
+from gloam.synth.camera_model import parameters
+from gloam.synth.camera_recipe import CameraRecipe
+from gloam.synth.cameras import camera_names, iso_range
+from gloam.synth.distributions import OneOf, Within
+from gloam.synth.models import draw, render
+from gloam.synth.recipe import load_recipe, shipped_recipes
+from gloam.synth.transfer import srgb_to_linear
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from pydantic import BaseModel
 
 images = hnp.arrays(np.uint8, st.tuples(st.integers(1, 40), st.integers(1, 40), st.just(3)))
 
 
-def noiseless(recipe: Recipe, seed: int = 0, key: str = "k", **changes: object) -> Draw:
+def noiseless(recipe: CameraRecipe, seed: int = 0, key: str = "k", **changes: object) -> CameraDraw:
     """A draw without any noise: next to infinitely many electrons, rounded much finer than a grey level."""
     quiet = {"gain": 1e-4, "read_scale": 0.0, "row_sigma": 0.0, "black": 0, "white": 2**22 - 1}
     return draw(recipe, seed, key).model_copy(update=quiet | changes)
 
 
-NEUTRAL = Recipe()
+NEUTRAL = CameraRecipe()
 
 
-COLOURFUL = load_recipe("even", ["exposure.ev=0", "illumination.probability=0", "white_balance.error_ev=0", "isp.contrast=1"])
+COLOURFUL = load_recipe(
+    "even",
+    ["exposure.ev=0", "illumination.probability=0", "white_balance.error_ev=0", "isp.contrast=1", "isp.chroma.strength=0"],
+)
 
 
 @settings(deadline=None, max_examples=100)
@@ -62,6 +71,77 @@ def test_any_image_and_recipe_give_an_image_and_the_same_one_again(image, recipe
     assert (low == darken(image, recipe, seed=seed, key=key)).all()
 
 
+def paths(section: type[BaseModel], prefix: str = "") -> dict[str, Within | OneOf]:
+    """Every parameter of the schema, with what it may be."""
+    found: dict[str, Within | OneOf] = {}
+    for name, info in section.model_fields.items():
+        if isinstance(info.annotation, type) and issubclass(info.annotation, BaseModel):
+            found |= paths(info.annotation, f"{prefix}{name}.")
+        found |= {f"{prefix}{name}": allowed for allowed in info.metadata if isinstance(allowed, Within | OneOf)}
+    return found
+
+
+@st.composite
+def schema_recipes(draw_one: st.DrawFn) -> CameraRecipe:
+    """Any recipe that the schema allows, its bounds above all."""
+    settings_: list[str] = []
+    for path, allowed in paths(CameraRecipe).items():
+        if path == "camera.iso" or not draw_one(st.booleans()):
+            continue
+        if isinstance(allowed, OneOf):
+            value: object = draw_one(st.sampled_from(allowed.names))
+        elif allowed.whole:
+            value = draw_one(
+                st.sampled_from([int(allowed.low), int(allowed.high)]) | st.integers(int(allowed.low), int(allowed.high))
+            )
+        else:
+            value = draw_one(st.sampled_from([allowed.low, allowed.high]) | st.floats(allowed.low, allowed.high))
+        settings_.append(f"{path}={value}")
+    name = next((s.split("=")[1] for s in settings_ if s.startswith("camera.name=")), "sony-a7s2")
+    settings_.append(f"camera.iso={draw_one(st.sampled_from(iso_range(name)))}")
+    recipe = load_recipe("even", settings_)
+    assert isinstance(recipe, CameraRecipe)
+    return recipe
+
+
+@settings(deadline=None, max_examples=150)
+@given(images, schema_recipes(), st.integers(0, 2**32))
+def test_any_recipe_in_the_schema_gives_an_image(image, recipe, seed):
+    """No NaN and no wrap-around on the way: black stays below white, and tables are met within their bounds."""
+    drawn = draw(recipe, seed, "k")
+    assert np.isfinite(parameters(drawn)).all()
+    low = render(image, drawn)
+    assert low.shape == image.shape
+    black = render(np.zeros_like(image), drawn.model_copy(update={"read_scale": 0.0, "row_sigma": 0.0}))
+    assert black.max() <= 1
+
+
+@pytest.mark.parametrize("name", sorted(camera_names()))
+@pytest.mark.parametrize("end", [0, 1])
+def test_every_camera_renders_at_the_ends_of_its_calibration(photograph, name, end):
+    iso = iso_range(name)[end]
+    low = darken(photograph, load_recipe("even", ["exposure.ev=3", f"camera.name={name}", f"camera.iso={iso}"]))
+    assert 0 < low.mean() < photograph.mean()
+
+
+def test_a_coarser_converter_has_fewer_levels(photograph):
+    values = {"camera": {"name": "ideal", "iso": 100, "levels": 15}, "isp": {"demosaic": "none"}}
+    recipe = CameraRecipe.model_validate(values)
+    assert len(np.unique(darken(photograph, recipe))) <= 16
+
+
+def test_warm_lights_are_red_and_keep_luminance(photograph):
+    grey = np.full((96, 128, 3), 128, np.uint8)
+    changes = {"light_places": (0.5,), "light_evs": (4.0,), "light_radii": (0.3,), "light_falloffs": (2.0,), "exposure_ev": 6.0}
+    white = render(grey, noiseless(NEUTRAL, light_warmths=(0.0,), **changes)).astype(float)
+    warm = render(grey, noiseless(NEUTRAL, light_warmths=(2.0,), **changes)).astype(float)
+    assert np.abs(np.ptp(white, axis=2)).max() <= 1
+    place = np.unravel_index(white.mean(axis=2).argmax(), white.shape[:2])
+    assert warm[place][0] > 1.3 * warm[place][2]
+    light = srgb_to_linear(np.array([white[place], warm[place]]) / 255) @ [0.2126, 0.7152, 0.0722]
+    assert light[1] == pytest.approx(light[0], rel=0.05)
+
+
 def test_the_low_depends_on_seed_and_key(photograph):
     lows = [darken(photograph, "even", seed=s, key=k) for s in (0, 1) for k in ("a", "b")]
     assert len({low.tobytes() for low in lows}) == 4
@@ -79,7 +159,12 @@ def test_no_two_pixels_share_their_noise():
     """Equal sites would show as repeated rows, columns or planes: the noise of a flat image is white but for its rows."""
     grey = np.full((256, 256, 3), 128, np.uint8)
     one = draw(
-        load_recipe("even", ["exposure.ev=4", "illumination.probability=0", "camera.iso=6400", "camera.matrix=none"]), 0, "k"
+        load_recipe(
+            "even",
+            ["exposure.ev=4", "illumination.probability=0", "camera.iso=3200", "camera.matrix=none", "isp.chroma.strength=0"],
+        ),
+        0,
+        "k",
     )
     noise = render(grey, one.model_copy(update={"row_sigma": 0.0})).astype(float)
     noise -= noise.mean(axis=(0, 1))
@@ -96,7 +181,14 @@ def test_rows_show_the_row_noise():
     grey = np.full((400, 64, 3), 128, np.uint8)
     recipe = load_recipe(
         "even",
-        ["exposure.ev=2", "illumination.probability=0", "white_balance.error_ev=0", "isp.contrast=1", "camera.matrix=none"],
+        [
+            "exposure.ev=2",
+            "illumination.probability=0",
+            "white_balance.error_ev=0",
+            "isp.contrast=1",
+            "camera.matrix=none",
+            "isp.chroma.strength=0",
+        ],
     )
     low = render(grey, noiseless(recipe, black=400_000, row_sigma=60_000.0)).astype(float)
     rows = low.mean(axis=1)
@@ -148,8 +240,12 @@ def test_parameters_are_float32():
 @pytest.mark.parametrize(
     ("recipe", "digest"),
     [
-        ("even", "f1f04b0c15d2b607"),
-        ("uneven", "5e323e339c3d7101"),
+        ("even", "1765508f17fe8e3c"),
+        ("uneven", "3e590b9f38ba8b23"),
+        ("night-lights", "c3cf8a93cf552fee"),
+        ("extreme", "2945f921f81c11f7"),
+        ("agllnet", "18330e07332edc1e"),
+        ("3dcc-low-light", "282597a6af6fe201"),
     ],
 )
 def test_bytes_are_those_of_every_other_machine(photograph, recipe, digest):

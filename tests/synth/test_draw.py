@@ -3,7 +3,8 @@ from __future__ import annotations
 import json
 
 import numpy as np
-from gloam.synth.draw import Draw, draw
+from gloam.synth.camera_draw import CameraDraw
+from gloam.synth.models import draw
 from gloam.synth.randomness import Source
 from gloam.synth.recipe import load_recipe
 from hypothesis import given, settings
@@ -16,7 +17,7 @@ keys = st.text("abcdefgh-_0123456789", min_size=1, max_size=20)
 @given(st.integers(0, 2**63 - 1), keys)
 def test_a_draw_survives_json_exactly(seed, key):
     drawn = draw(load_recipe("uneven"), seed, key)
-    assert Draw.model_validate(json.loads(json.dumps(drawn.model_dump()))) == drawn
+    assert CameraDraw.model_validate(json.loads(json.dumps(drawn.model_dump()))) == drawn
 
 
 @settings(deadline=None, max_examples=30)

@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 import yaml
 from gloam.manifests.errors import ConfigError
+from gloam.synth.camera_recipe import CameraRecipe
 from gloam.synth.distributions import Constant, Uniform
-from gloam.synth.recipe import Recipe, load_recipe, recipe_yaml, shipped_recipes
+from gloam.synth.recipe import load_recipe, recipe_yaml, shipped_recipes
 
 
 @pytest.mark.parametrize("name", sorted(shipped_recipes()))
@@ -18,8 +19,8 @@ def test_shipped_recipes_load_and_survive_being_written(name, tmp_path):
 
 def test_a_short_recipe_is_a_simple_one(tmp_path):
     (tmp_path / "r.yaml").write_text("exposure: {ev: 3}\n")
-    assert load_recipe(str(tmp_path / "r.yaml")) == Recipe().model_copy(
-        update={"exposure": Recipe().exposure.model_copy(update={"ev": Constant(3.0)})}
+    assert load_recipe(str(tmp_path / "r.yaml")) == CameraRecipe().model_copy(
+        update={"exposure": CameraRecipe().exposure.model_copy(update={"ev": Constant(3.0)})}
     )
 
 
@@ -74,6 +75,6 @@ def test_a_missing_file_is_named(tmp_path):
 
 
 def test_the_resolved_yaml_holds_every_value():
-    whole = yaml.safe_load(recipe_yaml(Recipe()))
+    whole = yaml.safe_load(recipe_yaml(CameraRecipe()))
     assert whole["illumination"]["lights"]["count"] == 0
-    assert whole["camera"] == {"name": "sony-a7s2", "iso": 800, "read_noise": "tukey", "matrix": "none"}
+    assert whole["camera"] == {"name": "sony-a7s2", "iso": 800, "read_noise": "tukey", "matrix": "none", "levels": 0}

@@ -1,0 +1,42 @@
+"""The Python face of gloam's darkening: an image, a recipe, a seed and a key make a low."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from .models import draw, render
+from .recipe import DEFAULT, Recipe, load_recipe
+
+
+def darken(
+    image: npt.NDArray[np.uint8], recipe: Recipe | str = DEFAULT, *, seed: int = 0, key: str = "image"
+) -> npt.NDArray[np.uint8]:
+    """Make the low-light image of a photograph.
+
+    Parameters
+    ----------
+    image : uint8 array (H, W, 3)
+        A well exposed photograph, RGB, sRGB-encoded.
+    recipe : Recipe or str
+        What parameters are drawn from: a shipped recipe's name, a YAML file, or a loaded recipe.
+    seed : int
+        Of a set of images.
+    key : str
+        The image's name in it. The result depends on nothing but image, recipe, seed and key.
+
+    Returns
+    -------
+    uint8 array (H, W, 3)
+        The low, RGB, sRGB-encoded.
+
+    Raises
+    ------
+    gloam.manifests.errors.ConfigError
+        When the recipe is unknown or wrong.
+    ValueError
+        When the image is not of that type and shape.
+    """
+    if isinstance(recipe, str):
+        recipe = load_recipe(recipe)
+    return render(image, draw(recipe, seed, key))

@@ -1,0 +1,155 @@
+"""A whole photograph taken in the dark, from 8-bit normal to 8-bit low, a few rows at a time so that buffers stay in cache."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .chroma import reduce_chroma, split
+from .compiling import kernel
+from .demosaic import BILINEAR, BINNED, BORDER, demosaic_row
+from .pixels import BLACK, CHROMA, GAIN, ROW_SIGMA, WHITE, develop, encode, expose, linearise, tint
+from .sites import count_electrons, read_out, read_out_pair, row_noise
+
+u32 = np.uint32
+i32 = np.int32
+f32 = np.float32
+
+_BAND = 2048  # pixels
+
+
+@kernel
+def _expose_row(rgb, y, height, linear, illumination, cast, p, red, green, blue):  # type: ignore[no-untyped-def]
+    """Mean electrons of row `y` of a picture, whose pixels `rgb` (W, 3) are."""
+    rows = illumination.shape[0]
+    position = (f32(y) + f32(0.5)) * (f32(rows) / f32(height)) - f32(0.5)
+    position = min(max(position, f32(0)), f32(rows - 1))
+    j = min(i32(position), i32(rows - 2))
+    share = position - f32(j)
+    linearise(rgb, linear, red, green, blue)
+    if cast.shape[0]:
+        tint(red, green, blue, cast[j], cast[j + 1], share)
+    expose(red, green, blue, illumination[j], illumination[j + 1], share, p)
+
+
+@kernel
+def _sense_mosaic(rgb, linear, illumination, cast, p, seed_low, seed_high, read, read_units, normal, normal_units, alias, raw):  # type: ignore[no-untyped-def]
+    """Fill a mosaic (H + 4, W + 4) with the DN of its sites. What lies beyond the picture sees its edge repeated."""
+    height, width = rgb.shape[0], rgb.shape[1]
+    sites = raw.shape[1]
+    red, green, blue = np.empty(width, np.float32), np.empty(width, np.float32), np.empty(width, np.float32)
+    means, counts, offsets = np.empty(sites, np.float32), np.empty(sites, np.float32), np.empty(sites, np.float32)
+    total = u32(raw.shape[0] * sites)
+    for row in range(raw.shape[0]):
+        y = min(max(row - BORDER, 0), height - 1)
+        _expose_row(rgb[y], y, height, linear, illumination, cast, p, red, green, blue)
+        odd = row & 1
+        for site in range(sites):
+            x = min(max(site - BORDER, 0), width - 1)
+            at_green = ((site + odd) & 1) == 1
+            means[site] = green[x] if at_green else (blue[x] if odd else red[x])
+        offsets[:] = p[BLACK] + row_noise(u32(row), total, seed_low, seed_high, p[ROW_SIGMA], normal, normal_units)
+        first = u32(u32(row) * u32(sites))
+        count_electrons(means, counts, first, seed_low, seed_high, normal, normal_units, alias)
+        read_out(counts, raw[row], offsets, first, seed_low, seed_high, p[GAIN], p[WHITE], read, read_units)
+
+
+@kernel
+def photograph(  # type: ignore[no-untyped-def]
+    rgb,
+    low,
+    linear,
+    illumination,
+    cast,
+    p,
+    seed_low,
+    seed_high,
+    read,
+    read_units,
+    normal,
+    normal_units,
+    alias,
+    table,
+    fine_table,
+    blur,
+    method,
+):
+    """Fill `low` (H, W, 3) uint8 with the darkened `rgb` of the same form.
+
+    Parameters
+    ----------
+    illumination : float32 array (rows, W)
+        Factor on scene light at the centres of evenly spaced rows, already interpolated to every column.
+    cast : float32 array (rows, 3, W) or (0, 3, W)
+        Further factors on red, green and blue, where the light has a colour.
+    linear, table, fine_table : arrays
+        The tables of `transfer`.
+    read, read_units : arrays
+        The packed quantiles of the read noise, with their units in DN.
+    blur : float32 array (n)
+        Weights of the chroma noise reduction, or none.
+    method : int
+        Of `demosaic`.
+    """
+    height, width = rgb.shape[0], rgb.shape[1]
+    band = max(1, min(height, _BAND // width))
+    size = band * width
+    # One array a plane: slices of one dimension stay contiguous to the compiler.
+    red, green, blue = np.empty(size, np.float32), np.empty(size, np.float32), np.empty(size, np.float32)
+    offsets = np.empty(3 * size, np.float32)
+    counts = np.empty(size, np.float32)
+    raw = np.empty(3 * size, np.float32)
+    cells = np.empty(3 * size, np.uint16)
+    smooth = blur.shape[0] > 0
+    planes = np.empty((3, height if smooth else 0, width), np.int16)
+    mosaic = np.empty((height + 2 * BORDER if method >= BILINEAR else 0, width + 2 * BORDER), np.float32)
+    if method >= BILINEAR:
+        _sense_mosaic(
+            rgb, linear, illumination, cast, p, seed_low, seed_high, read, read_units, normal, normal_units, alias, mosaic
+        )
+    sites = u32(height * width)
+    for top in range(0, height, band):
+        count = min(band, height - top)
+        n = count * width
+        if method >= BILINEAR:
+            for i in range(count):
+                a, b = i * width, (i + 1) * width
+                demosaic_row(mosaic, top + i, method, raw[a:b], raw[n + a : n + b], raw[2 * n + a : 2 * n + b])
+        else:
+            for i in range(count):
+                y = top + i
+                a, b = i * width, (i + 1) * width
+                _expose_row(rgb[y], y, height, linear, illumination, cast, p, red[a:b], green[a:b], blue[a:b])
+                upper = p[BLACK] + row_noise(u32(2 * y), u32(3) * sites, seed_low, seed_high, p[ROW_SIGMA], normal, normal_units)
+                lower = p[BLACK] + row_noise(
+                    u32(2 * y + 1), u32(3) * sites, seed_low, seed_high, p[ROW_SIGMA], normal, normal_units
+                )
+                offsets[a:b] = upper
+                offsets[n + a : n + b] = upper + lower if method == BINNED else upper
+                offsets[2 * n + a : 2 * n + b] = lower if method == BINNED else upper
+            if method == BINNED:
+                # The greens of a quad, one in either row, are under equal light: their electrons are counted together.
+                for x in range(n):
+                    green[x] *= f32(2)
+            for channel in range(3):
+                means = red if channel == 0 else (green if channel == 1 else blue)
+                first = u32(u32(channel) * sites + u32(top) * u32(width))
+                dn, offset = raw[channel * n : (channel + 1) * n], offsets[channel * n : (channel + 1) * n]
+                count_electrons(means[:n], counts[:n], first, seed_low, seed_high, normal, normal_units, alias)
+                if channel == 1 and method == BINNED:
+                    read_out_pair(counts[:n], dn, offset, first, seed_low, seed_high, p[GAIN], p[WHITE], read, read_units)
+                else:
+                    read_out(counts[:n], dn, offset, first, seed_low, seed_high, p[GAIN], p[WHITE], read, read_units)
+            if method != BINNED:
+                for x in range(n, 2 * n):
+                    raw[x] *= f32(2)
+        r, g, b = cells[:n], cells[n : 2 * n], cells[2 * n : 3 * n]
+        develop(raw[:n], raw[n : 2 * n], raw[2 * n : 3 * n], p, r, g, b)
+        if smooth:
+            for i in range(count):
+                c, d = i * width, (i + 1) * width
+                y = top + i
+                split(r[c:d], g[c:d], b[c:d], fine_table, planes[0, y], planes[1, y], planes[2, y])
+        else:
+            encode(r, g, b, table, low[top : top + count].reshape(n, 3))
+    if smooth:
+        reduce_chroma(planes, blur, p[CHROMA], low)
