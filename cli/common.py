@@ -78,6 +78,7 @@ _UNITS = {
     "building": "pairs",
     "checking": "shards",
     "comparing": "pairs",
+    "measuring pairs": "pairs",
 }
 
 

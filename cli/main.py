@@ -10,6 +10,8 @@ import click
 _COMMANDS = {
     "build": "Make a set of low/normal pairs from photographs.",
     "verify": "Check that a set is complete and unchanged.",
+    "stats": "Exposure, field and noise statistics beside real sets.",
+    "preview": "Look at what recipes make of photographs.",
     "recipes": "List the recipes, or show one.",
 }
 

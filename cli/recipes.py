@@ -15,7 +15,7 @@ def recipes(context: click.Context) -> None:
     """List the recipes, or show one."""
     if context.invoked_subcommand is None:
         for name, about in shipped_recipes().items():
-            click.echo(f"{name:12} {about}" + (" [default]" if name == DEFAULT and "default" not in about else ""))
+            click.echo(f"{name:15} {about}" + (" [default]" if name == DEFAULT and "default" not in about else ""))
 
 
 @recipes.command()

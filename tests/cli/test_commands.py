@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 import struct
@@ -15,6 +16,7 @@ import click
 import pytest
 from click.testing import CliRunner
 from gloam.cli.main import gloam
+from PIL import Image
 
 
 def run(*arguments: object):
@@ -40,7 +42,7 @@ def finished(photographs, tmp_path_factory) -> Path:
 
 def test_help_lists_the_commands_and_every_option_has_help():
     assert "build" in run("--help").output
-    for name in ("build", "verify", "recipes"):
+    for name in gloam.list_commands(None):
         command = gloam.get_command(None, name)
         assert command.help
         assert all(parameter.help for parameter in command.params if isinstance(parameter, click.Option))
@@ -54,7 +56,7 @@ def test_help_is_there_without_loading_the_kernels():
 
 def test_nothing_but_loaders_imports_dali_or_torch():
     code = (
-        "import sys, gloam.cli.build, gloam.cli.verify, gloam.cli.recipes, gloam.synth.darken, gloam.synth.recheck;"
+        "import sys, gloam.cli.build, gloam.cli.verify, gloam.cli.recipes, gloam.synth.darkening, gloam.synth.recheck;"
         "print(sorted({m.partition('.')[0] for m in sys.modules} & {'nvidia', 'torch', 'jax', 'matplotlib'}))"
     )
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
@@ -138,7 +140,10 @@ def test_each_mistake_gets_one_line_that_names_it(photographs, finished, tmp_pat
         (["build", out, "--source", f"archive={broken}"], "cut short"),
         (["build", out, "--source", "flickr=x"], "unknown kind 'flickr'"),
         (["build", out, "--source", "voc"], "give the path"),
-        (["build", out, "--source", good, "--recipe", "dusk"], "recipe dusk: neither a file nor one of even"),
+        (
+            ["build", out, "--source", good, "--recipe", "dusk"],
+            "recipe dusk: neither a file nor one of 3dcc-low-light, agllnet, day-to-night, even",
+        ),
         (["build", out, "--source", good, "--set", "camera.isoo=3"], "unknown key camera.isoo"),
         (["build", out, "--source", good, "--pairs", "99"], "only 24 candidates are suitable"),
         (["build", out, "--source", good, "--config", "/nowhere.yaml"], "/nowhere.yaml"),
@@ -169,6 +174,11 @@ def test_verify_is_content_with_a_set_as_it_was_built(finished):
         result = run("verify", finished, *options)
         assert result.exit_code == 0
         assert "24 pairs" in result.output
+
+
+def width_of(path: Path) -> int:
+    with Image.open(path) as image:
+        return image.size[0]
 
 
 def files_of(root: Path) -> list[Path]:
@@ -233,6 +243,80 @@ def test_verify_deep_finds_a_low_that_is_not_its_normals(finished, tmp_path):
     problems = recheck.recheck_set(finished, other)
     assert len(problems) == 24
     assert "samples of the low are not what its normal and draw make" in problems[0].what
+
+
+def test_stats_shows_the_set_beside_real_ones(finished):
+    result = run("stats", finished, "--pairs", 10, "--workers", 1)
+    assert result.exit_code == 0
+    assert result.output.splitlines()[0].startswith("10 pairs")
+    assert all(word in result.output for word in ("LOL", "DICM", "exposure", "photon transfer"))
+
+
+def test_stats_as_json_and_as_a_figure(finished, tmp_path):
+    figure = tmp_path / "figure.png"
+    result = run("stats", finished, "--json", "--figure", figure, "--workers", 1)
+    table = json.loads(result.stdout)
+    assert table["pairs"] == 24
+    assert len(table["percentiles"]["exposure_ev"]) == 3
+    assert table["photon_transfer"][0]["camera"] == "sony-a7s2"
+    assert width_of(figure) > 1000
+
+
+def test_stats_measures_folders(photographs, tmp_path):
+    result = run("stats", photographs, photographs, "--workers", 1)
+    assert result.exit_code == 0
+    assert "0.000 / 0.000 / 0.000" in result.output
+    assert "mean of the low" in run("stats", photographs, "--workers", 1).output
+    assert "not a folder" in error_line("stats", tmp_path / "nowhere")
+
+
+def test_preview_makes_a_sheet(photographs, tmp_path):
+    photo = next(path for path in sorted(photographs.rglob("*")) if path.is_file())
+    out = tmp_path / "sheet.png"
+    assert run("preview", photo, "--recipe", "even", "--recipe", "gamma", "--out", out, "--width", 100).exit_code == 0
+    assert width_of(out) == 4 * 108 + 8
+    grid = ["--grid", "camera.iso=400,1600", "exposure.ev=2,uniform(4,5),6"]
+    assert run("preview", photo, *grid, "--out", out, "--width", 100).exit_code == 0
+    assert width_of(out) == 3 * 108 + 8
+    assert run("preview", "--out", out, "--width", 64).exit_code == 0
+    assert run("preview", photographs, "--out", out, "--width", 64).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--out", "sheet.jpg"], "must end in .png"),
+        (["nowhere.jpg"], "nowhere.jpg"),
+        (["--grid", "camera.iso", "exposure.ev=3"], "write it as KEY=VALUE,VALUE"),
+        (["--set", "camera.iso=9"], "camera.iso"),
+        (["--grid", "camera.iso=400,9", "exposure.ev=3"], "calibrated from"),
+    ],
+)
+def test_preview_mistakes_get_one_line(tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    assert message in error_line("preview", *arguments)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("override", "named"),
+    [
+        ("camera.isoo=3", "unknown key camera.isoo"),
+        ("camera.iso=many", "many"),
+        ("exposure.ev=uniform(8,3)", "reversed range"),
+        ("camera.name=leica", "sony-a7s2"),
+        ("camera.iso=99999999", "outside"),
+        ("camera.iso=30", "calibrated from 50"),
+        ("isp.demosaic=fancy", "malvar"),
+        ("model=neural", "power_law"),
+        ("isp.chroma.strength=2", "outside 0 to 1"),
+        ("illumination.lamps.count=1.5", "whole number"),
+    ],
+)
+def test_a_wrong_recipe_gets_one_line_with_key_value_and_what_is_allowed(override, named):
+    line = error_line("recipes", "show", "even", "--set", override)
+    assert named in line
+    assert override.partition("=")[2].split("(")[0] in line or "unknown key" in line or "reversed" in line
 
 
 def test_a_stray_shard_is_reported(finished, tmp_path):

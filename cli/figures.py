@@ -1,0 +1,48 @@
+"""Figures of `gloam stats`. Needs matplotlib."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ..synth.measuring import Measured
+from ..synth.statistics import LABELS, reference_statistics
+from .stats import by_sensor
+
+_SHOWN = ("mean", "exposure_ev", "field_ev", "low_grid_ev", "noise_g")
+_COLOURS = {"LOL": "tab:orange", "DICM": "tab:green"}
+
+
+def statistics_figure(measured: Measured) -> bytes:
+    """A PNG: histograms over the reference bands (percentiles 5 to 95, line at the median), and the photon transfer curve."""
+    figure = Figure(figsize=(15, 8), layout="constrained")
+    axes = figure.subplots(2, 3).ravel()
+    references = reference_statistics()
+    for axis, name in zip(axes, _SHOWN, strict=False):
+        values = np.array([row[name] for row in measured.rows if np.isfinite(row.get(name, np.nan))])
+        axis.set_title(LABELS[name])
+        if len(values):
+            axis.hist(values, bins=40, range=(min(0.0, values.min()), float(np.percentile(values, 99)) or 1.0), color="tab:blue")
+        for set_name, reference in references.items():
+            band = reference.get(name)
+            if isinstance(band, list):
+                colour = _COLOURS.get(set_name, "grey")
+                axis.axvspan(band[0], band[2], color=colour, alpha=0.15, label=f"{set_name}, 5 to 95 %")
+                axis.axvline(band[1], color=colour)
+        axis.set_ylabel("pairs")
+        axis.legend(fontsize="small")
+    axis = axes[-1]
+    axis.set_title("photon transfer: set (dots), camera file (lines)")
+    for (camera, iso), points in by_sensor(measured.transfer).items():
+        levels = [point.level for point in points]
+        (line,) = axis.loglog(levels, [point.expected for point in points], label=f"{camera} ISO {iso:.0f}")
+        axis.loglog(levels, [point.measured for point in points], "o", color=line.get_color())
+    if measured.transfer:
+        axis.legend(fontsize="small")
+    axis.set_xlabel("level of the low without noise, of 255")
+    axis.set_ylabel("variance, levels$^2$")
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=100)
+    return buffer.getvalue()

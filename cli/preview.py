@@ -1,0 +1,100 @@
+"""`gloam preview`: look before building."""
+
+from __future__ import annotations
+
+import io
+from itertools import islice
+from pathlib import Path
+
+import click
+
+from ..manifests.errors import ConfigError, ImageRefused, SourceError
+from ..manifests.files import write_bytes
+from ..manifests.images import SUFFIXES, load_normal
+from ..manifests.sources import list_source, read
+from ..synth.preview import Tile, grid_of, row_of, sheet
+from ..synth.recipe import DEFAULT, load_recipe
+from .common import user_errors
+
+_MOST = 40
+
+
+@click.command()
+@click.argument("photos", metavar="[PHOTO|FOLDER]...", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--recipe", "recipes", multiple=True, metavar="NAME|FILE", help=f"May be repeated.  [default: {DEFAULT}]")
+@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change a value, as in gloam build.")
+@click.option("--grid", nargs=2, metavar="KEY=A,B,.. KEY=C,D,..",
+              help="Vary two values over rows and columns, such as camera.iso=400,1600 exposure.ev=4,6.")  # fmt: skip
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the draws.")
+@click.option("--width", type=click.IntRange(64, 2000), default=320, help="Of each picture, pixels.")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("sheet.png"), help="The sheet to write, PNG.")
+@user_errors
+def preview(
+    photos: tuple[Path, ...],
+    recipes: tuple[str, ...],
+    overrides: tuple[str, ...],
+    grid: tuple[str, str] | None,
+    seed: int,
+    width: int,
+    out: Path,
+) -> None:
+    """Make a contact sheet: normal, low, brightened low and a close-up at 1:1 of each PHOTO and recipe, with what was drawn.
+
+    Without a PHOTO, of photographs inside scikit-image. Of a folder, the first few.
+    """
+    if out.suffix.lower() != ".png":
+        raise ConfigError(f"--out {out}: must end in .png")
+    names = recipes or (DEFAULT,)
+    rows: list[list[Tile]] = []
+    for name, data in _photographs(photos):
+        try:
+            normal = load_normal(data).pixels
+        except ImageRefused as refusal:
+            raise SourceError(f"{name}: {refusal}") from refusal
+        for recipe_name in names:
+            if grid is None:
+                rows.append(row_of(normal, load_recipe(recipe_name, overrides), seed, name, width))
+            else:
+                down, across = _axis(grid[0]), _axis(grid[1])
+                labels = [[f"{row}, {column}" for column in across] for row in down]
+                table = [[load_recipe(recipe_name, [*overrides, row, column]) for column in across] for row in down]
+                rows += grid_of(normal, table, labels, seed, name, width)
+    buffer = io.BytesIO()
+    sheet(rows).save(buffer, "png")
+    write_bytes(out, buffer.getvalue())
+    click.echo(f"{out}: {len(rows)} rows")
+
+
+def _axis(text: str) -> list[str]:
+    """`camera.iso=400,1600` as two overrides; commas inside brackets do not part."""
+    key, equals, values = text.partition("=")
+    parts, depth = [""], 0
+    for letter in values:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    if not equals or not all(part.strip() for part in parts):
+        raise ConfigError(f"--grid {text}: write it as KEY=VALUE,VALUE,..., for example camera.iso=400,1600")
+    return [f"{key}={part.strip()}" for part in parts]
+
+
+def _photographs(photos: tuple[Path, ...]) -> list[tuple[str, bytes]]:
+    if not photos:
+        return [(item.path, read(item.location)) for item in islice(list_source("sample", ""), 4)]
+    files: list[Path] = []
+    for photo in photos:
+        if photo.is_dir():
+            found = sorted(path for path in photo.rglob("*") if path.suffix.lower() in SUFFIXES)
+            if not found:
+                raise SourceError(f"{photo}: holds no photographs")
+            files += found[:4]
+        else:
+            files.append(photo)
+    if len(files) > _MOST:
+        raise ConfigError(f"{len(files)} photographs are too many for a sheet, {_MOST} the most; name fewer")
+    try:
+        return [(path.name, path.read_bytes()) for path in files]
+    except OSError as error:
+        raise SourceError(f"{error.filename}: {error.strerror}") from error

@@ -1,0 +1,93 @@
+"""`gloam stats`: exposure, field and noise statistics beside those of real sets."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..manifests.errors import ConfigError
+from ..manifests.files import write_bytes
+from ..manifests.setfile import SET_FILE, read_set
+from ..synth.measuring import Measured, measure_folders, measure_set
+from ..synth.photon_transfer import TransferPoint
+from ..synth.statistics import LABELS, reference_statistics, summary
+from .common import Bars, default_workers, user_errors
+
+
+@click.command()
+@click.argument("lows", metavar="SET|LOW_DIR", type=click.Path(path_type=Path))
+@click.argument("normals", metavar="[NORMAL_DIR]", required=False, type=click.Path(path_type=Path))
+@click.option("--pairs", type=click.IntRange(min=1), default=2000, help="Measure at most so many, evenly spread.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON in place of the table.")
+@click.option(
+    "--figure", type=click.Path(path_type=Path), help="Also draw histograms and the photon transfer curve into this PNG."
+)
+@click.option("--workers", type=click.IntRange(min=1), default=default_workers, show_default="all cores", help="Processes.")
+@user_errors
+def stats(lows: Path, normals: Path | None, pairs: int, as_json: bool, figure: Path | None, workers: int) -> None:
+    """How dark, uneven and noisy the pairs of a set are, or those of two folders (equal names), beside LOL and DICM.
+
+    With LOW_DIR alone, what can be said without normals.
+    """
+    if figure is not None:
+        _plotting()  # before minutes of measuring
+    with Bars() as bars:
+        if normals is None and (lows / SET_FILE).is_file():
+            info = read_set(lows)
+            bars.stage("measuring pairs", min(pairs, sum(info.units.values())))
+            measured = measure_set(lows, info, pairs, workers, bars.at)
+        else:
+            bars.stage("measuring pairs", None)
+            measured = measure_folders(lows, normals, pairs, workers, bars.at)
+    if as_json:
+        click.echo(json.dumps({**measured.as_json(), "reference": reference_statistics()}, indent=2))
+    else:
+        _show(measured)
+    if figure is not None:
+        write_bytes(figure, _plotting().statistics_figure(measured))
+        if not as_json:
+            click.echo(f"figure: {figure}")
+
+
+def _plotting() -> Any:
+    try:
+        from . import figures
+    except ImportError as error:
+        raise ConfigError("--figure needs matplotlib: pip install 'gloam[figures]'") from error
+    return figures
+
+
+def _show(measured: Measured) -> None:
+    references = reference_statistics()
+    table = summary(measured.rows)
+    click.echo(f"{len(measured.rows):,} pairs; percentiles 5 / 50 / 95")
+    click.echo(f"{'':46}{'here':>23}" + "".join(f"{name:>23}" for name in references))
+    for name, values in table.items():
+        columns = [_cell(values), *(_cell(reference.get(name)) for reference in references.values())]
+        click.echo(f"{LABELS[name]:46}" + "".join(f"{column:>23}" for column in columns))
+    if measured.transfer:
+        click.echo("photon transfer, variance of green measured over that of the camera file:")
+        for (camera, iso), points in by_sensor(measured.transfer).items():
+            weight = sum(point.pixels for point in points)
+            ratio = sum(point.measured / point.expected * point.pixels for point in points) / weight
+            click.echo(f"  {camera} ISO {iso:.0f}: {ratio:.2f} at levels {points[0].level:.0f} to {points[-1].level:.0f}")
+
+
+def by_sensor(points: list[TransferPoint]) -> dict[tuple[str, float], list[TransferPoint]]:
+    """Points by camera and ISO, those with the most pixels first, six at most."""
+    groups: dict[tuple[str, float], list[TransferPoint]] = {}
+    for point in points:
+        groups.setdefault((point.camera, point.iso), []).append(point)
+    order = sorted(groups, key=lambda sensor: -sum(point.pixels for point in groups[sensor]))
+    return {sensor: groups[sensor] for sensor in sorted(order[:6])}
+
+
+def _cell(values: Any) -> str:
+    if values is None:
+        return "-"
+    numbers = [values] if isinstance(values, int | float) else list(values)
+    texts = [f"{number:.3f}" if abs(number) < 1 else f"{number:.2f}" for number in numbers]
+    return " / ".join(texts)

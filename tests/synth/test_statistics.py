@@ -1,0 +1,130 @@
+"""The statistics of pairs on images whose statistics are known."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from gloam.manifests.errors import SourceError
+from gloam.manifests.images import encode
+from gloam.synth.camera_draw import CameraDraw
+from gloam.synth.measuring import image_files, measure_folders
+from gloam.synth.models import draw, render
+from gloam.synth.photon_transfer import pooled, transfer_points
+from gloam.synth.recipe import load_recipe
+from gloam.synth.statistics import LABELS, low_statistics, pair_statistics, reference_statistics, summary
+from gloam.synth.transfer import linear_to_srgb, srgb_to_linear
+
+
+def ramp(height=300, width=400):
+    x = np.linspace(60, 250, width)
+    return np.broadcast_to(x[None, :, None], (height, width, 3)).astype(np.uint8)
+
+
+def test_a_pure_exposure_is_measured_as_one():
+    normal = ramp()
+    low = np.rint(255 * linear_to_srgb(srgb_to_linear(normal / 255) / 8)).astype(np.uint8)
+    found = pair_statistics(low, normal)
+    assert found["exposure_ev"] == pytest.approx(3, abs=0.03)
+    assert found["field_ev"] < 0.03
+    assert found["mean"] == pytest.approx(low.mean() / 255)
+    assert found["zeros"] == 0
+
+
+def test_a_field_of_known_deviation_is_measured():
+    normal = np.full((256, 256, 3), 220, np.uint8)
+    field = np.repeat(np.repeat(np.random.default_rng(0).normal(0, 1, (4, 4)), 64, 0), 64, 1)
+    light = srgb_to_linear(normal / 255) * np.exp2(-3 + field)[:, :, None]
+    found = pair_statistics(np.rint(255 * linear_to_srgb(light.clip(0, 1))).astype(np.uint8), normal)
+    assert found["field_ev"] == pytest.approx(field[::64, ::64].std(), abs=0.05)
+
+
+def test_white_noise_is_measured_with_its_correlations():
+    rng = np.random.default_rng(1)
+    common = rng.normal(0, 3, (400, 400, 1))
+    noise = common * [0.8, 0.8, 0.0] + rng.normal(0, 3, (400, 400, 3)) * [0.6, 0.6, 1.0]
+    low = np.rint(60 + noise).clip(0, 255).astype(np.uint8)
+    found = pair_statistics(low, np.full_like(low, 200))
+    # The blur takes a little of white noise along: 1 - 2 k(0) + sum k^2 of its variance is left.
+    assert found["noise_g"] == pytest.approx(3 * np.sqrt(1 - 2 * 0.0398 + 0.0199), rel=0.03)
+    assert found["correlation_rg"] == pytest.approx(0.64, abs=0.03)
+    assert found["correlation_gb"] == pytest.approx(0, abs=0.03)
+    assert found["autocorrelation"] == pytest.approx(-0.055, abs=0.02)
+
+
+def test_a_power_law_is_fitted():
+    normal = ramp()
+    low = np.rint(255 * 0.3 * (normal / 255) ** 1.7).astype(np.uint8)
+    found = pair_statistics(low, normal)
+    assert found["exponent"] == pytest.approx(1.7, abs=0.03)
+    assert found["scale"] == pytest.approx(0.3, abs=0.01)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 200), (5, 5)])
+@pytest.mark.parametrize("level", [0, 255])
+def test_any_image_can_be_measured(shape, level):
+    flat = np.full((*shape, 3), level, np.uint8)
+    found = pair_statistics(flat, flat)
+    assert set(found) == set(LABELS)
+    assert np.isfinite(found["exposure_ev"])
+    assert set(low_statistics(flat)) <= set(LABELS)
+    table = summary([found])
+    assert all(np.isfinite(values).all() for values in table.values())
+
+
+def test_sizes_must_agree():
+    with pytest.raises(ValueError, match="3 x 2"):
+        pair_statistics(np.zeros((2, 3, 3), np.uint8), np.zeros((2, 4, 3), np.uint8))
+
+
+def test_references_have_known_names():
+    for reference in reference_statistics().values():
+        assert set(reference) <= set(LABELS)
+
+
+@pytest.mark.parametrize("overrides", [[], ["isp.chroma.strength=0"], ["camera.name=canon-5d4", "isp.demosaic=none"]])
+def test_the_noise_of_a_low_is_what_the_camera_file_says(overrides):
+    """Through white balance, matrix, encoding and chroma smoothing, to a few per cent."""
+    normal = np.repeat(np.linspace(40, 230, 256).astype(np.uint8)[None, :, None], 256, 0).repeat(3, 2)
+    recipe = load_recipe("even", ["exposure.ev=uniform(1,3)", "camera.iso=1600", "illumination.probability=0", *overrides])
+    points = []
+    for i in range(12):
+        drawn = draw(recipe, 0, str(i))
+        assert isinstance(drawn, CameraDraw)
+        points += transfer_points(render(normal, drawn), normal, drawn)
+    joined = pooled(points)
+    ratio = np.average([p.measured / p.expected for p in joined], weights=[p.pixels for p in joined])
+    assert ratio == pytest.approx(1, abs=0.03)
+
+
+def test_twice_the_gain_is_noticed():
+    normal = np.full((200, 200, 3), 160, np.uint8)
+    drawn = draw(load_recipe("even", ["exposure.ev=2", "camera.iso=3200", "illumination.probability=0"]), 0, "k")
+    noisier = render(normal, drawn.model_copy(update={"gain": 2 * drawn.gain}))
+    (point,) = pooled(transfer_points(noisier, normal, drawn))
+    assert point.measured > 1.5 * point.expected
+
+
+def test_folders_are_paired_by_name(tmp_path):
+    rng = np.random.default_rng(0)
+    for name in ("a", "sub/b"):
+        for folder, suffix in (("low", "png"), ("normal", "jpg")):
+            path = tmp_path / folder / f"{name}.{suffix}"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(encode(rng.integers(0, 255, (60, 80, 3)).astype(np.uint8), suffix))
+    measured = measure_folders(tmp_path / "low", tmp_path / "normal", 100)
+    assert len(measured.rows) == 2
+    assert json.loads(json.dumps(measured.as_json()))["pairs"] == 2
+    assert len(measure_folders(tmp_path / "low", None, 1).rows) == 1
+    (tmp_path / "normal" / "a.jpg").unlink()
+    with pytest.raises(SourceError, match="a has no partner"):
+        measure_folders(tmp_path / "low", tmp_path / "normal", 100)
+    with pytest.raises(SourceError, match="not a folder"):
+        image_files(tmp_path / "nowhere")
+    (tmp_path / "low" / "a.jpg").write_bytes(b"")
+    with pytest.raises(SourceError, match="same name"):
+        image_files(tmp_path / "low")
+    (tmp_path / "low" / "a.png").unlink()
+    with pytest.raises(SourceError, match=r"a\.jpg"):
+        measure_folders(tmp_path / "low", None, 100)
