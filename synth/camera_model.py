@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -20,6 +23,64 @@ _NO_TABLE, _NO_FINE_TABLE = np.zeros(places.ENCODE_CELLS, np.uint8), np.zeros(pl
 _NO_BLUR = np.empty(0, np.float32)
 
 
+@dataclass(frozen=True)
+class Arguments:
+    """What a kernel needs besides the pixels: see `photograph.photograph`."""
+
+    linear: npt.NDArray[np.float32]
+    illumination: npt.NDArray[np.float32]
+    cast: npt.NDArray[np.float32]
+    p: npt.NDArray[np.float32]
+    seed: npt.NDArray[np.uint32]
+    read: npt.NDArray[np.uint32]
+    read_units: npt.NDArray[np.float32]
+    normal: npt.NDArray[np.uint32]
+    normal_units: npt.NDArray[np.float32]
+    alias: npt.NDArray[np.uint32]
+    table: npt.NDArray[np.uint8]
+    fine: npt.NDArray[np.int16]
+    blur: npt.NDArray[np.float32]
+    method: int
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The arrays among them, by name."""
+        return {name: value for name, value in self.__dict__.items() if name != "method"}
+
+
+def arguments(normal: Pixels, draw: CameraDraw) -> Arguments:
+    """Work out what a kernel needs for one image, in float64, rounded once.
+
+    Raises
+    ------
+    ValueError
+        When the normal is not a uint8 array (H, W, 3), or empty, or larger than the sample index counts.
+    """
+    if normal.dtype != np.uint8 or normal.ndim != 3 or normal.shape[2] != 3:
+        raise ValueError(f"normal must be uint8 (H, W, 3), not {normal.dtype} {normal.shape}")
+    height, width = normal.shape[:2]
+    if not height * width > 0 or (height + 4) * (width + 4) >= 1 << 30:
+        raise ValueError(f"normal is {width} x {height}: must have between 1 and about 2^30 pixels")
+    read = normal_quantile() if draw.read_noise == "gaussian" else tukey_lambda_quantile(draw.read_shape)
+    standard = normal_quantile()
+    tone = draw.tone if draw.tone_applied == "both" else 0.0
+    smooth = draw.chroma_strength > 0
+    return Arguments(
+        linear_table(draw.tone, draw.gamma),
+        *illumination_rows(normal, draw),
+        parameters(draw),
+        np.array([draw.pixel_seed & _U32, draw.pixel_seed >> 32], dtype=np.uint32),
+        read.entries,
+        (read.units * draw.read_scale).astype(np.float32),
+        standard.entries,
+        standard.units,
+        poisson_alias_table(),
+        _NO_TABLE if smooth else encode_table(draw.contrast, tone, draw.gamma),
+        fine_table(draw.contrast, tone, draw.gamma) if smooth else _NO_FINE_TABLE,
+        blur_weights(draw.chroma_sigma) if smooth else _NO_BLUR,
+        METHODS[draw.demosaic],
+    )
+
+
 def render_camera(normal: Pixels, draw: CameraDraw) -> Pixels:
     """Make the low of a pair: a pure function, the same bytes on every machine.
 
@@ -34,35 +95,10 @@ def render_camera(normal: Pixels, draw: CameraDraw) -> Pixels:
     uint8 array (H, W, 3)
         RGB.
     """
-    if normal.dtype != np.uint8 or normal.ndim != 3 or normal.shape[2] != 3:
-        raise ValueError(f"normal must be uint8 (H, W, 3), not {normal.dtype} {normal.shape}")
-    height, width = normal.shape[:2]
-    if not height * width > 0 or (height + 4) * (width + 4) >= 1 << 30:
-        raise ValueError(f"normal is {width} x {height}: must have between 1 and about 2^30 pixels")
+    given = arguments(normal, draw)
     normal = np.ascontiguousarray(normal)
     low = np.empty_like(normal)
-    read = normal_quantile() if draw.read_noise == "gaussian" else tukey_lambda_quantile(draw.read_shape)
-    standard = normal_quantile()
-    tone = draw.tone if draw.tone_applied == "both" else 0.0
-    smooth = draw.chroma_strength > 0
-    photograph(
-        normal,
-        low,
-        linear_table(draw.tone, draw.gamma),
-        *illumination_rows(normal, draw),
-        parameters(draw),
-        np.uint32(draw.pixel_seed & _U32),
-        np.uint32(draw.pixel_seed >> 32),
-        read.entries,
-        (read.units * draw.read_scale).astype(np.float32),
-        standard.entries,
-        standard.units,
-        poisson_alias_table(),
-        _NO_TABLE if smooth else encode_table(draw.contrast, tone, draw.gamma),
-        fine_table(draw.contrast, tone, draw.gamma) if smooth else _NO_FINE_TABLE,
-        blur_weights(draw.chroma_sigma) if smooth else _NO_BLUR,
-        METHODS[draw.demosaic],
-    )
+    photograph(normal, low, *given.arrays().values(), given.method)
     return low
 
 

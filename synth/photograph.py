@@ -61,8 +61,7 @@ def photograph(  # type: ignore[no-untyped-def]
     illumination,
     cast,
     p,
-    seed_low,
-    seed_high,
+    seed,
     read,
     read_units,
     normal,
@@ -83,6 +82,10 @@ def photograph(  # type: ignore[no-untyped-def]
         Further factors on red, green and blue, where the light has a colour.
     linear, table, fine_table : arrays
         The tables of `transfer`.
+    p : float32 array
+        The parameters that `pixels` names.
+    seed : uint32 array (2)
+        Lower and upper half of the pixel seed.
     read, read_units : arrays
         The packed quantiles of the read noise, with their units in DN.
     blur : float32 array (n)
@@ -90,6 +93,7 @@ def photograph(  # type: ignore[no-untyped-def]
     method : int
         Of `demosaic`.
     """
+    seed_low, seed_high = seed[0], seed[1]
     height, width = rgb.shape[0], rgb.shape[1]
     band = max(1, min(height, _BAND // width))
     size = band * width
