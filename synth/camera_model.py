@@ -98,7 +98,8 @@ def render_camera(normal: Pixels, draw: CameraDraw) -> Pixels:
     given = arguments(normal, draw)
     normal = np.ascontiguousarray(normal)
     low = np.empty_like(normal)
-    photograph(normal, low, *given.arrays().values(), given.method)
+    tables: tuple[Any, ...] = tuple(given.arrays().values())
+    photograph(normal, low, *tables, given.method)
     return low
 
 
