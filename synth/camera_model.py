@@ -98,8 +98,8 @@ def render_camera(normal: Pixels, draw: CameraDraw) -> Pixels:
     given = arguments(normal, draw)
     normal = np.ascontiguousarray(normal)
     low = np.empty_like(normal)
-    tables: tuple[Any, ...] = tuple(given.arrays().values())
-    photograph(normal, low, *tables, given.method)
+    photograph(normal, low, given.linear, given.illumination, given.cast, given.p, given.seed, given.read, given.read_units,
+               given.normal, given.normal_units, given.alias, given.table, given.fine, given.blur, given.method)  # fmt: skip
     return low
 
 
