@@ -79,6 +79,7 @@ _UNITS = {
     "checking": "shards",
     "comparing": "pairs",
     "measuring pairs": "pairs",
+    "copying": "bytes",
 }
 
 

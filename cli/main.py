@@ -12,6 +12,8 @@ _COMMANDS = {
     "verify": "Check that a set is complete and unchanged.",
     "stats": "Exposure, field and noise statistics beside real sets.",
     "preview": "Look at what recipes make of photographs.",
+    "stage": "Copy a set into memory or onto a local disk.",
+    "bench": "Loading speed on this machine, beside a plain DataLoader.",
     "recipes": "List the recipes, or show one.",
 }
 

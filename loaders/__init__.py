@@ -1,1 +1,24 @@
-"""How training reads a set: DALI pipelines and iterators."""
+"""How training reads a set: DALI pipelines, a plain PyTorch loader, staging.
+
+`PairLoader` and `TorchLoader` are imported when first used, so that neither DALI nor torch is loaded for anything else.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .contents import pairs_in
+    from .pair_loader import PairLoader
+    from .torch_loader import TorchLoader
+
+__all__ = ["PairLoader", "TorchLoader", "pairs_in"]
+_HOMES = {"PairLoader": "pair_loader", "TorchLoader": "torch_loader", "pairs_in": "contents"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        from importlib import import_module
+
+        return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -19,6 +19,10 @@ class SetError(GloamError):
     """An output cannot be written, is something else, or was begun with other settings."""
 
 
+class LoaderError(GloamError):
+    """A set cannot be loaded as asked: options, ranks, a state of something else, a damaged image."""
+
+
 class WorkerLost(GloamError):
     """A worker process ended without an answer, for example because the system ran out of memory."""
 

@@ -1,0 +1,115 @@
+"""How pairs are loaded: one validated object that all readers share."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from ..manifests.errors import LoaderError
+
+
+class Options(BaseModel):
+    """Processing and order.
+
+    Attributes
+    ----------
+    batch_size : int
+        Of this rank.
+    size : (height, width), int or None
+        Of the images that come out; None keeps each pair's own.
+    crop : str
+        How `size` is reached: "resize" (the whole image, aspect not kept), "random" (a window at native resolution; smaller
+        images are enlarged first) or "random-resized" (a window of .35 to 1 of the area, as in ImageNet training).
+    augment : bool
+        Flips and rotations by 90 degrees, all eight equally likely (four for images that are not square). The same for both
+        images of a pair, as is every crop.
+    pad : bool
+        With size None: fill up to the largest image of a batch with black, to the right and below.
+    dtype : str
+        "float32", "float16" or "uint8".
+    value_range : (low, high)
+        (0, 1) or (-1, 1); for uint8 always 0 to 255.
+    layout : str
+        "CHW" or "HWC".
+    shuffle : bool
+    shuffle_buffer : int
+        Samples among which the webdataset and file readers draw the next one; shards are shuffled as a whole besides. (The
+        external reader and TorchLoader shuffle without limit.)
+    seed : int
+    last_batch : str
+        "drop" gives every rank equally many whole batches, "partial" every sample once.
+    keys : bool
+        Yield the pairs' keys as a third item.
+    device : str
+        "gpu" or "cpu".
+    threads : int
+        That decode on the CPU.
+    hw_decoder_load : float
+        Share of JPEGs that the GPU's hardware decoder takes, the rest goes to its cores.
+    prefetch : int
+        Batches made ahead.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    batch_size: int = Field(ge=1)
+    size: tuple[int, int] | None = None
+    crop: Literal["resize", "random", "random-resized"] = "resize"
+    augment: bool = False
+    pad: bool = False
+    dtype: Literal["float32", "float16", "uint8"] = "float32"
+    value_range: tuple[float, float] = (0, 1)
+    layout: Literal["CHW", "HWC"] = "CHW"
+    shuffle: bool = True
+    shuffle_buffer: int = Field(default=4096, ge=1)
+    seed: int = Field(default=0, ge=0)
+    last_batch: Literal["drop", "partial"] = "drop"
+    keys: bool = False
+    device: Literal["gpu", "cpu"] = "cpu"
+    threads: int = Field(default=4, ge=1)
+    hw_decoder_load: float = Field(default=0.9, ge=0, le=1)
+    prefetch: int = Field(default=2, ge=1)
+
+    @field_validator("size", mode="before")
+    @classmethod
+    def _both_sides(cls, size: Any) -> Any:
+        return (size, size) if isinstance(size, int) and not isinstance(size, bool) else size
+
+    @model_validator(mode="after")
+    def _fitting(self) -> Options:
+        if self.size is not None and min(self.size) < 1:
+            raise ValueError("size must be at least 1")
+        if self.size is None and self.crop != "resize":
+            raise ValueError(f"crop={self.crop!r} needs a size")
+        if self.size is not None and self.pad:
+            raise ValueError("pad is for size=None")
+        if tuple(self.value_range) not in ((0, 1), (-1, 1)):
+            raise ValueError("value_range must be (0, 1) or (-1, 1)")
+        return self
+
+    @property
+    def square(self) -> bool:
+        """Whether a transposed image keeps its shape."""
+        return self.size is None or self.size[0] == self.size[1]
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What of it decides which samples come in which order and form: a state fits only the same."""
+        ignored = {"device", "threads", "hw_decoder_load", "prefetch"}
+        return self.model_dump(mode="json", exclude=ignored)
+
+
+def make_options(**values: Any) -> Options:
+    """Validate.
+
+    Raises
+    ------
+    LoaderError
+        Naming the option, its value and what is allowed.
+    """
+    try:
+        return Options(**values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "options"
+        raise LoaderError(f"{where} = {first['input']!r}: {first['msg']}" if first["loc"] else first["msg"]) from error

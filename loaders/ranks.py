@@ -1,0 +1,67 @@
+"""Which part of each epoch this process reads, when several train together."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+
+from ..manifests.errors import LoaderError
+
+_VARIABLES = (("RANK", "WORLD_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS"))
+
+
+@dataclass(frozen=True)
+class Rank:
+    """This process's number among `world`."""
+
+    rank: int = 0
+    world: int = 1
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.rank < self.world:
+            raise LoaderError(f"rank {self.rank} of {self.world}: must be from 0 to {self.world - 1}")
+
+    def slice(self, count: int) -> tuple[int, int]:
+        """First and one past the last of `count` samples that belong to this rank: contiguous, as DALI shards."""
+        return count * self.rank // self.world, count * (self.rank + 1) // self.world
+
+    def batches(self, count: int, batch_size: int, drop: bool) -> int:
+        """Batches an epoch: whole ones, equally many on every rank, if `drop`; else as many as hold this rank's samples."""
+        if drop:
+            return count // self.world // batch_size
+        first, last = self.slice(count)
+        return -(-(last - first) // batch_size)
+
+
+def find_rank(rank: int | None = None, world: int | None = None) -> Rank:
+    """As given, or from torch.distributed if it is initialised, or from the environment of torchrun or SLURM, or alone.
+
+    Raises
+    ------
+    LoaderError
+        When only one of the two is given, or they do not fit.
+    """
+    if (rank is None) != (world is None):
+        raise LoaderError("give rank and world_size both, or neither")
+    if rank is not None and world is not None:
+        return Rank(rank, world)
+    distributed = sys.modules.get("torch.distributed")  # not imported for this: who trains with it has
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        return Rank(distributed.get_rank(), distributed.get_world_size())
+    for own, all_of_them in _VARIABLES:
+        if own in os.environ and all_of_them in os.environ:
+            try:
+                return Rank(int(os.environ[own]), int(os.environ[all_of_them]))
+            except ValueError as error:
+                raise LoaderError(f"{own}={os.environ[own]}, {all_of_them}={os.environ[all_of_them]}: {error}") from error
+    return Rank()
+
+
+def usable_cores() -> int:
+    """This process's share of the cores, when several of one host train together."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    for name in ("LOCAL_WORLD_SIZE", "SLURM_NTASKS_PER_NODE"):
+        if os.environ.get(name, "").isdigit():
+            return max(1, cores // max(1, int(os.environ[name])))
+    return cores

@@ -1,0 +1,42 @@
+"""States of loaders: small dicts that say where in which epoch of what a loader was, refused by any other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..manifests.errors import LoaderError
+from ..manifests.setfile import differences
+from .contents import Contents
+from .options import Options
+from .ranks import Rank
+
+VERSION = 1
+
+
+def fingerprint(contents: Contents, options: Options, rank: Rank, reader: str) -> dict[str, Any]:
+    """What two loaders must have in common for a state of one to fit the other."""
+    return {
+        "version": VERSION,
+        "data": contents.identity,
+        "split": contents.split,
+        "pairs": contents.count,
+        "reader": reader,
+        "rank": rank.rank,
+        "world_size": rank.world,
+        "options": options.fingerprint(),
+    }
+
+
+def check_state(state: dict[str, Any], own: dict[str, Any]) -> None:
+    """That a state is one of this very loader.
+
+    Raises
+    ------
+    LoaderError
+        With everything that differs.
+    """
+    if not isinstance(state, dict) or "fingerprint" not in state:
+        raise LoaderError("not a state of a gloam loader")
+    found = differences(state["fingerprint"], own)
+    if found:
+        raise LoaderError("the state is of another loader: " + "; ".join(found))

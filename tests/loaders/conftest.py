@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gloam.manifests.images import encode
+from gloam.manifests.plan import PlanOptions
+from gloam.manifests.sources import Source
+from gloam.manifests.suitability import EVERYTHING
+from gloam.synth.build import build
+from gloam.synth.recipe import load_recipe
+from gloam.synth.request import OutputOptions, Request
+
+TRAIN, VAL = 37, 11
+
+
+def numbered(i: int, height: int = 40, width: int = 56) -> np.ndarray:
+    """A picture that carries its number in red; green and blue tell where one is in it."""
+    y, x = np.mgrid[0:height, 0:width]
+    return np.stack([np.full_like(x, 4 * i), y * 255 // height, x * 255 // width], axis=2).astype(np.uint8)
+
+
+@pytest.fixture(scope="session")
+def photos(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("numbered")
+    for i in range(TRAIN + VAL):
+        (folder / f"n{i:02d}.png").write_bytes(encode(numbered(i), "png"))
+    return folder
+
+
+def make_set(root: Path, photos: Path, layout: str, **changes: object) -> Path:
+    """A set whose lows are half of their normals."""
+    source = Source(kind="folder", path=str(photos), name="n")
+    recipe = load_recipe("gamma", ["curve.gamma=1", "curve.beta=0.5"])
+    plan = PlanOptions(val=VAL, shard_size=5, **changes)
+    build(Request(sources=(source,), profile=EVERYTHING, plan=plan, recipe=recipe, output=OutputOptions(layout=layout)), root)
+    return root
+
+
+@pytest.fixture(scope="session")
+def shards(photos, tmp_path_factory) -> Path:
+    return make_set(tmp_path_factory.mktemp("shards") / "set", photos, "shards")
+
+
+@pytest.fixture(scope="session")
+def files(photos, tmp_path_factory) -> Path:
+    return make_set(tmp_path_factory.mktemp("files") / "set", photos, "files")

@@ -1,0 +1,320 @@
+"""Every reader on DALI's CPU back end: pairs in step, exact epochs, exact resume, errors."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from gloam.loaders import PairLoader, pairs_in
+from gloam.loaders.contents import contents_of
+from gloam.loaders.ranks import Rank, find_rank
+from gloam.manifests.errors import LoaderError, SetError
+from gloam.manifests.images import encode
+from gloam.manifests.setfile import read_set
+
+from .conftest import TRAIN, VAL, numbered
+
+pytest.importorskip("nvidia.dali")
+torch = pytest.importorskip("torch")
+
+READERS = ["webdataset", "file", "external-shards", "external-files", "external-list"]
+PLAIN = {"device": "cpu", "threads": 2, "size": (40, 56)}
+
+
+@pytest.fixture(params=READERS)
+def make(request, shards, files):
+    """Loaders over the same pairs by every reader."""
+
+    def loader(split="train", **options):
+        reader, _, kind = request.param.partition("-")
+        if kind == "list":
+            pairs = [(str(low.path), str(normal.path)) for _, low, normal in contents_of(files, split).pairs()]
+            training = split == "train"
+            options = {"shuffle": training, "last_batch": "drop" if training else "partial"} | options
+            return PairLoader(pairs, **PLAIN | options)
+        root = files if "file" in request.param else shards
+        return PairLoader(root, split, reader=reader, **PLAIN | options)
+
+    return loader
+
+
+def numbers(normal) -> list[int]:
+    """The numbers that the pictures of a batch carry."""
+    red = (normal[:, 0] * 255).round().to(torch.int64)
+    assert (red == red[:, :1, :1]).all()
+    return (red[:, 0, 0] // 4).tolist()
+
+
+def epoch_numbers(loader) -> list[int]:
+    found = []
+    for low, normal in loader:
+        assert len(low) == len(normal) > 0
+        assert (low - normal / 2).abs().max() <= 0.5 / 255 + 1e-6
+        found += numbers(normal)
+    return found
+
+
+def test_pairs_are_in_step_and_epochs_exact_three_times(make):
+    with make("train", batch_size=4, seed=1) as loader:
+        epochs = [epoch_numbers(loader) for _ in range(3)]
+    assert all(len(epoch) == len(set(epoch)) == TRAIN // 4 * 4 for epoch in epochs)
+    assert epochs[0] != epochs[1] != epochs[2]
+    with make("train", batch_size=4, seed=1) as again:
+        assert epoch_numbers(again) == epochs[0]
+        again.set_epoch(2)
+        assert epoch_numbers(again) == epochs[2]
+    with make("train", batch_size=4, seed=2) as other:
+        assert epoch_numbers(other) != epochs[0]
+
+
+@pytest.mark.parametrize("world", [1, 2, 3, 7])
+def test_ranks_share_validation_exactly_and_training_without_repeats(make, world):
+    for batch_size in (1, 3, 4):
+        found = []
+        for rank in range(world):
+            with make("val", batch_size=batch_size, rank=rank, world_size=world) as loader:
+                epochs = [epoch_numbers(loader) for _ in range(2)]
+                assert epochs[0] == epochs[1]
+                assert len(loader) == -(-len(epochs[0]) // batch_size)
+            found += epochs[0]
+        assert len(found) == VAL
+        assert len(set(found)) == VAL
+    found, lengths = [], set()
+    for rank in range(world):
+        with make("train", batch_size=2, rank=rank, world_size=world) as loader:
+            lengths.add(len(loader))
+            found += epoch_numbers(loader)
+    assert len(lengths) == 1
+    assert len(found) == len(set(found)) == lengths.pop() * 2 * world
+
+
+def test_resume_at_every_batch_gives_the_same_rest(make):
+    def batches(loader):
+        return [(numbers_of(low, normal), low.clone()) for low, normal in loader]
+
+    def numbers_of(low, normal):
+        assert (low - normal / 2).abs().max() <= 1.5 / 255
+        return sorted(low[:, 0].amax((1, 2)).tolist())
+
+    options = {"batch_size": 4, "seed": 5, "augment": True, "crop": "random-resized", "size": 24}
+    with make("train", **options) as whole:
+        expected = batches(whole) + batches(whole)
+    length = len(expected) // 2
+    for stop in range(length + 1):
+        with make("train", **options) as first:
+            iterator = iter(first)
+            for _ in range(stop):
+                next(iterator)
+            state = json.loads(json.dumps(first.state_dict()))
+        with make("train", **options) as second:
+            second.load_state_dict(state)
+            assert second.state_dict() == state
+            rest = batches(second) + batches(second)  # what was left of the epoch, if anything, and the next one
+        assert [n for n, _ in rest] == [n for n, _ in expected[stop:]]
+        assert all(torch.equal(a, b) for (_, a), (_, b) in zip(rest, expected[stop:], strict=True))
+
+
+def test_after_a_break_the_next_pass_goes_on(make):
+    with make("train", batch_size=4, seed=1) as loader:
+        whole = epoch_numbers(loader)
+    with make("train", batch_size=4, seed=1) as loader:
+        first = numbers(next(iter(loader))[1])
+        assert first + epoch_numbers(loader) == whole
+
+
+def test_a_state_of_something_else_is_refused_with_what_differs(make):
+    with make("train", batch_size=4) as loader:
+        state = loader.state_dict()
+    for changes, word in (({"batch_size": 5}, "batch_size"), ({"seed": 9}, "seed"), ({"rank": 1, "world_size": 2}, "world_size")):
+        with make("train", **{"batch_size": 4} | changes) as other, pytest.raises(LoaderError, match=word):
+            other.load_state_dict(state)
+    with make("val", batch_size=4) as other, pytest.raises(LoaderError, match="pairs"):
+        other.load_state_dict(state)
+    with pytest.raises(LoaderError, match="not a state"):
+        other.load_state_dict({})
+
+
+@pytest.mark.parametrize("crop", ["resize", "random", "random-resized"])
+@pytest.mark.parametrize("size", [32, (24, 48), 80])
+def test_both_images_of_a_pair_get_the_same_draw(make, crop, size):
+    with make("train", batch_size=8, size=size, crop=crop, augment=True) as loader:
+        seen = set()
+        for low, normal in loader:
+            assert low.shape == (8, 3, *((size, size) if isinstance(size, int) else size))
+            assert (low - normal / 2).abs().max() < 1.5 / 255
+            across = (normal[:, 2, :, -1] - normal[:, 2, :, 0]).mean(1)
+            seen |= set(torch.sign(across).tolist())
+        assert seen >= {-1.0, 1.0}
+
+
+def test_forms_of_tensors(make):
+    with make("val", batch_size=2, dtype="float16", value_range=(-1, 1), layout="HWC") as loader:
+        low, normal = next(iter(loader))
+        assert low.dtype == torch.float16
+        assert low.shape == (2, 40, 56, 3)
+        assert -1 <= normal.min() < -0.9
+    with make("val", batch_size=2, dtype="uint8") as loader:
+        low, normal = next(iter(loader))
+        assert low.dtype == torch.uint8
+        assert normal.max() > 200
+
+
+def test_keys_come_with_their_pairs(make):
+    with make("train", batch_size=4, keys=True) as loader:
+        for _, normal, keys in loader:
+            assert [int(key.rpartition("n")[2]) for key in keys] == numbers(normal)
+
+
+def test_pixels_are_those_of_the_files(make):
+    with make("val", batch_size=1, size=None, dtype="uint8", layout="HWC") as loader:
+        for low, normal in loader:
+            (number,) = {int(n) // 4 for n in normal[0, :, :, 0].ravel()}
+            assert (normal[0].numpy() == numbered(number)).all()
+            assert (low[0].numpy() == np.rint(numbered(number) * 0.5)).all()
+
+
+def mixed_sizes():
+    return [(encode(numbered(i, 30 + i, 50), "png"), encode(numbered(i, 30 + i, 50), "png")) for i in range(6)]
+
+
+def test_different_sizes_need_padding_or_single_batches():
+    with PairLoader(mixed_sizes(), batch_size=3, size=None, pad=True, device="cpu") as loader:
+        shapes = [low.shape for low, _ in loader]
+    assert shapes == [(3, 3, 32, 50), (3, 3, 35, 50)]
+    with PairLoader(mixed_sizes(), batch_size=1, device="cpu") as loader:
+        assert [low.shape[2] for low, _ in loader] == [30, 31, 32, 33, 34, 35]
+    with (
+        PairLoader(mixed_sizes(), batch_size=3, size=None, device="cpu") as loader,
+        pytest.raises(LoaderError, match="different sizes"),
+    ):
+        next(iter(loader))
+
+
+def test_folders_of_other_peoples_pairs_load(tmp_path):
+    for i in range(3):
+        for folder in ("img", "gt"):
+            path = tmp_path / "train" / folder / "sub" / f"{i}.{'png' if folder == 'gt' else 'jpg'}"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(encode(numbered(i), path.suffix[1:]))
+    pairs = pairs_in(tmp_path / "train" / "img", tmp_path / "train" / "gt")
+    with PairLoader(pairs, batch_size=2, keys=True, device="cpu") as loader:
+        assert [keys for _, _, keys in loader] == [["0", "1"], ["2"]]
+    (tmp_path / "train" / "gt" / "sub" / "1.png").unlink()
+    with pytest.raises(LoaderError, match="sub/1 is in one of them only"):
+        pairs_in(tmp_path / "train" / "img", tmp_path / "train" / "gt")
+
+
+def copy_of(root, tmp_path):
+    return shutil.copytree(root, tmp_path / "copy")
+
+
+def test_a_damaged_image_is_named_by_shard_key_and_member(shards, tmp_path):
+    root = copy_of(shards, tmp_path)
+    key, low, _ = contents_of(root, "train").pairs()[7]
+    with open(low.path, "r+b") as handle:
+        handle.seek(low.offset)
+        handle.write(bytes(low.size))
+    for reader in ("webdataset", "external"):
+        with (
+            PairLoader(root, batch_size=4, reader=reader, **PLAIN) as loader,
+            pytest.raises(LoaderError, match=rf"train-000001\.tar: {key}\.low cannot be decoded"),
+        ):
+            for _ in loader:
+                pass
+
+
+def test_broken_sets_are_refused(shards, files, tmp_path):
+    root = copy_of(shards, tmp_path)
+    unit = next(u for u in read_set(root).units if u.startswith("train"))
+    index = root / "shards" / f"{unit}.idx"
+    whole = index.read_bytes()
+    index.write_bytes(whole.replace(b"low", b"wol", 1))
+    with pytest.raises(SetError, match=r"idx: is not the one that was built"):
+        PairLoader(root, batch_size=1)
+    index.unlink()
+    with pytest.raises(SetError, match=r"\.idx: No such file"):
+        PairLoader(root, batch_size=1)
+    index.write_bytes(whole)
+    names = root / "lists" / "train-shards.txt"
+    names.write_text(names.read_text() + "shards/train-000099.tar\n")
+    with pytest.raises(SetError, match=r"train-000099\.tar does not belong"):
+        PairLoader(root, batch_size=1)
+    (root / "set.json").unlink()
+    with pytest.raises(SetError, match="not a gloam set"):
+        PairLoader(root, batch_size=1)
+    (root / ".gloam").mkdir()
+    with pytest.raises(SetError, match="not finished"):
+        PairLoader(root, batch_size=1)
+    other = shutil.copytree(files, tmp_path / "files")
+    names = other / "lists" / "train-low.txt"
+    names.write_text("".join(names.read_text().splitlines(keepends=True)[1:]))
+    with pytest.raises(SetError, match="36 lines"):
+        PairLoader(other, batch_size=1)
+
+
+def test_lists_out_of_step_are_noticed(files, tmp_path):
+    root = shutil.copytree(files, tmp_path / "files")
+    names = root / "lists" / "train-low.txt"
+    lines = names.read_text().splitlines()
+    names.write_text("\n".join([*lines[1:], lines[0]]) + "\n")
+    with PairLoader(root, batch_size=4, **PLAIN) as loader, pytest.raises(LoaderError, match="out of step"):
+        list(loader)
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({"batch_size": 0}, "batch_size"),
+        ({"batch_size": 4, "crop": "center"}, "crop"),
+        ({"batch_size": 4, "crop": "random"}, "needs a size"),
+        ({"batch_size": 4, "value_range": (0, 255)}, "value_range"),
+        ({"batch_size": 99}, "no whole batch"),
+        ({"batch_size": 1, "rank": 0, "world_size": 99}, "fewer than 99 ranks"),
+        ({"batch_size": 1, "rank": 5, "world_size": 2}, "rank 5 of 2"),
+        ({"batch_size": 1, "rank": 0}, "both"),
+        ({"batch_size": 1, "reader": "file"}, "cannot read"),
+        ({"batch_size": 1, "reader": "tape"}, "must be auto"),
+        ({"batch_size": 1, "split": "test"}, "must be one of"),
+        ({"batch_size": 1, "speed": 9}, "speed"),
+    ],
+)
+def test_wrong_options_are_named(shards, options, word):
+    with pytest.raises(LoaderError, match=word):
+        PairLoader(shards, **{"device": "cpu"} | options)
+
+
+def test_wrong_lists_are_named():
+    with pytest.raises(LoaderError, match="empty"):
+        PairLoader([], batch_size=1)
+    with pytest.raises(LoaderError, match="mixes local and s3"):
+        PairLoader([("a.png", "s3://b/c.png")], batch_size=1)
+    with pytest.raises(LoaderError, match="entry 0"):
+        PairLoader(["a.png"], batch_size=1)
+    with (
+        PairLoader([("/nowhere/a.png", "/nowhere/b.png")], batch_size=1, device="cpu") as loader,
+        pytest.raises(LoaderError, match=r"nowhere/a\.png"),
+    ):
+        next(iter(loader))
+
+
+def test_ranks_are_found_in_the_environment(monkeypatch):
+    assert find_rank() == Rank(0, 1)
+    monkeypatch.setenv("SLURM_PROCID", "2")
+    monkeypatch.setenv("SLURM_NTASKS", "5")
+    assert find_rank() == Rank(2, 5)
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "3")
+    assert find_rank() == Rank(1, 3)
+    assert find_rank(0, 2) == Rank(0, 2)
+    monkeypatch.setenv("WORLD_SIZE", "many")
+    with pytest.raises(LoaderError, match="many"):
+        find_rank()
+
+
+def test_a_closed_loader_says_so(shards):
+    loader = PairLoader(shards, batch_size=2, device="cpu")
+    loader.close()
+    with pytest.raises(LoaderError, match="closed"):
+        next(iter(loader))

@@ -1,0 +1,101 @@
+"""The loader without DALI: the same order, epochs, ranks, states and errors."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+import torch
+from gloam.loaders import PairLoader, TorchLoader
+from gloam.loaders.contents import contents_of
+from gloam.manifests.errors import LoaderError
+
+from .conftest import TRAIN, VAL
+from .test_pair_loader import mixed_sizes, numbers
+
+PLAIN = {"device": "cpu", "workers": 0, "size": (40, 56)}
+
+
+@pytest.fixture(params=["shards", "files"])
+def root(request, shards, files):
+    return shards if request.param == "shards" else files
+
+
+def test_batches_are_those_of_the_external_reader(root):
+    pytest.importorskip("nvidia.dali")
+    options = {"batch_size": 4, "size": (40, 56), "seed": 3, "keys": True, "device": "cpu"}
+    with TorchLoader(root, workers=0, **options) as plain, PairLoader(root, reader="external", **options) as dali:
+        for _ in range(2):
+            for (low, normal, keys), (other_low, other_normal, other_keys) in zip(plain, dali, strict=True):
+                assert keys == other_keys
+                assert (low - other_low).abs().max() < 1e-6
+                assert (normal - other_normal).abs().max() < 1e-6
+
+
+def test_epochs_are_exact_and_in_step(root):
+    with TorchLoader(root, batch_size=4, augment=True, **PLAIN) as loader:
+        for _ in range(3):
+            found = []
+            for low, normal in loader:
+                assert (low - normal / 2).abs().max() <= 0.5 / 255 + 1e-6
+                found += numbers(normal)
+            assert len(found) == len(set(found)) == TRAIN // 4 * 4
+    for world in (2, 3, 7):
+        found = []
+        for rank in range(world):
+            with TorchLoader(root, "val", batch_size=2, rank=rank, world_size=world, **PLAIN) as loader:
+                for _, normal in loader:
+                    found += numbers(normal)
+        assert sorted(found) == sorted(set(found))
+        assert len(found) == VAL
+
+
+def test_worker_processes_give_the_same_batches(root):
+    options = {"batch_size": 8, "augment": True, "crop": "random-resized", "size": 24, "device": "cpu"}
+    with TorchLoader(root, workers=0, **options) as alone, TorchLoader(root, workers=2, **options) as several:
+        for (low, normal), (other_low, other_normal) in zip(alone, several, strict=True):
+            assert torch.equal(low, other_low)
+            assert torch.equal(normal, other_normal)
+
+
+def test_resume_in_mid_epoch(root):
+    options = PLAIN | {"batch_size": 4, "augment": True, "crop": "random", "size": 24}
+    with TorchLoader(root, **options) as whole:
+        expected = [low for low, _ in whole]
+    for stop in range(len(expected) + 1):
+        with TorchLoader(root, **options) as first:
+            for _, _ in zip(range(stop), first, strict=False):
+                pass
+            state = json.loads(json.dumps(first.state_dict()))
+        if stop == len(expected):
+            assert state["batch"] == stop
+            continue
+        with TorchLoader(root, **options) as second:
+            second.load_state_dict(state)
+            rest = [low for low, _ in second]
+        assert len(rest) == len(expected) - stop
+        assert all(torch.equal(a, b) for a, b in zip(rest, expected[stop:], strict=True))
+    with TorchLoader(root, **options | {"seed": 4}) as other, pytest.raises(LoaderError, match="seed"):
+        other.load_state_dict(state)
+
+
+def test_sizes_and_damage_are_named(root, tmp_path):
+    with TorchLoader(mixed_sizes(), batch_size=3, pad=True, device="cpu", workers=0) as loader:
+        assert [low.shape for low, _ in loader] == [(3, 3, 32, 50), (3, 3, 35, 50)]
+    with (
+        TorchLoader(mixed_sizes(), batch_size=3, device="cpu", workers=0) as loader,
+        pytest.raises(LoaderError, match="different sizes"),
+    ):
+        next(iter(loader))
+    copy = shutil.copytree(root, tmp_path / "copy")
+    key, low, _ = contents_of(copy, "train").pairs()[3]
+    with open(low.path, "r+b") as handle:
+        handle.seek(max(low.offset, 0) + 60)
+        handle.write(bytes(200))
+    for decoder in ("opencv", "pillow"):
+        with (
+            TorchLoader(copy, batch_size=2, decoder=decoder, **PLAIN) as loader,
+            pytest.raises(LoaderError, match=rf"{key}\.low cannot be decoded"),
+        ):
+            list(loader)
