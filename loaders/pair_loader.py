@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,8 @@ class PairLoader:
         self._samples = last - first
         self._pairs: list[tuple[str, Piece, Piece]] | None = None
         self._pipeline: Any = None
+        self._first: tuple[Any, ...] | None = None  # batch of a pipeline that was built ahead
+        self._ahead: Future[Any] | None = None
         self.epoch = 0
         self._batch = 0  # of the epoch: how many were handed out
         self._resume: bytes | None = None
@@ -114,19 +117,21 @@ class PairLoader:
         if self._closed:
             raise LoaderError("the loader is closed")
         if self._pipeline is None:
-            self._build()
+            self._pipeline = self._build(self.epoch, self._resume)
         while self._batch < len(self):
             left = self._samples - self._batch * self.options.batch_size
             outputs = self._run()
             self._checkpoint = None
             self._batch += 1
+            if self._batch == (len(self) + 1) // 2:
+                self._prepare_next()
             yield self._batch_of(outputs, min(left, self.options.batch_size))
-        self.set_epoch(self.epoch + 1)
+        self._next_epoch()
 
     def set_epoch(self, epoch: int) -> None:
         """Begin epoch number `epoch` with the next pass; passes count up by themselves."""
         self.epoch, self._batch, self._resume = epoch, 0, None
-        self._pipeline = self._checkpoint = None
+        self._pipeline = self._checkpoint = self._ahead = self._first = None
 
     def state_dict(self) -> dict[str, Any]:
         """Where the loader is: a small dict of JSON values. Take it between batches."""
@@ -157,7 +162,10 @@ class PairLoader:
 
     def close(self) -> None:
         """Free the pipeline and its memory; the loader cannot be used afterwards."""
-        self._pipeline, self._closed = None, True
+        if self._ahead is not None:
+            self._ahead.exception()  # wait: a pipeline that is being built cannot be freed
+        self._pipeline = self._ahead = self._first = None
+        self._closed = True
 
     def __enter__(self) -> PairLoader:
         return self
@@ -165,8 +173,49 @@ class PairLoader:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _build(self) -> None:
-        """The pipeline of the running epoch."""
+    @property
+    def _repeats(self) -> bool:
+        """Whether every epoch is the same: then one pipeline serves all. A new one costs seconds on a GPU."""
+        options = self.options
+        return not (options.shuffle or options.augment or options.crop != "resize")
+
+    def _prepare_next(self) -> None:
+        """Begin to build the next epoch's pipeline beside the running one, so that nobody waits for it."""
+        if not self._repeats and self._ahead is None:
+            self._ahead = _in_thread(self._build_started, self.epoch + 1)
+
+    def _next_epoch(self) -> None:
+        ahead, pipeline = self._ahead, self._pipeline
+        repeats = self._repeats and self.reader != "external"
+        if repeats:
+            # DALI pads every rank's part to whole batches, as many as the largest part has.
+            largest = -(-self.contents.count // self.rank.world)
+            for _ in range(-(-largest // self.options.batch_size) - len(self)):
+                self._run()
+        self.set_epoch(self.epoch + 1)
+        if repeats:
+            self._pipeline = pipeline
+        elif ahead is not None:
+            try:
+                self._pipeline, self._first = ahead.result()
+            except Exception:
+                self._pipeline = None  # built again when the epoch begins, where errors are explained
+
+    def _build_started(self, epoch: int) -> tuple[Any, tuple[Any, ...]]:
+        """A pipeline and its first batch."""
+        pipeline = self._build(epoch, None)
+        if self.options.device == "cpu":
+            return pipeline, tuple(pipeline.run())
+        import torch
+
+        with torch.cuda.device(pipeline.device_id):
+            stream = torch.cuda.current_stream()
+            first = tuple(pipeline.run(stream))
+            stream.synchronize()  # whoever takes it may use another stream
+        return pipeline, first
+
+    def _build(self, epoch: int, checkpoint: bytes | None) -> Any:
+        """The pipeline of an epoch."""
         from . import pipelines
 
         options, seed = self.options, self.options.seed
@@ -175,26 +224,25 @@ class PairLoader:
             "batch_size": options.batch_size,
             "num_threads": options.threads,
             "device_id": _device_id() if options.device == "gpu" else None,
-            "seed": epoch_seed(seed, self.epoch, f"draws of rank {self.rank.rank}"),
+            "seed": epoch_seed(seed, epoch, f"draws of rank {self.rank.rank}"),
             "prefetch_queue_depth": options.prefetch,
             "enable_checkpointing": True,
-            "checkpoint": self._resume,
+            "checkpoint": checkpoint,
         }
-        sharding = {"rank": self.rank.rank, "world": self.rank.world, "shuffle_seed": epoch_seed(seed, self.epoch, "shuffle")}
+        sharding = {"rank": self.rank.rank, "world": self.rank.world, "shuffle_seed": epoch_seed(seed, epoch, "shuffle")}
         if self.reader == "webdataset":
             tars, indexes = self.contents.shards()
-            order = epoch_order(len(tars), seed, self.epoch, options.shuffle)
-            self._pipeline = pipelines.webdataset_pairs(
-                [tars[i] for i in order], [indexes[i] for i in order], **common, **sharding
-            )
+            order = epoch_order(len(tars), seed, epoch, options.shuffle)
+            pipeline = pipelines.webdataset_pairs([tars[i] for i in order], [indexes[i] for i in order], **common, **sharding)
         elif self.reader == "file":
             lists = str(self.contents.list_path("low")), str(self.contents.list_path("normal"))
-            self._pipeline = pipelines.file_pairs(str(self.contents.root), *lists, **common, **sharding)
+            pipeline = pipelines.file_pairs(str(self.contents.root), *lists, **common, **sharding)
         else:
             first, last = self.rank.slice(self.contents.count)
-            order = epoch_order(self.contents.count, seed, self.epoch, options.shuffle)[first:last]
-            self._pipeline = pipelines.external_pairs(_Source(self._all_pairs(), order, options), **common)
-        self._pipeline.build()
+            order = epoch_order(self.contents.count, seed, epoch, options.shuffle)[first:last]
+            pipeline = pipelines.external_pairs(_Source(self._all_pairs(), order, options), **common)
+        pipeline.build()
+        return pipeline
 
     def _all_pairs(self) -> list[tuple[str, Piece, Piece]]:
         if self._pairs is None:
@@ -206,13 +254,19 @@ class PairLoader:
             if self.options.device == "gpu":
                 import torch
 
-                return tuple(self._pipeline.run(cuda_stream=torch.cuda.current_stream()))
-            return tuple(self._pipeline.run())
+                return self._outputs(torch.cuda.current_stream())
+            return self._outputs(None)
         except LoaderError:
             raise
         except Exception as error:  # DALI raises RuntimeError and whatever a source raised
             self._pipeline = None
             raise self._explained(error) from error
+
+    def _outputs(self, stream: Any) -> tuple[Any, ...]:
+        if self._first is not None:
+            first, self._first = self._first, None
+            return first
+        return tuple(self._pipeline.run(stream))
 
     def _explained(self, error: Exception) -> LoaderError:
         """DALI does not say which image failed: look for it."""
@@ -240,6 +294,20 @@ class PairLoader:
             return (*images, [json.loads(np.array(labels[0][i]).tobytes().rstrip(b"\0"))["key"] for i in range(count)])
         places = np.array(labels[0].as_cpu().as_tensor()).ravel()[:count]
         return (*images, [self._all_pairs()[int(place)][0] for place in places])
+
+
+def _in_thread(function: Callable[[int], Any], argument: int) -> Future[Any]:
+    """The function's result to be, worked out in a thread that does not keep the program from ending."""
+    future: Future[Any] = Future()
+
+    def work() -> None:
+        try:
+            future.set_result(function(argument))
+        except BaseException as error:  # raised where the result is taken
+            future.set_exception(error)
+
+    threading.Thread(target=work, daemon=True).start()
+    return future
 
 
 class _Source:

@@ -157,8 +157,8 @@ class TorchLoader:
 
 
 def _prepare_worker(number: int) -> None:
-    """One thread a process, as the processes are the parallelism; and an end without C++ destructors, which can abort when a worker
-    is stopped in mid-batch."""
+    """One thread a process, as the processes are the parallelism; and an end without C++ destructors, which can abort in a worker
+    that is stopped in mid-batch."""
     cv2.setNumThreads(0)
     multiprocessing.util.Finalize(None, os._exit, (0,), exitpriority=-100)
 

@@ -1,0 +1,201 @@
+"""Loading speed on a machine with GPUs: readers, hardware decoder share, DataLoader, validation, and a U-Net's waiting.
+
+    python benchmarks/loaders.py FOLDER [--pairs 8000] [--only readers,decoder,val,unet,ranks]
+
+Makes JPEG pairs of 500 x 375 from the photographs inside scikit-image in FOLDER (about 1.2 GB), as shards and as files, and
+measures everything in one run. With several GPUs, `--only ranks` under torchrun measures all of them together.
+The output of a run on one NVIDIA H200 stands in results/loaders-h200.txt.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import skimage.data
+import torch
+from gloam.loaders import PairLoader
+from gloam.loaders.benching import bench
+from gloam.loaders.ranks import usable_cores
+from PIL import Image
+
+WAYS = ("readers", "decoder", "val", "unet")
+
+
+def photographs(folder: Path, count: int) -> Path:
+    """Crops of colour photographs, 500 x 375, all different."""
+    if folder.exists():
+        return folder
+    originals = [Image.fromarray(getattr(skimage.data, name)()[..., :3]) for name in ("astronaut", "coffee", "chelsea", "rocket")]
+    folder.mkdir(parents=True)
+    with ThreadPoolExecutor(usable_cores()) as pool:
+        list(pool.map(lambda i: photograph(originals[i % 4], i).save(folder / f"{i:06d}.jpg", quality=92), range(count)))
+    return folder
+
+
+def photograph(original: Image.Image, i: int) -> Image.Image:
+    rng = np.random.default_rng(i)
+    share = rng.uniform(0.5, 1)
+    w, h = int(original.width * share), int(original.height * share)
+    x, y = rng.integers(0, original.width - w + 1), rng.integers(0, original.height - h + 1)
+    made = original.crop((x, y, x + w, y + h)).resize((500, 375), Image.Resampling.BICUBIC)
+    made = made.transpose(Image.Transpose.FLIP_LEFT_RIGHT) if rng.integers(2) else made
+    noise = rng.normal(0, 4, (375, 500, 3)).astype(np.float32)
+    return Image.fromarray((np.asarray(made) + noise).clip(0, 255).astype(np.uint8))
+
+
+def make_set(root: Path, photos: Path, layout: str) -> Path:
+    if not (root / "set.json").exists():
+        gloam = "from gloam.cli.main import gloam; gloam()"
+        command = [sys.executable, "-c", gloam, "build", str(root), "--source", f"folder={photos}", "--no-select", "--low-codec", "jpeg", "--low-chroma", "420", "--val", "1856", "--layout", layout,
+                   "--shard-size", "500", "--recipe", "even"]  # fmt: skip
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return root
+
+
+def seconds_of(loader: PairLoader, batches: int) -> tuple[float, int]:
+    """Time of some batches after the first few."""
+    iterator = iter(loader)
+    for _ in range(4):
+        next(iterator)
+    torch.cuda.synchronize()
+    start, pairs = time.perf_counter(), 0
+    for _ in range(batches):
+        pairs += len(next(iterator)[0])
+    torch.cuda.synchronize()
+    return time.perf_counter() - start, pairs
+
+
+def readers(shards: Path, files: Path) -> None:
+    """Every reader within an epoch, the plain DataLoader, and the bound."""
+    for root, names in ((shards, ("webdataset", "external")), (files, ("file",))):
+        for batch_size in (128, 256, 512):
+            for name in names:
+                with PairLoader(root, reader=name, batch_size=batch_size, size=192) as loader:
+                    seconds, pairs = seconds_of(loader, min(len(loader), 48) - 4)
+                print(f"{name:10} reader, batch {batch_size}: {pairs / seconds:8,.0f} pairs a second", flush=True)
+    result = bench(shards, "train", 256, 192, 4.0, (4, usable_cores()), lambda name: None)
+    for speed in result.speeds:
+        line = (
+            f"gloam bench: {speed.name:32} {speed.pairs_a_second:10,.0f} pairs a second, first batch {speed.first_batch_s:.2f} s"
+        )
+        print(line, speed.note, flush=True)
+
+
+def decoder(shards: Path) -> None:
+    """Which share of the JPEGs the hardware decoder should take, and which batch size."""
+    for batch_size in (128, 256, 512):
+        for share in (0.0, 0.5, 0.65, 0.8, 0.9, 1.0):
+            with PairLoader(shards, batch_size=batch_size, size=192, hw_decoder_load=share, shuffle_buffer=1024) as loader:
+                seconds, pairs = seconds_of(loader, len(loader) - 4)
+            print(f"batch {batch_size}, hw_decoder_load {share:4}: {pairs / seconds:8,.0f} pairs a second", flush=True)
+
+
+def val(shards: Path) -> None:
+    """The validation pairs, after start-up."""
+    with PairLoader(shards, "val", batch_size=256, size=192) as loader:
+        for _ in range(3):
+            start = time.perf_counter()
+            pairs = sum(len(low) for low, _ in loader)
+            torch.cuda.synchronize()
+            print(f"{pairs} validation pairs in {time.perf_counter() - start:.2f} s, the epoch's pipeline built anew", flush=True)
+
+
+def unet(shards: Path) -> None:
+    """Share of time that the training example waits for data."""
+    sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
+    from train import UNet
+
+    device = torch.device("cuda")
+    speeds = []
+    with PairLoader(shards, batch_size=64, size=192, augment=True, crop="random-resized") as loader:
+        low, normal = (images.clone() for images in next(iter(loader)))
+        for name in ("held", "loaded"):
+            model = UNet().to(device)
+            optimiser = torch.optim.AdamW(model.parameters())
+
+            def step(
+                low: torch.Tensor, normal: torch.Tensor, model: UNet = model, optimiser: torch.optim.Optimizer = optimiser
+            ) -> None:
+                with torch.autocast("cuda", torch.bfloat16):
+                    loss = (model(low) - normal).abs().mean()
+                optimiser.zero_grad(set_to_none=True)
+                loss.backward()
+                optimiser.step()
+
+            for _ in range(10):
+                step(low, normal)
+            torch.cuda.synchronize()
+            start, pairs, asked = time.perf_counter(), 0, 0.0
+            batches = iter(loader)
+            for _ in range(60):
+                if name == "loaded":
+                    mark = time.perf_counter()
+                    low, normal = next(batches)
+                    asked += time.perf_counter() - mark
+                step(low, normal)
+                pairs += len(low)
+            torch.cuda.synchronize()
+            speeds.append(pairs / (time.perf_counter() - start))
+            seconds = time.perf_counter() - start
+    print(f"U-Net: {speeds[0]:,.0f} pairs a second on data that is there, {speeds[1]:,.0f} loaded ({speeds[1] / speeds[0]:.1%}); "
+          f"asking for batches took {asked / seconds:.2%} of the time")  # fmt: skip
+
+
+def ranks(shards: Path) -> None:
+    """All ranks together: pairs a second, and that no sample comes twice."""
+    import torch.distributed as dist
+
+    dist.init_process_group("nccl")
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    for batch_size in (256,):
+        with PairLoader(shards, batch_size=batch_size, size=192) as loader:
+            seconds, pairs = seconds_of(loader, len(loader) - 4)
+            total = torch.tensor([pairs / seconds], device="cuda")
+            dist.all_reduce(total)
+    seen: dict[str, list[str]] = {}
+    for split in ("train", "val"):
+        with PairLoader(shards, split, batch_size=100, size=32, keys=True) as loader:
+            mine = [key for _, _, keys in loader for key in keys]
+        everyone: list[list[str]] = [[] for _ in range(dist.get_world_size())]
+        dist.all_gather_object(everyone, mine)
+        seen[split] = [key for keys in everyone for key in keys]
+    if dist.get_rank() == 0:
+        counts = {split: (len(keys), len(set(keys))) for split, keys in seen.items()}
+        together = f"{dist.get_world_size()} GPUs: {total.item():,.0f} pairs a second together"
+        print(f"{together}; (samples, different ones): {counts}", flush=True)
+    dist.destroy_process_group()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--pairs", type=int, default=8000)
+    parser.add_argument("--only", default=",".join(WAYS))
+    args = parser.parse_args()
+    if args.only == "ranks":
+        ranks(args.folder / "shards")
+        return
+    photos = photographs(args.folder / "photos", args.pairs)
+    start = time.perf_counter()
+    shards, files = (make_set(args.folder / layout, photos, layout) for layout in ("shards", "files"))
+    seconds = time.perf_counter() - start
+    print(
+        f"{torch.cuda.get_device_name()}, {usable_cores()} cores; {args.pairs} pairs built twice in {seconds:.1f} s", flush=True
+    )
+    ways = args.only.split(",")
+    if "readers" in ways:
+        readers(shards, files)
+    for name, way in (("decoder", decoder), ("val", val), ("unet", unet)):
+        if name in ways:
+            way(shards)
+
+
+if __name__ == "__main__":
+    main()

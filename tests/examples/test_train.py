@@ -1,0 +1,56 @@
+"""The training example on two CPU processes: every pair once, and a stopped run that ends where a whole one does."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from gloam.manifests.plan import PlanOptions
+from gloam.manifests.sources import Source
+from gloam.manifests.suitability import EVERYTHING
+from gloam.synth.build import build
+from gloam.synth.recipe import load_recipe
+from gloam.synth.request import Request
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture(scope="module")
+def small_set(photographs, tmp_path_factory) -> Path:
+    root = tmp_path_factory.mktemp("training") / "set"
+    source = Source(kind="folder", path=str(photographs), name="p")
+    plan = PlanOptions(val=7, shard_size=8)
+    build(Request(sources=(source,), profile=EVERYTHING, plan=plan, recipe=load_recipe("even")), root)
+    return root
+
+
+def train(small_set: Path, checkpoint: Path, *more: str, processes: int = 2) -> str:
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)] if processes > 1 else []
+    command = [sys.executable, *launcher, str(EXAMPLES / "train.py"), str(small_set), "--batch-size", "2", "--size", "32",
+               "--width", "4", "--epochs", "2", "--checkpoint", str(checkpoint), *more]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+def test_two_processes_train_and_resume_exactly(small_set, tmp_path):
+    output = train(small_set, tmp_path / "whole.pt")
+    assert re.findall(r"(\d+) validation pairs", output) == ["7", "7"]
+    train(small_set, tmp_path / "parts.pt", "--every", "3", "--stop-after", "3")
+    train(small_set, tmp_path / "parts.pt", "--every", "3")
+    whole, parts = (torch.load(tmp_path / name, weights_only=True) for name in ("whole.pt", "parts.pt"))
+    assert whole["step"] == parts["step"] == 8
+    for name, weights in whole["model"].items():
+        assert torch.equal(weights, parts["model"][name]), name
+
+
+def test_the_utilisation_probe_runs(small_set):
+    command = [sys.executable, str(EXAMPLES / "alexnet.py"), str(small_set), "--batch-size", "2", "--size", "64", "--steps", "1",
+               "--workers", "0"]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.count("images a second") == 3
