@@ -53,8 +53,8 @@ def photograph(original: Image.Image, i: int) -> Image.Image:
 def make_set(root: Path, photos: Path, layout: str) -> Path:
     if not (root / "set.json").exists():
         gloam = "from gloam.cli.main import gloam; gloam()"
-        command = [sys.executable, "-c", gloam, "build", str(root), "--source", f"folder={photos}", "--no-select", "--low-codec", "jpeg", "--low-chroma", "420", "--val", "1856", "--layout", layout,
-                   "--shard-size", "500", "--recipe", "even"]  # fmt: skip
+        command = [sys.executable, "-c", gloam, "build", str(root), "--source", f"folder={photos}", "--layout", layout]
+        command += ["--no-select", "--low-codec", "jpeg", "--low-chroma", "420", "--val", "1856", "--shard-size", "500"]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return root
 

@@ -9,6 +9,8 @@ import click
 
 _COMMANDS = {
     "build": "Make a set of low/normal pairs from photographs.",
+    "regenerate": "Make the same pairs with new noise, from the set itself.",
+    "export": "Write a set's pairs as files, or as shards.",
     "verify": "Check that a set is complete and unchanged.",
     "stats": "Exposure, field and noise statistics beside real sets.",
     "preview": "Look at what recipes make of photographs.",

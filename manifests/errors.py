@@ -19,6 +19,10 @@ class SetError(GloamError):
     """An output cannot be written, is something else, or was begun with other settings."""
 
 
+class DamagedError(SetError):
+    """A set's own record is not as it was written; building it again from its sources mends it."""
+
+
 class LoaderError(GloamError):
     """A set cannot be loaded as asked: options, ranks, a state of something else, a damaged image."""
 

@@ -86,7 +86,7 @@ def finish_set(
     info = SetInfo(
         name=name,
         layout=layout,
-        seed=note.request["plan"]["seed"],
+        seed=low_seed(note),
         recipe=recipe,
         counts=counts,
         fingerprint=note.fingerprint,
@@ -99,6 +99,12 @@ def finish_set(
     write_set(root, info)
     shutil.rmtree(root / WORK_FOLDER, ignore_errors=True)
     return info
+
+
+def low_seed(note: BuildNote) -> int:
+    """The seed that a set's lows are drawn with: the plan's, or one of their own."""
+    own = note.request.get("low_seed")
+    return int(note.request["plan"]["seed"] if own is None else own)
 
 
 def _write_pairs(

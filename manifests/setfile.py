@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from .errors import SetError
+from .errors import DamagedError, SetError
 from .files import canonical_json, sha256_bytes, sha256_file, write_bytes
 from .pairs import FORMAT
 from .receipts import FileFacts
@@ -37,6 +37,8 @@ class BuildNote(BaseModel):
         Of gloam and of the libraries whose code decides bytes.
     plan_sha256 : str
         Of `plan.parquet`.
+    origin : dict, optional
+        Of a set that was made from another one with changes: that set's name, its checksum, and what changed.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -45,6 +47,7 @@ class BuildNote(BaseModel):
     request: dict[str, Any]
     versions: dict[str, str]
     plan_sha256: str
+    origin: dict[str, Any] | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -123,9 +126,9 @@ def read_set(root: Path) -> SetInfo:
     try:
         info = SetInfo.model_validate(value)
     except ValidationError as error:
-        raise SetError(f"{path}: damaged: {error.errors()[0]['msg']}") from error
+        raise DamagedError(f"{path}: damaged: {error.errors()[0]['msg']}") from error
     if info.sealed() != info or canonical_json(info.model_dump()) != data:
-        raise SetError(f"{path}: damaged: not as it was written")
+        raise DamagedError(f"{path}: damaged: not as it was written")
     return info
 
 
@@ -152,7 +155,7 @@ def read_note(root: Path) -> BuildNote | None:
         try:
             return BuildNote.model_validate(_parse(_read(path), path))
         except ValidationError as error:
-            raise SetError(f"{path}: damaged: {error.errors()[0]['msg']}") from error
+            raise DamagedError(f"{path}: damaged: {error.errors()[0]['msg']}") from error
     return read_set(root).build if (root / SET_FILE).is_file() else None
 
 
@@ -167,7 +170,7 @@ def _parse(data: bytes, path: Path) -> Any:
     try:
         value = json.loads(data)
     except ValueError as error:
-        raise SetError(f"{path}: damaged: {error}") from error
+        raise DamagedError(f"{path}: damaged: {error}") from error
     if isinstance(value, dict) and isinstance(value.get("format"), int) and value["format"] > FORMAT:
         raise SetError(f"{path}: written by a newer gloam (format {value['format']}); upgrade gloam to read it")
     return value

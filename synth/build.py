@@ -6,6 +6,7 @@ and a unit is done when, and only when, its receipt is there. Nothing depends on
 
 from __future__ import annotations
 
+import io
 import shutil
 from collections import Counter
 from dataclasses import dataclass, field
@@ -19,13 +20,14 @@ import pyarrow.parquet as pq
 from pydantic import BaseModel
 
 from ..manifests.candidates import leave_unmeasured, list_candidates, locations, measure_candidates
-from ..manifests.errors import SetError, SourceError
-from ..manifests.files import atomic_write, remove_temporaries, write_bytes
-from ..manifests.finish import finish_set
+from ..manifests.errors import DamagedError, SetError, SourceError
+from ..manifests.files import remove_temporaries, sha256_bytes, write_bytes
+from ..manifests.finish import finish_set, low_seed
 from ..manifests.layouts import unit_name
 from ..manifests.lock import exclusive
 from ..manifests.plan import SPARE, make_plan
-from ..manifests.receipts import is_done
+from ..manifests.receipts import FOLDER as RECEIPTS
+from ..manifests.receipts import is_done, read_receipt
 from ..manifests.setfile import (
     CANDIDATES,
     PLAN,
@@ -39,6 +41,7 @@ from ..manifests.setfile import (
     facts_of,
     note_path,
     read_note,
+    read_set,
     write_note,
 )
 from ..manifests.verify import unit_problems
@@ -118,7 +121,7 @@ def build(request: Request, root: Path, workers: int = 1, cache: Path | None = N
         When a worker died. As after any other stop, the same call continues.
     """
     progress = progress or Silent()
-    _prepare_output(root)
+    prepare_output(root)
     with exclusive(root / WORK_FOLDER / "lock"):
         remove_temporaries(root)
         try:
@@ -129,7 +132,14 @@ def build(request: Request, root: Path, workers: int = 1, cache: Path | None = N
                 shutil.rmtree(root / WORK_FOLDER, ignore_errors=True)
 
 
-def _prepare_output(root: Path) -> None:
+def prepare_output(root: Path) -> None:
+    """Make the folder of a set, unless it is one or is empty.
+
+    Raises
+    ------
+    SetError
+        When it holds something else or cannot be written.
+    """
     try:
         ours = (root / SET_FILE).is_file() or (root / WORK_FOLDER).is_dir()
         if root.exists() and not ours and (not root.is_dir() or any(root.iterdir())):
@@ -140,13 +150,11 @@ def _prepare_output(root: Path) -> None:
 
 
 def _build(request: Request, root: Path, workers: int, cache: Path | None, progress: Progress) -> Report:
-    note = read_note(root)
+    note = _sound_note(root, request)
     listed: pa.Table | None = None
     if note is None:
         listed = _list(request, progress)
         note = _plan(request, root, listed, workers, cache or root / WORK_FOLDER / "measured", progress)
-    else:
-        _refuse_other(root, request, note)
     plan = pq.read_table(root / PLAN)
 
     units = _units(plan)
@@ -187,13 +195,63 @@ def _plan(request: Request, root: Path, listed: pa.Table, workers: int, cache: P
     plan = make_plan(measured, list(request.sources), request.profile, request.plan)
     # Where the photographs lie on this machine is nobody else's business, and would change the set's bytes.
     public = plan.candidates.drop_columns(["container", "member", "offset", "stamp"])
+    tables = {CANDIDATES: _parquet(public), PLAN: _parquet(plan.pairs)}
+    note = BuildNote(request=request.identity(), versions=deciding_versions(), plan_sha256=sha256_bytes(tables[PLAN]))
+    refuse_mixing(root, note)
     write_bytes(root / RECIPE, recipe_yaml(request.recipe))
-    for table, name in ((public, CANDIDATES), (plan.pairs, PLAN)):
-        with atomic_write(root / name) as handle:
-            pq.write_table(table.combine_chunks(), handle)
-    note = BuildNote(request=request.identity(), versions=deciding_versions(), plan_sha256=facts_of(root / PLAN).sha256)
+    for name, data in tables.items():
+        write_bytes(root / name, data)
     write_note(root, note)
     return note
+
+
+def _parquet(table: pa.Table) -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(table.combine_chunks(), buffer)
+    return buffer.getvalue()
+
+
+def _sound_note(root: Path, request: Request) -> BuildNote | None:
+    """The note of what the folder holds, if it can be gone on with; None when there is none, or when the set's own records are
+    damaged and must be made again from the sources.
+    """
+    try:
+        note = read_note(root)
+    except DamagedError:
+        return None
+    if note is None:
+        return None
+    _refuse_other(root, request, note)
+    if not (root / PLAN).is_file() or facts_of(root / PLAN).sha256 != note.plan_sha256:
+        return None
+    if (root / SET_FILE).is_file():
+        try:
+            known = read_set(root).files
+        except DamagedError:
+            return None
+        if any(not (root / name).is_file() or facts_of(root / name) != known[name] for name in (CANDIDATES, RECIPE)):
+            return None
+    return note
+
+
+def refuse_mixing(root: Path, note: BuildNote) -> None:
+    """A plan that replaces a damaged one must be the same: the units that are there say which it was.
+
+    Raises
+    ------
+    SetError
+        When a unit of another build is there.
+    """
+    for path in sorted((root / RECEIPTS).glob("*.json")):
+        try:
+            other = read_receipt(root, path.stem).fingerprint != note.fingerprint
+        except SetError:
+            continue
+        if other:
+            raise SetError(
+                f"{root}: its plan or set.json is damaged, and these settings or sources are not those it was built with; "
+                "repeat its command as it was with the sources as they were, or build a new set"
+            )
 
 
 def _refuse_other(root: Path, request: Request, note: BuildNote) -> None:
@@ -203,8 +261,6 @@ def _refuse_other(root: Path, request: Request, note: BuildNote) -> None:
         raise SetError(
             f"{root}: holds a set begun with other settings ({shown}); repeat its command as it was, or choose another folder"
         )
-    if facts_of(root / PLAN).sha256 != note.plan_sha256:
-        raise SetError(f"{root / PLAN}: damaged; without its plan the set cannot be continued, build it anew")
 
 
 def _units(plan: pa.Table) -> dict[str, list[int]]:
@@ -256,7 +312,7 @@ def _tasks(
             note.fingerprint,
             tuple(islice(planned, len(unit_rows))),
             request.recipe,
-            request.plan.seed,
+            low_seed(note),
             request.output,
         )
         for unit, unit_rows in wanted.items()

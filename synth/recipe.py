@@ -56,12 +56,23 @@ def load_recipe(name: str, overrides: Iterable[str] = ()) -> Recipe:
         folder = resources.files(__package__) / "recipes"
         known = sorted(file.name.removesuffix(".yaml") for file in folder.iterdir() if file.name.endswith(".yaml"))
         raise ConfigError(f"recipe {name}: neither a file nor one of {', '.join(known)}")
+    return recipe_of(values, overrides, f"recipe {name}")
+
+
+def recipe_of(values: dict[str, Any], overrides: Iterable[str], where: str) -> Recipe:
+    """A recipe from its values as YAML holds them, with single ones changed; `where` is named in errors.
+
+    Raises
+    ------
+    ConfigError
+        With the key, its value and what is allowed.
+    """
     for override in overrides:
         _set(values, override)
     model = values.get("model", "camera")
     if not isinstance(model, str) or model not in _RECIPES:
-        raise ConfigError(f"recipe {name}: model = {model}: unknown; allowed: {', '.join(_RECIPES)}")
-    return validated(_RECIPES[model], values, f"recipe {name}")
+        raise ConfigError(f"{where}: model = {model}: unknown; allowed: {', '.join(_RECIPES)}")
+    return validated(_RECIPES[model], values, where)
 
 
 def _set(values: dict[str, Any], override: str) -> None:

@@ -62,6 +62,8 @@ class Request(BaseModel):
         Bounds on candidates; `EVERYTHING` to take whatever can be read.
     plan : PlanOptions
     recipe : Recipe
+    low_seed : int, optional
+        Of the lows, where it is not that of the plan: in sets that were regenerated with another one.
     output : OutputOptions
     """
 
@@ -71,6 +73,7 @@ class Request(BaseModel):
     profile: Profile = EVERYTHING
     plan: PlanOptions = PlanOptions()
     recipe: Recipe
+    low_seed: int | None = None
     output: OutputOptions = OutputOptions()
 
     @property

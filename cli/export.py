@@ -1,0 +1,26 @@
+"""`gloam export`: a set in the other layout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ..synth.regenerate import export as export_set
+from .common import Bars, default_workers, user_errors
+
+
+@click.command()
+@click.argument("origin", metavar="SET", type=click.Path(path_type=Path))
+@click.argument("root", metavar="NEW", type=click.Path(path_type=Path))
+@click.option("--layout", type=click.Choice(["files", "shards"]), default="files", help="Of NEW.")
+@click.option("--workers", type=click.IntRange(min=1), default=default_workers, show_default="all cores", help="Processes.")
+@user_errors
+def export(origin: Path, root: Path, layout: str, workers: int) -> None:
+    """Write the pairs of SET to NEW as folders of lows and normals with file lists (or as shards), byte for byte.
+
+    Run again, it continues where it was stopped.
+    """
+    with Bars() as bars:
+        info = export_set(origin, root, layout, workers, bars)
+    click.echo(f"{root}: {sum(info.units.values()):,} pairs of {origin} as {layout}")

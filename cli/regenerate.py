@@ -1,0 +1,35 @@
+"""`gloam regenerate`: the same pairs with new noise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ..synth.recipe import load_recipe
+from ..synth.regenerate import regenerate as regenerate_set
+from .common import Bars, default_workers, user_errors
+
+
+@click.command()
+@click.argument("origin", metavar="SET", type=click.Path(path_type=Path))
+@click.argument("root", metavar="NEW", type=click.Path(path_type=Path))
+@click.option("--recipe", metavar="NAME|FILE", help="Another recipe; see gloam recipes.  [default: the set's own]")
+@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE",
+              help="Change one value of the recipe, such as camera.iso=6400.")  # fmt: skip
+@click.option("--seed", type=click.IntRange(min=0), help="Another seed of the lows.  [default: the set's own]")
+@click.option("--workers", type=click.IntRange(min=1), default=default_workers, show_default="all cores",
+              help="Processes; they change no byte of the result.")  # fmt: skip
+@user_errors
+def regenerate(origin: Path, root: Path, recipe: str | None, overrides: tuple[str, ...], seed: int | None, workers: int) -> None:
+    """Make NEW with the pairs of SET: same keys, splits, order, shards and normals, other lows. The sources are not needed.
+
+    Run again with the same options, it continues where it was stopped.
+    """
+    with Bars() as bars:
+        info = regenerate_set(origin, root, load_recipe(recipe) if recipe else None, overrides, seed, workers, bars)
+    changed = info.build.origin["changed"] if info.build.origin else []
+    for line in changed[:10]:
+        click.echo(f"  {line}")
+    what = f"{len(changed)} values changed" if changed else "nothing was changed, so the bytes are those of the set"
+    click.echo(f"{root}: {sum(info.units.values()):,} pairs of {origin}; {what}")

@@ -1,0 +1,244 @@
+"""Making a set anew from its own shards, without sources: with other noise (`regenerate`), or in the other layout (`export`)."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from ..manifests.errors import DamagedError, ImageRefused, SetError
+from ..manifests.files import atomic_write, remove_temporaries, write_bytes
+from ..manifests.finish import finish_set, low_seed
+from ..manifests.images import decode
+from ..manifests.layouts import read_pairs, writer
+from ..manifests.lock import exclusive
+from ..manifests.pairs import FORMAT, Pair, make_pair
+from ..manifests.receipts import Receipt, is_done, read_receipt, write_receipt
+from ..manifests.setfile import (
+    CANDIDATES,
+    PLAN,
+    RECIPE,
+    SET_FILE,
+    WORK_FOLDER,
+    BuildNote,
+    SetInfo,
+    differences,
+    facts_of,
+    note_path,
+    read_note,
+    read_set,
+    write_note,
+)
+from ..manifests.verify import unit_problems
+from ..manifests.workers import count, ordered_map
+from .build import Progress, Silent, draw_fields, prepare_output, refuse_mixing
+from .making import encode_low
+from .models import draw, draw_type, render
+from .recipe import Recipe, recipe_of, recipe_yaml
+from .request import OutputOptions, deciding_versions, recorded_versions
+
+
+@dataclass(frozen=True)
+class _Task:
+    """One unit to be made from the same unit of another set. Without a recipe its lows are kept."""
+
+    origin: Path
+    origin_layout: str
+    root: Path
+    unit: str
+    fingerprint: str
+    recipe: Recipe | None
+    seed: int
+    output: OutputOptions
+
+
+def regenerate(
+    origin: Path,
+    root: Path,
+    recipe: Recipe | None = None,
+    overrides: Iterable[str] = (),
+    seed: int | None = None,
+    workers: int = 1,
+    progress: Progress | None = None,
+) -> SetInfo:
+    """Make the same pairs with another recipe, other values of it, or another seed.
+
+    Keys, splits, order and shard boundaries stay, and normals are carried over byte for byte. With nothing changed the result has
+    the bytes of `origin`. Stopped, the same call continues.
+
+    Parameters
+    ----------
+    origin : Path
+        A finished set.
+    root : Path
+        Folder of the new one: new, empty, or begun by the same call.
+    recipe : Recipe, optional
+        By default the set's own.
+    overrides : iterable of str
+        Single values to change, as of `load_recipe`.
+    seed : int, optional
+        Of the lows.
+    workers : int
+        Processes.
+
+    Raises
+    ------
+    SetError
+        When `origin` is not finished or damaged, or `root` holds something else or was begun with other settings.
+    ConfigError
+        When a value is wrong.
+    """
+    info = read_set(origin)
+    request = dict(info.build.request)
+    values = recipe.model_dump(mode="json") if recipe is not None else dict(request["recipe"])
+    chosen = recipe_of(_copied(values), overrides, f"recipe of {origin}" if recipe is None else f"recipe {recipe.name}")
+    request["recipe"] = chosen.model_dump(mode="json")
+    if seed is not None:
+        request["low_seed"] = None if seed == request["plan"]["seed"] else seed
+    return _remake(origin, info, root, request, chosen, workers, progress or Silent())
+
+
+def export(origin: Path, root: Path, layout: str, workers: int = 1, progress: Progress | None = None) -> SetInfo:
+    """Write the pairs of a set in another layout, images and records byte for byte. Stopped, the same call continues.
+
+    Parameters
+    ----------
+    origin, root, workers, progress
+        As of `regenerate`.
+    layout : str
+        "shards" or "files".
+    """
+    info = read_set(origin)
+    request = dict(info.build.request)
+    request["output"] = {**request["output"], "layout": layout}
+    return _remake(origin, info, root, request, None, workers, progress or Silent())
+
+
+def _copied(values: dict[str, Any]) -> dict[str, Any]:
+    return {key: _copied(value) if isinstance(value, dict) else value for key, value in values.items()}
+
+
+def _remake(
+    origin: Path, info: SetInfo, root: Path, request: dict[str, Any], recipe: Recipe | None, workers: int, progress: Progress
+) -> SetInfo:
+    if root.resolve() == origin.resolve():
+        raise SetError(f"{root}: is the set itself; give another folder")
+    note = _note(info, request, keeps_lows=recipe is None)
+    prepare_output(root)
+    with exclusive(root / WORK_FOLDER / "lock"):
+        remove_temporaries(root)
+        try:
+            _begin(origin, root, note)
+            tasks = _tasks(origin, info, root, note, recipe)
+            total = sum(info.units.values())
+            before = total - sum(info.units[task.unit] for task in tasks)
+            progress.stage("building", total)
+            progress.at(before)
+            for _ in ordered_map(_make_unit, tasks, workers, lambda counted: progress.at(before + counted)):
+                pass
+            own = recipe or recipe_of(_copied(request["recipe"]), (), "recipe")
+            fields = draw_fields(draw_type(own.model))
+            return finish_set(root, info.name, request["output"]["layout"], own.name, note, recorded_versions(), fields)
+        finally:
+            remove_temporaries(root)
+            if (root / SET_FILE).is_file() and not note_path(root).is_file():
+                shutil.rmtree(root / WORK_FOLDER, ignore_errors=True)
+
+
+def _note(info: SetInfo, request: dict[str, Any], keeps_lows: bool) -> BuildNote:
+    """What the new set is a function of. Unchanged, it is the old set's own note, and so are all its bytes."""
+    changed = differences(info.build.request, request)
+    versions = info.build.versions if keeps_lows else deciding_versions()
+    changed += differences(info.build.versions, versions, "version")
+    if not changed:
+        return info.build
+    origin = {"name": info.name, "sha256": info.sha256, "changed": changed}
+    return BuildNote(request=request, versions=versions, plan_sha256=info.build.plan_sha256, origin=origin)
+
+
+def _begin(origin: Path, root: Path, note: BuildNote) -> None:
+    """Copy the plan, or see that it was this same call that began the folder."""
+    try:
+        begun = read_note(root)
+    except DamagedError:
+        begun = None
+        refuse_mixing(root, note)
+    if begun is not None and begun != note:
+        found = differences(begun.model_dump(), note.model_dump())
+        raise SetError(
+            f"{root}: holds a set begun with other settings ({'; '.join(found[:5])}); "
+            "repeat its command as it was, or choose another folder"
+        )
+    for name in (PLAN, CANDIDATES):
+        wanted = facts_of(origin / name)
+        if name == PLAN and wanted.sha256 != note.plan_sha256:
+            raise SetError(f"{origin / name}: damaged; gloam build with the set's options mends it")
+        if not (root / name).is_file() or facts_of(root / name) != wanted:
+            with open(origin / name, "rb") as source, atomic_write(root / name) as copy:
+                shutil.copyfileobj(source, copy)
+    recipe = recipe_of(_copied(note.request["recipe"]), (), "recipe")
+    write_bytes(root / RECIPE, recipe_yaml(recipe))
+    if begun is None:
+        write_note(root, note)
+
+
+def _tasks(origin: Path, info: SetInfo, root: Path, note: BuildNote, recipe: Recipe | None) -> list[_Task]:
+    try:
+        output = OutputOptions.model_validate(note.request["output"])
+    except ValidationError as error:
+        raise SetError(f"{origin / SET_FILE}: its output options are of another gloam: {error.errors()[0]['msg']}") from error
+    finished = (root / SET_FILE).is_file()
+    missing = [
+        unit for unit in info.units if not is_done(root, unit, note.fingerprint) or unit_problems(root, unit, checksums=finished)
+    ]
+    return [_Task(origin, info.layout, root, unit, note.fingerprint, recipe, low_seed(note), output) for unit in missing]
+
+
+def _make_unit(task: _Task) -> None:
+    before = read_receipt(task.origin, task.unit)
+    files: dict[str, dict[str, Any]] = {}
+    made = 0
+    if before.pairs:
+        with writer(task.output.layout, task.root, task.unit) as out:
+            for pair in read_pairs(task.origin_layout, task.origin, task.unit, before.file_dicts()):
+                out.add(pair if task.recipe is None else _remade(task, task.recipe, pair))
+                made += 1
+                count()
+            if made != before.pairs:
+                raise SetError(f"{task.origin}: {task.unit} holds {made} pairs, its receipt says {before.pairs}; gloam verify it")
+            files = out.close()
+    receipt = Receipt.model_validate(
+        {
+            "format": FORMAT,
+            "unit": task.unit,
+            "fingerprint": task.fingerprint,
+            "pairs": made,
+            "refused": [refused.model_dump() for refused in before.refused],
+            "files": [{"path": path, **facts} for path, facts in files.items()],
+        }
+    )
+    write_receipt(task.root, receipt)
+
+
+def _remade(task: _Task, recipe: Recipe, pair: Pair) -> Pair:
+    """The pair with a new low, from its stored normal."""
+    try:
+        normal = decode(pair.normal, pair.normal_suffix)
+    except ImageRefused as refusal:
+        raise SetError(f"{task.origin}: {task.unit}: {pair.key}.normal: {refusal.detail}; gloam build mends the set") from refusal
+    drawn = draw(recipe, task.seed, pair.key)
+    low = encode_low(render(normal, drawn), task.output)
+    record = pair.record
+    return make_pair(
+        pair.key,
+        {"source": record["source"], "path": record["path"]},
+        (record["width"], record["height"]),
+        record["converted"],
+        drawn.model_dump(),
+        (low, task.output.low_codec),
+        (pair.normal, pair.normal_suffix),
+    )

@@ -1,0 +1,124 @@
+"""The same pairs with other noise, and in the other layout."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from gloam.manifests.errors import ConfigError, SetError
+from gloam.manifests.layouts import read_pairs
+from gloam.manifests.plan import PlanOptions
+from gloam.manifests.receipts import read_receipt, receipt_path
+from gloam.manifests.setfile import read_set
+from gloam.manifests.sources import Source
+from gloam.manifests.suitability import EVERYTHING
+from gloam.manifests.verify import verify_set
+from gloam.synth.build import build
+from gloam.synth.recheck import recheck_set
+from gloam.synth.recipe import load_recipe
+from gloam.synth.regenerate import export, regenerate
+from gloam.synth.request import OutputOptions, Request
+
+
+@pytest.fixture(scope="module", params=["shards", "files"])
+def origin(request, photographs, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("origin")
+    photos = shutil.copytree(photographs, folder / "photos")
+    (photos / "broken.jpg").write_bytes((photos / "photo-1.jpg").read_bytes()[:900])
+    source = Source(kind="folder", path=str(photos), name="p")
+    output = OutputOptions(layout=request.param)
+    plan = PlanOptions(val=5, shard_size=7, seed=3)
+    build(Request(sources=(source,), profile=EVERYTHING, plan=plan, recipe=load_recipe("even"), output=output), folder / "set")
+    shutil.rmtree(photos)  # the sources are gone
+    return folder / "set"
+
+
+def bytes_of(root: Path) -> dict[str, bytes]:
+    return {p.relative_to(root).as_posix(): p.read_bytes() for p in sorted(root.rglob("*")) if p.is_file()}
+
+
+def pairs_of(root: Path):
+    info = read_set(root)
+    return [p for unit in info.units for p in read_pairs(info.layout, root, unit, read_receipt(root, unit).file_dicts())]
+
+
+def test_nothing_changed_gives_the_same_bytes(origin, tmp_path):
+    regenerate(origin, tmp_path / "new", workers=2)
+    assert bytes_of(tmp_path / "new") == bytes_of(origin)
+    regenerate(origin, tmp_path / "same", load_recipe("even"), seed=3)
+    assert bytes_of(tmp_path / "same") == bytes_of(origin)
+
+
+def test_only_lows_and_draws_differ(origin, tmp_path):
+    info = regenerate(origin, tmp_path / "new", overrides=["camera.iso=12800"])
+    before, after = pairs_of(origin), pairs_of(tmp_path / "new")
+    assert [p.key for p in before] == [p.key for p in after]
+    assert [p.normal for p in before] == [p.normal for p in after]
+    assert all(a.low != b.low for a, b in zip(before, after, strict=True))
+    assert all(b.record["draw"]["iso"] == 12800 for b in after)
+    assert all(a.record["draw"]["exposure_ev"] == b.record["draw"]["exposure_ev"] for a, b in zip(before, after, strict=True))
+    assert read_set(origin).units == info.units
+    assert read_set(origin).counts == info.counts
+    assert info.build.origin["sha256"] == read_set(origin).sha256
+    assert any("camera.iso" in line and "12800" in line for line in info.build.origin["changed"])
+    assert verify_set(tmp_path / "new") == []
+    assert recheck_set(tmp_path / "new", info) == []
+
+
+def test_another_seed_and_recipe(origin, tmp_path):
+    info = regenerate(origin, tmp_path / "new", load_recipe("agllnet"), seed=9)
+    assert info.seed == 9
+    assert info.recipe == "agllnet"
+    assert verify_set(tmp_path / "new") == []
+    assert recheck_set(tmp_path / "new", info) == []
+    regenerate(tmp_path / "new", tmp_path / "again", load_recipe("agllnet"), seed=9)
+    assert bytes_of(tmp_path / "again") == bytes_of(tmp_path / "new")
+
+
+def test_it_continues_and_mends_and_refuses_other_settings(origin, tmp_path):
+    root = tmp_path / "new"
+    regenerate(origin, root, overrides=["camera.iso=12800"])
+    whole = bytes_of(root)
+    units = list(read_set(root).units)
+    receipt_path(root, units[0]).unlink()
+    for name in read_receipt(root, units[1]).file_dicts():
+        data = (root / name).read_bytes()
+        (root / name).write_bytes(data[:50] + bytes([data[50] ^ 4]) + data[51:])
+        break
+    regenerate(origin, root, overrides=["camera.iso=12800"], workers=2)
+    assert bytes_of(root) == whole
+    with pytest.raises(SetError, match=r"camera\.iso"):
+        regenerate(origin, root, overrides=["camera.iso=800"])
+    with pytest.raises(SetError, match="the set itself"):
+        regenerate(origin, origin)
+    with pytest.raises(ConfigError, match="isoo"):
+        regenerate(origin, tmp_path / "x", overrides=["camera.isoo=3"])
+    assert not (tmp_path / "x").exists()
+    assert bytes_of(root) == whole
+
+
+def test_a_damaged_origin_is_named(origin, tmp_path):
+    copy = shutil.copytree(origin, tmp_path / "copy")
+    pair = pairs_of(copy)[2]
+    for path in copy.rglob("*"):
+        if path.is_file() and pair.normal in (data := path.read_bytes()):
+            path.write_bytes(data.replace(pair.normal, bytes(len(pair.normal))))
+    with pytest.raises(SetError, match=rf"{pair.key}\.normal"):
+        regenerate(copy, tmp_path / "new", overrides=["camera.iso=12800"])
+
+
+def test_export_there_and_back(origin, tmp_path):
+    layout = read_set(origin).layout
+    other = "files" if layout == "shards" else "shards"
+    info = export(origin, tmp_path / "other", other, workers=2)
+    assert info.layout == other
+    assert verify_set(tmp_path / "other") == []
+    assert [(p.key, p.low, p.normal, p.record) for p in pairs_of(tmp_path / "other")] == [
+        (p.key, p.low, p.normal, p.record) for p in pairs_of(origin)
+    ]
+    export(tmp_path / "other", tmp_path / "back", layout)
+    ours, theirs = bytes_of(tmp_path / "back"), bytes_of(origin)
+    kept = [name for name in theirs if name.startswith(("shards/", "train/", "val/", "lists/", "pairs.", "plan."))]
+    assert kept
+    assert all(ours[name] == theirs[name] for name in kept)
