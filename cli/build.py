@@ -14,7 +14,7 @@ from ..manifests.sources import KINDS, Source, parse_source
 from ..manifests.sources.spec import name_sources
 from ..manifests.suitability import EVERYTHING, load_profile
 from ..manifests.yamlfiles import load_yaml, validated
-from ..synth.build import Report
+from ..synth.build import Report, Task, build_task
 from ..synth.build import build as build_set
 from ..synth.config import BuildFile
 from ..synth.recipe import DEFAULT, load_recipe
@@ -55,14 +55,35 @@ from .common import Bars, default_workers, user_errors
 @click.option("--name", help="Of the set, in set.json.  [default: gloam]")
 @click.option("--workers", type=click.IntRange(min=1), default=default_workers, show_default="all cores",
               help="Processes; they change no byte of the result.")  # fmt: skip
+@click.option("--task-index", type=click.IntRange(min=0), help="Make only the shards of this task, 0 to N-1; see --task-count.")
+@click.option("--task-count", type=click.IntRange(min=1),
+              help="Share the build among N tasks on one file system; run without these, it is closed.")  # fmt: skip
 @user_errors
-def build(root: Path, config: Path | None, cache: Path | None, workers: int, **flags: Any) -> None:
+def build(
+    root: Path,
+    config: Path | None,
+    cache: Path | None,
+    workers: int,
+    task_index: int | None,
+    task_count: int | None,
+    **flags: Any,
+) -> None:
     """Make SET, a folder of low/normal pairs, from photographs.
 
     Run again with the same options, it continues where it was stopped, ending in the same bytes.
     """
     request = _request(config, flags)
+    if (task_index is None) != (task_count is None):
+        raise ConfigError("--task-index and --task-count go together")
     with Bars() as bars:
+        if task_index is not None and task_count is not None:
+            made, left = build_task(request, root, Task(task_index, task_count), workers, cache, bars)
+            bars.close()
+            rest = (
+                f"{left} of other tasks are missing" if left else "all are there: gloam build without --task-index closes the set"
+            )
+            click.echo(f"{root}: task {task_index} of {task_count} made {made} shards; {rest}")
+            return
         report = build_set(request, root, workers, cache, bars)
     _show(report)
 

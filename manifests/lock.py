@@ -13,8 +13,10 @@ from .errors import SetError
 
 
 @contextmanager
-def exclusive(path: Path) -> Iterator[None]:
+def exclusive(path: Path, shared: bool = False) -> Iterator[None]:
     """Hold a lock file for the length of the block. The system releases it when the process ends, however it ends.
+
+    With `shared`, together with others that share it: tasks of one build, which write disjoint shards.
 
     Raises
     ------
@@ -24,7 +26,7 @@ def exclusive(path: Path) -> Iterator[None]:
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "a+") as handle:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except OSError:
             handle.seek(0)
             holder = handle.read().strip() or "another process"
@@ -33,4 +35,13 @@ def exclusive(path: Path) -> Iterator[None]:
         handle.truncate()
         handle.write(f"process {os.getpid()} on {socket.gethostname()}")
         handle.flush()
+        yield
+
+
+@contextmanager
+def in_turn(path: Path) -> Iterator[None]:
+    """Hold a lock file for the length of the block, waiting until nobody else does."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "a") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
         yield

@@ -20,11 +20,11 @@ import pyarrow.parquet as pq
 from pydantic import BaseModel
 
 from ..manifests.candidates import leave_unmeasured, list_candidates, locations, measure_candidates
-from ..manifests.errors import DamagedError, SetError, SourceError
+from ..manifests.errors import ConfigError, DamagedError, SetError, SourceError
 from ..manifests.files import remove_temporaries, sha256_bytes, write_bytes
 from ..manifests.finish import finish_set, low_seed
 from ..manifests.layouts import unit_name
-from ..manifests.lock import exclusive
+from ..manifests.lock import exclusive, in_turn
 from ..manifests.plan import SPARE, make_plan
 from ..manifests.receipts import FOLDER as RECEIPTS
 from ..manifests.receipts import is_done, read_receipt
@@ -95,6 +95,18 @@ class Report:
     made: int = 0
 
 
+@dataclass(frozen=True)
+class Task:
+    """A part of a build: the shards whose number leaves `index` when divided by `count`."""
+
+    index: int
+    count: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.index < self.count:
+            raise ConfigError(f"task {self.index} of {self.count}: must be from 0 to {self.count - 1}")
+
+
 def build(request: Request, root: Path, workers: int = 1, cache: Path | None = None, progress: Progress | None = None) -> Report:
     """Build a set, or continue or repair one that was begun with the same request.
 
@@ -150,24 +162,8 @@ def prepare_output(root: Path) -> None:
 
 
 def _build(request: Request, root: Path, workers: int, cache: Path | None, progress: Progress) -> Report:
-    note = _sound_note(root, request)
-    listed: pa.Table | None = None
-    if note is None:
-        listed = _list(request, progress)
-        note = _plan(request, root, listed, workers, cache or root / WORK_FOLDER / "measured", progress)
-    plan = pq.read_table(root / PLAN)
-
-    units = _units(plan)
-    missing = _missing(root, units, note)
-    if missing:
-        listed = listed if listed is not None else _list(request, progress)
-        wanted = {unit: units[unit] for unit in missing}
-        tasks = _tasks(request, root, note, plan, wanted, listed)
-        before = len(plan) - sum(map(len, wanted.values()))
-        progress.stage("building", len(plan))
-        progress.at(before)
-        for _ in ordered_map(make_unit, tasks, workers, lambda counted: progress.at(before + counted)):
-            pass
+    note, listed = _planned(request, root, workers, cache, progress)
+    made = _make_missing(request, root, note, listed, None, workers, progress)
     info = finish_set(
         root,
         request.output.name,
@@ -177,7 +173,71 @@ def _build(request: Request, root: Path, workers: int, cache: Path | None, progr
         recorded_versions(),
         draw_fields(draw_type(request.recipe.model)),
     )
-    return _report(root, info, len(missing))
+    return _report(root, info, made)
+
+
+def build_task(
+    request: Request, root: Path, task: Task, workers: int = 1, cache: Path | None = None, progress: Progress | None = None
+) -> tuple[int, int]:
+    """Make the shards of one task of a build that several processes or machines share, on one file system.
+
+    Whoever comes first plans, the others wait for it. When all tasks are done, `build` with the same request closes the set.
+
+    Parameters
+    ----------
+    request, root, workers, cache, progress
+        As of `build`.
+    task : Task
+
+    Returns
+    -------
+    (made, left) : shards that this call made, and those of other tasks that are not there yet
+
+    Raises
+    ------
+    SetError, SourceError, ConfigError, WorkerLost
+        As of `build`.
+    """
+    progress = progress or Silent()
+    prepare_output(root)
+    with exclusive(root / WORK_FOLDER / "lock", shared=True):
+        with in_turn(root / WORK_FOLDER / "planning"):
+            note, listed = _planned(request, root, workers, cache, progress)
+        made = _make_missing(request, root, note, listed, task, workers, progress)
+        return made, len(_missing(root, _units(pq.read_table(root / PLAN)), note))
+
+
+def _planned(
+    request: Request, root: Path, workers: int, cache: Path | None, progress: Progress
+) -> tuple[BuildNote, pa.Table | None]:
+    """The note of the folder's plan, which is made if there is none; and the listed candidates if that was so."""
+    note = _sound_note(root, request)
+    if note is not None:
+        return note, None
+    listed = _list(request, progress)
+    return _plan(request, root, listed, workers, cache or root / WORK_FOLDER / "measured", progress), listed
+
+
+def _make_missing(
+    request: Request, root: Path, note: BuildNote, listed: pa.Table | None, task: Task | None, workers: int, progress: Progress
+) -> int:
+    """Make the units that are not there (of one task); how many those were."""
+    plan = pq.read_table(root / PLAN)
+    units = _units(plan)
+    if task is not None:
+        units = {unit: rows for i, (unit, rows) in enumerate(units.items()) if i % task.count == task.index}
+    missing = _missing(root, units, note)
+    if missing:
+        listed = listed if listed is not None else _list(request, progress)
+        wanted = {unit: units[unit] for unit in missing}
+        tasks = _tasks(request, root, note, plan, wanted, listed)
+        total = sum(map(len, units.values()))
+        before = total - sum(map(len, wanted.values()))
+        progress.stage("building", total)
+        progress.at(before)
+        for _ in ordered_map(make_unit, tasks, workers, lambda counted: progress.at(before + counted)):
+            pass
+    return len(missing)
 
 
 def _list(request: Request, progress: Progress) -> pa.Table:

@@ -319,6 +319,40 @@ def test_a_wrong_recipe_gets_one_line_with_key_value_and_what_is_allowed(overrid
     assert override.partition("=")[2].split("(")[0] in line or "unknown key" in line or "reversed" in line
 
 
+def test_regenerate_says_what_changed(finished, tmp_path):
+    result = run("regenerate", finished, tmp_path / "new", "--set", "camera.iso=6400", "--seed", 5, "--workers", 1)
+    assert result.exit_code == 0
+    assert "camera.iso" in result.output
+    assert "24 pairs" in result.output
+    assert run("verify", tmp_path / "new", "--deep", "--workers", 1).exit_code == 0
+    assert "nothing was changed" in run("regenerate", finished, tmp_path / "same", "--workers", 1).output
+    assert "not a gloam set" in error_line("regenerate", tmp_path / "nowhere", tmp_path / "x")
+    assert "other settings" in error_line("regenerate", finished, tmp_path / "new", "--workers", 1)
+
+
+def test_export_and_stage(finished, tmp_path):
+    assert run("export", finished, tmp_path / "files", "--workers", 1).exit_code == 0
+    assert len(list((tmp_path / "files" / "train" / "low").iterdir())) == 20
+    result = run("stage", finished, tmp_path / "staged")
+    assert result.exit_code == 0
+    assert run("verify", tmp_path / "staged").exit_code == 0
+    assert "0 were there" not in run("stage", finished, tmp_path / "staged").output
+    assert "another set" in error_line("stage", tmp_path / "files", tmp_path / "staged")
+
+
+def test_bench_measures_every_way(finished):
+    result = run("bench", finished, "--seconds", 0.1, "--batch-size", 4, "--size", 16, "--workers", 0, "--json")
+    assert result.exit_code == 0, result.output
+    table = json.loads(result.stdout)
+    assert [speed["note"] for speed in table["speeds"]] == [""] * 5
+    assert all(speed["pairs_a_second"] > 0 for speed in table["speeds"])
+
+
+def test_tasks_are_given_whole(tmp_path):
+    assert "go together" in error_line("build", tmp_path / "set", "--task-index", 0)
+    assert "task 3 of 2" in error_line("build", tmp_path / "set", "--task-index", 3, "--task-count", 2)
+
+
 def test_a_stray_shard_is_reported(finished, tmp_path):
     root = tmp_path / "set"
     shutil.copytree(finished, root)

@@ -308,3 +308,42 @@ def test_real_photographs_as_two_sources(real_photos, tmp_path):
     paths = {p for kind in ("pairs", "refused") for p in pq.read_table(tmp_path / "set" / f"{kind}.parquet")["path"].to_pylist()}
     assert len(paths) == report.candidates == 200
     assert verify_set(tmp_path / "set") == []
+
+
+def test_tasks_build_disjoint_shards_of_one_set(photographs, tmp_path):
+    """Three tasks at once, one of them killed and started again, then closed: the bytes of a build in one go."""
+    common = ["--source", f"folder={photographs}", "--val", "3", "--shard-size", "4", "--no-select", "--workers", "1"]
+    gloam = [sys.executable, "-c", "from gloam.cli.main import gloam; gloam()"]
+    subprocess.run([*gloam, "build", str(tmp_path / "whole"), *common], check=True, capture_output=True)
+    command = [*gloam, "build", str(tmp_path / "set"), *common]
+    tasks = [
+        subprocess.Popen([*command, "--task-index", str(i), "--task-count", "3"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for i in range(3)
+    ]
+    time.sleep(1.5)
+    tasks[1].kill()
+    for task in tasks:
+        task.communicate(timeout=120)
+    assert [task.returncode for task in tasks] in ([0, -9, 0], [0, 0, 0])
+    again = subprocess.run([*command, "--task-index", "1", "--task-count", "3"], capture_output=True, text=True, check=True)
+    assert "all are there" in again.stdout
+    assert not (tmp_path / "set" / "set.json").exists()
+    closed = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "complete" in closed.stdout
+    assert content(tmp_path / "set") == content(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("name", ["set.json", "plan.parquet", "candidates.parquet", "recipe.yaml", "pairs.parquet"])
+def test_a_damaged_record_of_a_set_is_made_again(photographs, tmp_path, name):
+    request = request_for(photographs)
+    build(request, tmp_path / "set")
+    whole = content(tmp_path / "set")
+    data = whole[name]
+    (tmp_path / "set" / name).write_bytes(data[: len(data) // 2] + bytes([data[len(data) // 2] ^ 1]) + data[len(data) // 2 + 1 :])
+    build(request, tmp_path / "set")
+    assert content(tmp_path / "set") == whole
+    (tmp_path / "set" / "set.json").write_bytes(b"{}")
+    with pytest.raises(SetError, match="not those it was built with"):
+        build(request_for(photographs, plan=PlanOptions(val=3, shard_size=5, seed=99)), tmp_path / "set")
+    build(request, tmp_path / "set")
+    assert content(tmp_path / "set") == whole

@@ -1,0 +1,90 @@
+"""Copies of sets: whole, resumable, refused where they do not belong or fit."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from gloam.manifests import staging
+from gloam.manifests.errors import SetError
+from gloam.manifests.plan import PlanOptions
+from gloam.manifests.sources import Source
+from gloam.manifests.staging import stage
+from gloam.manifests.suitability import EVERYTHING
+from gloam.manifests.verify import verify_set
+from gloam.synth.build import build
+from gloam.synth.recipe import load_recipe
+from gloam.synth.request import OutputOptions, Request
+
+
+@pytest.fixture(scope="module", params=["shards", "files"])
+def built(request, photographs, tmp_path_factory) -> Path:
+    root = tmp_path_factory.mktemp("staging") / "set"
+    source = Source(kind="folder", path=str(photographs), name="p")
+    plan, output = PlanOptions(val=4, shard_size=5), OutputOptions(layout=request.param)
+    build(Request(sources=(source,), profile=EVERYTHING, plan=plan, recipe=load_recipe("even"), output=output), root)
+    return root
+
+
+def content(root: Path) -> dict[str, bytes]:
+    return {p.relative_to(root).as_posix(): p.read_bytes() for p in sorted(root.rglob("*")) if p.is_file()}
+
+
+def test_a_copy_has_the_same_bytes_and_is_a_set(built, tmp_path):
+    ticks: list[int] = []
+    copied, kept = stage(built, tmp_path / "copy", tick=ticks.append)
+    assert kept == 0
+    assert copied == len(content(built))
+    assert content(tmp_path / "copy") == content(built)
+    assert verify_set(tmp_path / "copy") == []
+    assert ticks == sorted(ticks)
+
+
+def test_a_stopped_copy_goes_on_and_damage_is_mended(built, tmp_path, monkeypatch):
+    original = staging._copy
+
+    def stop_later(root, target, file, count=[]):  # noqa: B006
+        count.append(file)
+        if len(count) == 4:
+            raise KeyboardInterrupt
+        return original(root, target, file)
+
+    monkeypatch.setattr(staging, "_copy", stop_later)
+    with pytest.raises(KeyboardInterrupt):
+        stage(built, tmp_path / "copy")
+    monkeypatch.undo()
+    assert not (tmp_path / "copy" / "set.json").exists()
+    assert stage(built, tmp_path / "copy")[1] == 3
+    victim = next(p for p in (tmp_path / "copy").rglob("*.parquet"))
+    victim.write_bytes(b"damaged")
+    stage(built, tmp_path / "copy")
+    assert content(tmp_path / "copy") == content(built)
+
+
+def test_it_refuses_what_is_not_a_place_for_it(built, tmp_path, monkeypatch):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.tex").write_text("mine")
+    with pytest.raises(SetError, match=r"other files \(thesis\.tex\)"):
+        stage(built, tmp_path / "other")
+    assert [p.name for p in (tmp_path / "other").iterdir()] == ["thesis.tex"]
+    with pytest.raises(SetError, match="the set itself"):
+        stage(built, built)
+    monkeypatch.setattr(staging.shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10, 9, 1))
+    with pytest.raises(SetError, match="GiB more"):
+        stage(built, tmp_path / "full")
+
+
+def test_a_damaged_original_is_not_copied(built, tmp_path):
+    broken = shutil.copytree(built, tmp_path / "broken")
+    victim = next(p for p in broken.rglob("*") if p.suffix in (".tar", ".png"))
+    data = victim.read_bytes()
+    victim.write_bytes(data[:100] + bytes([data[100] ^ 1]) + data[101:])
+    with pytest.raises(SetError, match="is damaged"):
+        stage(broken, tmp_path / "copy")
+    assert not (tmp_path / "copy" / "set.json").exists()
+
+
+def test_one_split_alone(built, tmp_path):
+    stage(built, tmp_path / "copy", ("val",))
+    assert not [name for name in content(tmp_path / "copy") if name.startswith(("shards/train", "train/"))]
