@@ -55,6 +55,8 @@ from .common import Bars, default_workers, user_errors
 @click.option("--name", help="Of the set, in set.json.  [default: gloam]")
 @click.option("--workers", type=click.IntRange(min=1), default=default_workers, show_default="all cores",
               help="Processes; they change no byte of the result.")  # fmt: skip
+@click.option("--max-refused", default="100%", metavar="SHARE", callback=lambda context, option, value: _share(value),
+              help="Most pairs that may fail while they are made, such as 1%; with more the set is left open.")  # fmt: skip
 @click.option("--task-index", type=click.IntRange(min=0), help="Make only the shards of this task, 0 to N-1; see --task-count.")
 @click.option("--task-count", type=click.IntRange(min=1),
               help="Share the build among N tasks on one file system; run without these, it is closed.")  # fmt: skip
@@ -64,6 +66,7 @@ def build(
     config: Path | None,
     cache: Path | None,
     workers: int,
+    max_refused: float,
     task_index: int | None,
     task_count: int | None,
     **flags: Any,
@@ -84,8 +87,18 @@ def build(
             )
             click.echo(f"{root}: task {task_index} of {task_count} made {made} shards; {rest}")
             return
-        report = build_set(request, root, workers, cache, bars)
+        report = build_set(request, root, workers, cache, bars, max_refused)
     _show(report)
+
+
+def _share(text: str) -> float:
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise click.BadParameter(f"{text}: give a share such as 1% or 0.01")
+    return share
 
 
 def _request(config: Path | None, flags: dict[str, Any]) -> Request:

@@ -43,6 +43,8 @@ class PairLoader:
         By default True and "drop" for train, False and "partial" otherwise.
     device : str
         "gpu", "cpu", or "auto": a GPU if torch sees one.
+    device_id : int, optional
+        Which GPU; by default torch's current one.
     rank, world_size : int, optional
         Otherwise of torch.distributed, torchrun's or SLURM's environment, or 0 of 1.
     threads : int, optional
@@ -73,6 +75,7 @@ class PairLoader:
         shuffle: bool | None = None,
         last_batch: str | None = None,
         device: str = "auto",
+        device_id: int | None = None,
         rank: int | None = None,
         world_size: int | None = None,
         threads: int | None = None,
@@ -89,6 +92,7 @@ class PairLoader:
             **options,
         )
         self.reader = _reader(reader, self.contents)
+        self._device_id = device_id
         if self.contents.count < self.rank.world:
             raise LoaderError(f"{self.contents.name}: {self.contents.count} pairs are fewer than {self.rank.world} ranks")
         first, last = self.rank.slice(self.contents.count)
@@ -223,7 +227,7 @@ class PairLoader:
             "options": options,
             "batch_size": options.batch_size,
             "num_threads": options.threads,
-            "device_id": _device_id() if options.device == "gpu" else None,
+            "device_id": self._gpu() if options.device == "gpu" else None,
             "seed": epoch_seed(seed, epoch, f"draws of rank {self.rank.rank}"),
             "prefetch_queue_depth": options.prefetch,
             "enable_checkpointing": True,
@@ -243,6 +247,17 @@ class PairLoader:
             pipeline = pipelines.external_pairs(_Source(self._all_pairs(), order, options), **common)
         pipeline.build()
         return pipeline
+
+    def pipeline(self, epoch: int = 0) -> Any:
+        """The DALI pipeline of an epoch, built, of this rank's samples; `len(self)` batches of it are the epoch."""
+        return self._build(epoch, None)
+
+    def _gpu(self) -> int:
+        if self._device_id is not None:
+            return self._device_id
+        import torch
+
+        return torch.cuda.current_device()
 
     def _all_pairs(self) -> list[tuple[str, Piece, Piece]]:
         if self._pairs is None:
@@ -374,9 +389,3 @@ def _device(device: str) -> str:
     except ImportError:
         return "cpu"
     return "gpu" if torch.cuda.is_available() else "cpu"
-
-
-def _device_id() -> int:
-    import torch
-
-    return torch.cuda.current_device()

@@ -107,7 +107,14 @@ class Task:
             raise ConfigError(f"task {self.index} of {self.count}: must be from 0 to {self.count - 1}")
 
 
-def build(request: Request, root: Path, workers: int = 1, cache: Path | None = None, progress: Progress | None = None) -> Report:
+def build(
+    request: Request,
+    root: Path,
+    workers: int = 1,
+    cache: Path | None = None,
+    progress: Progress | None = None,
+    max_refused: float = 1.0,
+) -> Report:
     """Build a set, or continue or repair one that was begun with the same request.
 
     Parameters
@@ -120,11 +127,14 @@ def build(request: Request, root: Path, workers: int = 1, cache: Path | None = N
     cache : Path, optional
         Folder to keep measurements of candidates in, for later builds; by default they live as long as the build.
     progress : Progress, optional
+    max_refused : float
+        Largest share of the planned pairs that may fail while they are made; with more the set is left open.
 
     Raises
     ------
     SetError
-        When the folder cannot be written, holds something else, or a build with another request.
+        When the folder cannot be written, holds something else, or a build with another request; or when too many pairs failed,
+        all of which it names.
     SourceError
         When a source is missing, broken, or changed since the plan was made.
     ConfigError
@@ -137,7 +147,7 @@ def build(request: Request, root: Path, workers: int = 1, cache: Path | None = N
     with exclusive(root / WORK_FOLDER / "lock"):
         remove_temporaries(root)
         try:
-            return _build(request, root, workers, cache, progress)
+            return _build(request, root, workers, cache, progress, max_refused)
         finally:
             remove_temporaries(root)
             if (root / SET_FILE).is_file() and not note_path(root).is_file():
@@ -161,9 +171,10 @@ def prepare_output(root: Path) -> None:
         raise SetError(f"{root}: cannot be written: {error.strerror or error}") from error
 
 
-def _build(request: Request, root: Path, workers: int, cache: Path | None, progress: Progress) -> Report:
+def _build(request: Request, root: Path, workers: int, cache: Path | None, progress: Progress, max_refused: float) -> Report:
     note, listed = _planned(request, root, workers, cache, progress)
     made = _make_missing(request, root, note, listed, None, workers, progress)
+    _check_refused(root, max_refused)
     info = finish_set(
         root,
         request.output.name,
@@ -238,6 +249,17 @@ def _make_missing(
         for _ in ordered_map(make_unit, tasks, workers, lambda counted: progress.at(before + counted)):
             pass
     return len(missing)
+
+
+def _check_refused(root: Path, most: float) -> None:
+    plan = pq.read_table(root / PLAN)
+    refused = [refused for unit in _units(plan) for refused in read_receipt(root, unit).refused]
+    if len(refused) > most * len(plan):
+        named = "\n".join(f"  {one.source}: {one.path}: {one.reason}: {one.detail}" for one in refused)
+        raise SetError(
+            f"{root}: {len(refused)} of {len(plan)} planned pairs failed, more than --max-refused allows ({most:.3g} of them); "
+            f"the set is left open, and the same command with a larger --max-refused closes it without them:\n{named}"
+        )
 
 
 def _list(request: Request, progress: Progress) -> pa.Table:

@@ -348,6 +348,19 @@ def test_bench_measures_every_way(finished):
     assert all(speed["pairs_a_second"] > 0 for speed in table["speeds"])
 
 
+def test_too_many_failures_leave_the_set_open_and_are_named(photographs, tmp_path):
+    folder = shutil.copytree(photographs, tmp_path / "photos")
+    whole = (folder / "photo-0.jpg").read_bytes()
+    (folder / "cut.jpg").write_bytes(whole[: len(whole) // 2])
+    command = ["build", tmp_path / "set", "--source", f"folder={folder}", "--no-select", "--workers", 1]
+    result = run(*command, "--max-refused", "1%")
+    assert result.exit_code == 1
+    assert "cut.jpg: damaged" in result.stderr
+    assert not (tmp_path / "set" / "set.json").exists()
+    assert run(*command, "--max-refused", "5%").exit_code == 0
+    assert run("build", tmp_path / "x", "--max-refused", "much").exit_code == 2
+
+
 def test_tasks_are_given_whole(tmp_path):
     assert "go together" in error_line("build", tmp_path / "set", "--task-index", 0)
     assert "task 3 of 2" in error_line("build", tmp_path / "set", "--task-index", 3, "--task-count", 2)
