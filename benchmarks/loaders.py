@@ -104,7 +104,7 @@ def val(shards: Path) -> None:
             start = time.perf_counter()
             pairs = sum(len(low) for low, _ in loader)
             torch.cuda.synchronize()
-            print(f"{pairs} validation pairs in {time.perf_counter() - start:.2f} s, the epoch's pipeline built anew", flush=True)
+            print(f"{pairs} validation pairs in {time.perf_counter() - start:.2f} s", flush=True)
 
 
 def unet(shards: Path) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from .order import epoch_order, epoch_seed
 from .ranks import Rank, find_rank, usable_cores
 from .state import check_state, fingerprint
 
+_NEAR = 4096  # bytes between two members that are read at once
 READERS = ("webdataset", "file", "external")
 
 
@@ -37,8 +38,8 @@ class PairLoader:
     split : str
         "train" or "val", of a set.
     reader : str
-        "webdataset" for shards, "file" for files, "external" for lists and for either (it reads at offsets and shuffles without
-        limit); "auto" takes what fits.
+        "webdataset" for shards, "file" for files, "external" for lists and for either (it reads at offsets and shuffles
+        without limit); "auto" takes what fits.
     shuffle, last_batch : optional
         By default True and "drop" for train, False and "partial" otherwise.
     device : str
@@ -62,8 +63,8 @@ class PairLoader:
 
     Notes
     -----
-    An epoch's order is a function of (seed, epoch). `state_dict` and `load_state_dict` resume in mid-epoch with exactly the
-    batches that were left, augmentation included.
+    Epochs are shuffled anew, as the seed says; see `set_epoch`. `state_dict` and `load_state_dict` resume in mid-epoch with
+    exactly the batches that were left, augmentation included.
     """
 
     def __init__(
@@ -99,8 +100,7 @@ class PairLoader:
         self._samples = last - first
         self._pairs: list[tuple[str, Piece, Piece]] | None = None
         self._pipeline: Any = None
-        self._first: tuple[Any, ...] | None = None  # batch of a pipeline that was built ahead
-        self._ahead: Future[Any] | None = None
+        self._base = 0  # the epoch that the pipeline was built for; it goes on through the next ones
         self.epoch = 0
         self._batch = 0  # of the epoch: how many were handed out
         self._resume: bytes | None = None
@@ -121,32 +121,37 @@ class PairLoader:
         if self._closed:
             raise LoaderError("the loader is closed")
         if self._pipeline is None:
-            self._pipeline = self._build(self.epoch, self._resume)
+            self._pipeline = self._build(self._base, self._resume)
         while self._batch < len(self):
             left = self._samples - self._batch * self.options.batch_size
             outputs = self._run()
             self._checkpoint = None
             self._batch += 1
-            if self._batch == (len(self) + 1) // 2:
-                self._prepare_next()
             yield self._batch_of(outputs, min(left, self.options.batch_size))
         self._next_epoch()
 
     def set_epoch(self, epoch: int) -> None:
-        """Begin epoch number `epoch` with the next pass; passes count up by themselves."""
-        self.epoch, self._batch, self._resume = epoch, 0, None
-        self._pipeline = self._checkpoint = self._ahead = self._first = None
+        """Begin epoch number `epoch` with the next pass; passes count up by themselves.
+
+        A jump builds a new pipeline (seconds, on a GPU), whose shuffling begins anew: the order of the webdataset and file
+        readers is a function of the seed, of the epoch that one jumped to, and of the epochs since; that of the external
+        reader, of (seed, epoch) alone.
+        """
+        if (epoch, 0) != (self.epoch, self._batch):
+            self.epoch, self._base, self._batch, self._resume = epoch, epoch, 0, None
+            self._pipeline = self._checkpoint = None
 
     def state_dict(self) -> dict[str, Any]:
         """Where the loader is: a small dict of JSON values. Take it between batches."""
         dali = self._resume
-        if self._pipeline is not None and self._batch:
+        if self._pipeline is not None and (self._batch or self.epoch != self._base):
             if self._checkpoint is None:
                 self._checkpoint = self._pipeline.checkpoint()
             dali = self._checkpoint
         return {
             "fingerprint": fingerprint(self.contents, self.options, self.rank, self.reader),
             "epoch": self.epoch,
+            "base": self._base,
             "batch": self._batch,
             "dali": base64.b64encode(dali).decode("ascii") if dali else "",
         }
@@ -160,16 +165,13 @@ class PairLoader:
             When the state is of something else, with what differs.
         """
         check_state(state, fingerprint(self.contents, self.options, self.rank, self.reader))
-        self.set_epoch(int(state["epoch"]))
-        self._batch = int(state["batch"])
+        self.epoch, self._base, self._batch = int(state["epoch"]), int(state["base"]), int(state["batch"])
+        self._pipeline = self._checkpoint = None
         self._resume = base64.b64decode(state["dali"]) or None
 
     def close(self) -> None:
         """Free the pipeline and its memory; the loader cannot be used afterwards."""
-        if self._ahead is not None:
-            self._ahead.exception()  # wait: a pipeline that is being built cannot be freed
-        self._pipeline = self._ahead = self._first = None
-        self._closed = True
+        self._pipeline, self._closed = None, True
 
     def __enter__(self) -> PairLoader:
         return self
@@ -177,46 +179,14 @@ class PairLoader:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    @property
-    def _repeats(self) -> bool:
-        """Whether every epoch is the same: then one pipeline serves all. A new one costs seconds on a GPU."""
-        options = self.options
-        return not (options.shuffle or options.augment or options.crop != "resize")
-
-    def _prepare_next(self) -> None:
-        """Begin to build the next epoch's pipeline beside the running one, so that nobody waits for it."""
-        if not self._repeats and self._ahead is None:
-            self._ahead = _in_thread(self._build_started, self.epoch + 1)
-
     def _next_epoch(self) -> None:
-        ahead, pipeline = self._ahead, self._pipeline
-        repeats = self._repeats and self.reader != "external"
-        if repeats:
+        """Take the pipeline to the beginning of the next epoch. A new one for each would cost seconds on a GPU."""
+        if self.reader != "external":
             # DALI pads every rank's part to whole batches, as many as the largest part has.
             largest = -(-self.contents.count // self.rank.world)
             for _ in range(-(-largest // self.options.batch_size) - len(self)):
                 self._run()
-        self.set_epoch(self.epoch + 1)
-        if repeats:
-            self._pipeline = pipeline
-        elif ahead is not None:
-            try:
-                self._pipeline, self._first = ahead.result()
-            except Exception:
-                self._pipeline = None  # built again when the epoch begins, where errors are explained
-
-    def _build_started(self, epoch: int) -> tuple[Any, tuple[Any, ...]]:
-        """A pipeline and its first batch."""
-        pipeline = self._build(epoch, None)
-        if self.options.device == "cpu":
-            return pipeline, tuple(pipeline.run())
-        import torch
-
-        with torch.cuda.device(pipeline.device_id):
-            stream = torch.cuda.current_stream()
-            first = tuple(pipeline.run(stream))
-            stream.synchronize()  # whoever takes it may use another stream
-        return pipeline, first
+        self.epoch, self._batch, self._checkpoint = self.epoch + 1, 0, None
 
     def _build(self, epoch: int, checkpoint: bytes | None) -> Any:
         """The pipeline of an epoch."""
@@ -236,15 +206,14 @@ class PairLoader:
         sharding = {"rank": self.rank.rank, "world": self.rank.world, "shuffle_seed": epoch_seed(seed, epoch, "shuffle")}
         if self.reader == "webdataset":
             tars, indexes = self.contents.shards()
-            order = epoch_order(len(tars), seed, epoch, options.shuffle)
-            pipeline = pipelines.webdataset_pairs([tars[i] for i in order], [indexes[i] for i in order], **common, **sharding)
+            pipeline = pipelines.webdataset_pairs(tars, indexes, **common, **sharding)
         elif self.reader == "file":
             lists = str(self.contents.list_path("low")), str(self.contents.list_path("normal"))
             pipeline = pipelines.file_pairs(str(self.contents.root), *lists, **common, **sharding)
         else:
             first, last = self.rank.slice(self.contents.count)
-            order = epoch_order(self.contents.count, seed, epoch, options.shuffle)[first:last]
-            pipeline = pipelines.external_pairs(_Source(self._all_pairs(), order, options), **common)
+            orders = partial(_rank_order, self.contents.count, seed, options.shuffle, first, last)
+            pipeline = pipelines.external_pairs(_Source(self._all_pairs(), orders, epoch, len(self), options), **common)
         pipeline.build()
         return pipeline
 
@@ -269,19 +238,13 @@ class PairLoader:
             if self.options.device == "gpu":
                 import torch
 
-                return self._outputs(torch.cuda.current_stream())
-            return self._outputs(None)
+                return tuple(self._pipeline.run(torch.cuda.current_stream()))
+            return tuple(self._pipeline.run())
         except LoaderError:
             raise
         except Exception as error:  # DALI raises RuntimeError and whatever a source raised
             self._pipeline = None
             raise self._explained(error) from error
-
-    def _outputs(self, stream: Any) -> tuple[Any, ...]:
-        if self._first is not None:
-            first, self._first = self._first, None
-            return first
-        return tuple(self._pipeline.run(stream))
 
     def _explained(self, error: Exception) -> LoaderError:
         """DALI does not say which image failed: look for it."""
@@ -311,34 +274,36 @@ class PairLoader:
         return (*images, [self._all_pairs()[int(place)][0] for place in places])
 
 
-def _in_thread(function: Callable[[int], Any], argument: int) -> Future[Any]:
-    """The function's result to be, worked out in a thread that does not keep the program from ending."""
-    future: Future[Any] = Future()
-
-    def work() -> None:
-        try:
-            future.set_result(function(argument))
-        except BaseException as error:  # raised where the result is taken
-            future.set_exception(error)
-
-    threading.Thread(target=work, daemon=True).start()
-    return future
+def _rank_order(count: int, seed: int, shuffle: bool, first: int, last: int, epoch: int) -> Any:
+    return epoch_order(count, seed, epoch, shuffle)[first:last]
 
 
 class _Source:
-    """What an external source calls: encoded batches by number, read by several threads; at the end it repeats the last pair."""
+    """What an external source calls: encoded batches by number, epoch after epoch, read by several threads. What an epoch's last
+    batch lacks is filled with its last pair."""
 
-    def __init__(self, pairs: list[tuple[str, Piece, Piece]], order: Any, options: Options) -> None:
-        self._pairs, self._order, self._batch_size = pairs, order, options.batch_size
+    def __init__(
+        self, pairs: list[tuple[str, Piece, Piece]], orders: Callable[[int], Any], base: int, batches: int, options: Options
+    ) -> None:
+        self._pairs, self._orders, self._base, self._batches = pairs, lru_cache(maxsize=2)(orders), base, batches
+        self._batch_size = options.batch_size
         self._pool = ThreadPoolExecutor(options.threads)
 
     def __call__(self, info: Any) -> tuple[list[Any], list[Any], list[Any]]:
-        start = info.iteration * self._batch_size
-        places = np.minimum(np.arange(start, start + self._batch_size), len(self._order) - 1)
-        numbers = [int(self._order[place]) for place in places]
-        pieces = [piece for number in numbers for piece in self._pairs[number][1:]]
-        arrays = [np.frombuffer(data, np.uint8) for data in self._pool.map(Piece.read, pieces)]
-        return arrays[0::2], arrays[1::2], [np.array([number], np.int64) for number in numbers]
+        epoch, batch = divmod(info.iteration, self._batches)
+        order = self._orders(self._base + epoch)
+        start = batch * self._batch_size
+        numbers = order[np.minimum(np.arange(start, start + self._batch_size), len(order) - 1)].tolist()
+        arrays = list(self._pool.map(self._read, numbers))
+        return [low for low, _ in arrays], [normal for _, normal in arrays], [np.array([n], np.int64) for n in numbers]
+
+    def _read(self, number: int) -> tuple[Any, Any]:
+        """Both images of a pair; in a tar they lie side by side, and are read at once."""
+        _, low, normal = self._pairs[number]
+        if low.size > 0 and low.path == normal.path and 0 <= normal.offset - low.offset - low.size < _NEAR:
+            whole = np.frombuffer(Piece(low.path, low.offset, normal.offset + normal.size - low.offset).read(), np.uint8)
+            return whole[: low.size], whole[normal.offset - low.offset :]
+        return np.frombuffer(low.read(), np.uint8), np.frombuffer(normal.read(), np.uint8)
 
 
 def _damage(pair: tuple[str, Piece, Piece]) -> str:

@@ -49,6 +49,9 @@ def webdataset_pairs(
         raise LoaderError("the shards mix local and s3 paths, which DALI cannot read together; stage the s3 part first")
     if len(paths) != len(index_paths):
         raise LoaderError(f"{len(paths)} shards, {len(index_paths)} indexes: each shard needs its own")
+    # Whole shards are shuffled, equally on all ranks, which take turns at the parts. Those differ by a sample, which only whole
+    # batches do not mind; otherwise each rank keeps its part.
+    reshuffled = options.shuffle and options.last_batch == "drop"
     # A missing component would otherwise be an empty tensor, and nothing would say so.
     record, low, normal = fn.readers.webdataset(
         paths=list(paths),
@@ -58,10 +61,12 @@ def webdataset_pairs(
         random_shuffle=options.shuffle,
         initial_fill=options.shuffle_buffer,
         seed=shuffle_seed,
+        shuffle_after_epoch=reshuffled,
+        shuffle_after_epoch_seed=shuffle_seed,
         shard_id=rank,
         num_shards=world,
         pad_last_batch=True,
-        stick_to_shard=True,
+        stick_to_shard=not reshuffled,
         dont_use_mmap=True in remote,
         prefetch_queue_depth=options.prefetch,
         name="reader",

@@ -63,8 +63,14 @@ def test_pairs_are_in_step_and_epochs_exact_three_times(make):
     assert epochs[0] != epochs[1] != epochs[2]
     with make("train", batch_size=4, seed=1) as again:
         assert epoch_numbers(again) == epochs[0]
-        again.set_epoch(2)
+        assert epoch_numbers(again) == epochs[1]
+        again.set_epoch(2)  # comes next anyway
         assert epoch_numbers(again) == epochs[2]
+        again.set_epoch(9)
+        jumped = epoch_numbers(again)
+    with make("train", batch_size=4, seed=1) as again:
+        again.set_epoch(9)
+        assert epoch_numbers(again) == jumped
     with make("train", batch_size=4, seed=2) as other:
         assert epoch_numbers(other) != epochs[0]
 
@@ -81,13 +87,15 @@ def test_ranks_share_validation_exactly_and_training_without_repeats(make, world
             found += epochs[0]
         assert len(found) == VAL
         assert len(set(found)) == VAL
-    found, lengths = [], set()
+    epochs, lengths = [[], [], []], set()
     for rank in range(world):
         with make("train", batch_size=2, rank=rank, world_size=world) as loader:
             lengths.add(len(loader))
-            found += epoch_numbers(loader)
-    assert len(lengths) == 1
-    assert len(found) == len(set(found)) == lengths.pop() * 2 * world
+            for epoch in epochs:
+                epoch += epoch_numbers(loader)
+    length = lengths.pop()
+    assert not lengths
+    assert all(len(epoch) == len(set(epoch)) == length * 2 * world for epoch in epochs)
 
 
 def test_resume_at_every_batch_gives_the_same_rest(make):
