@@ -7,17 +7,18 @@ floor is what any such tool must do: OpenCV decode of each photograph plus OpenC
 Ratios to OpenCV's default 4:2:0, which is a third faster to encode, are shown beside. "build" is everything after start-up on
 one core: listing, measuring, planning, darkening, packing, closing.
 
-On two shared cores of an AMD EPYC of family 26 at 2.6 GHz, 100 photographs of ImageNet (0.231 Mpixel), 15 copies, one run:
+On two shared cores of an AMD EPYC of family 26 at 2.6 GHz, 100 photographs of ImageNet (0.231 Mpixel), 10 copies, one run:
 
-    OpenCV decode and encode       2.38 ms an image
-    build --no-select              7.25 ms a pair    3.04 of it
-    build, with selection          9.94 ms a pair    4.18 of it
-    two workers: 8.01 s against 10.88 s, 1.36 times one worker;
-      of it 1.66 s until both have started; without that 1.71 times
-    memory of the largest worker: 264 MB after 1,500 pairs
+    OpenCV decode and encode       2.06 ms an image
+    build --no-select              6.06 ms a pair    2.94 of it
+    build, with selection          8.64 ms a pair    4.20 of it
+    two workers: 4.72 s against 6.06 s, 1.28 times one worker;
+      of it 1.16 s until both have started; without that 1.70 times
+    memory of the largest worker: 288 MB after 1,000 pairs
 
-Of the 7.25 ms, 1.8 decode, 3.6 darken and 1.3 encode. Measuring a candidate decodes it once more, which is most of the difference
-between the two builds. The marks are 2.5 of the floor and 1.8 times: not reached.
+Of the 6.06 ms, 1.3 decode, 3.2 darken (1.37 of the floor, chroma noise reduction included) and 1.0 encode. Measuring a candidate
+decodes it once more, which is most of the difference between the two builds. The marks are 2.5 of the floor and 1.8 times (2.0 end to
+end and 1.5 for the model alone): only the last is reached.
 """
 
 from __future__ import annotations
