@@ -17,8 +17,8 @@ On two shared cores of an AMD EPYC of family 26 at 2.6 GHz, 100 photographs of I
     memory of the largest worker: 288 MB after 1,000 pairs
 
 Of the 6.06 ms, 1.3 decode, 3.2 darken (1.37 of the floor, chroma noise reduction included) and 1.0 encode. Measuring a candidate
-decodes it once more, which is most of the difference between the two builds. The marks are 2.5 of the floor and 1.8 times (2.0 end to
-end and 1.5 for the model alone): only the last is reached.
+decodes it once more, which is most of the difference between the two builds. The marks are 2.5 of the floor and 1.8 times (2.0
+end to end and 1.5 for the model alone): only the last is reached.
 """
 
 from __future__ import annotations
