@@ -46,8 +46,8 @@ class Options(BaseModel):
     threads : int
         That decode on the CPU.
     hw_decoder_load : float
-        Share of JPEGs that the GPU's hardware decoder takes, the rest goes to its cores. On an H200 all of them is fastest
-        (benchmarks/results/loaders-h200.txt), and leaves the cores to training.
+        Share of JPEGs that the GPU's hardware decoder takes, the rest goes to its cores. On an H200 nearly all or all is
+        fastest (benchmarks/results/loaders-h200.txt), and leaves the cores to training.
     prefetch : int
         Batches made ahead.
     """
