@@ -39,7 +39,8 @@ class Counter:
 
     @property
     def value(self) -> int:
-        return int(self._shared.value)
+        # Read without its lock, which a killed worker may have held: an aligned number of eight bytes is never half written.
+        return int(self._shared.get_obj().value)
 
     def add(self, amount: int) -> None:
         with self._shared.get_lock():
