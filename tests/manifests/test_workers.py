@@ -264,11 +264,13 @@ def test_leaving_early_ends_the_workers(tasks: ModuleType, tmp_path: Path) -> No
 
 
 PARENT = """
+import signal
 import sys
 import tasks_of_worker_tests as tasks
 from gloam.manifests.workers import ordered_map
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # shells' background jobs ignore it
     list(ordered_map(tasks.hold_and_sleep, sys.argv[1:], 2))
 """
 
