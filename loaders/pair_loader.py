@@ -214,7 +214,10 @@ class PairLoader:
             first, last = self.rank.slice(self.contents.count)
             orders = partial(_rank_order, self.contents.count, seed, options.shuffle, first, last)
             pipeline = pipelines.external_pairs(_Source(self._all_pairs(), orders, epoch, len(self), options), **common)
-        pipeline.build()
+        try:
+            pipeline.build()
+        except RuntimeError as error:  # no GPU, no memory on it, ...
+            raise LoaderError(f"{self.contents.name}: DALI: {_last_words(error)}") from error
         return pipeline
 
     def pipeline(self, epoch: int = 0) -> Any:
@@ -248,8 +251,6 @@ class PairLoader:
 
     def _explained(self, error: Exception) -> LoaderError:
         """DALI does not say which image failed: look for it."""
-        lines = [line for line in str(error).splitlines() if line and not line.startswith(("Critical", "Current", "  ", "which"))]
-        words = lines[-1] if lines else str(error)
         first, last = self.rank.slice(self.contents.count)
         pairs = self._all_pairs() if self.reader != "webdataset" else self.contents.pairs()
         with ThreadPoolExecutor(self.options.threads) as pool:
@@ -257,7 +258,7 @@ class PairLoader:
             for found in pool.map(_damage, [*pairs[first:last], *pairs[:first], *pairs[last:]]):
                 if found:
                     return LoaderError(f"{self.contents.name}: {found}; gloam verify the set, gloam build mends it")
-        return LoaderError(f"{self.contents.name}: DALI: {words}")
+        return LoaderError(f"{self.contents.name}: DALI: {_last_words(error)}")
 
     def _batch_of(self, outputs: tuple[Any, ...], count: int) -> tuple[Any, ...]:
         low, normal, *labels = outputs
@@ -304,6 +305,12 @@ class _Source:
             whole = np.frombuffer(Piece(low.path, low.offset, normal.offset + normal.size - low.offset).read(), np.uint8)
             return whole[: low.size], whole[normal.offset - low.offset :]
         return np.frombuffer(low.read(), np.uint8), np.frombuffer(normal.read(), np.uint8)
+
+
+def _last_words(error: Exception) -> str:
+    """Of DALI's long messages, what was wrong."""
+    lines = [line for line in str(error).splitlines() if line and not line.startswith(("Critical", "Current", "  ", "which"))]
+    return lines[-1] if lines else str(error)
 
 
 def _damage(pair: tuple[str, Piece, Piece]) -> str:
