@@ -7,12 +7,11 @@ and a unit is done when, and only when, its receipt is there. Nothing depends on
 from __future__ import annotations
 
 import io
-import shutil
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol, get_args
+from typing import Any, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -21,13 +20,12 @@ from pydantic import BaseModel
 
 from ..manifests.candidates import leave_unmeasured, list_candidates, locations, measure_candidates
 from ..manifests.errors import ConfigError, DamagedError, SetError, SourceError
-from ..manifests.files import remove_temporaries, sha256_bytes, write_bytes
+from ..manifests.files import sha256_bytes, write_bytes
 from ..manifests.finish import finish_set, low_seed
 from ..manifests.layouts import unit_name
 from ..manifests.lock import exclusive, in_turn
 from ..manifests.plan import SPARE, make_plan
-from ..manifests.receipts import FOLDER as RECEIPTS
-from ..manifests.receipts import is_done, read_receipt
+from ..manifests.receipts import read_receipt
 from ..manifests.setfile import (
     CANDIDATES,
     PLAN,
@@ -39,37 +37,16 @@ from ..manifests.setfile import (
     SetInfo,
     differences,
     facts_of,
-    note_path,
     read_note,
     read_set,
     write_note,
 )
-from ..manifests.verify import unit_problems
 from ..manifests.workers import ordered_map
 from .making import Planned, UnitTask, make_unit
 from .models import draw_type
+from .output import Progress, Silent, missing_units, prepare_output, refuse_mixing, working_on
 from .recipe import recipe_yaml
 from .request import Request, deciding_versions, recorded_versions
-
-
-class Progress(Protocol):
-    """What a build tells of its progress."""
-
-    def stage(self, name: str, total: int | None) -> None:
-        """A stage begins: "listing", "measuring" or "building", with its number of photographs or pairs if known."""
-
-    def at(self, done: int) -> None:
-        """So many are done."""
-
-
-class Silent:
-    """Tells nothing."""
-
-    def stage(self, name: str, total: int | None) -> None:
-        """Nothing."""
-
-    def at(self, done: int) -> None:
-        """Nothing."""
 
 
 @dataclass(frozen=True)
@@ -143,32 +120,8 @@ def build(
         When a worker died. As after any other stop, the same call continues.
     """
     progress = progress or Silent()
-    prepare_output(root)
-    with exclusive(root / WORK_FOLDER / "lock"):
-        remove_temporaries(root)
-        try:
-            return _build(request, root, workers, cache, progress, max_refused)
-        finally:
-            remove_temporaries(root)
-            if (root / SET_FILE).is_file() and not note_path(root).is_file():
-                shutil.rmtree(root / WORK_FOLDER, ignore_errors=True)
-
-
-def prepare_output(root: Path) -> None:
-    """Make the folder of a set, unless it is one or is empty.
-
-    Raises
-    ------
-    SetError
-        When it holds something else or cannot be written.
-    """
-    try:
-        ours = (root / SET_FILE).is_file() or (root / WORK_FOLDER).is_dir()
-        if root.exists() and not ours and (not root.is_dir() or any(root.iterdir())):
-            raise SetError(f"{root}: exists and is not a gloam set; choose another folder or empty it")
-        (root / WORK_FOLDER).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SetError(f"{root}: cannot be written: {error.strerror or error}") from error
+    with working_on(root):
+        return _build(request, root, workers, cache, progress, max_refused)
 
 
 def _build(request: Request, root: Path, workers: int, cache: Path | None, progress: Progress, max_refused: float) -> Report:
@@ -215,7 +168,7 @@ def build_task(
         with in_turn(root / WORK_FOLDER / "planning"):
             note, listed = _planned(request, root, workers, cache, progress)
         made = _make_missing(request, root, note, listed, task, workers, progress)
-        return made, len(_missing(root, _units(pq.read_table(root / PLAN)), note))
+        return made, len(missing_units(root, _units(pq.read_table(root / PLAN)), note))
 
 
 def _planned(
@@ -237,7 +190,7 @@ def _make_missing(
     units = _units(plan)
     if task is not None:
         units = {unit: rows for i, (unit, rows) in enumerate(units.items()) if i % task.count == task.index}
-    missing = _missing(root, units, note)
+    missing = missing_units(root, units, note)
     if missing:
         listed = listed if listed is not None else _list(request, progress)
         wanted = {unit: units[unit] for unit in missing}
@@ -316,26 +269,6 @@ def _sound_note(root: Path, request: Request) -> BuildNote | None:
     return note
 
 
-def refuse_mixing(root: Path, note: BuildNote) -> None:
-    """A plan that replaces a damaged one must be the same: the units that are there say which it was.
-
-    Raises
-    ------
-    SetError
-        When a unit of another build is there.
-    """
-    for path in sorted((root / RECEIPTS).glob("*.json")):
-        try:
-            other = read_receipt(root, path.stem).fingerprint != note.fingerprint
-        except SetError:
-            continue
-        if other:
-            raise SetError(
-                f"{root}: its plan or set.json is damaged, and these settings or sources are not those it was built with; "
-                "repeat its command as it was with the sources as they were, or build a new set"
-            )
-
-
 def _refuse_other(root: Path, request: Request, note: BuildNote) -> None:
     changed = differences(note.request, request.identity()) + differences(note.versions, deciding_versions(), "version")
     if changed:
@@ -352,12 +285,6 @@ def _units(plan: pa.Table) -> dict[str, list[int]]:
     for row, (split, number) in enumerate(rows):
         units.setdefault(unit_name(split, number), []).append(row)
     return units
-
-
-def _missing(root: Path, units: dict[str, list[int]], note: BuildNote) -> list[str]:
-    """Units to make: without a receipt of this build or, in a set that was finished once, not as the receipt says."""
-    finished = (root / SET_FILE).is_file()
-    return [unit for unit in units if not is_done(root, unit, note.fingerprint) or unit_problems(root, unit, checksums=finished)]
 
 
 def _tasks(

@@ -14,12 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from .camera_draw import CameraDraw
-from .transfer import srgb_to_linear
+from .transfer import LEVEL_LIGHT, LUMINANCE
 
 CELLS = 32
 _SAMPLES = 2  # a side, within a cell
-_LUMINANCE = np.array([0.2126, 0.7152, 0.0722])  # of linear sRGB (IEC 61966-2-1)
-_CHANNEL_LIGHT = _LUMINANCE[:, None] * srgb_to_linear(np.arange(256) / 255)
+_CHANNEL_LIGHT = LUMINANCE[:, None] * LEVEL_LIGHT
 _FAINTEST = 2.0**-8  # of the light there is without lights; negative ones could take more than that
 _DARKEST = 2.0**-10  # light below this, in the photograph, carries no information about the scene
 
@@ -178,13 +177,13 @@ def _lights(luminance: FloatArray, draw: CameraDraw, height: int, width: int) ->
         return np.log2(total), None
     tints = np.array([_tint(warmth) for warmth in draw.light_warmths])
     coloured = np.maximum(1 + np.einsum("lyx,lc->yxc", pools, tints), _FAINTEST)
-    return np.log2(total), coloured / (coloured @ _LUMINANCE)[:, :, None]
+    return np.log2(total), coloured / (coloured @ LUMINANCE)[:, :, None]
 
 
 def _tint(warmth_ev: float) -> FloatArray:
     """Factors on R, G and B of a light whose red stands that many EV over its blue, luminance 1."""
     tint: FloatArray = np.exp2([warmth_ev / 2, 0.0, -warmth_ev / 2])
-    return tint / (tint @ _LUMINANCE)
+    return tint / (tint @ LUMINANCE)
 
 
 def _vignette(y: FloatArray, x: FloatArray, corner_ev: float) -> FloatArray:

@@ -11,7 +11,7 @@ from PIL import Image, ImageDraw, ImageFont
 from .camera_draw import CameraDraw
 from .models import Draw, draw, render
 from .recipe import Recipe
-from .transfer import linear_to_srgb, srgb_to_linear
+from .transfer import LEVEL_LIGHT, linear_to_srgb
 
 Pixels = npt.NDArray[np.uint8]
 
@@ -20,7 +20,6 @@ _TEXT = 13
 _LINE = 17
 _PAPER = (24, 24, 24)
 _INK = (224, 224, 224)
-_LINEAR = srgb_to_linear(np.arange(256) / 255)
 _GREY = 0.18
 """Mean linear light that a brightened low is shown at: photographic middle grey."""
 
@@ -35,7 +34,7 @@ class Tile:
 
 def brightened(low: Pixels) -> Pixels:
     """A low under a gain in linear light that takes its mean to middle grey: what it hides, noise and all."""
-    light = _LINEAR[low]
+    light = LEVEL_LIGHT[low]
     gain = _GREY / max(float(light.mean()), 1e-6)
     shown: Pixels = np.rint(255 * linear_to_srgb(np.minimum(light * gain, 1.0))).astype(np.uint8)
     return shown

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,33 +12,30 @@ from typing import Any
 from pydantic import ValidationError
 
 from ..manifests.errors import DamagedError, ImageRefused, SetError
-from ..manifests.files import atomic_write, remove_temporaries, write_bytes
+from ..manifests.files import atomic_write, write_bytes
 from ..manifests.finish import finish_set, low_seed
 from ..manifests.images import decode
 from ..manifests.layouts import read_pairs, writer
-from ..manifests.lock import exclusive
 from ..manifests.pairs import FORMAT, Pair, make_pair
-from ..manifests.receipts import Receipt, is_done, read_receipt, write_receipt
+from ..manifests.receipts import Receipt, read_receipt, write_receipt
 from ..manifests.setfile import (
     CANDIDATES,
     PLAN,
     RECIPE,
     SET_FILE,
-    WORK_FOLDER,
     BuildNote,
     SetInfo,
     differences,
     facts_of,
-    note_path,
     read_note,
     read_set,
     write_note,
 )
-from ..manifests.verify import unit_problems
 from ..manifests.workers import count, ordered_map
-from .build import Progress, Silent, draw_fields, prepare_output, refuse_mixing
+from .build import draw_fields
 from .making import encode_low
 from .models import draw, draw_type, render
+from .output import Progress, Silent, missing_units, refuse_mixing, working_on
 from .recipe import Recipe, recipe_of, recipe_yaml
 from .request import OutputOptions, deciding_versions, recorded_versions
 
@@ -95,7 +93,7 @@ def regenerate(
     info = read_set(origin)
     request = dict(info.build.request)
     values = recipe.model_dump(mode="json") if recipe is not None else dict(request["recipe"])
-    chosen = recipe_of(_copied(values), overrides, f"recipe of {origin}" if recipe is None else f"recipe {recipe.name}")
+    chosen = recipe_of(deepcopy(values), overrides, f"recipe of {origin}" if recipe is None else f"recipe {recipe.name}")
     request["recipe"] = chosen.model_dump(mode="json")
     if seed is not None:
         request["low_seed"] = None if seed == request["plan"]["seed"] else seed
@@ -118,35 +116,24 @@ def export(origin: Path, root: Path, layout: str, workers: int = 1, progress: Pr
     return _remake(origin, info, root, request, None, workers, progress or Silent())
 
 
-def _copied(values: dict[str, Any]) -> dict[str, Any]:
-    return {key: _copied(value) if isinstance(value, dict) else value for key, value in values.items()}
-
-
 def _remake(
     origin: Path, info: SetInfo, root: Path, request: dict[str, Any], recipe: Recipe | None, workers: int, progress: Progress
 ) -> SetInfo:
     if root.resolve() == origin.resolve():
         raise SetError(f"{root}: is the set itself; give another folder")
     note = _note(info, request, keeps_lows=recipe is None)
-    prepare_output(root)
-    with exclusive(root / WORK_FOLDER / "lock"):
-        remove_temporaries(root)
-        try:
-            _begin(origin, root, note)
-            tasks = _tasks(origin, info, root, note, recipe)
-            total = sum(info.units.values())
-            before = total - sum(info.units[task.unit] for task in tasks)
-            progress.stage("building", total)
-            progress.at(before)
-            for _ in ordered_map(_make_unit, tasks, workers, lambda counted: progress.at(before + counted)):
-                pass
-            own = recipe or recipe_of(_copied(request["recipe"]), (), "recipe")
-            fields = draw_fields(draw_type(own.model))
-            return finish_set(root, info.name, request["output"]["layout"], own.name, note, recorded_versions(), fields)
-        finally:
-            remove_temporaries(root)
-            if (root / SET_FILE).is_file() and not note_path(root).is_file():
-                shutil.rmtree(root / WORK_FOLDER, ignore_errors=True)
+    with working_on(root):
+        _begin(origin, root, note)
+        tasks = _tasks(origin, info, root, note, recipe)
+        total = sum(info.units.values())
+        before = total - sum(info.units[task.unit] for task in tasks)
+        progress.stage("building", total)
+        progress.at(before)
+        for _ in ordered_map(_make_unit, tasks, workers, lambda counted: progress.at(before + counted)):
+            pass
+        own = recipe or recipe_of(deepcopy(request["recipe"]), (), "recipe")
+        fields = draw_fields(draw_type(own.model))
+        return finish_set(root, info.name, request["output"]["layout"], own.name, note, recorded_versions(), fields)
 
 
 def _note(info: SetInfo, request: dict[str, Any], keeps_lows: bool) -> BuildNote:
@@ -180,7 +167,7 @@ def _begin(origin: Path, root: Path, note: BuildNote) -> None:
         if not (root / name).is_file() or facts_of(root / name) != wanted:
             with open(origin / name, "rb") as source, atomic_write(root / name) as copy:
                 shutil.copyfileobj(source, copy)
-    recipe = recipe_of(_copied(note.request["recipe"]), (), "recipe")
+    recipe = recipe_of(deepcopy(note.request["recipe"]), (), "recipe")
     write_bytes(root / RECIPE, recipe_yaml(recipe))
     if begun is None:
         write_note(root, note)
@@ -191,10 +178,7 @@ def _tasks(origin: Path, info: SetInfo, root: Path, note: BuildNote, recipe: Rec
         output = OutputOptions.model_validate(note.request["output"])
     except ValidationError as error:
         raise SetError(f"{origin / SET_FILE}: its output options are of another gloam: {error.errors()[0]['msg']}") from error
-    finished = (root / SET_FILE).is_file()
-    missing = [
-        unit for unit in info.units if not is_done(root, unit, note.fingerprint) or unit_problems(root, unit, checksums=finished)
-    ]
+    missing = missing_units(root, info.units, note)
     return [_Task(origin, info.layout, root, unit, note.fingerprint, recipe, low_seed(note), output) for unit in missing]
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..manifests.yamlfiles import load_yaml
-from .transfer import srgb_to_linear
+from .transfer import LEVEL_LIGHT, LUMINANCE
 
 Pixels = npt.NDArray[np.uint8]
 FloatArray = npt.NDArray[np.float64]
@@ -26,8 +26,6 @@ FloatArray = npt.NDArray[np.float64]
 PERCENTILES = (5, 50, 95)
 GRID = 4
 _BLOCK = 50  # pixels, of the power law fit
-_LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
-_LINEAR = srgb_to_linear(np.arange(256) / 255)
 _FAINTEST = 2.0**-20  # keeps the logarithm of a black cell finite, far below one grey level
 _FLATTEST = 0.2
 
@@ -95,7 +93,7 @@ def low_statistics(low: Pixels) -> dict[str, float]:
 
 def luminance(pixels: Pixels) -> FloatArray:
     """Linear luminance (H, W) in [0, 1] of sRGB pixels (IEC 61966-2-1)."""
-    light: FloatArray = _LINEAR[pixels] @ _LUMINANCE
+    light: FloatArray = LEVEL_LIGHT[pixels] @ LUMINANCE
     return light
 
 

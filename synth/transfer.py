@@ -19,6 +19,12 @@ def srgb_to_linear(encoded: FloatArray) -> FloatArray:
     return np.where(encoded <= 0.04045, encoded / 12.92, ((encoded + 0.055) / 1.055) ** 2.4)
 
 
+LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
+"""Of linear sRGB (IEC 61966-2-1)."""
+LEVEL_LIGHT = srgb_to_linear(np.arange(256) / 255)
+"""Linear light of the 256 levels of sRGB."""
+
+
 def linear_to_srgb(linear: FloatArray) -> FloatArray:
     """Transfer function of sRGB (IEC 61966-2-1), [0, 1] to [0, 1]."""
     return np.where(linear <= 0.0031308, linear * 12.92, 1.055 * np.maximum(linear, 0.0031308) ** (1 / 2.4) - 0.055)
