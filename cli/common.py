@@ -14,6 +14,7 @@ import click
 from tqdm import tqdm
 
 from ..manifests.errors import GloamError, WorkerLost
+from ..manifests.workers import available_cores
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -69,7 +70,7 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 def default_workers() -> int:
     """The CPU cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return available_cores()
 
 
 _UNITS = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import platform
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ import torch
 
 from ..manifests.errors import LoaderError
 from ..manifests.layouts import SHARDS
+from ..manifests.workers import available_cores
 from .contents import contents_of
 from .torch_loader import TorchLoader
 
@@ -74,7 +74,7 @@ def bench(
     }
     machine = {
         "gpu": torch.cuda.get_device_name() if gpu else "none",
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cores": available_cores(),
         "processor": platform.processor() or platform.machine(),
         "pairs": contents.count,
         "batch_size": batch_size,

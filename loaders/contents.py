@@ -28,6 +28,10 @@ class Piece:
     size: int = -1
     data: bytes | None = None
 
+    def named(self, key: str, member: str) -> str:
+        """What it is called in messages: the file, and the pair's key and member."""
+        return f"{self.path}: {key}.{member}" if self.path else f"pair {key}, {member}"
+
     def read(self) -> bytes:
         """The bytes.
 

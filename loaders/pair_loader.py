@@ -318,7 +318,7 @@ def _damage(pair: tuple[str, Piece, Piece]) -> str:
     key, *pieces = pair
     shapes = []
     for member, piece in zip(("low", "normal"), pieces, strict=True):
-        where = f"{piece.path}: {key}.{member}" if piece.path else f"pair {key}, {member}"
+        where = piece.named(key, member)
         try:
             shapes.append(decode_as_rgb(piece.read()).shape)
         except ImageRefused as refusal:

@@ -7,6 +7,7 @@ import sys
 from dataclasses import dataclass
 
 from ..manifests.errors import LoaderError
+from ..manifests.workers import available_cores
 
 _VARIABLES = (("RANK", "WORLD_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS"))
 
@@ -60,7 +61,7 @@ def find_rank(rank: int | None = None, world: int | None = None) -> Rank:
 
 def usable_cores() -> int:
     """This process's share of the cores, when several of one host train together."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = available_cores()
     for name in ("LOCAL_WORLD_SIZE", "SLURM_NTASKS_PER_NODE"):
         if os.environ.get(name, "").isdigit():
             return max(1, cores // max(1, int(os.environ[name])))

@@ -189,7 +189,7 @@ class _Pairs(Dataset[Any]):
             try:
                 decoded.append(_decoded(piece.read(), self._decoder))
             except ImageRefused as refusal:
-                where = f"{piece.path}: {key}.{member}" if piece.path else f"pair {key}, {member}"
+                where = piece.named(key, member)
                 raise LoaderError(
                     f"{where} cannot be decoded: {refusal.detail}; gloam verify the set, gloam build mends it"
                 ) from None

@@ -47,6 +47,11 @@ class Counter:
             self._shared.value += amount
 
 
+def available_cores() -> int:
+    """The CPU cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def count(amount: int = 1) -> None:
     """Called inside a task: add to the counter of the running `ordered_map`."""
     if _counter is not None:

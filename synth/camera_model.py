@@ -70,11 +70,7 @@ def arguments(normal: Pixels, draw: CameraDraw) -> Arguments:
     ValueError
         When the normal is not a uint8 array (H, W, 3), or empty, or larger than the sample index counts.
     """
-    if normal.dtype != np.uint8 or normal.ndim != 3 or normal.shape[2] != 3:
-        raise ValueError(f"normal must be uint8 (H, W, 3), not {normal.dtype} {normal.shape}")
-    height, width = normal.shape[:2]
-    if not height * width > 0 or (height + 4) * (width + 4) >= 1 << 30:
-        raise ValueError(f"normal is {width} x {height}: must have between 1 and about 2^30 pixels")
+    check_normal(normal)
     read = normal_quantile() if draw.read_noise == "gaussian" else tukey_lambda_quantile(draw.read_shape)
     standard = normal_quantile()
     tone = draw.tone if draw.tone_applied == "both" else 0.0

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict
 
+from .camera_model import check_normal
 from .camera_recipe import Section
 from .compiling import fma, kernel
 from .demosaic import BILINEAR, BORDER, demosaic_row
@@ -110,11 +111,8 @@ def render_power_law(normal: Pixels, draw: PowerLawDraw) -> Pixels:
     uint8 array (H, W, 3)
         RGB.
     """
-    if normal.dtype != np.uint8 or normal.ndim != 3 or normal.shape[2] != 3:
-        raise ValueError(f"normal must be uint8 (H, W, 3), not {normal.dtype} {normal.shape}")
+    check_normal(normal)
     height, width = normal.shape[:2]
-    if not height * width > 0 or (height + 4) * (width + 4) >= 1 << 30:
-        raise ValueError(f"normal is {width} x {height}: must have between 1 and about 2^30 pixels")
     curve = curve_table(normal, draw)
     if not (draw.peak or draw.variance or draw.deviation or draw.deviation_per_light):
         plain: Pixels = np.rint(255 * curve).astype(np.uint8)[normal]
