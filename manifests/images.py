@@ -35,6 +35,8 @@ MAX_BYTES = 256 * 1024 * 1024
 NORMAL_QUALITY = 95
 """JPEG quality, without chroma subsampling, of normals that were JPEGs but must be encoded anew."""
 
+_START_OF_SCAN, _APPLICATION_1 = 0xDA, 0xE1
+
 _PNG_OPTIONS = [cv2.IMWRITE_PNG_STRATEGY, cv2.IMWRITE_PNG_STRATEGY_HUFFMAN_ONLY]
 """Noise leaves nothing to find for a match search: Huffman coding of differences (OpenCV's
 own filter) is the smallest and the fastest here."""
@@ -103,6 +105,10 @@ def read_header(data: bytes, max_pixels: int = MAX_PIXELS) -> Header:
 
 
 def _describe(data: bytes, max_pixels: int) -> Header:
+    plain = _plain_jpeg_size(data)
+    if plain is not None:
+        _check_size(*plain, max_pixels)
+        return Header("JPEG", *plain, "")
     try:
         image = open_lazily(data)
     except ImageRefused:
@@ -115,6 +121,29 @@ def _describe(data: bytes, max_pixels: int) -> Header:
         width, height = image.size
         _check_size(width, height, max_pixels)
         return Header(str(image.format), width, height, _why_converted(image, data))
+
+
+def _plain_jpeg_size(data: bytes) -> tuple[int, int] | None:
+    """Width and height of a JPEG in colour without EXIF, which is most of them: its header says all there is to know, and asking
+    Pillow takes a tenth of the time of decoding.
+    """
+    if not data.startswith(b"\xff\xd8\xff") or _may_have_exif(data):
+        return None
+    try:
+        height, width, colour, _ = simplejpeg.decode_jpeg_header(data)
+    except ValueError:
+        return None  # Pillow has something to say about it
+    return (width, height) if colour in ("YCbCr", "RGB") else None
+
+
+def _may_have_exif(data: bytes) -> bool:
+    """Whether a JPEG has a segment of application data 1, where EXIF stands, before its scan (ITU T.81, B.1)."""
+    place = 2
+    while place + 4 <= len(data) and data[place] == 0xFF and data[place + 1] != _START_OF_SCAN:
+        if data[place + 1] == _APPLICATION_1:
+            return True
+        place += 2 + int.from_bytes(data[place + 2 : place + 4], "big")
+    return data[place : place + 2] != bytes((0xFF, _START_OF_SCAN))  # else this is not how it is built: let Pillow look
 
 
 def _check_size(width: int, height: int, max_pixels: int) -> None:

@@ -11,6 +11,7 @@ import os
 import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,6 +21,8 @@ from .pairs import Pair, parse_record
 
 FOLDER = "shards"
 _INDEX_VERSION = "v1.2"
+_NAME, _SIZE, _CHECKSUM = 100, 124, 148
+"""Of a USTAR header: the length of the name, which comes first, and the places of size and checksum (POSIX.1-1988)."""
 
 
 def shard_path(root: Path, unit: str) -> Path:
@@ -59,13 +62,11 @@ class ShardWriter:
         groups, pieces, place = [], [], self._place
         for ending, data in pair.members():
             name = f"{pair.key}.{ending}"
-            header = tarfile.TarInfo(name)
-            header.size, header.mode = len(data), 0o644
             place += tarfile.BLOCKSIZE
             groups.append(f"{ending} {place} {len(data)} {name}")
             padding = -len(data) % tarfile.BLOCKSIZE
             place += len(data) + padding
-            pieces += [header.tobuf(tarfile.USTAR_FORMAT, "ascii", "strict"), data, bytes(padding)]
+            pieces += [_header(name, len(data)), data, bytes(padding)]
         self._write(b"".join(pieces))
         self._lines.append(" ".join(groups))
 
@@ -91,6 +92,32 @@ class ShardWriter:
         self._handle.write(data)
         self._hash.update(data)
         self._place += len(data)
+
+
+@lru_cache(maxsize=1)
+def _blank_header() -> bytes:
+    """tarfile's header of an empty file of the mode that members have, without its name and with its checksum blank."""
+    header = tarfile.TarInfo("")
+    header.mode = 0o644
+    buffer = header.tobuf(tarfile.USTAR_FORMAT, "ascii", "strict")
+    return buffer[:_CHECKSUM] + b" " * 8 + buffer[_CHECKSUM + 8 :]
+
+
+def _header(name: str, size: int) -> bytes:
+    """The bytes of tarfile's USTAR header, in a tenth of its time: only name, size and checksum differ between members.
+
+    Raises
+    ------
+    ValueError
+        When the name or the size does not fit.
+    """
+    encoded = name.encode("ascii")
+    if len(encoded) > _NAME or size >= 8**11:
+        raise ValueError(f"{name}: the name or size ({size}) does not fit into a USTAR header")
+    blank = _blank_header()
+    head = encoded.ljust(_NAME, b"\0") + blank[_NAME:_SIZE] + b"%011o\0" % size + blank[_SIZE + 12 : _CHECKSUM]
+    rest = blank[_CHECKSUM + 8 :]
+    return b"%b%06o\0 %b" % (head, sum(head) + 8 * ord(" ") + sum(rest), rest)
 
 
 @dataclass(frozen=True)

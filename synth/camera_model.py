@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,8 @@ from .chroma import blur_weights
 from .demosaic import METHODS
 from .illumination import illumination_rows
 from .photograph import photograph
-from .tables import normal_quantile, poisson_alias_table, tukey_lambda_quantile
+from .quantiles import normal_pair_quantile, normal_quantile, scaled, tukey_lambda_pair_quantile, tukey_lambda_quantile
+from .tables import poisson_alias_table
 from .transfer import encode_table, fine_table, linear_table
 
 Pixels = npt.NDArray[np.uint8]
@@ -32,10 +34,9 @@ class Arguments:
     cast: npt.NDArray[np.float32]
     p: npt.NDArray[np.float32]
     seed: npt.NDArray[np.uint32]
-    read: npt.NDArray[np.uint32]
-    read_units: npt.NDArray[np.float32]
-    normal: npt.NDArray[np.uint32]
-    normal_units: npt.NDArray[np.float32]
+    read: npt.NDArray[np.float32]
+    read_pair: npt.NDArray[np.float32]
+    normal: npt.NDArray[np.float32]
     alias: npt.NDArray[np.uint32]
     table: npt.NDArray[np.uint8]
     fine: npt.NDArray[np.int16]
@@ -71,8 +72,9 @@ def arguments(normal: Pixels, draw: CameraDraw) -> Arguments:
         When the normal is not a uint8 array (H, W, 3), or empty, or larger than the sample index counts.
     """
     check_normal(normal)
-    read = normal_quantile() if draw.read_noise == "gaussian" else tukey_lambda_quantile(draw.read_shape)
-    standard = normal_quantile()
+    gaussian, shape = draw.read_noise == "gaussian", draw.read_shape
+    read = normal_quantile() if gaussian else tukey_lambda_quantile(shape)
+    read_pair = normal_pair_quantile() if gaussian else tukey_lambda_pair_quantile(shape)
     tone = draw.tone if draw.tone_applied == "both" else 0.0
     smooth = draw.chroma_strength > 0
     return Arguments(
@@ -80,10 +82,9 @@ def arguments(normal: Pixels, draw: CameraDraw) -> Arguments:
         *illumination_rows(normal, draw),
         parameters(draw),
         np.array([draw.pixel_seed & _U32, draw.pixel_seed >> 32], dtype=np.uint32),
-        read.entries,
-        (read.units * draw.read_scale).astype(np.float32),
-        standard.entries,
-        standard.units,
+        scaled(read, draw.read_scale),
+        scaled(read_pair, draw.read_scale),
+        scaled(normal_quantile(), 1.0),
         poisson_alias_table(),
         _NO_TABLE if smooth else encode_table(draw.contrast, tone, draw.gamma),
         fine_table(draw.contrast, tone, draw.gamma) if smooth else _NO_FINE_TABLE,
@@ -109,25 +110,27 @@ def render_camera(normal: Pixels, draw: CameraDraw) -> Pixels:
     given = arguments(normal, draw)
     normal = np.ascontiguousarray(normal)
     low = np.empty_like(normal)
-    photograph(normal, low, given.linear, given.illumination, given.cast, given.p, given.seed, given.read, given.read_units,
-               given.normal, given.normal_units, given.alias, given.table, given.fine, given.blur, given.method)  # fmt: skip
+    photograph(normal, low, given.linear, given.illumination, given.cast, given.p, given.seed, given.read,
+               given.read_pair, given.normal, given.alias, given.table, given.fine, given.blur, given.method)  # fmt: skip
     return low
 
 
 def parameters(draw: CameraDraw) -> npt.NDArray[np.float32]:
-    """The vector that `pixels` describes: computed in float64, rounded once."""
-    p = np.zeros(places.PARAMETERS)
-    gains = np.array([draw.red_gain, 1.0, draw.blue_gain])
-    errors = np.exp2([draw.red_error_ev, 0.0, draw.blue_error_ev])
+    """The vector that `pixels` describes: computed in float64, rounded once. In plain numbers: a LAPACK's last bits depend on the
+    machine.
+    """
+    p = [0.0] * places.PARAMETERS
+    gains = draw.red_gain, 1.0, draw.blue_gain
+    errors = 2.0**draw.red_error_ev, 1.0, 2.0**draw.blue_error_ev
     # Plain division keeps highlights neutral here. Brooks et al. divide clipped light by less, which holds its colour only
     # when it is clipped again on the way out; in the dark it would turn magenta. `highlights_ev` brightens it instead.
-    matrix = np.array(draw.matrix).reshape(3, 3)
-    to_camera = np.diag(1 / gains) @ matrix
+    to_camera = [draw.matrix[i] / gains[i // 3] for i in range(9)]
     # A gain below 1 would lift white above what the sensor holds; its exposure is such that the brightest colour just fits.
-    headroom = max(1.0, float(np.maximum(to_camera, 0).sum(axis=1).max()))
-    p[places.TO_CAMERA : places.TO_CAMERA + 9] = (to_camera / headroom).ravel()
-    p[places.TO_SRGB : places.TO_SRGB + 9] = np.linalg.inv(matrix).ravel()
-    p[places.DEVELOP_GAINS : places.DEVELOP_GAINS + 3] = gains * errors * headroom * 2**draw.digital_gain_ev
+    headroom = max(1.0, *(sum(max(value, 0.0) for value in to_camera[3 * row : 3 * row + 3]) for row in range(3)))
+    p[places.TO_CAMERA : places.TO_CAMERA + 9] = [value / headroom for value in to_camera]
+    p[places.TO_SRGB : places.TO_SRGB + 9] = inverse(draw.matrix)
+    for channel in range(3):
+        p[places.DEVELOP_GAINS + channel] = gains[channel] * errors[channel] * headroom * 2**draw.digital_gain_ev
     p[places.ELECTRONS] = (draw.white - draw.black) / draw.gain
     p[places.GAIN] = draw.gain
     p[places.ROW_SIGMA] = draw.row_sigma
@@ -135,4 +138,17 @@ def parameters(draw: CameraDraw) -> npt.NDArray[np.float32]:
     p[places.WHITE] = draw.white
     p[places.CHROMA] = draw.chroma_strength
     p[places.HIGHLIGHTS] = 2**draw.highlights_ev - 1
-    return p.astype(np.float32)
+    return np.array(p, dtype=np.float32)
+
+
+def inverse(matrix: Sequence[float]) -> list[float]:
+    """The inverse of a 3 x 3 matrix, row by row, by its adjugate."""
+    a, b, c, d, e, f, g, h, i = matrix
+    cofactors = e * i - f * h, f * g - d * i, d * h - e * g
+    scale = 1 / (a * cofactors[0] + b * cofactors[1] + c * cofactors[2])
+    rows = (
+        (cofactors[0], c * h - b * i, b * f - c * e),
+        (cofactors[1], a * i - c * g, c * d - a * f),
+        (cofactors[2], b * g - a * h, a * e - b * d),
+    )
+    return [scale * value for row in rows for value in row]

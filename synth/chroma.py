@@ -26,15 +26,19 @@ UNIT = 8192
 _R, _G, _B = f32(0.299), f32(0.587), f32(0.114)
 _R_OVER_G, _B_OVER_G = f32(0.299 / 0.587), f32(0.114 / 0.587)
 _LEVEL = f32(255.0 / UNIT)
+_TAPS = 3
 
 
 @lru_cache(maxsize=64)
 def blur_weights(sigma: float) -> npt.NDArray[np.float32]:
-    """Weights of a Gaussian at distances 0, 1, .. ceil(3 sigma) pixels; both sides together sum to 1."""
-    distances = range(math.ceil(3 * sigma) + 1)
-    weights = [math.exp(-(d**2) / (2 * sigma**2)) for d in distances]
+    """Weights of a Gaussian at distances 0, 1, .. ceil(3 sigma) pixels, and none beyond; both sides together sum to 1.
+
+    There are as many as the kernels take at once, three a side, or a multiple, and the middle.
+    """
+    reach = math.ceil(3 * sigma)
+    weights = [math.exp(-(d**2) / (2 * sigma**2)) for d in range(reach + 1)]
     total = math.fsum(weights[1:]) * 2 + weights[0]
-    return np.array([w / total for w in weights], dtype=np.float32)
+    return np.array([w / total for w in weights] + [0.0] * (-reach % _TAPS), dtype=np.float32)
 
 
 @scalar
@@ -67,15 +71,33 @@ def split(red, green, blue, table, y, red_difference, blue_difference):  # type:
 
 
 @kernel
-def _add_pair(upper, lower, weight, out):  # type: ignore[no-untyped-def]
-    for x in range(upper.shape[0]):
-        out[x] = fma(weight, f32(i32(upper[x]) + i32(lower[x])), out[x])
+def _add_rows(out, n1, s1, n2, s2, n3, s3, w1, w2, w3):  # type: ignore[no-untyped-def]
+    """Add three pairs of int16 rows, each weighted, to a row."""
+    for x in range(out.shape[0]):
+        near = fma(w1, f32(i32(n1[x]) + i32(s1[x])), out[x])
+        out[x] = fma(w3, f32(i32(n3[x]) + i32(s3[x])), fma(w2, f32(i32(n2[x]) + i32(s2[x])), near))
 
 
 @kernel
-def _add_sides(left, right, weight, out):  # type: ignore[no-untyped-def]
+def _first_rows(out, middle, n1, s1, n2, s2, n3, s3, w0, w1, w2, w3):  # type: ignore[no-untyped-def]
+    """As `_add_rows`, to the row's own weighted middle: nearly always all there is."""
     for x in range(out.shape[0]):
-        out[x] = fma(weight, left[x] + right[x], out[x])
+        near = fma(w1, f32(i32(n1[x]) + i32(s1[x])), w0 * f32(middle[x]))
+        out[x] = fma(w3, f32(i32(n3[x]) + i32(s3[x])), fma(w2, f32(i32(n2[x]) + i32(s2[x])), near))
+
+
+@kernel
+def _add_columns(out, e1, f1, e2, f2, e3, f3, w1, w2, w3):  # type: ignore[no-untyped-def]
+    for x in range(out.shape[0]):
+        near = fma(w1, e1[x] + f1[x], out[x])
+        out[x] = fma(w3, e3[x] + f3[x], fma(w2, e2[x] + f2[x], near))
+
+
+@kernel
+def _first_columns(out, middle, e1, f1, e2, f2, e3, f3, w0, w1, w2, w3):  # type: ignore[no-untyped-def]
+    for x in range(out.shape[0]):
+        near = fma(w1, e1[x] + f1[x], w0 * middle[x])
+        out[x] = fma(w3, e3[x] + f3[x], fma(w2, e2[x] + f2[x], near))
 
 
 @kernel
@@ -84,17 +106,24 @@ def _blurred_row(plane, y, weights, padded, out):  # type: ignore[no-untyped-def
     height, width = plane.shape
     reach = weights.shape[0] - 1
     column = padded[reach : reach + width]
-    middle = plane[y]
-    for x in range(width):
-        column[x] = weights[0] * f32(middle[x])
-    for d in range(1, reach + 1):
-        _add_pair(plane[max(y - d, 0)], plane[min(y + d, height - 1)], weights[d], column)
+    for d in range(1, reach, _TAPS):
+        n1, n2, n3 = plane[max(y - d, 0)], plane[max(y - d - 1, 0)], plane[max(y - d - 2, 0)]
+        s1, s2, s3 = plane[min(y + d, height - 1)], plane[min(y + d + 1, height - 1)], plane[min(y + d + 2, height - 1)]
+        if d == 1:
+            _first_rows(column, plane[y], n1, s1, n2, s2, n3, s3, weights[0], weights[1], weights[2], weights[3])
+        else:
+            _add_rows(column, n1, s1, n2, s2, n3, s3, weights[d], weights[d + 1], weights[d + 2])
     padded[:reach] = column[0]
     padded[reach + width :] = column[width - 1]
-    for x in range(width):
-        out[x] = weights[0] * column[x]
-    for d in range(1, reach + 1):
-        _add_sides(padded[reach - d : reach - d + width], padded[reach + d : reach + d + width], weights[d], out)
+    for d in range(1, reach, _TAPS):
+        a, b, c = reach - d, reach - d - 1, reach - d - 2
+        e1, e2, e3 = padded[a : a + width], padded[b : b + width], padded[c : c + width]
+        a, b, c = reach + d, reach + d + 1, reach + d + 2
+        f1, f2, f3 = padded[a : a + width], padded[b : b + width], padded[c : c + width]
+        if d == 1:
+            _first_columns(out, column, e1, f1, e2, f2, e3, f3, weights[0], weights[1], weights[2], weights[3])
+        else:
+            _add_columns(out, e1, f1, e2, f2, e3, f3, weights[d], weights[d + 1], weights[d + 2])
 
 
 @kernel

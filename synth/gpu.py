@@ -53,33 +53,32 @@ def _means(rgb, y, x, height, linear, illumination, cast, p):  # type: ignore[no
 
 
 @device_function
-def _electrons(mean, state, normal, normal_units, alias):  # type: ignore[no-untyped-def]
+def _electrons(mean, state, normal, alias):  # type: ignore[no-untyped-def]
     word = random_word(state, hashing.SHOT)
     if mean < _LIMIT:
         return small_poisson(mean, word, random_word(state, hashing.SHOT_REST), alias)
-    return large_poisson(mean, symmetric_quantile(word, normal, normal_units[0], normal_units[1]))
+    return large_poisson(mean, symmetric_quantile(word, normal))
 
 
 @device_function
-def _read_one(mean, index, offset, seed, p, read, read_units, normal, normal_units, alias):  # type: ignore[no-untyped-def]
+def _read_one(mean, index, offset, seed, p, read, normal, alias):  # type: ignore[no-untyped-def]
     state = sample_state(index, seed[0], seed[1])
-    electrons = _electrons(mean, state, normal, normal_units, alias)
-    drawn = symmetric_quantile(random_word(state, hashing.READ), read, read_units[0], read_units[1])
+    electrons = _electrons(mean, state, normal, alias)
+    drawn = symmetric_quantile(random_word(state, hashing.READ), read)
     return single_site(electrons, drawn, offset, p[GAIN], p[WHITE])
 
 
 @device_function
-def _read_greens(mean, index, offset, seed, p, read, read_units, normal, normal_units, alias):  # type: ignore[no-untyped-def]
+def _read_greens(mean, index, offset, seed, p, read_pair, normal, alias):  # type: ignore[no-untyped-def]
     state = sample_state(index, seed[0], seed[1])
-    electrons = _electrons(f32(2) * mean, state, normal, normal_units, alias)
-    one = symmetric_quantile(random_word(state, hashing.READ), read, read_units[0], read_units[1])
-    other = symmetric_quantile(random_word(state, hashing.READ_SECOND), read, read_units[0], read_units[1])
+    electrons = _electrons(f32(2) * mean, state, normal, alias)
+    drawn = symmetric_quantile(random_word(state, hashing.READ), read_pair)
     word = random_word(state, hashing.ROUNDING)
-    return both_greens(electrons, one, other, offset, word, p[GAIN], f32(2) * p[WHITE])
+    return both_greens(electrons, drawn, offset, word, p[GAIN], f32(2) * p[WHITE])
 
 
 @kernel
-def _sense_quads(rgb, linear, illumination, cast, p, seed, read, read_units, normal, normal_units, alias, method, raw):  # type: ignore[no-untyped-def]
+def _sense_quads(rgb, linear, illumination, cast, p, seed, read, read_pair, normal, alias, method, raw):  # type: ignore[no-untyped-def]
     """Fill planes (3, H, W) with the DN of red, of the sum of two greens, and of blue."""
     i = cuda.grid(1)
     height, width = rgb.shape[0], rgb.shape[1]
@@ -88,21 +87,21 @@ def _sense_quads(rgb, linear, illumination, cast, p, seed, read, read_units, nor
     y, x = i // width, i % width
     total = u32(height * width)
     red, green, blue = _means(rgb, y, x, height, linear, illumination, cast, p)
-    upper = p[BLACK] + row_noise(u32(2 * y), u32(u32(3) * total), seed[0], seed[1], p[ROW_SIGMA], normal, normal_units)
+    upper = p[BLACK] + row_noise(u32(2 * y), u32(u32(3) * total), seed[0], seed[1], p[ROW_SIGMA], normal)
     first, second, third = u32(i), u32(total + u32(i)), u32(u32(2) * total + u32(i))
     if method == BINNED:
-        lower = p[BLACK] + row_noise(u32(2 * y + 1), u32(u32(3) * total), seed[0], seed[1], p[ROW_SIGMA], normal, normal_units)
-        raw[0, y, x] = _read_one(red, first, upper, seed, p, read, read_units, normal, normal_units, alias)
-        raw[1, y, x] = _read_greens(green, second, upper + lower, seed, p, read, read_units, normal, normal_units, alias)
-        raw[2, y, x] = _read_one(blue, third, lower, seed, p, read, read_units, normal, normal_units, alias)
+        lower = p[BLACK] + row_noise(u32(2 * y + 1), u32(u32(3) * total), seed[0], seed[1], p[ROW_SIGMA], normal)
+        raw[0, y, x] = _read_one(red, first, upper, seed, p, read, normal, alias)
+        raw[1, y, x] = _read_greens(green, second, upper + lower, seed, p, read_pair, normal, alias)
+        raw[2, y, x] = _read_one(blue, third, lower, seed, p, read, normal, alias)
     else:
-        raw[0, y, x] = _read_one(red, first, upper, seed, p, read, read_units, normal, normal_units, alias)
-        raw[1, y, x] = f32(2) * _read_one(green, second, upper, seed, p, read, read_units, normal, normal_units, alias)
-        raw[2, y, x] = _read_one(blue, third, upper, seed, p, read, read_units, normal, normal_units, alias)
+        raw[0, y, x] = _read_one(red, first, upper, seed, p, read, normal, alias)
+        raw[1, y, x] = f32(2) * _read_one(green, second, upper, seed, p, read, normal, alias)
+        raw[2, y, x] = _read_one(blue, third, upper, seed, p, read, normal, alias)
 
 
 @kernel
-def _sense_mosaic(rgb, linear, illumination, cast, p, seed, read, read_units, normal, normal_units, alias, mosaic):  # type: ignore[no-untyped-def]
+def _sense_mosaic(rgb, linear, illumination, cast, p, seed, read, normal, alias, mosaic):  # type: ignore[no-untyped-def]
     """Fill a mosaic (H + 4, W + 4) with the DN of its sites."""
     i = cuda.grid(1)
     rows, columns = mosaic.shape[0], mosaic.shape[1]
@@ -115,8 +114,8 @@ def _sense_mosaic(rgb, linear, illumination, cast, p, seed, read, read_units, no
     odd = row & 1
     mean = green if ((site + odd) & 1) == 1 else (blue if odd else red)
     total = u32(rows * columns)
-    offset = p[BLACK] + row_noise(u32(row), total, seed[0], seed[1], p[ROW_SIGMA], normal, normal_units)
-    mosaic[row, site] = _read_one(mean, u32(i), offset, seed, p, read, read_units, normal, normal_units, alias)
+    offset = p[BLACK] + row_noise(u32(row), total, seed[0], seed[1], p[ROW_SIGMA], normal)
+    mosaic[row, site] = _read_one(mean, u32(i), offset, seed, p, read, normal, alias)
 
 
 @kernel
@@ -250,15 +249,17 @@ def launch(rgb: Any, held: dict[str, Any], given: Arguments, low: Any, work: dic
     height, width = rgb.shape[:2]
     work = work or workspace(height, width)
     blocks = -(-height * width // _THREADS)
-    noises = held["seed"], held["read"], held["read_units"], held["normal"], held["normal_units"], held["alias"]
+    noises = held["normal"], held["alias"]
     scene = rgb, held["linear"], held["illumination"], held["cast"], held["p"]
     with plain_arithmetic():
         if given.method >= BILINEAR:
             sites_blocks = -(-(height + 2 * BORDER) * (width + 2 * BORDER) // _THREADS)
-            _sense_mosaic[sites_blocks, _THREADS](*scene, *noises, work["mosaic"])
+            _sense_mosaic[sites_blocks, _THREADS](*scene, held["seed"], held["read"], *noises, work["mosaic"])
             _demosaic[blocks, _THREADS](work["mosaic"], given.method, work["raw"])
         else:
-            _sense_quads[blocks, _THREADS](*scene, *noises, given.method, work["raw"])
+            _sense_quads[blocks, _THREADS](
+                *scene, held["seed"], held["read"], held["read_pair"], *noises, given.method, work["raw"]
+            )
         smooth = len(given.blur) > 0
         _develop[blocks, _THREADS](work["raw"], held["p"], smooth, held["table"], held["fine"], low, work["planes"])
         if smooth:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .camera_draw import CameraDraw
+from .compiling import kernel
 from .transfer import LEVEL_LIGHT, LUMINANCE
 
 CELLS = 32
@@ -88,13 +89,17 @@ def illumination_rows(pixels: npt.NDArray[np.uint8], draw: CameraDraw) -> tuple[
 
 def _to_columns(grid: FloatArray, width: int) -> npt.NDArray[np.float32]:
     rounded = grid.astype(np.float32)
-    left, share = _columns(width)
-    here = np.take(rounded, left, axis=1)  # keeps rows contiguous, as the kernel's vectors want them; plain indexing does not
-    rows = np.take(rounded, left + 1, axis=1)
-    rows -= here
-    rows *= share
-    rows += here
+    rows = np.empty((CELLS, width), np.float32)
+    _interpolate(rounded, *_columns(width), rows)
     return rows
+
+
+@kernel
+def _interpolate(grid, left, share, rows):  # type: ignore[no-untyped-def]
+    for y in range(rows.shape[0]):
+        for x in range(rows.shape[1]):
+            here = grid[y, left[x]]
+            rows[y, x] = here + (grid[y, left[x] + 1] - here) * share[x]
 
 
 @lru_cache(maxsize=256)
@@ -146,6 +151,7 @@ def _cubic_weights(n: int) -> FloatArray:
     return weights
 
 
+@lru_cache(maxsize=256)
 def _places(height: int, width: int) -> tuple[FloatArray, FloatArray]:
     """Cell middles about the image's middle, in units of half of its longer side."""
     along = (np.arange(CELLS) + 0.5) / CELLS * 2 - 1

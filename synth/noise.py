@@ -5,14 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from .compiling import fma, scalar
-from .tables import (
-    POISSON_LIMIT,
-    POISSON_SLOTS,
-    POISSON_STEPS_PER_ELECTRON,
-    QUANTILE_CELLS,
-    QUANTILE_DELTA_BITS,
-    QUANTILE_SHIFT,
-)
+from .quantiles import CENTRE, OCTAVES, PER_HALF
+from .tables import POISSON_LIMIT, POISSON_SLOTS, POISSON_STEPS_PER_ELECTRON
 
 u32 = np.uint32
 i32 = np.int32
@@ -26,27 +20,34 @@ _SLOTS = u32(POISSON_SLOTS)
 _SLOT_SHIFT = u32(32 - (POISSON_SLOTS - 1).bit_length())
 _THRESHOLD_SHIFT = u32(8 - (POISSON_SLOTS - 1).bit_length())
 _ALIAS_MASK = i32(POISSON_LIMIT * POISSON_STEPS_PER_ELECTRON * POISSON_SLOTS - 1)
-_CELL_SHIFT = i32(QUANTILE_SHIFT)
-_CELL_MASK = i32(QUANTILE_CELLS - 1)
-_WITHIN_CELL = i32((1 << QUANTILE_SHIFT) - 1)
-_DELTA_BITS = u32(QUANTILE_DELTA_BITS)
-_DELTA_MASK = u32((1 << QUANTILE_DELTA_BITS) - 1)
+_MANTISSA = i32((1 << 23) - 1)
+_PER_BIT = f32(2.0**-23)
+_NO_OCTAVES = f32(127 + 32)  # 1 - log2(2 p) is 32 - log2(t), and the bits' exponent has a bias of 127
+_DEEPEST = f32(OCTAVES + 1)
+_ONE = i32(127 << 23)
+_B0, _B1, _B2, _B3 = f32(0.90740375), f32(-0.70526627), f32(0.28515506), f32(-0.04487396)
+_PER_HALF, _CENTRE = f32(PER_HALF), f32(-CENTRE * PER_HALF)
 
 
 @scalar
-def symmetric_quantile(word, table, value_unit, delta_unit):  # type: ignore[no-untyped-def]
-    """A draw from the symmetric distribution of a packed quantile table (`tables.PackedQuantile`).
+def symmetric_quantile(word, c):  # type: ignore[no-untyped-def]
+    """A draw from the symmetric distribution of the coefficients `c` of a polynomial (`quantiles`).
 
-    The lowest bit of `word` (uint32) is the sign, the other 31 are the tail probability p = (t + 0.5) / 2^32. The cell is
-    found from the bits of t as a float (its exponent and leading mantissa bits), so that cells get narrower towards the
-    tail; between cell edges the quantile is linear. The masked index tells the compiler that it needs only 32 bits, which
-    makes its vector gathers twice as wide.
+    The lowest bit of `word` (uint32) is the sign, the other 31 are the tail probability p = t / 2^32. The bits of t, read as a
+    number, are its exponent and mantissa m, which is log2(t) within 0.09; m (1 - m) times a polynomial in 1 + m, met at the
+    Chebyshev nodes, is what lacks, to 5e-5.
     """
     t = f32(i32(word >> u32(1))) + f32(0.5)
     bits = f32(t).view(np.int32)
-    entry = table[(bits >> _CELL_SHIFT) & _CELL_MASK]
-    fall = f32(i32(entry & _DELTA_MASK)) * delta_unit
-    z = fma(f32(i32(entry >> _DELTA_BITS)), value_unit, -(fall * f32(i32(bits & _WITHIN_CELL))))
+    one_and_m = i32((bits & _MANTISSA) | _ONE).view(np.float32)
+    bend = fma(fma(fma(_B3, one_and_m, _B2), one_and_m, _B1), one_and_m, _B0)
+    m_times_rest = fma(one_and_m, f32(3) - one_and_m, f32(-2))
+    octaves = fma(-m_times_rest, bend, fma(f32(bits), -_PER_BIT, _NO_OCTAVES))
+    y = fma(np.sqrt(min(octaves, _DEEPEST)), _PER_HALF, _CENTRE)
+    low = fma(fma(fma(fma(c[4], y, c[3]), y, c[2]), y, c[1]), y, c[0])
+    high = fma(fma(fma(fma(c[9], y, c[8]), y, c[7]), y, c[6]), y, c[5])
+    y2 = y * y
+    z = fma(high, y2 * y2 * y, low)
     return z if (word & u32(1)) else -z
 
 

@@ -8,7 +8,7 @@ from .chroma import reduce_chroma, split
 from .compiling import kernel
 from .demosaic import BILINEAR, BINNED, BORDER, demosaic_row
 from .pixels import BLACK, CHROMA, GAIN, ROW_SIGMA, WHITE, develop, encode, expose, linearise, tint
-from .sites import count_electrons, read_out, read_out_pair, row_noise
+from .sites import count_electrons, draw_rounding, draw_words, read_out, read_out_pair, row_noise
 
 u32 = np.uint32
 i32 = np.int32
@@ -32,12 +32,13 @@ def _expose_row(rgb, y, height, linear, illumination, cast, p, red, green, blue)
 
 
 @kernel
-def _sense_mosaic(rgb, linear, illumination, cast, p, seed_low, seed_high, read, read_units, normal, normal_units, alias, raw):  # type: ignore[no-untyped-def]
+def _sense_mosaic(rgb, linear, illumination, cast, p, seed_low, seed_high, read, normal, alias, raw):  # type: ignore[no-untyped-def]
     """Fill a mosaic (H + 4, W + 4) with the DN of its sites. What lies beyond the picture sees its edge repeated."""
     height, width = rgb.shape[0], rgb.shape[1]
     sites = raw.shape[1]
     red, green, blue = np.empty(width, np.float32), np.empty(width, np.float32), np.empty(width, np.float32)
     means, counts, offsets = np.empty(sites, np.float32), np.empty(sites, np.float32), np.empty(sites, np.float32)
+    shot, rest, words = np.empty(sites, np.uint32), np.empty(sites, np.uint32), np.empty(sites, np.uint32)
     total = u32(raw.shape[0] * sites)
     for row in range(raw.shape[0]):
         y = min(max(row - BORDER, 0), height - 1)
@@ -47,10 +48,11 @@ def _sense_mosaic(rgb, linear, illumination, cast, p, seed_low, seed_high, read,
             x = min(max(site - BORDER, 0), width - 1)
             at_green = ((site + odd) & 1) == 1
             means[site] = green[x] if at_green else (blue[x] if odd else red[x])
-        offsets[:] = p[BLACK] + row_noise(u32(row), total, seed_low, seed_high, p[ROW_SIGMA], normal, normal_units)
+        offsets[:] = p[BLACK] + row_noise(u32(row), total, seed_low, seed_high, p[ROW_SIGMA], normal)
         first = u32(u32(row) * u32(sites))
-        count_electrons(means, counts, first, seed_low, seed_high, normal, normal_units, alias)
-        read_out(counts, raw[row], offsets, first, seed_low, seed_high, p[GAIN], p[WHITE], read, read_units)
+        draw_words(first, seed_low, seed_high, shot, rest, words)
+        count_electrons(means, counts, shot, rest, normal, alias)
+        read_out(counts, raw[row], offsets, words, p[GAIN], p[WHITE], read)
 
 
 @kernel
@@ -63,9 +65,8 @@ def photograph(  # type: ignore[no-untyped-def]
     p,
     seed,
     read,
-    read_units,
+    read_pair,
     normal,
-    normal_units,
     alias,
     table,
     fine_table,
@@ -86,8 +87,10 @@ def photograph(  # type: ignore[no-untyped-def]
         The parameters that `pixels` names.
     seed : uint32 array (2)
         Lower and upper half of the pixel seed.
-    read, read_units : arrays
-        The packed quantiles of the read noise, with their units in DN.
+    read, read_pair, normal : float32 arrays (10)
+        Quantile polynomials of a site's read noise and of the sum of two, in DN, and of the standard normal distribution.
+    alias : uint32 array
+        Of `tables.poisson_alias_table`.
     blur : float32 array (n)
         Weights of the chroma noise reduction, or none.
     method : int
@@ -101,15 +104,14 @@ def photograph(  # type: ignore[no-untyped-def]
     red, green, blue = np.empty(size, np.float32), np.empty(size, np.float32), np.empty(size, np.float32)
     offsets = np.empty(3 * size, np.float32)
     counts = np.empty(size, np.float32)
+    shot, rest, words = np.empty(size, np.uint32), np.empty(size, np.uint32), np.empty(size, np.uint32)
     raw = np.empty(3 * size, np.float32)
     cells = np.empty(3 * size, np.uint16)
     smooth = blur.shape[0] > 0
     planes = np.empty((3, height if smooth else 0, width), np.int16)
     mosaic = np.empty((height + 2 * BORDER if method >= BILINEAR else 0, width + 2 * BORDER), np.float32)
     if method >= BILINEAR:
-        _sense_mosaic(
-            rgb, linear, illumination, cast, p, seed_low, seed_high, read, read_units, normal, normal_units, alias, mosaic
-        )
+        _sense_mosaic(rgb, linear, illumination, cast, p, seed_low, seed_high, read, normal, alias, mosaic)
     sites = u32(height * width)
     for top in range(0, height, band):
         count = min(band, height - top)
@@ -123,10 +125,8 @@ def photograph(  # type: ignore[no-untyped-def]
                 y = top + i
                 a, b = i * width, (i + 1) * width
                 _expose_row(rgb[y], y, height, linear, illumination, cast, p, red[a:b], green[a:b], blue[a:b])
-                upper = p[BLACK] + row_noise(u32(2 * y), u32(3) * sites, seed_low, seed_high, p[ROW_SIGMA], normal, normal_units)
-                lower = p[BLACK] + row_noise(
-                    u32(2 * y + 1), u32(3) * sites, seed_low, seed_high, p[ROW_SIGMA], normal, normal_units
-                )
+                upper = p[BLACK] + row_noise(u32(2 * y), u32(3) * sites, seed_low, seed_high, p[ROW_SIGMA], normal)
+                lower = p[BLACK] + row_noise(u32(2 * y + 1), u32(3) * sites, seed_low, seed_high, p[ROW_SIGMA], normal)
                 offsets[a:b] = upper
                 offsets[n + a : n + b] = upper + lower if method == BINNED else upper
                 offsets[2 * n + a : 2 * n + b] = lower if method == BINNED else upper
@@ -138,11 +138,14 @@ def photograph(  # type: ignore[no-untyped-def]
                 means = red if channel == 0 else (green if channel == 1 else blue)
                 first = u32(u32(channel) * sites + u32(top) * u32(width))
                 dn, offset = raw[channel * n : (channel + 1) * n], offsets[channel * n : (channel + 1) * n]
-                count_electrons(means[:n], counts[:n], first, seed_low, seed_high, normal, normal_units, alias)
+                draw_words(first, seed_low, seed_high, shot[:n], rest[:n], words[:n])
+                count_electrons(means[:n], counts[:n], shot[:n], rest[:n], normal, alias)
                 if channel == 1 and method == BINNED:
-                    read_out_pair(counts[:n], dn, offset, first, seed_low, seed_high, p[GAIN], p[WHITE], read, read_units)
+                    rounding = shot[:n]  # whose words nobody needs any more
+                    draw_rounding(first, seed_low, seed_high, rounding)
+                    read_out_pair(counts[:n], dn, offset, words[:n], rounding, p[GAIN], p[WHITE], read_pair)
                 else:
-                    read_out(counts[:n], dn, offset, first, seed_low, seed_high, p[GAIN], p[WHITE], read, read_units)
+                    read_out(counts[:n], dn, offset, words[:n], p[GAIN], p[WHITE], read)
             if method != BINNED:
                 for x in range(n, 2 * n):
                     raw[x] *= f32(2)

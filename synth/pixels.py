@@ -38,7 +38,7 @@ CHROMA = 27
 """Strength of the chroma noise reduction, 0 to 1."""
 PARAMETERS = 28
 
-ENCODE_CELLS = 1 << 14
+ENCODE_CELLS = 1 << 12
 """Cells of the encoding table, evenly spaced in the square root of linear light."""
 TOP = f32(ENCODE_CELLS - 1)
 _KNEE = f32(0.9)

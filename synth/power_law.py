@@ -20,8 +20,9 @@ from .distributions import Constant, Distribution, OneOf, Within
 from .hashing import READ, SHOT, SHOT_REST, random_word, sample_state
 from .noise import large_poisson, small_poisson, symmetric_quantile
 from .pixels import encoding_cell
+from .quantiles import normal_quantile, scaled
 from .randomness import Source
-from .tables import POISSON_LIMIT, normal_quantile, poisson_alias_table
+from .tables import POISSON_LIMIT, poisson_alias_table
 from .transfer import encode_table, srgb_to_linear
 
 Pixels = npt.NDArray[np.uint8]
@@ -117,10 +118,9 @@ def render_power_law(normal: Pixels, draw: PowerLawDraw) -> Pixels:
     if not (draw.peak or draw.variance or draw.deviation or draw.deviation_per_light):
         plain: Pixels = np.rint(255 * curve).astype(np.uint8)[normal]
         return plain
-    standard = normal_quantile()
     noise = np.array([draw.peak, draw.variance + draw.deviation**2, draw.deviation_per_light], dtype=np.float32)
     seeds = np.uint32(draw.pixel_seed & _U32), np.uint32(draw.pixel_seed >> 32)
-    tables = standard.entries, standard.units, poisson_alias_table()
+    tables = scaled(normal_quantile(), 1.0), poisson_alias_table()
     low = np.empty((height, width, 3), np.uint8)
     if draw.space == "srgb":
         values = curve.astype(np.float32)[normal.ravel()]
@@ -143,7 +143,7 @@ def curve_table(normal: Pixels, draw: PowerLawDraw) -> npt.NDArray[np.float64]:
 
 
 @kernel
-def _add_noise(values, first, seed_low, seed_high, noise, normal, normal_units, alias):  # type: ignore[no-untyped-def]
+def _add_noise(values, first, seed_low, seed_high, noise, normal, alias):  # type: ignore[no-untyped-def]
     """Add noise to samples (N) in [0, 1], in place; `first` is the index of the first, `noise` the peak, variance and
     deviation per light."""
     peak, constant, per_light = noise[0], noise[1], noise[2]
@@ -156,9 +156,9 @@ def _add_noise(values, first, seed_low, seed_high, noise, normal, normal_units, 
             word = random_word(state, SHOT)
             mean = v * peak
             few = small_poisson(mean, word, random_word(state, SHOT_REST), alias)
-            many = large_poisson(mean, symmetric_quantile(word, normal, normal_units[0], normal_units[1]))
+            many = large_poisson(mean, symmetric_quantile(word, normal))
             v = min((few if mean < _LIMIT else many) * per_photon, f32(1))
-        z = symmetric_quantile(random_word(state, READ), normal, normal_units[0], normal_units[1])
+        z = symmetric_quantile(random_word(state, READ), normal)
         values[x] = fma(sigma, z, v)
 
 
@@ -169,7 +169,7 @@ def _round(values, low):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _through_mosaic(rgb, light, seed_low, seed_high, noise, normal, normal_units, alias, table, low):  # type: ignore[no-untyped-def]
+def _through_mosaic(rgb, light, seed_low, seed_high, noise, normal, alias, table, low):  # type: ignore[no-untyped-def]
     height, width = rgb.shape[0], rgb.shape[1]
     mosaic = np.empty((height + 2 * BORDER, width + 2 * BORDER), np.float32)
     sites = mosaic.shape[1]
@@ -179,7 +179,7 @@ def _through_mosaic(rgb, light, seed_low, seed_high, noise, normal, normal_units
             x = min(max(site - BORDER, 0), width - 1)
             channel = (row & 1) + (site & 1)  # RGGB
             mosaic[row, site] = light[rgb[y, x, channel]]
-        _add_noise(mosaic[row], u32(u32(row) * u32(sites)), seed_low, seed_high, noise, normal, normal_units, alias)
+        _add_noise(mosaic[row], u32(u32(row) * u32(sites)), seed_low, seed_high, noise, normal, alias)
     red, greens, blue = np.empty(width, np.float32), np.empty(width, np.float32), np.empty(width, np.float32)
     for y in range(height):
         demosaic_row(mosaic, y, BILINEAR, red, greens, blue)

@@ -260,7 +260,8 @@ def read(location: Location) -> bytes:
         elif not location.member:
             raise ImageRefused("file name", "its bytes are not valid UTF-8; rename the file")
         elif os.path.isdir(location.container):
-            data = Path(location.container, location.member).read_bytes()
+            with open(os.path.join(location.container, location.member), "rb") as file:
+                data = file.read()
         else:
             data = _archives.get(location, zipped=True).read(location.member)
     except _MEMBER_ERRORS as error:

@@ -4,7 +4,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from gloam.synth import sites
-from gloam.synth.tables import PackedQuantile, normal_quantile, poisson_alias_table
+from gloam.synth.quantiles import Coefficients, normal_pair_quantile, normal_quantile, scaled
+from gloam.synth.tables import poisson_alias_table
 
 
 class Sensor:
@@ -17,7 +18,7 @@ class Sensor:
         *,
         gain: float = 1.0,
         read_scale: float = 0.0,
-        read: PackedQuantile | None = None,
+        read: Coefficients | None = None,
         offset: float = 0.0,
         white: float = 1e7,
         first: int = 0,
@@ -27,19 +28,17 @@ class Sensor:
         means = np.full(count, mean, np.float32) if count else np.asarray(mean, np.float32)
         counts, raw = np.empty_like(means), np.empty_like(means)
         place = np.uint32(first), np.uint32(seed & 0xFFFFFFFF), np.uint32(seed >> 32)
-        normal = normal_quantile()
-        sites.count_electrons(means, counts, *place, normal.entries, normal.units, poisson_alias_table())
-        noise = read or normal
-        (sites.read_out_pair if pair else sites.read_out)(
-            counts,
-            raw,
-            np.full_like(means, offset),
-            *place,
-            np.float32(gain),
-            np.float32(white),
-            noise.entries,
-            noise.units * np.float32(read_scale),
-        )
+        words = [np.empty(len(means), np.uint32) for _ in range(4)]
+        sites.draw_words(*place, *words[:3])
+        sites.draw_rounding(*place, words[3])
+        sites.count_electrons(means, counts, *words[:2], scaled(normal_quantile(), 1.0), poisson_alias_table())
+        offsets = np.full_like(means, offset)
+        noise = (normal_pair_quantile() if pair else normal_quantile()) if read is None else read
+        settings = np.float32(gain), np.float32(white), scaled(noise, read_scale)
+        if pair:
+            sites.read_out_pair(counts, raw, offsets, *words[2:], *settings)
+        else:
+            sites.read_out(counts, raw, offsets, words[2], *settings)
         return raw
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gloam.synth.tables import tukey_lambda_quantile
+from gloam.synth.quantiles import tukey_lambda_quantile
 from scipy import stats
 
 DRAWS = 1_000_000

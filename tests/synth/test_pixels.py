@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from gloam.synth.cameras import iso_range, sensor_at
-from gloam.synth.tables import tukey_lambda_quantile
+from gloam.synth.quantiles import tukey_lambda_quantile
 from scipy import stats
 
 SAMPLES = 400_000
