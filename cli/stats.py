@@ -19,7 +19,7 @@ from .common import Bars, default_workers, user_errors
 
 @click.command()
 @click.argument("lows", metavar="SET|LOW_DIR", type=click.Path(path_type=Path))
-@click.argument("normals", metavar="[NORMAL_DIR]", required=False, type=click.Path(path_type=Path))
+@click.argument("normals", metavar="[SET|NORMAL_DIR]", required=False, type=click.Path(path_type=Path))
 @click.option("--pairs", type=click.IntRange(min=1), default=2000, help="Measure at most so many, evenly spread.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON in place of the table.")
 @click.option(
@@ -30,15 +30,15 @@ from .common import Bars, default_workers, user_errors
 def stats(lows: Path, normals: Path | None, pairs: int, as_json: bool, figure: Path | None, workers: int) -> None:
     """How dark, uneven and noisy the pairs of a set are, or those of two folders (equal names), beside LOL and DICM.
 
-    With LOW_DIR alone, what can be said without normals.
+    With LOW_DIR alone, what can be said without normals. A set of lows only wants the set beside it that it was made from.
     """
     if figure is not None:
         _plotting()  # before minutes of measuring
     with Bars() as bars:
-        if normals is None and (lows / SET_FILE).is_file():
+        if (lows / SET_FILE).is_file():
             info = read_set(lows)
             bars.stage("measuring pairs", min(pairs, sum(info.units.values())))
-            measured = measure_set(lows, info, pairs, workers, bars.at)
+            measured = measure_set(lows, info, pairs, workers, bars.at, normals)
         else:
             bars.stage("measuring pairs", None)
             measured = measure_folders(lows, normals, pairs, workers, bars.at)

@@ -16,12 +16,14 @@ from .common import USER_ERROR, Bars, default_workers, user_errors
 @click.argument("root", metavar="SET", type=click.Path(path_type=Path))
 @click.option("--quick", is_flag=True, help="Compare sizes only, not checksums.")
 @click.option("--deep", is_flag=True, help="Also make every low again from its normal and its draw, and compare pixels.")
+@click.option("--normals", metavar="SET", type=click.Path(path_type=Path),
+              help="For --deep, of a set of lows only: the set that it was made from.")  # fmt: skip
 @click.option("--workers", type=click.IntRange(min=1), default=default_workers, show_default="all cores", help="Processes.")
 @user_errors
-def verify(root: Path, quick: bool, deep: bool, workers: int) -> None:
+def verify(root: Path, quick: bool, deep: bool, normals: Path | None, workers: int) -> None:
     """Check that SET is complete and unchanged: receipts, checksums, indexes, every pair.
 
-    Every problem is named. Exits with 0 only when there is none.
+    Every problem is named, and what mends it. Exits with 0 only when there is none.
     """
     with Bars() as bars:
         info = read_set(root)
@@ -31,11 +33,11 @@ def verify(root: Path, quick: bool, deep: bool, workers: int) -> None:
             from ..synth.recheck import recheck_set
 
             bars.stage("comparing", sum(info.units.values()))
-            problems = recheck_set(root, info, workers, bars.at)
+            problems = recheck_set(root, info, workers, bars.at, normals)
     for problem in problems:
-        click.echo(f"{root / problem.where}: {problem.what}")
+        click.echo(f"{root}/{problem}")
     if problems:
-        click.echo(f"{len(problems)} problem{'s' if len(problems) > 1 else ''}; gloam build with the same options mends shards")
+        click.echo(f"{root}: {len(problems)} problem{'s' if len(problems) > 1 else ''}")
         sys.exit(USER_ERROR)
     how = "sizes agree" if quick else "every byte is as it was written"
     if deep:

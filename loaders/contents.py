@@ -13,7 +13,7 @@ from ..manifests.errors import LoaderError, SetError
 from ..manifests.images import SUFFIXES
 from ..manifests.layouts import SHARDS
 from ..manifests.receipts import read_receipt
-from ..manifests.setfile import SetInfo, read_set
+from ..manifests.setfile import check_normals, read_set
 from ..manifests.shards import index_path, read_index, shard_path
 
 SPLITS = ("train", "val")
@@ -72,6 +72,9 @@ class Contents:
         Changes when the pairs or their order change; states are tied to it.
     root : Path
         Of a set.
+    normal_root : Path
+        Of the set that holds its normals: the same one, but for a set of lows only.
+    normal_layout : str
     units : tuple of str
         Of a set in shards: those of the split that hold pairs.
     given : tuple of (low, normal)
@@ -84,12 +87,20 @@ class Contents:
     count: int
     identity: str
     root: Path = Path()
+    normal_root: Path = Path()
+    normal_layout: str = ""
     units: tuple[str, ...] = ()
     given: tuple[tuple[Piece, Piece], ...] = ()
 
-    def shards(self) -> tuple[list[str], list[str]]:
-        """Paths of tars and of their indexes."""
-        return [str(shard_path(self.root, u)) for u in self.units], [str(index_path(self.root, u)) for u in self.units]
+    @property
+    def two_sets(self) -> bool:
+        """Whether lows and normals lie in two sets."""
+        return self.root != self.normal_root
+
+    def shards(self, kind: str = "low") -> tuple[list[str], list[str]]:
+        """Paths of tars and of their indexes, those that hold the lows or the normals."""
+        root = self.root if kind == "low" else self.normal_root
+        return [str(shard_path(root, u)) for u in self.units], [str(index_path(root, u)) for u in self.units]
 
     def pairs(self) -> list[tuple[str, Piece, Piece]]:
         """Key, low and normal of every pair in order.
@@ -101,23 +112,29 @@ class Contents:
         """
         if self.layout == "lists":
             return [(_key_of(low, i), low, normal) for i, (low, normal) in enumerate(self.given)]
-        if self.layout == SHARDS:
-            found = []
-            for unit in self.units:
-                tar = str(shard_path(self.root, unit))
-                for record, low, normal in read_index(index_path(self.root, unit)):
-                    key = record.name.partition(".")[0]
-                    found.append((key, Piece(tar, low.offset, low.size), Piece(tar, normal.offset, normal.size)))
-            return found
-        lows, normals = (self.listed(kind) for kind in ("low", "normal"))
-        return [
-            (Path(low).stem, Piece(str(self.root / low)), Piece(str(self.root / normal)))
-            for low, normal in zip(lows, normals, strict=True)
-        ]
+        found = []
+        lows, normals = self._pieces("low", self.root, self.layout), self._pieces("normal", self.normal_root, self.normal_layout)
+        for (key, low), (other, normal) in zip(lows, normals, strict=True):
+            if key != other:
+                raise SetError(f"{self.normal_root}: {other} stands where {self.root} has {key}; gloam verify both")
+            found.append((key, low, normal))
+        return found
+
+    def _pieces(self, kind: str, root: Path, layout: str) -> list[tuple[str, Piece]]:
+        """Keys and images of one kind, in order."""
+        if layout != SHARDS:
+            return [(Path(name).stem, Piece(str(root / name))) for name in self.listed(kind)]
+        found = []
+        for unit in self.units:
+            tar = str(shard_path(root, unit))
+            for members in read_index(index_path(root, unit)):
+                member = next(member for member in members if member.ending.partition(".")[0] == kind)
+                found.append((member.name.partition(".")[0], Piece(tar, member.offset, member.size)))
+        return found
 
     def list_path(self, kind: str) -> Path:
         """Of a set in files: the list of its lows or normals, as `fn.readers.file` takes it."""
-        return self.root / "lists" / f"{self.split}-{kind}.txt"
+        return (self.root if kind == "low" else self.normal_root) / "lists" / f"{self.split}-{kind}.txt"
 
     def listed(self, kind: str) -> list[str]:
         """Paths in that list."""
@@ -128,7 +145,7 @@ class Contents:
         return [line.rpartition(" ")[0] for line in lines]
 
 
-def contents_of(data: str | Path | Sequence[Any], split: str) -> Contents:
+def contents_of(data: str | Path | Sequence[Any], split: str, normals: str | Path | None = None) -> Contents:
     """What a loader was given.
 
     Parameters
@@ -137,11 +154,14 @@ def contents_of(data: str | Path | Sequence[Any], split: str) -> Contents:
         A set's folder, or (low, normal) pairs, each a path or bytes.
     split : str
         "train" or "val", of a set.
+    normals : str or Path, optional
+        Of a set of lows only: the set that it was made from.
 
     Raises
     ------
     SetError
-        When the set is half built, or an index or list is missing or not the one that was built.
+        When the set is half built, or an index or list is missing or not the one that was built; or when it holds lows only and
+        `normals` is not its origin.
     LoaderError
         When a list is empty, or mixes local and s3 paths.
     """
@@ -150,7 +170,9 @@ def contents_of(data: str | Path | Sequence[Any], split: str) -> Contents:
             raise LoaderError(
                 f"{data}: a set on s3 is read with gloam.loaders.pipelines.webdataset_pairs, given its shards and indexes"
             )
-        return _of_set(Path(data), split)
+        return _of_set(Path(data), split, None if normals is None else Path(normals))
+    if normals is not None:
+        raise LoaderError("normals= goes with a set of lows only, not with a list of pairs")
     pieces = tuple((_piece(low), _piece(normal)) for low, normal in _two_each(data))
     if not pieces:
         raise LoaderError("the list of pairs is empty")
@@ -161,24 +183,28 @@ def contents_of(data: str | Path | Sequence[Any], split: str) -> Contents:
     return Contents("list of pairs", split, "lists", len(pieces), digest.hexdigest()[:16], given=pieces)
 
 
-def _of_set(root: Path, split: str) -> Contents:
+def _of_set(root: Path, split: str, normals: Path | None) -> Contents:
     info = read_set(root)
+    check_normals(root, info, normals)
     if split not in SPLITS:
         raise LoaderError(f"split {split!r}: must be one of {', '.join(SPLITS)}")
     units = tuple(unit for unit, pairs in info.units.items() if pairs and unit.rpartition("-")[0] == split)
     count = sum(info.units[unit] for unit in units)
     if not count:
         raise LoaderError(f"{root}: has no pairs in {split}; it has " + ", ".join(f"{s} {n}" for s, n in info.counts.items()))
-    if info.layout == SHARDS:
-        for unit in units:
-            _check_unit(root, unit)
-        _check_list(root, info, split, "shards", [shard_path(Path(), unit).as_posix() for unit in units])
-    contents = Contents(str(root), split, info.layout, count, f"{info.sha256[:16]}-{split}", root, units)
-    if info.layout != SHARDS:
-        lows, normals = contents.listed("low"), contents.listed("normal")
-        if not len(lows) == len(normals) == count:
+    normal_root, normal_layout = (root, info.layout) if normals is None else (normals, read_set(normals).layout)
+    for folder, layout in {root: info.layout, normal_root: normal_layout}.items():
+        if layout == SHARDS:
+            for unit in units:
+                _check_unit(folder, unit)
+            _check_list(folder, split, "shards", [shard_path(Path(), unit).as_posix() for unit in units])
+    contents = Contents(
+        str(root), split, info.layout, count, f"{info.sha256[:16]}-{split}", root, normal_root, normal_layout, units
+    )
+    for kind, layout in (("low", info.layout), ("normal", normal_layout)):
+        if layout != SHARDS and len(contents.listed(kind)) != count:
             raise SetError(
-                f"{root}: lists/{split}-low.txt has {len(lows)} lines, -normal.txt {len(normals)}, the set {count} pairs; "
+                f"{contents.list_path(kind)}: has {len(contents.listed(kind))} lines, the set {count} pairs; "
                 "gloam verify says what was changed"
             )
     return contents
@@ -199,7 +225,7 @@ def _check_unit(root: Path, unit: str) -> None:
             raise SetError(f"{path}: is not the one that was built; gloam build with the set's options makes it again")
 
 
-def _check_list(root: Path, info: SetInfo, split: str, kind: str, expected: list[str]) -> None:
+def _check_list(root: Path, split: str, kind: str, expected: list[str]) -> None:
     path = root / "lists" / f"{split}-{kind}.txt"
     try:
         lines = path.read_text("utf-8").splitlines()

@@ -37,6 +37,8 @@ class PairLoader:
         A set's folder, or a list of (low, normal) paths or bytes, see `pairs_in`.
     split : str
         "train" or "val", of a set.
+    normals : str or Path, optional
+        Of a set of lows only (`gloam regenerate --low-only`): the set that it was made from.
     reader : str
         "webdataset" for shards, "file" for files, "external" for lists and for either (it reads at offsets and shuffles
         without limit); "auto" takes what fits.
@@ -72,6 +74,7 @@ class PairLoader:
         data: str | Path | Sequence[Any],
         split: str = "train",
         *,
+        normals: str | Path | None = None,
         reader: str = "auto",
         shuffle: bool | None = None,
         last_batch: str | None = None,
@@ -82,7 +85,7 @@ class PairLoader:
         threads: int | None = None,
         **options: Any,
     ) -> None:
-        self.contents: Contents = contents_of(data, split)
+        self.contents: Contents = contents_of(data, split, normals)
         training = split == "train" and self.contents.layout != "lists"
         self.rank: Rank = find_rank(rank, world_size)
         self.options: Options = make_options(
@@ -205,11 +208,12 @@ class PairLoader:
         }
         sharding = {"rank": self.rank.rank, "world": self.rank.world, "shuffle_seed": epoch_seed(seed, epoch, "shuffle")}
         if self.reader == "webdataset":
-            tars, indexes = self.contents.shards()
-            pipeline = pipelines.webdataset_pairs(tars, indexes, **common, **sharding)
+            others = self.contents.shards("normal") if self.contents.two_sets else None
+            pipeline = pipelines.webdataset_pairs(*self.contents.shards(), **common, **sharding, normals=others)
         elif self.reader == "file":
             lists = str(self.contents.list_path("low")), str(self.contents.list_path("normal"))
-            pipeline = pipelines.file_pairs(str(self.contents.root), *lists, **common, **sharding)
+            roots = str(self.contents.root), str(self.contents.normal_root)
+            pipeline = pipelines.file_pairs(roots[0], *lists, **common, **sharding, normal_root=roots[1])
         else:
             first, last = self.rank.slice(self.contents.count)
             orders = partial(_rank_order, self.contents.count, seed, options.shuffle, first, last)
@@ -266,13 +270,24 @@ class PairLoader:
             numbers = [np.array(label.as_cpu().as_tensor()).ravel() for label in labels]
             if (numbers[0] != numbers[1]).any():
                 raise LoaderError(f"{self.contents.name}: the lists of lows and normals are out of step; gloam verify the set")
+        keys: list[str] = []
+        if self.reader == "webdataset" and self.contents.two_sets:
+            keys, others = (_keys(label, count) for label in labels)
+            if keys != others:
+                where = f"{self.contents.name} and the normals of {self.contents.normal_root}"
+                raise LoaderError(f"{where} are out of step; gloam verify both")
         images = tuple(_tensor(images)[:count] for images in (low, normal))
         if not self.options.keys:
             return images
         if self.reader == "webdataset":
-            return (*images, [json.loads(np.array(labels[0][i]).tobytes().rstrip(b"\0"))["key"] for i in range(count)])
+            return (*images, keys or _keys(labels[0], count))
         places = np.array(labels[0].as_cpu().as_tensor()).ravel()[:count]
         return (*images, [self._all_pairs()[int(place)][0] for place in places])
+
+
+def _keys(records: Any, count: int) -> list[str]:
+    """The keys in the records of a batch."""
+    return [str(json.loads(np.array(records[i]).tobytes().rstrip(b"\0"))["key"]) for i in range(count)]
 
 
 def _rank_order(count: int, seed: int, shuffle: bool, first: int, last: int, epoch: int) -> Any:
@@ -344,6 +359,8 @@ def _tensor(images: Any) -> Any:
 
 def _reader(reader: str, contents: Contents) -> str:
     fitting = {"lists": "external", SHARDS: "webdataset"}.get(contents.layout, "file")
+    if contents.two_sets and contents.layout != contents.normal_layout:
+        fitting = "external"
     if reader == "auto":
         return fitting
     if reader not in READERS:

@@ -25,7 +25,13 @@ _TYPES = {"float32": types.FLOAT, "float16": types.FLOAT16, "uint8": types.UINT8
 
 @pipeline_def(enable_conditionals=True)
 def webdataset_pairs(
-    paths: Sequence[str], index_paths: Sequence[str], options: Options, rank: int = 0, world: int = 1, shuffle_seed: int = 0
+    paths: Sequence[str],
+    index_paths: Sequence[str],
+    options: Options,
+    rank: int = 0,
+    world: int = 1,
+    shuffle_seed: int = 0,
+    normals: tuple[Sequence[str], Sequence[str]] | None = None,
 ) -> tuple[Any, ...]:
     """Pairs of a set's shards, read with their indexes.
 
@@ -38,13 +44,16 @@ def webdataset_pairs(
         This process's part of the samples.
     shuffle_seed : int
         Of the reader.
+    normals : two sequences of str, optional
+        Tars and indexes of the set that holds the normals, where `paths` are those of a set of lows only: two readers then go in
+        step, and the records of both are yielded.
 
     Raises
     ------
     LoaderError
         When local and s3 paths are mixed, which would end the process, or their numbers differ.
     """
-    remote = {path.startswith("s3://") for path in paths}
+    remote = {path.startswith("s3://") for path in (*paths, *(normals[0] if normals else ()))}
     if len(remote) > 1:
         raise LoaderError("the shards mix local and s3 paths, which DALI cannot read together; stage the s3 part first")
     if len(paths) != len(index_paths):
@@ -53,30 +62,41 @@ def webdataset_pairs(
     # batches do not mind; otherwise each rank keeps its part.
     reshuffled = options.shuffle and options.last_batch == "drop"
     # A missing component would otherwise be an empty tensor, and nothing would say so.
-    record, low, normal = fn.readers.webdataset(
-        paths=list(paths),
-        index_paths=list(index_paths),
-        ext=["json", LOW, NORMAL],
-        missing_component_behavior="error",
-        random_shuffle=options.shuffle,
-        initial_fill=options.shuffle_buffer,
-        seed=shuffle_seed,
+    common = {
+        "missing_component_behavior": "error",
+        "random_shuffle": options.shuffle,
+        "initial_fill": options.shuffle_buffer,
+        "seed": shuffle_seed,
         **({"shuffle_after_epoch": True, "shuffle_after_epoch_seed": shuffle_seed} if reshuffled else {}),
-        shard_id=rank,
-        num_shards=world,
-        pad_last_batch=True,
-        stick_to_shard=not reshuffled,
-        dont_use_mmap=True in remote,
-        prefetch_queue_depth=options.prefetch,
-        name="reader",
-    )
+        "shard_id": rank,
+        "num_shards": world,
+        "pad_last_batch": True,
+        "stick_to_shard": not reshuffled,
+        "dont_use_mmap": True in remote,
+        "prefetch_queue_depth": options.prefetch,
+    }
+    here = {"paths": list(paths), "index_paths": list(index_paths), "name": "reader"}
+    if normals is not None:
+        there = {"paths": list(normals[0]), "index_paths": list(normals[1])}
+        record, low = fn.readers.webdataset(ext=["json", LOW], **here, **common)
+        other, normal = fn.readers.webdataset(ext=["json", NORMAL], **there, **common)
+        low, normal = processed(low, normal, options)
+        return low, normal, fn.pad(record), fn.pad(other)
+    record, low, normal = fn.readers.webdataset(ext=["json", LOW, NORMAL], **here, **common)
     low, normal = processed(low, normal, options)
     return low, normal, fn.pad(record) if options.keys else fn.constant(idata=0, dtype=types.INT32)
 
 
 @pipeline_def(enable_conditionals=True)
 def file_pairs(
-    file_root: str, low_list: str, normal_list: str, options: Options, rank: int = 0, world: int = 1, shuffle_seed: int = 0
+    file_root: str,
+    low_list: str,
+    normal_list: str,
+    options: Options,
+    rank: int = 0,
+    world: int = 1,
+    shuffle_seed: int = 0,
+    normal_root: str = "",
 ) -> tuple[Any, ...]:
     """Pairs of a set in files, by two file readers kept in step: the label says line i of either list. Yields both labels.
 
@@ -88,10 +108,11 @@ def file_pairs(
         Files of lines `path label`.
     options, rank, world, shuffle_seed
         As of `webdataset_pairs`.
+    normal_root : str
+        That of the normals, where they lie in another set.
     """
     # Both readers draw alike only if everything but the list is equal.
     common = {
-        "file_root": file_root,
         "random_shuffle": options.shuffle,
         "initial_fill": options.shuffle_buffer,
         "seed": shuffle_seed,
@@ -101,8 +122,8 @@ def file_pairs(
         "stick_to_shard": True,
         "prefetch_queue_depth": options.prefetch,
     }
-    low, low_label = fn.readers.file(file_list=low_list, name="reader", **common)
-    normal, normal_label = fn.readers.file(file_list=normal_list, **common)
+    low, low_label = fn.readers.file(file_root=file_root, file_list=low_list, name="reader", **common)
+    normal, normal_label = fn.readers.file(file_root=normal_root or file_root, file_list=normal_list, **common)
     low, normal = processed(low, normal, options)
     return low, normal, low_label, normal_label
 

@@ -30,7 +30,7 @@ class TorchLoader:
 
     Parameters
     ----------
-    data, split, shuffle, last_batch, rank, world_size, **options
+    data, split, normals, shuffle, last_batch, rank, world_size, **options
         As of `PairLoader`.
     device : str
         "cpu", or a torch device to which batches are copied ahead of their use, from pinned memory on a stream of its own; "auto"
@@ -51,6 +51,7 @@ class TorchLoader:
         data: str | Path | Sequence[Any],
         split: str = "train",
         *,
+        normals: str | Path | None = None,
         shuffle: bool | None = None,
         last_batch: str | None = None,
         device: str = "auto",
@@ -60,7 +61,7 @@ class TorchLoader:
         decoder: str = "opencv",
         **options: Any,
     ) -> None:
-        self.contents = contents_of(data, split)
+        self.contents = contents_of(data, split, normals)
         training = split == "train" and self.contents.layout != "lists"
         self.rank: Rank = find_rank(rank, world_size)
         self.options: Options = make_options(

@@ -78,7 +78,8 @@ def finish_set(
             files += write_shard_lists(root, split, own)
         else:
             records = (r for unit in own for r in read_records(layout, root, unit, receipts[unit].file_dicts()))
-            files += write_pair_lists(root, split, ((r["key"], r["low"]["suffix"], r["normal"]["suffix"]) for r in records))
+            named = ((r["key"], r["low"]["suffix"], r["normal"]["suffix"]) for r in records)
+            files += write_pair_lists(root, split, named, note.lows_only)
     files += [receipt_path(root, unit) for unit in names]
 
     counts = {split: sum(r.pairs for u, r in receipts.items() if names[u][0] == split) for split in ("train", "val")}

@@ -22,7 +22,7 @@ def write_shard_lists(root: Path, split: str, units: Iterable[str]) -> list[Path
     ]
 
 
-def write_pair_lists(root: Path, split: str, pairs: Iterable[tuple[str, str, str]]) -> list[Path]:
+def write_pair_lists(root: Path, split: str, pairs: Iterable[tuple[str, str, str]], lows_only: bool = False) -> list[Path]:
     """`lists/{split}-low.txt` and `-normal.txt` in DALI's file-list form, `path label`.
 
     Line i has the label i in both, so that a reader can prove that its two streams are in step.
@@ -32,12 +32,14 @@ def write_pair_lists(root: Path, split: str, pairs: Iterable[tuple[str, str, str
     root : Path
     split : str
     pairs : iterable of (key, low suffix, normal suffix)
+    lows_only : bool
+        Write no list of normals.
     """
     pairs = list(pairs)
-    return [
-        _write(root, f"{split}-low.txt", (f"{split}/{LOW}/{key}.{low} {i}" for i, (key, low, _) in enumerate(pairs))),
-        _write(root, f"{split}-normal.txt", (f"{split}/{NORMAL}/{key}.{n} {i}" for i, (key, _, n) in enumerate(pairs))),
-    ]
+    lists = {LOW: (f"{split}/{LOW}/{key}.{low} {i}" for i, (key, low, _) in enumerate(pairs))}
+    if not lows_only:
+        lists[NORMAL] = (f"{split}/{NORMAL}/{key}.{normal} {i}" for i, (key, _, normal) in enumerate(pairs))
+    return [_write(root, f"{split}-{kind}.txt", lines) for kind, lines in lists.items()]
 
 
 def _write(root: Path, name: str, lines: Iterable[str]) -> Path:

@@ -1,4 +1,5 @@
-"""The files layout: `{split}/low/KEY.ext`, `{split}/normal/KEY.ext` and the record `{split}/draw/KEY.json`."""
+"""The files layout: `{split}/low/KEY.ext`, `{split}/normal/KEY.ext` (not in a set of lows only) and the record
+`{split}/draw/KEY.json`."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from .files import sha256_bytes, temporary_beside
 from .pairs import Pair, parse_record
 
 DRAW, LOW, NORMAL = "draw", "low", "normal"
+_FOLDERS = {"json": DRAW, "low": LOW, "normal": NORMAL}
 
 
 class FilesWriter:
@@ -21,8 +23,6 @@ class FilesWriter:
         self._root = root
         self._split = unit.rpartition("-")[0]
         self._files: dict[str, dict[str, Any]] = {}
-        for kind in (DRAW, LOW, NORMAL):
-            (root / self._split / kind).mkdir(parents=True, exist_ok=True)
 
     def __enter__(self) -> FilesWriter:
         return self
@@ -31,10 +31,12 @@ class FilesWriter:
         pass
 
     def add(self, pair: Pair) -> None:
-        """Write a pair's three files."""
-        for kind, (ending, data) in zip((DRAW, LOW, NORMAL), pair.members(), strict=True):
-            name = f"{self._split}/{kind}/{pair.key}.{ending.rpartition('.')[2]}"
+        """Write a pair's files."""
+        for ending, data in pair.members():
+            kind, _, suffix = ending.partition(".")
+            name = f"{self._split}/{_FOLDERS[kind]}/{pair.key}.{suffix or kind}"
             path = self._root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
             temporary = temporary_beside(path)
             temporary.write_bytes(data)
             os.replace(temporary, path)
@@ -64,14 +66,9 @@ def read_pairs(root: Path, files: dict[str, dict[str, Any]]) -> Iterator[Pair]:
     for record in read_records(root, files):
         split = next(iter(files)).split("/")[0]
         key, low, normal = record["key"], record["low"]["suffix"], record["normal"]["suffix"]
-        yield Pair(
-            key,
-            record,
-            _read(root / split / LOW / f"{key}.{low}"),
-            _read(root / split / NORMAL / f"{key}.{normal}"),
-            low,
-            normal,
-        )
+        normal_name = f"{split}/{NORMAL}/{key}.{normal}"
+        normal_data = _read(root / normal_name) if normal_name in files else b""
+        yield Pair(key, record, _read(root / split / LOW / f"{key}.{low}"), normal_data, low, normal)
 
 
 def _read(path: Path) -> bytes:

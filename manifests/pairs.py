@@ -24,7 +24,7 @@ class Pair:
     record : dict
         What `KEY.json` holds; see `make_record`.
     low, normal : bytes
-        Encoded images.
+        Encoded images. The normal is empty where a set holds lows only.
     low_suffix, normal_suffix : str
         "jpg" or "png".
     """
@@ -37,12 +37,11 @@ class Pair:
     normal_suffix: str
 
     def members(self) -> list[tuple[str, bytes]]:
-        """Ending and bytes of the three files of a pair, in their order: `json`, `low.png`, `normal.jpg`, say."""
-        return [
-            ("json", canonical_json(self.record)),
-            (f"low.{self.low_suffix}", self.low),
-            (f"normal.{self.normal_suffix}", self.normal),
-        ]
+        """Ending and bytes of the files of a pair, in their order: `json`, `low.png`, `normal.jpg`, say."""
+        members = [("json", canonical_json(self.record)), (f"low.{self.low_suffix}", self.low)]
+        if self.normal:
+            members.append((f"normal.{self.normal_suffix}", self.normal))
+        return members
 
 
 def make_pair(

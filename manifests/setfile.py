@@ -38,7 +38,8 @@ class BuildNote(BaseModel):
     plan_sha256 : str
         Of `plan.parquet`.
     origin : dict, optional
-        Of a set that was made from another one with changes: that set's name, its checksum, and what changed.
+        Of a set that was made from another one with changes: that set's name, its checksum, what changed, and `lows_only` where
+        the normals stayed there.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -48,6 +49,11 @@ class BuildNote(BaseModel):
     versions: dict[str, str]
     plan_sha256: str
     origin: dict[str, Any] | None = None
+
+    @property
+    def lows_only(self) -> bool:
+        """Whether the set holds lows only, the normals being those of its origin."""
+        return bool(self.origin and self.origin.get("lows_only"))
 
     @property
     def fingerprint(self) -> str:
@@ -130,6 +136,27 @@ def read_set(root: Path) -> SetInfo:
     if info.sealed() != info or canonical_json(info.model_dump()) != data:
         raise DamagedError(f"{path}: damaged: not as it was written")
     return info
+
+
+def check_normals(root: Path, info: SetInfo, normals: Path | None = None) -> None:
+    """That the normals of a set are in it or, where it holds lows only, in the set that is given for them.
+
+    Raises
+    ------
+    SetError
+        When they are in neither, or are not wanted.
+    """
+    if not info.build.lows_only or info.build.origin is None:
+        if normals is not None:
+            raise SetError(f"{root}: holds its own normals; leave out those of {normals}")
+        return
+    origin = info.build.origin
+    if normals is None:
+        raise SetError(f"{root}: holds lows only; its normals are in the set that it was made from, {origin['name']!r}")
+    given = read_set(normals)
+    if given.sha256 != origin["sha256"]:
+        raise SetError(f"{normals}: is not the set that {root} was made from: its set.json has the checksum "
+                       f"{given.sha256[:16]}, wanted is {origin['sha256'][:16]}")  # fmt: skip
 
 
 def note_path(root: Path) -> Path:

@@ -1,7 +1,7 @@
 """The shards layout: a USTAR tar of pairs with DALI's index beside it, equal bytes on every run.
 
-Members of a pair are adjacent: KEY.json, KEY.low.png|jpg, KEY.normal.jpg|png. Headers carry no time, owner or name of a
-machine.
+Members of a pair are adjacent: KEY.json, KEY.low.png|jpg, KEY.normal.jpg|png; a set of lows only has no normals. Headers carry
+no time, owner or name of a machine.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class ShardWriter:
         self._temporary.unlink(missing_ok=True)
 
     def add(self, pair: Pair) -> None:
-        """Append a pair's three members."""
+        """Append a pair's members."""
         groups, pieces, place = [], [], self._place
         for ending, data in pair.members():
             name = f"{pair.key}.{ending}"
@@ -182,13 +182,17 @@ def read_pairs(root: Path, unit: str) -> Iterator[Pair]:
     try:
         with open(path, "rb") as tar, tarfile.open(fileobj=tar, mode="r:") as archive:
             members: list[tuple[str, bytes]] = []
+            each = 0  # members of a pair, as many as the first one has
             for header in archive:
                 archive.members = []  # type: ignore[attr-defined]  # else tarfile keeps every header
                 handle = archive.extractfile(header)
-                members.append((header.name, handle.read() if handle else b""))
-                if len(members) == 3:
-                    yield _pair(members, str(path))
+                if members and header.name.endswith(".json"):
+                    each = each or len(members)
+                    yield _pair(members, each, str(path))
                     members = []
+                members.append((header.name, handle.read() if handle else b""))
+            if members:
+                yield _pair(members, each or len(members), str(path))
             # tarfile takes a header that it cannot read for the end, and says nothing.
             tar.seek(archive.offset)
             end = tar.read(tarfile.BLOCKSIZE)
@@ -196,15 +200,15 @@ def read_pairs(root: Path, unit: str) -> Iterator[Pair]:
                 raise SetError(f"{path}: damaged header, or cut short, at byte {archive.offset}")
     except (tarfile.TarError, OSError, EOFError) as error:
         raise SetError(f"{path}: {error}") from error
-    if members:
-        raise SetError(f"{path}: ends inside the pair {members[0][0]}")
 
 
-def _pair(members: list[tuple[str, bytes]], where: str) -> Pair:
+def _pair(members: list[tuple[str, bytes]], each: int, where: str) -> Pair:
     parts = [name.partition(".") for name, _ in members]
     keys = {key for key, _, _ in parts}
     kinds = [ending.split(".") for _, _, ending in parts]
-    if len(keys) != 1 or kinds[0] != ["json"] or [kind[0] for kind in kinds[1:]] != ["low", "normal"]:
+    wanted = ["low", "normal"][: each - 1]
+    if len(keys) != 1 or kinds[0] != ["json"] or not wanted or [kind[0] for kind in kinds[1:]] != wanted:
         raise SetError(f"{where}: {', '.join(name for name, _ in members)} are not one pair")
     record = parse_record(members[0][1], f"{where}: {members[0][0]}")
-    return Pair(keys.pop(), record, members[1][1], members[2][1], kinds[1][-1], kinds[2][-1])
+    normal, suffix = (members[2][1], kinds[2][-1]) if len(members) > 2 else (b"", str(record["normal"]["suffix"]))
+    return Pair(keys.pop(), record, members[1][1], normal, kinds[1][-1], suffix)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tarfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -28,13 +28,16 @@ class Problem:
         Path in the set, and the member or key if it is known.
     what : str
         What is wrong.
+    mend : str
+        What to do about it.
     """
 
     where: str
     what: str
+    mend: str = ""
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.what}"
+        return f"{self.where}: {self.what}" + (f"; {self.mend}" if self.mend else "")
 
 
 def verify_set(root: Path, quick: bool = False, tick: Callable[[int], None] = lambda done: None) -> list[Problem]:
@@ -66,8 +69,9 @@ def verify_set(root: Path, quick: bool = False, tick: Callable[[int], None] = la
     damaged = {problem.where for problem in problems}
     if not damaged & {PLAN, PAIRS}:
         problems += _counts(root, info)
-    problems += _strangers(root, info)
-    return problems
+    again = "the gloam regenerate or export" if info.build.origin else "the gloam build"
+    made_again = f"{again} command of the set, run again, makes it anew"
+    return [replace(problem, mend=made_again) for problem in problems] + list(_strangers(root, info))
 
 
 def _own_files(root: Path, info: SetInfo, quick: bool) -> Iterator[Problem]:
@@ -179,4 +183,4 @@ def _strangers(root: Path, info: SetInfo) -> Iterator[Problem]:
         for path in sorted((root / folder).rglob("*")):
             name = path.relative_to(root).as_posix()
             if path.is_file() and name not in known:
-                yield Problem(name, "does not belong to the set")
+                yield Problem(name, "does not belong to the set", "move it elsewhere or delete it")

@@ -12,9 +12,8 @@ import numpy as np
 from ..manifests.decoding import decode_as_rgb
 from ..manifests.errors import ImageRefused, SetError, SourceError
 from ..manifests.images import SUFFIXES, decode
-from ..manifests.layouts import read_pairs
-from ..manifests.receipts import read_receipt
-from ..manifests.setfile import SetInfo
+from ..manifests.joined import joined_pairs
+from ..manifests.setfile import SetInfo, check_normals
 from ..manifests.workers import count, ordered_map
 from .camera_draw import CameraDraw
 from .models import parse_draw
@@ -49,32 +48,40 @@ class Measured:
 
 
 def measure_set(
-    root: Path, info: SetInfo, most: int, workers: int = 1, tick: Callable[[int], None] = lambda done: None
+    root: Path,
+    info: SetInfo,
+    most: int,
+    workers: int = 1,
+    tick: Callable[[int], None] = lambda done: None,
+    normals: Path | None = None,
 ) -> Measured:
-    """Measure at most `most` pairs of a set, evenly spread over it.
+    """Measure at most `most` pairs of a set, evenly spread over it; of a set of lows only with the `normals` of its origin.
 
     Raises
     ------
     SetError
-        When a pair cannot be read.
+        When a pair cannot be read, or the normals are not there.
     """
+    check_normals(root, info, normals)
     total = sum(info.units.values())
     chosen = set(np.linspace(0, total - 1, min(most, total)).astype(int).tolist())
     tasks, start = [], 0
     for unit, pairs in info.units.items():
         places = tuple(sorted(place - start for place in chosen.intersection(range(start, start + pairs))))
         if places:
-            tasks.append((root, info.layout, unit, places))
+            tasks.append((root, info.layout, unit, places, normals))
         start += pairs
     results = list(ordered_map(_measure_unit, tasks, workers, tick))
     return Measured([row for rows, _ in results for row in rows], pooled(p for _, points in results for p in points))
 
 
-def _measure_unit(task: tuple[Path, str, str, tuple[int, ...]]) -> tuple[list[dict[str, float]], list[TransferPoint]]:
-    root, layout, unit, places = task
+def _measure_unit(
+    task: tuple[Path, str, str, tuple[int, ...], Path | None],
+) -> tuple[list[dict[str, float]], list[TransferPoint]]:
+    root, layout, unit, places, normals = task
     wanted = set(places)
     rows, points = [], []
-    for i, pair in enumerate(read_pairs(layout, root, unit, read_receipt(root, unit).file_dicts())):
+    for i, pair in enumerate(joined_pairs(root, layout, unit, normals)):
         if i not in wanted:
             continue
         try:

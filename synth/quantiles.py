@@ -80,7 +80,7 @@ def tukey_lambda_quantile(shape: float) -> Coefficients:
     symmetric lambda distributions", JASA 66 (1971); taken through expm1, as the formula loses digits near shape 0. Within 5e-4
     of its deviation for the shapes of the camera file.
     """
-    return quantile_polynomial(lambda tail: float(_tukey_lambda(np.float64(tail), shape)))
+    return quantile_polynomial(lambda tail: float(_tukey_lambda(np.array(tail), shape)))
 
 
 @lru_cache(maxsize=256)

@@ -11,10 +11,9 @@ import numpy as np
 from ..manifests.decoding import first_line
 from ..manifests.errors import ImageRefused, SetError
 from ..manifests.images import decode
-from ..manifests.layouts import read_pairs
+from ..manifests.joined import joined_pairs
 from ..manifests.pairs import Pair
-from ..manifests.receipts import read_receipt
-from ..manifests.setfile import SetInfo
+from ..manifests.setfile import SetInfo, check_normals
 from ..manifests.verify import Problem
 from ..manifests.workers import count, ordered_map
 from .making import encode_low
@@ -22,14 +21,24 @@ from .models import parse_draw, render
 from .request import OutputOptions
 
 
+_MEND = "its bytes are as they were written, so the machine or the gloam that made it erred; build the set anew, in another folder"
+
+
 @dataclass(frozen=True)
 class _Task:
     root: Path
     unit: str
     output: OutputOptions
+    normals: Path | None
 
 
-def recheck_set(root: Path, info: SetInfo, workers: int = 1, tick: Callable[[int], None] = lambda done: None) -> list[Problem]:
+def recheck_set(
+    root: Path,
+    info: SetInfo,
+    workers: int = 1,
+    tick: Callable[[int], None] = lambda done: None,
+    normals: Path | None = None,
+) -> list[Problem]:
     """Make every low of a set again and compare.
 
     Parameters
@@ -41,27 +50,32 @@ def recheck_set(root: Path, info: SetInfo, workers: int = 1, tick: Callable[[int
         Processes.
     tick : function
         Called with the number of pairs compared so far.
+    normals : Path, optional
+        Of a set of lows only: the set that holds its normals.
 
     Returns
     -------
     list of Problem
         Pairs whose stored low is not what normal and draw make.
+
+    Raises
+    ------
+    SetError
+        When the set holds lows only and `normals` is not the set that it was made from.
     """
+    check_normals(root, info, normals)
     output = OutputOptions.model_validate(info.build.request["output"])
-    tasks = (_Task(root, unit, output) for unit in info.units)
+    tasks = (_Task(root, unit, output, normals) for unit in info.units)
     return [problem for problems in ordered_map(_recheck_unit, tasks, workers, tick) for problem in problems]
 
 
 def _recheck_unit(task: _Task) -> list[Problem]:
     problems = []
     try:
-        receipt = read_receipt(task.root, task.unit)
-        if not receipt.pairs:
-            return []
-        for pair in read_pairs(task.output.layout, task.root, task.unit, receipt.file_dicts()):
+        for pair in joined_pairs(task.root, task.output.layout, task.unit, task.normals):
             problem = _recheck_pair(pair, task.output)
             if problem:
-                problems.append(Problem(f"{task.unit}: {pair.key}", problem))
+                problems.append(Problem(f"{task.unit}: {pair.key}", problem, _MEND))
             count()
     except SetError as error:
         problems.append(Problem(task.unit, str(error)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from ..manifests.setfile import (
     SET_FILE,
     BuildNote,
     SetInfo,
+    check_normals,
     differences,
     facts_of,
     read_note,
@@ -52,6 +53,7 @@ class _Task:
     recipe: Recipe | None
     seed: int
     output: OutputOptions
+    lows_only: bool
 
 
 def regenerate(
@@ -62,6 +64,7 @@ def regenerate(
     seed: int | None = None,
     workers: int = 1,
     progress: Progress | None = None,
+    lows_only: bool = False,
 ) -> SetInfo:
     """Make the same pairs with another recipe, other values of it, or another seed.
 
@@ -82,6 +85,8 @@ def regenerate(
         Of the lows.
     workers : int
         Processes.
+    lows_only : bool
+        Leave the normals in `origin`, and write lows and records only. Loaders take the two sets together.
 
     Raises
     ------
@@ -97,7 +102,7 @@ def regenerate(
     request["recipe"] = chosen.model_dump(mode="json")
     if seed is not None:
         request["low_seed"] = None if seed == request["plan"]["seed"] else seed
-    return _remake(origin, info, root, request, chosen, workers, progress or Silent())
+    return _remake(origin, info, root, request, chosen, workers, progress or Silent(), lows_only)
 
 
 def export(origin: Path, root: Path, layout: str, workers: int = 1, progress: Progress | None = None) -> SetInfo:
@@ -117,11 +122,19 @@ def export(origin: Path, root: Path, layout: str, workers: int = 1, progress: Pr
 
 
 def _remake(
-    origin: Path, info: SetInfo, root: Path, request: dict[str, Any], recipe: Recipe | None, workers: int, progress: Progress
+    origin: Path,
+    info: SetInfo,
+    root: Path,
+    request: dict[str, Any],
+    recipe: Recipe | None,
+    workers: int,
+    progress: Progress,
+    lows_only: bool = False,
 ) -> SetInfo:
     if root.resolve() == origin.resolve():
         raise SetError(f"{root}: is the set itself; give another folder")
-    note = _note(info, request, keeps_lows=recipe is None)
+    check_normals(origin, info)
+    note = _note(info, request, recipe is None, lows_only)
     with working_on(root):
         _begin(origin, root, note)
         tasks = _tasks(origin, info, root, note, recipe)
@@ -136,14 +149,16 @@ def _remake(
         return finish_set(root, info.name, request["output"]["layout"], own.name, note, recorded_versions(), fields)
 
 
-def _note(info: SetInfo, request: dict[str, Any], keeps_lows: bool) -> BuildNote:
+def _note(info: SetInfo, request: dict[str, Any], keeps_lows: bool, lows_only: bool) -> BuildNote:
     """What the new set is a function of. Unchanged, it is the old set's own note, and so are all its bytes."""
     changed = differences(info.build.request, request)
     versions = info.build.versions if keeps_lows else deciding_versions()
     changed += differences(info.build.versions, versions, "version")
-    if not changed:
+    if not changed and not lows_only:
         return info.build
-    origin = {"name": info.name, "sha256": info.sha256, "changed": changed}
+    origin: dict[str, Any] = {"name": info.name, "sha256": info.sha256, "changed": changed}
+    if lows_only:
+        origin["lows_only"] = True
     return BuildNote(request=request, versions=versions, plan_sha256=info.build.plan_sha256, origin=origin)
 
 
@@ -179,7 +194,8 @@ def _tasks(origin: Path, info: SetInfo, root: Path, note: BuildNote, recipe: Rec
     except ValidationError as error:
         raise SetError(f"{origin / SET_FILE}: its output options are of another gloam: {error.errors()[0]['msg']}") from error
     missing = missing_units(root, info.units, note)
-    return [_Task(origin, info.layout, root, unit, note.fingerprint, recipe, low_seed(note), output) for unit in missing]
+    common = recipe, low_seed(note), output, note.lows_only
+    return [_Task(origin, info.layout, root, unit, note.fingerprint, *common) for unit in missing]
 
 
 def _make_unit(task: _Task) -> None:
@@ -189,7 +205,8 @@ def _make_unit(task: _Task) -> None:
     if before.pairs:
         with writer(task.output.layout, task.root, task.unit) as out:
             for pair in read_pairs(task.origin_layout, task.origin, task.unit, before.file_dicts()):
-                out.add(pair if task.recipe is None else _remade(task, task.recipe, pair))
+                made_again = pair if task.recipe is None else _remade(task, task.recipe, pair)
+                out.add(replace(made_again, normal=b"") if task.lows_only else made_again)
                 made += 1
                 count()
             if made != before.pairs:

@@ -10,6 +10,7 @@ from gloam.manifests.sources import Source
 from gloam.manifests.suitability import EVERYTHING
 from gloam.synth.build import build
 from gloam.synth.recipe import load_recipe
+from gloam.synth.regenerate import regenerate
 from gloam.synth.request import OutputOptions, Request
 
 TRAIN, VAL = 37, 11
@@ -46,3 +47,19 @@ def shards(photos, tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def files(photos, tmp_path_factory) -> Path:
     return make_set(tmp_path_factory.mktemp("files") / "set", photos, "files")
+
+
+@pytest.fixture(scope="session")
+def shard_lows(shards, tmp_path_factory) -> Path:
+    """Only the lows of `shards`."""
+    folder = tmp_path_factory.mktemp("lows") / "set"
+    regenerate(shards, folder, lows_only=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def file_lows(files, tmp_path_factory) -> Path:
+    """Only the lows of `files`."""
+    folder = tmp_path_factory.mktemp("lows") / "set"
+    regenerate(files, folder, lows_only=True)
+    return folder

@@ -8,7 +8,7 @@ import shutil
 import numpy as np
 import pytest
 from gloam.loaders import PairLoader, pairs_in
-from gloam.loaders.contents import contents_of
+from gloam.loaders.contents import Contents, contents_of
 from gloam.loaders.ranks import Rank, find_rank
 from gloam.manifests.errors import LoaderError, SetError
 from gloam.manifests.images import encode
@@ -19,12 +19,12 @@ from .conftest import TRAIN, VAL, numbered
 pytest.importorskip("nvidia.dali")
 torch = pytest.importorskip("torch")
 
-READERS = ["webdataset", "file", "external-shards", "external-files", "external-list"]
+READERS = ["webdataset", "file", "external-shards", "external-files", "external-list", "webdataset-lows", "file-lows"]
 PLAIN = {"device": "cpu", "threads": 2, "size": (40, 56)}
 
 
 @pytest.fixture(params=READERS)
-def make(request, shards, files):
+def make(request, shards, files, shard_lows, file_lows):
     """Loaders over the same pairs by every reader."""
 
     def loader(split="train", **options):
@@ -34,7 +34,9 @@ def make(request, shards, files):
             training = split == "train"
             options = {"shuffle": training, "last_batch": "drop" if training else "partial"} | options
             return PairLoader(pairs, **PLAIN | options)
-        root = files if "file" in request.param else shards
+        root, lows = (files, file_lows) if "file" in request.param else (shards, shard_lows)
+        if kind == "lows":
+            return PairLoader(lows, split, normals=root, reader=reader, **PLAIN | options)
         return PairLoader(root, split, reader=reader, **PLAIN | options)
 
     return loader
@@ -326,3 +328,31 @@ def test_a_closed_loader_says_so(shards):
     loader.close()
     with pytest.raises(LoaderError, match="closed"):
         next(iter(loader))
+
+
+def test_a_set_of_lows_only_wants_its_own_normals(shards, files, shard_lows, file_lows, tmp_path):
+    with pytest.raises(SetError, match="holds lows only"):
+        PairLoader(shard_lows, **PLAIN)
+    with pytest.raises(SetError, match="is not the set that"):
+        PairLoader(shard_lows, normals=files, **PLAIN)
+    with pytest.raises(SetError, match="its own normals"):
+        PairLoader(shards, normals=shards, **PLAIN)
+    with pytest.raises(LoaderError, match="not with a list"):
+        PairLoader([("a", "b")], normals=shards, **PLAIN)
+    assert not any(".normal." in name for unit in (shard_lows / "shards").glob("*.idx") for name in unit.read_text().split())
+    assert not list(file_lows.rglob("normal"))
+    with PairLoader(shard_lows, "val", normals=shards, reader="external", batch_size=4, **PLAIN) as loader:
+        assert sorted(epoch_numbers(loader)) == sorted(epoch_numbers(PairLoader(shards, "val", batch_size=4, **PLAIN)))
+
+
+def test_lows_and_normals_out_of_step_are_noticed(shards, shard_lows, monkeypatch):
+    honest = Contents.shards
+
+    def reversed_normals(self, kind="low"):
+        tars, indexes = honest(self, kind)
+        return (tars[::-1], indexes[::-1]) if kind == "normal" else (tars, indexes)
+
+    monkeypatch.setattr(Contents, "shards", reversed_normals)
+    loader = PairLoader(shard_lows, "val", normals=shards, batch_size=4, **PLAIN)
+    with loader, pytest.raises(LoaderError, match="out of step"):
+        list(loader)

@@ -15,6 +15,7 @@ from gloam.manifests.sources import Source
 from gloam.manifests.suitability import EVERYTHING
 from gloam.manifests.verify import verify_set
 from gloam.synth.build import build
+from gloam.synth.measuring import measure_set
 from gloam.synth.recheck import recheck_set
 from gloam.synth.recipe import load_recipe
 from gloam.synth.regenerate import export, regenerate
@@ -64,6 +65,42 @@ def test_only_lows_and_draws_differ(origin, tmp_path):
     assert any("camera.iso" in line and "12800" in line for line in info.build.origin["changed"])
     assert verify_set(tmp_path / "new") == []
     assert recheck_set(tmp_path / "new", info) == []
+
+
+def test_lows_only(origin, tmp_path):
+    whole = regenerate(origin, tmp_path / "whole", overrides=["camera.iso=12800"])
+    info = regenerate(origin, tmp_path / "lows", overrides=["camera.iso=12800"], lows_only=True, workers=2)
+    assert info.build.lows_only
+    lows = pairs_of(tmp_path / "lows")
+    assert [(p.key, p.low, p.record) for p in lows] == [(p.key, p.low, p.record) for p in pairs_of(tmp_path / "whole")]
+    assert not any(p.normal for p in lows)
+    assert info.counts == whole.counts
+    size = {name: sum(map(len, bytes_of(tmp_path / name).values())) for name in ("lows", "whole")}
+    assert size["lows"] < size["whole"]
+    assert verify_set(tmp_path / "lows") == []
+    assert recheck_set(tmp_path / "lows", info, normals=origin) == []
+    assert measure_set(tmp_path / "lows", info, 5, normals=origin) == measure_set(tmp_path / "whole", whole, 5)
+    for refused in (
+        lambda: recheck_set(tmp_path / "lows", info),
+        lambda: recheck_set(tmp_path / "lows", info, normals=tmp_path / "whole"),
+        lambda: measure_set(tmp_path / "lows", info, 5),
+        lambda: regenerate(tmp_path / "lows", tmp_path / "again"),
+        lambda: export(tmp_path / "lows", tmp_path / "again", "files"),
+        lambda: regenerate(origin, tmp_path / "lows", overrides=["camera.iso=12800"]),
+    ):
+        with pytest.raises(SetError, match=r"lows|not the set|other settings"):
+            refused()
+
+
+def test_a_damaged_set_of_lows_is_mended_by_the_same_call(origin, tmp_path):
+    info = regenerate(origin, tmp_path / "lows", lows_only=True)
+    before = bytes_of(tmp_path / "lows")
+    name = max(before, key=lambda name: len(before[name]))
+    (tmp_path / "lows" / name).write_bytes(before[name][:-1] + b"?")
+    problems = verify_set(tmp_path / "lows")
+    assert [(p.where.startswith(name), "gloam regenerate" in p.mend) for p in problems] == [(True, True)]
+    assert regenerate(origin, tmp_path / "lows", lows_only=True) == info
+    assert bytes_of(tmp_path / "lows") == before
 
 
 def test_another_seed_and_recipe(origin, tmp_path):
