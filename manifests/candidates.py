@@ -32,7 +32,7 @@ _CACHE_SCHEMA = MEASURE_SCHEMA.append(pa.field("identity", pa.uint64()))
 _PLACE = tuple(field.name for field in fields(Location))
 _TASK = 64
 _PART = 2048
-_MEASURING = "measuring-2"
+_MEASURING = "measuring-3"
 """Part of every cached measurement's identity; raise it when `measure` changes."""
 
 

@@ -30,9 +30,11 @@ _TIFF_MARKS = (b"II*\x00", b"MM\x00*", b"II+\x00", b"MM\x00+")
 _BITS_PER_SAMPLE = 258
 _ORIENTATION = 0x0112
 _COMPRESSION, _DEFLATE = 259, (8, 32946)
+_MOST_SAMPLES, _LARGEST_TILE = 8, 8192  # of a TIFF that takes no more memory than its width and height let expect
 _STRIP_OFFSETS, _STRIP_SIZES, _TILE_OFFSETS, _TILE_SIZES = 273, 279, 324, 325
 
-logging.getLogger("tifffile").setLevel(logging.CRITICAL)  # it reports what is raised or refused here anyway
+for library in ("tifffile", "PIL"):
+    logging.getLogger(library).setLevel(logging.CRITICAL)  # they report what is raised or refused here anyway
 Image.MAX_IMAGE_PIXELS = None  # headers are held against gloam's own limit, with a message of its own
 
 
@@ -132,7 +134,8 @@ def _decode_opened(image: Image.Image, data: bytes) -> Pixels:
     if deep and image.mode == "RGB":  # of which Pillow takes the upper byte alone
         samples = _tiff_samples(data) if image.format == "TIFF" else _png_samples(data)
         return _upright(_from_samples(samples), turn)
-    return _to_rgb(ImageOps.exif_transpose(image) or image)
+    # Pillow copies where there is nothing to do; an image is held once too often already.
+    return _to_rgb((ImageOps.exif_transpose(image) or image) if turn != 1 else image)
 
 
 def check_png(data: bytes) -> None:
@@ -172,6 +175,9 @@ def _tiff_samples(data: bytes) -> npt.NDArray[Any]:
         page = file.pages.first
         if page.bitspersample not in (8, 16) or page.samplesperpixel < 3:
             raise ImageRefused("damaged", "a TIFF that cannot be opened")  # Pillow opens all that have fewer
+        if page.samplesperpixel > _MOST_SAMPLES or page.imagedepth != 1 or max(page.tilewidth, page.tilelength) > _LARGEST_TILE:
+            raise ImageRefused("unsupported", f"a TIFF of {page.samplesperpixel} samples a pixel, {page.imagedepth} deep, "
+                               f"in tiles of {page.tilewidth} x {page.tilelength}")  # fmt: skip
         try:
             samples = page.asarray()
         except ValueError as error:
@@ -218,7 +224,7 @@ def _to_rgb(image: Image.Image) -> Pixels:
         rgba = image.convert("RGBA")
         white = Image.new("RGBA", rgba.size, (255, 255, 255, 255))
         image = Image.alpha_composite(white, rgba)
-    return np.ascontiguousarray(np.asarray(image.convert("RGB")))
+    return np.ascontiguousarray(np.asarray(image if image.mode == "RGB" else image.convert("RGB")))
 
 
 def _to_8_bit(values: npt.NDArray[np.uint16]) -> Pixels:

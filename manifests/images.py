@@ -28,14 +28,16 @@ from .errors import ImageRefused
 
 SUFFIXES = (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".tif", ".tiff", ".bmp", ".webp")
 """File name endings, in lower case, that a source takes for photographs."""
-MAX_PIXELS = 100_000_000
-"""Images with more pixels than this are refused before they are decoded."""
+MAX_PIXELS = 50_000_000
+"""Images with more pixels than this are refused before they are decoded; making a pair of one takes less than 1 GB."""
+MAX_SCANS = 100
+"""JPEGs with more scans are refused: encoders write some 10, and each of thousands would take as long as a whole decoding."""
 MAX_BYTES = 256 * 1024 * 1024
 """Files larger than this are refused before they are read."""
 NORMAL_QUALITY = 95
 """JPEG quality, without chroma subsampling, of normals that were JPEGs but must be encoded anew."""
 
-_START_OF_SCAN, _APPLICATION_1 = 0xDA, 0xE1
+_JPEG, _SCAN, _APPLICATION_1, _PROGRESSIVE = b"\xff\xd8\xff", b"\xff\xda", 0xE1, 0xC2  # ITU T.81, table B.1
 
 _PNG_OPTIONS = [cv2.IMWRITE_PNG_STRATEGY, cv2.IMWRITE_PNG_STRATEGY_HUFFMAN_ONLY]
 """Noise leaves nothing to find for a match search: Huffman coding of differences (OpenCV's
@@ -109,6 +111,8 @@ def _describe(data: bytes, max_pixels: int) -> Header:
     if plain is not None:
         _check_size(*plain, max_pixels)
         return Header("JPEG", *plain, "")
+    if data.startswith(_JPEG) and data.count(_SCAN) > MAX_SCANS:
+        raise ImageRefused("damaged", f"a JPEG of {data.count(_SCAN):,} scans, the limit is {MAX_SCANS}")
     try:
         image = open_lazily(data)
     except ImageRefused:
@@ -124,10 +128,10 @@ def _describe(data: bytes, max_pixels: int) -> Header:
 
 
 def _plain_jpeg_size(data: bytes) -> tuple[int, int] | None:
-    """Width and height of a JPEG in colour without EXIF, which is most of them: its header says all there is to know, and asking
-    Pillow takes a tenth of the time of decoding.
+    """Width and height of a JPEG in colour, of one scan and without EXIF, which is most of them: its header says all there is to
+    know, and asking Pillow takes a tenth of the time of decoding.
     """
-    if not data.startswith(b"\xff\xd8\xff") or _may_have_exif(data):
+    if not data.startswith(_JPEG) or not _is_plain(data):
         return None
     try:
         height, width, colour, _ = simplejpeg.decode_jpeg_header(data)
@@ -136,14 +140,19 @@ def _plain_jpeg_size(data: bytes) -> tuple[int, int] | None:
     return (width, height) if colour in ("YCbCr", "RGB") else None
 
 
-def _may_have_exif(data: bytes) -> bool:
-    """Whether a JPEG has a segment of application data 1, where EXIF stands, before its scan (ITU T.81, B.1)."""
+def _is_plain(data: bytes) -> bool:
+    """Whether a JPEG has no segment of application data 1, where EXIF stands, is not progressive, and its first scan holds all
+    three components (ITU T.81, B.1 and B.2).
+    """
     place = 2
-    while place + 4 <= len(data) and data[place] == 0xFF and data[place + 1] != _START_OF_SCAN:
-        if data[place + 1] == _APPLICATION_1:
-            return True
+    while place + 5 <= len(data) and data[place] == 0xFF:
+        marker = data[place + 1]
+        if marker == _SCAN[1]:
+            return data[place + 4] == 3
+        if marker in (_APPLICATION_1, _PROGRESSIVE):
+            return False
         place += 2 + int.from_bytes(data[place + 2 : place + 4], "big")
-    return data[place : place + 2] != bytes((0xFF, _START_OF_SCAN))  # else this is not how it is built: let Pillow look
+    return False
 
 
 def _check_size(width: int, height: int, max_pixels: int) -> None:

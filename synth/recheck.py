@@ -20,8 +20,9 @@ from .making import encode_low
 from .models import parse_draw, render
 from .request import OutputOptions
 
-
-_MEND = "its bytes are as they were written, so the machine or the gloam that made it erred; build the set anew, in another folder"
+_MEND = (
+    "its bytes are as they were written, so the machine or the gloam that made it erred; build the set anew, in another folder"
+)
 
 
 @dataclass(frozen=True)

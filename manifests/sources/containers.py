@@ -25,25 +25,10 @@ from ..errors import ImageRefused, SourceError
 from ..images import MAX_BYTES
 
 _OPEN_FILES = 32
-_ARCHIVE_ERRORS = (
-    tarfile.TarError,
-    zipfile.BadZipFile,
-    EOFError,
-    OSError,
-    UnicodeDecodeError,
-    NotImplementedError,
-    struct.error,
-)
-_MEMBER_ERRORS = (
-    OSError,
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    EOFError,
-    KeyError,
-    RuntimeError,  # an encrypted member
-    NotImplementedError,
-)
+_DAMAGE = (zipfile.BadZipFile, EOFError, OSError, ValueError, IndexError, OverflowError, RuntimeError, struct.error)
+"""What the standard library raises on damaged archives; RuntimeError also on encrypted members, and on tars nested too deep."""
+_ARCHIVE_ERRORS = (tarfile.TarError, *_DAMAGE)
+_MEMBER_ERRORS = (zlib.error, lzma.LZMAError, KeyError, *_DAMAGE)
 _COMPRESSIONS = {
     re.compile(rb"\x1f\x8b"): "gunzip",
     re.compile(rb"BZh[1-9]1AY&SY"): "bunzip2",
@@ -139,7 +124,7 @@ def _list_zip(path: Path) -> Iterator[Entry]:
     stamp = path.stat().st_mtime_ns
     with zipfile.ZipFile(path) as archive:
         for info in sorted(archive.infolist(), key=lambda info: info.filename):
-            if not info.is_dir():
+            if info.filename and not info.is_dir():
                 yield _entry(info.filename, Location(str(path), info.filename, -1, info.file_size, stamp))
 
 

@@ -286,6 +286,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from gloam.manifests.candidates import list_candidates, measure_candidates
+from gloam.manifests.images import MAX_PIXELS
 from gloam.manifests.sources import Source
 
 def die(done):
@@ -293,7 +294,7 @@ def die(done):
         os.kill(os.getpid(), signal.SIGKILL)
 
 listed = list_candidates([Source(kind="archive", path=sys.argv[1], name="archive")])
-measure_candidates(listed, Path(sys.argv[2]), 1, 10**8, die)
+measure_candidates(listed, Path(sys.argv[2]), 1, MAX_PIXELS, die)
 """
 
 
