@@ -1,10 +1,12 @@
 """Kills, full disks and flipped bits: does the set always end in the same bytes? The figures stand in docs/reliability.md.
 
-    python benchmarks/reliability.py [--kills 100] [--terms 20] [--flips 1000] [--repairs 100] [--seed 0]
+    python benchmarks/reliability.py [--kills 100] [--terms 20] [--arrays 20] [--flips 1000] [--repairs 100] [--seed 0]
 
 Builds a set of 60 random pictures, and regenerates it with another ISO, over and over: SIGKILL of the whole process group or
 of one worker, SIGTERM, at random moments, and a file system that fills up (a small tmpfs, where mounting is allowed). Each time
-the same command goes on; a finished set is compared with an undisturbed one, byte by byte. Then single bits are flipped.
+the same command goes on; a finished set is compared with an undisturbed one, byte by byte. Every second run has a clock that
+jumps by years, forth and back, and before it the times of all the set's files are scattered over a century. Three tasks of one
+build run at once, of which one is killed. Then single bits are flipped.
 """
 
 from __future__ import annotations
@@ -26,7 +28,14 @@ from gloam.manifests.setfile import read_set
 from gloam.manifests.verify import verify_set
 from PIL import Image
 
-GLOAM = [sys.executable, "-c", "from gloam.cli.main import gloam; gloam()"]
+GLOAM = "from gloam.cli.main import gloam; gloam()"
+JUMPING = """
+import random, time
+steady = time.time
+time.time = lambda: steady() + random.choice((-1e9, -3600, 0, 3600, 1e9))
+time.time_ns = lambda: int(time.time() * 1e9)
+"""
+CENTURY = 3_155_760_000
 
 
 def photographs(folder: Path, count: int) -> Path:
@@ -68,9 +77,10 @@ class Ground:
             self.lasts[name] = time.perf_counter() - start
             self.expected[name] = bytes_of(root)
 
-    def start(self, name: str, root: Path) -> subprocess.Popen[bytes]:
+    def start(self, name: str, root: Path, *more: str, jumping: bool = False) -> subprocess.Popen[bytes]:
         words = [word.format(root=root) for word in self.commands[name]]
-        command = [*GLOAM, *words, "--workers", str(self.workers)]
+        code = JUMPING + GLOAM if jumping else GLOAM
+        command = [sys.executable, "-c", code, *words, "--workers", str(self.workers), *more]
         return subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def same(self, name: str, root: Path) -> bool:
@@ -88,6 +98,12 @@ def disturb(process: subprocess.Popen[bytes], how: str, draws: random.Random) ->
         os.killpg(process.pid, signal.SIGKILL)
 
 
+def scatter_times(root: Path, draws: random.Random) -> None:
+    """Give every file a time between 1970 and 2070, as if the clock had jumped while it was written."""
+    for path in root.rglob("*"):
+        os.utime(path, (draws.uniform(0, CENTURY),) * 2)
+
+
 def kills(ground: Ground, count: int, ways: tuple[str, ...], draws: random.Random) -> str:
     """Disturb `count` runs at random moments; every set is brought to its end and compared."""
     done = sets = different = 0
@@ -97,7 +113,10 @@ def kills(ground: Ground, count: int, ways: tuple[str, ...], draws: random.Rando
         root = ground.folder / "disturbed"
         shutil.rmtree(root, ignore_errors=True)
         while True:
-            process = ground.start(name, root)
+            jumping = draws.random() < 0.5
+            if jumping:
+                scatter_times(root, draws)
+            process = ground.start(name, root, jumping=jumping)
             how = draws.choice(ways)
             try:
                 process.wait(draws.uniform(0.3, 1.1) * ground.lasts[name])
@@ -114,6 +133,25 @@ def kills(ground: Ground, count: int, ways: tuple[str, ...], draws: random.Rando
     return (
         f"{done} disturbed runs, {sets} sets finished after them, {different} differ from the undisturbed one; exit codes {codes}"
     )
+
+
+def arrays(ground: Ground, rounds: int, draws: random.Random) -> str:
+    """Three tasks at once, of which one is killed and comes again; then the same command without a task closes the set."""
+    different = killed = 0
+    for _ in range(rounds):
+        root = ground.folder / "array"
+        shutil.rmtree(root, ignore_errors=True)
+        tasks = [ground.start("build", root, "--task-index", str(i), "--task-count", "3") for i in range(3)]
+        victim = draws.randrange(3)
+        time.sleep(draws.uniform(0.2, 1.5) * ground.lasts["build"])
+        if tasks[victim].poll() is None:
+            os.killpg(tasks[victim].pid, signal.SIGKILL)
+            killed += 1
+        codes = [task.wait(120) for task in tasks]
+        if codes[victim]:
+            codes[victim] = ground.start("build", root, "--task-index", str(victim), "--task-count", "3").wait(120)
+        different += any(codes) or ground.start("build", root).wait(120) != 0 or not ground.same("build", root)
+    return f"{rounds} builds by three tasks, in {killed} one was killed in its work; {different} differ"
 
 
 def full_disk(ground: Ground, rounds: int, draws: random.Random) -> str:
@@ -172,6 +210,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--terms", type=int, default=20)
+    parser.add_argument("--arrays", type=int, default=20, help="builds by three tasks of which one is killed")
     parser.add_argument("--flips", type=int, default=1000)
     parser.add_argument("--repairs", type=int, default=100, help="of the flips, how many are also mended by building again")
     parser.add_argument("--full", type=int, default=5, help="rounds on a file system that fills up")
@@ -184,6 +223,7 @@ def main() -> None:
         print("undisturbed:", {name: f"{seconds:.1f} s" for name, seconds in ground.lasts.items()}, flush=True)
         print("SIGKILL of the group or of a worker:", kills(ground, args.kills, ("group", "worker"), draws), flush=True)
         print("SIGTERM:", kills(ground, args.terms, ("term",), draws), flush=True)
+        print("three tasks:", arrays(ground, args.arrays, draws), flush=True)
         print("full disk:", full_disk(ground, args.full, draws), flush=True)
         print("bits:", flips(ground, args.flips, args.repairs, draws), flush=True)
 
