@@ -1,4 +1,4 @@
-"""Speed and memory of `gloam build`, as ratios within one run.
+"""Speed and memory of `gloam build` and `gloam regenerate`, as ratios within one run.
 
     python benchmarks/build.py PHOTOS [--copies 10]
 
@@ -47,6 +47,7 @@ from gloam.synth.build import build
 from gloam.synth.making import encode_low
 from gloam.synth.models import draw, render
 from gloam.synth.recipe import load_recipe
+from gloam.synth.regenerate import regenerate
 from gloam.synth.request import OutputOptions, Request
 
 JPEG = OutputOptions(low_codec="jpg")
@@ -128,24 +129,27 @@ def whole(photos: Path, folder: Path, count: int, recipe_name: str) -> None:
     stop = threading.Event()
     watcher = threading.Thread(target=watch, args=(peaks, stop))
     watcher.start()
-    times: dict[str, list[float]] = {"floor": [], "one": [], "selected": [], "two": [], "start": []}
+    times: dict[str, list[float]] = {name: [] for name in ("floor", "one", "again", "selected", "start", "two", "two_again")}
     # Interleaved, and the best of each: other work on the machine slows all of them alike.
     for _ in range(3):
         os.sched_setaffinity(0, {min(cores)})
         times["floor"].append(seconds(lambda: [through_opencv(array) for array in arrays]))
         times["one"].append(seconds(lambda: fresh(folder / "one", everything, 1)))
+        times["again"].append(seconds(lambda: remade(folder / "one", folder / "again", 1)))
         times["selected"].append(seconds(lambda: fresh(folder / "selected", selected, 1)) * count / made(folder / "selected"))
         os.sched_setaffinity(0, cores)
         times["start"].append(start_up())
         times["two"].append(seconds(lambda: fresh(folder / "two", everything, 2)))
+        times["two_again"].append(seconds(lambda: remade(folder / "one", folder / "again", 2)))
     stop.set()
     watcher.join()
-    floor, one, select, two, start = (min(times[name]) for name in ("floor", "one", "selected", "two", "start"))
+    floor, one, again, select, start, two, two_again = (min(of) for of in times.values())
     print(f"one core, {count:,} photographs, best of 3 interleaved rounds:")
     print(f"  OpenCV decode and encode     {floor / count * 1e3:6.2f} ms an image")
     print(f"  build --no-select            {one / count * 1e3:6.2f} ms a pair   {one / floor:5.2f} of it")
+    print(f"  regenerate, another ISO      {again / count * 1e3:6.2f} ms a pair   {again / floor:5.2f} of it")
     print(f"  build, with selection        {select / count * 1e3:6.2f} ms a pair   {select / floor:5.2f} of it")
-    print(f"two workers: {two:.2f} s against {one:.2f} s, {one / two:.2f} times one worker;")
+    print(f"two workers: {two:.2f} s against {one:.2f} s, {one / two:.2f} times one worker (regenerate {again / two_again:.2f});")
     print(f"  of it {start:.2f} s until both have started; without that {one / (two - start):.2f} times")
     print(f"memory of the largest worker: {max(peaks.values()):.0f} MB after {count:,} pairs")
 
@@ -175,6 +179,11 @@ def watch(peaks: dict[str, float], stop: threading.Event) -> None:
                     peaks[child] = float(status.partition("VmHWM:")[2].split()[0]) / 1024
             except (OSError, IndexError):
                 continue  # it ended meanwhile
+
+
+def remade(origin: Path, root: Path, workers: int) -> None:
+    shutil.rmtree(root, ignore_errors=True)
+    regenerate(origin, root, overrides=["camera.iso=6400"], workers=workers)
 
 
 def fresh(root: Path, request: Request, workers: int) -> None:

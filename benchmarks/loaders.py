@@ -1,6 +1,6 @@
-"""Loading speed on a machine with GPUs: readers, hardware decoder share, DataLoader, validation, and a U-Net's waiting.
+"""Loading speed on a machine with GPUs: readers, hardware decoder share, DataLoader, validation, AlexNet and a U-Net's waiting.
 
-    python benchmarks/loaders.py FOLDER [--pairs 8000] [--only readers,decoder,val,unet,ranks]
+    python benchmarks/loaders.py FOLDER [--pairs 10000] [--only readers,decoder,val,alexnet,unet,ranks]
 
 Makes JPEG pairs of 500 x 375 from the photographs inside scikit-image in FOLDER (about 1.2 GB), as shards and as files, and
 measures everything in one run. With several GPUs, `--only ranks` under torchrun measures all of them together.
@@ -10,22 +10,29 @@ The output of a run on one NVIDIA H200 stands in results/loaders-h200.txt.
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import skimage.data
 import torch
 from gloam.loaders import PairLoader
 from gloam.loaders.benching import bench
+from gloam.loaders.contents import contents_of
+from gloam.loaders.pipelines import LOW, NORMAL, SIDE_BY_SIDE, fn, pipeline_def
 from gloam.loaders.ranks import usable_cores
 from PIL import Image
 
-WAYS = ("readers", "decoder", "val", "unet")
+WAYS = ("readers", "decoder", "val", "alexnet", "unet")
+sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
 
 def photographs(folder: Path, count: int) -> Path:
@@ -60,9 +67,9 @@ def make_set(root: Path, photos: Path, layout: str) -> Path:
 
 
 def seconds_of(loader: PairLoader, batches: int) -> tuple[float, int]:
-    """Time of some batches after the first few."""
-    iterator = iter(loader)
-    for _ in range(4):
+    """Time of some batches after the first few, epoch after epoch."""
+    iterator = endless(loader)
+    for _ in range(8):
         next(iterator)
     torch.cuda.synchronize()
     start, pairs = time.perf_counter(), 0
@@ -72,13 +79,17 @@ def seconds_of(loader: PairLoader, batches: int) -> tuple[float, int]:
     return time.perf_counter() - start, pairs
 
 
+def endless(loader: PairLoader) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    return itertools.chain.from_iterable(itertools.repeat(loader))
+
+
 def readers(shards: Path, files: Path) -> None:
     """Every reader within an epoch, the plain DataLoader, and the bound."""
     for root, names in ((shards, ("webdataset", "external")), (files, ("file",))):
         for batch_size in (128, 256, 512):
             for name in names:
                 with PairLoader(root, reader=name, batch_size=batch_size, size=192) as loader:
-                    seconds, pairs = seconds_of(loader, min(len(loader), 48) - 4)
+                    seconds, pairs = seconds_of(loader, 60)
                 print(f"{name:10} reader, batch {batch_size}: {pairs / seconds:8,.0f} pairs a second", flush=True)
     result = bench(shards, "train", 256, 192, 4.0, (4, usable_cores()), lambda name: None)
     for speed in result.speeds:
@@ -93,7 +104,7 @@ def decoder(shards: Path) -> None:
     for batch_size in (128, 256, 512):
         for share in (0.0, 0.5, 0.65, 0.8, 0.9, 1.0):
             with PairLoader(shards, batch_size=batch_size, size=192, hw_decoder_load=share, shuffle_buffer=1024) as loader:
-                seconds, pairs = seconds_of(loader, len(loader) - 4)
+                seconds, pairs = seconds_of(loader, 40)
             print(f"batch {batch_size}, hw_decoder_load {share:4}: {pairs / seconds:8,.0f} pairs a second", flush=True)
 
 
@@ -107,13 +118,64 @@ def val(shards: Path) -> None:
             print(f"{pairs} validation pairs in {time.perf_counter() - start:.2f} s", flush=True)
 
 
+@pipeline_def
+def decoded(tars: list[str], indexes: list[str]) -> tuple[Any, ...]:
+    """Lows and normals read and decoded, and nothing else."""
+    _, low, normal = fn.readers.webdataset(
+        paths=tars, index_paths=indexes, ext=["json", LOW, NORMAL], random_shuffle=True, initial_fill=1024
+    )
+    return tuple(fn.decoders.image([low, normal], device="mixed", hw_decoder_load=1.0))
+
+
+@contextmanager
+def jpeg_engines(name: str) -> Iterator[None]:
+    """Print how busy the hardware decoders were within the block, by nvidia-smi, second by second."""
+    command = ["nvidia-smi", "dmon", "-s", "u", "-d", "1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as monitor:
+        yield
+        monitor.terminate()
+        rows = [line.split() for line in monitor.communicate()[0].splitlines()]
+    place = next(row for row in rows if "jpg" in row).index("jpg") - 1  # the header's own "#" is a word
+    print(f"{name}: JPEG engines busy {[int(row[place]) for row in rows if row[0].isdigit()]} %", flush=True)
+
+
+def alexnet(shards: Path) -> None:
+    """The probe of examples/alexnet.py beside what decoding alone can give, and how busy the hardware decoders are in either."""
+    from alexnet import held, measure
+
+    device = torch.device("cuda")
+    for batch_size in (256, 512):
+        tars, indexes = contents_of(shards, "train").shards()
+        pipeline = decoded(
+            tars, indexes, batch_size=batch_size, num_threads=usable_cores(), device_id=0, prefetch_queue_depth=4, **SIDE_BY_SIDE
+        )
+        with jpeg_engines(f"decoding alone, batch {batch_size}"):
+            for i in range(40 + 100_000 // batch_size):
+                if i == 40:
+                    torch.cuda.synchronize()
+                    start = time.perf_counter()
+                pipeline.run()
+            torch.cuda.synchronize()
+            pairs = 100_000 // batch_size * batch_size
+            print(f"decoding alone, batch {batch_size}: {pairs / (time.perf_counter() - start):,.0f} pairs a second", flush=True)
+        del pipeline
+        with PairLoader(shards, batch_size=batch_size, size=192, augment=True) as loader:
+            batches = endless(loader)
+            low, normal = (images.clone() for images in next(batches))
+            bound = measure(f"AlexNet, data that is there, batch {batch_size}", held((low, normal)), 150, device, None)
+            with jpeg_engines("AlexNet, PairLoader"):
+                measure("AlexNet, PairLoader", batches, 100_000 // batch_size, device, bound)
+
+
 def unet(shards: Path) -> None:
-    """Share of time that the training example waits for data."""
-    sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
+    """Share of time that the GPU stands still before a step of the training example, with batches that are there and with loaded
+    ones: between an event after a step and one before the next, as the GPU itself sees them. The first is what Python costs.
+    """
     from train import UNet
 
     device = torch.device("cuda")
-    speeds = []
+    speeds: list[float] = []
+    waited: list[float] = []
     with PairLoader(shards, batch_size=64, size=192, augment=True, crop="random-resized") as loader:
         low, normal = (images.clone() for images in next(iter(loader)))
         for name in ("held", "loaded"):
@@ -132,20 +194,22 @@ def unet(shards: Path) -> None:
             for _ in range(10):
                 step(low, normal)
             torch.cuda.synchronize()
-            start, pairs, asked = time.perf_counter(), 0, 0.0
+            start, pairs, pauses = time.perf_counter(), 0, []
             batches = iter(loader)
             for _ in range(60):
+                pauses.append([torch.cuda.Event(enable_timing=True) for _ in range(2)])
+                pauses[-1][0].record()
                 if name == "loaded":
-                    mark = time.perf_counter()
                     low, normal = next(batches)
-                    asked += time.perf_counter() - mark
+                pauses[-1][1].record()
                 step(low, normal)
                 pairs += len(low)
             torch.cuda.synchronize()
-            speeds.append(pairs / (time.perf_counter() - start))
             seconds = time.perf_counter() - start
+            speeds.append(pairs / seconds)
+            waited.append(sum(done.elapsed_time(begun) for done, begun in pauses) / 1e3 / seconds)
     print(f"U-Net: {speeds[0]:,.0f} pairs a second on data that is there, {speeds[1]:,.0f} loaded ({speeds[1] / speeds[0]:.1%}); "
-          f"asking for batches took {asked / seconds:.2%} of the time")  # fmt: skip
+          f"the GPU waited {waited[0]:.2%} and {waited[1]:.2%} of the time before steps")  # fmt: skip
 
 
 def ranks(shards: Path) -> None:
@@ -154,11 +218,19 @@ def ranks(shards: Path) -> None:
 
     dist.init_process_group("nccl")
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    for batch_size in (256,):
-        with PairLoader(shards, batch_size=batch_size, size=192) as loader:
-            seconds, pairs = seconds_of(loader, len(loader) - 4)
-            total = torch.tensor([pairs / seconds], device="cuda")
-            dist.all_reduce(total)
+    with PairLoader(shards, batch_size=256, size=192) as loader:
+        batches = endless(loader)
+        for _ in range(20):
+            next(batches)
+        torch.cuda.synchronize()
+        dist.barrier()
+        start = time.perf_counter()
+        for _ in range(300):
+            next(batches)
+        torch.cuda.synchronize()
+        slowest = torch.tensor([time.perf_counter() - start], device="cuda")
+        dist.all_reduce(slowest, dist.ReduceOp.MAX)
+        together = dist.get_world_size() * 300 * 256 / slowest.item()
     seen: dict[str, list[str]] = {}
     for split in ("train", "val"):
         with PairLoader(shards, split, batch_size=100, size=32, keys=True) as loader:
@@ -168,15 +240,15 @@ def ranks(shards: Path) -> None:
         seen[split] = [key for keys in everyone for key in keys]
     if dist.get_rank() == 0:
         counts = {split: (len(keys), len(set(keys))) for split, keys in seen.items()}
-        together = f"{dist.get_world_size()} GPUs: {total.item():,.0f} pairs a second together"
-        print(f"{together}; (samples, different ones): {counts}", flush=True)
+        speed = f"{dist.get_world_size()} GPUs, 300 batches of 256 each: {together:,.0f} pairs a second together"
+        print(f"{speed}; (samples, different ones): {counts}", flush=True)
     dist.destroy_process_group()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--pairs", type=int, default=8000)
+    parser.add_argument("--pairs", type=int, default=10_000)
     parser.add_argument("--only", default=",".join(WAYS))
     args = parser.parse_args()
     if args.only == "ranks":
@@ -192,7 +264,7 @@ def main() -> None:
     ways = args.only.split(",")
     if "readers" in ways:
         readers(shards, files)
-    for name, way in (("decoder", decoder), ("val", val), ("unet", unet)):
+    for name, way in (("decoder", decoder), ("val", val), ("alexnet", alexnet), ("unet", unet)):
         if name in ways:
             way(shards)
 

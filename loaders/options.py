@@ -46,10 +46,10 @@ class Options(BaseModel):
     threads : int
         That decode on the CPU.
     hw_decoder_load : float
-        Share of JPEGs that the GPU's hardware decoder takes, the rest goes to its cores. On an H200 nearly all or all is
-        fastest (benchmarks/results/loaders-h200.txt), and leaves the cores to training.
+        Share of JPEGs that the GPU's hardware decoder takes, the rest goes to its cores. On an H200 nearly all is fastest
+        (benchmarks/results/loaders-h200.txt), and leaves the cores to training.
     prefetch : int
-        Batches made ahead.
+        Batches made ahead. Four keep the GPU's decoders busy while a step of training holds its cores.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -69,8 +69,8 @@ class Options(BaseModel):
     keys: bool = False
     device: Literal["gpu", "cpu"] = "cpu"
     threads: int = Field(default=4, ge=1)
-    hw_decoder_load: float = Field(default=1.0, ge=0, le=1)
-    prefetch: int = Field(default=2, ge=1)
+    hw_decoder_load: float = Field(default=0.9, ge=0, le=1)
+    prefetch: int = Field(default=4, ge=1)
 
     @field_validator("size", mode="before")
     @classmethod

@@ -67,6 +67,9 @@ class PairLoader:
     -----
     Epochs are shuffled anew, as the seed says; see `set_epoch`. `state_dict` and `load_state_dict` resume in mid-epoch with
     exactly the batches that were left, augmentation included.
+
+    A GPU has few queues that its streams share, unless CUDA_DEVICE_MAX_CONNECTIONS says otherwise before CUDA starts: decoding
+    then waits behind training. Importing gloam.loaders sets it to 32 where it is not set; do so before the first use of the GPU.
     """
 
     def __init__(
@@ -207,6 +210,8 @@ class PairLoader:
             "checkpoint": checkpoint,
         }
         sharding = {"rank": self.rank.rank, "world": self.rank.world, "shuffle_seed": epoch_seed(seed, epoch, "shuffle")}
+        if options.device == "gpu":
+            common |= pipelines.SIDE_BY_SIDE
         if self.reader == "webdataset":
             others = self.contents.shards("normal") if self.contents.two_sets else None
             pipeline = pipelines.webdataset_pairs(*self.contents.shards(), **common, **sharding, normals=others)
