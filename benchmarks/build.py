@@ -7,18 +7,21 @@ floor is what any such tool must do: OpenCV decode of each photograph plus OpenC
 Ratios to OpenCV's default 4:2:0, which is a third faster to encode, are shown beside. "build" is everything after start-up on
 one core: listing, measuring, planning, darkening, packing, closing.
 
-On two shared cores of an AMD EPYC of family 26 at 2.6 GHz, 100 photographs of ImageNet (0.231 Mpixel), 10 copies, one run:
+On two shared cores of an AMD EPYC of family 26, 100 photographs of ImageNet (0.231 Mpixel), 10 copies; one run while the host was
+quiet (before regenerating was measured here), and one while it was busy, as it mostly is:
 
-    OpenCV decode and encode       2.06 ms an image
-    build --no-select              6.06 ms a pair    2.94 of it
-    build, with selection          8.64 ms a pair    4.20 of it
-    two workers: 4.72 s against 6.06 s, 1.28 times one worker;
-      of it 1.16 s until both have started; without that 1.70 times
-    memory of the largest worker: 288 MB after 1,000 pairs
+                                     quiet                    busy
+    OpenCV decode and encode       2.01 ms an image         2.44 ms
+    build --no-select              5.14 ms, 2.56 of it      6.83 ms, 2.80 of it
+    regenerate, another ISO                                 6.20 ms, 2.54 of it
+    build, with selection          7.82 ms, 3.89 of it     10.38 ms, 4.25 of it
+    two workers, times one         1.30                     1.28
+      without their start-up       1.83 (start-up 1.16 s)   1.72 (1.38 s)
+    memory of the largest worker   288 MB                   291 MB after 1,000 pairs
 
-Of the 6.06 ms, 1.3 decode, 3.2 darken (1.37 of the floor, chroma noise reduction included) and 1.0 encode. Measuring a candidate
-decodes it once more, which is most of the difference between the two builds. The marks are 2.5 of the floor and 1.8 times (2.0
-end to end and 1.5 for the model alone): only the last is reached.
+Of the quiet 5.14 ms, 1.0 decode, 2.4 darken (2.1 of them the kernel, 9 ns a pixel; 1.14 of the floor with the draw, with chroma noise
+reduction) and 0.95 encode. Measuring a candidate decodes it once more, which is most of the difference between the two builds. The
+marks are 2.5 of the floor and 1.8 times (2.0 end to end and 1.5 for the model alone): only the last is reached.
 """
 
 from __future__ import annotations
