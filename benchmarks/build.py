@@ -20,8 +20,8 @@ quiet (before regenerating was measured here), and one while it was busy, as it 
     memory of the largest worker   288 MB                   291 MB after 1,000 pairs
 
 Of the quiet 5.14 ms, 1.0 decode, 2.4 darken (2.1 of them the kernel, 9 ns a pixel; with the draw 1.14 of the floor, chroma noise
-reduction included) and 0.95 encode. Measuring a candidate decodes it once more, which is most of what selection costs. The marks are
-2.5 of the floor and 1.8 times (2.0 end to end and 1.5 for the model alone): only the last is reached.
+reduction included) and 0.95 encode. Measuring a candidate decodes it once more, which is most of what selection costs. The
+marks are 2.5 of the floor and 1.8 times (2.0 end to end and 1.5 for the model alone): only the last is reached.
 """
 
 from __future__ import annotations
