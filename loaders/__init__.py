@@ -9,7 +9,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 # CUDA reads it when it starts. With its default of 8 hardware queues the streams of decoding and training wait for each other
-# for no reason: AlexNet trained at 11,000 lows a second with 8 and at 19,700 with 32 (benchmarks/results/loaders-h200.txt).
+# for no reason: AlexNet trained at 13,600 lows a second with 8 and at 17,200 with 32 (benchmarks/results/loaders-h200.txt).
 os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")
 
 if TYPE_CHECKING:

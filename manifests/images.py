@@ -37,7 +37,8 @@ MAX_BYTES = 256 * 1024 * 1024
 NORMAL_QUALITY = 95
 """JPEG quality, without chroma subsampling, of normals that were JPEGs but must be encoded anew."""
 
-_JPEG, _SCAN, _APPLICATION_1, _PROGRESSIVE = b"\xff\xd8\xff", b"\xff\xda", 0xE1, 0xC2  # ITU T.81, table B.1
+_JPEG, _SCAN, _APPLICATION_1 = b"\xff\xd8\xff", b"\xff\xda", 0xE1  # ITU T.81, table B.1
+_SEQUENTIAL = (0xC0, 0xC1, 0xC4)  # frames that are Huffman coded and not progressive, and their tables
 
 _PNG_OPTIONS = [cv2.IMWRITE_PNG_STRATEGY, cv2.IMWRITE_PNG_STRATEGY_HUFFMAN_ONLY]
 """Noise leaves nothing to find for a match search: Huffman coding of differences (OpenCV's
@@ -141,15 +142,15 @@ def _plain_jpeg_size(data: bytes) -> tuple[int, int] | None:
 
 
 def _is_plain(data: bytes) -> bool:
-    """Whether a JPEG has no segment of application data 1, where EXIF stands, is not progressive, and its first scan holds all
-    three components (ITU T.81, B.1 and B.2).
+    """Whether a JPEG has no segment of application data 1, where EXIF stands, is not progressive (nor arithmetically coded), and
+    its first scan holds all three components (ITU T.81, B.1 and B.2).
     """
     place = 2
     while place + 5 <= len(data) and data[place] == 0xFF:
         marker = data[place + 1]
         if marker == _SCAN[1]:
             return data[place + 4] == 3
-        if marker in (_APPLICATION_1, _PROGRESSIVE):
+        if marker == _APPLICATION_1 or (0xC0 <= marker <= 0xCF and marker not in _SEQUENTIAL):
             return False
         place += 2 + int.from_bytes(data[place + 2 : place + 4], "big")
     return False
