@@ -51,9 +51,10 @@ def bytes_of(root: Path) -> dict[str, bytes]:
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
 
 
-def children(pid: int) -> list[int]:
-    listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False).stdout
-    return [int(word) for word in listed.split()]
+def workers_of(pid: int) -> list[int]:
+    """The worker processes of a run, not what multiprocessing starts besides."""
+    listed = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(pid)], capture_output=True, text=True, check=False).stdout
+    return [int(line.split()[0]) for line in listed.splitlines() if "spawn_main" in line]
 
 
 class Ground:
@@ -87,15 +88,18 @@ class Ground:
         return bytes_of(root) == self.expected[name]
 
 
-def disturb(process: subprocess.Popen[bytes], how: str, draws: random.Random) -> None:
+def disturb(process: subprocess.Popen[bytes], how: str, draws: random.Random) -> bool:
+    """Whether there was something to disturb."""
     if how == "worker":
-        own = children(process.pid)
-        if own:
-            os.kill(draws.choice(own), signal.SIGKILL)
+        own = workers_of(process.pid)
+        if not own:
+            return False
+        os.kill(draws.choice(own), signal.SIGKILL)
     elif how == "term":
         process.send_signal(signal.SIGTERM)
     else:
         os.killpg(process.pid, signal.SIGKILL)
+    return True
 
 
 def scatter_times(root: Path, draws: random.Random) -> None:
@@ -122,8 +126,7 @@ def kills(ground: Ground, count: int, ways: tuple[str, ...], draws: random.Rando
                 process.wait(draws.uniform(0.3, 1.1) * ground.lasts[name])
             except subprocess.TimeoutExpired:
                 if done < count:
-                    disturb(process, how, draws)
-                    done += 1
+                    done += disturb(process, how, draws)
             code = process.wait(120)
             codes[code] = codes.get(code, 0) + 1
             if code == 0:
