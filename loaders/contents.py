@@ -185,14 +185,14 @@ def contents_of(data: str | Path | Sequence[Any], split: str, normals: str | Pat
 
 def _of_set(root: Path, split: str, normals: Path | None) -> Contents:
     info = read_set(root)
-    check_normals(root, info, normals)
+    normal_layout = check_normals(root, info, normals).layout
     if split not in SPLITS:
         raise LoaderError(f"split {split!r}: must be one of {', '.join(SPLITS)}")
     units = tuple(unit for unit, pairs in info.units.items() if pairs and unit.rpartition("-")[0] == split)
     count = sum(info.units[unit] for unit in units)
     if not count:
         raise LoaderError(f"{root}: has no pairs in {split}; it has " + ", ".join(f"{s} {n}" for s, n in info.counts.items()))
-    normal_root, normal_layout = (root, info.layout) if normals is None else (normals, read_set(normals).layout)
+    normal_root = normals or root
     for folder, layout in {root: info.layout, normal_root: normal_layout}.items():
         if layout == SHARDS:
             for unit in units:

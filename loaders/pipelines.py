@@ -67,17 +67,11 @@ def webdataset_pairs(
     reshuffled = options.shuffle and options.last_batch == "drop"
     # A missing component would otherwise be an empty tensor, and nothing would say so.
     common = {
+        **_reading(options, rank, world, shuffle_seed),
         "missing_component_behavior": "error",
-        "random_shuffle": options.shuffle,
-        "initial_fill": options.shuffle_buffer,
-        "seed": shuffle_seed,
         **({"shuffle_after_epoch": True, "shuffle_after_epoch_seed": shuffle_seed} if reshuffled else {}),
-        "shard_id": rank,
-        "num_shards": world,
-        "pad_last_batch": True,
         "stick_to_shard": not reshuffled,
         "dont_use_mmap": True in remote,
-        "prefetch_queue_depth": options.prefetch,
     }
     here = {"paths": list(paths), "index_paths": list(index_paths), "name": "reader"}
     if normals is not None:
@@ -115,21 +109,24 @@ def file_pairs(
     normal_root : str
         That of the normals, where they lie in another set.
     """
-    # Both readers draw alike only if everything but the list is equal.
-    common = {
+    common = {**_reading(options, rank, world, shuffle_seed), "stick_to_shard": True}
+    low, low_label = fn.readers.file(file_root=file_root, file_list=low_list, name="reader", **common)
+    normal, normal_label = fn.readers.file(file_root=normal_root or file_root, file_list=normal_list, **common)
+    low, normal = processed(low, normal, options)
+    return low, normal, low_label, normal_label
+
+
+def _reading(options: Options, rank: int, world: int, shuffle_seed: int) -> dict[str, Any]:
+    """What readers have in common. Two of them draw alike, and go in step, only if all of it is equal."""
+    return {
         "random_shuffle": options.shuffle,
         "initial_fill": options.shuffle_buffer,
         "seed": shuffle_seed,
         "shard_id": rank,
         "num_shards": world,
         "pad_last_batch": True,
-        "stick_to_shard": True,
         "prefetch_queue_depth": options.prefetch,
     }
-    low, low_label = fn.readers.file(file_root=file_root, file_list=low_list, name="reader", **common)
-    normal, normal_label = fn.readers.file(file_root=normal_root or file_root, file_list=normal_list, **common)
-    low, normal = processed(low, normal, options)
-    return low, normal, low_label, normal_label
 
 
 @pipeline_def(enable_conditionals=True)

@@ -138,8 +138,8 @@ def read_set(root: Path) -> SetInfo:
     return info
 
 
-def check_normals(root: Path, info: SetInfo, normals: Path | None = None) -> None:
-    """That the normals of a set are in it or, where it holds lows only, in the set that is given for them.
+def check_normals(root: Path, info: SetInfo, normals: Path | None = None) -> SetInfo:
+    """That the normals of a set are in it or, where it holds lows only, in the set given for them; returns the one that has them.
 
     Raises
     ------
@@ -149,7 +149,7 @@ def check_normals(root: Path, info: SetInfo, normals: Path | None = None) -> Non
     if not info.build.lows_only or info.build.origin is None:
         if normals is not None:
             raise SetError(f"{root}: holds its own normals; leave out those of {normals}")
-        return
+        return info
     origin = info.build.origin
     if normals is None:
         raise SetError(f"{root}: holds lows only; its normals are in the set that it was made from, {origin['name']!r}")
@@ -157,6 +157,7 @@ def check_normals(root: Path, info: SetInfo, normals: Path | None = None) -> Non
     if given.sha256 != origin["sha256"]:
         raise SetError(f"{normals}: is not the set that {root} was made from: its set.json has the checksum "
                        f"{given.sha256[:16]}, wanted is {origin['sha256'][:16]}")  # fmt: skip
+    return given
 
 
 def note_path(root: Path) -> Path:
