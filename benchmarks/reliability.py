@@ -52,9 +52,13 @@ def bytes_of(root: Path) -> dict[str, bytes]:
 
 
 def workers_of(pid: int) -> list[int]:
-    """The worker processes of a run, not what multiprocessing starts besides."""
-    listed = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(pid)], capture_output=True, text=True, check=False).stdout
-    return [int(line.split()[0]) for line in listed.splitlines() if "spawn_main" in line]
+    """The worker processes of a run: children of the server that is its child."""
+    return [worker for child in children(pid) for worker in children(child)]
+
+
+def children(pid: int) -> list[int]:
+    listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False).stdout
+    return [int(line) for line in listed.split()]
 
 
 class Ground:

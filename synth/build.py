@@ -41,9 +41,9 @@ from ..manifests.setfile import (
     read_set,
     write_note,
 )
-from ..manifests.workers import ordered_map
+from ..manifests.workers import ordered_map, prepare_workers
 from .making import Planned, UnitTask, make_unit
-from .models import draw_type
+from .models import PRELOAD, draw_type
 from .output import Progress, Silent, missing_units, prepare_output, refuse_mixing, working_on
 from .recipe import recipe_yaml
 from .request import Request, deciding_versions, recorded_versions
@@ -120,6 +120,7 @@ def build(
         When a worker died. As after any other stop, the same call continues.
     """
     progress = progress or Silent()
+    prepare_workers([PRELOAD], workers)
     with working_on(root):
         return _build(request, root, workers, cache, progress, max_refused)
 
@@ -163,6 +164,7 @@ def build_task(
         As of `build`.
     """
     progress = progress or Silent()
+    prepare_workers([PRELOAD], workers)
     prepare_output(root)
     with exclusive(root / WORK_FOLDER / "lock", shared=True):
         with in_turn(root / WORK_FOLDER / "planning"):

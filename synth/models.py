@@ -13,6 +13,9 @@ from .recipe import Recipe
 
 Draw = CameraDraw | PowerLawDraw
 
+PRELOAD = f"{__package__}.preload"
+"""Name of the module to import before forking workers that render."""
+
 
 def draw(recipe: Recipe, seed: int, key: str) -> Draw:
     """Draw one image's parameters.

@@ -18,14 +18,13 @@ _BAND = 2048  # pixels
 
 
 @kernel
-def _expose_row(rgb, y, height, linear, illumination, cast, p, red, green, blue):  # type: ignore[no-untyped-def]
-    """Mean electrons of row `y` of a picture, whose pixels `rgb` (W, 3) are."""
+def _expose_row(y, height, illumination, cast, p, red, green, blue):  # type: ignore[no-untyped-def]
+    """Turn the light of row `y` of a picture, three rows (W), into mean electrons."""
     rows = illumination.shape[0]
     position = (f32(y) + f32(0.5)) * (f32(rows) / f32(height)) - f32(0.5)
     position = min(max(position, f32(0)), f32(rows - 1))
     j = min(i32(position), i32(rows - 2))
     share = position - f32(j)
-    linearise(rgb, linear, red, green, blue)
     if cast.shape[0]:
         tint(red, green, blue, cast[j], cast[j + 1], share)
     expose(red, green, blue, illumination[j], illumination[j + 1], share, p)
@@ -38,11 +37,12 @@ def _sense_mosaic(rgb, linear, illumination, cast, p, seed_low, seed_high, read,
     sites = raw.shape[1]
     red, green, blue = np.empty(width, np.float32), np.empty(width, np.float32), np.empty(width, np.float32)
     means, counts, offsets = np.empty(sites, np.float32), np.empty(sites, np.float32), np.empty(sites, np.float32)
-    shot, rest, words = np.empty(sites, np.uint32), np.empty(sites, np.uint32), np.empty(sites, np.uint32)
+    states, shot, words = np.empty(sites, np.uint32), np.empty(sites, np.uint32), np.empty(sites, np.uint32)
     total = u32(raw.shape[0] * sites)
     for row in range(raw.shape[0]):
         y = min(max(row - BORDER, 0), height - 1)
-        _expose_row(rgb[y], y, height, linear, illumination, cast, p, red, green, blue)
+        linearise(rgb[y], linear, red, green, blue)
+        _expose_row(y, height, illumination, cast, p, red, green, blue)
         odd = row & 1
         for site in range(sites):
             x = min(max(site - BORDER, 0), width - 1)
@@ -50,8 +50,8 @@ def _sense_mosaic(rgb, linear, illumination, cast, p, seed_low, seed_high, read,
             means[site] = green[x] if at_green else (blue[x] if odd else red[x])
         offsets[:] = p[BLACK] + row_noise(u32(row), total, seed_low, seed_high, p[ROW_SIGMA], normal)
         first = u32(u32(row) * u32(sites))
-        draw_words(first, seed_low, seed_high, shot, rest, words)
-        count_electrons(means, counts, shot, rest, normal, alias)
+        draw_words(first, seed_low, seed_high, states, shot, words)
+        count_electrons(means, counts, states, shot, normal, alias)
         read_out(counts, raw[row], offsets, words, p[GAIN], p[WHITE], read)
 
 
@@ -104,11 +104,12 @@ def photograph(  # type: ignore[no-untyped-def]
     red, green, blue = np.empty(size, np.float32), np.empty(size, np.float32), np.empty(size, np.float32)
     offsets = np.empty(3 * size, np.float32)
     counts = np.empty(size, np.float32)
-    shot, rest, words = np.empty(size, np.uint32), np.empty(size, np.uint32), np.empty(size, np.uint32)
+    states, shot, words = np.empty(size, np.uint32), np.empty(size, np.uint32), np.empty(size, np.uint32)
     raw = np.empty(3 * size, np.float32)
     cells = np.empty(3 * size, np.uint16)
     smooth = blur.shape[0] > 0
     planes = np.empty((3, height if smooth else 0, width), np.int16)
+    bright, red_difference, blue_difference = planes[0].reshape(-1), planes[1].reshape(-1), planes[2].reshape(-1)
     mosaic = np.empty((height + 2 * BORDER if method >= BILINEAR else 0, width + 2 * BORDER), np.float32)
     if method >= BILINEAR:
         _sense_mosaic(rgb, linear, illumination, cast, p, seed_low, seed_high, read, normal, alias, mosaic)
@@ -121,10 +122,11 @@ def photograph(  # type: ignore[no-untyped-def]
                 a, b = i * width, (i + 1) * width
                 demosaic_row(mosaic, top + i, method, raw[a:b], raw[n + a : n + b], raw[2 * n + a : 2 * n + b])
         else:
+            linearise(rgb[top : top + count].reshape(n, 3), linear, red[:n], green[:n], blue[:n])
             for i in range(count):
                 y = top + i
                 a, b = i * width, (i + 1) * width
-                _expose_row(rgb[y], y, height, linear, illumination, cast, p, red[a:b], green[a:b], blue[a:b])
+                _expose_row(y, height, illumination, cast, p, red[a:b], green[a:b], blue[a:b])
                 upper = p[BLACK] + row_noise(u32(2 * y), u32(3) * sites, seed_low, seed_high, p[ROW_SIGMA], normal)
                 lower = p[BLACK] + row_noise(u32(2 * y + 1), u32(3) * sites, seed_low, seed_high, p[ROW_SIGMA], normal)
                 offsets[a:b] = upper
@@ -138,11 +140,11 @@ def photograph(  # type: ignore[no-untyped-def]
                 means = red if channel == 0 else (green if channel == 1 else blue)
                 first = u32(u32(channel) * sites + u32(top) * u32(width))
                 dn, offset = raw[channel * n : (channel + 1) * n], offsets[channel * n : (channel + 1) * n]
-                draw_words(first, seed_low, seed_high, shot[:n], rest[:n], words[:n])
-                count_electrons(means[:n], counts[:n], shot[:n], rest[:n], normal, alias)
+                draw_words(first, seed_low, seed_high, states[:n], shot[:n], words[:n])
+                count_electrons(means[:n], counts[:n], states[:n], shot[:n], normal, alias)
                 if channel == 1 and method == BINNED:
                     rounding = shot[:n]  # whose words nobody needs any more
-                    draw_rounding(first, seed_low, seed_high, rounding)
+                    draw_rounding(states[:n], rounding)
                     read_out_pair(counts[:n], dn, offset, words[:n], rounding, p[GAIN], p[WHITE], read_pair)
                 else:
                     read_out(counts[:n], dn, offset, words[:n], p[GAIN], p[WHITE], read)
@@ -152,10 +154,8 @@ def photograph(  # type: ignore[no-untyped-def]
         r, g, b = cells[:n], cells[n : 2 * n], cells[2 * n : 3 * n]
         develop(raw[:n], raw[n : 2 * n], raw[2 * n : 3 * n], p, r, g, b)
         if smooth:
-            for i in range(count):
-                c, d = i * width, (i + 1) * width
-                y = top + i
-                split(r[c:d], g[c:d], b[c:d], fine_table, planes[0, y], planes[1, y], planes[2, y])
+            rows = slice(top * width, top * width + n)
+            split(r, g, b, fine_table, bright[rows], red_difference[rows], blue_difference[rows])
         else:
             encode(r, g, b, table, low[top : top + count].reshape(n, 3))
     if smooth:

@@ -15,9 +15,9 @@ from ..manifests.joined import joined_pairs
 from ..manifests.pairs import Pair
 from ..manifests.setfile import SetInfo, check_normals
 from ..manifests.verify import Problem
-from ..manifests.workers import count, ordered_map
+from ..manifests.workers import count, ordered_map, prepare_workers
 from .making import encode_low
-from .models import parse_draw, render
+from .models import PRELOAD, parse_draw, render
 from .request import OutputOptions
 
 _MEND = (
@@ -65,6 +65,7 @@ def recheck_set(
         When the set holds lows only and `normals` is not the set that it was made from.
     """
     check_normals(root, info, normals)
+    prepare_workers([PRELOAD], workers)
     output = OutputOptions.model_validate(info.build.request["output"])
     tasks = (_Task(root, unit, output, normals) for unit in info.units)
     return [problem for problems in ordered_map(_recheck_unit, tasks, workers, tick) for problem in problems]

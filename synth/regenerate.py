@@ -32,10 +32,10 @@ from ..manifests.setfile import (
     read_set,
     write_note,
 )
-from ..manifests.workers import count, ordered_map
+from ..manifests.workers import count, ordered_map, prepare_workers
 from .build import draw_fields
 from .making import encode_low
-from .models import draw, draw_type, render
+from .models import PRELOAD, draw, draw_type, render
 from .output import Progress, Silent, missing_units, refuse_mixing, working_on
 from .recipe import Recipe, recipe_of, recipe_yaml
 from .request import OutputOptions, deciding_versions, recorded_versions
@@ -134,6 +134,8 @@ def _remake(
     if root.resolve() == origin.resolve():
         raise SetError(f"{root}: is the set itself; give another folder")
     check_normals(origin, info)
+    if recipe is not None:
+        prepare_workers([PRELOAD], workers)
     note = _note(info, request, recipe is None, lows_only)
     with working_on(root):
         _begin(origin, root, note)

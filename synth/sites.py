@@ -12,11 +12,12 @@ from .noise import large_poisson, small_poisson, symmetric_quantile
 from .tables import POISSON_LIMIT
 
 u32 = np.uint32
+u64 = np.uint64
 i32 = np.int32
 f32 = np.float32
 
 _LIMIT = f32(POISSON_LIMIT)
-_STRETCH = 512
+_BLOCK = 64
 
 
 @scalar
@@ -33,64 +34,53 @@ def both_greens(electrons, noise, offset, word, gain, top):  # type: ignore[no-u
 
 
 @kernel
-def draw_words(first, seed_low, seed_high, shot, rest, read):  # type: ignore[no-untyped-def]
-    """Fill rows (N) of random words (uint32) of the samples from index `first` on: for shot noise, its remainder, read noise.
+def draw_words(first, seed_low, seed_high, states, shot, read):  # type: ignore[no-untyped-def]
+    """Fill rows (N) of the states (uint32) of the samples from index `first` on, and of words for shot and read noise.
 
     A loop of its own: together with the arithmetic that uses them they would not fit into a CPU's registers.
     """
     for x in range(shot.shape[0]):
         state = sample_state(u32(first + u32(x)), seed_low, seed_high)
-        shot[x], rest[x], read[x] = random_word(state, SHOT), random_word(state, SHOT_REST), random_word(state, READ)
+        states[x], shot[x], read[x] = state, random_word(state, SHOT), random_word(state, READ)
 
 
 @kernel
-def draw_rounding(first, seed_low, seed_high, rounding):  # type: ignore[no-untyped-def]
+def draw_rounding(states, rounding):  # type: ignore[no-untyped-def]
     """Fill a row (N) of random words of samples that are the sum of two sites: for that sum's rounding."""
     for x in range(rounding.shape[0]):
-        rounding[x] = random_word(sample_state(u32(first + u32(x)), seed_low, seed_high), ROUNDING)
+        rounding[x] = random_word(states[x], ROUNDING)
 
 
 @kernel
-def _draw_normal(words, normal, out):  # type: ignore[no-untyped-def]
-    for x in range(out.shape[0]):
-        out[x] = symmetric_quantile(words[x], normal)
+def count_electrons(means, counts, states, shot, normal, alias_table):  # type: ignore[no-untyped-def]
+    """Fill `counts` (N) with the electrons, Poisson distributed, of sites exposed to `means` (N).
 
-
-@kernel
-def _count_many(means, counts):  # type: ignore[no-untyped-def]
-    """Turn normal draws into counts, in place; those of faint sites mean nothing."""
-    for x in range(counts.shape[0]):
-        counts[x] = large_poisson(means[x], counts[x])
-
-
-@kernel
-def _count_few(means, counts, shot, rest, alias_table):  # type: ignore[no-untyped-def]
-    """Replace the counts of faint sites."""
-    for x in range(counts.shape[0]):
-        few = small_poisson(means[x], shot[x], rest[x], alias_table)
-        counts[x] = few if means[x] < _LIMIT else counts[x]
-
-
-@kernel
-def count_electrons(means, counts, shot, rest, normal, alias_table):  # type: ignore[no-untyped-def]
-    """Fill `counts` (N) with the electrons, Poisson distributed, of sites exposed to `means` (N), from their random words.
-
-    Stretches whose means all lie on one side of the Poisson limit skip the other side's arithmetic; what a sample draws does
-    not depend on it.
+    Blocks whose means all lie on one side of the Poisson limit skip the other side's arithmetic; what a sample draws does not
+    depend on it.
     """
-    for start in range(0, means.shape[0], _STRETCH):
-        # Loops over slices: with a start of its own a loop's index might be negative to the compiler, and would not vectorise.
-        # Many short ones: what does not fit into a CPU's registers at once is slower than another pass.
-        part, out = means[start : start + _STRETCH], counts[start : start + _STRETCH]
-        word, second = shot[start : start + _STRETCH], rest[start : start + _STRETCH]
+    blocks = means.shape[0] // _BLOCK
+    for block in range(blocks):
+        # Unsigned, or an index might count from the end to the compiler; and of a fixed number of turns. Else the loops would
+        # not become whole vectors. Several of them: what does not fit into a CPU's registers is slower than another pass.
+        start = u64(block) * u64(_BLOCK)
         bright = i32(0)
-        for x in range(part.shape[0]):
-            bright += i32(part[x] >= _LIMIT)
+        for x in range(_BLOCK):
+            bright += i32(means[start + u64(x)] >= _LIMIT)
         if bright > 0:
-            _draw_normal(word, normal, out)
-            _count_many(part, out)
-        if bright < part.shape[0]:
-            _count_few(part, out, word, second, alias_table)
+            for x in range(_BLOCK):
+                counts[start + u64(x)] = symmetric_quantile(shot[start + u64(x)], normal)
+            for x in range(_BLOCK):
+                counts[start + u64(x)] = large_poisson(means[start + u64(x)], counts[start + u64(x)])
+        if bright < _BLOCK:
+            for x in range(_BLOCK):
+                i = start + u64(x)
+                few = small_poisson(means[i], shot[i], random_word(states[i], SHOT_REST), alias_table)
+                counts[i] = few if means[i] < _LIMIT else counts[i]
+    for x in range(blocks * _BLOCK, means.shape[0]):
+        if means[x] < _LIMIT:
+            counts[x] = small_poisson(means[x], shot[x], random_word(states[x], SHOT_REST), alias_table)
+        else:
+            counts[x] = large_poisson(means[x], symmetric_quantile(shot[x], normal))
 
 
 @kernel

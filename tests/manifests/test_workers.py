@@ -1,4 +1,4 @@
-"""Worker processes: real ones, spawned, and killed where that is the point."""
+"""Worker processes: real ones, and killed where that is the point."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gloam.manifests.workers import Counter, _wait, count, ordered_map
 PATIENCE_S = 60  # for what should come at once; a test fails after it, and measures nothing
 
 TASKS = '''
-"""Functions that spawned workers can import."""
+"""Functions that workers can import."""
 
 import fcntl
 import os
@@ -70,7 +70,7 @@ def hold_unless_empty(path):
 
 @pytest.fixture
 def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    """`TASKS` as a module, on the path that spawned workers inherit."""
+    """`TASKS` as a module, on the path that workers inherit."""
     name = "tasks_of_worker_tests"
     (tmp_path / "modules").mkdir()
     (tmp_path / "modules" / f"{name}.py").write_text(TASKS)

@@ -28,17 +28,17 @@ class Sensor:
         means = np.full(count, mean, np.float32) if count else np.asarray(mean, np.float32)
         counts, raw = np.empty_like(means), np.empty_like(means)
         place = np.uint32(first), np.uint32(seed & 0xFFFFFFFF), np.uint32(seed >> 32)
-        words = [np.empty(len(means), np.uint32) for _ in range(4)]
-        sites.draw_words(*place, *words[:3])
-        sites.draw_rounding(*place, words[3])
-        sites.count_electrons(means, counts, *words[:2], scaled(normal_quantile(), 1.0), poisson_alias_table())
+        states, shot, *words = [np.empty(len(means), np.uint32) for _ in range(4)]
+        sites.draw_words(*place, states, shot, words[0])
+        sites.draw_rounding(states, words[1])
+        sites.count_electrons(means, counts, states, shot, scaled(normal_quantile(), 1.0), poisson_alias_table())
         offsets = np.full_like(means, offset)
         noise = (normal_pair_quantile() if pair else normal_quantile()) if read is None else read
         settings = np.float32(gain), np.float32(white), scaled(noise, read_scale)
         if pair:
-            sites.read_out_pair(counts, raw, offsets, *words[2:], *settings)
+            sites.read_out_pair(counts, raw, offsets, *words, *settings)
         else:
-            sites.read_out(counts, raw, offsets, words[2], *settings)
+            sites.read_out(counts, raw, offsets, words[0], *settings)
         return raw
 
 
