@@ -21,7 +21,7 @@ SPARE = "not chosen"
 DUPLICATE = "near-duplicate"
 _LARGEST_SHARD = 1000
 _SMALLEST_SHARD = 50
-_USUAL_SHARDS = 8
+_USUAL_SHARDS = 32
 
 PLAN_SCHEMA = pa.schema(
     [
@@ -45,7 +45,7 @@ class PlanOptions(BaseModel):
     val : int
         How many of them are the validation split.
     shard_size : int, optional
-        Pairs a shard at most. None takes 1000, and fewer (down to 50) for small sets, so that a split has eight shards for
+        Pairs a shard at most. None takes 1000, and fewer (down to 50) for small sets, so that a split has 32 shards for
         workers and readers to share.
     seed : int
     """

@@ -33,7 +33,7 @@ class Exposure(Section):
 
 
 class Highlights(Section):
-    """ev: stops by which light at the clipping point is brightened, as the photograph cut it off."""
+    """ev: stops by which white is brightened, as the photograph cut its light off; what comes near white, less."""
 
     ev: Annotated[Distribution, Within(0, 8)] = Constant(0.0)
 

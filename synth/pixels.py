@@ -41,18 +41,20 @@ PARAMETERS = 28
 ENCODE_CELLS = 1 << 12
 """Cells of the encoding table, evenly spaced in the square root of linear light."""
 TOP = f32(ENCODE_CELLS - 1)
-_KNEE = f32(0.9)
-_PER_KNEE = f32(10.0)
+_KNEE = f32(0.7)
+_PER_KNEE = f32(1 / 0.3)
+_THIRD = f32(1 / 3)
 
 
 @scalar
 def light_factor(r, g, b, light, scale, boost):  # type: ignore[no-untyped-def]
     """Mean electrons that a pixel's linear light of 1 becomes: illumination, sensor, and its highlights' own brightening.
 
-    Light whose largest channel is over 0.9 was cut off by the camera that took the photograph: it is brightened smoothly, by
-    the factor 1 + boost at 1, equally in all channels, so that lamps stay both bright and neutral in the dark.
+    Light of white was cut off by the camera that took the photograph: it is brightened by the factor 1 + boost, equally in all
+    channels, so that lamps stay both bright and neutral in the dark. What comes near white, a mean of the channels over 0.7, is
+    brightened less: with a steeper rise, or by the largest channel alone, the fine grain of a pale wall or of skin would glitter.
     """
-    over = max(max(r, max(g, b)) - _KNEE, f32(0)) * _PER_KNEE
+    over = max((r + g + b) * _THIRD - _KNEE, f32(0)) * _PER_KNEE
     return light * (scale + scale * boost * over * over)
 
 

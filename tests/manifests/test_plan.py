@@ -269,8 +269,8 @@ def test_validation_of_fewer_pairs_is_part_of_that_of_more() -> None:
         (49, None, [49]),
         (101, None, [34, 34, 33]),
         (400, None, [50] * 8),
-        (1600, None, [200] * 8),
-        (8001, None, [889] * 9),
+        (1600, None, [50] * 32),
+        (8001, None, [251] + [250] * 31),
     ],
 )
 def test_shards_are_balanced_and_no_larger_than_asked_for(pairs: int, size: int | None, lengths: list[int]) -> None:
