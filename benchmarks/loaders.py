@@ -3,8 +3,9 @@
     python benchmarks/loaders.py FOLDER [--pairs 10000] [--only readers,decoder,val,alexnet,unet,ranks]
 
 Makes JPEG pairs of 500 x 375 from the photographs inside scikit-image in FOLDER (about 1.2 GB), as shards and as files, and
-measures everything in one run. With several GPUs, `--only ranks` under torchrun measures all of them together.
-The output of a run on one NVIDIA H200 stands in results/loaders-h200.txt.
+measures everything in one run. With several GPUs, `--only ranks` under torchrun measures all of them together; take 40,000 pairs
+or more for it, as each epoch ends with a part of a batch that "drop" throws away.
+The output of a run on one NVIDIA H200 stands in results/loaders-h200.txt, of four in results/several-gpus-h200.txt.
 """
 
 from __future__ import annotations

@@ -18,9 +18,10 @@ from ..manifests.layouts import SHARDS
 from .contents import Contents, Piece, contents_of
 from .options import Options, make_options
 from .order import epoch_order, epoch_seed
-from .ranks import Rank, find_rank, usable_cores
+from .ranks import Rank, find_rank, local_ranks, usable_cores
 from .state import check_state, fingerprint
 
+_MANY_GPUS = 4  # of a host: see `options.Options.hw_decoder_load`
 _NEAR = 4096  # bytes between two members that are read at once
 READERS = ("webdataset", "file", "external")
 
@@ -96,7 +97,7 @@ class PairLoader:
             last_batch=("drop" if training else "partial") if last_batch is None else last_batch,
             device=_device(device),
             threads=threads or usable_cores(),
-            **options,
+            **{"hw_decoder_load": 0.9 if local_ranks() < _MANY_GPUS else 1.0, **options},
         )
         self.reader = _reader(reader, self.contents)
         self._device_id = device_id

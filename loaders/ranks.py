@@ -59,10 +59,14 @@ def find_rank(rank: int | None = None, world: int | None = None) -> Rank:
     return Rank()
 
 
-def usable_cores() -> int:
-    """This process's share of the cores, when several of one host train together."""
-    cores = available_cores()
+def local_ranks() -> int:
+    """How many processes of this host train together, as torchrun's or SLURM's environment says; 1 without."""
     for name in ("LOCAL_WORLD_SIZE", "SLURM_NTASKS_PER_NODE"):
         if os.environ.get(name, "").isdigit():
-            return max(1, cores // max(1, int(os.environ[name])))
-    return cores
+            return max(1, int(os.environ[name]))
+    return 1
+
+
+def usable_cores() -> int:
+    """This process's share of the cores, when several of one host train together."""
+    return max(1, available_cores() // local_ranks())
