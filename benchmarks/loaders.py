@@ -160,7 +160,7 @@ def alexnet(shards: Path) -> None:
             pairs = 100_000 // batch_size * batch_size
             print(f"decoding alone, batch {batch_size}: {pairs / (time.perf_counter() - start):,.0f} pairs a second", flush=True)
         del pipeline
-        with PairLoader(shards, batch_size=batch_size, size=192, augment=True) as loader:
+        with PairLoader(shards, batch_size=batch_size, size=192, augment=True, hw_decoder_load=1.0) as loader:
             batches = endless(loader)
             low, normal = (images.clone() for images in next(batches))
             bound = measure(f"AlexNet, data that is there, batch {batch_size}", held((low, normal)), 150, device, None)

@@ -47,8 +47,9 @@ class Options(BaseModel):
         That decode on the CPU.
     hw_decoder_load : float
         Share of JPEGs that the GPU's hardware decoder takes, the rest goes to its cores. PairLoader takes .9, and 1 where four
-        processes or more of one host train together. On an H200 nearly all is fastest (benchmarks/results/loaders-h200.txt), and
-        leaves the cores to training; what the cores decode passes the host's memory as coefficients, which several GPUs share
+        processes or more of one host train together. On an H200 that is fastest when nothing else runs
+        (benchmarks/results/loaders-h200.txt); 1 is for models that train as fast as pairs are decoded, as they need the cores
+        themselves. What the cores decode passes the host's memory as coefficients, which several GPUs share
         (benchmarks/results/several-gpus-h200.txt).
     prefetch : int
         Batches made ahead. Four keep the GPU's decoders busy while a step of training holds its cores.
