@@ -4,7 +4,7 @@ How failures behave. An exception in a task is raised where its result is taken,
 dropped. A worker that dies (killed by the system, say) raises `WorkerLost`. Ctrl-C reaches only the parent: workers ignore
 it, the parent ends them. When the parent itself is killed, its workers notice and end.
 
-Workers are forked from a server: a fresh process without threads that has imported, and loaded, what they need. Forking this
+On Linux workers are forked from a server: a fresh process without threads that has imported, and loaded, what they need. Forking this
 process instead could deadlock, as Arrow and progress bars run threads in it; and a fresh interpreter for every worker would
 spend a second of each core and 100 MB more memory. The server lives as long as this process.
 """
@@ -24,7 +24,6 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from functools import lru_cache
 from itertools import islice
-from multiprocessing import forkserver
 from typing import Any, TypeVar
 
 from .errors import WorkerLost
@@ -32,7 +31,7 @@ from .errors import WorkerLost
 T = TypeVar("T")
 R = TypeVar("R")
 
-_METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+_METHOD = "forkserver" if sys.platform == "linux" else "spawn"  # elsewhere system libraries do not survive a fork
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 _counter: Any = None
 
@@ -77,6 +76,8 @@ def prepare_workers(modules: Sequence[str], workers: int) -> None:
         As of that `ordered_map`; 1 does nothing.
     """
     if workers > 1 and _METHOD == "forkserver":
+        from multiprocessing import forkserver  # which not every system has
+
         multiprocessing.set_forkserver_preload(list(modules))
         forkserver.ensure_running()
 

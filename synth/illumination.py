@@ -9,19 +9,15 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from .camera_draw import CameraDraw
-from .compiling import kernel
+from .fields import CELLS, FAINTEST, interpolate, light_of, mean_luminance, sum_field
 from .transfer import LEVEL_LIGHT, LUMINANCE
 
-CELLS = 32
-_SAMPLES = 2  # a side, within a cell
 _CHANNEL_LIGHT = LUMINANCE[:, None] * LEVEL_LIGHT
-_FAINTEST = 2.0**-8  # of the light there is without lights; negative ones could take more than that
-_DARKEST = 2.0**-10  # light below this, in the photograph, carries no information about the scene
+_NOTHING = np.empty((0, 0))
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -45,28 +41,26 @@ def field_ev(pixels: npt.NDArray[np.uint8], draw: CameraDraw) -> FloatArray:
 
 def _field(pixels: npt.NDArray[np.uint8], draw: CameraDraw) -> tuple[FloatArray, FloatArray | None]:
     """The field, and the colour of its light: factors (32, 32, 3) on R, G and B that keep luminance, None for white light."""
-    height, width = pixels.shape[:2]
-    field = np.zeros((CELLS, CELLS))
-    colour = None
-    if draw.smooth_cells:
-        field += _smooth(np.array(draw.smooth_ev).reshape(draw.smooth_cells, draw.smooth_cells))
-    if draw.light_places or draw.scene_strength:
-        luminance = cell_luminance(pixels)
-        if draw.light_places:
-            lit, colour = _lights(luminance, draw, height, width)
-            field += lit
-        if draw.scene_strength:
-            field += draw.scene_strength * np.log2(np.maximum(_blurred(luminance), _DARKEST))
-    if draw.vignette_ev or draw.gradient_ev:
-        y, x = _places(height, width)
-        if draw.vignette_ev:
-            field += _vignette(y, x, draw.vignette_ev)
-        if draw.gradient_ev:
-            along = x * math.cos(draw.gradient_angle) + y * math.sin(draw.gradient_angle)
-            reach = np.abs(along).max()
-            field += draw.gradient_ev / 2 * along / (reach or 1.0)
-    field -= field.mean()
-    return field, colour
+    y, x = _places(*pixels.shape[:2])
+    n = draw.smooth_cells
+    lights = np.array((draw.light_places, draw.light_evs, draw.light_radii, draw.light_falloffs)).T.copy()
+    luminance = cell_luminance(pixels) if len(lights) or draw.scene_strength else np.zeros((CELLS, CELLS))
+    gradient = np.zeros(2)
+    if draw.gradient_ev:
+        direction = np.array([math.sin(draw.gradient_angle), math.cos(draw.gradient_angle)])
+        reach = float(np.abs(direction[0] * y[:, None] + direction[1] * x).max())
+        gradient = direction * (draw.gradient_ev / 2 / (reach or 1.0))
+    field, pools = np.empty((CELLS, CELLS)), np.empty((len(lights), CELLS, CELLS))
+    smooth = np.array(draw.smooth_ev).reshape(n, n)
+    cubic = _cubic_weights(n) if n else _NOTHING
+    sum_field(
+        luminance, smooth, cubic, lights, _blur_weights(), draw.scene_strength, y, x, draw.vignette_ev, gradient, field, pools
+    )
+    if not any(draw.light_warmths):
+        return field, None
+    tints = np.array([_tint(warmth) for warmth in draw.light_warmths])
+    coloured = np.maximum(1 + np.einsum("lyx,lc->yxc", pools, tints), FAINTEST)
+    return field, coloured / (coloured @ LUMINANCE)[:, :, None]
 
 
 def illumination_rows(pixels: npt.NDArray[np.uint8], draw: CameraDraw) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
@@ -81,25 +75,19 @@ def illumination_rows(pixels: npt.NDArray[np.uint8], draw: CameraDraw) -> tuple[
     """
     field, colour = _field(pixels, draw)
     width = pixels.shape[1]
-    rows = _to_columns(np.exp2(field - draw.exposure_ev), width)
+    light = np.empty((CELLS, CELLS), np.float32)
+    light_of(field, draw.exposure_ev, light)
+    rows = _to_columns(light, width)
     if colour is None:
         return rows, np.empty((0, 3, width), np.float32)
-    return rows, np.ascontiguousarray(np.stack([_to_columns(colour[:, :, c], width) for c in range(3)], axis=1))
+    channels = [np.ascontiguousarray(colour[:, :, c], np.float32) for c in range(3)]
+    return rows, np.stack([_to_columns(channel, width) for channel in channels], axis=1)
 
 
-def _to_columns(grid: FloatArray, width: int) -> npt.NDArray[np.float32]:
-    rounded = grid.astype(np.float32)
+def _to_columns(grid: npt.NDArray[np.float32], width: int) -> npt.NDArray[np.float32]:
     rows = np.empty((CELLS, width), np.float32)
-    _interpolate(rounded, *_columns(width), rows)
+    interpolate(grid, *_columns(width), rows)
     return rows
-
-
-@kernel
-def _interpolate(grid, left, share, rows):  # type: ignore[no-untyped-def]
-    for y in range(rows.shape[0]):
-        for x in range(rows.shape[1]):
-            here = grid[y, left[x]]
-            rows[y, x] = here + (grid[y, left[x] + 1] - here) * share[x]
 
 
 @lru_cache(maxsize=256)
@@ -112,30 +100,14 @@ def _columns(width: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]
 
 def cell_luminance(pixels: npt.NDArray[np.uint8]) -> FloatArray:
     """Mean linear luminance of 32 x 32 parts of an image, from 2 x 2 evenly spaced samples each."""
-    return _mean_luminance(np.ascontiguousarray(pixels), _CHANNEL_LIGHT)
-
-
-@numba.njit(cache=True)
-def _mean_luminance(pixels, channel_light):  # type: ignore[no-untyped-def]
-    height, width = pixels.shape[0], pixels.shape[1]
-    cells = np.zeros((CELLS, CELLS))
-    for i in range(CELLS * _SAMPLES):
-        y = int((i + 0.5) * height / (CELLS * _SAMPLES))
-        for j in range(CELLS * _SAMPLES):
-            x = int((j + 0.5) * width / (CELLS * _SAMPLES))
-            light = channel_light[0, pixels[y, x, 0]] + channel_light[1, pixels[y, x, 1]] + channel_light[2, pixels[y, x, 2]]
-            cells[i // _SAMPLES, j // _SAMPLES] += light
-    return cells / (_SAMPLES * _SAMPLES)
-
-
-def _smooth(grid: FloatArray) -> FloatArray:
-    """Bicubic interpolation (Catmull-Rom, edges repeated) of n x n values to the grid."""
-    weights = _cubic_weights(len(grid))
-    return weights @ grid @ weights.T
+    cells = np.empty((CELLS, CELLS))
+    mean_luminance(np.ascontiguousarray(pixels), _CHANNEL_LIGHT, cells)
+    return cells
 
 
 @lru_cache(maxsize=32)
 def _cubic_weights(n: int) -> FloatArray:
+    """Bicubic interpolation (Catmull-Rom, edges repeated) of n values to the grid, as weights (32, n)."""
     position = (np.arange(CELLS) + 0.5) * n / CELLS - 0.5
     base = np.floor(position).astype(np.int64)
     t = position - base
@@ -153,37 +125,10 @@ def _cubic_weights(n: int) -> FloatArray:
 
 @lru_cache(maxsize=256)
 def _places(height: int, width: int) -> tuple[FloatArray, FloatArray]:
-    """Cell middles about the image's middle, in units of half of its longer side."""
+    """Cell middles about the image's middle, down and across, in units of half of its longer side."""
     along = (np.arange(CELLS) + 0.5) / CELLS * 2 - 1
     longer = max(height, width)
-    return (along * (height / longer))[:, None], (along * (width / longer))[None, :]
-
-
-def _lights(luminance: FloatArray, draw: CameraDraw, height: int, width: int) -> tuple[FloatArray, FloatArray | None]:
-    """Pools of light in EV, and their colour: they sum in linear light, and the sum is turned to EV.
-
-    A light of EV e brightens its middle by e stops (a negative one darkens it) and fades as exp(-(distance / radius)^falloff).
-    """
-    y, x = _places(height, width)
-    # Places are drawn with a weight that grows with the photograph's own light, but none is impossible.
-    weight = np.sqrt(luminance.ravel()) + 0.05
-    cumulative = np.cumsum(weight)
-    cumulative /= cumulative[-1]
-    cells = np.minimum(np.searchsorted(cumulative, draw.light_places), CELLS * CELLS - 1)
-    rows, columns = np.divmod(cells, CELLS)
-    square = (y.ravel() - y[rows]) ** 2  # (lights, 32) each
-    across = (x.ravel() - x[0, columns][:, None]) ** 2
-    # The radius is a share of the longer side, distances are in halves of it.
-    radii, falloffs = 2 * np.array(draw.light_radii), np.array(draw.light_falloffs)
-    strengths = np.exp2(draw.light_evs) - 1
-    distances = (square[:, :, None] + across[:, None, :]) / (radii**2)[:, None, None]
-    pools = strengths[:, None, None] * np.exp(-(distances ** (falloffs / 2)[:, None, None]))
-    total = np.maximum(1 + pools.sum(axis=0), _FAINTEST)
-    if not any(draw.light_warmths):
-        return np.log2(total), None
-    tints = np.array([_tint(warmth) for warmth in draw.light_warmths])
-    coloured = np.maximum(1 + np.einsum("lyx,lc->yxc", pools, tints), _FAINTEST)
-    return np.log2(total), coloured / (coloured @ LUMINANCE)[:, :, None]
+    return along * (height / longer), along * (width / longer)
 
 
 def _tint(warmth_ev: float) -> FloatArray:
@@ -192,20 +137,9 @@ def _tint(warmth_ev: float) -> FloatArray:
     return tint / (tint @ LUMINANCE)
 
 
-def _vignette(y: FloatArray, x: FloatArray, corner_ev: float) -> FloatArray:
-    """The cos^4 law of natural vignetting: illuminance falls with cos^4 of the angle to the axis, -corner_ev in a corner."""
-    square = (y**2 + x**2) / (y.max() ** 2 + x.max() ** 2)
-    return -2 * np.log2(1 + (2 ** (corner_ev / 2) - 1) * square)
-
-
-def _blurred(luminance: FloatArray) -> FloatArray:
-    """Binomial 1-4-6-4-1 blur with repeated edges."""
-    weights = _blur_weights()
-    return weights @ luminance @ weights.T
-
-
 @lru_cache(maxsize=1)
 def _blur_weights() -> FloatArray:
+    """Binomial 1-4-6-4-1 blur with repeated edges, as weights (32, 32)."""
     weights = np.zeros((CELLS, CELLS))
     for offset, tap in zip((-2, -1, 0, 1, 2), (1, 4, 6, 4, 1), strict=True):
         np.add.at(weights, (np.arange(CELLS), np.clip(np.arange(CELLS) + offset, 0, CELLS - 1)), tap / 16)
