@@ -4,9 +4,9 @@ How failures behave. An exception in a task is raised where its result is taken,
 dropped. A worker that dies (killed by the system, say) raises `WorkerLost`. Ctrl-C reaches only the parent: workers ignore
 it, the parent ends them. When the parent itself is killed, its workers notice and end.
 
-On Linux workers are forked from a server: a fresh process without threads that has imported, and loaded, what they need. Forking this
-process instead could deadlock, as Arrow and progress bars run threads in it; and a fresh interpreter for every worker would
-spend a second of each core and 100 MB more memory. The server lives as long as this process.
+On Linux workers are forked from a server: a fresh process without threads that has imported, and loaded, what they need.
+Forking this process instead could deadlock, as Arrow and progress bars run threads in it; and a fresh interpreter for every
+worker would spend a second of each core and 100 MB more memory. The server lives as long as this process.
 """
 
 from __future__ import annotations

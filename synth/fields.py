@@ -1,4 +1,4 @@
-"""Loops of the illumination: its parts in EV, summed on a 32 x 32 grid, and the grid as the factors on light that kernels read."""
+"""Loops of the illumination: its parts in EV, summed on a 32 x 32 grid, and the grid as factors on light."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NEAREST = 1e-30  # squared distance whose logarithm is still taken
 
 @kernel
 def mean_luminance(pixels, channel_light, cells):  # type: ignore[no-untyped-def]
-    """Fill `cells` (32, 32) with the mean linear luminance of parts of an image (H, W, 3), from 2 x 2 evenly spaced samples each."""
+    """Fill `cells` (32, 32) with the mean linear luminance of parts of an image (H, W, 3), from 2 x 2 samples each."""
     height, width = pixels.shape[0], pixels.shape[1]
     cells[:] = 0.0
     along = CELLS * SAMPLES
