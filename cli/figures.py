@@ -6,6 +6,7 @@ import io
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from ..synth.measuring import Measured
 from ..synth.statistics import LABELS, reference_statistics
@@ -24,12 +25,15 @@ def statistics_figure(measured: Measured) -> bytes:
         values = np.array([row[name] for row in measured.rows if np.isfinite(row.get(name, np.nan))])
         axis.set_title(LABELS[name])
         if len(values):
-            axis.hist(values, bins=40, range=(min(0.0, values.min()), float(np.percentile(values, 99)) or 1.0), color="tab:blue")
+            bins = int(np.clip(2 * np.sqrt(len(values)), 10, 40))
+            axis.hist(
+                values, bins=bins, range=(min(0.0, values.min()), float(np.percentile(values, 99)) or 1.0), color="tab:blue"
+            )
         for set_name, reference in references.items():
             band = reference.get(name)
             if isinstance(band, list):
                 colour = _COLOURS.get(set_name, "grey")
-                axis.axvspan(band[0], band[2], color=colour, alpha=0.15, label=f"{set_name}, 5 to 95 %")
+                axis.axvspan(band[0], band[2], color=colour, alpha=0.15, zorder=0, label=f"{set_name}, 5 to 95 %")
                 axis.axvline(band[1], color=colour)
         axis.set_ylabel("pairs")
         axis.legend(fontsize="small")
@@ -40,7 +44,11 @@ def statistics_figure(measured: Measured) -> bytes:
         (line,) = axis.loglog(levels, [point.expected for point in points], label=f"{camera} ISO {iso:.0f}")
         axis.loglog(levels, [point.measured for point in points], "o", color=line.get_color())
     if measured.transfer:
-        axis.legend(fontsize="small")
+        axis.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
+    for scale in (axis.xaxis, axis.yaxis):
+        scale.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        scale.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        scale.set_minor_formatter(NullFormatter())
     axis.set_xlabel("level of the low without noise, of 255")
     axis.set_ylabel("variance, levels$^2$")
     buffer = io.BytesIO()
