@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from dataclasses import dataclass
 
 from ..manifests.errors import LoaderError
 from ..manifests.workers import available_cores
 
+_LOCAL = ("LOCAL_WORLD_SIZE", "SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE", "SLURM_NTASKS_PER_NODE")
 _VARIABLES = (("RANK", "WORLD_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS"))
 
 
@@ -60,10 +62,14 @@ def find_rank(rank: int | None = None, world: int | None = None) -> Rank:
 
 
 def local_ranks() -> int:
-    """How many processes of this host train together, as torchrun's or SLURM's environment says; 1 without."""
-    for name in ("LOCAL_WORLD_SIZE", "SLURM_NTASKS_PER_NODE"):
-        if os.environ.get(name, "").isdigit():
-            return max(1, int(os.environ[name]))
+    """How many processes of this host train together, as torchrun's or SLURM's environment says; 1 where neither does.
+
+    SLURM writes one number for each node, such as "4(x2),3": the first one is taken.
+    """
+    for name in _LOCAL:
+        first = re.match(r"\d+", os.environ.get(name, ""))
+        if first:
+            return max(1, int(first[0]))
     return 1
 
 

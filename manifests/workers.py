@@ -4,9 +4,10 @@ How failures behave. An exception in a task is raised where its result is taken,
 dropped. A worker that dies (killed by the system, say) raises `WorkerLost`. Ctrl-C reaches only the parent: workers ignore
 it, the parent ends them. When the parent itself is killed, its workers notice and end.
 
-On Linux workers are forked from a server: a fresh process without threads that has imported, and loaded, what they need.
-Forking this process instead could deadlock, as Arrow and progress bars run threads in it; and a fresh interpreter for every
-worker would spend a second of each core and 100 MB more memory. The server lives as long as this process.
+On Linux workers are forked from a server: a fresh process in which nothing has run but imports. Forking this process instead
+could deadlock, as Arrow and progress bars run threads in it; and a fresh interpreter for every worker would spend a second of
+each core and 100 MB more memory. The server lives as long as this process, and keeps the environment, the limits and the CPU
+affinity that this process had at the first map.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from itertools import islice
 from typing import Any, TypeVar
@@ -31,7 +32,7 @@ from .errors import WorkerLost
 T = TypeVar("T")
 R = TypeVar("R")
 
-_METHOD = "forkserver" if sys.platform == "linux" else "spawn"  # elsewhere system libraries do not survive a fork
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}  # of the server and its workers: NumPy has nothing to do there that needs more
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 _counter: Any = None
 
@@ -65,7 +66,7 @@ def _keep_freed_memory() -> None:
             mallopt(_M_TRIM_THRESHOLD, 64 << 20)
 
 
-def prepare_workers(modules: Sequence[str], workers: int) -> None:
+def prepare_workers(modules: Sequence[str], workers: int) -> str:
     """Begin to get ready for an `ordered_map` to come, without waiting: start the server and have it import modules.
 
     Parameters
@@ -74,12 +75,43 @@ def prepare_workers(modules: Sequence[str], workers: int) -> None:
         What is loaded in them need not be loaded in each worker. No effect when a server is running already.
     workers : int
         As of that `ordered_map`; 1 does nothing.
-    """
-    if workers > 1 and _METHOD == "forkserver":
-        from multiprocessing import forkserver  # which not every system has
 
-        multiprocessing.set_forkserver_preload(list(modules))
-        forkserver.ensure_running()
+    Returns
+    -------
+    str
+        How multiprocessing is to start workers.
+    """
+    if workers <= 1 or sys.platform != "linux":  # elsewhere system libraries do not survive a fork
+        return "spawn"
+    from multiprocessing import forkserver  # which not every system has
+
+    server: Any = forkserver._forkserver
+    preload = server._preload_modules
+    try:
+        server.set_forkserver_preload(list(modules))
+        # The server looks for modules where this process does: not in the current folder, as `python -c` would.
+        with _environment(PYTHONSAFEPATH="1", PYTHONPATH=os.pathsep.join(filter(None, sys.path)), **_ONE_THREAD):
+            server.ensure_running()
+    except OSError:  # no room for its socket's path; or this process was forked from one that has a server
+        return "spawn"
+    finally:
+        server._preload_modules = preload
+    return "forkserver"
+
+
+@contextmanager
+def _environment(**variables: str) -> Iterator[None]:
+    """The environment of what is started within the block."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def available_cores() -> int:
@@ -140,8 +172,8 @@ class _LocalCounter:
 
 
 def _map_in_processes(function: Callable[[T], R], tasks: Iterable[T], workers: int, tick: Callable[[int], None]) -> Iterator[R]:
-    prepare_workers([getattr(function, "func", function).__module__], workers)
-    context = multiprocessing.get_context(_METHOD)
+    module = getattr(getattr(function, "func", function), "__module__", None)
+    context = multiprocessing.get_context(prepare_workers([module] if isinstance(module, str) else [], workers))
     counter = Counter(context)
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker, initargs=(counter,))
     waiting: deque[Future[R]] = deque()

@@ -120,7 +120,6 @@ def build(
         When a worker died. As after any other stop, the same call continues.
     """
     progress = progress or Silent()
-    prepare_workers([PRELOAD], workers)
     with working_on(root):
         return _build(request, root, workers, cache, progress, max_refused)
 
@@ -164,7 +163,6 @@ def build_task(
         As of `build`.
     """
     progress = progress or Silent()
-    prepare_workers([PRELOAD], workers)
     prepare_output(root)
     with exclusive(root / WORK_FOLDER / "lock", shared=True):
         with in_turn(root / WORK_FOLDER / "planning"):
@@ -180,7 +178,7 @@ def _planned(
     note = _sound_note(root, request)
     if note is not None:
         return note, None
-    listed = _list(request, progress)
+    listed = _list(request, workers, progress)
     return _plan(request, root, listed, workers, cache or root / WORK_FOLDER / "measured", progress), listed
 
 
@@ -194,7 +192,7 @@ def _make_missing(
         units = {unit: rows for i, (unit, rows) in enumerate(units.items()) if i % task.count == task.index}
     missing = missing_units(root, units, note)
     if missing:
-        listed = listed if listed is not None else _list(request, progress)
+        listed = listed if listed is not None else _list(request, workers, progress)
         wanted = {unit: units[unit] for unit in missing}
         tasks = _tasks(request, root, note, plan, wanted, listed)
         total = sum(map(len, units.values()))
@@ -217,9 +215,11 @@ def _check_refused(root: Path, most: float) -> None:
         )
 
 
-def _list(request: Request, progress: Progress) -> pa.Table:
+def _list(request: Request, workers: int, progress: Progress) -> pa.Table:
     progress.stage("listing", None)
-    return list_candidates(list(request.sources), progress.at)
+    listed = list_candidates(list(request.sources), progress.at)
+    prepare_workers([PRELOAD], workers)  # what needs them comes next
+    return listed
 
 
 def _plan(request: Request, root: Path, listed: pa.Table, workers: int, cache: Path, progress: Progress) -> BuildNote:

@@ -198,5 +198,8 @@ def _random_matrix(source: Source) -> npt.NDArray[np.float64]:
     """A random convex combination of the cameras' matrices, all combinations equally likely (flat Dirichlet)."""
     matrices = sensor_colour_matrices()
     weights = np.array([-math.log(source.uniform("camera.matrix.weight", i)) for i in range(len(matrices))])
-    combined: npt.NDArray[np.float64] = np.tensordot(weights / weights.sum(), matrices, axes=1)
+    # Summed in order: a matrix library's last bits depend on the machine.
+    combined: npt.NDArray[np.float64] = sum(
+        (w * m for w, m in zip(weights / math.fsum(weights), matrices, strict=True)), np.zeros((3, 3))
+    )
     return combined

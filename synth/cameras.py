@@ -197,6 +197,7 @@ def sensor_colour_matrices() -> npt.NDArray[np.float64]:
     -------
     float64 array (4, 3, 3)
     """
-    matrices = np.array(_file()["xyz_to_camera"]) @ _SRGB_TO_XYZ
+    matrices = np.array([[[math.fsum(a * b for a, b in zip(row, column, strict=True)) for column in _SRGB_TO_XYZ.T]
+                          for row in matrix] for matrix in _file()["xyz_to_camera"]])  # fmt: skip
     matrices = np.maximum(matrices / matrices.sum(axis=2, keepdims=True), 0)
     return matrices / matrices.sum(axis=2, keepdims=True)

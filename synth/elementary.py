@@ -1,4 +1,4 @@
-"""Powers of two and logarithms in float64 from additions and multiplications alone: the same bits on every machine, whatever its
+"""Powers of two and logarithms in float64 from plain arithmetic alone: the same bits on every machine, whatever its
 mathematical library, and several at once where a CPU has vectors.
 """
 

@@ -58,9 +58,11 @@ def _field(pixels: npt.NDArray[np.uint8], draw: CameraDraw) -> tuple[FloatArray,
     )
     if not any(draw.light_warmths):
         return field, None
-    tints = np.array([_tint(warmth) for warmth in draw.light_warmths])
-    coloured = np.maximum(1 + np.einsum("lyx,lc->yxc", pools, tints), FAINTEST)
-    return field, coloured / (coloured @ LUMINANCE)[:, :, None]
+    coloured = np.ones((CELLS, CELLS, 3))
+    for pool, warmth in zip(pools, draw.light_warmths, strict=True):
+        coloured += pool[..., None] * _tint(warmth)
+    coloured = np.maximum(coloured, FAINTEST)
+    return field, coloured / _luminance(coloured)[..., None]
 
 
 def illumination_rows(pixels: npt.NDArray[np.uint8], draw: CameraDraw) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
@@ -133,8 +135,14 @@ def _places(height: int, width: int) -> tuple[FloatArray, FloatArray]:
 
 def _tint(warmth_ev: float) -> FloatArray:
     """Factors on R, G and B of a light whose red stands that many EV over its blue, luminance 1."""
-    tint: FloatArray = np.exp2([warmth_ev / 2, 0.0, -warmth_ev / 2])
-    return tint / (tint @ LUMINANCE)
+    tint = np.array([2.0 ** (warmth_ev / 2), 1.0, 2.0 ** (-warmth_ev / 2)])
+    return tint / _luminance(tint)
+
+
+def _luminance(colour: FloatArray) -> FloatArray:
+    """Of linear RGB in the last dimension, summed in order: a matrix library's last bits depend on the machine."""
+    weighted: FloatArray = LUMINANCE[0] * colour[..., 0] + LUMINANCE[1] * colour[..., 1] + LUMINANCE[2] * colour[..., 2]
+    return weighted
 
 
 @lru_cache(maxsize=1)

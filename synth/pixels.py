@@ -31,7 +31,7 @@ BLACK = 21
 WHITE = 22
 """Largest value of the sensor's bit depth, DN."""
 HIGHLIGHTS = 23
-"""By how much light at the clipping point is brightened, less 1: 2^ev - 1."""
+"""By how much white is brightened, less 1: 2^ev - 1."""
 DEVELOP_GAINS = 24
 """Of red, green and blue: the camera's own, erring white balance and digital gain."""
 CHROMA = 27
@@ -41,9 +41,9 @@ PARAMETERS = 28
 ENCODE_CELLS = 1 << 12
 """Cells of the encoding table, evenly spaced in the square root of linear light."""
 TOP = f32(ENCODE_CELLS - 1)
-_KNEE = f32(0.7)
-_PER_KNEE = f32(1 / 0.3)
-_THIRD = f32(1 / 3)
+_KNEE = f32(0.6)
+_PER_KNEE = f32(1 / 0.4)
+_SIXTH = f32(1 / 6)
 
 
 @scalar
@@ -51,10 +51,12 @@ def light_factor(r, g, b, light, scale, boost):  # type: ignore[no-untyped-def]
     """Mean electrons that a pixel's linear light of 1 becomes: illumination, sensor, and its highlights' own brightening.
 
     Light of white was cut off by the camera that took the photograph: it is brightened by the factor 1 + boost, equally in all
-    channels, so that lamps stay both bright and neutral in the dark. What comes near white, a mean of the channels over 0.7, is
-    brightened less: with a steeper rise, or by the largest channel alone, the fine grain of a pale wall or of skin would glitter.
+    channels, so that lamps stay both bright and neutral in the dark. How near to white light is, is half its largest channel and
+    half the mean of all: from .6 on it is brightened, a warm bulb (255, 214, 150) by a third of the boost. A steeper rise, or the
+    largest channel alone, would make the fine grain of skin or a pale wall glitter.
     """
-    over = max((r + g + b) * _THIRD - _KNEE, f32(0)) * _PER_KNEE
+    near = max(r, max(g, b)) * f32(0.5) + (r + g + b) * _SIXTH
+    over = max(near - _KNEE, f32(0)) * _PER_KNEE
     return light * (scale + scale * boost * over * over)
 
 

@@ -23,7 +23,7 @@ CENTRE, PER_HALF = (_MOST + 1) / 2, 2 / (_MOST - 1)
 """The argument of the polynomial, in [-1, 1], is (sqrt(1 - log2(2 p)) - CENTRE) PER_HALF."""
 
 _PAIR_OCTAVES = 40
-_EXACT, _MOST_STEPS = 1e-12, 50
+_EXACT, _NEVER = 1e-12, 1e-300
 
 Coefficients = npt.NDArray[np.float64]
 """DEGREE + 1 of them, the constant first; times a standard deviation, rounded to float32, they are what kernels take."""
@@ -89,7 +89,7 @@ def tukey_lambda_pair_quantile(shape: float) -> Coefficients:
     """The sum of two draws from `tukey_lambda_quantile`, within 1e-3 of its deviation.
 
     The sum exceeds s when one draw is x and the other over s - x: the integral over x runs over octaves of the tail beyond it,
-    by the trapezoidal rule, and s is found by the secant method: the logarithm of its tail is a nearly straight line.
+    by the trapezoidal rule, and s is found by the secant method within a bracket: the logarithm of its tail is nearly straight.
     """
     depth = np.linspace(0, _PAIR_OCTAVES, 1 + 64 * _PAIR_OCTAVES)
     tails = 0.5 * np.exp2(-depth)
@@ -105,15 +105,18 @@ def tukey_lambda_pair_quantile(shape: float) -> Coefficients:
         return float(weights @ (tail(s + places) + tail(s - places)))
 
     def upper(wanted: float) -> float:
-        before = float(_tukey_lambda(np.array(wanted), shape))
-        this = 1.5 * before
-        off_before, off = (math.log(exceeded(s) / wanted) for s in (before, this))
-        for _ in range(_MOST_STEPS):
-            if abs(this - before) <= _EXACT * this or off == off_before:
-                break
-            before, this, off_before = this, this - off * (this - before) / (off - off_before), off
-            off = math.log(exceeded(this) / wanted)
-        return this
+        low, high = 0.0, 2 * float(places[-1])
+        before, off_before = low, math.log(0.5 / wanted)
+        this = 1.5 * float(_tukey_lambda(np.array(wanted), shape))
+        while True:
+            off = math.log(max(exceeded(this), _NEVER) / wanted)
+            low, high = (this, high) if off > 0 else (low, this)
+            following = this - off * (this - before) / (off - off_before) if off != off_before else math.inf
+            if abs(following - this) <= _EXACT * this or high - low <= _EXACT * high:
+                return following
+            if not low < following < high:
+                following = (low + high) / 2
+            before, off_before, this = this, off, following
 
     return quantile_polynomial(upper)
 

@@ -11,6 +11,7 @@ from ..manifests.images import MAX_PIXELS
 from ..manifests.plan import PlanOptions
 from ..manifests.sources import Source
 from ..manifests.suitability import EVERYTHING, Profile
+from .models import MODEL
 from .recipe import Recipe
 
 _DECIDING = ("gloam", "simplejpeg", "opencv-python-headless", "pillow")
@@ -91,7 +92,7 @@ class Request(BaseModel):
 
 def deciding_versions() -> dict[str, str]:
     """Versions of the code that decides a set's bytes."""
-    return {name: metadata.version(name) for name in _DECIDING}
+    return {name: metadata.version(name) for name in _DECIDING} | {"model": str(MODEL)}
 
 
 def recorded_versions() -> dict[str, str]:

@@ -273,7 +273,9 @@ def test_lists_out_of_step_are_noticed(files, tmp_path):
         list(loader)
 
 
-@pytest.mark.parametrize(("variable", "local", "share"), [("LOCAL_WORLD_SIZE", "2", 0.9), ("SLURM_NTASKS_PER_NODE", "4", 1.0)])
+@pytest.mark.parametrize(
+    ("variable", "local", "share"), [("LOCAL_WORLD_SIZE", "2", 0.9), ("SLURM_TASKS_PER_NODE", "4(x2),3", 1.0)]
+)
 def test_where_many_train_together_the_hardware_decodes_everything(shards, monkeypatch, variable, local, share):
     assert PairLoader(shards, batch_size=2, **PLAIN).options.hw_decoder_load == 0.9
     monkeypatch.setenv(variable, local)

@@ -289,3 +289,43 @@ def test_no_worker_outlives_its_parent(tasks: ModuleType, tmp_path: Path, deadly
     finally:
         parent.kill()
         parent.wait()
+
+
+ELSEWHERE = """
+import multiprocessing
+import operator
+import sys
+from gloam.manifests.workers import ordered_map, prepare_workers
+
+
+def negated(tasks):
+    return list(ordered_map(operator.neg, tasks, 2))
+
+
+def in_a_child(tasks):
+    sys.exit(negated(tasks) != [-1, -2])
+
+
+if __name__ == "__main__":
+    prepare_workers(["yaml"], 2)
+    assert negated([1, 2, 3]) == [-1, -2, -3]
+    child = multiprocessing.get_context("fork").Process(target=in_a_child, args=([1, 2],))
+    child.start()
+    child.join()
+    sys.exit(child.exitcode)
+"""
+
+
+@pytest.mark.parametrize("temporary", ["short", "long" * 25])
+def test_workers_take_their_modules_from_where_their_parent_does(tmp_path: Path, temporary: str) -> None:
+    """Not from the current folder; also in a forked child, and where a socket's path would be too long."""
+    script, here, scratch = tmp_path / "scripts" / "elsewhere.py", tmp_path / "here", tmp_path / temporary
+    for folder in (script.parent, here, scratch):
+        folder.mkdir()
+    script.write_text(ELSEWHERE)
+    (here / "yaml.py").write_text("open('imported', 'w').close()")
+    (here / "gloam").mkdir()
+    environment = os.environ | {"TMPDIR": str(scratch)}
+    done = subprocess.run([sys.executable, script], cwd=here, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not (here / "imported").exists()

@@ -217,7 +217,7 @@ def test_highlights_keep_lamps_bright(photograph):
     lamps = render(photograph, noiseless(NEUTRAL, exposure_ev=4.0, highlights_ev=3.0))
     white = (photograph == 255).all(axis=2)
     assert (lamps[white] > plain[white]).all()
-    dim = photograph.max(axis=2) < 230
+    dim = photograph.max(axis=2) < 203  # .6 of white
     assert (lamps[dim] == plain[dim]).all()
 
 
@@ -251,8 +251,8 @@ def test_parameters_are_float32():
     ("recipe", "digest"),
     [
         ("even", "36d2dc83db1d74b4"),
-        ("uneven", "650800f980b190e6"),
-        ("night-lights", "964b947c6a415bf8"),
+        ("uneven", "c19f0b366a77ea7d"),
+        ("night-lights", "0316957e99067c5a"),
         ("extreme", "29d86a7b642f928c"),
         ("agllnet", "8ba386b29ab6fda3"),
         ("3dcc-low-light", "eb65d066ed309192"),
