@@ -14,7 +14,7 @@ import click
 from tqdm import tqdm
 
 from ..manifests.errors import GloamError, WorkerLost
-from ..manifests.workers import available_cores
+from ..manifests.workers import abandon_workers, available_cores
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -59,6 +59,7 @@ def user_errors(function: F) -> F:
 
 def _leave(code: int) -> NoReturn:
     """End at once. The executor's own clean-up at exit can wait for ever, or complain, once its processes were killed."""
+    abandon_workers()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

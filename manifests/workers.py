@@ -25,6 +25,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from itertools import islice
+from multiprocessing import util
 from typing import Any, TypeVar
 
 from .errors import WorkerLost
@@ -97,6 +98,18 @@ def prepare_workers(modules: Sequence[str], workers: int) -> str:
     finally:
         server._preload_modules = preload
     return "forkserver"
+
+
+def abandon_workers() -> None:
+    """For a process whose workers were killed, and which is about to end by `os._exit`: end what else multiprocessing started,
+    and give its semaphores back, so that nothing goes on or complains after this process.
+    """
+    forkserver: Any = sys.modules.get("multiprocessing.forkserver")
+    if forkserver is not None and forkserver._forkserver._forkserver_pid is not None:
+        with suppress(OSError):
+            os.kill(forkserver._forkserver._forkserver_pid, signal.SIGKILL)
+    with suppress(Exception):
+        util._run_finalizers(0)  # type: ignore[attr-defined]
 
 
 @contextmanager

@@ -275,6 +275,21 @@ def test_a_lost_worker_stops_the_build_with_the_way_out(photographs, reference, 
     assert content(root) == content(reference)
 
 
+@pytest.mark.parametrize("wait", [0.7, 0.9, 1.2])
+def test_ctrl_c_prints_one_line_however_early(photographs, tmp_path, wait):
+    """A terminal sends it to every process; here while imports run, the server starts, and workers start."""
+    process = subprocess.Popen(
+        command(photographs, tmp_path / "set", 2), stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    time.sleep(wait)
+    os.killpg(process.pid, signal.SIGINT)
+    errors = process.communicate(timeout=60)[1]
+    if process.returncode == 128 + signal.SIGINT:
+        assert errors == "gloam: stopped; run the same command again to continue\n"
+    else:  # it came before the command, or after all was done
+        assert process.returncode in (0, 1, -signal.SIGINT)
+
+
 def test_no_worker_outlives_a_killed_parent(photographs, tmp_path):
     process = subprocess.Popen(command(photographs, tmp_path / "set", 2), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     children: list[str] = []
