@@ -7,21 +7,21 @@ floor is what any such tool must do: OpenCV decode of each photograph plus OpenC
 Ratios to OpenCV's default 4:2:0, which is a third faster to encode, are shown beside. "build" is everything after start-up on
 one core: listing, measuring, planning, darkening, packing, closing.
 
-On two shared cores of an AMD EPYC of family 26, 100 photographs of ImageNet (0.231 Mpixel), 10 copies; one run while the host was
-quiet (before regenerating was measured here), and one while it was busy, as it mostly is:
+On two shared cores of an AMD EPYC of family 26, 100 photographs of ImageNet (0.231 Mpixel), 30 copies; two runs:
 
-                                     quiet                    busy
-    OpenCV decode and encode       2.01 ms an image         2.44 ms
-    build --no-select              5.14 ms, 2.56 of it      6.83 ms, 2.80 of it
-    regenerate, another ISO                                 6.20 ms, 2.54 of it
-    build, with selection          7.82 ms, 3.89 of it     10.38 ms, 4.25 of it
-    two workers, times one         1.30                     1.28
-      without their start-up       1.83 (start-up 1.16 s)   1.72 (1.38 s)
-    memory of the largest worker   288 MB                   291 MB after 1,000 pairs
+    OpenCV decode and encode       1.89 ms an image          1.97 ms
+    build --no-select              4.33 ms, 2.29 of it       4.55 ms, 2.31 of it
+    regenerate, another ISO        4.52 ms, 2.39 of it       4.70 ms, 2.39 of it
+    build, with selection          6.50 ms, 3.43 of it       6.74 ms, 3.43 of it
+    two workers, times one         1.67 (start-up 0.70 s)    1.68 (0.79 s)
+    OpenCV in two processes        1.67 times one            1.61 times one
+    memory of the largest worker   174 MB                    173 MB after 3,000 pairs
 
-Of the quiet 5.14 ms, 1.0 decode, 2.4 darken (2.1 of them the kernel, 9 ns a pixel; with the draw 1.14 of the floor, chroma noise
-reduction included) and 0.95 encode. Measuring a candidate decodes it once more, which is most of what selection costs. The
-marks are 2.5 of the floor and 1.8 times (2.0 end to end and 1.5 for the model alone): only the last is reached.
+10,000 pairs in a busy hour: 49.3 s by one worker, 29.4 s by two, 1.68 times. The cores share a host with others: two processes
+that do nothing but OpenCV gain no more. Of a pair's time 1.0 ms is decoding, 1.8 darkening (1.6 of them the kernel, 7 ns a pixel;
+with the draw .92 of the floor, chroma noise reduction included), .9 encoding, .2 hashing every byte twice. Measuring a candidate
+decodes it once more, which is most of what selection costs. The marks are 2.5 of the floor and 1.8 times (2.0 end to end and 1.5
+for the model alone): the first and the last are reached.
 """
 
 from __future__ import annotations
