@@ -17,7 +17,7 @@ from ..manifests.setfile import SetInfo, check_normals
 from ..manifests.verify import Problem
 from ..manifests.workers import count, ordered_map, prepare_workers
 from .making import encode_low
-from .models import PRELOAD, parse_draw, render
+from .models import MODEL, PRELOAD, parse_draw, render
 from .request import OutputOptions
 
 _MEND = (
@@ -62,9 +62,14 @@ def recheck_set(
     Raises
     ------
     SetError
-        When the set holds lows only and `normals` is not the set that it was made from.
+        When the set holds lows only and `normals` is not the set that it was made from, or when its lows are of another model.
     """
     check_normals(root, info, normals)
+    model = info.build.versions.get("model", "1")
+    if model != str(MODEL):
+        raise SetError(
+            f"{root}: its lows were made by model {model}, this gloam has model {MODEL}; verify it deeply with that gloam"
+        )
     prepare_workers([PRELOAD], workers)
     output = OutputOptions.model_validate(info.build.request["output"])
     tasks = (_Task(root, unit, output, normals) for unit in info.units)

@@ -195,6 +195,13 @@ def test_a_folder_of_something_else_is_refused_and_left_alone(photographs, tmp_p
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
+def test_lows_of_another_model_are_not_called_damaged(reference):
+    info = read_set(reference)
+    note = info.build.model_copy(update={"versions": info.build.versions | {"model": "1"}})
+    with pytest.raises(SetError, match="made by model 1"):
+        recheck_set(reference, info.model_copy(update={"build": note}))
+
+
 def test_too_few_suitable_photographs_is_an_error_before_anything_is_made(photographs, tmp_path):
     with pytest.raises(ConfigError, match="only 24 candidates are suitable"):
         build(request_for(photographs, plan=PlanOptions(pairs=100)), tmp_path / "set")
