@@ -97,7 +97,7 @@ class PairLoader:
             last_batch=("drop" if training else "partial") if last_batch is None else last_batch,
             device=_device(device),
             threads=threads or usable_cores(),
-            **{"hw_decoder_load": 0.9 if local_ranks() < _MANY_GPUS else 1.0, **options},
+            **({"hw_decoder_load": 1.0} if local_ranks() >= _MANY_GPUS else {}) | options,
         )
         self.reader = _reader(reader, self.contents)
         self._device_id = device_id

@@ -23,7 +23,7 @@ CENTRE, PER_HALF = (_MOST + 1) / 2, 2 / (_MOST - 1)
 """The argument of the polynomial, in [-1, 1], is (sqrt(1 - log2(2 p)) - CENTRE) PER_HALF."""
 
 _PAIR_OCTAVES = 40
-_EXACT, _NEVER = 1e-12, 1e-300
+_EXACT, _NEVER, _MOST_STEPS = 1e-12, 1e-300, 200
 
 Coefficients = npt.NDArray[np.float64]
 """DEGREE + 1 of them, the constant first; times a standard deviation, rounded to float32, they are what kernels take."""
@@ -108,7 +108,7 @@ def tukey_lambda_pair_quantile(shape: float) -> Coefficients:
         low, high = 0.0, 2 * float(places[-1])
         before, off_before = low, math.log(0.5 / wanted)
         this = 1.5 * float(_tukey_lambda(np.array(wanted), shape))
-        while True:
+        for _ in range(_MOST_STEPS):  # a few are enough, unless the shape is no number
             off = math.log(max(exceeded(this), _NEVER) / wanted)
             low, high = (this, high) if off > 0 else (low, this)
             following = this - off * (this - before) / (off - off_before) if off != off_before else math.inf
@@ -117,6 +117,7 @@ def tukey_lambda_pair_quantile(shape: float) -> Coefficients:
             if not low < following < high:
                 following = (low + high) / 2
             before, off_before, this = this, off, following
+        return this
 
     return quantile_polynomial(upper)
 

@@ -45,6 +45,10 @@ def test_the_tukey_lambda_distribution_of_every_camera(shape):
     assert error[TAILS > 1e-4].max() < 5e-4 * truth.std()
 
 
+def test_a_shape_that_is_no_number_ends_too():
+    assert np.isnan(tukey_lambda_pair_quantile(np.nan)).all()
+
+
 @pytest.mark.parametrize("shape", [*shapes()[::8], shapes()[-1], 0.3, 1.0])
 def test_the_sum_of_two_draws(shape):
     """Its tail by SciPy's integral over one of the two."""
