@@ -47,10 +47,10 @@ from gloam.manifests.setfile import read_set
 from gloam.manifests.sources import Source
 from gloam.manifests.suitability import load_profile
 from gloam.manifests.workers import ordered_map, prepare_workers
-from gloam.synth import darken
+from gloam.synth import PRELOAD, darken
 from gloam.synth.build import build
 from gloam.synth.making import encode_low
-from gloam.synth.models import PRELOAD, draw, render
+from gloam.synth.models import draw, render
 from gloam.synth.recipe import load_recipe
 from gloam.synth.regenerate import regenerate
 from gloam.synth.request import OutputOptions, Request

@@ -48,13 +48,17 @@ def user_errors(function: F) -> F:
             click.echo(f"gloam: {error.filename or 'output'}: {error.strerror or error}", err=True)
             sys.exit(USER_ERROR)
         except (KeyboardInterrupt, _Stopped) as stop:
-            number = stop.number if isinstance(stop, _Stopped) else signal.SIGINT
-            click.echo("gloam: stopped; run the same command again to continue", err=True)
-            _leave(_INTERRUPTED + number)
+            interrupted(stop.number if isinstance(stop, _Stopped) else signal.SIGINT)
         finally:
             signal.signal(signal.SIGTERM, previous)
 
     return wrapped  # type: ignore[return-value]
+
+
+def interrupted(number: int) -> NoReturn:
+    """Say that signal `number` stopped the command, and exit with 128 plus it."""
+    click.echo("gloam: stopped; run the same command again to continue", err=True)
+    _leave(_INTERRUPTED + number)
 
 
 def _leave(code: int) -> NoReturn:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import signal
 from importlib import metadata
+from typing import Any
 
 import click
+
+from ..manifests.workers import abandon_workers, available_cores, prepare_workers
+from ..synth import PRELOAD
 
 _COMMANDS = {
     "build": "Make a set of low/normal pairs from photographs.",
@@ -18,10 +23,28 @@ _COMMANDS = {
     "bench": "Loading speed on this machine, beside a plain DataLoader.",
     "recipes": "List the recipes, or show one.",
 }
+_DARKENING = ("build", "regenerate")
 
 
 class _Lazy(click.Group):
     """Imports a command's module only when it is used, so that `gloam --help` is there at once."""
+
+    def resolve_command(self, context: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        # What workers need takes as long to import as what this process needs: they do it side by side.
+        if args[0] in _DARKENING and not {"-h", "--help"} & set(args):
+            prepare_workers(["__main__", PRELOAD], _workers(args))
+        return super().resolve_command(context, args)
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except KeyboardInterrupt:  # while the command was imported; once it runs, it says more
+            from .common import interrupted
+
+            interrupted(signal.SIGINT)
+        except (click.ClickException, SystemExit):
+            abandon_workers()  # which may still be importing, with our error stream open
+            raise
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -35,6 +58,12 @@ class _Lazy(click.Group):
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(_COMMANDS.items()))
+
+
+def _workers(args: list[str]) -> int:
+    """What --workers asks for, before the command that knows it is imported; what cannot be told now is told then."""
+    text = " ".join(args).replace("=", " ").partition("--workers ")[2].partition(" ")[0]
+    return int(text) if text.isdecimal() else available_cores()
 
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})

@@ -25,7 +25,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from itertools import islice
-from multiprocessing import util
+from multiprocessing import resource_tracker, util
 from typing import Any, TypeVar
 
 from .errors import WorkerLost
@@ -91,7 +91,8 @@ def prepare_workers(modules: Sequence[str], workers: int) -> str:
     try:
         server.set_forkserver_preload(list(modules))
         # The server looks for modules where this process does: not in the current folder, as `python -c` would.
-        with _environment(PYTHONSAFEPATH="1", PYTHONPATH=os.pathsep.join(filter(None, sys.path)), **_ONE_THREAD):
+        resource_tracker.ensure_running()  # else the server would start it, and that unblocks Ctrl-C
+        with _environment(PYTHONSAFEPATH="1", PYTHONPATH=os.pathsep.join(filter(None, sys.path)), **_ONE_THREAD), _no_interrupt():
             server.ensure_running()
     except OSError:  # no room for its socket's path; or this process was forked from one that has a server
         return "spawn"
@@ -101,8 +102,8 @@ def prepare_workers(modules: Sequence[str], workers: int) -> str:
 
 
 def abandon_workers() -> None:
-    """For a process whose workers were killed, and which is about to end by `os._exit`: end what else multiprocessing started,
-    and give its semaphores back, so that nothing goes on or complains after this process.
+    """For a process that is about to end without its workers: end what else multiprocessing started, and give its semaphores
+    back, so that nothing goes on or complains after this process.
     """
     forkserver: Any = sys.modules.get("multiprocessing.forkserver")
     if forkserver is not None and forkserver._forkserver._forkserver_pid is not None:
@@ -110,6 +111,16 @@ def abandon_workers() -> None:
             os.kill(forkserver._forkserver._forkserver_pid, signal.SIGKILL)
     with suppress(Exception):
         util._run_finalizers(0)  # type: ignore[attr-defined]
+
+
+@contextmanager
+def _no_interrupt() -> Iterator[None]:
+    """Ctrl-C waits until the block ends; for processes started within, it waits for ever."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

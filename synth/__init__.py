@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 __all__ = ["darken", "load_recipe"]
 
+PRELOAD = f"{__name__}.preload"
+"""The module that loads what workers need; a name, so that asking for it loads nothing."""
+
 
 def __getattr__(name: str) -> Any:
     if name == "darken":

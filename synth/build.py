@@ -42,8 +42,9 @@ from ..manifests.setfile import (
     write_note,
 )
 from ..manifests.workers import ordered_map, prepare_workers
+from . import PRELOAD
 from .making import Planned, UnitTask, make_unit
-from .models import PRELOAD, draw_type
+from .models import draw_type
 from .output import Progress, Silent, missing_units, prepare_output, refuse_mixing, working_on
 from .recipe import recipe_yaml
 from .request import Request, deciding_versions, recorded_versions

@@ -15,8 +15,6 @@ Draw = CameraDraw | PowerLawDraw
 
 MODEL = 2
 """Raised by every change that gives a plan, a draw or a low other bytes: sets begun with another one are refused, not mixed."""
-PRELOAD = f"{__package__}.preload"
-"""Name of the module to import before forking workers that render."""
 
 
 def draw(recipe: Recipe, seed: int, key: str) -> Draw:

@@ -16,8 +16,9 @@ from ..manifests.pairs import Pair
 from ..manifests.setfile import SetInfo, check_normals
 from ..manifests.verify import Problem
 from ..manifests.workers import count, ordered_map, prepare_workers
+from . import PRELOAD
 from .making import encode_low
-from .models import MODEL, PRELOAD, parse_draw, render
+from .models import MODEL, parse_draw, render
 from .request import OutputOptions
 
 _MEND = (

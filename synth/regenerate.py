@@ -33,9 +33,10 @@ from ..manifests.setfile import (
     write_note,
 )
 from ..manifests.workers import count, ordered_map, prepare_workers
+from . import PRELOAD
 from .build import draw_fields
 from .making import encode_low
-from .models import PRELOAD, draw, draw_type, render
+from .models import draw, draw_type, render
 from .output import Progress, Silent, missing_units, refuse_mixing, working_on
 from .recipe import Recipe, recipe_of, recipe_yaml
 from .request import OutputOptions, deciding_versions, recorded_versions

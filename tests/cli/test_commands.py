@@ -54,6 +54,26 @@ def test_help_is_there_without_loading_the_kernels():
     assert output.splitlines()[-1] == "False"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="workers are forked from a server only there")
+@pytest.mark.parametrize("options", [["--bogus"], ["--source", "folder=missing"]])
+def test_a_wrong_command_does_not_wait_for_what_its_workers_import(options, tmp_path):
+    """The server for workers starts before options are read; it has our error stream, so a pipe would stay open."""
+    code = (
+        "import gloam.cli.main as m, os, sys; from multiprocessing import forkserver\n"
+        "try: m.gloam()\n"
+        "finally: print(forkserver._forkserver._forkserver_pid)"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, "build", str(tmp_path / "set"), "--workers", "2", *options],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode in (1, 2)
+    assert len(errors.splitlines()) <= 4
+    state = Path(f"/proc/{int(output)}/stat")
+    assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
 def test_nothing_but_loaders_imports_dali_or_torch():
     code = (
         "import sys, gloam.cli.build, gloam.cli.verify, gloam.cli.recipes, gloam.synth.darkening, gloam.synth.recheck;"
