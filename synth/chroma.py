@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from .compiling import fma, kernel, scalar
+from .compiling import fma, inlined, kernel, scalar
 
 i16 = np.int16
 i32 = np.int32
@@ -103,7 +103,7 @@ def _first_columns(out, middle, e1, f1, e2, f2, e3, f3, w0, w1, w2, w3):  # type
         out[x] = fma(w3, e3[x] + f3[x], fma(w2, e2[x] + f2[x], near))
 
 
-@kernel
+@inlined
 def _blurred_row(plane, y, weights, padded, out):  # type: ignore[no-untyped-def]
     """Blur row `y` of an int16 plane (H, W), edges repeated, into `out` (W); `padded` (W + 2 reach) is room to work."""
     height, width = plane.shape
@@ -129,7 +129,7 @@ def _blurred_row(plane, y, weights, padded, out):  # type: ignore[no-untyped-def
             _add_columns(out, e1, f1, e2, f2, e3, f3, weights[d], weights[d + 1], weights[d + 2])
 
 
-@kernel
+@inlined
 def _merge(y, red_difference, blue_difference, red_smooth, blue_smooth, strength, red, green, blue):  # type: ignore[no-untyped-def]
     """Fill rows (W) of 8-bit red, green and blue."""
     for x in range(y.shape[0]):
@@ -141,7 +141,7 @@ def _merge(y, red_difference, blue_difference, red_smooth, blue_smooth, strength
         blue[x] = grey_level(bright + b)
 
 
-@kernel
+@inlined
 def _interleave(red, green, blue, low):  # type: ignore[no-untyped-def]
     """Fill a row of pixels, flat (3 W): with a second dimension this would not vectorise."""
     for x in range(red.shape[0]):

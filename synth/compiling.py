@@ -1,4 +1,4 @@
-"""The two decorators that every kernel of gloam is compiled with.
+"""The decorators that every kernel of gloam is compiled with.
 
 Kernel arithmetic is IEEE float32: no fast-math, and no contraction of a multiplication and an addition but where `fma` asks
 for it, so that the same inputs give the same bits on every CPU, whatever the width of its vectors.
@@ -53,6 +53,12 @@ def scalar(function: F) -> F:
     The same source is what a GPU kernel calls: Numba's CUDA target compiles it again for the device.
     """
     compiled: Any = numba.njit(error_model="numpy", forceinline=True)(function)
+    return compiled
+
+
+def inlined(function: F) -> F:
+    """Compile a loop over arrays into the kernels that call it: for loops so short that a call weighs, such as over one row."""
+    compiled: Any = numba.njit(error_model="numpy", forceinline=True, pipeline_class=_NoAliasCompiler)(function)
     return compiled
 
 

@@ -14,7 +14,7 @@ u32 = np.uint32
 i32 = np.int32
 f32 = np.float32
 
-_BAND = 2048  # pixels
+_BAND = 8192  # pixels
 
 
 @kernel

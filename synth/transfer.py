@@ -9,9 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from .chroma import UNIT
+from .compiling import kernel
+from .elementary import exp2, log2
 from .pixels import ENCODE_CELLS
 
 FloatArray = npt.NDArray[np.float64]
+
+_LOG2_TOE = math.log2(0.0031308)  # below it the transfer function of sRGB is a straight line
 
 
 def srgb_to_linear(encoded: FloatArray) -> FloatArray:
@@ -55,24 +59,39 @@ def linear_table(tone: float, gamma: float = 0.0) -> npt.NDArray[np.float32]:
     return table
 
 
+@kernel
+def _log_squares(logs):  # type: ignore[no-untyped-def]
+    """Fill `logs` (N) with log2 of (i / N)^2, i from 1 on."""
+    for i in range(logs.shape[0]):
+        logs[i] = 2.0 * log2((i + 1.0) / logs.shape[0])
+
+
 @lru_cache(maxsize=1)
 def _log_light() -> FloatArray:
     """log2 of the linear light of the encoding table's places after the first, which is dark."""
-    return 2 * np.log2(np.arange(1, ENCODE_CELLS) / (ENCODE_CELLS - 1))
+    logs = np.empty(ENCODE_CELLS - 1)
+    _log_squares(logs)
+    return logs
+
+
+@kernel
+def _encode(log_light, contrast, gamma, encoded):  # type: ignore[no-untyped-def]
+    """Fill `encoded` (N) with the sRGB transfer (or a plain gamma) of light whose log2 is `contrast` times `log_light` (N)."""
+    slope = 1.0 / (gamma if gamma != 0.0 else 2.4)
+    for i in range(encoded.shape[0]):
+        light = contrast * log_light[i]
+        toe = gamma == 0.0 and light <= _LOG2_TOE
+        power = exp2(light if toe else light * slope)
+        curve = power if gamma != 0.0 else 1.055 * power - 0.055
+        encoded[i] = 12.92 * power if toe else curve
 
 
 def encoding(contrast: float, tone: float, gamma: float = 0.0) -> FloatArray:
     """Encoded values in [0, 1] of linear light (i / (ENCODE_CELLS - 1))^2: contrast exponent, sRGB transfer (or a plain gamma),
     tone curve.
     """
-    log_light = contrast * _log_light()
     encoded = np.zeros(ENCODE_CELLS)
-    if gamma:
-        encoded[1:] = np.exp2(log_light / gamma)
-    else:
-        encoded[1:] = 1.055 * np.exp2(log_light / 2.4) - 0.055  # one exponential instead of two powers
-        toe = 1 + int(np.searchsorted(log_light, math.log2(0.0031308), side="right"))
-        encoded[1:toe] = 12.92 * np.exp2(log_light[: toe - 1])
+    _encode(_log_light(), float(contrast), float(gamma), encoded[1:])
     return tone_curve(encoded, tone) if tone else encoded
 
 
