@@ -29,14 +29,13 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
-from multiprocessing import forkserver
 from pathlib import Path
 
 import cv2
@@ -46,8 +45,7 @@ from gloam.manifests.measure import measure
 from gloam.manifests.setfile import read_set
 from gloam.manifests.sources import Source
 from gloam.manifests.suitability import load_profile
-from gloam.manifests.workers import ordered_map, prepare_workers
-from gloam.synth import PRELOAD, darken
+from gloam.manifests.workers import ordered_map
 from gloam.synth.build import build
 from gloam.synth.making import encode_low
 from gloam.synth.models import draw, render
@@ -123,7 +121,7 @@ def stages(data: list[bytes], recipe_name: str) -> None:
 
 
 def whole(photos: Path, folder: Path, count: int, recipe_name: str) -> None:
-    """Seconds a pair of whole builds with one and two workers, and the memory of their processes."""
+    """Seconds a pair of whole builds, of whole commands with one and two workers, and the memory of their processes."""
     source = Source(kind="folder", path=str(photos), name="folder")
     everything = Request(sources=(source,), recipe=load_recipe(recipe_name), output=JPEG)
     selected = everything.model_copy(update={"profile": load_profile().model_copy(update={"duplicate_bits": None})})
@@ -134,33 +132,50 @@ def whole(photos: Path, folder: Path, count: int, recipe_name: str) -> None:
     stop = threading.Event()
     watcher = threading.Thread(target=watch, args=(peaks, stop))
     watcher.start()
-    names = ("floor", "one", "again", "selected", "floors", "start", "two", "two_again")
-    times: dict[str, list[float]] = {name: [] for name in names}
+    options = ["--source", f"folder={photos}", "--no-select", "--low-codec", "jpeg", "--recipe", recipe_name]
+    times: dict[str, list[float]] = {}
+
+    def note(name: str, function: Callable[[], object]) -> None:
+        times.setdefault(name, []).append(seconds(function))
+
     # Interleaved, and the best of each: other work on the machine slows all of them alike.
     for _ in range(3):
         os.sched_setaffinity(0, {min(cores)})
-        times["floor"].append(seconds(lambda: through_opencv(paths)))
-        times["one"].append(seconds(lambda: fresh(folder / "one", everything, 1)))
-        times["again"].append(seconds(lambda: remade(folder / "one", folder / "again", 1)))
-        times["selected"].append(seconds(lambda: fresh(folder / "selected", selected, 1)) * count / made(folder / "selected"))
+        note("floor", lambda: through_opencv(paths))
+        note("one", lambda: fresh(folder / "one", everything))
+        note("again", lambda: remade(folder / "one", folder / "again"))
+        note("selected", lambda: fresh(folder / "selected", selected))
         os.sched_setaffinity(0, cores)
-        times["start"].append(start_up())
-        times["floors"].append(seconds(lambda: list(ordered_map(through_opencv, [paths[::2], paths[1::2]], 2))))
-        forkserver._forkserver._stop()
-        times["two"].append(seconds(lambda: fresh(folder / "two", everything, 2)))
-        forkserver._forkserver._stop()
-        times["two_again"].append(seconds(lambda: remade(folder / "one", folder / "again", 2)))
+        list(ordered_map(through_opencv, [paths[:1], paths[:1]], 2))  # its processes start
+        note("floors", lambda: list(ordered_map(through_opencv, [paths[::2], paths[1::2]], 2)))
+        for workers in ("1", "2"):
+            note(f"build {workers}", lambda w=workers: command(folder / "two", "build", *options, "--workers", w))
+            note(f"regenerate {workers}", lambda w=workers: command(folder / "new", "regenerate", folder / "two", "--workers", w))
     stop.set()
     watcher.join()
-    floor, one, again, select, floors, start, two, two_again = (min(of) for of in times.values())
+    took = {name: min(each) for name, each in times.items()}
+    per_pair = {"one": count, "again": count, "selected": made(folder / "selected")}
     print(f"one core, {count:,} photographs, best of 3 interleaved rounds:")
-    print(f"  OpenCV decode and encode     {floor / count * 1e3:6.2f} ms an image")
-    print(f"  build --no-select            {one / count * 1e3:6.2f} ms a pair   {one / floor:5.2f} of it")
-    print(f"  regenerate, another ISO      {again / count * 1e3:6.2f} ms a pair   {again / floor:5.2f} of it")
-    print(f"  build, with selection        {select / count * 1e3:6.2f} ms a pair   {select / floor:5.2f} of it")
-    print(f"two workers: {two:.2f} s against {one:.2f} s, {one / two:.2f} times one worker (regenerate {again / two_again:.2f});")
-    print(f"  of it {start:.2f} s until both have started; OpenCV in two processes, started before: {floor / floors:.2f} times")
+    floor = took["floor"] / count
+    print(f"  OpenCV decode and encode     {floor * 1e3:6.2f} ms an image")
+    rows = {"one": "build --no-select", "again": "regenerate, another ISO", "selected": "build, with selection"}
+    for name, title in rows.items():
+        each = took[name] / per_pair[name]
+        print(f"  {title:28} {each * 1e3:6.2f} ms a pair   {each / floor:5.2f} of it")
+    print("whole commands, Python's start included, with one and two workers:")
+    for name in ("build", "regenerate"):
+        one, two = took[f"{name} 1"], took[f"{name} 2"]
+        print(f"  gloam {name:22} {one:6.2f} s and {two:5.2f} s: {one / two:.2f} times as fast")
+    print(f"  OpenCV in two processes, started before: {took['floor'] / took['floors']:.2f} times as fast")
     print(f"memory of the largest worker: {max(peaks.values()):.0f} MB after {count:,} pairs")
+
+
+def command(root: Path, name: str, *arguments: object) -> None:
+    """A `gloam` command as a user gives it, the set it makes being `root`."""
+    shutil.rmtree(root, ignore_errors=True)
+    places = [root, *arguments] if name == "build" else [arguments[0], root, *arguments[1:]]
+    gloam = [sys.executable, "-c", "from gloam.cli.main import gloam; gloam()", name]
+    subprocess.run([*gloam, *map(str, places)], check=True, stdout=subprocess.DEVNULL)
 
 
 def through_opencv(paths: list[Path]) -> None:
@@ -183,9 +198,9 @@ def made(root: Path) -> int:
 def watch(peaks: dict[str, float], stop: threading.Event) -> None:
     """Note the peak resident memory in MB of this process's workers, what they share included, as long as they run."""
     while not stop.wait(0.1):
-        for child in children(os.getpid()):
-            # Workers are forked from a server that is a child of this process.
-            for worker in children(child):
+        # A command's workers are forked from a server, its child.
+        for server in [server for command in children(os.getpid()) for server in children(command)]:
+            for worker in children(server):
                 with suppress(OSError, IndexError):  # it ended meanwhile
                     status = Path(f"/proc/{worker}/status").read_text()
                     peaks[worker] = float(status.partition("VmHWM:")[2].split()[0]) / 1024
@@ -198,24 +213,14 @@ def children(pid: int | str) -> list[str]:
         return []
 
 
-def remade(origin: Path, root: Path, workers: int) -> None:
+def remade(origin: Path, root: Path) -> None:
     shutil.rmtree(root, ignore_errors=True)
-    regenerate(origin, root, overrides=["camera.iso=6400"], workers=workers)
+    regenerate(origin, root, overrides=["camera.iso=6400"])
 
 
-def fresh(root: Path, request: Request, workers: int) -> None:
+def fresh(root: Path, request: Request) -> None:
     shutil.rmtree(root, ignore_errors=True)
-    build(request, root, workers)
-
-
-def start_up() -> float:
-    """Seconds until two workers have answered once: starting Python, importing, loading the compiled kernels."""
-    forkserver._forkserver._stop()
-    start = time.perf_counter()
-    prepare_workers([PRELOAD], 2)
-    picture = np.full((64, 64, 3), 128, np.uint8)
-    list(ordered_map(partial(darken, recipe="uneven"), [picture, picture], 2))
-    return time.perf_counter() - start
+    build(request, root)
 
 
 if __name__ == "__main__":
