@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ..manifests.workers import abandon_workers, available_cores, prepare_workers
+from ..manifests.workers import available_cores, end_server, prepare_workers
 from ..synth import PRELOAD
 
 _COMMANDS = {
@@ -42,9 +42,8 @@ class _Lazy(click.Group):
             from .common import interrupted
 
             interrupted(signal.SIGINT)
-        except (click.ClickException, SystemExit):
-            abandon_workers()  # which may still be importing, with our error stream open
-            raise
+        finally:
+            end_server()
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(_COMMANDS)

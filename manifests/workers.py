@@ -101,14 +101,19 @@ def prepare_workers(modules: Sequence[str], workers: int) -> str:
     return "forkserver"
 
 
-def abandon_workers() -> None:
-    """For a process that is about to end without its workers: end what else multiprocessing started, and give its semaphores
-    back, so that nothing goes on or complains after this process.
-    """
+def end_server() -> None:
+    """End the server at once, when no map runs; the next one starts another. It may still be importing, with our streams open."""
     forkserver: Any = sys.modules.get("multiprocessing.forkserver")
     if forkserver is not None and forkserver._forkserver._forkserver_pid is not None:
         with suppress(OSError):
             os.kill(forkserver._forkserver._forkserver_pid, signal.SIGKILL)
+
+
+def abandon_workers() -> None:
+    """For a process whose workers were killed, and which is about to end by `os._exit`: end what else multiprocessing started,
+    and give its semaphores back, so that nothing goes on or complains after this process.
+    """
+    end_server()
     with suppress(Exception):
         util._run_finalizers(0)  # type: ignore[attr-defined]
 
