@@ -9,20 +9,15 @@ from __future__ import annotations
 import io
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
-from typing import Any, get_args
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import BaseModel
 
-from ..manifests.candidates import leave_unmeasured, list_candidates, locations, measure_candidates
-from ..manifests.errors import ConfigError, DamagedError, SetError, SourceError
+from ..manifests.candidates import leave_unmeasured, list_candidates, measure_candidates
+from ..manifests.errors import ConfigError, DamagedError, SetError
 from ..manifests.files import sha256_bytes, write_bytes
-from ..manifests.finish import finish_set, low_seed
-from ..manifests.layouts import unit_name
+from ..manifests.finish import finish_set
 from ..manifests.lock import exclusive, in_turn
 from ..manifests.plan import SPARE, make_plan
 from ..manifests.receipts import read_receipt
@@ -43,11 +38,13 @@ from ..manifests.setfile import (
 )
 from ..manifests.workers import ordered_map, prepare_workers
 from . import PRELOAD
-from .making import Planned, UnitTask, make_unit
+from .draw_columns import draw_fields
+from .making import make_unit
 from .models import draw_type
 from .output import Progress, Silent, missing_units, prepare_output, refuse_mixing, working_on
 from .recipe import recipe_yaml
 from .request import Request, deciding_versions, recorded_versions
+from .units import tasks_of, units_of
 
 
 @dataclass(frozen=True)
@@ -169,7 +166,7 @@ def build_task(
         with in_turn(root / WORK_FOLDER / "planning"):
             note, listed = _planned(request, root, workers, cache, progress)
         made = _make_missing(request, root, note, listed, task, workers, progress)
-        return made, len(missing_units(root, _units(pq.read_table(root / PLAN)), note))
+        return made, len(missing_units(root, units_of(pq.read_table(root / PLAN)), note))
 
 
 def _planned(
@@ -188,14 +185,14 @@ def _make_missing(
 ) -> int:
     """Make the units that are not there (of one task); how many those were."""
     plan = pq.read_table(root / PLAN)
-    units = _units(plan)
+    units = units_of(plan)
     if task is not None:
         units = {unit: rows for i, (unit, rows) in enumerate(units.items()) if i % task.count == task.index}
     missing = missing_units(root, units, note)
     if missing:
         listed = listed if listed is not None else _list(request, workers, progress)
         wanted = {unit: units[unit] for unit in missing}
-        tasks = _tasks(request, root, note, plan, wanted, listed)
+        tasks = tasks_of(request, root, note, plan, wanted, listed)
         total = sum(map(len, units.values()))
         before = total - sum(map(len, wanted.values()))
         progress.stage("building", total)
@@ -207,7 +204,7 @@ def _make_missing(
 
 def _check_refused(root: Path, most: float) -> None:
     plan = pq.read_table(root / PLAN)
-    refused = [refused for unit in _units(plan) for refused in read_receipt(root, unit).refused]
+    refused = [refused for unit in units_of(plan) for refused in read_receipt(root, unit).refused]
     if len(refused) > most * len(plan):
         named = "\n".join(f"  {one.source}: {one.path}: {one.reason}: {one.detail}" for one in refused)
         raise SetError(
@@ -279,71 +276,6 @@ def _refuse_other(root: Path, request: Request, note: BuildNote) -> None:
         raise SetError(
             f"{root}: holds a set begun with other settings ({shown}); repeat its command as it was, or choose another folder"
         )
-
-
-def _units(plan: pa.Table) -> dict[str, list[int]]:
-    """Rows of the plan by unit, in order."""
-    units: dict[str, list[int]] = {}
-    rows = zip(plan["split"].to_pylist(), plan["shard"].to_pylist(), strict=True)
-    for row, (split, number) in enumerate(rows):
-        units.setdefault(unit_name(split, number), []).append(row)
-    return units
-
-
-def _tasks(
-    request: Request, root: Path, note: BuildNote, plan: pa.Table, wanted: dict[str, list[int]], listed: pa.Table
-) -> list[UnitTask]:
-    """The wanted units with the places of their photographs, all of which are checked before the first one is made.
-
-    `wanted` holds the rows of the plan by unit.
-    """
-    rows = [row for unit_rows in wanted.values() for row in unit_rows]
-    photographs = plan.take(rows).to_pylist()
-    row_of = {(photo["source"], photo["path"]): i for i, photo in enumerate(photographs)}
-    found = np.full(len(rows), -1)
-    for place, name in enumerate(zip(listed["source"].to_pylist(), listed["path"].to_pylist(), strict=True)):
-        if name in row_of:
-            found[row_of[name]] = place
-    for photo, place in zip(photographs, found, strict=True):
-        if place < 0 or listed["size"][place].as_py() != photo["bytes"]:
-            what = "is gone" if place < 0 else "has another size"
-            raise SourceError(
-                f"{photo['source']}: {photo['path']} {what} since the set was planned; "
-                "restore the source and run the same command, or build a new set"
-            )
-    planned = iter(
-        [
-            Planned(photo["key"], photo["source"], photo["path"], place)
-            for photo, place in zip(photographs, locations(listed.take(found)), strict=True)
-        ]
-    )
-    return [
-        UnitTask(
-            root,
-            unit,
-            note.fingerprint,
-            tuple(islice(planned, len(unit_rows))),
-            request.recipe,
-            low_seed(note),
-            request.output,
-        )
-        for unit, unit_rows in wanted.items()
-    ]
-
-
-def draw_fields(model: type[BaseModel]) -> list[pa.Field]:
-    """The Arrow columns of a draw's parameters."""
-    kinds: dict[Any, pa.DataType] = {int: pa.int64(), float: pa.float64(), str: pa.string()}
-    fields = []
-    for name, info in model.model_fields.items():
-        annotation: Any = info.annotation
-        kind: pa.DataType
-        if annotation == tuple[float, ...]:
-            kind = pa.list_(pa.float64())
-        else:
-            kind = kinds.get(annotation) or kinds[type(get_args(annotation)[0])]
-        fields.append(pa.field(name, kind))
-    return fields
 
 
 def _report(root: Path, info: SetInfo, made: int) -> Report:

@@ -34,7 +34,7 @@ from ..manifests.setfile import (
 )
 from ..manifests.workers import count, ordered_map, prepare_workers
 from . import PRELOAD
-from .build import draw_fields
+from .draw_columns import draw_fields
 from .making import encode_low
 from .models import draw, draw_type, render
 from .output import Progress, Silent, missing_units, refuse_mixing, working_on
