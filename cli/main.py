@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import importlib
-import signal
 from importlib import metadata
 from typing import Any
 
 import click
 
-from ..manifests.workers import available_cores, end_server, prepare_workers
+from ..manifests.workers import available_cores, own_server, prepare_workers
 from ..synth import PRELOAD
+from .stopping import stoppable
 
 _COMMANDS = {
     "build": "Make a set of low/normal pairs from photographs.",
@@ -31,19 +31,13 @@ class _Lazy(click.Group):
 
     def resolve_command(self, context: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         # What workers need takes as long to import as what this process needs: they do it side by side.
-        if args[0] in _DARKENING and not {"-h", "--help"} & set(args):
-            prepare_workers(["__main__", PRELOAD], _workers(args))
+        if args[0] in _DARKENING and not {"-h", "--help"} & set(args) and not context.resilient_parsing:
+            prepare_workers([__name__, PRELOAD], _workers(args), deaf=True)
         return super().resolve_command(context, args)
 
     def invoke(self, context: click.Context) -> Any:
-        try:
+        with stoppable(), own_server():
             return super().invoke(context)
-        except KeyboardInterrupt:  # while the command was imported; once it runs, it says more
-            from .common import interrupted
-
-            interrupted(signal.SIGINT)
-        finally:
-            end_server()
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -62,7 +56,7 @@ class _Lazy(click.Group):
 def _workers(args: list[str]) -> int:
     """What --workers asks for, before the command that knows it is imported; what cannot be told now is told then."""
     text = " ".join(args).replace("=", " ").partition("--workers ")[2].partition(" ")[0]
-    return int(text) if text.isdecimal() else available_cores()
+    return int(text) if text.isdecimal() and len(text) < 9 else available_cores()
 
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})

@@ -4,10 +4,10 @@ How failures behave. An exception in a task is raised where its result is taken,
 dropped. A worker that dies (killed by the system, say) raises `WorkerLost`. Ctrl-C reaches only the parent: workers ignore
 it, the parent ends them. When the parent itself is killed, its workers notice and end.
 
-On Linux workers are forked from a server: a fresh process in which nothing has run but imports. Forking this process instead
-could deadlock, as Arrow and progress bars run threads in it; and a fresh interpreter for every worker would spend a second of
-each core and 100 MB more memory. The server lives as long as this process, and keeps the environment, the limits and the CPU
-affinity that this process had at the first map.
+On Linux workers are forked from a server: a fresh process that has no threads, as it has only imported modules. Forking this
+process instead could deadlock, as Arrow and progress bars run threads in it; and a fresh interpreter for every worker would spend
+a second of each core and 100 MB more memory. The server lives as long as this process, or as the block of `own_server` in which
+it was started, and keeps the environment, the limits and the CPU affinity that this process had then.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import ctypes
 import multiprocessing
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -22,10 +23,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import lru_cache
 from itertools import islice
-from multiprocessing import resource_tracker, util
+from multiprocessing import resource_tracker
 from typing import Any, TypeVar
 
 from .errors import WorkerLost
@@ -34,8 +35,11 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}  # of the server and its workers: NumPy has nothing to do there that needs more
+# What Python's tracker of semaphores says of those that it gives back after a process was killed: nobody can do anything.
+_QUIET = "ignore::UserWarning:multiprocessing.resource_tracker"
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 _counter: Any = None
+_pools: set[ProcessPoolExecutor] = set()  # of the maps that run
 
 
 class Counter:
@@ -67,7 +71,7 @@ def _keep_freed_memory() -> None:
             mallopt(_M_TRIM_THRESHOLD, 64 << 20)
 
 
-def prepare_workers(modules: Sequence[str], workers: int) -> str:
+def prepare_workers(modules: Sequence[str], workers: int, deaf: bool = False) -> str:
     """Begin to get ready for an `ordered_map` to come, without waiting: start the server and have it import modules.
 
     Parameters
@@ -76,6 +80,9 @@ def prepare_workers(modules: Sequence[str], workers: int) -> str:
         What is loaded in them need not be loaded in each worker. No effect when a server is running already.
     workers : int
         As of that `ordered_map`; 1 does nothing.
+    deaf : bool
+        Whether Ctrl-C is to be blocked for good in the server and in all that is forked from it. Else there are moments in which
+        a worker that begins would show it as a traceback. For a process all of whose workers are those of `ordered_map`.
 
     Returns
     -------
@@ -88,12 +95,15 @@ def prepare_workers(modules: Sequence[str], workers: int) -> str:
 
     server: Any = forkserver._forkserver
     preload = server._preload_modules
+    path = os.pathsep.join(str(place) for place in sys.path if place)
     try:
         server.set_forkserver_preload(list(modules))
         # The server looks for modules where this process does: not in the current folder, as `python -c` would.
-        resource_tracker.ensure_running()  # else the server would start it, and that unblocks Ctrl-C
-        with _environment(PYTHONSAFEPATH="1", PYTHONPATH=os.pathsep.join(filter(None, sys.path)), **_ONE_THREAD), _no_interrupt():
-            server.ensure_running()
+        quiet = ",".join(filter(None, [os.environ.get("PYTHONWARNINGS"), _QUIET]))
+        with _environment(PYTHONSAFEPATH="1", PYTHONPATH=path, PYTHONWARNINGS=quiet, **_ONE_THREAD):
+            resource_tracker.ensure_running()  # or ensure_running below would do it, which unblocks Ctrl-C
+            with _no_interrupt() if deaf else nullcontext():
+                server.ensure_running()
     except OSError:  # no room for its socket's path; or this process was forked from one that has a server
         return "spawn"
     finally:
@@ -101,21 +111,41 @@ def prepare_workers(modules: Sequence[str], workers: int) -> str:
     return "forkserver"
 
 
-def end_server() -> None:
-    """End the server at once, when no map runs; the next one starts another. It may still be importing, with our streams open."""
+@contextmanager
+def own_server() -> Iterator[None]:
+    """A server that is started within the block ends with it, at once: it may still be importing, with our streams open."""
+    before = _server_pid()
+    try:
+        yield
+    finally:
+        if _server_pid() not in (None, before):
+            _kill_server()
+            sys.modules["multiprocessing.forkserver"]._forkserver._stop()  # wait for its end, and forget it
+
+
+def _server_pid() -> int | None:
     forkserver: Any = sys.modules.get("multiprocessing.forkserver")
-    if forkserver is not None and forkserver._forkserver._forkserver_pid is not None:
+    return None if forkserver is None else forkserver._forkserver._forkserver_pid
+
+
+def _kill_server() -> None:
+    pid = _server_pid()
+    if pid is not None:
         with suppress(OSError):
-            os.kill(forkserver._forkserver._forkserver_pid, signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)
 
 
 def abandon_workers() -> None:
-    """For a process whose workers were killed, and which is about to end by `os._exit`: end what else multiprocessing started,
-    and give its semaphores back, so that nothing goes on or complains after this process.
+    """For a process that is about to end by `os._exit`: kill the workers and what else multiprocessing started, and delete its
+    temporary folder, so that nothing goes on or lies about after this process. Takes no lock: it may be called by a signal's
+    handler, in the middle of anything.
     """
-    end_server()
-    with suppress(Exception):
-        util._run_finalizers(0)  # type: ignore[attr-defined]
+    _kill_server()
+    for pool in list(_pools):
+        _kill(pool)
+    folder = getattr(multiprocessing.current_process(), "_config", {}).get("tempdir")
+    if folder:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
@@ -205,6 +235,7 @@ def _map_in_processes(function: Callable[[T], R], tasks: Iterable[T], workers: i
     context = multiprocessing.get_context(prepare_workers([module] if isinstance(module, str) else [], workers))
     counter = Counter(context)
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker, initargs=(counter,))
+    _pools.add(pool)
     waiting: deque[Future[R]] = deque()
     remaining = iter(tasks)
     finished = False
@@ -224,6 +255,7 @@ def _map_in_processes(function: Callable[[T], R], tasks: Iterable[T], workers: i
     finally:
         if not finished:
             _kill(pool)
+        _pools.discard(pool)
         pool.shutdown(wait=finished, cancel_futures=True)
 
 

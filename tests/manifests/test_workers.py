@@ -329,3 +329,38 @@ def test_workers_take_their_modules_from_where_their_parent_does(tmp_path: Path,
     done = subprocess.run([sys.executable, script], cwd=here, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert not (here / "imported").exists()
+
+
+OWN_SERVER = """
+import multiprocessing, os
+from gloam.manifests.workers import ordered_map, own_server, prepare_workers
+
+def running():
+    return multiprocessing.forkserver._forkserver._forkserver_pid
+
+if __name__ == "__main__":
+    import multiprocessing.forkserver
+    for _ in range(3):
+        with own_server():
+            prepare_workers([], 2)
+            ended = running()
+        try:
+            os.kill(ended, 0)
+            print("it runs")
+        except ProcessLookupError:
+            print(list(ordered_map(abs, [-1, 2], 2)))
+        multiprocessing.forkserver._forkserver._stop()
+    prepare_workers([], 2)
+    foreign = running()
+    with own_server():
+        list(ordered_map(abs, [-1, 2], 2))
+    os.kill(foreign, 0)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="workers are forked from a server only there")
+def test_a_server_ends_with_its_block_and_another_can_start(tmp_path: Path) -> None:
+    script = tmp_path / "own.py"
+    script.write_text(OWN_SERVER)
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[1, 2]\n" * 3, "")
