@@ -27,6 +27,7 @@ for the model alone): the first and the last are reached.
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import os
 import shutil
 import subprocess
@@ -35,6 +36,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -45,7 +47,6 @@ from gloam.manifests.measure import measure
 from gloam.manifests.setfile import read_set
 from gloam.manifests.sources import Source
 from gloam.manifests.suitability import load_profile
-from gloam.manifests.workers import ordered_map
 from gloam.synth.build import build
 from gloam.synth.making import encode_low
 from gloam.synth.models import draw, render
@@ -146,8 +147,9 @@ def whole(photos: Path, folder: Path, count: int, recipe_name: str) -> None:
         note("again", lambda: remade(folder / "one", folder / "again"))
         note("selected", lambda: fresh(folder / "selected", selected))
         os.sched_setaffinity(0, cores)
-        list(ordered_map(through_opencv, [paths[:1], paths[:1]], 2))  # its processes start
-        note("floors", lambda: list(ordered_map(through_opencv, [paths[::2], paths[1::2]], 2)))
+        with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+            list(pool.map(through_opencv, [paths[:200], paths[-200:]]))  # both start, and warm up
+            note("floors", lambda: list(pool.map(through_opencv, [paths[::2], paths[1::2]])))
         for workers in ("1", "2"):
             note(f"build {workers}", lambda w=workers: command(folder / "two", "build", *options, "--workers", w))
             note(f"regenerate {workers}", lambda w=workers: command(folder / "new", "regenerate", folder / "two", "--workers", w))

@@ -137,5 +137,5 @@ def _show(report: Report) -> None:
             click.echo(f"  {source}: {spare:,} suitable ones not needed")
     if info.counts["refused"]:
         click.echo(f"  each with its reason in {report.root / 'refused.parquet'}")
-    done = "complete" if report.made else "was complete already"
+    done = "complete" if report.made else "was complete already, of the photographs it was planned from"
     click.echo(f"{report.root}: {done}; gloam verify {report.root} checks it")

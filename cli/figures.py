@@ -43,14 +43,21 @@ def statistics_figure(measured: Measured) -> bytes:
         levels = [point.level for point in points]
         (line,) = axis.loglog(levels, [point.expected for point in points], label=f"{camera} ISO {iso:.0f}")
         axis.loglog(levels, [point.measured for point in points], "o", color=line.get_color())
-    if measured.transfer:
-        axis.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
+    if not measured.transfer:  # folders, and sets whose levels are not those of one sensor
+        axis.text(0.5, 0.5, "needs a set of the camera model,\ndemosaic binned or none", ha="center", transform=axis.transAxes)
+        axis.set_axis_off()
+        return _png(figure)
+    axis.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
     for scale in (axis.xaxis, axis.yaxis):
         scale.set_major_locator(LogLocator(subs=(1, 2, 5)))
         scale.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         scale.set_minor_formatter(NullFormatter())
     axis.set_xlabel("level of the low without noise, of 255")
     axis.set_ylabel("variance, levels$^2$")
+    return _png(figure)
+
+
+def _png(figure: Figure) -> bytes:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=100)
     return buffer.getvalue()

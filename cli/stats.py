@@ -32,6 +32,8 @@ def stats(lows: Path, normals: Path | None, pairs: int, as_json: bool, figure: P
 
     With LOW_DIR alone, what can be said without normals. A set of lows only wants the set beside it that it was made from.
     """
+    if figure is not None and figure.suffix.lower() != ".png":
+        raise ConfigError(f"--figure {figure}: must end in .png")
     if figure is not None:
         _plotting()  # before minutes of measuring
     with Bars() as bars:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -171,16 +172,25 @@ def _choose(
         groups.append(group[: source.limit])
     available = [len(group) for group in groups]
     if not sum(available):
-        raise ConfigError("no candidate is suitable: see the counts above; loosen --profile or use --no-select")
+        raise ConfigError(f"no candidate is suitable{_counted(of_source, reasons)}; loosen --profile or use --no-select")
     wanted = sum(available) if pairs is None else pairs
     if wanted > sum(available):
         each = ", ".join(f"{s.name} {n:,}" for s, n in zip(sources, available, strict=True))
         raise ConfigError(
-            f"pairs = {wanted:,}: only {sum(available):,} candidates are suitable ({each}); "
+            f"pairs = {wanted:,}: only {sum(available):,} candidates are suitable ({each}){_counted(of_source, reasons)}; "
             "ask for fewer, add sources, raise their limits, or loosen --profile"
         )
     shares = _apportion(wanted, available)
     return np.concatenate([group[:n] for group, n in zip(groups, shares, strict=True)])
+
+
+def _counted(of_source: npt.NDArray[np.object_], reasons: npt.NDArray[np.object_]) -> str:
+    """How many candidates were refused for which reason, by source."""
+    counts = Counter(zip(of_source[reasons != KEPT], reasons[reasons != KEPT], strict=True))
+    by_source: dict[str, list[str]] = {}
+    for (source, reason), count in counts.most_common():
+        by_source.setdefault(source, []).append(f"{reason} {count:,}")
+    return "".join(f"; {source}: refused {', '.join(each)}" for source, each in by_source.items())
 
 
 def _apportion(total: int, available: list[int]) -> list[int]:

@@ -12,6 +12,21 @@ from .errors import ConfigError
 
 M = TypeVar("M", bound=BaseModel)
 
+_MERGE = "tag:yaml.org,2002:merge"
+
+
+class _Loader(yaml.SafeLoader):
+    """The safe loader, which does not take the last of two equal keys without a word."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE:
+                if key.value in seen:
+                    raise yaml.constructor.ConstructorError(None, None, f"key {key.value} stands twice", key.start_mark)
+                seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
 
 def load_yaml(path: Path) -> dict[str, Any]:
     """A mapping from a YAML file, by the safe loader.
@@ -22,7 +37,7 @@ def load_yaml(path: Path) -> dict[str, Any]:
         When the file cannot be read, is not YAML, or is not a mapping.
     """
     try:
-        value = yaml.safe_load(path.read_text("utf-8"))
+        value = yaml.load(path.read_text("utf-8"), _Loader)
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror or error}") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
@@ -55,7 +70,9 @@ def describe(error: ValidationError, model: type[BaseModel], where: str) -> list
         key = ".".join(str(part) for part in finding["loc"])
         if finding["type"] == "extra_forbidden":
             known = ", ".join(_fields_at(model, finding["loc"][:-1]))
-            lines.append(f"{where}: unknown key {key}" + (f"; known here: {known}" if known else ""))
+            lines.append(f"{where}: unknown key {key} = {finding['input']!r}" + (f"; known here: {known}" if known else ""))
+        elif finding["type"] in ("model_type", "dict_type") and (known := ", ".join(_fields_at(model, finding["loc"]))):
+            lines.append(f"{where}: {key} = {finding['input']!r}: must hold keys and values; known here: {known}")
         else:
             message = finding["msg"].removeprefix("Value error, ")
             if finding["type"] == "value_error" and isinstance(finding["input"], dict):

@@ -21,7 +21,7 @@ def darken(
     recipe : Recipe or str
         What parameters are drawn from: a shipped recipe's name, a YAML file, or a loaded recipe.
     seed : int
-        Of a set of images.
+        Of a set of images, at least 0.
     key : str
         The image's name in it. The result depends on nothing but image, recipe, seed and key.
 
@@ -35,8 +35,16 @@ def darken(
     gloam.manifests.errors.ConfigError
         When the recipe is unknown or wrong.
     ValueError
-        When the image is not of that type and shape.
+        When the image is not of that type and shape, or the seed is no such number.
+
+    Notes
+    -----
+    See the README for the camera model; each recipe, and each camera of the camera file, names its sources.
     """
+    if not isinstance(image, np.ndarray):
+        raise ValueError(f"image must be a uint8 array (H, W, 3), not a {type(image).__name__}")
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise ValueError(f"seed must be a whole number of at least 0, not {seed!r}")
     if isinstance(recipe, str):
         recipe = load_recipe(recipe)
     return render(image, draw(recipe, seed, key))

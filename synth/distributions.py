@@ -19,6 +19,7 @@ from pydantic_core import PydanticCustomError, core_schema
 Value = float | str
 
 _CALL = re.compile(r"^\s*([a-z]+)\s*\((.*)\)\s*$", re.DOTALL)
+_LEAST_KEPT = 1e-6  # of a normal distribution, by its bounds; beyond, the tail's quantiles lose their digits
 _ALLOWED = "a number, uniform(low, high), loguniform(low, high), normal(mean, sd, low, high) or choice(a, b, ...)"
 
 
@@ -63,7 +64,8 @@ class LogUniform:
     high: float
 
     def quantile(self, u: float) -> float:
-        return math.exp(math.log(self.low) + (math.log(self.high) - math.log(self.low)) * u)
+        value = math.exp(math.log(self.low) + (math.log(self.high) - math.log(self.low)) * u)
+        return min(max(value, self.low), self.high)
 
     def extremes(self) -> tuple[Value, ...]:
         return (self.low, self.high)
@@ -90,6 +92,15 @@ class Normal:
         if not 0 < p < 1:
             return self.low if p <= 0 else self.high
         return min(max(normal.inv_cdf(p), self.low), self.high)
+
+    def share_kept(self) -> float:
+        """How much of the whole distribution lies between the bounds, 0 to 1."""
+        if self.deviation == 0:
+            return float(self.low <= self.mean <= self.high)
+        normal = NormalDist(self.mean, self.deviation)
+        if self.low == self.high:
+            return normal.pdf(self.low) * self.deviation
+        return normal.cdf(self.high) - normal.cdf(self.low)
 
     def extremes(self) -> tuple[Value, ...]:
         return (self.low, self.high)
@@ -134,7 +145,7 @@ def parse(value: Any) -> Distribution:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError(f"must be {_ALLOWED}")
     if not isinstance(value, str):
-        return Constant(_finite(float(value)))
+        return Constant(_number(str(value)))
     match = _CALL.match(value)
     if not match:
         return Constant(_value(value))
@@ -160,7 +171,10 @@ def _call(name: str, arguments: list[str]) -> Distribution:
     if name == "normal":
         if numbers[1] < 0:
             raise ValueError(f"a standard deviation cannot be negative, {_shown(numbers[1])} is")
-        return Normal(*numbers)
+        distribution = Normal(*numbers)
+        if distribution.share_kept() < _LEAST_KEPT:
+            raise ValueError(f"{distribution}: next to nothing of it lies between its bounds; bring mean and bounds together")
+        return distribution
     return Uniform(low, high) if name == "uniform" else LogUniform(low, high)
 
 

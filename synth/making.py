@@ -40,6 +40,8 @@ class UnitTask:
     recipe: Recipe
     seed: int
     output: OutputOptions
+    unmeasured: bool = False
+    """Whether nobody has read the photographs before: those that cannot be read are refused then."""
 
 
 def make_unit(task: UnitTask) -> Receipt:
@@ -48,7 +50,7 @@ def make_unit(task: UnitTask) -> Receipt:
     Raises
     ------
     SourceError
-        When a photograph cannot be read any more; nothing is published then.
+        When a photograph that was measured cannot be read any more; nothing is published then.
     """
     refused: list[RefusedPair] = []
     made = 0
@@ -78,7 +80,7 @@ def _pairs(task: UnitTask, refused: list[RefusedPair]) -> Iterator[Pair]:
         try:
             yield _make_pair(task, planned, drawn)
         except ImageRefused as refusal:
-            if refusal.reason == "unreadable":
+            if refusal.reason == "unreadable" and not task.unmeasured:
                 raise SourceError(
                     f"{planned.source}: {planned.path} could be read when the set was planned, but now: {refusal.detail}; "
                     "make the source readable again and run the same command to continue"

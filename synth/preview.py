@@ -87,6 +87,8 @@ def described(drawn: Draw, width: int) -> list[str]:
         words += [f"smooth {np.std(drawn.smooth_ev):.1f} EV"] if drawn.smooth_cells else []
         words += [f"{len(drawn.light_places)} lights"] if drawn.light_places else []
         words += [f"scene {drawn.scene_strength:.2f}"] if drawn.scene_strength else []
+        words += [f"highlights +{drawn.highlights_ev:.1f} EV"] if drawn.highlights_ev else []
+        words += [f"vignette {drawn.vignette_ev:.1f} EV"] if drawn.vignette_ev else []
         words += [f"digital gain {drawn.digital_gain_ev:.1f} EV"] if drawn.digital_gain_ev else []
     else:
         values = drawn.model_dump(exclude={"model", "pixel_seed"})

@@ -74,6 +74,7 @@ def tasks_of(
             request.recipe,
             low_seed(note),
             request.output,
+            request.takes_everything,
         )
         for unit, unit_rows in wanted.items()
     ]

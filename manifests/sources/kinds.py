@@ -235,7 +235,7 @@ LISTED_KINDS = ("voc", "coco")
 """Kinds whose sources hold lists of images to choose from."""
 
 _EXPECTED = {
-    "imagenet": "expected folders nNNNNNNNN of images, their tars, or files ILSVRC2012_val_*.JPEG",
+    "imagenet": "expected folders nNNNNNNNN of images, the train tar that holds their tars, or files ILSVRC2012_val_*.JPEG",
     "voc": "expected a folder JPEGImages",
     "coco": "expected image files",
     "iapr": "expected images/NN/*.jpg",

@@ -75,6 +75,8 @@ def parse_source(text: str) -> Source:
         path, _, listing = path.rpartition("@")
     if kind != "sample" and not path:
         raise ConfigError(f"--source {text}: give the path, as in {kind}=DIR")
+    if kind == "sample" and path:
+        raise ConfigError(f"--source {text}: sample takes no path; for photographs of your own write folder={path}")
     if limit == 0:
         raise ConfigError(f"--source {text}: a limit of 0 takes nothing; leave the source out")
     return Source(kind=kind, path=path, limit=limit, listing=listing)

@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import tarfile
+import zipfile
 import zlib
 from pathlib import Path
 
@@ -292,6 +293,13 @@ def test_stats_as_json_and_as_a_figure(finished, tmp_path):
     assert width_of(figure) > 1000
 
 
+def test_a_figure_of_folders_has_no_photon_transfer(photographs, tmp_path):
+    figure = tmp_path / "figure.png"
+    assert run("stats", photographs, photographs, "--figure", figure, "--workers", 1).exit_code == 0
+    assert width_of(figure) > 1000
+    assert "must end in .png" in error_line("stats", photographs, photographs, "--figure", tmp_path / "figure.pdf")
+
+
 def test_stats_measures_folders(photographs, tmp_path):
     result = run("stats", photographs, photographs, "--workers", 1)
     assert result.exit_code == 0
@@ -376,6 +384,27 @@ def test_bench_measures_every_way(finished):
     table = json.loads(result.stdout)
     assert [speed["note"] for speed in table["speeds"]] == [""] * 5
     assert all(speed["pairs_a_second"] > 0 for speed in table["speeds"])
+
+
+def test_without_selection_what_cannot_be_read_is_refused_and_the_build_goes_on(photographs, tmp_path):
+    with zipfile.ZipFile(tmp_path / "photos.zip", "w", zipfile.ZIP_STORED) as archive:
+        for i in range(4):
+            archive.write(photographs / f"photo-{i}.jpg", f"photo-{i}.jpg")
+        place = archive.getinfo("photo-2.jpg").header_offset + 2000
+    damaged = bytearray((tmp_path / "photos.zip").read_bytes())
+    damaged[place] ^= 1
+    (tmp_path / "photos.zip").write_bytes(damaged)
+    result = run("build", tmp_path / "set", "--source", f"archive={tmp_path / 'photos.zip'}", "--no-select", "--workers", 1)
+    assert result.exit_code == 0, result.output
+    assert "refused unreadable 1" in result.output
+
+
+def test_when_nothing_is_suitable_the_reasons_are_counted(tmp_path):
+    (tmp_path / "photos").mkdir()
+    for i in range(3):
+        Image.new("RGB", (300, 300), (2 * i, 0, 0)).save(tmp_path / "photos" / f"{i}.png")
+    line = error_line("build", tmp_path / "set", "--source", f"folder={tmp_path / 'photos'}", "--workers", 1)
+    assert line.startswith("gloam: no candidate is suitable; folder: refused too dark 3")
 
 
 def test_too_many_failures_leave_the_set_open_and_are_named(photographs, tmp_path):

@@ -143,7 +143,7 @@ def test_an_empty_profile_applies_no_bound(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("min_sdie: 64", "unknown key min_sdie; known here: min_side, max_side"),
+        ("min_sdie: 64", "unknown key min_sdie = 64; known here: min_side, max_side"),
         ("min_side: 0", "min_side = 0: Input should be greater than or equal to 1"),
         ("min_side: wide", "min_side = 'wide'"),
         ("max_mean: 1.5", "max_mean = 1.5: Input should be less than or equal to 1"),

@@ -90,6 +90,13 @@ def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
         load_yaml(tmp_path)
 
 
+def test_a_key_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "twice.yaml"
+    path.write_text("camera:\n  iso: 100\n  iso: 200\n")
+    with pytest.raises(ConfigError, match=r"twice\.yaml: .*key iso stands twice.*line 3"):
+        load_yaml(path)
+
+
 def test_right_values_become_a_model() -> None:
     found = validated(Outer, {"name": "x", "camera": {"iso": 200}, "sizes": [1, 2]}, "x.yaml")
     assert found == Outer(name="x", camera=Inner(iso=200), sizes=[1, 2])
@@ -100,11 +107,11 @@ def test_right_values_become_a_model() -> None:
     [
         ({}, "x.yaml: name: Field required"),
         ({"name": 3}, "x.yaml: name = 3: Input should be a valid string"),
-        ({"name": "x", "nmae": 3}, "x.yaml: unknown key nmae; known here: name, camera, sizes"),
-        ({"name": "x", "camera": {"ISO": 3}}, "x.yaml: unknown key camera.ISO; known here: iso, mode"),
+        ({"name": "x", "nmae": 3}, "x.yaml: unknown key nmae = 3; known here: name, camera, sizes"),
+        ({"name": "x", "camera": {"ISO": 3}}, "x.yaml: unknown key camera.ISO = 3; known here: iso, mode"),
         ({"name": "x", "camera": {"iso": 7}}, "x.yaml: camera.iso = 7: Input should be greater than or equal to 50"),
         ({"name": "x", "camera": {"mode": "mean"}}, "x.yaml: camera.mode = 'mean': Input should be 'binned' or 'malvar'"),
-        ({"name": "x", "camera": 5}, "x.yaml: camera = 5: "),
+        ({"name": "x", "camera": 5}, "x.yaml: camera = 5: must hold keys and values; known here: iso, mode"),
         ({"name": "x", "sizes": [1, "two"]}, "x.yaml: sizes.1 = 'two': "),
         ({"name": "forbidden"}, "x.yaml: name = forbidden: choose another"),
         ({"name": "x", 5: 6}, "x.yaml: 5 = "),

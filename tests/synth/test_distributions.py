@@ -84,3 +84,20 @@ def test_loguniform_gives_each_octave_its_share():
 def test_choice_gives_each_value_its_share():
     u = (np.arange(3_000) + 0.5) / 3_000
     assert np.bincount([int(Choice((0.0, 1.0, 2.0)).quantile(x)) for x in u]).tolist() == [1000] * 3
+
+
+@pytest.mark.parametrize("text", ["normal(0, 1, 9, 12)", "normal(10, 1, 0, 1)", "normal(5, 0, 6, 8)"])
+def test_bounds_that_hold_nothing_of_a_normal_distribution_are_refused(text):
+    with pytest.raises(ValueError, match="next to nothing of it lies between its bounds"):
+        parse(text)
+
+
+@given(unit)
+def test_a_range_of_one_value_gives_that_value(u):
+    assert parse("loguniform(50, 50)").quantile(u) == 50
+    assert parse("normal(4, 1, 5, 5)").quantile(u) == 5
+
+
+def test_a_number_beyond_float64_is_refused():
+    with pytest.raises(ValueError, match="is not a finite number"):
+        parse(int("9" * 400))
