@@ -9,19 +9,20 @@ one core: listing, measuring, planning, darkening, packing, closing.
 
 On two shared cores of an AMD EPYC of family 26, 100 photographs of ImageNet (0.231 Mpixel), 30 copies; two runs:
 
-    OpenCV decode and encode       1.89 ms an image          1.97 ms
-    build --no-select              4.33 ms, 2.29 of it       4.55 ms, 2.31 of it
-    regenerate, another ISO        4.52 ms, 2.39 of it       4.70 ms, 2.39 of it
-    build, with selection          6.50 ms, 3.43 of it       6.74 ms, 3.43 of it
-    two workers, times one         1.67 (start-up 0.70 s)    1.68 (0.79 s)
-    OpenCV in two processes        1.67 times one            1.61 times one
-    memory of the largest worker   174 MB                    173 MB after 3,000 pairs
+    OpenCV decode and encode       1.90 ms an image          1.91 ms
+    build --no-select              4.16 ms, 2.19 of it       4.16 ms, 2.17 of it
+    regenerate, another ISO        4.39 ms, 2.31 of it       4.24 ms, 2.22 of it
+    build, with selection          6.47 ms, 3.40 of it       6.26 ms, 3.27 of it
+    gloam build, one/two workers   14.00 s, 7.34 s: 1.91     14.21 s, 7.73 s: 1.84 times as fast
+    gloam regenerate               14.11 s, 7.42 s: 1.90     14.27 s, 7.93 s: 1.80 times as fast
+    OpenCV in two processes        (not comparable)          1.66 times as fast
+    memory of the largest worker   173 MB                    165 MB after 3,000 pairs
 
-10,000 pairs in a busy hour: 49.3 s by one worker, 29.4 s by two, 1.68 times. The cores share a host with others: two processes
-that do nothing but OpenCV gain no more. Of a pair's time 1.0 ms is decoding, 1.8 darkening (1.6 of them the kernel, 7 ns a pixel;
-with the draw .92 of the floor, chroma noise reduction included), .9 encoding, .2 hashing every byte twice. Measuring a candidate
-decodes it once more, which is most of what selection costs. The marks are 2.5 of the floor and 1.8 times (2.0 end to end and 1.5
-for the model alone): the first and the last are reached.
+The last two are whole commands, Python's start included: the server that two workers are forked from imports while the command
+itself does. The cores share a host with others. Of a pair's time 1.0 ms is decoding, 1.7 darkening (1.5 of them the kernel, 6.7 ns
+a pixel; with the draw .87 of the floor, chroma noise reduction included), .9 encoding, .2 hashing every byte twice. Measuring a
+candidate decodes it once more, which is most of what selection costs. The marks are 2.5 of the floor and 1.8 times (2.0 end to
+end and 1.5 for the model alone): all but the 2.0 are reached.
 """
 
 from __future__ import annotations
