@@ -19,7 +19,7 @@ On two shared cores of an AMD EPYC of family 26, 100 photographs of ImageNet (0.
     memory of the largest worker   173 MB                    165 MB after 3,000 pairs
 
 The last two are whole commands, Python's start included: the server that two workers are forked from imports while the command
-itself does. The cores share a host with others. Of a pair's time 1.0 ms is decoding, 1.7 darkening (1.5 of them the kernel, 6.7 ns
+itself does. The cores share a host with others. Of a pair's time 1.0 ms is decoding, 1.7 darkening (1.5 the kernel, 6.7 ns
 a pixel; with the draw .87 of the floor, chroma noise reduction included), .9 encoding, .2 hashing every byte twice. Measuring a
 candidate decodes it once more, which is most of what selection costs. The marks are 2.5 of the floor and 1.8 times (2.0 end to
 end and 1.5 for the model alone): all but the 2.0 are reached.
