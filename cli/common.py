@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 from tqdm import tqdm
 
-from ..manifests.errors import GloamError, WorkerLost
+from ..manifests.errors import ConfigError, GloamError, WorkerLost
 from ..manifests.workers import available_cores
 from .stopping import leave
 
@@ -38,6 +39,18 @@ def user_errors(function: F) -> F:
             sys.exit(USER_ERROR)
 
     return wrapped  # type: ignore[return-value]
+
+
+def check_png(option: str, path: Path) -> None:
+    """Refuse a picture's path that does not say what it will hold.
+
+    Raises
+    ------
+    ConfigError
+        When it does not end in .png.
+    """
+    if path.suffix.lower() != ".png":
+        raise ConfigError(f"{option} {path}: must end in .png")
 
 
 def default_workers() -> int:

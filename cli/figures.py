@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from ..synth.measuring import Measured
+from ..synth.photon_transfer import TransferPoint
 from ..synth.statistics import LABELS, reference_statistics
 from .stats import by_sensor
 
@@ -37,16 +39,22 @@ def statistics_figure(measured: Measured) -> bytes:
                 axis.axvline(band[1], color=colour)
         axis.set_ylabel("pairs")
         axis.legend(fontsize="small")
-    axis = axes[-1]
+    _draw_transfer(axes[-1], measured.transfer)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=100)
+    return buffer.getvalue()
+
+
+def _draw_transfer(axis: Axes, transfer: list[TransferPoint]) -> None:
     axis.set_title("photon transfer: set (dots), camera file (lines)")
-    for (camera, iso), points in by_sensor(measured.transfer).items():
+    if not transfer:  # folders, and sets whose levels are not those of one sensor
+        axis.text(0.5, 0.5, "needs a set of the camera model,\ndemosaic binned or none", ha="center", transform=axis.transAxes)
+        axis.set_axis_off()
+        return
+    for (camera, iso), points in by_sensor(transfer).items():
         levels = [point.level for point in points]
         (line,) = axis.loglog(levels, [point.expected for point in points], label=f"{camera} ISO {iso:.0f}")
         axis.loglog(levels, [point.measured for point in points], "o", color=line.get_color())
-    if not measured.transfer:  # folders, and sets whose levels are not those of one sensor
-        axis.text(0.5, 0.5, "needs a set of the camera model,\ndemosaic binned or none", ha="center", transform=axis.transAxes)
-        axis.set_axis_off()
-        return _png(figure)
     axis.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
     for scale in (axis.xaxis, axis.yaxis):
         scale.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -54,10 +62,3 @@ def statistics_figure(measured: Measured) -> bytes:
         scale.set_minor_formatter(NullFormatter())
     axis.set_xlabel("level of the low without noise, of 255")
     axis.set_ylabel("variance, levels$^2$")
-    return _png(figure)
-
-
-def _png(figure: Figure) -> bytes:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=100)
-    return buffer.getvalue()

@@ -14,7 +14,7 @@ from ..manifests.images import SUFFIXES, load_normal
 from ..manifests.sources import list_source, read
 from ..synth.preview import Tile, grid_of, row_of, sheet
 from ..synth.recipe import DEFAULT, load_recipe
-from .common import user_errors
+from .common import check_png, user_errors
 
 _MOST = 40
 
@@ -42,8 +42,7 @@ def preview(
 
     Without a PHOTO, of photographs inside scikit-image. Of a folder, the first few.
     """
-    if out.suffix.lower() != ".png":
-        raise ConfigError(f"--out {out}: must end in .png")
+    check_png("--out", out)
     names = recipes or (DEFAULT,)
     rows: list[list[Tile]] = []
     for name, data in _photographs(photos):

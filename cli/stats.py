@@ -14,7 +14,7 @@ from ..manifests.setfile import SET_FILE, read_set
 from ..synth.measuring import Measured, measure_folders, measure_set
 from ..synth.photon_transfer import TransferPoint
 from ..synth.statistics import LABELS, reference_statistics, summary
-from .common import Bars, default_workers, user_errors
+from .common import Bars, check_png, default_workers, user_errors
 
 
 @click.command()
@@ -32,9 +32,8 @@ def stats(lows: Path, normals: Path | None, pairs: int, as_json: bool, figure: P
 
     With LOW_DIR alone, what can be said without normals. A set of lows only wants the set beside it that it was made from.
     """
-    if figure is not None and figure.suffix.lower() != ".png":
-        raise ConfigError(f"--figure {figure}: must end in .png")
     if figure is not None:
+        check_png("--figure", figure)
         _plotting()  # before minutes of measuring
     with Bars() as bars:
         if (lows / SET_FILE).is_file():

@@ -74,7 +74,7 @@ def tasks_of(
             request.recipe,
             low_seed(note),
             request.output,
-            request.takes_everything,
+            unmeasured=request.takes_everything,
         )
         for unit, unit_rows in wanted.items()
     ]
