@@ -25,5 +25,14 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         from importlib import import_module
 
-        return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+        try:
+            return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            raise ImportError(f"gloam.loaders.{name} needs PyTorch: pip install 'gloam[torch]'") from None
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

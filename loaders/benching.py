@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -18,6 +18,8 @@ from ..manifests.layouts import SHARDS
 from ..manifests.workers import available_cores
 from .contents import contents_of
 from .torch_loader import TorchLoader
+
+Reader = Literal["auto", "webdataset", "file", "external"]
 
 
 @dataclass(frozen=True)
@@ -82,12 +84,14 @@ def bench(
         "torch": torch.__version__,
     }
     speeds = []
-    native = "webdataset" if contents.layout == SHARDS else "file"
-    for reader in (native, "external"):
+    native: Reader = "webdataset" if contents.layout == SHARDS else "file"
+    readers: tuple[Reader, ...] = (native, "external")
+    for reader in readers:
         say(f"DALI, {reader}")
         speeds.append(_dali(root, split, reader, gpu, common, seconds))
     device = "cuda" if gpu else "cpu"
-    for decoder, processes in itertools.product(("opencv", "pillow"), workers):
+    decoders: tuple[Literal["opencv", "pillow"], ...] = ("opencv", "pillow")
+    for decoder, processes in itertools.product(decoders, workers):
         name = f"DataLoader, {decoder}, {processes} workers"
         say(name)
         make = partial(TorchLoader, root, split, workers=processes, decoder=decoder, device=device, **common)
@@ -97,7 +101,7 @@ def bench(
     return Bench(machine, speeds)
 
 
-def _dali(root: Path, split: str, reader: str, gpu: bool, common: dict[str, Any], seconds: float) -> Speed:
+def _dali(root: Path, split: str, reader: Reader, gpu: bool, common: dict[str, Any], seconds: float) -> Speed:
     name = f"DALI, {reader} reader"
     try:
         from .pair_loader import PairLoader

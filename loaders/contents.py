@@ -1,4 +1,4 @@
-"""What there is to load: the pairs of one split of a set, or of lists of one's own, each as two pieces of bytes somewhere."""
+"""What there is to load: the pairs of one split of a set, or of lists of one's own, as columns that say where each image lies."""
 
 from __future__ import annotations
 
@@ -6,53 +6,22 @@ import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ..manifests.errors import LoaderError, SetError
-from ..manifests.images import SUFFIXES
+import numpy as np
+import numpy.typing as npt
+
+from ..manifests.errors import LoaderError, SetError, SourceError
+from ..manifests.folders import image_files
 from ..manifests.layouts import SHARDS
 from ..manifests.receipts import read_receipt
 from ..manifests.setfile import check_normals, read_set
-from ..manifests.shards import index_path, read_index, shard_path
+from ..manifests.shards import index_path, read_places, shard_path
+from .columns import Files, GivenPairs, Pairs, SetPairs, Tarred, Texts
 
 SPLITS = ("train", "val")
-
-
-@dataclass(frozen=True)
-class Piece:
-    """Where the bytes of one image are: in memory, or `size` bytes at `offset` of a file (all of it for size -1)."""
-
-    path: str = ""
-    offset: int = 0
-    size: int = -1
-    data: bytes | None = None
-
-    def named(self, key: str, member: str) -> str:
-        """What it is called in messages: the file, and the pair's key and member."""
-        return f"{self.path}: {key}.{member}" if self.path else f"pair {key}, {member}"
-
-    def read(self) -> bytes:
-        """The bytes.
-
-        Raises
-        ------
-        LoaderError
-            When the file cannot be read, or ends before them.
-        """
-        if self.data is not None:
-            return self.data
-        try:
-            if self.size < 0:
-                return Path(self.path).read_bytes()
-            # Opened for each image: that costs microseconds, and threads need not share descriptors.
-            with open(self.path, "rb", buffering=0) as handle:
-                data = os.pread(handle.fileno(), self.size, self.offset)
-        except OSError as error:
-            raise LoaderError(f"{self.path}: {error.strerror or error}") from error
-        if len(data) != self.size:
-            raise LoaderError(f"{self.path}: ends inside an image; gloam verify the set, gloam build mends it")
-        return data
 
 
 @dataclass(frozen=True)
@@ -77,8 +46,8 @@ class Contents:
     normal_layout : str
     units : tuple of str
         Of a set in shards: those of the split that hold pairs.
-    given : tuple of (low, normal)
-        Of lists.
+    given : sequence of (low, normal)
+        Of lists: paths or bytes.
     """
 
     name: str
@@ -90,7 +59,10 @@ class Contents:
     normal_root: Path = Path()
     normal_layout: str = ""
     units: tuple[str, ...] = ()
-    given: tuple[tuple[Piece, Piece], ...] = ()
+    given: Sequence[Any] = ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "pairs"}  # read again where it is wanted
 
     @property
     def two_sets(self) -> bool:
@@ -102,8 +74,9 @@ class Contents:
         root = self.root if kind == "low" else self.normal_root
         return [str(shard_path(root, u)) for u in self.units], [str(index_path(root, u)) for u in self.units]
 
-    def pairs(self) -> list[tuple[str, Piece, Piece]]:
-        """Key, low and normal of every pair in order.
+    @cached_property
+    def pairs(self) -> Pairs:
+        """Every pair in order, read from indexes and lists when first asked for.
 
         Raises
         ------
@@ -111,26 +84,38 @@ class Contents:
             When an index or list cannot be read.
         """
         if self.layout == "lists":
-            return [(_key_of(low, i), low, normal) for i, (low, normal) in enumerate(self.given)]
-        found = []
-        lows, normals = self._pieces("low", self.root, self.layout), self._pieces("normal", self.normal_root, self.normal_layout)
-        for (key, low), (other, normal) in zip(lows, normals, strict=True):
-            if key != other:
-                raise SetError(f"{self.normal_root}: {other} stands where {self.root} has {key}; gloam verify both")
-            found.append((key, low, normal))
-        return found
+            return GivenPairs(self.given)
+        if self.layout == SHARDS and not self.two_sets:
+            keys, tarred = self._tarred(self.root, ("low", "normal"))
+            return SetPairs(keys, *tarred)
+        low_keys, lows = self._column("low", self.root, self.layout)
+        normal_keys, normals = self._column("normal", self.normal_root, self.normal_layout)
+        for number in range(self.count):
+            if low_keys[number] != normal_keys[number]:
+                where = f"{self.normal_root}: {normal_keys[number]} stands where {self.root} has {low_keys[number]}"
+                raise SetError(f"{where}; gloam verify both")
+        return SetPairs(low_keys, lows, normals)
 
-    def _pieces(self, kind: str, root: Path, layout: str) -> list[tuple[str, Piece]]:
+    def _column(self, kind: str, root: Path, layout: str) -> tuple[Texts, Tarred | Files]:
         """Keys and images of one kind, in order."""
         if layout != SHARDS:
-            return [(Path(name).stem, Piece(str(root / name))) for name in self.listed(kind)]
-        found = []
+            names = self.listed(kind)
+            return Texts(Path(name).stem for name in names), Files(str(root), Texts(names))
+        keys, (images,) = self._tarred(root, (kind,))
+        return keys, images
+
+    def _tarred(self, root: Path, kinds: tuple[str, ...]) -> tuple[Texts, list[Tarred]]:
+        """Keys, and images of each kind, in order, by the indexes of the shards."""
+        keys: list[str] = []
+        parts: list[npt.NDArray[np.int64]] = []
         for unit in self.units:
-            tar = str(shard_path(root, unit))
-            for members in read_index(index_path(root, unit)):
-                member = next(member for member in members if member.ending.partition(".")[0] == kind)
-                found.append((member.name.partition(".")[0], Piece(tar, member.offset, member.size)))
-        return found
+            unit_keys, places = read_places(index_path(root, unit), kinds)
+            keys += unit_keys
+            parts.append(places)
+        paths = tuple(str(shard_path(root, unit)) for unit in self.units)
+        tars = np.repeat(np.arange(len(parts), dtype=np.int32), [len(part) for part in parts])
+        places = np.concatenate(parts)
+        return Texts(keys), [Tarred(paths, tars, *places[:, k].T.copy()) for k in range(len(kinds))]
 
     def list_path(self, kind: str) -> Path:
         """Of a set in files: the list of its lows or normals, as `fn.readers.file` takes it."""
@@ -153,7 +138,7 @@ def contents_of(data: str | Path | Sequence[Any], split: str, normals: str | Pat
     data : str, Path or sequence
         A set's folder, or (low, normal) pairs, each a path or bytes.
     split : str
-        "train" or "val", of a set.
+        "train" or "val".
     normals : str or Path, optional
         Of a set of lows only: the set that it was made from.
 
@@ -165,6 +150,8 @@ def contents_of(data: str | Path | Sequence[Any], split: str, normals: str | Pat
     LoaderError
         When a list is empty, or mixes local and s3 paths.
     """
+    if split not in SPLITS:
+        raise LoaderError(f"split {split!r}: must be one of {', '.join(SPLITS)}")
     if isinstance(data, str | Path):
         if str(data).startswith("s3://"):
             raise LoaderError(
@@ -173,21 +160,19 @@ def contents_of(data: str | Path | Sequence[Any], split: str, normals: str | Pat
         return _of_set(Path(data), split, None if normals is None else Path(normals))
     if normals is not None:
         raise LoaderError("normals= goes with a set of lows only, not with a list of pairs")
-    pieces = tuple((_piece(low), _piece(normal)) for low, normal in _two_each(data))
-    if not pieces:
+    given = _two_each(data)
+    if not given:
         raise LoaderError("the list of pairs is empty")
     digest = hashlib.sha256()
-    for pair in pieces:
-        for piece in pair:
-            digest.update(piece.path.encode() + b"\0" if piece.data is None else hashlib.sha256(piece.data).digest())
-    return Contents("list of pairs", split, "lists", len(pieces), digest.hexdigest()[:16], given=pieces)
+    for pair in given:
+        for item in pair:
+            digest.update(hashlib.sha256(item).digest() if isinstance(item, bytes) else os.fspath(item).encode() + b"\0")
+    return Contents("list of pairs", split, "lists", len(given), digest.hexdigest()[:16], given=given)
 
 
 def _of_set(root: Path, split: str, normals: Path | None) -> Contents:
     info = read_set(root)
     normal_layout = check_normals(root, info, normals).layout
-    if split not in SPLITS:
-        raise LoaderError(f"split {split!r}: must be one of {', '.join(SPLITS)}")
     units = tuple(unit for unit, pairs in info.units.items() if pairs and unit.rpartition("-")[0] == split)
     count = sum(info.units[unit] for unit in units)
     if not count:
@@ -248,14 +233,6 @@ def _two_each(data: Sequence[Any]) -> Sequence[tuple[Any, Any]]:
     return data
 
 
-def _piece(item: Any) -> Piece:
-    return Piece(data=item) if isinstance(item, bytes) else Piece(os.fspath(item))
-
-
-def _key_of(low: Piece, i: int) -> str:
-    return Path(low.path).stem if low.path else str(i)
-
-
 def pairs_in(lows: str | Path, normals: str | Path) -> list[tuple[str, str]]:
     """The (low, normal) paths of two folders, matched by relative path without suffix: LOL's `low` and `high`, say, or
     `train/img` and `train/gt`.
@@ -263,15 +240,13 @@ def pairs_in(lows: str | Path, normals: str | Path) -> list[tuple[str, str]]:
     Raises
     ------
     LoaderError
-        When a folder is missing or empty, or an image has no partner.
+        When a folder is missing or empty, an image has no partner, or two of one folder have the same name but for the suffix.
     """
-    found = []
-    for folder in (Path(lows), Path(normals)):
-        if not folder.is_dir():
-            raise LoaderError(f"{folder}: not a folder")
-        files = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in SUFFIXES and path.is_file()]
-        found.append({path.relative_to(folder).with_suffix("").as_posix(): str(path) for path in files})
+    try:
+        found = [image_files(Path(folder)) for folder in (lows, normals)]
+    except SourceError as error:
+        raise LoaderError(str(error)) from None
     alone = sorted(found[0].keys() ^ found[1].keys())
-    if alone or not found[0]:
-        raise LoaderError(f"{lows}, {normals}: " + (f"{alone[0]} is in one of them only" if alone else "hold no images"))
-    return [(found[0][name], found[1][name]) for name in found[0]]
+    if alone:
+        raise LoaderError(f"{lows}, {normals}: {alone[0]} is in one of them only")
+    return [(str(found[0][name]), str(found[1][name])) for name in found[0]]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import difflib
+from collections.abc import Mapping
+from typing import Any, Literal, TypedDict
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -44,7 +46,7 @@ class Options(BaseModel):
     device : str
         "gpu" or "cpu".
     threads : int
-        That decode on the CPU.
+        That decode on the CPU, or processes of TorchLoader, which may be 0.
     hw_decoder_load : float
         Share of JPEGs that the GPU's hardware decoder takes, the rest goes to its cores. PairLoader takes .9, and 1 where four
         processes or more of one host train together. On an H200 that is fastest when nothing else runs
@@ -71,7 +73,7 @@ class Options(BaseModel):
     last_batch: Literal["drop", "partial"] = "drop"
     keys: bool = False
     device: Literal["gpu", "cpu"] = "cpu"
-    threads: int = Field(default=4, ge=1)
+    threads: int = Field(default=4, ge=0)
     hw_decoder_load: float = Field(default=0.9, ge=0, le=1)
     prefetch: int = Field(default=4, ge=1)
 
@@ -103,17 +105,48 @@ class Options(BaseModel):
         return self.model_dump(mode="json", exclude=ignored)
 
 
-def make_options(**values: Any) -> Options:
+class Nothing(TypedDict):
+    """The type of keywords that there are not: editors and type checkers show them, and `make_options` names them."""
+
+
+def make_options(unknown: Mapping[str, object], **values: Any) -> Options:
     """Validate.
+
+    Parameters
+    ----------
+    unknown : mapping
+        What was given besides the options that there are.
+    **values
+        Those.
 
     Raises
     ------
     LoaderError
         Naming the option, its value and what is allowed.
     """
+    for name in unknown:
+        known = [option for option in (*Options.model_fields, "workers", "rank", "world_size") if option not in ("device",)]
+        near = difflib.get_close_matches(name, known, 1, 0.6)
+        raise LoaderError(f"{name}: no such option" + (f"; {near[0]} is meant?" if near else f"; there are {', '.join(known)}"))
+    if values.get("batch_size") is None:
+        raise LoaderError("batch_size is missing: say how many pairs a batch holds, as in batch_size=16")
     try:
         return Options(**values)
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "options"
-        raise LoaderError(f"{where} = {first['input']!r}: {first['msg']}" if first["loc"] else first["msg"]) from error
+        message = first["msg"].removeprefix("Value error, ")
+        where = ".".join(str(part) for part in first["loc"])
+        raise LoaderError(f"{where} = {first['input']!r}: {message}" if where else message) from error
+
+
+def same_number(workers: int | None, threads: int | None) -> int | None:
+    """How many decode side by side, by either of its two names.
+
+    Raises
+    ------
+    LoaderError
+        When they differ.
+    """
+    if None not in (workers, threads) and workers != threads:
+        raise LoaderError(f"workers = {workers}, threads = {threads}: are two names of one number; give one of them")
+    return threads if workers is None else workers

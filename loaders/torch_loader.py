@@ -6,36 +6,42 @@ import multiprocessing.util
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple, Unpack
 
 import cv2
 import numpy as np
 import torch
-from torch.utils.data import DataLoader, Dataset, Sampler
+from torch.utils.data import DataLoader, Dataset
 
-from ..manifests.decoding import decode_as_rgb
-from ..manifests.errors import ImageRefused, LoaderError
-from .contents import Piece, contents_of
-from .options import Options, make_options
+from ..manifests.errors import LoaderError
+from ..manifests.workers import main_left_alone, prepare_own_process, prepare_workers
+from .columns import StoredPair
+from .contents import contents_of
+from .dataset import DECODERS, PairDataset, decoded_pair
+from .devices import find_device
+from .epochs import EpochLoader
+from .options import Nothing, Options, make_options, same_number
 from .order import epoch_order, epoch_seed
-from .ranks import Rank, find_rank, usable_cores
-from .state import check_state, fingerprint
+from .ranks import usable_cores
 
 _DTYPES = {"float32": torch.float32, "float16": torch.float16, "uint8": torch.uint8}
 _AREA = (0.35, 1.0)
 
 
-class TorchLoader:
-    """As `PairLoader`, with its arguments, order, epochs, ranks and states; decoding by OpenCV or Pillow in worker processes.
+class TorchLoader(EpochLoader):
+    """As `PairLoader`, with its options, epochs, ranks and states; decoding by OpenCV or Pillow in worker processes.
+
+    For a seed it gives the pairs in the order of `PairLoader(reader="external")`; the webdataset and file readers, which
+    PairLoader takes by itself for sets, shuffle within a buffer and have an order of their own.
 
     Parameters
     ----------
-    data, split, normals, shuffle, last_batch, rank, world_size, **options
-        As of `PairLoader`.
-    device : str
-        "cpu", or a torch device to which batches are copied ahead of their use, from pinned memory on a stream of its own; "auto"
+    data, split, normals, rank, world_size and all options
+        As of `PairLoader`; `shuffle_buffer` and `hw_decoder_load` mean nothing here.
+    device : str, int or torch.device
+        "cpu", or a device to which batches are copied ahead of their use, from pinned memory on a stream of its own; "auto"
         takes the GPU that torch sees (CUDA or Apple's).
-    workers : int, optional
+    workers, threads : int, optional
         Processes; by default this rank's share of the cores; 0 decodes in this process.
     decoder : str
         "opencv" or "pillow".
@@ -51,163 +57,215 @@ class TorchLoader:
         data: str | Path | Sequence[Any],
         split: str = "train",
         *,
-        normals: str | Path | None = None,
+        batch_size: int | None = None,
+        size: int | tuple[int, int] | None = None,
+        crop: Literal["resize", "random", "random-resized"] = "resize",
+        augment: bool = False,
+        pad: bool = False,
+        dtype: Literal["float32", "float16", "uint8"] = "float32",
+        value_range: tuple[float, float] = (0, 1),
+        layout: Literal["CHW", "HWC"] = "CHW",
         shuffle: bool | None = None,
-        last_batch: str | None = None,
-        device: str = "auto",
+        shuffle_buffer: int = 4096,
+        seed: int = 0,
+        last_batch: Literal["drop", "partial"] | None = None,
+        keys: bool = False,
+        normals: str | Path | None = None,
+        device: str | int | torch.device = "auto",
+        device_id: int | None = None,
         rank: int | None = None,
         world_size: int | None = None,
         workers: int | None = None,
-        decoder: str = "opencv",
-        **options: Any,
+        threads: int | None = None,
+        hw_decoder_load: float | None = None,
+        prefetch: int = 4,
+        decoder: Literal["opencv", "pillow"] = "opencv",
+        **unknown: Unpack[Nothing],
     ) -> None:
-        self.contents = contents_of(data, split, normals)
-        training = split == "train" and self.contents.layout != "lists"
-        self.rank: Rank = find_rank(rank, world_size)
-        self.options: Options = make_options(
+        training = split == "train"
+        processes = same_number(workers, threads)
+        self._wanted = find_device(device, device_id)
+        options = make_options(
+            unknown,
+            batch_size=batch_size,
+            size=size,
+            crop=crop,
+            augment=augment,
+            pad=pad,
+            dtype=dtype,
+            value_range=value_range,
+            layout=layout,
             shuffle=training if shuffle is None else shuffle,
+            shuffle_buffer=shuffle_buffer,
+            seed=seed,
             last_batch=("drop" if training else "partial") if last_batch is None else last_batch,
-            **options,
+            keys=keys,
+            device="gpu" if self._wanted.kind == "gpu" else "cpu",
+            threads=usable_cores() if processes is None else processes,
+            hw_decoder_load=1.0 if hw_decoder_load is None else hw_decoder_load,
+            prefetch=prefetch,
         )
-        if decoder not in ("opencv", "pillow"):
+        if decoder not in DECODERS:
             raise LoaderError(f"decoder {decoder!r}: must be opencv or pillow")
-        self.device = _device(device)
-        self.epoch = 0
-        self._batch = 0
-        if not len(self):
-            raise LoaderError(
-                f"{self.contents.name}: {self.contents.count} pairs give {self.rank.world} ranks no whole batch of "
-                f"{self.options.batch_size}; take smaller batches or last_batch='partial'"
-            )
-        workers = usable_cores() if workers is None else workers
-        self._sampler = _Batches(self)
-        self._loader: DataLoader[Any] = DataLoader(
-            _Pairs(self.contents.pairs(), self.options, decoder),
-            batch_sampler=self._sampler,
-            num_workers=workers,
-            pin_memory=self.device.type == "cuda",
-            persistent_workers=workers > 0,
-            prefetch_factor=self.options.prefetch if workers else None,
-            collate_fn=_Collate(self.options),
-            worker_init_fn=_prepare_worker,
-            multiprocessing_context="spawn" if workers else None,
-        )
+        super().__init__(contents_of(data, split, normals), options, "torch", rank, world_size)
+        self._dataset = _Samples(self.contents, options, decoder)
+        self._loader: DataLoader[Any] | None = None
+        # Begins at once to import what the processes need, side by side with this one.
+        prepare_workers([__name__], self.num_workers + 1)
 
-    def __len__(self) -> int:
-        """Batches an epoch, of this rank."""
-        return self.rank.batches(self.contents.count, self.options.batch_size, self.options.last_batch == "drop")
+    @property
+    def num_workers(self) -> int:
+        """Processes that decode."""
+        return self.options.threads
 
-    def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        """The rest of the running epoch, or a new one."""
+    @property
+    def prefetch_factor(self) -> int | None:  # type: ignore[override]
+        """Batches that each process makes ahead."""
+        return self.options.prefetch if self.num_workers else None
+
+    @property
+    def dataset(self) -> PairDataset:
+        """The pairs of all ranks."""
+        return self._dataset
+
+    @property
+    def batch_sampler(self) -> Any:
+        """Iterated, it begins an epoch, and gives for each batch what `dataset` takes in place of numbers."""
+        return _FreshEpochs(self)
+
+    @property
+    def collate_fn(self) -> Any:
+        """What makes a batch of the samples of `dataset`."""
+        return _Collate(self.options)
+
+    @property
+    def worker_init_fn(self) -> Any:
+        """What is called in each process before its first sample."""
+        return _prepare_worker
+
+    @property
+    def device(self) -> torch.device:
+        """Where batches come."""
+        return torch.device("cuda", self._wanted.current()) if self._wanted.kind == "gpu" else torch.device(self._wanted.kind)
+
+    def _begin(self) -> Iterator[tuple[Any, ...]]:
+        device = self.device
+        stream = torch.cuda.Stream(device) if device.type == "cuda" else None
         ahead: tuple[Any, ...] | None = None
-        stream = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None
-        for low, normal, keys in self._loader:
+        with main_left_alone():
+            batches = iter(self._processes(device))
+        for batch in batches:
             with torch.cuda.stream(stream):
-                copied = (low.to(self.device, non_blocking=True), normal.to(self.device, non_blocking=True), keys)
+                copied = (batch[0].to(device, non_blocking=True), batch[1].to(device, non_blocking=True), *batch[2:])
             if ahead is not None:
-                yield self._handed_out(ahead, stream)
+                yield _handed_out(ahead, stream)
             ahead = copied
         if ahead is not None:
-            yield self._handed_out(ahead, stream)
-        self.set_epoch(self.epoch + 1)
+            yield _handed_out(ahead, stream)
 
-    def _handed_out(self, batch: tuple[Any, ...], stream: Any) -> tuple[Any, ...]:
-        low, normal, keys = batch
-        if stream is not None:
-            current = torch.cuda.current_stream(self.device)
-            current.wait_stream(stream)
-            low.record_stream(current)
-            normal.record_stream(current)
-        self._batch += 1
-        return (low, normal, keys) if self.options.keys else (low, normal)
+    def _processes(self, device: torch.device) -> DataLoader[Any]:
+        """The DataLoader, whose processes live from epoch to epoch."""
+        if self._loader is None:
+            workers = self.num_workers
+            self._loader = DataLoader(
+                self._dataset,
+                batch_sampler=_RestOfEpoch(self),
+                num_workers=workers,
+                pin_memory=device.type == "cuda",
+                persistent_workers=workers > 0,
+                prefetch_factor=self.prefetch_factor,
+                collate_fn=self.collate_fn,
+                worker_init_fn=_prepare_worker,
+                multiprocessing_context=prepare_workers([__name__], workers + 1) if workers else None,
+            )
+        return self._loader
 
-    def set_epoch(self, epoch: int) -> None:
-        """Begin epoch number `epoch` with the next pass; passes count up by themselves."""
-        self.epoch, self._batch = epoch, 0
+    def _moved(self) -> None:
+        pass  # batches are made by their numbers
 
-    def state_dict(self) -> dict[str, Any]:
-        """Where the loader is: a small dict of JSON values."""
-        own = fingerprint(self.contents, self.options, self.rank, "torch")
-        return {"fingerprint": own, "epoch": self.epoch, "batch": self._batch}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where another loader of the same set, options and rank was; refuses a state of anything else."""
-        check_state(state, fingerprint(self.contents, self.options, self.rank, "torch"))
-        self.epoch, self._batch = int(state["epoch"]), int(state["batch"])
-
-    def close(self) -> None:
-        """End the worker processes."""
+    def _free(self) -> None:
         iterator = getattr(self._loader, "_iterator", None)
         if iterator is not None:
             iterator._shutdown_workers()
-            self._loader._iterator = None
+        self._loader = None
 
-    def __enter__(self) -> TorchLoader:
-        return self
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"_loader": None}
 
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
-    def batches(self) -> Iterator[list[tuple[int, int]]]:
-        """What is left of the running epoch: batches of (number of the pair, seed of its draws)."""
+    def _places(self) -> Iterator[list[_Place]]:
+        """What is left of the running epoch: batches of pairs and of the seeds of their draws."""
         first, last = self.rank.slice(self.contents.count)
         order = epoch_order(self.contents.count, self.options.seed, self.epoch, self.options.shuffle)[first:last]
+        epoch, size, pairs = self.epoch, self.options.batch_size, self.contents.pairs
         for batch in range(self._batch, len(self)):
-            numbers = order[batch * self.options.batch_size : (batch + 1) * self.options.batch_size]
-            yield [(int(n), epoch_seed(self.options.seed, self.epoch, f"draws of pair {n}")) for n in numbers]
+            numbers = order[batch * size : (batch + 1) * size].tolist()
+            yield [_Place(pairs[n], epoch_seed(self.options.seed, epoch, f"draws of pair {n}")) for n in numbers]
+
+
+class _Place(NamedTuple):
+    """All that a process needs to make one sample, so that none holds a list of the set."""
+
+    pair: StoredPair
+    seed: int
+
+
+def _handed_out(batch: tuple[Any, ...], stream: Any) -> tuple[Any, ...]:
+    if stream is not None:
+        current = torch.cuda.current_stream(batch[0].device)
+        current.wait_stream(stream)
+        for images in batch[:2]:
+            images.record_stream(current)
+    return batch
 
 
 def _prepare_worker(number: int) -> None:
     """One thread a process, as the processes are the parallelism; and an end without C++ destructors, which can abort in a worker
     that is stopped in mid-batch."""
-    cv2.setNumThreads(0)
+    prepare_own_process()
     multiprocessing.util.Finalize(None, os._exit, (0,), exitpriority=-100)
 
 
-class _Batches(Sampler[list[tuple[int, int]]]):
+class _RestOfEpoch:
+    """Batches from the loader's place on."""
+
     def __init__(self, loader: TorchLoader) -> None:
         self._loader = loader
 
-    def __iter__(self) -> Iterator[list[tuple[int, int]]]:
-        return self._loader.batches()
+    def __iter__(self) -> Iterator[list[_Place]]:
+        return self._loader._places()
 
     def __len__(self) -> int:
         return len(self._loader)
 
 
-class _Pairs(Dataset[Any]):
-    def __init__(self, pairs: list[tuple[str, Piece, Piece]], options: Options, decoder: str) -> None:
-        self._pairs, self._options, self._decoder = pairs, options, decoder
+class _FreshEpochs(_RestOfEpoch):
+    """Each iteration is a pass of the loader, whose batches somebody else makes."""
 
-    def __len__(self) -> int:
-        return len(self._pairs)
+    def set_epoch(self, epoch: int) -> None:
+        """As of the loader: Hugging Face's Trainer asks for it here when it goes on in mid-epoch."""
+        self._loader.set_epoch(epoch)
 
-    def __getitem__(self, place: tuple[int, int]) -> tuple[Any, Any, str]:
-        number, seed = place
-        key, low_piece, normal_piece = self._pairs[number]
-        decoded = []
-        for member, piece in (("low", low_piece), ("normal", normal_piece)):
-            try:
-                decoded.append(_decoded(piece.read(), self._decoder))
-            except ImageRefused as refusal:
-                where = piece.named(key, member)
-                raise LoaderError(
-                    f"{where} cannot be decoded: {refusal.detail}; gloam verify the set, gloam build mends it"
-                ) from None
-        low, normal = decoded
-        if low.shape != normal.shape:
-            raise LoaderError(f"{key}: low and normal differ in size")
-        change = _change(low.shape[0], low.shape[1], self._options, np.random.Generator(np.random.Philox(key=seed)))
-        return change(low), change(normal), key
+    def __iter__(self) -> Iterator[list[_Place]]:
+        self._loader._pass = None
+        self._loader._begin_pass()  # which makes nothing before its first batch is taken
+        for places in self._loader._places():
+            self._loader._count()
+            yield places
 
 
-def _decoded(data: bytes, decoder: str) -> Any:
-    if decoder == "opencv":
-        image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR_RGB)
-        if image is not None:
-            return image
-    # Pillow, and what OpenCV cannot read; it says what is wrong with a damaged image.
-    return decode_as_rgb(data)
+class _Samples(PairDataset, Dataset[Any]):
+    """Pairs in the form that the options ask for."""
+
+    def __init__(self, contents: Any, options: Options, decoder: str) -> None:
+        super().__init__(contents, decoder)
+        self._options = options
+
+    def __getitem__(self, place: Any) -> Any:
+        if not isinstance(place, _Place):
+            return super().__getitem__(place)
+        low, normal = decoded_pair(place.pair, self._decoder)
+        change = _change(low.shape[0], low.shape[1], self._options, np.random.Generator(np.random.Philox(key=place.seed)))
+        return change(low), change(normal), place.pair.key
 
 
 def _change(height: int, width: int, options: Options, draws: np.random.Generator) -> Any:
@@ -235,14 +293,15 @@ def _change(height: int, width: int, options: Options, draws: np.random.Generato
 
 
 class _Collate:
-    """Samples to (low, normal, keys) of tensors."""
+    """Samples to (low, normal), or (low, normal, keys), of tensors."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
 
-    def __call__(self, samples: list[tuple[Any, Any, str]]) -> tuple[Any, Any, list[str]]:
+    def __call__(self, samples: list[tuple[Any, Any, str]]) -> tuple[Any, ...]:
         lows, normals, keys = zip(*samples, strict=True)
-        return self._stacked(lows), self._stacked(normals), list(keys)
+        images = self._stacked(lows), self._stacked(normals)
+        return (*images, list(keys)) if self._options.keys else images
 
     def _stacked(self, images: tuple[Any, ...]) -> Any:
         options = self._options
@@ -260,11 +319,3 @@ class _Collate:
             return batch
         scaled = batch.float() / 127.5 - 1 if options.value_range[0] < 0 else batch.float() / 255
         return scaled.to(_DTYPES[options.dtype])
-
-
-def _device(device: str) -> torch.device:
-    if device != "auto":
-        return torch.device(device)
-    if torch.cuda.is_available():
-        return torch.device("cuda", torch.cuda.current_device())
-    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")

@@ -7,9 +7,10 @@ decoder first, PNG through its own checksums, and no second decoder is asked whe
 from __future__ import annotations
 
 import io
-import logging
+import struct
 import warnings
 import zlib
+from contextlib import suppress
 from typing import Any
 
 import cv2
@@ -33,10 +34,6 @@ _COMPRESSION, _DEFLATE = 259, (8, 32946)
 _MOST_SAMPLES, _LARGEST_TILE = 8, 8192  # of a TIFF that takes no more memory than its width and height let expect
 _STRIP_OFFSETS, _STRIP_SIZES, _TILE_OFFSETS, _TILE_SIZES = 273, 279, 324, 325
 
-for library in ("tifffile", "PIL"):
-    logging.getLogger(library).setLevel(logging.CRITICAL)  # they report what is raised or refused here anyway
-Image.MAX_IMAGE_PIXELS = None  # headers are held against gloam's own limit, with a message of its own
-
 
 def open_lazily(data: bytes) -> Image.Image:
     """Open an image without decoding it.
@@ -49,9 +46,25 @@ def open_lazily(data: bytes) -> Image.Image:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Pillow warns of odd metadata that does not concern the pixels
-            return Image.open(io.BytesIO(data), formats=FORMATS)
+            return _identified(data)
     except UnidentifiedImageError:
         raise ImageRefused("not an image", "no JPEG, PNG, TIFF, BMP or WebP header") from None
+
+
+def _identified(data: bytes) -> Image.Image:
+    """As `Image.open`, but for its limit of pixels: that is the host program's to set, and headers are held against gloam's own."""
+    Image.preinit()
+    for name in FORMATS:
+        if name not in Image.OPEN:
+            Image.init()
+        factory, accept = Image.OPEN[name]
+        accepted = accept is None or accept(data[:16])
+        if accepted and not isinstance(accepted, str):  # a text says what this Pillow lacks
+            with suppress(
+                SyntaxError, IndexError, TypeError, struct.error
+            ):  # as `Image.open`: another format, or a damaged header
+                return factory(io.BytesIO(data), "")
+    raise UnidentifiedImageError
 
 
 def is_tiff(data: bytes) -> bool:

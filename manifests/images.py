@@ -44,8 +44,6 @@ _PNG_OPTIONS = [cv2.IMWRITE_PNG_STRATEGY, cv2.IMWRITE_PNG_STRATEGY_HUFFMAN_ONLY]
 """Noise leaves nothing to find for a match search: Huffman coding of differences (OpenCV's
 own filter) is the smallest and the fastest here."""
 
-cv2.setNumThreads(0)  # one process is one worker; OpenCV's own threads would only compete
-
 
 @dataclass(frozen=True)
 class Header:

@@ -13,6 +13,7 @@ it was started, and keeps the environment, the limits and the CPU affinity that 
 from __future__ import annotations
 
 import ctypes
+import logging
 import multiprocessing
 import os
 import shutil
@@ -26,7 +27,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, nullcontext, suppress
 from functools import lru_cache
 from itertools import islice
-from multiprocessing import resource_tracker
+from multiprocessing import resource_tracker, spawn
 from typing import Any, TypeVar
 
 from .errors import WorkerLost
@@ -59,6 +60,46 @@ class Counter:
     def add(self, amount: int) -> None:
         with self._shared.get_lock():
             self._shared.value += amount
+
+
+def prepare_own_process() -> None:
+    """Make a process one worker among several: for processes that are gloam's own, never for one that only imports it.
+
+    OpenCV's threads would only compete with the other workers; Pillow's limit of pixels stands beside gloam's own, with another
+    message; what Pillow and tifffile report is raised or refused in gloam anyway; and freed memory is kept.
+    """
+    import cv2
+    from PIL import Image
+
+    cv2.setNumThreads(0)
+    Image.MAX_IMAGE_PIXELS = None
+    for library in ("tifffile", "PIL"):
+        logging.getLogger(library).setLevel(logging.CRITICAL)
+    _keep_freed_memory()
+
+
+@contextmanager
+def main_left_alone() -> Iterator[None]:
+    """Processes started within the block do not import this program's main script, which they have no need of.
+
+    Python would run it in each of them; a script without `if __name__ == "__main__"` then starts itself over.
+    """
+    if not hasattr(spawn, "get_preparation_data"):  # a name of CPython's own: without it scripts need that line
+        yield
+        return
+    whole: Any = spawn.get_preparation_data
+    thread = threading.get_ident()
+
+    def without_main(name: str) -> dict[str, Any]:
+        data = whole(name)
+        mine = threading.get_ident() == thread
+        return {key: value for key, value in data.items() if not (mine and key.startswith("init_main"))}
+
+    spawn.get_preparation_data = without_main
+    try:
+        yield
+    finally:
+        spawn.get_preparation_data = whole
 
 
 @lru_cache(maxsize=1)
@@ -212,7 +253,6 @@ def ordered_map(
 
 def _map_here(function: Callable[[T], R], tasks: Iterable[T], tick: Callable[[int], None]) -> Iterator[R]:
     global _counter
-    _keep_freed_memory()
     outer, _counter = _counter, _LocalCounter(tick)
     try:
         for task in tasks:
@@ -242,7 +282,8 @@ def _map_in_processes(function: Callable[[T], R], tasks: Iterable[T], workers: i
     try:
         while True:
             for task in islice(remaining, 2 * workers - len(waiting)):
-                waiting.append(pool.submit(function, task))
+                with main_left_alone():
+                    waiting.append(pool.submit(function, task))
             if not waiting:
                 break
             yield _wait(waiting.popleft(), counter, tick)
@@ -279,7 +320,7 @@ def _kill(pool: ProcessPoolExecutor) -> None:
 
 def _begin_worker(counter: Counter) -> None:
     global _counter
-    _keep_freed_memory()
+    prepare_own_process()
     _counter = counter
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()

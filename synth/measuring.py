@@ -11,7 +11,8 @@ import numpy as np
 
 from ..manifests.decoding import decode_as_rgb
 from ..manifests.errors import ImageRefused, SetError, SourceError
-from ..manifests.images import SUFFIXES, decode
+from ..manifests.folders import image_files
+from ..manifests.images import decode
 from ..manifests.joined import joined_pairs
 from ..manifests.setfile import SetInfo, check_normals
 from ..manifests.workers import count, ordered_map
@@ -120,28 +121,6 @@ def measure_folders(
     wanted = [pairs[i] for i in chosen]
     groups = [wanted[i : i + _GROUP] for i in range(0, len(wanted), _GROUP)]
     return Measured([row for rows in ordered_map(_measure_files, groups, workers, tick) for row in rows], [])
-
-
-def image_files(folder: Path) -> dict[str, Path]:
-    """The images below a folder, by their relative path without suffix.
-
-    Raises
-    ------
-    SourceError
-        When there is no such folder, no image in it, or two of one name.
-    """
-    if not folder.is_dir():
-        raise SourceError(f"{folder}: not a folder")
-    found: dict[str, Path] = {}
-    for path in sorted(folder.rglob("*")):
-        if path.suffix.lower() in SUFFIXES and path.is_file():
-            name = path.relative_to(folder).with_suffix("").as_posix()
-            if name in found:
-                raise SourceError(f"{path}: {found[name].name} has the same name")
-            found[name] = path
-    if not found:
-        raise SourceError(f"{folder}: holds no images ({', '.join(sorted(SUFFIXES))})")
-    return found
 
 
 def _measure_files(pairs: list[tuple[Path, Path | None]]) -> list[dict[str, float]]:

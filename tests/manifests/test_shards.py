@@ -21,7 +21,16 @@ from gloam.manifests import layouts
 from gloam.manifests.errors import SetError
 from gloam.manifests.images import decode
 from gloam.manifests.pairs import FORMAT, Pair, parse_record
-from gloam.manifests.shards import Member, ShardWriter, index_path, read_index, read_pairs, read_records, shard_path
+from gloam.manifests.shards import (
+    Member,
+    ShardWriter,
+    index_path,
+    read_index,
+    read_pairs,
+    read_places,
+    read_records,
+    shard_path,
+)
 
 UNIT = "train-000003"
 
@@ -175,6 +184,25 @@ def test_a_missing_index_is_named(tmp_path: Path) -> None:
 def test_index_of_two_members_is_read_into_places(tmp_path: Path) -> None:
     (tmp_path / "x.idx").write_text("v1.2 1\njson 512 3 a.json low.png 1536 70 a.low.png\n")
     assert read_index(tmp_path / "x.idx") == [[Member("json", 512, 3, "a.json"), Member("low.png", 1536, 70, "a.low.png")]]
+
+
+def test_places_are_those_of_the_index(shard: Path, pairs: list[Pair], tmp_path: Path) -> None:
+    samples = read_index(index_path(shard, UNIT))
+    keys, places = read_places(index_path(shard, UNIT), ("normal", "low"))
+    assert keys == [pair.key for pair in pairs]
+    assert places.tolist() == [[[sample[i].offset, sample[i].size] for i in (2, 1)] for sample in samples]
+    for text in (
+        "v1.2 1\njson 0 1 a.json low.png 1 2\n",
+        "v1.2 2\njson 0 1 a.json low.png 1 2 a.low.png\n",
+        "v1.2 0\n",
+        "v1.1 1\n",
+        "v1.2 2\njson 0 1 a.json low.png 1 2 a.low.png low.png 0 1 b.low.png json 1 2 b.json\n",
+    ):
+        (tmp_path / "x.idx").write_text(text)
+        with pytest.raises(SetError, match=r"x\.idx: not a DALI index of v1\.2"):
+            read_places(tmp_path / "x.idx", ("low",))
+    with pytest.raises(SetError, match="No such file"):
+        read_places(tmp_path / "y.idx", ("low",))
 
 
 # Reading

@@ -1,0 +1,86 @@
+"""Pairs one by one, decoded on the CPU: what a loader is a loader of, and what TorchLoader's processes make batches from."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from ..manifests.decoding import decode_as_rgb
+from ..manifests.errors import ImageRefused, LoaderError
+from .columns import StoredPair
+from .contents import Contents
+
+Pixels = npt.NDArray[np.uint8]
+DECODERS = ("opencv", "pillow")
+
+
+class ReadyBatch(NamedTuple):
+    """A batch that a loader has made already, where a DataLoader expects the number of a sample."""
+
+    batch: tuple[Any, ...]
+
+
+class PairDataset:
+    """The pairs of a loader, of all ranks, by number."""
+
+    def __init__(self, contents: Contents, decoder: str = "opencv") -> None:
+        self._contents, self._decoder = contents, decoder
+
+    def __len__(self) -> int:
+        return self._contents.count
+
+    def __getitem__(self, number: Any) -> Any:
+        """The low and the normal of a pair, decoded: uint8 RGB (H, W, 3).
+
+        Raises
+        ------
+        LoaderError
+            Naming an image that cannot be read or decoded.
+        IndexError
+            Beyond the last pair.
+        """
+        if isinstance(number, ReadyBatch):
+            return number
+        if not 0 <= number < len(self):
+            raise IndexError(f"pair {number} of {len(self)}")
+        return decoded_pair(self._contents.pairs[number], self._decoder)
+
+
+def first_batch(samples: list[ReadyBatch]) -> tuple[Any, ...]:
+    """Collate the one batch that a DataLoader was given as its samples."""
+    return samples[0].batch
+
+
+def decoded_pair(pair: StoredPair, decoder: str) -> tuple[Pixels, Pixels]:
+    """Both images of a pair, decoded.
+
+    Raises
+    ------
+    LoaderError
+        Naming the image that cannot be read or decoded, or the pair whose images differ in size.
+    """
+    decoded = []
+    for member, piece in (("low", pair.low), ("normal", pair.normal)):
+        try:
+            decoded.append(_decoded(piece.read(), decoder))
+        except ImageRefused as refusal:
+            where = piece.named(pair.key, member)
+            raise LoaderError(
+                f"{where} cannot be decoded: {refusal.detail}; gloam verify the set, gloam build mends it"
+            ) from None
+    low, normal = decoded
+    if low.shape != normal.shape:
+        raise LoaderError(f"{pair.low.named(pair.key, 'low')}: low and normal differ in size")
+    return low, normal
+
+
+def _decoded(data: bytes, decoder: str) -> Pixels:
+    if decoder == "opencv":
+        image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR_RGB)
+        if image is not None:
+            return image  # type: ignore[return-value]
+    # Pillow, and what OpenCV cannot read; it says what is wrong with a damaged image.
+    return decode_as_rgb(data)

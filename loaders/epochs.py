@@ -1,0 +1,248 @@
+"""How a loader is gone through: epochs, ranks, states and what trainers ask of a DataLoader, alike for every loader of gloam.
+
+Each `iter()` begins an epoch of exactly `len(loader)` batches, whoever takes them and however many: an epoch that was left before
+its end counts as one, so the next pass has the next number (and the next order, and other crops). Only `load_state_dict` makes
+the next pass go on in mid-epoch. An epoch has begun when its first batch was asked for.
+"""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, Self
+
+from ..manifests.errors import LoaderError
+from .contents import Contents
+from .options import Options
+from .ranks import Rank, find_rank
+from .state import check_state, fingerprint
+
+
+class EpochLoader(ABC):
+    """An iterable over batches of pairs; each pass is one epoch.
+
+    Attributes
+    ----------
+    contents : Contents
+    options : Options
+    reader : str
+        What reads, as states know it.
+    epoch : int
+        Number of the epoch that is running, or of the next one.
+    dataset : sized
+        The pairs, for whoever wants to know how many there are.
+    num_workers : int
+        Processes that read beside this one.
+    end_of_dataloader : bool
+        Whether the batch that was handed out last is its epoch's last one, as Accelerate's `accumulate` asks.
+    """
+
+    # What a torch DataLoader has besides, and trainers look for.
+    sampler = None
+    pin_memory = False
+    prefetch_factor: int | None = None  # of worker processes
+    end_of_dataloader = False
+    remainder = 0  # for Accelerate: no pair is handed out twice, so none is to be taken back
+
+    def __init__(self, contents: Contents, options: Options, reader: str, rank: int | None, world_size: int | None) -> None:
+        self.contents, self.options, self.reader = contents, options, reader
+        self.epoch = 0
+        self._given = None if rank is None and world_size is None else find_rank(rank, world_size)
+        self._bound: Rank | None = None  # from the first batch on
+        self._batch = 0  # of the epoch: how many were handed out
+        self._loaded = False  # whether a state was, since the last pass began
+        self._pass: _Pass | None = None
+        self._closed = False
+        self._check_share(self.rank)
+
+    @property
+    def rank(self) -> Rank:
+        """This process's part: as given, or as found at the first batch; until then, as it would be found now."""
+        return self._given or self._bound or find_rank()
+
+    @property
+    def batch_size(self) -> int:
+        """Pairs a batch, of this rank."""
+        return self.options.batch_size
+
+    @property
+    def drop_last(self) -> bool:
+        """Whether pairs that fill no whole batch are left out of an epoch."""
+        return self.options.last_batch == "drop"
+
+    @property
+    @abstractmethod
+    def num_workers(self) -> int:
+        """Processes that read beside this one."""
+
+    @property
+    @abstractmethod
+    def dataset(self) -> Any:
+        """The pairs of all ranks: it has a length."""
+
+    @property
+    @abstractmethod
+    def batch_sampler(self) -> Any:
+        """Iterated, it begins an epoch of the loader: for tools that skip batches by it (Accelerate's `skip_first_batches`)."""
+
+    def __len__(self) -> int:
+        """Batches an epoch, of this rank."""
+        return self.rank.batches(self.contents.count, self.options.batch_size, self.drop_last)
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        """Begin an epoch, or go on with the one of a loaded state. A pass that is still under way ends."""
+        if self._closed:
+            raise LoaderError("the loader is closed")
+        self._pass = _Pass(self)
+        return self._pass
+
+    def set_epoch(self, epoch: int) -> None:
+        """Begin epoch number `epoch` with the next pass; passes count up by themselves.
+
+        The number of a state that was just loaded keeps the place in it. A pass that is under way ends.
+        """
+        self._pass = None
+        if epoch == self.epoch and (self._loaded or not self._batch):
+            return
+        self.epoch, self._batch, self._loaded = epoch, 0, False
+        self._moved()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the loader is: a small dict of JSON values. Take it between batches."""
+        return {"fingerprint": self._fingerprint(), "epoch": self.epoch, "batch": self._batch}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on, with the next pass, where another loader of the same set, options and rank was.
+
+        Raises
+        ------
+        LoaderError
+            When the state is of something else, with what differs.
+        """
+        check_state(state, self._fingerprint())
+        self._pass = None
+        self.epoch, self._batch, self._loaded = int(state["epoch"]), int(state["batch"]), True
+        self._moved()
+
+    def close(self) -> None:
+        """Free what the loader holds, and end its processes; it cannot be used afterwards."""
+        self._closed, self._pass = True, None
+        self._free()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copies: the place, but no pass, process or pipeline. Before its first batch a copy finds its own rank."""
+        begun = self.epoch or self._batch
+        return self.__dict__ | {"_pass": None, "_bound": self._bound if begun else None, "end_of_dataloader": False}
+
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__} of {self.contents.name}: {self.contents.count:,} pairs in {self.contents.split}, "
+            f"{len(self):,} batches of {self.batch_size}, epoch {self.epoch}>"
+        )
+
+    @abstractmethod
+    def _begin(self) -> Iterator[tuple[Any, ...]]:
+        """The batches from `_batch` of `epoch` on."""
+
+    @abstractmethod
+    def _moved(self) -> None:
+        """The place is another one than what was made ready for."""
+
+    @abstractmethod
+    def _free(self) -> None: ...
+
+    def _fingerprint(self) -> dict[str, Any]:
+        return fingerprint(self.contents, self.options, self.rank, self.reader)
+
+    def _check_share(self, rank: Rank) -> None:
+        """That each rank has a batch."""
+        count = self.contents.count
+        if count < rank.world:
+            raise LoaderError(f"{self.contents.name}: {count} pairs are fewer than {rank.world} ranks")
+        if not rank.batches(count, self.batch_size, self.drop_last):
+            raise LoaderError(
+                f"{self.contents.name}: {count} pairs give {rank.world} ranks no whole batch of {self.batch_size}; "
+                "take smaller batches or last_batch='partial'"
+            )
+
+    def _bind(self) -> None:
+        """Find this process's rank, now that batches are wanted; it stays what it was at the first one."""
+        found = self._given or find_rank()
+        if self._bound is not None and found != self._bound:
+            raise LoaderError(
+                f"{self.contents.name}: this was rank {self._bound.rank} of {self._bound.world} at the loader's first batch "
+                f"and is {found.rank} of {found.world} now; make a new loader, or give rank= and world_size="
+            )
+        self._check_share(found)
+        self._bound = found
+
+    def _begin_pass(self) -> Iterator[tuple[Any, ...]]:
+        self._bind()
+        if self._batch >= len(self):  # a state of the end of an epoch, as states once were
+            self.epoch, self._batch = self.epoch + 1, 0
+        elif self._batch and not self._loaded:
+            self.epoch, self._batch = self.epoch + 1, 0
+            self._moved()
+        self._loaded = self.end_of_dataloader = False
+        return self._begin()
+
+    def _count(self) -> bool:
+        """A batch was handed out; returns whether it was the last one, with which the next epoch's turn comes."""
+        self._batch += 1
+        self.end_of_dataloader = self._batch == len(self)
+        if self.end_of_dataloader:
+            self.epoch, self._batch = self.epoch + 1, 0
+        return self.end_of_dataloader
+
+
+class _Pass:
+    """One way through a loader."""
+
+    def __init__(self, loader: EpochLoader) -> None:
+        self._loader = loader
+        self._batches: Iterator[tuple[Any, ...]] | None = None
+        self._ended = False
+
+    def __iter__(self) -> _Pass:
+        return self
+
+    def __len__(self) -> int:
+        return len(self._loader)
+
+    def __next__(self) -> tuple[Any, ...]:
+        loader = self._loader
+        if self._ended:
+            if loader._pass is self:
+                _tell_accelerate(loader, False)
+            raise StopIteration
+        if loader._pass is not self:
+            raise LoaderError(
+                "the loader is closed"
+                if loader._closed
+                else "this pass over the loader has ended: another one was begun, or its epoch was set, since its last batch"
+            )
+        if self._batches is None:
+            self._batches = loader._begin_pass()
+            _tell_accelerate(loader, True)
+        batch = next(self._batches)
+        self._ended = loader._count()
+        return batch
+
+
+def _tell_accelerate(loader: EpochLoader, running: bool) -> None:
+    """Let Accelerate know which loader is gone through, where a program uses it: its `accumulate` ends with an epoch."""
+    state = getattr(sys.modules.get("accelerate.state"), "GradientState", None)
+    if state is None or not state._shared_state:  # no Accelerator was made
+        return
+    state = state()
+    if loader in state.dataloader_references:
+        state._remove_dataloader(loader)
+    if running:
+        state._add_dataloader(loader)

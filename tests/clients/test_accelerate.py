@@ -1,0 +1,76 @@
+"""Accelerate: prepare, accumulate, skip_first_batches."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("nvidia.dali")
+accelerate = pytest.importorskip("accelerate")
+torch = pytest.importorskip("torch")
+
+from gloam.loaders import PairLoader, TorchLoader  # noqa: E402
+
+from .test_lightning import BATCH, LENGTH, TRAIN, VAL, numbers  # noqa: E402
+
+
+@pytest.fixture(params=["webdataset", "external", "torch", "torch-processes"])
+def make(request, shards):
+    def loader(split="train"):
+        options = {"batch_size": BATCH, "size": (40, 56), "device": "cpu"}
+        if request.param.startswith("torch"):
+            return TorchLoader(shards, split, workers=2 if "processes" in request.param else 0, **options)
+        return PairLoader(shards, split, reader=request.param, workers=1, **options)
+
+    return loader
+
+
+@pytest.fixture
+def accelerator():
+    accelerate.state.AcceleratorState._reset_state(True)
+    accelerate.state.GradientState._reset_state()
+    yield accelerate.Accelerator(cpu=True, gradient_accumulation_steps=2)
+    accelerate.state.AcceleratorState._reset_state(True)
+    accelerate.state.GradientState._reset_state()
+
+
+def test_prepared_loaders_give_whole_epochs_and_accumulation_ends_with_them(make, accelerator):
+    layer = torch.nn.Conv2d(3, 3, 1)
+    model, optimiser, train, val = accelerator.prepare(layer, torch.optim.SGD(layer.parameters(), 1e-3), make(), make("val"))
+    for _ in range(3):
+        seen, steps = [], []
+        for low, normal in train:
+            with accelerator.accumulate(model):
+                accelerator.backward((model(low) - normal).abs().mean())
+                steps.append(accelerator.sync_gradients)
+                optimiser.step()
+                optimiser.zero_grad()
+            seen += numbers(normal)
+        assert len(set(seen)) == len(seen) == LENGTH * BATCH
+        assert LENGTH % 2 == 1
+        assert steps == [False, True] * (LENGTH // 2) + [True]  # the odd one at the end counts too
+        assert not accelerator.gradient_state.in_dataloader
+        assert len({number for _, normal in val for number in numbers(normal)}) == VAL
+    train.close()
+    val.close()
+
+
+def test_gather_for_metrics_takes_nothing_away(make, accelerator):
+    val = accelerator.prepare(make("val"))
+    seen = [number for _, normal in val for number in accelerator.gather_for_metrics(torch.tensor(numbers(normal))).tolist()]
+    assert len(seen) == len(set(seen)) == VAL
+    val.close()
+
+
+@pytest.mark.parametrize("first", [0, 1, 5, LENGTH])
+def test_skipped_batches_are_those_of_the_epoch(make, accelerator, first):
+    with make() as whole:
+        epochs = [[numbers(normal) for _, normal in whole] for _ in range(3)]
+    loader = accelerator.prepare(make())
+    with loader:
+        skipping = accelerator.skip_first_batches(loader, first)
+        assert [numbers(normal) for _, normal in skipping] == epochs[0][first:]
+        assert loader.epoch == 1
+        assert [numbers(normal) for _, normal in loader] == epochs[1]
+        skipping = accelerate.skip_first_batches(loader, first)
+        assert [numbers(normal) for _, normal in skipping] == epochs[2][first:]
+    assert len({number for batch in epochs[0] for number in batch}) == TRAIN // BATCH * BATCH

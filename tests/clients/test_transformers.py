@@ -1,0 +1,93 @@
+"""Hugging Face's Trainer: three epochs, evaluation after each, and a run that is gone on with."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("nvidia.dali")
+transformers = pytest.importorskip("transformers")
+pytest.importorskip("accelerate")
+torch = pytest.importorskip("torch")
+
+from gloam.loaders import PairLoader, TorchLoader  # noqa: E402
+
+from .test_lightning import BATCH, LENGTH, VAL, VAL_LENGTH, numbers  # noqa: E402
+
+
+class Brightener(torch.nn.Module):
+    """Takes batches as they are, and writes down what it sees."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.nn.Conv2d(3, 3, 1)
+        self.seen: dict[bool, list[list[int]]] = {True: [], False: []}
+
+    def forward(self, batch):
+        low, normal = batch
+        self.seen[self.training].append(numbers(normal))
+        return {"loss": (self.layer(low) - normal).abs().mean()}
+
+
+class PairTrainer(transformers.Trainer):
+    """A Trainer of loaders that somebody else made."""
+
+    def __init__(self, train, val, **options) -> None:
+        super().__init__(**options)
+        self._loaders = train, val
+
+    def get_train_dataloader(self):
+        return self.accelerator.prepare(self._loaders[0])
+
+    def get_eval_dataloader(self, eval_dataset=None):
+        return self.accelerator.prepare(self._loaders[1])
+
+    def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
+        outputs = model(inputs)
+        return (outputs["loss"], outputs) if return_outputs else outputs["loss"]
+
+    def prediction_step(self, model, inputs, prediction_loss_only, ignore_keys=None):
+        with torch.no_grad():
+            return model(inputs)["loss"], None, None
+
+
+def trainer(shards, kind, folder, **options):
+    common = {"batch_size": BATCH, "size": (40, 56), "device": "cpu", "workers": 1 if kind is PairLoader else 0}
+    if kind is PairLoader:
+        common["reader"] = options.pop("reader", "auto")
+    model = Brightener()
+    arguments = transformers.TrainingArguments(
+        output_dir=str(folder), num_train_epochs=3, per_device_train_batch_size=BATCH, eval_strategy="epoch",
+        report_to=[], use_cpu=True, disable_tqdm=True, remove_unused_columns=False, **{"save_strategy": "no", **options},
+    )  # fmt: skip
+    train, val = kind(shards, "train", **common), kind(shards, "val", **common)
+    return model, PairTrainer(train, val, model=model, args=arguments, train_dataset=train.dataset, eval_dataset=val.dataset)
+
+
+@pytest.mark.parametrize("kind", [PairLoader, TorchLoader])
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_three_epochs_are_trained_and_evaluated(shards, tmp_path, kind, accumulate):
+    model, running = trainer(shards, kind, tmp_path, gradient_accumulation_steps=accumulate)
+    running.train()
+    batches = model.seen[True]
+    assert len(batches) == 3 * LENGTH
+    epochs = [[n for batch in batches[LENGTH * i : LENGTH * (i + 1)] for n in batch] for i in range(3)]
+    assert all(len(set(epoch)) == LENGTH * BATCH for epoch in epochs)
+    assert epochs[0] != epochs[1] != epochs[2]
+    assert running.state.global_step == 3 * -(-LENGTH // accumulate)
+    validated = model.seen[False]
+    assert len(validated) == 3 * VAL_LENGTH
+    for i in range(3):
+        assert len({n for batch in validated[VAL_LENGTH * i : VAL_LENGTH * (i + 1)] for n in batch}) == VAL
+
+
+@pytest.mark.parametrize(("kind", "reader"), [(PairLoader, {"reader": "external"}), (TorchLoader, {})])
+def test_a_run_gone_on_with_in_mid_epoch_skips_what_was_seen(shards, tmp_path, kind, reader):
+    model, running = trainer(shards, kind, tmp_path, **reader)
+    running.train()
+    whole = model.seen[True]
+    stop = LENGTH + 4
+    _, stopped = trainer(shards, kind, tmp_path, save_strategy="steps", save_steps=stop, max_steps=stop, **reader)
+    stopped.train()
+    model, running = trainer(shards, kind, tmp_path, **reader)
+    running.train(resume_from_checkpoint=str(tmp_path / f"checkpoint-{stop}"))
+    assert model.seen[True] == whole[stop:]

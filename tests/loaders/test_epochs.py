@@ -1,0 +1,222 @@
+"""The habits of a DataLoader, of both loaders: what every iter() begins, and what ends one."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+from itertools import islice
+
+import pytest
+from gloam.loaders import PairLoader, TorchLoader
+from gloam.loaders.options import Options
+from gloam.loaders.ranks import Rank
+from gloam.manifests.errors import LoaderError
+
+from .conftest import TRAIN, VAL
+from .test_pair_loader import epoch_numbers, numbers
+
+pytest.importorskip("nvidia.dali")
+torch = pytest.importorskip("torch")
+
+KINDS = ["webdataset", "file", "external", "torch", "torch-processes"]
+LENGTH = TRAIN // 4
+
+
+@pytest.fixture(params=KINDS)
+def make(request, shards, files):
+    def loader(split="train", **options):
+        options = {"batch_size": 4, "size": (40, 56), "device": "cpu", "workers": 2} | options
+        if request.param.startswith("torch"):
+            return TorchLoader(shards, split, **options | {"workers": 2 if "processes" in request.param else 0})
+        return PairLoader(files if request.param == "file" else shards, split, reader=request.param, **options)
+
+    return loader
+
+
+def taken(batches) -> list[int]:
+    return [number for _, normal in batches for number in numbers(normal)]
+
+
+def test_every_epoch_has_its_batches_whoever_takes_them(make):
+    with make() as whole:
+        expected = [epoch_numbers(whole) for _ in range(4)]
+    with make() as loader:
+        assert taken(batch for _, batch in zip(range(len(loader)), loader, strict=False)) == expected[0]
+        assert taken(islice(loader, len(loader))) == expected[1]
+        iterator = iter(loader)
+        assert taken(next(iterator) for _ in range(len(loader))) == expected[2]
+        with pytest.raises(StopIteration):
+            next(iterator)
+        with pytest.raises(StopIteration):
+            next(iterator)
+        assert taken(loader) == expected[3]
+        assert loader.epoch == 4
+
+
+def test_after_a_break_the_next_pass_is_a_whole_epoch_the_next_one(make):
+    with make() as loader:
+        first = numbers(next(iter(loader))[1])
+        assert loader.state_dict()["batch"] == 1
+        second = epoch_numbers(loader)
+        assert len(second) == LENGTH * 4
+        assert loader.epoch == 2
+    with make() as other:
+        assert epoch_numbers(other)[:4] == first
+        other.set_epoch(0)
+        assert epoch_numbers(other)[:4] == first
+    with make() as jumped:
+        jumped.set_epoch(1)
+        assert epoch_numbers(jumped) == second
+    with make("val") as loader:  # as Lightning's sanity check does
+        for _ in range(3):
+            next(iter(loader))
+        assert len(set(epoch_numbers(loader))) == VAL
+
+
+def test_an_iterator_without_a_batch_begins_nothing(make):
+    with make() as loader:
+        iter(loader), iter(loader)
+        assert loader.epoch == 0
+        expected = epoch_numbers(loader)
+    with make() as loader:
+        assert epoch_numbers(loader) == expected
+
+
+def test_of_two_passes_the_older_one_ends_with_a_message(make):
+    with make() as loader:
+        older = iter(loader)
+        next(older)
+        newer = iter(loader)
+        next(newer)
+        with pytest.raises(LoaderError, match="another one was begun"):
+            next(older)
+        assert len(list(newer)) == LENGTH - 1
+        current = iter(loader)
+        next(current)
+        loader.set_epoch(7)
+        with pytest.raises(LoaderError, match="its epoch was set"):
+            next(current)
+        assert len(list(loader)) == LENGTH
+        assert loader.epoch == 8
+        current = iter(loader)
+        next(current)
+        loader.load_state_dict(loader.state_dict())
+        with pytest.raises(LoaderError, match="has ended"):
+            next(current)
+        current = iter(loader)
+        loader.close()
+        with pytest.raises(LoaderError, match="closed"):
+            next(current)
+        with pytest.raises(LoaderError, match="closed"):
+            iter(loader)
+
+
+def test_the_epoch_of_a_loaded_state_keeps_the_place_in_it(make):
+    with make() as whole:
+        taken(whole)
+        expected = taken(whole)
+    with make() as loader:
+        taken(loader)
+        iterator = iter(loader)
+        for _ in range(3):
+            next(iterator)
+        state = loader.state_dict()
+    with make() as loader:
+        loader.load_state_dict(state)
+        loader.set_epoch(1)  # as trainers do at the beginning of every epoch
+        assert taken(loader) == expected[3 * 4 :]
+        loader.load_state_dict(state)
+        loader.set_epoch(2)
+        assert len(taken(loader)) == LENGTH * 4
+
+
+@pytest.mark.parametrize("duplicate", [lambda loader: pickle.loads(pickle.dumps(loader)), copy.deepcopy, copy.copy])
+def test_copies_go_on_by_themselves(make, duplicate):
+    with make() as loader:
+        with duplicate(loader) as fresh:
+            expected = [taken(fresh) for _ in range(3)]
+        assert taken(loader) == expected[0]
+        with duplicate(loader) as second:
+            assert taken(second) == expected[1]
+            assert taken(second) == expected[2]
+        assert taken(loader) == expected[1]
+        next(iter(loader))
+        with duplicate(loader) as third:
+            assert third.state_dict() == loader.state_dict()
+            assert len(taken(third)) == LENGTH * 4
+
+
+def test_what_trainers_look_at(make):
+    with make() as train, make("val") as val:
+        assert (train.batch_size, train.drop_last, val.drop_last) == (4, True, False)
+        assert (len(train.dataset), len(val.dataset)) == (TRAIN, VAL)
+        assert train.num_workers in (0, 2)
+        low, normal = train.dataset[3]
+        assert low.shape == normal.shape == (40, 56, 3)
+        with pytest.raises(IndexError):
+            train.dataset[TRAIN]
+        assert f"{TRAIN} pairs in train" in repr(train)
+        assert len(iter(train)) == len(train)
+
+
+def test_ranks_are_found_at_the_first_batch(make, monkeypatch):
+    for name in ("RANK", "WORLD_SIZE", "SLURM_PROCID", "SLURM_NTASKS"):
+        monkeypatch.delenv(name, raising=False)
+    found = []
+    with make("val", batch_size=1) as given, make("val", batch_size=1, rank=0, world_size=1) as whole:
+        assert len(given) == VAL
+        monkeypatch.setenv("WORLD_SIZE", "2")
+        for rank in range(2):
+            monkeypatch.setenv("RANK", str(rank))
+            with make("val", batch_size=1) as loader:
+                found += taken(loader)
+                assert loader.rank == Rank(rank, 2)
+        assert len(found) == len(set(found)) == VAL
+        assert len(taken(given)) == len(given) == VAL // 2 + 1
+        monkeypatch.setenv("RANK", "0")
+        with pytest.raises(LoaderError, match="rank 1 of 2 at the loader's first batch and is 0 of 2 now"):
+            next(iter(given))
+        assert len(taken(whole)) == VAL  # what was given stays
+
+
+def test_options_are_spelt_alike(shards):
+    ours, theirs = (inspect.signature(loader.__init__).parameters for loader in (PairLoader, TorchLoader))
+    assert set(ours) - set(theirs) == {"reader"}
+    assert set(theirs) - set(ours) == {"decoder"}
+    for name, field in Options.model_fields.items():
+        assert name in ours, name
+        assert ours[name].kind == theirs[name].kind == inspect.Parameter.KEYWORD_ONLY
+        if name not in ("batch_size", "device", "threads", "hw_decoder_load", "shuffle", "last_batch"):
+            assert ours[name].default == theirs[name].default == field.default, name
+    for loader in (PairLoader, TorchLoader):
+        for device in ("cpu", torch.device("cpu")):
+            loader(shards, batch_size=2, device=device, threads=1).close()
+            loader(shards, batch_size=2, device=device, workers=1).close()
+        for device, word in (("tpu", "must be 'auto'"), ("cuda:x", "must be 'auto'"), ("auto:1", "must be 'auto'")):
+            with pytest.raises(LoaderError, match=word):
+                loader(shards, batch_size=2, device=device)
+        with pytest.raises(LoaderError, match="two different GPUs"):
+            loader(shards, batch_size=2, device="cuda:1", device_id=2)
+        with pytest.raises(LoaderError, match="two names of one number"):
+            loader(shards, batch_size=2, threads=1, workers=2)
+        with pytest.raises(LoaderError, match="batchsize: no such option; batch_size is meant"):
+            loader(shards, batchsize=4)
+        with pytest.raises(LoaderError, match="batch_size is missing"):
+            loader(shards)
+        with pytest.raises(LoaderError, match="gamma_ray: no such option; there are batch_size, size"):
+            loader(shards, batch_size=2, gamma_ray=9)
+
+
+def test_lists_are_loaded_as_sets_are(files):
+    from gloam.loaders import pairs_in
+
+    pairs = pairs_in(files / "train" / "low", files / "train" / "normal")
+    for loader in (PairLoader, TorchLoader):
+        with loader(pairs, batch_size=4, device="cpu", workers=0 if loader is TorchLoader else 1) as train:
+            first, second = epoch_numbers(train), epoch_numbers(train)
+            assert first != second
+            assert len(set(first)) == LENGTH * 4
+        with loader(pairs, "val", batch_size=4, device="cpu", workers=0 if loader is TorchLoader else 1) as val:
+            assert epoch_numbers(val) == epoch_numbers(val)
+            assert len(set(epoch_numbers(val))) == TRAIN
