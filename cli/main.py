@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import importlib
+import os
+import sys
+import warnings
 from importlib import metadata
 from typing import Any
 
 import click
 
-from ..manifests.workers import available_cores, own_server, prepare_workers
+from ..manifests.errors import GloamWarning
+from ..manifests.workers import available_cores, own_server, prepare_own_process, prepare_workers
 from ..synth import PRELOAD
 from .stopping import stoppable
 
@@ -24,6 +28,11 @@ _COMMANDS = {
     "recipes": "List the recipes, or show one.",
 }
 _DARKENING = ("build", "regenerate")
+_IMAGES = ("build", "regenerate", "export", "verify", "stats", "preview", "bench")
+
+
+# Nothing here needs more, and where memory is limited OpenBLAS waits for ever for threads that it cannot start.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 class _Lazy(click.Group):
@@ -33,10 +42,14 @@ class _Lazy(click.Group):
         # What workers need takes as long to import as what this process needs: they do it side by side.
         if args[0] in _DARKENING and not {"-h", "--help"} & set(args) and not context.resilient_parsing:
             prepare_workers([__name__, PRELOAD], _workers(args), deaf=True)
-        return super().resolve_command(context, args)
+        resolved = super().resolve_command(context, args)
+        if args[0] in _IMAGES:
+            prepare_own_process()
+        return resolved
 
     def invoke(self, context: click.Context) -> Any:
-        with stoppable(), own_server():
+        with stoppable(), own_server(), warnings.catch_warnings():
+            warnings.showwarning = _show_warning
             return super().invoke(context)
 
     def list_commands(self, context: click.Context) -> list[str]:
@@ -57,6 +70,12 @@ def _workers(args: list[str]) -> int:
     """What --workers asks for, before the command that knows it is imported; what cannot be told now is told then."""
     text = " ".join(args).replace("=", " ").partition("--workers ")[2].partition(" ")[0]
     return int(text) if text.isdecimal() and len(text) < 9 else available_cores()
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *rest: Any) -> None:
+    """gloam's own as a line; a library's concern programmers, who can ask Python for them."""
+    if issubclass(category, GloamWarning) or sys.warnoptions:
+        click.echo(f"gloam: {message}", err=True)
 
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})

@@ -137,7 +137,7 @@ class EpochLoader(ABC):
         self.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle and copies: the place, but no pass, process or pipeline. Before its first batch a copy finds its own rank."""
+        """For pickle and copies: the place, but no pass, process or pipeline. Before its first batch it finds its own rank."""
         begun = self.epoch or self._batch
         return self.__dict__ | {"_pass": None, "_bound": self._bound if begun else None, "end_of_dataloader": False}
 

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from .errors import ImageRefused, SourceError
 from .files import atomic_write
 from .keys import make_keys
-from .measure import FIELDS, measure
+from .measure import FIELDS, MEASURES, measure
 from .sources import Location, Source, list_source, read
 from .workers import count, ordered_map
 
@@ -32,8 +32,6 @@ _CACHE_SCHEMA = MEASURE_SCHEMA.append(pa.field("identity", pa.uint64()))
 _PLACE = tuple(field.name for field in fields(Location))
 _TASK = 64
 _PART = 2048
-_MEASURING = "measuring-3"
-"""Part of every cached measurement's identity; raise it when `measure` changes."""
 
 
 def list_candidates(sources: list[Source], progress: Callable[[int], None] = lambda listed: None) -> pa.Table:
@@ -162,7 +160,7 @@ def _parts(indices: npt.NDArray[np.int64], size: int) -> Iterable[npt.NDArray[np
 
 
 def _identities(listed: pa.Table, max_pixels: int) -> npt.NDArray[np.uint64]:
-    texts = (f"{_MEASURING}|{max_pixels}|{p.container}|{p.member}|{p.offset}|{p.size}|{p.stamp}" for p in locations(listed))
+    texts = (f"measuring-{MEASURES}|{max_pixels}|{p.container}|{p.member}|{p.offset}|{p.size}|{p.stamp}" for p in locations(listed))
     digests = b"".join(hashlib.blake2b(text.encode(), digest_size=8).digest() for text in texts)
     return np.frombuffer(digests, dtype="<u8")
 

@@ -52,7 +52,7 @@ def open_lazily(data: bytes) -> Image.Image:
 
 
 def _identified(data: bytes) -> Image.Image:
-    """As `Image.open`, but for its limit of pixels: that is the host program's to set, and headers are held against gloam's own."""
+    """As `Image.open`, but for its limit of pixels: that is the program's own to set, and gloam has one of its own."""
     Image.preinit()
     for name in FORMATS:
         if name not in Image.OPEN:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
@@ -36,7 +35,7 @@ def near_duplicates(hashes: npt.NDArray[np.uint64], usable: npt.NDArray[np.bool_
 
     unique = members[np.sort(first)]
     values = hashes[unique]
-    kept_by = _greedy(values, *_buckets(values), bits)
+    kept_by = _greedy(values, bits)
     near = kept_by >= 0
     repeats[unique[near]] = unique[kept_by[near]]
     # Exact repeats of an image that was itself dropped point at the one that was kept.
@@ -45,37 +44,30 @@ def near_duplicates(hashes: npt.NDArray[np.uint64], usable: npt.NDArray[np.bool_
     return repeats
 
 
-def _buckets(values: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Per chunk: image indices ordered by chunk value (and by index within), and where each value's run begins."""
-    orders = np.empty((_CHUNKS, len(values)), dtype=np.int64)
-    starts = np.empty((_CHUNKS, (1 << _CHUNK_BITS) + 1), dtype=np.int64)
+def _near_pairs(values: npt.NDArray[np.uint64], bits: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The pairs (later, earlier) of images whose hashes differ in at most `bits` bits, ordered; each once."""
+    later, earlier = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for chunk in range(_CHUNKS):
-        part = ((values >> np.uint64(_CHUNK_BITS * chunk)) & np.uint64(0xFFFF)).astype(np.int64)
-        orders[chunk] = np.argsort(part, kind="stable")
-        starts[chunk] = np.searchsorted(part[orders[chunk]], np.arange((1 << _CHUNK_BITS) + 1))
-    return orders, starts
+        part = (values >> np.uint64(_CHUNK_BITS * chunk)) & np.uint64(0xFFFF)
+        order = np.argsort(part, kind="stable")
+        hashes, part = values[order], part[order]
+        # Neighbours at distance 1, 2, ... in a run of equal chunks, as long as a run is so long.
+        ends = np.searchsorted(part, part, side="right")
+        places, distance = np.arange(len(values)), 0
+        while len(places):
+            distance += 1
+            places = places[places + distance < ends[places]]
+            near = places[np.bitwise_count(hashes[places] ^ hashes[places + distance]) <= bits]
+            later.append(order[near + distance])
+            earlier.append(order[near])
+    pairs = np.unique(np.concatenate(later) * len(values) + np.concatenate(earlier))
+    return pairs // len(values), pairs % len(values)
 
 
-@numba.njit(cache=True)
-def _greedy(values, orders, starts, bits):  # type: ignore[no-untyped-def]
+def _greedy(values: npt.NDArray[np.uint64], bits: int) -> npt.NDArray[np.int64]:
+    """For each image the first kept one that it is near to, or -1."""
     kept_by = np.full(len(values), -1, np.int64)
-    for i in range(len(values)):
-        found = -1
-        for chunk in range(4):
-            part = np.int64((values[i] >> np.uint64(16 * chunk)) & np.uint64(0xFFFF))
-            for place in range(starts[chunk, part], starts[chunk, part + 1]):
-                j = orders[chunk, place]
-                if j >= i:
-                    break
-                if kept_by[j] < 0:
-                    difference = values[i] ^ values[j]
-                    count = 0
-                    while difference:
-                        difference &= difference - np.uint64(1)
-                        count += 1
-                        if count > bits:
-                            break
-                    if count <= bits and (found < 0 or j < found):
-                        found = j
-        kept_by[i] = found
+    for later, earlier in zip(*_near_pairs(values, bits), strict=True):
+        if kept_by[later] < 0 and kept_by[earlier] < 0:
+            kept_by[later] = earlier
     return kept_by

@@ -7,6 +7,10 @@ class GloamError(Exception):
     """Root of gloam's errors: something the user can mend. The command line shows its message and exits with 1."""
 
 
+class GloamWarning(UserWarning):
+    """Something that the user should know, and that goes on all the same. The command line shows it as a line."""
+
+
 class SourceError(GloamError):
     """A source is missing, unreadable, or not laid out as its kind says."""
 

@@ -39,6 +39,7 @@ _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}  # of the server and its workers: Nu
 # What Python's tracker of semaphores says of those that it gives back after a process was killed: nobody can do anything.
 _QUIET = "ignore::UserWarning:multiprocessing.resource_tracker"
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
+_MARK = "GLOAM_SERVER"
 _counter: Any = None
 _pools: set[ProcessPoolExecutor] = set()  # of the maps that run
 
@@ -60,6 +61,11 @@ class Counter:
     def add(self, amount: int) -> None:
         with self._shared.get_lock():
             self._shared.value += amount
+
+
+def is_own_process() -> bool:
+    """Whether this process is one of gloam's workers, or the server that they are forked from."""
+    return _MARK in os.environ or multiprocessing.parent_process() is not None
 
 
 def prepare_own_process() -> None:
@@ -141,7 +147,7 @@ def prepare_workers(modules: Sequence[str], workers: int, deaf: bool = False) ->
         server.set_forkserver_preload(list(modules))
         # The server looks for modules where this process does: not in the current folder, as `python -c` would.
         quiet = ",".join(filter(None, [os.environ.get("PYTHONWARNINGS"), _QUIET]))
-        with _environment(PYTHONSAFEPATH="1", PYTHONPATH=path, PYTHONWARNINGS=quiet, **_ONE_THREAD):
+        with _environment(PYTHONSAFEPATH="1", PYTHONPATH=path, PYTHONWARNINGS=quiet, **{_MARK: "1"}, **_ONE_THREAD):
             resource_tracker.ensure_running()  # or ensure_running below would do it, which unblocks Ctrl-C
             with _no_interrupt() if deaf else nullcontext():
                 server.ensure_running()

@@ -231,7 +231,7 @@ def _plan(request: Request, root: Path, listed: pa.Table, workers: int, cache: P
     # Where the photographs lie on this machine is nobody else's business, and would change the set's bytes.
     public = plan.candidates.drop_columns(["container", "member", "offset", "stamp"])
     tables = {CANDIDATES: _parquet(public), PLAN: _parquet(plan.pairs)}
-    note = BuildNote(request=request.identity(), versions=deciding_versions(), plan_sha256=sha256_bytes(tables[PLAN]))
+    note = BuildNote(request=request.identity(), versions=deciding_versions(request), plan_sha256=sha256_bytes(tables[PLAN]))
     refuse_mixing(root, note)
     write_bytes(root / RECIPE, recipe_yaml(request.recipe))
     for name, data in tables.items():
@@ -270,7 +270,7 @@ def _sound_note(root: Path, request: Request) -> BuildNote | None:
 
 
 def _refuse_other(root: Path, request: Request, note: BuildNote) -> None:
-    changed = differences(note.request, request.identity()) + differences(note.versions, deciding_versions(), "version")
+    changed = differences(note.request, request.identity()) + differences(note.versions, deciding_versions(request), "version")
     if changed:
         shown = "; ".join(changed[:5]) + (f"; and {len(changed) - 5} more" if len(changed) > 5 else "")
         raise SetError(

@@ -6,17 +6,15 @@ for it, so that the same inputs give the same bits on every CPU, whatever the wi
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
-from functools import lru_cache
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
 from numba import types
-from numba.core.caching import IndexDataCacheFile
 from numba.core.compiler import Compiler
 from numba.extending import intrinsic
+
+from .compiled import KernelCache
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -64,25 +62,6 @@ def inlined(function: F) -> F:
 
 def kernel(function: F) -> F:
     """Compile a loop over arrays that do not overlap, without the interpreter's lock; the machine code is cached."""
-    compiled: Any = numba.njit(error_model="numpy", nogil=True, cache=True, pipeline_class=_NoAliasCompiler)(function)
-    _tie_cache_to_sources(compiled)
+    compiled: Any = numba.njit(error_model="numpy", nogil=True, pipeline_class=_NoAliasCompiler)(function)
+    compiled._cache = KernelCache(compiled.py_func)
     return compiled
-
-
-def _tie_cache_to_sources(compiled: Any) -> None:
-    """Make cached machine code valid only for these very sources.
-
-    Numba looks at the file that holds the kernel, but not at the files of the functions that were inlined into it.
-    """
-    cache = compiled._cache
-    cache._cache_file = IndexDataCacheFile(
-        cache_path=cache._cache_path, filename_base=cache._impl.filename_base, source_stamp=_sources_hash()
-    )
-
-
-@lru_cache(maxsize=1)
-def _sources_hash() -> str:
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()

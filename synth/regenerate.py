@@ -155,7 +155,9 @@ def _remake(
 def _note(info: SetInfo, request: dict[str, Any], keeps_lows: bool, lows_only: bool) -> BuildNote:
     """What the new set is a function of. Unchanged, it is the old set's own note, and so are all its bytes."""
     changed = differences(info.build.request, request)
-    versions = info.build.versions if keeps_lows else deciding_versions()
+    # What its photographs were chosen by stays that of the old set.
+    chosen = {name: version for name, version in info.build.versions.items() if name == "measures"}
+    versions = info.build.versions if keeps_lows else deciding_versions() | chosen
     changed += differences(info.build.versions, versions, "version")
     if not changed and not lows_only:
         return info.build

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..manifests.images import MAX_PIXELS
+from ..manifests.measure import MEASURES
 from ..manifests.plan import PlanOptions
 from ..manifests.sources import Source
 from ..manifests.suitability import EVERYTHING, Profile
@@ -90,9 +91,10 @@ class Request(BaseModel):
         return whole
 
 
-def deciding_versions() -> dict[str, str]:
-    """Versions of the code that decides a set's bytes."""
-    return {name: metadata.version(name) for name in _DECIDING} | {"model": str(MODEL)}
+def deciding_versions(request: Request | None = None) -> dict[str, str]:
+    """Versions of the code that decides a set's bytes; with a request also of what its photographs are chosen by."""
+    versions = {name: metadata.version(name) for name in _DECIDING} | {"model": str(MODEL)}
+    return versions if request is None or request.takes_everything else versions | {"measures": str(MEASURES)}
 
 
 def recorded_versions() -> dict[str, str]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -10,8 +13,7 @@ import numpy.typing as npt
 import pytest
 from gloam.manifests.errors import ImageRefused
 from gloam.manifests.images import MAX_PIXELS, load_normal
-from gloam.manifests.measure import FIELDS, SIDE, Measures, measure
-from gloam.manifests.superpixels import BRIGHT, bright_share
+from gloam.manifests.measure import BRIGHT, FIELDS, SIDE, Measures, measure
 from PIL import Image, ImageFilter
 from scipy import fft, ndimage
 from skimage.segmentation import slic
@@ -205,11 +207,11 @@ def test_pictures_of_any_shape_can_be_measured(photograph: Any, size: tuple[int,
     assert 0 <= found.bright <= 1
 
 
-# Superpixels
+# Bright cells
 
 
 def share_of(pixels: Pixels) -> float:
-    return bright_share(pixels, np.rint(luma_of(pixels)).astype(np.uint8))
+    return measured(pixels).bright
 
 
 @pytest.mark.parametrize(("level", "share"), [(0, 0), (62, 0), (63, 0), (64, 1), (65, 1), (255, 1)])
@@ -219,7 +221,7 @@ def test_a_flat_picture_is_bright_from_a_quarter_of_the_scale_on(level: int, sha
 
 
 @pytest.mark.parametrize("columns", [0, 8, 16, 32, 56, 64])
-def test_the_bright_part_of_a_picture_is_counted_in_superpixels(columns: int) -> None:
+def test_the_bright_part_of_a_picture_is_counted_in_cells(columns: int) -> None:
     pixels = flat((10, 10, 10))
     pixels[:, :columns] = 200
     assert share_of(pixels) == columns / 64
@@ -229,7 +231,8 @@ def test_the_bright_part_of_a_picture_is_counted_in_superpixels(columns: int) ->
 @pytest.mark.parametrize(
     "name", ["chelsea.png", "coffee.png", "astronaut.png", "rocket.jpg", "retina.jpg", "motorcycle_left.png", "color.png"]
 )
-def test_share_agrees_with_scikit_images_superpixels(skimage_data: Any, name: str) -> None:
+def test_share_is_near_that_of_superpixels(skimage_data: Any, name: str) -> None:
+    """AGLLNet judges superpixels; cells of a grid say nearly the same, in a tenth of the time and in whole numbers."""
     with Image.open(skimage_data / name) as image:
         whole = image.convert("RGB")
     small = whole.copy()
@@ -238,17 +241,7 @@ def test_share_agrees_with_scikit_images_superpixels(skimage_data: Any, name: st
     labels = slic(np.asarray(small), n_segments=cells, compactness=10, enforce_connectivity=False, start_label=0)
     luma = luma_of(np.asarray(small))
     means = ndimage.mean(luma, labels, np.unique(labels))
-    assert share_of(np.asarray(whole)) == pytest.approx(np.mean(means >= 0.25 * 255), abs=0.08)
-
-
-def test_superpixels_follow_the_edges_of_the_picture() -> None:
-    """A boundary in the middle of a row of cells: superpixels bend to it, so that none of them mixes both sides."""
-    pixels = flat((0, 0, 0))
-    pixels[:, 28:] = (230, 230, 230)
-    share = share_of(pixels)
-    assert share == pytest.approx(36 / 64, abs=0.08)
-    in_squares = pixels.reshape(8, 8, 8, 8, 3)[..., 0].mean(axis=(1, 3))
-    assert in_squares[:, 3].tolist() == [115.0] * 8  # a plain grid would mix them there
+    assert share_of(np.asarray(whole)) == pytest.approx(np.mean(means >= 0.25 * 255), abs=0.16)
 
 
 def test_share_does_not_depend_on_the_size_of_a_picture() -> None:
@@ -260,7 +253,40 @@ def test_share_does_not_depend_on_the_size_of_a_picture() -> None:
 
 
 @pytest.mark.parametrize("size", [(1, 1), (64, 1), (1, 64), (15, 64), (64, 9), (3, 200), (500, 4)])
-def test_narrow_pictures_have_superpixels_too(size: tuple[int, int]) -> None:
+def test_narrow_pictures_have_cells_too(size: tuple[int, int]) -> None:
     width, height = size
     assert share_of(flat((200, 200, 200), width, height)) == 1
     assert share_of(flat((20, 20, 20), width, height)) == 0
+
+
+# Other machines
+
+MEASURE = """
+import hashlib, pathlib, sys
+import numpy as np
+from gloam.manifests.measure import measure
+
+digest = hashlib.sha256()
+for path in sorted(pathlib.Path(sys.argv[1]).iterdir()):
+    digest.update(repr(measure(path.read_bytes(), 10**9).values()).encode())
+print(digest.hexdigest())
+"""
+OTHER_CPUS = [
+    {},
+    {"OPENCV_CPU_DISABLE": "AVX512-SKX,AVX2,FMA3,AVX,FP16", "JSIMD_FORCENONE": "1"},
+    {"NPY_DISABLE_CPU_FEATURES": "AVX2 FMA3 AVX512F AVX512CD AVX512_SKX", "JSIMD_FORCESSE2": "1"},
+    {"OPENBLAS_CORETYPE": "Prescott"},
+    {"OPENBLAS_CORETYPE": "Sandybridge", "OPENBLAS_NUM_THREADS": "2"},
+]
+
+
+def test_measures_do_not_depend_on_the_instructions_of_a_cpu(photograph: Any, encoded: Any, tmp_path: Any) -> None:
+    for seed, (width, height) in enumerate([(500, 375), (331, 500), (1200, 801), (119, 90), (241, 361), (640, 37)]):
+        pixels = photograph(seed, width, height)
+        (tmp_path / f"{seed}.jpg").write_bytes(encoded(pixels, "JPEG", quality=88))
+        (tmp_path / f"{seed}.png").write_bytes(encoded(pixels, "PNG"))
+    command = [sys.executable, "-W", "ignore", "-c", MEASURE, str(tmp_path)]
+    runs = [
+        subprocess.run(command, env={**os.environ, **changes}, capture_output=True, text=True, check=True) for changes in OTHER_CPUS
+    ]
+    assert len({run.stdout for run in runs}) == 1
