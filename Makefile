@@ -7,9 +7,10 @@ BIN = $(VENV)/bin
 demo: $(VENV)/.installed
 	$(BIN)/gloam build demo/set --source sample --no-select --val 3
 	$(BIN)/gloam verify demo/set --deep
+	$(BIN)/gloam preview --recipe even --recipe uneven --recipe night-lights --out demo/sheet.png
 	@echo
-	@echo "The set is in demo/set. To look at a pair: tar -xf demo/set/shards/train-000000.tar -C demo"
-	@echo "and open demo/*.low.png beside demo/*.normal.png. Next: $(BIN)/gloam build --help"
+	@echo "The set is in demo/set. Look at demo/sheet.png: photographs, the lows that three recipes make of them,"
+	@echo "brightened, and close up. Next: $(BIN)/gloam build --help"
 
 test: $(VENV)/.tested
 	$(BIN)/python -m pytest -n auto -q
@@ -17,8 +18,9 @@ test: $(VENV)/.tested
 check: $(VENV)/.tested
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	@mkdir -p .mypy_cache/src && ln -sfn ../.. .mypy_cache/src/gloam
-	MYPYPATH=.mypy_cache/src $(BIN)/mypy -p gloam.manifests -p gloam.synth -p gloam.loaders -p gloam.cli
+	@rm -rf .mypy_cache/src && mkdir -p .mypy_cache/src/gloam
+	@ln -s $(CURDIR)/gloam/*.py $(CURDIR)/cli $(CURDIR)/loaders $(CURDIR)/manifests $(CURDIR)/synth .mypy_cache/src/gloam/
+	MYPYPATH=.mypy_cache/src $(BIN)/mypy -p gloam
 
 format: $(VENV)/.tested
 	$(BIN)/ruff check --fix .

@@ -10,7 +10,7 @@ import click
 from ..manifests.errors import ConfigError
 from ..manifests.images import MAX_PIXELS
 from ..manifests.plan import SPARE, PlanOptions
-from ..manifests.sources import KINDS, Source, parse_source
+from ..manifests.sources import KINDS, Source, counted, parse_source
 from ..manifests.sources.spec import name_sources
 from ..manifests.suitability import EVERYTHING, load_profile
 from ..manifests.yamlfiles import load_yaml, validated
@@ -34,7 +34,7 @@ from .common import Bars, default_workers, user_errors
 @click.option("--val", type=click.IntRange(min=0), help="How many of them are the validation split.  [default: 0]")
 @click.option("--recipe", metavar="NAME|FILE", help=f"How lows are made; see gloam recipes.  [default: {DEFAULT}]")
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE",
-              help="Change one value of the recipe, such as camera.iso=3200 or exposure.ev=uniform(3,8).")  # fmt: skip
+              help="Change one value of the recipe, such as camera.iso=3200 or 'exposure.ev=uniform(3,8)'.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), help="Of the plan and of every low.  [default: 0]")
 @click.option(
     "--layout",
@@ -42,7 +42,7 @@ from .common import Bars, default_workers, user_errors
     help="Tars with DALI indexes, or folders and lists.  [default: shards]",
 )
 @click.option("--shard-size", type=click.IntRange(min=1), help="Most pairs a shard.  [default: 1000, fewer in small sets]")
-@click.option("--low-codec", type=click.Choice(["png", "jpeg"]),
+@click.option("--low-codec", type=click.Choice(["png", "jpeg", "jpg"]), metavar="[png|jpeg]",
               help="png is lossless; jpeg is small and decoded by hardware, but at quality 95 its error is as large as "
               "the noise of a low.  [default: png]")  # fmt: skip
 @click.option("--low-quality", type=click.IntRange(1, 100), help="JPEG quality of lows.  [default: 95]")
@@ -105,8 +105,6 @@ def _request(config: Path | None, flags: dict[str, Any]) -> Request:
     """One request from a build file and the flags, which go before it."""
     file = validated(BuildFile, load_yaml(config), str(config)) if config else BuildFile()
     given = {name: value for name, value in flags.items() if value not in (None, (), False)}
-    if "low_codec" in given:
-        given["low_codec"] = {"jpeg": "jpg"}.get(given["low_codec"], given["low_codec"])
     if flags["no_select"] and flags["profile"]:
         raise ConfigError("--no-select and --profile exclude each other")
     sources = [parse_source(text) for text in flags["sources"]] or list(file.sources) or [Source(kind="sample")]
@@ -135,6 +133,8 @@ def _show(report: Report) -> None:
             click.echo(f"  {source}: refused {', '.join(refused)}")
         if spare:
             click.echo(f"  {source}: {spare:,} suitable ones not needed")
+    for source, passed in report.passed.items():
+        click.echo(f"  {source}: passed over {counted(passed)}")
     if info.counts["refused"]:
         click.echo(f"  each with its reason in {report.root / 'refused.parquet'}")
     done = "complete" if report.made else "was complete already, of the photographs it was planned from"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,7 @@ from .stopping import leave
 F = TypeVar("F", bound=Callable[..., Any])
 
 USER_ERROR = 1
+_BROKEN_PIPE = 128 + 13  # SIGPIPE, as a shell counts it
 
 
 def user_errors(function: F) -> F:
@@ -33,6 +35,10 @@ def user_errors(function: F) -> F:
             if isinstance(error, WorkerLost):
                 leave(USER_ERROR)
             sys.exit(USER_ERROR)
+        except BrokenPipeError:
+            # Whoever read the output has seen enough, as `head` has: end as other programs do, without a word.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(_BROKEN_PIPE)
         except OSError as error:
             # Disk full, no permission, and their like: the system's words are the message.
             click.echo(f"gloam: {error.filename or 'output'}: {error.strerror or error}", err=True)

@@ -7,13 +7,14 @@ import os
 import sys
 import warnings
 from importlib import metadata
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
 from ..manifests.errors import GloamWarning
 from ..manifests.workers import available_cores, own_server, prepare_own_process, prepare_workers
 from ..synth import PRELOAD
+from ..synth.kernel_places import are_compiled
 from .stopping import stoppable
 
 _COMMANDS = {
@@ -25,9 +26,11 @@ _COMMANDS = {
     "preview": "Look at what recipes make of photographs.",
     "stage": "Copy a set into memory or onto a local disk.",
     "bench": "Loading speed on this machine, beside a plain DataLoader.",
-    "recipes": "List the recipes, or show one.",
+    "recipes": "List the recipes, or show one with all that can be changed.",
+    "cameras": "List the calibrated cameras and their ISOs.",
 }
 _DARKENING = ("build", "regenerate")
+_COMPILED = ("build", "regenerate", "preview", "verify")
 _IMAGES = ("build", "regenerate", "export", "verify", "stats", "preview", "bench")
 
 
@@ -39,6 +42,8 @@ class _Lazy(click.Group):
     """Imports a command's module only when it is used, so that `gloam --help` is there at once."""
 
     def resolve_command(self, context: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] in _COMPILED and not {"-h", "--help"} & set(args) and not context.resilient_parsing:
+            _tell_of_compiling(args)
         # What workers need takes as long to import as what this process needs: they do it side by side.
         if args[0] in _DARKENING and not {"-h", "--help"} & set(args) and not context.resilient_parsing:
             prepare_workers([__name__, PRELOAD], _workers(args), deaf=True)
@@ -66,13 +71,26 @@ class _Lazy(click.Group):
             formatter.write_dl(list(_COMMANDS.items()))
 
 
+def _tell_of_compiling(args: list[str]) -> None:
+    """Say why nothing seems to happen at the first use."""
+    if (args[0] != "verify" or "--deep" in args) and not are_compiled():
+        click.echo("gloam: compiling its kernels, once on this machine; that takes some 20 seconds", err=True)
+
+
 def _workers(args: list[str]) -> int:
     """What --workers asks for, before the command that knows it is imported; what cannot be told now is told then."""
     text = " ".join(args).replace("=", " ").partition("--workers ")[2].partition(" ")[0]
     return int(text) if text.isdecimal() and len(text) < 9 else available_cores()
 
 
-def _show_warning(message: Warning | str, category: type[Warning], *rest: Any) -> None:
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
     """gloam's own as a line; a library's concern programmers, who can ask Python for them."""
     if issubclass(category, GloamWarning) or sys.warnoptions:
         click.echo(f"gloam: {message}", err=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from ..synth.recipe import DEFAULT, load_recipe, recipe_yaml, shipped_recipes
+from ..synth.recipe import DEFAULT, load_recipe, shipped_recipes
+from ..synth.recipe_text import annotated_yaml
 from .common import user_errors
 
 
@@ -23,5 +24,8 @@ def recipes(context: click.Context) -> None:
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change a value, as in gloam build.")
 @user_errors
 def show(name: str, overrides: tuple[str, ...]) -> None:
-    """Print the recipe NAME (a shipped one, or a YAML file) with all its values."""
-    click.echo(recipe_yaml(load_recipe(name, overrides)), nl=False)
+    """Print the recipe NAME (a shipped one, or a YAML file) with all its values, and what each is and may be.
+
+    What is printed is a recipe too: gloam recipes show uneven > mine.yaml, change it, and gloam build --recipe mine.yaml.
+    """
+    click.echo(annotated_yaml(load_recipe(name, overrides)), nl=False)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from ..manifests.setfile import read_set
-from ..manifests.verify import verify_set
+from ..manifests.verify import Problem, verify_set
 from .common import USER_ERROR, Bars, default_workers, user_errors
 
 
@@ -16,11 +16,14 @@ from .common import USER_ERROR, Bars, default_workers, user_errors
 @click.argument("root", metavar="SET", type=click.Path(path_type=Path))
 @click.option("--quick", is_flag=True, help="Compare sizes only, not checksums.")
 @click.option("--deep", is_flag=True, help="Also make every low again from its normal and its draw, and compare pixels.")
+@click.option(
+    "--strict", is_flag=True, help="Take files that are not of the set for damage, too; they are remarked on otherwise."
+)
 @click.option("--normals", metavar="SET", type=click.Path(path_type=Path),
               help="For --deep, of a set of lows only: the set that it was made from.")  # fmt: skip
 @click.option("--workers", type=click.IntRange(min=1), default=default_workers, show_default="all cores", help="Processes.")
 @user_errors
-def verify(root: Path, quick: bool, deep: bool, normals: Path | None, workers: int) -> None:
+def verify(root: Path, quick: bool, deep: bool, strict: bool, normals: Path | None, workers: int) -> None:
     """Check that SET is complete and unchanged: receipts, checksums, indexes, every pair.
 
     Every problem is named, and what mends it. Exits with 0 only when there is none.
@@ -28,19 +31,24 @@ def verify(root: Path, quick: bool, deep: bool, normals: Path | None, workers: i
     with Bars() as bars:
         info = read_set(root)
         bars.stage("checking", len(info.units))
-        problems = verify_set(root, quick, bars.at)
-        if deep and not problems:
+        problems = verify_set(root, quick, bars.at, strict)
+        if deep and not _damage(problems):
             from ..synth.recheck import recheck_set
 
             bars.stage("comparing", sum(info.units.values()))
-            problems = recheck_set(root, info, workers, bars.at, normals)
+            problems += recheck_set(root, info, workers, bars.at, normals)
     for problem in problems:
-        click.echo(f"{root}/{problem}")
-    if problems:
-        click.echo(f"{root}: {len(problems)} problem{'s' if len(problems) > 1 else ''}")
+        click.echo(("remark: " if problem.remark else "") + f"{root}/{problem}")
+    damage = _damage(problems)
+    if damage:
+        click.echo(f"{root}: {damage} problem{'s' if damage > 1 else ''}")
         sys.exit(USER_ERROR)
     how = "sizes agree" if quick else "every byte is as it was written"
     if deep:
         how += ", every low is what its normal and draw make"
     pairs = sum(info.units.values())
     click.echo(f"{root}: {pairs:,} pairs in {len(info.units)} shards: {how}")
+
+
+def _damage(problems: list[Problem]) -> int:
+    return sum(not problem.remark for problem in problems)

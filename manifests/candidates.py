@@ -6,6 +6,7 @@ Tables are columnar (pyarrow), so that millions of candidates fit in memory.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
@@ -21,6 +22,7 @@ from .files import atomic_write
 from .keys import make_keys
 from .measure import FIELDS, MEASURES, measure
 from .sources import Location, Source, list_source, read
+from .tables import read_table
 from .workers import count, ordered_map
 
 _MEASURE_TYPES = {"width": pa.int32(), "height": pa.int32(), "perceptual_hash": pa.uint64()}
@@ -34,7 +36,11 @@ _TASK = 64
 _PART = 2048
 
 
-def list_candidates(sources: list[Source], progress: Callable[[int], None] = lambda listed: None) -> pa.Table:
+def list_candidates(
+    sources: list[Source],
+    progress: Callable[[int], None] = lambda listed: None,
+    passed: dict[str, Counter[str]] | None = None,
+) -> pa.Table:
     """The photographs of all sources, keyed and located, in a fixed order.
 
     Parameters
@@ -43,6 +49,8 @@ def list_candidates(sources: list[Source], progress: Callable[[int], None] = lam
         With names of their own (`spec.name_sources`).
     progress : function
         Called now and then with the number listed so far.
+    passed : dict, optional
+        Gets, by name of the source, counts of files that may be photographs and are not taken; see `list_source`.
 
     Returns
     -------
@@ -60,13 +68,16 @@ def list_candidates(sources: list[Source], progress: Callable[[int], None] = lam
     places: list[tuple[str, str, int, int, int]] = []
     for source in sources:
         before = len(paths)
-        for image in list_source(source.kind, source.path, source.listing):
+        over: Counter[str] = Counter()
+        for image in list_source(source.kind, source.path, source.listing, over):
             origins.append(source.name)
             names.append(image.name)
             paths.append(image.path)
             places.append(astuple(image.location))
             if len(paths) % 1000 == 0:
                 progress(len(paths))
+        if passed is not None and over:
+            passed[source.name] = over
         _check_unique(source, paths[before:])
     progress(len(paths))
     located = dict(zip(_PLACE, map(list, zip(*places, strict=True)), strict=True))
@@ -160,13 +171,15 @@ def _parts(indices: npt.NDArray[np.int64], size: int) -> Iterable[npt.NDArray[np
 
 
 def _identities(listed: pa.Table, max_pixels: int) -> npt.NDArray[np.uint64]:
-    texts = (f"measuring-{MEASURES}|{max_pixels}|{p.container}|{p.member}|{p.offset}|{p.size}|{p.stamp}" for p in locations(listed))
+    texts = (
+        f"measuring-{MEASURES}|{max_pixels}|{p.container}|{p.member}|{p.offset}|{p.size}|{p.stamp}" for p in locations(listed)
+    )
     digests = b"".join(hashlib.blake2b(text.encode(), digest_size=8).digest() for text in texts)
     return np.frombuffer(digests, dtype="<u8")
 
 
 def _load_cache(cache: Path) -> pa.Table:
-    parts = [pq.read_table(path, schema=_CACHE_SCHEMA) for path in sorted(cache.glob("part-*.parquet"))]
+    parts = [read_table(path, schema=_CACHE_SCHEMA) for path in sorted(cache.glob("part-*.parquet"))]
     return pa.concat_tables([_CACHE_SCHEMA.empty_table(), *parts])
 
 

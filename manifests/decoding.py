@@ -24,7 +24,8 @@ from .errors import ImageRefused
 
 Pixels = npt.NDArray[np.uint8]
 
-FORMATS = ("JPEG", "PNG", "TIFF", "BMP", "WEBP")
+FORMATS = ("JPEG", "PNG", "TIFF", "BMP", "WEBP", "AVIF")
+_HEIF_BRANDS = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1")  # ISO/IEC 23008-12
 JPEG_FORMATS = ("JPEG", "MPO")  # Pillow opens JPEGs of several pictures as MPO; the first one counts
 _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _TIFF_MARKS = (b"II*\x00", b"MM\x00*", b"II+\x00", b"MM\x00+")
@@ -48,23 +49,39 @@ def open_lazily(data: bytes) -> Image.Image:
             warnings.simplefilter("ignore")  # Pillow warns of odd metadata that does not concern the pixels
             return _identified(data)
     except UnidentifiedImageError:
-        raise ImageRefused("not an image", "no JPEG, PNG, TIFF, BMP or WebP header") from None
+        raise ImageRefused("not an image", "no JPEG, PNG, TIFF, BMP, WebP, AVIF or HEIC header") from None
 
 
 def _identified(data: bytes) -> Image.Image:
     """As `Image.open`, but for its limit of pixels: that is the program's own to set, and gloam has one of its own."""
     Image.preinit()
+    if data[4:8] == b"ftyp" and data[8:12] in _HEIF_BRANDS and b"avif" not in data[8:32]:
+        return _heif(data)
     for name in FORMATS:
         if name not in Image.OPEN:
             Image.init()
+        if name not in Image.OPEN:
+            continue
         factory, accept = Image.OPEN[name]
         accepted = accept is None or accept(data[:16])
-        if accepted and not isinstance(accepted, str):  # a text says what this Pillow lacks
+        if isinstance(accepted, str):  # what this Pillow lacks
+            raise ImageRefused("unsupported", accepted)
+        if accepted:
             with suppress(
                 SyntaxError, IndexError, TypeError, struct.error
             ):  # as `Image.open`: another format, or a damaged header
                 return factory(io.BytesIO(data), "")
     raise UnidentifiedImageError
+
+
+def _heif(data: bytes) -> Image.Image:
+    """HEIC, as telephones write it, where pillow-heif is installed."""
+    try:
+        from pillow_heif import HeifImageFile
+    except ImportError:
+        raise ImageRefused("unsupported", "HEIC; it is read where pillow-heif is installed (pip install pillow-heif)") from None
+    opened: Image.Image = HeifImageFile(io.BytesIO(data))
+    return opened
 
 
 def is_tiff(data: bytes) -> bool:

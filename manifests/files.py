@@ -5,12 +5,28 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from .errors import SetError
+
 TEMPORARY_MARK = ".tmp-"
+_URI = re.compile(r"(s3|gs|gcs|az|abfss?|wasbs?|hdfs|hf|https?|ftp|file|memory):/")  # pathlib leaves one slash of two
+
+
+def refuse_uri(path: Path | str) -> None:
+    """Refuse the address of an object store where a folder is wanted, before a folder of that name is made.
+
+    Raises
+    ------
+    SetError
+        When it is one.
+    """
+    if _URI.match(str(path)) and not Path(Path(path).parts[0]).exists():
+        raise SetError(f"{path}: sets lie in folders; build it in one, and copy it to the store")
 
 
 def temporary_beside(path: Path) -> Path:
@@ -21,11 +37,16 @@ def temporary_beside(path: Path) -> Path:
 def publish(temporary: Path, path: Path) -> None:
     """Rename a flushed temporary file to its final name, and make the rename durable."""
     os.replace(temporary, path)
-    folder = os.open(path.parent, os.O_RDONLY)
+    flush(path.parent)
+
+
+def flush(path: Path) -> None:
+    """Make what was written to a file, or the names in a folder, durable."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(folder)
+        os.fsync(descriptor)
     finally:
-        os.close(folder)
+        os.close(descriptor)
 
 
 @contextmanager

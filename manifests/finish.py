@@ -27,6 +27,7 @@ from .setfile import (
     facts_of,
     write_set,
 )
+from .tables import count_rows, read_table
 
 _PAIR_FIELDS = [
     pa.field("key", pa.string()),
@@ -64,7 +65,7 @@ def finish_set(
     draw_fields : list of pyarrow.Field
         Columns of the drawn parameters, named as in the records' `draw`.
     """
-    plan = pq.read_table(root / PLAN, columns=["split", "shard"])
+    plan = read_table(root / PLAN, columns=["split", "shard"])
     units = sorted(set(zip(plan["split"].to_pylist(), plan["shard"].to_pylist(), strict=True)))
     names = {unit_name(split, number): (split, number) for split, number in units}
     receipts = {unit: read_receipt(root, unit) for unit in names}
@@ -83,7 +84,7 @@ def finish_set(
     files += [receipt_path(root, unit) for unit in names]
 
     counts = {split: sum(r.pairs for u, r in receipts.items() if names[u][0] == split) for split in ("train", "val")}
-    counts["refused"] = pq.read_metadata(root / REFUSED).num_rows
+    counts["refused"] = count_rows(root / REFUSED)
     info = SetInfo(
         name=name,
         layout=layout,
@@ -139,7 +140,7 @@ def _row(record: dict[str, Any], split: str, shard: int) -> dict[str, Any]:
 
 def _write_refused(root: Path, receipts: dict[str, Receipt]) -> Path:
     """`refused.parquet`: every photograph that was found unsuitable, or that failed when its pair was made, and why."""
-    candidates = pq.read_table(root / CANDIDATES, columns=["key", "source", "path", "reason", "detail"])
+    candidates = read_table(root / CANDIDATES, columns=["key", "source", "path", "reason", "detail"])
     rows = list(_unsuitable(candidates))
     rows += [{**refused.model_dump(), "stage": "building"} for receipt in receipts.values() for refused in receipt.refused]
     with atomic_write(root / REFUSED) as handle:

@@ -26,8 +26,14 @@ from .decoding import (
 )
 from .errors import ImageRefused
 
-SUFFIXES = (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".tif", ".tiff", ".bmp", ".webp")
+SUFFIXES = (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".tif", ".tiff", ".bmp", ".webp", ".avif", ".heic", ".heif")
 """File name endings, in lower case, that a source takes for photographs."""
+UNREAD = (
+    ".gif", ".jxl", ".jp2", ".j2k", ".psd", ".exr", ".hdr", ".tga", ".ppm", ".pgm", ".svg", ".mpo", ".hif",
+    ".dng", ".cr2", ".cr3", ".crw", ".nef", ".nrw", ".arw", ".srf", ".sr2", ".raf", ".orf", ".rw2", ".pef", ".srw", ".3fr",
+    ".raw",
+)  # fmt: skip
+"""Endings of pictures that are not read: a source counts them, so that nobody wonders where they are."""
 MAX_PIXELS = 50_000_000
 """Images with more pixels than this are refused before they are decoded; making a pair of one takes less than 1 GB."""
 MAX_SCANS = 100

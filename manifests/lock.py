@@ -89,8 +89,8 @@ def _held(path: Path, handle: IO[str]) -> SetError:
 
 def _warn(path: Path, error: OSError) -> None:
     warnings.warn(
-        f"{path.parent.parent}: this file system has no locks ({error.strerror}); a file stands for them, so start no second command "
-        "on it from another machine (Lustre: mount it with -o flock)",
+        f"{path.parent.parent}: this file system has no locks ({error.strerror}); a file stands for them, so start no second "
+        "command on it from another machine (Lustre: mount it with -o flock)",
         GloamWarning,
         stacklevel=5,
     )

@@ -1,7 +1,8 @@
 """What is measured of a candidate, on a small copy of it.
 
-Which photographs become pairs rests on this, so it is all in whole numbers, or in floats that hold whole numbers exactly: the same
-measures on every machine. (OpenCV's own resizing, colour and DCT take other instructions, and other last digits, on other CPUs.)
+Which photographs become pairs rests on this, so it is all in whole numbers, or in floats that hold whole numbers exactly: the
+same measures on every machine. (OpenCV's resizing, colour and DCT take other instructions, and have other last digits, on other
+CPUs.)
 """
 
 from __future__ import annotations
@@ -104,22 +105,22 @@ def measure(data: bytes, max_pixels: int) -> Measures:
 
 
 def _reduce(pixels: Pixels) -> Pixels:
-    """The channels (3, H, W) of a copy whose longer side is `SIDE`, unless it is shorter: means over areas, rounded, first of whole
-    blocks of pixels."""
+    """The channels (3, H, W) of a copy whose longer side is `SIDE`, unless it is shorter: means over areas, rounded, first of
+    whole blocks of pixels."""
     longer = max(pixels.shape[:2])
     if longer <= SIDE:
         return np.ascontiguousarray(pixels.transpose(2, 0, 1))
     down, across = (max(1, round(length * SIDE / longer)) for length in pixels.shape[:2])
     channels = _blocks(pixels, longer // SIDE).transpose(2, 0, 1).astype(np.float32, order="C")
     height, width = channels.shape[1:]
-    # Sides are below 2 SIDE now, so no sum exceeds 255 (2 SIDE)^2 < 2^24: float32 holds it exactly, in whatever order it is added.
+    # Sides are below 2 SIDE now, so no sum exceeds 255 (2 SIDE)^2 < 2^24: float32 holds it exactly, in any order of adding.
     sums = _overlaps(height, down) @ channels @ _overlaps(width, across).T
     return np.rint(sums / np.float32(height * width)).astype(np.uint8)  # IEEE 754 rounds a quotient in one way
 
 
 @lru_cache(maxsize=1024)
 def _overlaps(length: int, cells: int) -> npt.NDArray[np.float32]:
-    """By how many parts of 1 / `cells` of a pixel each of `cells` equal cells overlaps each of `length` pixels (cells, pixels)."""
+    """By how many parts of 1 / cells of a pixel each of `cells` equal cells overlaps each of length pixels (cells, pixels)."""
     cell, pixel = np.arange(cells, dtype=np.int32)[:, None] * length, np.arange(length, dtype=np.int32)[None, :] * cells
     overlap = np.minimum(cell + length, pixel + cells) - np.maximum(cell, pixel)
     return np.maximum(overlap, 0).astype(np.float32)
@@ -182,6 +183,6 @@ def _perceptual_hash(luma: Pixels) -> int:
 
 @lru_cache(maxsize=1)
 def _waves() -> npt.NDArray[np.float64]:
-    """The lowest waves of the orthonormal DCT-II over 32 cells, times 1,024 (but for a common factor) and rounded (waves, cells)."""
+    """The lowest waves of the DCT-II over 32 cells, orthonormal but for a common factor of some 1,024, rounded (waves, cells)."""
     wave, cell = np.arange(_HASH_WAVES)[:, None], np.arange(_HASH_SIDE)[None, :]
     return np.rint(1024 * np.where(wave, 1.0, math.sqrt(0.5)) * np.cos(np.pi * wave * (2 * cell + 1) / (2 * _HASH_SIDE)))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import SetError
-from .files import sha256_bytes, temporary_beside
+from .files import flush, sha256_bytes, temporary_beside
 from .pairs import Pair, parse_record
 
 DRAW, LOW, NORMAL = "draw", "low", "normal"
@@ -43,8 +43,9 @@ class FilesWriter:
             self._files[name] = {"sha256": sha256_bytes(data), "bytes": len(data)}
 
     def close(self) -> dict[str, dict[str, Any]]:
-        """Flush everything to disk; returns path, sha256 and size of every file, as receipts hold them."""
-        os.sync()
+        """Flush the files and their folders to disk; returns path, sha256 and size of every file, as receipts hold them."""
+        for path in sorted({(self._root / name).parent for name in self._files}) + [self._root / name for name in self._files]:
+            flush(path)
         return self._files
 
 

@@ -102,6 +102,11 @@ def make_plan(candidates: pa.Table, sources: list[Source], profile: Profile, opt
 
     hashes = _hashes(candidates.column("key").to_pylist(), options.seed)
     chosen = _choose(candidates, sources, reasons, hashes[:, 0], options.pairs)
+    if options.val == len(chosen):
+        raise ConfigError(
+            f"val = {options.val:,}: of {len(chosen):,} pairs in all none would be left to train on; ask for more pairs, or for "
+            "fewer in val (a set of one split needs none)"
+        )
     if options.val > len(chosen):
         raise ConfigError(f"val = {options.val:,}: there are only {len(chosen):,} pairs in all; ask for fewer")
     spare = reasons == KEPT

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from .errors import DamagedError, SetError
-from .files import canonical_json, sha256_bytes, sha256_file, write_bytes
+from .files import canonical_json, refuse_uri, sha256_bytes, sha256_file, write_bytes
 from .pairs import FORMAT
 from .receipts import FileFacts
 
@@ -122,6 +122,7 @@ def read_set(root: Path) -> SetInfo:
     SetError
         When the set is not there, not finished, of a newer format, or its `set.json` is not as it was written.
     """
+    refuse_uri(root)
     path = root / SET_FILE
     if not path.is_file():
         if (root / WORK_FOLDER).is_dir():

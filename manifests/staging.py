@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import SetError
-from .files import atomic_write, remove_temporaries, sha256_file
+from .files import atomic_write, refuse_uri, remove_temporaries, sha256_file
 from .lock import exclusive
 from .receipts import read_receipt, receipt_path
 from .setfile import SET_FILE, WORK_FOLDER, SetInfo, read_set
@@ -72,6 +72,7 @@ def stage(
     info = read_set(root)
     if target.resolve() == root.resolve():
         raise SetError(f"{target}: is the set itself")
+    refuse_uri(target)
     files = files_of_set(root, info, splits)
     _check_target(target, info)
     with exclusive(target / WORK_FOLDER / "lock"):

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import pyarrow.parquet as pq
-
 from .errors import SetError
 from .files import sha256_bytes, sha256_file
 from .layouts import SHARDS
@@ -16,6 +14,7 @@ from .pairs import parse_record
 from .receipts import read_receipt
 from .setfile import PAIRS, PLAN, SetInfo, read_set
 from .shards import Member, index_path, read_index, shard_path
+from .tables import read_table
 
 
 @dataclass(frozen=True)
@@ -30,17 +29,22 @@ class Problem:
         What is wrong.
     mend : str
         What to do about it.
+    remark : bool
+        Whether it is no damage, but a file that is not of the set.
     """
 
     where: str
     what: str
     mend: str = ""
+    remark: bool = False
 
     def __str__(self) -> str:
         return f"{self.where}: {self.what}" + (f"; {self.mend}" if self.mend else "")
 
 
-def verify_set(root: Path, quick: bool = False, tick: Callable[[int], None] = lambda done: None) -> list[Problem]:
+def verify_set(
+    root: Path, quick: bool = False, tick: Callable[[int], None] = lambda done: None, strict: bool = False
+) -> list[Problem]:
     """Check a finished set and report everything that is wrong.
 
     Parameters
@@ -50,11 +54,14 @@ def verify_set(root: Path, quick: bool = False, tick: Callable[[int], None] = la
         Compare sizes only, and read no checksums.
     tick : function
         Called with the number of units checked so far.
+    strict : bool
+        Take files that are not of the set for damage. Other tools leave theirs beside one: Energon's and webdataset's indexes, a
+        README.md or metadata of the Hub.
 
     Returns
     -------
     list of Problem
-        Empty when all is well.
+        Empty, or remarks alone, when all is well.
 
     Raises
     ------
@@ -71,7 +78,7 @@ def verify_set(root: Path, quick: bool = False, tick: Callable[[int], None] = la
         problems += _counts(root, info)
     again = "the gloam regenerate or export" if info.build.origin else "the gloam build"
     made_again = f"{again} command of the set, run again, makes it anew"
-    return [replace(problem, mend=made_again) for problem in problems] + list(_strangers(root, info))
+    return [replace(problem, mend=made_again) for problem in problems] + list(_strangers(root, info, strict))
 
 
 def _own_files(root: Path, info: SetInfo, quick: bool) -> Iterator[Problem]:
@@ -147,8 +154,8 @@ def _blame_sample(tar: bytes, sample: list[Member], name: str) -> list[Problem]:
 def _counts(root: Path, info: SetInfo) -> Iterator[Problem]:
     """Whether every planned pair is there or refused, and the tables agree with the receipts."""
     try:
-        planned = set(pq.read_table(root / PLAN, columns=["key"])["key"].to_pylist())
-        made = pq.read_table(root / PAIRS, columns=["key"])["key"].to_pylist()
+        planned = set(read_table(root / PLAN, columns=["key"])["key"].to_pylist())
+        made = read_table(root / PAIRS, columns=["key"])["key"].to_pylist()
     except (OSError, ValueError) as error:
         yield Problem(PAIRS, f"cannot be read: {error}")
         return
@@ -170,8 +177,8 @@ def _counts(root: Path, info: SetInfo) -> Iterator[Problem]:
         yield Problem(PAIRS, f"has {len(made)} rows, {len(set(made))} keys; the receipts count {sum(info.units.values())}")
 
 
-def _strangers(root: Path, info: SetInfo) -> Iterator[Problem]:
-    """Shards or pair files that no receipt knows: left by another build, or copied in."""
+def _strangers(root: Path, info: SetInfo, strict: bool) -> Iterator[Problem]:
+    """Files that no receipt knows: left by another build or another tool, or copied in."""
     known: set[str] = set(info.files)
     for unit in info.units:
         try:
@@ -183,4 +190,5 @@ def _strangers(root: Path, info: SetInfo) -> Iterator[Problem]:
         for path in sorted((root / folder).rglob("*")):
             name = path.relative_to(root).as_posix()
             if path.is_file() and name not in known:
-                yield Problem(name, "does not belong to the set", "move it elsewhere or delete it")
+                mend = "move it elsewhere or delete it" if strict else ""
+                yield Problem(name, "does not belong to the set", mend, remark=not strict)

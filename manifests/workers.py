@@ -279,8 +279,14 @@ class _LocalCounter:
 def _map_in_processes(function: Callable[[T], R], tasks: Iterable[T], workers: int, tick: Callable[[int], None]) -> Iterator[R]:
     module = getattr(getattr(function, "func", function), "__module__", None)
     context = multiprocessing.get_context(prepare_workers([module] if isinstance(module, str) else [], workers))
-    counter = Counter(context)
-    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker, initargs=(counter,))
+    try:
+        counter = Counter(context)
+        pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker, initargs=(counter,))
+    except OSError as error:
+        raise WorkerLost(
+            f"worker processes cannot be started: {error.strerror or error}; they need a little shared memory (/dev/shm on "
+            "Linux, docker run --shm-size), or --workers 1"
+        ) from error
     _pools.add(pool)
     waiting: deque[Future[R]] = deque()
     remaining = iter(tasks)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -70,7 +72,11 @@ def describe(error: ValidationError, model: type[BaseModel], where: str) -> list
         key = ".".join(str(part) for part in finding["loc"])
         if finding["type"] == "extra_forbidden":
             known = ", ".join(_fields_at(model, finding["loc"][:-1]))
-            lines.append(f"{where}: unknown key {key} = {finding['input']!r}" + (f"; known here: {known}" if known else ""))
+            near = _near(model, key)
+            meant = f"; {near} is meant?" if near else ""
+            lines.append(
+                f"{where}: unknown key {key} = {finding['input']!r}{meant}" + (f"; known here: {known}" if known else "")
+            )
         elif finding["type"] in ("model_type", "dict_type") and (known := ", ".join(_fields_at(model, finding["loc"]))):
             lines.append(f"{where}: {key} = {finding['input']!r}: must hold keys and values; known here: {known}")
         else:
@@ -81,6 +87,27 @@ def describe(error: ValidationError, model: type[BaseModel], where: str) -> list
             shown = "" if finding["type"] == "missing" else f" = {finding['input']!r}"
             lines.append(f"{where}: {key}{shown}: {message}")
     return lines
+
+
+def _near(model: type[BaseModel], key: str) -> str:
+    """The key of a model that somebody who wrote another one may have meant: of the same last part, or spelt nearly so; or ""."""
+    paths = list(_paths(model))
+    last = key.rpartition(".")[2]
+    same = [path for path in paths if path.rpartition(".")[2] == last]
+    found = same[:1] or difflib.get_close_matches(key, paths, 1, 0.8)
+    if not found:
+        leaves = difflib.get_close_matches(last, [path.rpartition(".")[2] for path in paths], 1, 0.75)
+        found = [path for path in paths if path.rpartition(".")[2] in leaves][:1]
+    return found[0] if found else ""
+
+
+def _paths(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    for name, field in model.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from _paths(kind, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}"
 
 
 def _fields_at(model: type[BaseModel], path: tuple[int | str, ...]) -> list[str]:

@@ -36,6 +36,7 @@ from ..manifests.setfile import (
     read_set,
     write_note,
 )
+from ..manifests.tables import read_table
 from ..manifests.workers import ordered_map, prepare_workers
 from . import PRELOAD
 from .draw_columns import draw_fields
@@ -61,6 +62,8 @@ class Report:
         Photographs that did not become pairs, those that the number of pairs left out included.
     made : int
         Units that this run made; the others were done before.
+    passed : dict of source to Counter of kind
+        Files of the sources that may be photographs and are not taken, where this run listed them.
     """
 
     root: Path
@@ -68,6 +71,7 @@ class Report:
     candidates: int
     reasons: dict[str, Counter[str]] = field(default_factory=dict)
     made: int = 0
+    passed: dict[str, Counter[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -123,8 +127,9 @@ def build(
 
 
 def _build(request: Request, root: Path, workers: int, cache: Path | None, progress: Progress, max_refused: float) -> Report:
-    note, listed = _planned(request, root, workers, cache, progress)
-    made = _make_missing(request, root, note, listed, None, workers, progress)
+    passed: dict[str, Counter[str]] = {}
+    note, listed = _planned(request, root, workers, cache, progress, passed)
+    made = _make_missing(request, root, note, listed, None, workers, progress, passed)
     _check_refused(root, max_refused)
     info = finish_set(
         root,
@@ -135,7 +140,7 @@ def _build(request: Request, root: Path, workers: int, cache: Path | None, progr
         recorded_versions(),
         draw_fields(draw_type(request.recipe.model)),
     )
-    return _report(root, info, made)
+    return _report(root, info, made, passed)
 
 
 def build_task(
@@ -164,33 +169,40 @@ def build_task(
     prepare_output(root)
     with exclusive(root / WORK_FOLDER / "lock", shared=True):
         with in_turn(root / WORK_FOLDER / "planning"):
-            note, listed = _planned(request, root, workers, cache, progress)
-        made = _make_missing(request, root, note, listed, task, workers, progress)
-        return made, len(missing_units(root, units_of(pq.read_table(root / PLAN)), note))
+            note, listed = _planned(request, root, workers, cache, progress, {})
+        made = _make_missing(request, root, note, listed, task, workers, progress, {})
+        return made, len(missing_units(root, units_of(read_table(root / PLAN)), note))
 
 
 def _planned(
-    request: Request, root: Path, workers: int, cache: Path | None, progress: Progress
+    request: Request, root: Path, workers: int, cache: Path | None, progress: Progress, passed: dict[str, Counter[str]]
 ) -> tuple[BuildNote, pa.Table | None]:
     """The note of the folder's plan, which is made if there is none; and the listed candidates if that was so."""
     note = _sound_note(root, request)
     if note is not None:
         return note, None
-    listed = _list(request, workers, progress)
+    listed = _list(request, workers, progress, passed)
     return _plan(request, root, listed, workers, cache or root / WORK_FOLDER / "measured", progress), listed
 
 
 def _make_missing(
-    request: Request, root: Path, note: BuildNote, listed: pa.Table | None, task: Task | None, workers: int, progress: Progress
+    request: Request,
+    root: Path,
+    note: BuildNote,
+    listed: pa.Table | None,
+    task: Task | None,
+    workers: int,
+    progress: Progress,
+    passed: dict[str, Counter[str]],
 ) -> int:
     """Make the units that are not there (of one task); how many those were."""
-    plan = pq.read_table(root / PLAN)
+    plan = read_table(root / PLAN)
     units = units_of(plan)
     if task is not None:
         units = {unit: rows for i, (unit, rows) in enumerate(units.items()) if i % task.count == task.index}
     missing = missing_units(root, units, note)
     if missing:
-        listed = listed if listed is not None else _list(request, workers, progress)
+        listed = listed if listed is not None else _list(request, workers, progress, passed)
         wanted = {unit: units[unit] for unit in missing}
         tasks = tasks_of(request, root, note, plan, wanted, listed)
         total = sum(map(len, units.values()))
@@ -203,7 +215,7 @@ def _make_missing(
 
 
 def _check_refused(root: Path, most: float) -> None:
-    plan = pq.read_table(root / PLAN)
+    plan = read_table(root / PLAN)
     refused = [refused for unit in units_of(plan) for refused in read_receipt(root, unit).refused]
     if len(refused) > most * len(plan):
         named = "\n".join(f"  {one.source}: {one.path}: {one.reason}: {one.detail}" for one in refused)
@@ -213,9 +225,9 @@ def _check_refused(root: Path, most: float) -> None:
         )
 
 
-def _list(request: Request, workers: int, progress: Progress) -> pa.Table:
+def _list(request: Request, workers: int, progress: Progress, passed: dict[str, Counter[str]]) -> pa.Table:
     progress.stage("listing", None)
-    listed = list_candidates(list(request.sources), progress.at)
+    listed = list_candidates(list(request.sources), progress.at, passed)
     prepare_workers([PRELOAD], workers)  # what needs them comes next
     return listed
 
@@ -278,13 +290,13 @@ def _refuse_other(root: Path, request: Request, note: BuildNote) -> None:
         )
 
 
-def _report(root: Path, info: SetInfo, made: int) -> Report:
-    candidates = pq.read_table(root / CANDIDATES, columns=["source", "reason"])
-    refused = pq.read_table(root / REFUSED, columns=["source", "stage", "reason"]).to_pylist()
+def _report(root: Path, info: SetInfo, made: int, passed: dict[str, Counter[str]]) -> Report:
+    candidates = read_table(root / CANDIDATES, columns=["source", "reason"])
+    refused = read_table(root / REFUSED, columns=["source", "stage", "reason"]).to_pylist()
     reasons: dict[str, Counter[str]] = {}
     for source, reason in zip(candidates["source"].to_pylist(), candidates["reason"].to_pylist(), strict=True):
         if reason == SPARE:
             reasons.setdefault(source, Counter())[reason] += 1
     for row in refused:
         reasons.setdefault(row["source"], Counter())[row["reason"]] += 1
-    return Report(root, info, len(candidates), reasons, made)
+    return Report(root, info, len(candidates), reasons, made, passed)

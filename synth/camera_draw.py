@@ -133,7 +133,9 @@ def draw_camera(recipe: CameraRecipe, source: Source) -> CameraDraw:
     lights = lights if lit else []
     places, evs, radii, falloffs, warmths = zip(*lights, strict=True) if lights else ((),) * 5
     spreads = (source.normal("camera.spread", 0), source.normal("camera.spread", 1), source.normal("camera.spread", 2))
-    sensor = sensor_at(name(recipe.camera.name, "camera.name"), number(recipe.camera.iso, "camera.iso"), spreads)
+    sensor = sensor_at(
+        name(recipe.camera.name, "camera.name"), number(recipe.camera.iso, "camera.iso"), spreads, recipe.camera.own
+    )
     sensor = with_levels(sensor, int(number(recipe.camera.levels, "camera.levels")))
     gaussian = name(recipe.camera.read_noise, "camera.read_noise") == GAUSSIAN or not sensor.tukey_scale
     matrix = _random_matrix(source) if name(recipe.camera.matrix, "camera.matrix") == "random" else np.eye(3)

@@ -204,11 +204,18 @@ def _shown(value: Value) -> str:
 
 @dataclass(frozen=True)
 class Within:
-    """Annotates a field of a pydantic model: a distribution of numbers within [low, high], whole ones if `whole`."""
+    """Annotates a field of a pydantic model: a distribution of numbers within [low, high], whole ones if `whole`.
+
+    unit: what the numbers count, for people ("EV", "pixels"); "" for plain ones.
+    """
 
     low: float
     high: float
+    unit: str = ""
     whole: bool = False
+
+    def __str__(self) -> str:
+        return f"{_shown(self.low)} to {_shown(self.high)}" + f" {self.unit}".rstrip() + (", whole" if self.whole else "")
 
     def _check(self, value: Any) -> Distribution:
         distribution = _parsed(value)
@@ -227,14 +234,21 @@ class Within:
 
 @dataclass(frozen=True)
 class OneOf:
-    """Annotates a field of a pydantic model: a distribution (constant or choice) over some names."""
+    """Annotates a field of a pydantic model: a distribution (constant or choice) over some names.
+
+    more: whether the model itself may know others, and checks them.
+    """
 
     names: tuple[str, ...]
+    more: bool = False
+
+    def __str__(self) -> str:
+        return "" if self.more else ", ".join(self.names)
 
     def _check(self, value: Any) -> Distribution:
         distribution = _parsed(value)
         for extreme in distribution.extremes():
-            if extreme not in self.names:
+            if extreme not in self.names and not (self.more and isinstance(extreme, str)):
                 raise _finding(f"unknown name {extreme!r}; allowed: {', '.join(self.names)}")
         return distribution
 

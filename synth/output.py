@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ..manifests.errors import SetError
-from ..manifests.files import remove_temporaries
+from ..manifests.files import refuse_uri, remove_temporaries
 from ..manifests.lock import exclusive
 from ..manifests.receipts import FOLDER as RECEIPTS
 from ..manifests.receipts import is_done, read_receipt
@@ -45,6 +45,7 @@ def prepare_output(root: Path) -> None:
     SetError
         When it holds something else or cannot be written.
     """
+    refuse_uri(root)
     try:
         ours = (root / SET_FILE).is_file() or (root / WORK_FOLDER).is_dir()
         if root.exists() and not ours and (not root.is_dir() or any(root.iterdir())):

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict
 
 from .camera_model import check_normal
-from .camera_recipe import Section
+from .camera_recipe import Section, about
 from .compiling import fma, kernel
 from .demosaic import BILINEAR, BORDER, demosaic_row
 from .distributions import Constant, Distribution, OneOf, Within
@@ -34,27 +34,27 @@ _U32 = 0xFFFFFFFF
 
 
 class Curve(Section):
-    """beta (alpha x)^gamma of encoded values x in [0, 1]. stretch: `range` first scales the image's smallest to largest value to
-    0 to 1, as MATLAB's imadjust does.
-    """
+    """beta (alpha x)^gamma of encoded values x in [0, 1]."""
 
-    alpha: Annotated[Distribution, Within(0, 4)] = Constant(1.0)
-    beta: Annotated[Distribution, Within(0, 4)] = Constant(1.0)
-    gamma: Annotated[Distribution, Within(0.1, 10)] = Constant(1.0)
-    stretch: Annotated[Distribution, OneOf(("none", "range"))] = Constant("none")
+    alpha: Annotated[Distribution, Within(0, 4), about("factor before the power")] = Constant(1.0)
+    beta: Annotated[Distribution, Within(0, 4), about("factor after it")] = Constant(1.0)
+    gamma: Annotated[Distribution, Within(0.1, 10), about("exponent")] = Constant(1.0)
+    stretch: Annotated[
+        Distribution, OneOf(("none", "range")), about("range first scales the image's values to 0 to 1, as MATLAB's imadjust")
+    ] = Constant("none")
 
 
 class Noise(Section):
-    """peak: photons of white of Poisson noise, 0 for none. Gaussian noise of light L, white 1, has the variance
-    variance + deviation^2 + (deviation_per_light L)^2. space: `srgb`, or `raw` for linear light behind a Bayer mosaic, bilinearly
-    demosaiced.
-    """
+    """Poisson noise, and Gaussian noise that for light L, white 1, has the variance
+    variance + deviation^2 + (deviation_per_light L)^2."""
 
-    space: Annotated[Distribution, OneOf(("srgb", "raw"))] = Constant("srgb")
-    peak: Annotated[Distribution, Within(0, 1e6)] = Constant(0.0)
-    variance: Annotated[Distribution, Within(0, 1)] = Constant(0.0)
-    deviation: Annotated[Distribution, Within(0, 1)] = Constant(0.0)
-    deviation_per_light: Annotated[Distribution, Within(0, 1)] = Constant(0.0)
+    space: Annotated[Distribution, OneOf(("srgb", "raw")), about("raw: linear light behind a Bayer mosaic, bilinear")] = Constant(
+        "srgb"
+    )
+    peak: Annotated[Distribution, Within(0, 1e6, "photons"), about("of white, of Poisson noise; 0 for none")] = Constant(0.0)
+    variance: Annotated[Distribution, Within(0, 1), about("of Gaussian noise")] = Constant(0.0)
+    deviation: Annotated[Distribution, Within(0, 1), about("of Gaussian noise, standard")] = Constant(0.0)
+    deviation_per_light: Annotated[Distribution, Within(0, 1), about("the same, of light 1")] = Constant(0.0)
 
 
 class PowerLawRecipe(Section):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import metadata
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from ..manifests.images import MAX_PIXELS
 from ..manifests.measure import MEASURES
@@ -30,8 +30,8 @@ class OutputOptions(BaseModel):
     layout : str
         "shards" (tars with DALI indexes) or "files" (folders of lows and normals with lists).
     low_codec : str
-        "png" is lossless. "jpg" is what hardware decodes, but eats noise: at a noise of 1.5 of 255 levels, quality 95 keeps
-        0.74 of its variance and adds an error as large as the noise itself.
+        "png" is lossless. "jpeg" (kept as "jpg") is what hardware decodes, but eats noise: at a noise of 1.5 of 255 levels,
+        quality 95 keeps 0.74 of its variance and adds an error as large as the noise itself.
     low_quality : int
         JPEG quality of lows.
     low_chroma : str
@@ -51,6 +51,11 @@ class OutputOptions(BaseModel):
     low_chroma: Literal["444", "422", "420"] = "444"
     max_side: int | None = Field(default=None, ge=16)
     max_pixels: int = Field(default=MAX_PIXELS, ge=1, lt=2**30)
+
+    @field_validator("low_codec", mode="before")
+    @classmethod
+    def _one_spelling(cls, value: Any) -> Any:
+        return "jpg" if value == "jpeg" else value
 
 
 class Request(BaseModel):

@@ -7,7 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 from PIL import Image
+
+# No test depends on time: the machine may be busy with something else.
+settings.register_profile("gloam", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("gloam")
 
 
 def picture(seed: int, width: int, height: int) -> np.ndarray:

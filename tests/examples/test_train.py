@@ -14,7 +14,9 @@ from gloam.manifests.sources import Source
 from gloam.manifests.suitability import EVERYTHING
 from gloam.synth.build import build
 from gloam.synth.recipe import load_recipe
+from gloam.synth.regenerate import export
 from gloam.synth.request import Request
+from PIL import Image
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -54,3 +56,18 @@ def test_the_utilisation_probe_runs(small_set):
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.count("images a second") == 3
+
+
+def test_a_trained_model_enhances_photographs_and_is_measured_on_pairs(small_set, photographs, tmp_path):
+    train(small_set, tmp_path / "unet.pt", "--stop-after", "1", "--every", "1", processes=1)
+    export(small_set, tmp_path / "files", "files")
+    photo = next(photographs.glob("*.jpg"))
+    folders = [str(tmp_path / "files" / "val" / kind) for kind in ("low", "normal")]
+    command = [sys.executable, str(EXAMPLES / "enhance.py"), str(tmp_path / "unet.pt"), str(photo), str(photographs), "--out",
+               str(tmp_path / "out"), "--low", folders[0], "--normal", folders[1]]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert re.search(r"7 pairs: PSNR \d+\.\d+ dB, SSIM 0\.\d+; with the normal's mean", done.stdout)
+    with Image.open(tmp_path / "out" / f"{photo.stem}.png") as made, Image.open(photo) as original:
+        assert made.size == original.size
+    assert len(list((tmp_path / "out").iterdir())) == 24

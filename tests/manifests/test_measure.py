@@ -287,6 +287,7 @@ def test_measures_do_not_depend_on_the_instructions_of_a_cpu(photograph: Any, en
         (tmp_path / f"{seed}.png").write_bytes(encoded(pixels, "PNG"))
     command = [sys.executable, "-W", "ignore", "-c", MEASURE, str(tmp_path)]
     runs = [
-        subprocess.run(command, env={**os.environ, **changes}, capture_output=True, text=True, check=True) for changes in OTHER_CPUS
+        subprocess.run(command, env={**os.environ, **changes}, capture_output=True, text=True, check=True)
+        for changes in OTHER_CPUS
     ]
     assert len({run.stdout for run in runs}) == 1
