@@ -18,9 +18,7 @@ test: $(VENV)/.tested
 check: $(VENV)/.tested
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	@rm -rf .mypy_cache/src && mkdir -p .mypy_cache/src/gloam
-	@ln -s $(CURDIR)/gloam/*.py $(CURDIR)/cli $(CURDIR)/loaders $(CURDIR)/manifests $(CURDIR)/synth .mypy_cache/src/gloam/
-	MYPYPATH=.mypy_cache/src $(BIN)/mypy -p gloam
+	MYPYPATH=src $(BIN)/mypy -p gloam
 
 format: $(VENV)/.tested
 	$(BIN)/ruff check --fix .

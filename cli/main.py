@@ -6,6 +6,7 @@ import importlib
 import os
 import sys
 import warnings
+from functools import cache
 from importlib import metadata
 from typing import Any, TextIO
 
@@ -13,8 +14,7 @@ import click
 
 from ..manifests.errors import GloamWarning
 from ..manifests.workers import available_cores, own_server, prepare_own_process, prepare_workers
-from ..synth import PRELOAD
-from ..synth.kernel_places import are_compiled
+from ..synth import PRELOAD, kernel_places
 from .stopping import stoppable
 
 _COMMANDS = {
@@ -30,7 +30,6 @@ _COMMANDS = {
     "cameras": "List the calibrated cameras and their ISOs.",
 }
 _DARKENING = ("build", "regenerate")
-_COMPILED = ("build", "regenerate", "preview", "verify")
 _IMAGES = ("build", "regenerate", "export", "verify", "stats", "preview", "bench")
 
 
@@ -42,8 +41,6 @@ class _Lazy(click.Group):
     """Imports a command's module only when it is used, so that `gloam --help` is there at once."""
 
     def resolve_command(self, context: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] in _COMPILED and not {"-h", "--help"} & set(args) and not context.resilient_parsing:
-            _tell_of_compiling(args)
         # What workers need takes as long to import as what this process needs: they do it side by side.
         if args[0] in _DARKENING and not {"-h", "--help"} & set(args) and not context.resilient_parsing:
             prepare_workers([__name__, PRELOAD], _workers(args), deaf=True)
@@ -54,7 +51,9 @@ class _Lazy(click.Group):
 
     def invoke(self, context: click.Context) -> Any:
         with stoppable(), own_server(), warnings.catch_warnings():
+            warnings.simplefilter("always", GloamWarning)
             warnings.showwarning = _show_warning
+            kernel_places.announce = _tell_of_compiling
             return super().invoke(context)
 
     def list_commands(self, context: click.Context) -> list[str]:
@@ -71,10 +70,10 @@ class _Lazy(click.Group):
             formatter.write_dl(list(_COMMANDS.items()))
 
 
-def _tell_of_compiling(args: list[str]) -> None:
-    """Say why nothing seems to happen at the first use."""
-    if (args[0] != "verify" or "--deep" in args) and not are_compiled():
-        click.echo("gloam: compiling its kernels, once on this machine; that takes some 20 seconds", err=True)
+@cache
+def _tell_of_compiling() -> None:
+    """Say, once, why nothing seems to happen at the first use."""
+    click.echo("gloam: compiling its kernels, once on this machine; that takes some 20 seconds", err=True)
 
 
 def _workers(args: list[str]) -> int:

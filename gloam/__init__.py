@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-# In a checkout the packages lie beside this folder, and Python may come upon it there before the installed one.
-if (Path(__file__).parent.parent / "synth").is_dir() and (Path(__file__).parent.parent / "setup.cfg").is_file():
-    __path__.append(str(Path(__file__).parent.parent))
-
 __version__: str
 
 

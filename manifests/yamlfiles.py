@@ -104,10 +104,9 @@ def _near(model: type[BaseModel], key: str) -> str:
 def _paths(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
     for name, field in model.model_fields.items():
         kind = field.annotation
+        yield f"{prefix}{name}"
         if isinstance(kind, type) and issubclass(kind, BaseModel):
             yield from _paths(kind, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}"
 
 
 def _fields_at(model: type[BaseModel], path: tuple[int | str, ...]) -> list[str]:

@@ -40,6 +40,7 @@ from ..manifests.tables import read_table
 from ..manifests.workers import ordered_map, prepare_workers
 from . import PRELOAD
 from .draw_columns import draw_fields
+from .kernel_places import announce_compiling
 from .making import make_unit
 from .models import draw_type
 from .output import Progress, Silent, missing_units, prepare_output, refuse_mixing, working_on
@@ -228,6 +229,7 @@ def _check_refused(root: Path, most: float) -> None:
 def _list(request: Request, workers: int, progress: Progress, passed: dict[str, Counter[str]]) -> pa.Table:
     progress.stage("listing", None)
     listed = list_candidates(list(request.sources), progress.at, passed)
+    announce_compiling()
     prepare_workers([PRELOAD], workers)  # what needs them comes next
     return listed
 

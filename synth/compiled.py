@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
 
+from ..manifests.workers import is_own_process
+from . import kernel_places
 from .kernel_places import places, sources_hash
 
 
@@ -38,6 +40,8 @@ class KernelCache:
                     found = cache.load_overload(signature, target_context)
                     if found is not None:
                         return found
+        if not is_own_process():
+            kernel_places.announce()
         return None
 
     def save_overload(self, signature: Any, data: Any) -> None:
@@ -71,7 +75,7 @@ class _Anywhere(_CacheLocator):
 
 
 class _Kernels(CompileResultCacheImpl):
-    _locator_classes: ClassVar[list[Any]] = [_Anywhere]
+    _locator_classes: Any = [_Anywhere]  # noqa: RUF012 - as in Numba
 
 
 class _FolderCache(FunctionCache):

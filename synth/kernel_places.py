@@ -26,6 +26,10 @@ from ..manifests.errors import GloamWarning
 from ..manifests.workers import is_own_process
 
 
+def announce() -> None:
+    """Called before kernels are compiled. The command puts another function in its place, which says so."""
+
+
 @dataclass(frozen=True)
 class Places:
     """Folders that hold compiled kernels already, and the one that takes new ones (None where nothing can be written)."""
@@ -53,6 +57,12 @@ def places() -> Places:
                 stacklevel=2,
             )
     return Places(tuple(folder for folder in readable if folder != writable), writable)
+
+
+def announce_compiling() -> None:
+    """Announce that kernels are about to be compiled, if they are."""
+    if not are_compiled():
+        announce()
 
 
 def are_compiled() -> bool:

@@ -35,6 +35,7 @@ from ..manifests.setfile import (
 from ..manifests.workers import count, ordered_map, prepare_workers
 from . import PRELOAD
 from .draw_columns import draw_fields
+from .kernel_places import announce_compiling
 from .making import encode_low
 from .models import draw, draw_type, render
 from .output import Progress, Silent, missing_units, refuse_mixing, working_on
@@ -136,6 +137,7 @@ def _remake(
         raise SetError(f"{root}: is the set itself; give another folder")
     check_normals(origin, info)
     if recipe is not None:
+        announce_compiling()
         prepare_workers([PRELOAD], workers)
     note = _note(info, request, recipe is None, lows_only)
     with working_on(root):

@@ -7,8 +7,10 @@ import shutil
 
 import numpy as np
 import pytest
-from gloam.loaders import PairLoader, pairs_in
+
+from gloam.loaders import PairLoader, failures, pairs_in
 from gloam.loaders.contents import Contents, contents_of
+from gloam.loaders.dataset import decoded_pair
 from gloam.loaders.ranks import Rank, find_rank
 from gloam.manifests.errors import LoaderError, SetError
 from gloam.manifests.images import encode
@@ -227,6 +229,74 @@ def test_a_damaged_image_is_named_by_shard_key_and_member(shards, tmp_path):
         ):
             for _ in loader:
                 pass
+
+
+@pytest.mark.parametrize("reader", ["webdataset", "file", "external"])
+def test_a_damaged_image_is_named_without_decoding_the_set(shards, files, tmp_path, reader, monkeypatch):
+    """In its second epoch, of a rank of two, and with what was damaged far from the first batches."""
+    root = copy_of(files if reader == "file" else shards, tmp_path)
+    options = {"batch_size": 2, "reader": reader, "rank": 1, "world_size": 2, "seed": 3, "prefetch": 2, **PLAIN}
+    with PairLoader(root, keys=True, **options) as loader:
+        list(loader)
+        key = list(loader)[6][2][1]
+    stored = contents_of(root, "train").pairs
+    low = next(stored[i].low for i in range(len(stored)) if stored[i].key == key)
+    decoded = []
+
+    def counting(pair, decoder):
+        decoded.append(pair.key)
+        return decoded_pair(pair, decoder)
+
+    monkeypatch.setattr(failures, "decoded_pair", counting)
+    with PairLoader(root, **options) as loader:
+        list(loader)
+        batches = iter(loader)
+        for _ in range(3):  # DALI works ahead
+            next(batches)
+        with open(low.path, "r+b") as handle:
+            handle.seek(max(low.offset, 0))
+            handle.write(bytes(200))
+        with pytest.raises(LoaderError, match=rf"{key}\.low cannot be decoded"):
+            list(batches)
+    assert key in decoded
+    assert len(decoded) <= (2 + 1) * 2 + 2
+
+
+def test_two_images_of_one_name_are_refused(tmp_path):
+    for name in ("low/a.png", "low/a.jpg", "normal/a.png"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(encode(numbered(1), path.suffix[1:]))
+    with pytest.raises(LoaderError, match=r"a\.png: a\.jpg has the same name"):
+        pairs_in(tmp_path / "low", tmp_path / "normal")
+
+
+def test_jpegs_are_decoded_on_a_gpu_as_libjpeg_turbo_does(shards):
+    """With fancy upsampling: seen in the pipeline's own description, as there is no GPU here."""
+    from gloam.loaders import pipelines
+
+    asked = {}
+    real = pipelines.fn
+
+    class Recording:
+        def __getattr__(self, name):
+            return getattr(real, name)
+
+        class decoders:  # noqa: N801
+            @staticmethod
+            def image(images, **arguments):
+                asked.update(arguments)
+                return real.decoders.image(images, **arguments | {"device": "cpu"})
+
+    pipelines.fn = Recording()
+    try:
+        options = PairLoader(shards, batch_size=2, **PLAIN).options.model_copy(update={"device": "gpu"})
+        paths = contents_of(shards, "train").shards()
+        pipelines.webdataset_pairs(*paths, options, batch_size=2, num_threads=1, device_id=None).build()
+    finally:
+        pipelines.fn = real
+    assert asked["device"] == "mixed"
+    assert asked["jpeg_fancy_upsampling"] is True
 
 
 def test_broken_sets_are_refused(shards, files, tmp_path):

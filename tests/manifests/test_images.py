@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
+import sys
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -13,11 +14,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import tifffile
-from gloam.manifests.errors import ImageRefused
-from gloam.manifests.images import MAX_PIXELS, NORMAL_QUALITY, Normal, decode, decode_small, encode, load_normal, read_header
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from PIL import Image
+from PIL import Image, features
+
+from gloam.manifests.errors import ImageRefused
+from gloam.manifests.images import MAX_PIXELS, NORMAL_QUALITY, Normal, decode, decode_small, encode, load_normal, read_header
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -699,3 +701,41 @@ def test_decode_refuses_what_is_no_image(data: bytes, suffix: str) -> None:
 def test_png_keeps_noise_of_any_size(width: int, height: int, seed: int) -> None:
     pixels = np.random.default_rng(seed).integers(0, 256, (height, width, 3), dtype=np.uint8)
     assert np.array_equal(decode(encode(pixels, "png"), "png"), pixels)
+
+
+# AVIF and HEIC
+
+
+def test_avif_is_read_where_pillow_can(photograph: Any, encoded: Any) -> None:
+    if not features.check("avif"):
+        pytest.skip("this Pillow reads no AVIF")
+    pixels = photograph(1, 64, 48)
+    normal = load_normal(encoded(pixels, "AVIF", quality=100))
+    assert (normal.suffix, normal.converted) == ("png", "avif file")
+    assert np.abs(normal.pixels.astype(int) - pixels).mean() < 6
+
+
+def test_heic_is_read_where_pillow_heif_is_installed(photograph: Any) -> None:
+    pillow_heif = pytest.importorskip("pillow_heif")
+    pixels = photograph(1, 64, 48)
+    out = io.BytesIO()
+    pillow_heif.from_pillow(Image.fromarray(pixels)).save(out, quality=100)
+    normal = load_normal(out.getvalue())
+    assert (normal.suffix, normal.converted) == ("png", "heif file")
+    assert np.abs(normal.pixels.astype(int) - pixels).mean() < 6
+
+
+def test_heic_without_a_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pillow_heif", None)
+    with pytest.raises(ImageRefused) as refused:
+        load_normal(b"\0\0\0\x18ftypheic\0\0\0\0heicmif1" + bytes(64))
+    assert refused.value.reason == "unsupported"
+    assert "pip install pillow-heif" in refused.value.detail
+
+
+def test_a_limit_of_pixels_that_the_program_set_in_pillow_is_neither_used_nor_changed(
+    monkeypatch: pytest.MonkeyPatch, photograph: Any, encoded: Any
+) -> None:
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
+    assert load_normal(encoded(photograph(1, 64, 48), "PNG")).pixels.shape == (48, 64, 3)
+    assert Image.MAX_IMAGE_PIXELS == 100

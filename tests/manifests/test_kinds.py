@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import tarfile
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
 from gloam.manifests.errors import ImageRefused, SourceError
 from gloam.manifests.sources import KINDS, Listed, list_source, parse_source, read
 from gloam.manifests.sources.kinds import SAMPLE_NAMES
@@ -459,3 +461,36 @@ def test_listing_twice_gives_the_same(pack: Any, jpegs: list[bytes], kind: str) 
 def test_what_the_command_line_says_finds_the_list(pack: Any, voc: Files) -> None:
     source = parse_source(f"voc={pack('folder', voc)}@val:5")
     assert [image.name for image in list_source(source.kind, source.path, source.listing)] == ["2007_000032"]
+
+
+# What is passed over
+
+
+def test_pictures_that_are_not_read_are_counted_by_kind(tmp_path: Path, fill_folder: Any, jpegs: list[bytes]) -> None:
+    names = ["a.jpg", "b.CR2", "c.cr2", "d.gif", "e", "README", "notes.txt", ".hidden", "._b.jpg"]
+    folder = fill_folder(tmp_path / "photos", dict.fromkeys(names, jpegs[0]))
+    passed: Counter[str] = Counter()
+    assert [image.path for image in list_source("folder", str(folder), "", passed)] == ["a.jpg"]
+    assert passed == {".cr2": 2, ".gif": 1, "without suffix": 1}
+    only = fill_folder(tmp_path / "raw", {"b.CR2": jpegs[0]})
+    with pytest.raises(SourceError, match=r"holds no photograph .* and passed over: \.cr2 1"):
+        list_source("folder", str(only))
+
+
+def test_lows_of_gloams_own_pairs_are_not_photographs(
+    tmp_path: Path, write_tar: Any, fill_folder: Any, jpegs: list[bytes]
+) -> None:
+    members = {}
+    for key in ("n-1", "n-2"):
+        members |= {f"{key}.json": b"{}", f"{key}.low.png": jpegs[0], f"{key}.normal.jpg": jpegs[1]}
+    members |= {"n-3.json": b"{}", "n-3.low.png": jpegs[0], "n-4.jpg": jpegs[1]}  # not a pair: who knows what it is
+    tar = write_tar(tmp_path / "train-000000.tar", members)
+    for kind in ("webdataset", "archive"):
+        passed: Counter[str] = Counter()
+        names = [image.path.rpartition("/")[2] for image in list_source(kind, str(tar), "", passed)]
+        assert names == ["n-1.normal.jpg", "n-2.normal.jpg", "n-3.low.png", "n-4.jpg"]
+        assert passed == {"lows of gloam's pairs": 2}
+    folder = fill_folder(tmp_path / "set", {"set.json": b"{}", "train/low/a.png": jpegs[0], "train/normal/a.jpg": jpegs[1]})
+    passed = Counter()
+    assert [image.path for image in list_source("folder", str(folder), "", passed)] == ["train/normal/a.jpg"]
+    assert passed == {"lows of gloam's pairs": 1}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import socket
 import subprocess
 import sys
@@ -10,8 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from gloam.manifests.errors import SetError
-from gloam.manifests.lock import exclusive
+
+from gloam.manifests import lock
+from gloam.manifests.errors import GloamWarning, SetError
+from gloam.manifests.lock import exclusive, in_turn
 
 HOLD = """
 import sys
@@ -108,3 +112,75 @@ def test_a_shorter_name_leaves_nothing_of_a_longer_one(tmp_path: Path) -> None:
 def test_outputs_have_locks_of_their_own(tmp_path: Path) -> None:
     with holder(tmp_path / "one" / ".gloam" / "lock"), exclusive(tmp_path / "other" / ".gloam" / "lock"):
         pass
+
+
+# File systems without locks
+
+
+@pytest.fixture
+def no_locks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on Lustre mounted without `-o flock`."""
+
+    def flock(*arguments: object) -> None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.setattr(lock.fcntl, "flock", flock)
+
+
+def test_without_locks_a_file_stands_for_them_with_a_warning(tmp_path: Path, no_locks: None) -> None:
+    path = tmp_path / "set" / ".gloam" / "lock"
+    for _ in range(2):
+        with pytest.warns(GloamWarning, match="this file system has no locks"):
+            holding(path, f"process {os.getpid()} on {socket.gethostname()}")
+        assert not (path.parent / "lock.held").exists()
+
+
+def holding(path: Path, name: str) -> None:
+    """Hold a lock, and be refused a second time."""
+    with exclusive(path):
+        assert (path.parent / "lock.held").read_text() == name
+        with pytest.raises(SetError, match=rf"{name} is working on it.*delete .*lock\.held"), exclusive(path):
+            pytest.fail("the lock is held twice")
+
+
+def test_without_locks_that_of_a_dead_process_of_this_machine_is_taken_over(tmp_path: Path, no_locks: None) -> None:
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    path = tmp_path / "set" / ".gloam" / "lock"
+    path.parent.mkdir(parents=True)
+    (path.parent / "lock.held").write_text(f"process {dead.pid} on {socket.gethostname()}")
+    with pytest.warns(GloamWarning), exclusive(path):
+        pass
+    (path.parent / "lock.held").write_text("process 1 on another.example.org")
+    with pytest.warns(GloamWarning), pytest.raises(SetError, match=r"process 1 on another\.example\.org"), exclusive(path):
+        pytest.fail("nobody knows whether it is dead")
+
+
+def test_without_locks_tasks_share_and_take_turns(tmp_path: Path, no_locks: None) -> None:
+    path = tmp_path / "set" / ".gloam" / "lock"
+    for first in (True, False):
+        with pytest.warns(GloamWarning):
+            refusing(path, first)
+    assert [p.name for p in path.parent.iterdir() if "held" in p.name] == []
+
+
+def refusing(path: Path, first: bool) -> None:
+    with exclusive(path, shared=first):
+        with in_turn(path.parent / "planning"):
+            pass
+        if first:
+            with exclusive(path.with_name("other"), shared=True):
+                pass
+        with pytest.raises(SetError, match="is working on it"), exclusive(path, shared=not first):
+            pytest.fail("tasks and a build alone exclude each other")
+
+
+def test_a_lock_that_is_held_is_told_from_one_that_cannot_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in (errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL):
+
+        def flock(*arguments: object, number: int = number) -> None:
+            raise OSError(number, os.strerror(number))
+
+        monkeypatch.setattr(lock.fcntl, "flock", flock)
+        with pytest.warns(GloamWarning, match=os.strerror(number)), exclusive(tmp_path / str(number) / "lock"):
+            pass

@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
 from gloam.manifests.candidates import MEASURE_SCHEMA
 from gloam.manifests.errors import ConfigError
 from gloam.manifests.plan import DUPLICATE, PLAN_SCHEMA, SPARE, TRAIN, VAL, Plan, PlanOptions, _apportion, make_plan
 from gloam.manifests.sources import Source
 from gloam.manifests.suitability import EVERYTHING, KEPT, Profile, load_profile
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from pydantic import ValidationError
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -239,7 +240,7 @@ def test_apportioning_equal_sources_favours_the_earlier(each: int, count: int, d
 # Splits and shards
 
 
-@pytest.mark.parametrize("val", [0, 1, 17, 60])
+@pytest.mark.parametrize("val", [0, 1, 17, 59])
 def test_validation_has_exactly_its_number_and_shares_no_pair(val: int) -> None:
     plan = plan_of({"a": 40, "b": 20}, val=val)
     assert len(keys(plan, VAL)) == val
@@ -250,6 +251,11 @@ def test_validation_has_exactly_its_number_and_shares_no_pair(val: int) -> None:
 def test_more_validation_pairs_than_pairs_are_refused() -> None:
     with pytest.raises(ConfigError, match="val = 31: there are only 30 pairs in all"):
         plan_of({"a": 100}, pairs=30, val=31)
+
+
+def test_validation_that_leaves_no_training_pair_is_refused() -> None:
+    with pytest.raises(ConfigError, match="none would be left to train on"):
+        plan_of({"a": 100}, pairs=30, val=30)
 
 
 def test_validation_of_fewer_pairs_is_part_of_that_of_more() -> None:

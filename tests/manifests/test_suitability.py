@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from PIL import Image, ImageFilter
+
 from gloam.manifests.candidates import MEASURE_SCHEMA
 from gloam.manifests.errors import ConfigError
 from gloam.manifests.images import MAX_PIXELS
 from gloam.manifests.measure import FIELDS, measure
 from gloam.manifests.suitability import EVERYTHING, KEPT, Profile, judge, load_profile
-from PIL import Image, ImageFilter
 
 GOOD: dict[str, Any] = {
     "width": 640,
@@ -143,7 +144,7 @@ def test_an_empty_profile_applies_no_bound(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("min_sdie: 64", "unknown key min_sdie = 64; known here: min_side, max_side"),
+        ("min_sdie: 64", "unknown key min_sdie = 64; min_side is meant?; known here: min_side, max_side"),
         ("min_side: 0", "min_side = 0: Input should be greater than or equal to 1"),
         ("min_side: wide", "min_side = 'wide'"),
         ("max_mean: 1.5", "max_mean = 1.5: Input should be less than or equal to 1"),

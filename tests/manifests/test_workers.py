@@ -18,6 +18,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
 from gloam.manifests.errors import ImageRefused, WorkerLost
 from gloam.manifests.images import read_header
 from gloam.manifests.workers import Counter, _wait, count, ordered_map
@@ -163,7 +164,7 @@ def test_an_exception_is_raised_where_its_result_is_taken(workers: int) -> None:
 def test_a_refusal_keeps_its_reason_and_detail_on_its_way(workers: int) -> None:
     with pytest.raises(ImageRefused) as refused:
         list(ordered_map(read_header, [b"text"], workers))
-    assert (refused.value.reason, refused.value.detail) == ("not an image", "no JPEG, PNG, TIFF, BMP or WebP header")
+    assert (refused.value.reason, refused.value.detail) == ("not an image", "no JPEG, PNG, TIFF, BMP, WebP, AVIF or HEIC header")
 
 
 @pytest.mark.parametrize("workers", [1, 2])

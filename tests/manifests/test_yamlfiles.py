@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
 from gloam.manifests.errors import ConfigError
 from gloam.manifests.yamlfiles import load_yaml, validated
-from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class Inner(BaseModel):
@@ -107,7 +108,7 @@ def test_right_values_become_a_model() -> None:
     [
         ({}, "x.yaml: name: Field required"),
         ({"name": 3}, "x.yaml: name = 3: Input should be a valid string"),
-        ({"name": "x", "nmae": 3}, "x.yaml: unknown key nmae = 3; known here: name, camera, sizes"),
+        ({"name": "x", "nmae": 3}, "x.yaml: unknown key nmae = 3; name is meant?; known here: name, camera, sizes"),
         ({"name": "x", "camera": {"ISO": 3}}, "x.yaml: unknown key camera.ISO = 3; known here: iso, mode"),
         ({"name": "x", "camera": {"iso": 7}}, "x.yaml: camera.iso = 7: Input should be greater than or equal to 50"),
         ({"name": "x", "camera": {"mode": "mean"}}, "x.yaml: camera.mode = 'mean': Input should be 'binned' or 'malvar'"),
