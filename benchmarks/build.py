@@ -43,17 +43,20 @@ from pathlib import Path
 
 import cv2
 import numpy as np
-from gloam.manifests.images import SUFFIXES, decode, load_normal
-from gloam.manifests.measure import measure
-from gloam.manifests.setfile import read_set
+from gloam.manifests.images.normal.decode import decode
+from gloam.manifests.images.normal.header import SUFFIXES
+from gloam.manifests.images.normal.normal import load_normal
+
+from gloam.manifests.selection.bounds import load_profile
+from gloam.manifests.selection.measures import measure
+from gloam.manifests.sets.info import read_set
 from gloam.manifests.sources import Source
-from gloam.manifests.suitability import load_profile
-from gloam.synth.build import build
-from gloam.synth.making import encode_low
+from gloam.synth.building.build import build
+from gloam.synth.building.regenerate import regenerate
+from gloam.synth.building.request import OutputOptions, Request
+from gloam.synth.building.worker import encode_low
 from gloam.synth.models import draw, render
-from gloam.synth.recipe import load_recipe
-from gloam.synth.regenerate import regenerate
-from gloam.synth.request import OutputOptions, Request
+from gloam.synth.recipes.load import load_recipe
 
 JPEG = OutputOptions(low_codec="jpg")
 FULL = [cv2.IMWRITE_JPEG_QUALITY, 95, cv2.IMWRITE_JPEG_SAMPLING_FACTOR, 0x111111]

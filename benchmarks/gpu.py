@@ -22,13 +22,14 @@ import warnings
 
 import numpy as np
 import skimage.data
-from gloam.synth.camera_draw import CameraDraw
-from gloam.synth.camera_model import arguments, render_camera
-from gloam.synth.gpu import launch, on_device, render_on_gpu, workspace
-from gloam.synth.models import draw
-from gloam.synth.recipe import load_recipe
 from numba import cuda
 from PIL import Image
+
+from gloam.synth.camera.draw import CameraDraw
+from gloam.synth.camera.render import arguments, render_camera
+from gloam.synth.camera.render_cuda import launch, on_device, render_on_gpu, workspace
+from gloam.synth.models import draw
+from gloam.synth.recipes.load import load_recipe
 
 RECIPES = ("even", "uneven", "night-lights", "extreme")
 

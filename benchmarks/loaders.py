@@ -25,12 +25,13 @@ from typing import Any
 import numpy as np
 import skimage.data
 import torch
-from gloam.loaders import PairLoader
-from gloam.loaders.benching import bench
-from gloam.loaders.contents import contents_of
-from gloam.loaders.pipelines import LOW, NORMAL, SIDE_BY_SIDE, fn, pipeline_def
-from gloam.loaders.ranks import usable_cores
 from PIL import Image
+
+from gloam.loaders import PairLoader
+from gloam.loaders.benchmark import bench
+from gloam.loaders.dali.pipelines import LOW, NORMAL, SIDE_BY_SIDE, fn, pipeline_def
+from gloam.loaders.index import contents_of
+from gloam.loaders.sampling import usable_cores
 
 WAYS = ("readers", "decoder", "val", "alexnet", "unet")
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))

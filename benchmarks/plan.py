@@ -17,9 +17,10 @@ import time
 
 import numpy as np
 import pyarrow as pa
-from gloam.manifests.plan import PlanOptions, make_plan
+
+from gloam.manifests.selection.bounds import load_profile
+from gloam.manifests.selection.plan import PlanOptions, make_plan
 from gloam.manifests.sources import Source
-from gloam.manifests.suitability import load_profile
 
 KINDS = ("imagenet", "voc", "coco", "iapr", "streetscenes")
 SHARES = (0.85, 0.012, 0.08, 0.013, 0.045)

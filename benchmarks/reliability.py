@@ -23,10 +23,11 @@ import time
 from pathlib import Path
 
 import numpy as np
-from gloam.manifests.errors import GloamError
-from gloam.manifests.setfile import read_set
-from gloam.manifests.verify import verify_set
 from PIL import Image
+
+from gloam.errors import GloamError
+from gloam.manifests.sets.info import read_set
+from gloam.manifests.sets.verify import verify_set
 
 GLOAM = "from gloam.cli.main import gloam; gloam()"
 JUMPING = """

@@ -20,10 +20,11 @@ from typing import Any
 import numpy as np
 import torch
 import torch.distributed as dist
+
 from gloam.loaders import PairLoader
-from gloam.loaders.contents import contents_of
-from gloam.loaders.pipelines import LOW, NORMAL, SIDE_BY_SIDE, fn, pipeline_def
-from gloam.loaders.ranks import usable_cores
+from gloam.loaders.dali.pipelines import LOW, NORMAL, SIDE_BY_SIDE, fn, pipeline_def
+from gloam.loaders.index import contents_of
+from gloam.loaders.sampling import usable_cores
 
 SECONDS, BATCH = 4.0, 256
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ..manifests.errors import ConfigError
+from ..errors import ConfigError
 from .common import default_workers, user_errors
 
 
@@ -24,7 +24,7 @@ from .common import default_workers, user_errors
 def bench(root: Path, split: str, batch_size: int, size: int, seconds: float, workers: tuple[int, ...], as_json: bool) -> None:
     """Pairs a second of every reader this machine can run, of a plain DataLoader, and of data that is in memory already."""
     try:
-        from ..loaders.benching import bench as measure
+        from ..loaders.benchmark import bench as measure
     except ImportError as error:
         raise ConfigError(f"gloam bench needs PyTorch: {error}; pip install 'gloam[torch]'") from error
     result = measure(

@@ -7,18 +7,18 @@ from typing import Any
 
 import click
 
-from ..manifests.errors import ConfigError
-from ..manifests.images import MAX_PIXELS
-from ..manifests.plan import SPARE, PlanOptions
+from ..errors import ConfigError
+from ..manifests.config import load_yaml, validated
+from ..manifests.images.header import MAX_PIXELS
+from ..manifests.selection.bounds import EVERYTHING, load_profile
+from ..manifests.selection.plan import SPARE, PlanOptions
 from ..manifests.sources import KINDS, Source, counted, parse_source
 from ..manifests.sources.spec import name_sources
-from ..manifests.suitability import EVERYTHING, load_profile
-from ..manifests.yamlfiles import load_yaml, validated
-from ..synth.build import Report, Task, build_task
-from ..synth.build import build as build_set
-from ..synth.config import BuildFile
-from ..synth.recipe import DEFAULT, load_recipe
-from ..synth.request import OutputOptions, Request
+from ..synth.building.build import Report, Task, build_task
+from ..synth.building.build import build as build_set
+from ..synth.building.config import BuildFile
+from ..synth.building.request import OutputOptions, Request
+from ..synth.recipes.load import DEFAULT, load_recipe
 from .common import Bars, default_workers, user_errors
 
 

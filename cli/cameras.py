@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ..synth.cameras import Calibration, iso_range, read_cameras, shipped_cameras
+from ..synth.camera.sensors import Calibration, iso_range, read_cameras, shipped_cameras
 from .common import user_errors
 
 

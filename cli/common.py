@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 import click
 from tqdm import tqdm
 
-from ..manifests.errors import ConfigError, GloamError, WorkerLost
-from ..manifests.workers import available_cores
-from .stopping import leave
+from ..engines.local import available_cores
+from ..engines.stopping import leave
+from ..errors import ConfigError, GloamError, WorkerLost
 
 F = TypeVar("F", bound=Callable[..., Any])
 

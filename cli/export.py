@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ..synth.regenerate import export as export_set
+from ..synth.building.regenerate import export as export_set
 from .common import Bars, default_workers, user_errors
 
 

@@ -12,10 +12,11 @@ from typing import Any, TextIO
 
 import click
 
-from ..manifests.errors import GloamWarning
-from ..manifests.workers import available_cores, own_server, prepare_own_process, prepare_workers
-from ..synth import PRELOAD, kernel_places
-from .stopping import stoppable
+from ..engines.local import available_cores, own_server, prepare_own_process, prepare_workers
+from ..engines.stopping import stoppable
+from ..errors import GloamWarning
+from ..synth.building import PRELOAD
+from ..synth.kernels.compiling import places as kernel_places
 
 _COMMANDS = {
     "build": "Make a set of low/normal pairs from photographs.",

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import click
 
-from ..manifests.errors import ConfigError, ImageRefused, SourceError
-from ..manifests.files import write_bytes
-from ..manifests.images import SUFFIXES, load_normal
+from ..errors import ConfigError, ImageRefused, SourceError
+from ..manifests.images.header import SUFFIXES
+from ..manifests.images.normal import load_normal
 from ..manifests.sources import list_source, read
-from ..synth.preview import Tile, grid_of, row_of, sheet
-from ..synth.recipe import DEFAULT, load_recipe
+from ..storage.atomic import write_bytes
+from ..synth.analysis.contact_sheet import Tile, grid_of, row_of, sheet
+from ..synth.recipes.load import DEFAULT, load_recipe
 from .common import check_png, user_errors
 
 _MOST = 40

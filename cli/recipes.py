@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from ..synth.recipe import DEFAULT, load_recipe, shipped_recipes
-from ..synth.recipe_text import annotated_yaml
+from ..synth.recipes.load import DEFAULT, load_recipe, shipped_recipes
+from ..synth.recipes.text import annotated_yaml
 from .common import user_errors
 
 

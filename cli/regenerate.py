@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from ..synth.recipe import load_recipe
-from ..synth.regenerate import regenerate as regenerate_set
+from ..synth.building.regenerate import regenerate as regenerate_set
+from ..synth.recipes.load import load_recipe
 from .common import Bars, default_workers, user_errors
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from ..manifests.setfile import read_set
-from ..manifests.staging import files_of_set
-from ..manifests.staging import stage as stage_set
+from ..manifests.sets.info import read_set
+from ..manifests.sets.stage import files_of_set
+from ..manifests.sets.stage import stage as stage_set
 from .common import Bars, user_errors
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
-from ..manifests.errors import ConfigError
-from ..manifests.files import write_bytes
-from ..manifests.setfile import SET_FILE, read_set
-from ..synth.measuring import Measured, measure_folders, measure_set
-from ..synth.photon_transfer import TransferPoint
-from ..synth.statistics import LABELS, reference_statistics, summary
+from ..errors import ConfigError
+from ..manifests.sets.info import SET_FILE, read_set
+from ..storage.atomic import write_bytes
+from ..synth.analysis.pair_statistics import LABELS, reference_statistics, summary
+from ..synth.analysis.photon_transfer import TransferPoint
+from ..synth.analysis.set_statistics import Measured, measure_folders, measure_set
 from .common import Bars, check_png, default_workers, user_errors
 
 
@@ -55,7 +55,7 @@ def stats(lows: Path, normals: Path | None, pairs: int, as_json: bool, figure: P
 
 def _plotting() -> Any:
     try:
-        from . import figures
+        from ..synth.analysis import figures
     except ImportError as error:
         raise ConfigError("--figure needs matplotlib: pip install 'gloam[figures]'") from error
     return figures

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from ..manifests.setfile import read_set
-from ..manifests.verify import Problem, verify_set
+from ..manifests.sets.info import read_set
+from ..manifests.sets.verify import Problem, verify_set
 from .common import USER_ERROR, Bars, default_workers, user_errors
 
 
@@ -33,7 +33,7 @@ def verify(root: Path, quick: bool, deep: bool, strict: bool, normals: Path | No
         bars.stage("checking", len(info.units))
         problems = verify_set(root, quick, bars.at, strict)
         if deep and not _damage(problems):
-            from ..synth.recheck import recheck_set
+            from ..synth.building.recheck import recheck_set
 
             bars.stage("comparing", sum(info.units.values()))
             problems += recheck_set(root, info, workers, bars.at, normals)

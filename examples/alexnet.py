@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import torch
-from gloam.loaders import PairLoader, TorchLoader
 from torch import nn
+
+from gloam.loaders import PairLoader, TorchLoader
 
 
 class AlexNet(nn.Module):

@@ -16,9 +16,10 @@ from typing import Any
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
-from gloam.loaders import PairLoader
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
+
+from gloam.loaders import PairLoader
 
 
 def block(inner: int, outer: int) -> nn.Sequential:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ..manifests.errors import LoaderError
+from ..errors import LoaderError
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from ..manifests.decoding import decode_as_rgb
-from ..manifests.errors import ImageRefused, LoaderError
+from ..errors import ImageRefused, LoaderError
+from ..manifests.images.decode import decode_as_rgb
 from .columns import StoredPair
-from .contents import Contents
+from .index import Contents
 
 Pixels = npt.NDArray[np.uint8]
 DECODERS = ("opencv", "pillow")

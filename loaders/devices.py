@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from ..manifests.errors import LoaderError
+from ..errors import LoaderError
 
 _SPELLED = re.compile(r"(auto|cpu|gpu|cuda|mps)(?::(\d+))?\Z")
 

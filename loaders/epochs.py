@@ -12,10 +12,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, Self
 
-from ..manifests.errors import LoaderError
-from .contents import Contents
+from ..errors import LoaderError
+from .index import Contents
 from .options import Options
-from .ranks import Rank, find_rank
+from .sampling import Rank, find_rank
 from .state import check_state, fingerprint
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypedDict
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from ..manifests.errors import LoaderError
+from ..errors import LoaderError
 
 
 class Options(BaseModel):

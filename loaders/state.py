@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..manifests.errors import LoaderError
-from ..manifests.setfile import differences
-from .contents import Contents
+from ..errors import LoaderError
+from ..manifests.sets.info import differences
+from .index import Contents
 from .options import Options
-from .ranks import Rank
+from .sampling import Rank
 
 VERSION = 1
 

@@ -13,16 +13,15 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from ..manifests.errors import LoaderError
-from ..manifests.workers import main_left_alone, prepare_own_process, prepare_workers
+from ..engines.local import main_left_alone, prepare_own_process, prepare_workers
+from ..errors import LoaderError
 from .columns import StoredPair
-from .contents import contents_of
 from .dataset import DECODERS, PairDataset, decoded_pair
 from .devices import find_device
 from .epochs import EpochLoader
+from .index import contents_of
 from .options import Nothing, Options, make_options, same_number
-from .order import epoch_order, epoch_seed
-from .ranks import usable_cores
+from .sampling import epoch_order, epoch_seed, usable_cores
 
 _DTYPES = {"float32": torch.float32, "float16": torch.float16, "uint8": torch.uint8}
 _AREA = (0.35, 1.0)

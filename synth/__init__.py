@@ -9,22 +9,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .darkening import darken
-    from .recipe import load_recipe
+    from .models import darken
+    from .recipes.load import load_recipe
 
 __all__ = ["darken", "load_recipe"]
-
-PRELOAD = f"{__name__}.preload"
-"""The module that loads what workers need; a name, so that asking for it loads nothing."""
 
 
 def __getattr__(name: str) -> Any:
     if name == "darken":
-        from .darkening import darken
+        from .models import darken
 
         return darken
     if name == "load_recipe":
-        from .recipe import load_recipe
+        from .recipes.load import load_recipe
 
         return load_recipe
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -25,9 +25,9 @@ USE = """
 from pathlib import Path
 from gloam.manifests.sources import Source
 from gloam.synth import darken
-from gloam.synth.build import build
-from gloam.synth.recipe import load_recipe
-from gloam.synth.request import Request
+from gloam.synth.building.build import build
+from gloam.synth.recipes.load import load_recipe
+from gloam.synth.building.request import Request
 
 image = np.full((32, 32, 3), 128, np.uint8)
 darken(image, "gamma")
@@ -58,7 +58,7 @@ def test_an_ordered_map_in_this_process_leaves_malloc_alone():
 import ctypes
 calls = []
 ctypes.CDLL = lambda *arguments: calls.append(arguments)
-from gloam.manifests.workers import ordered_map
+from gloam.engines.local import ordered_map
 assert list(ordered_map(str, [1, 2], 1)) == ["1", "2"]
 assert not calls
 """
@@ -74,9 +74,9 @@ print("running")
 """
 BUILDS = """
 from gloam.manifests.sources import Source
-from gloam.synth.build import build
-from gloam.synth.recipe import load_recipe
-from gloam.synth.request import Request
+from gloam.synth.building.build import build
+from gloam.synth.recipes.load import load_recipe
+from gloam.synth.building.request import Request
 
 sources = (Source(kind="folder", path=sys.argv[1], name="p"),)
 build(Request(sources=sources, recipe=load_recipe("gamma")), Path(sys.argv[2]), workers=2)
@@ -116,7 +116,7 @@ found = importlib.util.find_spec
 importlib.util.find_spec = lambda name, package=None: None if name == "torch" else found(name, package)
 """
     code = """
-from gloam.manifests.errors import LoaderError
+from gloam.errors import LoaderError
 try:
     from gloam.loaders import TorchLoader
 except ImportError as error:

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from ..errors import ImageRefused, SourceError
-from ..images import MAX_BYTES
+from ...errors import ImageRefused, SourceError
+from ..images.header import MAX_BYTES
 
 _OPEN_FILES = 32
 _DAMAGE = (zipfile.BadZipFile, EOFError, OSError, ValueError, IndexError, OverflowError, RuntimeError, struct.error)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from ..errors import ConfigError
-from .kinds import KINDS, LISTED_KINDS
+from ...errors import ConfigError
+from .collections import KINDS, LISTED_KINDS
 
 _LIMIT = re.compile(r"^(.*):(\d+)$", re.DOTALL)
 

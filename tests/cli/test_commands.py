@@ -88,7 +88,7 @@ def test_completion_starts_nothing():
 
 def test_nothing_but_loaders_imports_dali_or_torch():
     code = (
-        "import sys, gloam.cli.build, gloam.cli.verify, gloam.cli.recipes, gloam.synth.darkening, gloam.synth.recheck;"
+        "import sys, gloam.cli.build, gloam.cli.verify, gloam.cli.recipes, gloam.synth.models, gloam.synth.building.recheck;"
         "print(sorted({m.partition('.')[0] for m in sys.modules} & {'nvidia', 'torch', 'jax', 'matplotlib'}))"
     )
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
@@ -127,7 +127,7 @@ def test_a_build_file_says_everything_and_flags_override_it(photographs, tmp_pat
 def test_the_reference_set_has_a_build_file_that_is_valid():
     import yaml
 
-    from gloam.synth.config import BuildFile, reference_config
+    from gloam.synth.building.config import BuildFile, reference_config
 
     file = BuildFile.model_validate(yaml.safe_load(reference_config()))
     assert (file.plan.pairs, file.plan.val) == (153_856, 1_856)
@@ -267,8 +267,8 @@ def test_verify_names_what_is_missing_or_cut_short(finished, tmp_path, pattern):
 
 def test_verify_deep_finds_a_low_that_is_not_its_normals(finished, tmp_path):
     """A set whose checksums are all right, but whose lows were made otherwise."""
-    from gloam.manifests.setfile import read_set
-    from gloam.synth import recheck
+    from gloam.manifests.sets.info import read_set
+    from gloam.synth.building import recheck
 
     info = read_set(finished)
     request = info.build.request | {"output": info.build.request["output"] | {"low_codec": "jpg"}}

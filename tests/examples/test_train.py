@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 import torch
-from gloam.manifests.plan import PlanOptions
-from gloam.manifests.sources import Source
-from gloam.manifests.suitability import EVERYTHING
-from gloam.synth.build import build
-from gloam.synth.recipe import load_recipe
-from gloam.synth.regenerate import export
-from gloam.synth.request import Request
 from PIL import Image
+
+from gloam.manifests.selection.bounds import EVERYTHING
+from gloam.manifests.selection.plan import PlanOptions
+from gloam.manifests.sources import Source
+from gloam.synth.building.build import build
+from gloam.synth.building.regenerate import export
+from gloam.synth.building.request import Request
+from gloam.synth.recipes.load import load_recipe
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -23,9 +23,10 @@ MAX_PIXELS = 1_000_000
 
 def image(data: bytes) -> str:
     """A photograph's bytes become a normal or are refused; the reason, or ""."""
-    from gloam.manifests.errors import ImageRefused
-    from gloam.manifests.images import load_normal
-    from gloam.manifests.measure import measure
+    from gloam.manifests.images.normal.normal import load_normal
+
+    from gloam.errors import ImageRefused
+    from gloam.manifests.selection.measures import measure
 
     try:
         normal = load_normal(data, max_pixels=MAX_PIXELS)
@@ -49,7 +50,7 @@ def _reason(refusal: Any) -> str:
 
 def archive(data: bytes) -> str:
     """A file given as an archive is listed and read, or refused; the message, or ""."""
-    from gloam.manifests.errors import ImageRefused, SourceError
+    from gloam.errors import ImageRefused, SourceError
     from gloam.manifests.sources import list_source, read
 
     folder = "/dev/shm" if Path("/dev/shm").is_dir() else None
@@ -77,7 +78,7 @@ def main() -> None:
 
     target = TARGETS[sys.argv.pop(1)]
     with atheris.instrument_imports(include=["gloam", "PIL", "tifffile", "tarfile", "zipfile"]):
-        import gloam.manifests.measure
+        import gloam.manifests.selection.measures
         import gloam.manifests.sources  # noqa: F401
     atheris.Setup(sys.argv, lambda data: target(data) and None)
     atheris.Fuzz()

@@ -4,14 +4,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gloam.manifests.images import encode
-from gloam.manifests.plan import PlanOptions
+from gloam.manifests.images.normal.encode import encode
+
+from gloam.manifests.selection.bounds import EVERYTHING
+from gloam.manifests.selection.plan import PlanOptions
 from gloam.manifests.sources import Source
-from gloam.manifests.suitability import EVERYTHING
-from gloam.synth.build import build
-from gloam.synth.recipe import load_recipe
-from gloam.synth.regenerate import regenerate
-from gloam.synth.request import OutputOptions, Request
+from gloam.synth.building.build import build
+from gloam.synth.building.regenerate import regenerate
+from gloam.synth.building.request import OutputOptions, Request
+from gloam.synth.recipes.load import load_recipe
 
 TRAIN, VAL = 37, 11
 

@@ -8,10 +8,11 @@ import pickle
 from itertools import islice
 
 import pytest
+
+from gloam.errors import LoaderError
 from gloam.loaders import PairLoader, TorchLoader
 from gloam.loaders.options import Options
-from gloam.loaders.ranks import Rank
-from gloam.manifests.errors import LoaderError
+from gloam.loaders.sampling import Rank
 
 from .conftest import TRAIN, VAL
 from .test_pair_loader import epoch_numbers, numbers

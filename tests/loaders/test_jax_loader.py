@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
+from gloam.errors import LoaderError
 from gloam.loaders import PairLoader
-from gloam.manifests.errors import LoaderError
 
 from .conftest import TRAIN
 
@@ -15,7 +16,7 @@ pytest.importorskip("jax")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("layout", ["shards", "files"])
 def test_batches_are_those_of_pair_loader(layout, request):
-    from gloam.loaders.jax_loader import jax_iterator
+    from gloam.loaders.dali.jax_loader import jax_iterator
 
     root = request.getfixturevalue(layout)
     options = {"batch_size": 4, "size": (40, 56), "seed": 2, "augment": True, "device": "cpu", "threads": 2}

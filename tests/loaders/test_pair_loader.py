@@ -7,14 +7,15 @@ import shutil
 
 import numpy as np
 import pytest
+from gloam.manifests.images.normal.encode import encode
 
-from gloam.loaders import PairLoader, failures, pairs_in
-from gloam.loaders.contents import Contents, contents_of
+from gloam.errors import LoaderError, SetError
+from gloam.loaders import PairLoader, pairs_in
+from gloam.loaders.dali import failures
 from gloam.loaders.dataset import decoded_pair
-from gloam.loaders.ranks import Rank, find_rank
-from gloam.manifests.errors import LoaderError, SetError
-from gloam.manifests.images import encode
-from gloam.manifests.setfile import read_set
+from gloam.loaders.index import Contents, contents_of
+from gloam.loaders.sampling import Rank, find_rank
+from gloam.manifests.sets.info import read_set
 
 from .conftest import TRAIN, VAL, numbered
 
@@ -273,7 +274,7 @@ def test_two_images_of_one_name_are_refused(tmp_path):
 
 def test_jpegs_are_decoded_on_a_gpu_as_libjpeg_turbo_does(shards):
     """With fancy upsampling: seen in the pipeline's own description, as there is no GPU here."""
-    from gloam.loaders import pipelines
+    from gloam.loaders.dali import pipelines
 
     asked = {}
     real = pipelines.fn

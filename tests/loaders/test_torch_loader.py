@@ -7,9 +7,10 @@ import shutil
 
 import pytest
 import torch
+
+from gloam.errors import LoaderError
 from gloam.loaders import PairLoader, TorchLoader
-from gloam.loaders.contents import contents_of
-from gloam.manifests.errors import LoaderError
+from gloam.loaders.index import contents_of
 
 from .conftest import TRAIN, VAL
 from .test_pair_loader import mixed_sizes, numbers

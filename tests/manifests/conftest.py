@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import skimage
-from gloam.manifests.pairs import Pair, make_pair
 from PIL import Image
+
+from gloam.manifests.sets.sample import Pair, make_pair
 
 Pixels = npt.NDArray[np.uint8]
 Files = dict[str, bytes]

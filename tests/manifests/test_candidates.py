@@ -13,14 +13,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from gloam.manifests.candidates import MEASURE_SCHEMA, leave_unmeasured, list_candidates, locations, measure_candidates
-from gloam.manifests.errors import GloamError, SourceError
-from gloam.manifests.images import MAX_PIXELS
-from gloam.manifests.keys import KEY_PATTERN
-from gloam.manifests.measure import FIELDS, measure
-from gloam.manifests.plan import PlanOptions, make_plan
+from gloam.manifests.images.normal.header import MAX_PIXELS
+
+from gloam.errors import GloamError, SourceError
+from gloam.manifests.selection.bounds import EVERYTHING
+from gloam.manifests.selection.candidates import MEASURE_SCHEMA, leave_unmeasured, list_candidates, locations, measure_candidates
+from gloam.manifests.selection.keys import KEY_PATTERN
+from gloam.manifests.selection.measures import FIELDS, measure
+from gloam.manifests.selection.plan import PlanOptions, make_plan
 from gloam.manifests.sources import Source, read
-from gloam.manifests.suitability import EVERYTHING
 
 MANY = 2300
 """More candidates than one part of the cache holds."""
@@ -285,8 +286,8 @@ def test_an_interrupted_run_goes_on_where_its_last_part_ended(
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from gloam.manifests.candidates import list_candidates, measure_candidates
-from gloam.manifests.images import MAX_PIXELS
+from gloam.manifests.selection.candidates import list_candidates, measure_candidates
+from gloam.manifests.images.normal import MAX_PIXELS
 from gloam.manifests.sources import Source
 
 def die(done):
@@ -312,7 +313,7 @@ def test_a_killed_run_leaves_whole_parts_only(tmp_path: Path, write_tar: Any, ph
 TORN = """
 import resource, signal, sys
 from pathlib import Path
-from gloam.manifests.candidates import list_candidates, measure_candidates
+from gloam.manifests.selection.candidates import list_candidates, measure_candidates
 from gloam.manifests.sources import Source
 
 listed = list_candidates([Source(kind="folder", path=sys.argv[1], name="folder")])

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pytest
-from gloam.manifests.duplicates import near_duplicates
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from gloam.manifests.selection.duplicates import near_duplicates
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=200)
 

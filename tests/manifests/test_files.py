@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gloam.manifests.files import (
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gloam.storage.atomic import (
     TEMPORARY_MARK,
     atomic_write,
     canonical_json,
@@ -25,8 +28,6 @@ from gloam.manifests.files import (
     temporary_beside,
     write_bytes,
 )
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -137,7 +138,7 @@ def test_a_killed_writer_leaves_what_was_there_before_and_a_temporary_name(tmp_p
     script = (
         "import os, signal, sys\n"
         "from pathlib import Path\n"
-        "from gloam.manifests.files import atomic_write\n"
+        "from gloam.storage.atomic import atomic_write\n"
         "with atomic_write(Path(sys.argv[1])) as handle:\n"
         "    handle.write(b'half' * 10000); handle.flush(); os.kill(os.getpid(), signal.SIGKILL)\n"
     )

@@ -14,12 +14,15 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import tifffile
+from gloam.manifests.images.normal.decode import decode, decode_small
+from gloam.manifests.images.normal.encode import encode
+from gloam.manifests.images.normal.header import MAX_PIXELS, read_header
+from gloam.manifests.images.normal.normal import NORMAL_QUALITY, Normal, load_normal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image, features
 
-from gloam.manifests.errors import ImageRefused
-from gloam.manifests.images import MAX_PIXELS, NORMAL_QUALITY, Normal, decode, decode_small, encode, load_normal, read_header
+from gloam.errors import ImageRefused
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

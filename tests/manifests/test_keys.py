@@ -7,9 +7,10 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from gloam.manifests.keys import KEY_PATTERN, make_keys, normalise
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from gloam.manifests.selection.keys import KEY_PATTERN, make_keys, normalise
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

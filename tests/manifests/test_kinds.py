@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from gloam.manifests.errors import ImageRefused, SourceError
+from gloam.errors import ImageRefused, SourceError
 from gloam.manifests.sources import KINDS, Listed, list_source, parse_source, read
-from gloam.manifests.sources.kinds import SAMPLE_NAMES
+from gloam.manifests.sources.collections import SAMPLE_NAMES
 
 Files = dict[str, bytes]
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from gloam.manifests.lists import write_pair_lists, write_shard_lists
-from gloam.manifests.pairfiles import FilesWriter
-from gloam.manifests.pairs import Pair
-from gloam.manifests.shards import ShardWriter
+
+from gloam.manifests.sets.folders import FilesWriter
+from gloam.manifests.sets.lists import write_pair_lists, write_shard_lists
+from gloam.manifests.sets.sample import Pair
+from gloam.manifests.sets.shards import ShardWriter
 
 
 def test_shards_and_indexes_are_listed_line_by_line(tmp_path: Path) -> None:

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from gloam.manifests import lock
-from gloam.manifests.errors import GloamWarning, SetError
-from gloam.manifests.lock import exclusive, in_turn
+from gloam.errors import GloamWarning, SetError
+from gloam.storage import locks as lock
+from gloam.storage.locks import exclusive, in_turn
 
 HOLD = """
 import sys
 from pathlib import Path
-from gloam.manifests.lock import exclusive
+from gloam.storage.locks import exclusive
 
 with exclusive(Path(sys.argv[1])):
     print("held", flush=True)

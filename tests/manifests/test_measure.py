@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from gloam.manifests.errors import ImageRefused
-from gloam.manifests.images import MAX_PIXELS, load_normal
-from gloam.manifests.measure import BRIGHT, FIELDS, SIDE, Measures, measure
+from gloam.manifests.images.normal.header import MAX_PIXELS
+from gloam.manifests.images.normal.normal import load_normal
 from PIL import Image, ImageFilter
 from scipy import fft, ndimage
 from skimage.segmentation import slic
+
+from gloam.errors import ImageRefused
+from gloam.manifests.selection.measures import BRIGHT, FIELDS, SIDE, Measures, measure
 
 Pixels = npt.NDArray[np.uint8]
 
@@ -264,7 +266,7 @@ def test_narrow_pictures_have_cells_too(size: tuple[int, int]) -> None:
 MEASURE = """
 import hashlib, pathlib, sys
 import numpy as np
-from gloam.manifests.measure import measure
+from gloam.manifests.selection.measures import measure
 
 digest = hashlib.sha256()
 for path in sorted(pathlib.Path(sys.argv[1]).iterdir()):

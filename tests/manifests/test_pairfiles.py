@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gloam.manifests import layouts
-from gloam.manifests.errors import SetError
-from gloam.manifests.pairfiles import FilesWriter, read_pairs, read_records
-from gloam.manifests.pairs import FORMAT, Pair
-from gloam.manifests.receipts import Receipt, UnitFile, read_receipt, write_receipt
+
+from gloam.errors import SetError
+from gloam.manifests.sets import layout as layouts
+from gloam.manifests.sets.folders import FilesWriter, read_pairs, read_records
+from gloam.manifests.sets.receipts import Receipt, UnitFile, read_receipt, write_receipt
+from gloam.manifests.sets.sample import FORMAT, Pair
 
 
 def write_files(root: Path, pairs: list[Pair], unit: str = "train-000000") -> dict[str, dict[str, Any]]:

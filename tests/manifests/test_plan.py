@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from gloam.manifests.candidates import MEASURE_SCHEMA
-from gloam.manifests.errors import ConfigError
-from gloam.manifests.plan import DUPLICATE, PLAN_SCHEMA, SPARE, TRAIN, VAL, Plan, PlanOptions, _apportion, make_plan
+from gloam.errors import ConfigError
+from gloam.manifests.selection.bounds import EVERYTHING, KEPT, Profile, load_profile
+from gloam.manifests.selection.candidates import MEASURE_SCHEMA
+from gloam.manifests.selection.plan import DUPLICATE, PLAN_SCHEMA, SPARE, TRAIN, VAL, Plan, PlanOptions, _apportion, make_plan
 from gloam.manifests.sources import Source
-from gloam.manifests.suitability import EVERYTHING, KEPT, Profile, load_profile
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

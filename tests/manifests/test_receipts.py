@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gloam.manifests.errors import SetError
-from gloam.manifests.pairs import FORMAT
-from gloam.manifests.receipts import Receipt, RefusedPair, UnitFile, is_done, read_receipt, receipt_path, write_receipt
+
+from gloam.errors import SetError
+from gloam.manifests.sets.receipts import Receipt, RefusedPair, UnitFile, is_done, read_receipt, receipt_path, write_receipt
+from gloam.manifests.sets.sample import FORMAT
 
 UNIT = "train-000000"
 PRINT = "5ac1" * 16

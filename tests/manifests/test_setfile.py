@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gloam.manifests.errors import SetError
-from gloam.manifests.files import canonical_json
-from gloam.manifests.pairs import FORMAT
-from gloam.manifests.receipts import FileFacts
-from gloam.manifests.setfile import (
+
+from gloam.errors import SetError
+from gloam.manifests.sets.info import (
     SET_FILE,
     WORK_FOLDER,
     BuildNote,
@@ -25,6 +23,9 @@ from gloam.manifests.setfile import (
     write_note,
     write_set,
 )
+from gloam.manifests.sets.receipts import FileFacts
+from gloam.manifests.sets.sample import FORMAT
+from gloam.storage.atomic import canonical_json
 
 NOTE = BuildNote(
     request={"plan": {"seed": 7, "pairs": None}, "sources": [{"kind": "voc", "limit": 5}], "recipe": {"camera": {"iso": 3200}}},

@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 import pytest
 import webdataset
-from gloam.manifests import layouts
-from gloam.manifests.errors import SetError
-from gloam.manifests.images import decode
-from gloam.manifests.pairs import FORMAT, Pair, parse_record
-from gloam.manifests.shards import (
+from gloam.manifests.images.normal.decode import decode
+
+from gloam.errors import SetError
+from gloam.manifests.sets import layout as layouts
+from gloam.manifests.sets.sample import FORMAT, Pair, parse_record
+from gloam.manifests.sets.shards import (
     Member,
     ShardWriter,
     index_path,

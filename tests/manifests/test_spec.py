@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gloam.manifests.errors import ConfigError
-from gloam.manifests.keys import KEY_PATTERN
-from gloam.manifests.sources import KINDS, Source, list_source, parse_source
-from gloam.manifests.sources.kinds import LISTED_KINDS
-from gloam.manifests.sources.spec import name_sources
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
+
+from gloam.errors import ConfigError
+from gloam.manifests.selection.keys import KEY_PATTERN
+from gloam.manifests.sources import KINDS, Source, list_source, parse_source
+from gloam.manifests.sources.collections import LISTED_KINDS
+from gloam.manifests.sources.spec import name_sources
 
 WITHOUT_LIST = [("", "", None), (":20000", "", 20000)]
 WITH_LIST = [("@trainval", "trainval", None), ("@train.v2:7", "train.v2", 7)]

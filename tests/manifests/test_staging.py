@@ -6,16 +6,17 @@ import shutil
 from pathlib import Path
 
 import pytest
-from gloam.manifests import staging
-from gloam.manifests.errors import SetError
-from gloam.manifests.plan import PlanOptions
+
+from gloam.errors import SetError
+from gloam.manifests.selection.bounds import EVERYTHING
+from gloam.manifests.selection.plan import PlanOptions
+from gloam.manifests.sets import stage as staging
+from gloam.manifests.sets.stage import stage
+from gloam.manifests.sets.verify import verify_set
 from gloam.manifests.sources import Source
-from gloam.manifests.staging import stage
-from gloam.manifests.suitability import EVERYTHING
-from gloam.manifests.verify import verify_set
-from gloam.synth.build import build
-from gloam.synth.recipe import load_recipe
-from gloam.synth.request import OutputOptions, Request
+from gloam.synth.building.build import build
+from gloam.synth.building.request import OutputOptions, Request
+from gloam.synth.recipes.load import load_recipe
 
 
 @pytest.fixture(scope="module", params=["shards", "files"])

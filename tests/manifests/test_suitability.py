@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from gloam.manifests.images.normal.header import MAX_PIXELS
 from PIL import Image, ImageFilter
 
-from gloam.manifests.candidates import MEASURE_SCHEMA
-from gloam.manifests.errors import ConfigError
-from gloam.manifests.images import MAX_PIXELS
-from gloam.manifests.measure import FIELDS, measure
-from gloam.manifests.suitability import EVERYTHING, KEPT, Profile, judge, load_profile
+from gloam.errors import ConfigError
+from gloam.manifests.selection.bounds import EVERYTHING, KEPT, Profile, judge, load_profile
+from gloam.manifests.selection.candidates import MEASURE_SCHEMA
+from gloam.manifests.selection.measures import FIELDS, measure
 
 GOOD: dict[str, Any] = {
     "width": 640,

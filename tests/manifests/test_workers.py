@@ -18,10 +18,10 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from gloam.manifests.images.normal.header import read_header
 
-from gloam.manifests.errors import ImageRefused, WorkerLost
-from gloam.manifests.images import read_header
-from gloam.manifests.workers import Counter, _wait, count, ordered_map
+from gloam.engines.local import Counter, _wait, count, ordered_map
+from gloam.errors import ImageRefused, WorkerLost
 
 PATIENCE_S = 60  # for what should come at once; a test fails after it, and measures nothing
 
@@ -32,7 +32,7 @@ import fcntl
 import os
 import time
 
-from gloam.manifests.workers import count
+from gloam.engines.local import count
 
 
 def process_of(task):
@@ -268,7 +268,7 @@ PARENT = """
 import signal
 import sys
 import tasks_of_worker_tests as tasks
-from gloam.manifests.workers import ordered_map
+from gloam.engines.local import ordered_map
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # shells' background jobs ignore it
@@ -296,7 +296,7 @@ ELSEWHERE = """
 import multiprocessing
 import operator
 import sys
-from gloam.manifests.workers import ordered_map, prepare_workers
+from gloam.engines.local import ordered_map, prepare_workers
 
 
 def negated(tasks):
@@ -334,7 +334,7 @@ def test_workers_take_their_modules_from_where_their_parent_does(tmp_path: Path,
 
 OWN_SERVER = """
 import multiprocessing, os
-from gloam.manifests.workers import ordered_map, own_server, prepare_workers
+from gloam.engines.local import ordered_map, own_server, prepare_workers
 
 def running():
     return multiprocessing.forkserver._forkserver._forkserver_pid

@@ -8,8 +8,8 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from gloam.manifests.errors import ConfigError
-from gloam.manifests.yamlfiles import load_yaml, validated
+from gloam.errors import ConfigError
+from gloam.manifests.config import load_yaml, validated
 
 
 class Inner(BaseModel):

@@ -3,9 +3,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pytest
-from gloam.synth import sites
-from gloam.synth.quantiles import Coefficients, normal_pair_quantile, normal_quantile, scaled
-from gloam.synth.tables import poisson_alias_table
+
+from gloam.synth.kernels import sensor as sites
+from gloam.synth.kernels.numbers.poisson import poisson_alias_table
+from gloam.synth.kernels.numbers.quantiles import Coefficients, normal_pair_quantile, normal_quantile, scaled
 
 
 class Sensor:

@@ -14,16 +14,17 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from gloam.manifests.errors import ConfigError, SetError, SourceError
-from gloam.manifests.plan import PlanOptions
-from gloam.manifests.setfile import read_set
+
+from gloam.errors import ConfigError, SetError, SourceError
+from gloam.manifests.selection.bounds import EVERYTHING, load_profile
+from gloam.manifests.selection.plan import PlanOptions
+from gloam.manifests.sets.info import read_set
+from gloam.manifests.sets.verify import verify_set
 from gloam.manifests.sources import Source
-from gloam.manifests.suitability import EVERYTHING, load_profile
-from gloam.manifests.verify import verify_set
-from gloam.synth.build import build
-from gloam.synth.recheck import recheck_set
-from gloam.synth.recipe import load_recipe
-from gloam.synth.request import OutputOptions, Request
+from gloam.synth.building.build import build
+from gloam.synth.building.recheck import recheck_set
+from gloam.synth.building.request import OutputOptions, Request
+from gloam.synth.recipes.load import load_recipe
 
 
 def request_for(folder: Path, **changes) -> Request:

@@ -6,20 +6,21 @@ import hashlib
 
 import numpy as np
 import pytest
-from gloam.synth import darken
-from gloam.synth.camera_draw import CameraDraw
-from gloam.synth.camera_model import parameters
-from gloam.synth.camera_recipe import CameraRecipe
-from gloam.synth.cameras import camera_names, iso_range
-from gloam.synth.distributions import OneOf, Within
-from gloam.synth.models import draw, render
-from gloam.synth.pixels import light_factor
-from gloam.synth.recipe import load_recipe, shipped_recipes
-from gloam.synth.transfer import LEVEL_LIGHT, srgb_to_linear
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from pydantic import BaseModel
+
+from gloam.synth import darken
+from gloam.synth.camera.draw import CameraDraw
+from gloam.synth.camera.recipe import CameraRecipe
+from gloam.synth.camera.render import parameters
+from gloam.synth.camera.sensors import camera_names, iso_range
+from gloam.synth.kernels.curves import LEVEL_LIGHT, srgb_to_linear
+from gloam.synth.kernels.exposure import light_factor
+from gloam.synth.models import draw, render
+from gloam.synth.parameters.fields import OneOf, Within
+from gloam.synth.recipes.load import load_recipe, shipped_recipes
 
 images = hnp.arrays(np.uint8, st.tuples(st.integers(1, 40), st.integers(1, 40), st.just(3)))
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gloam.synth.chroma import UNIT, blur_weights, reduce_chroma, split
-from gloam.synth.models import draw, render
-from gloam.synth.pixels import ENCODE_CELLS
-from gloam.synth.recipe import load_recipe
-from gloam.synth.transfer import fine_table
 from scipy.ndimage import convolve1d
+
+from gloam.synth.kernels.chroma import UNIT, blur_weights, reduce_chroma, split
+from gloam.synth.kernels.curves import fine_table
+from gloam.synth.kernels.develop import ENCODE_CELLS
+from gloam.synth.models import draw, render
+from gloam.synth.recipes.load import load_recipe
 
 
 def planes_of(height, width, seed=0):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gloam.synth.demosaic import BILINEAR, BORDER, MALVAR, demosaic_row
-from gloam.synth.models import draw, render
-from gloam.synth.recipe import load_recipe
 from scipy.signal import convolve2d
+
+from gloam.synth.kernels.demosaic import BILINEAR, BORDER, MALVAR, demosaic_row
+from gloam.synth.models import draw, render
+from gloam.synth.recipes.load import load_recipe
 
 G_CROSS = np.array([[0, 0, -1, 0, 0], [0, 0, 2, 0, 0], [-1, 2, 4, 2, -1], [0, 0, 2, 0, 0], [0, 0, -1, 0, 0]]) / 8
 ROW = np.array([[0, 0, 0.5, 0, 0], [0, -1, 0, -1, 0], [-1, 4, 5, 4, -1], [0, -1, 0, -1, 0], [0, 0, 0.5, 0, 0]]) / 8

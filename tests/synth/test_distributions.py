@@ -4,10 +4,11 @@ import re
 
 import numpy as np
 import pytest
-from gloam.synth.distributions import Choice, Constant, LogUniform, Normal, Uniform, parse
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+
+from gloam.synth.parameters.distributions import Choice, Constant, LogUniform, Normal, Uniform, parse
 
 unit = st.floats(0, 1, exclude_min=True, exclude_max=True)
 number = st.floats(-1e6, 1e6)

@@ -3,12 +3,13 @@ from __future__ import annotations
 import json
 
 import numpy as np
-from gloam.synth.camera_draw import CameraDraw
-from gloam.synth.models import draw
-from gloam.synth.randomness import Source
-from gloam.synth.recipe import load_recipe
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from gloam.synth.camera.draw import CameraDraw
+from gloam.synth.models import draw
+from gloam.synth.parameters.randomness import Source
+from gloam.synth.recipes.load import load_recipe
 
 keys = st.text("abcdefgh-_0123456789", min_size=1, max_size=20)
 

@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from gloam.synth.elementary import exp2, log2
 from hypothesis import given
 from hypothesis import strategies as st
+
+from gloam.synth.kernels.numbers.elementary import exp2, log2
 
 
 @given(st.floats(1e-300, 1e300))

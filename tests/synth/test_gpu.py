@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from gloam.synth.camera_model import render_camera
+
+from gloam.synth.camera.render import render_camera
 from gloam.synth.models import draw
-from gloam.synth.recipe import load_recipe
+from gloam.synth.recipes.load import load_recipe
 
 pytest.importorskip("numba_cuda")
 from numba import cuda
@@ -17,7 +18,7 @@ if not cuda.is_available():
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("recipe", ["even", "uneven", "night-lights", "extreme", "maet-gpu"])
 def test_the_gpu_makes_the_same_bytes(photograph, recipe):
-    from gloam.synth.gpu import render_on_gpu
+    from gloam.synth.camera.render_cuda import render_on_gpu
 
     drawn = draw(load_recipe(recipe), 0, "k")
     assert (render_on_gpu(photograph, drawn) == render_camera(photograph, drawn)).all()

@@ -14,13 +14,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from gloam.manifests.setfile import CANDIDATES, PAIRS, REFUSED
-from gloam.manifests.sources import Source
-from gloam.manifests.verify import verify_set
-from gloam.synth.build import build
-from gloam.synth.recipe import load_recipe
-from gloam.synth.request import Request
 from PIL import Image
+
+from gloam.manifests.sets.info import CANDIDATES, PAIRS, REFUSED
+from gloam.manifests.sets.verify import verify_set
+from gloam.manifests.sources import Source
+from gloam.synth.building.build import build
+from gloam.synth.building.request import Request
+from gloam.synth.recipes.load import load_recipe
 
 EXIF_LOOP = b"II*\0" + struct.pack("<IHHHIII", 8, 1, 0x8769, 4, 1, 8, 8)
 EXIF_HUGE = b"II*\0" + struct.pack("<IHHHIIHHIII", 8, 2, 0x0112, 3, 0xFFFFFFFF, 8, 0x927C, 7, 0x7FFFFFFF, 8, 0)

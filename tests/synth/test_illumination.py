@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gloam.synth.camera_recipe import CameraRecipe
-from gloam.synth.illumination import CELLS, cell_luminance, field_ev, illumination_rows
+
+from gloam.synth.camera.illumination import CELLS, cell_luminance, field_ev, illumination_rows
+from gloam.synth.camera.recipe import CameraRecipe
+from gloam.synth.kernels.curves import srgb_to_linear
 from gloam.synth.models import draw
-from gloam.synth.recipe import load_recipe
-from gloam.synth.transfer import srgb_to_linear
+from gloam.synth.recipes.load import load_recipe
 
 
 def bare(**changes):

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from gloam.manifests.errors import GloamWarning
-from gloam.synth import kernel_places
+from gloam.errors import GloamWarning
+from gloam.synth.kernels.compiling import places as kernel_places
 
 
 @pytest.fixture

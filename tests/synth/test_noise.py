@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gloam.synth.quantiles import tukey_lambda_quantile
 from scipy import stats
+
+from gloam.synth.kernels.numbers.quantiles import tukey_lambda_quantile
 
 DRAWS = 1_000_000
 ALPHA = 1e-4  # with fixed seeds a test either passes always or never

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gloam.synth.cameras import iso_range, sensor_at
-from gloam.synth.quantiles import tukey_lambda_quantile
 from scipy import stats
+
+from gloam.synth.camera.sensors import iso_range, sensor_at
+from gloam.synth.kernels.numbers.quantiles import tukey_lambda_quantile
 
 SAMPLES = 400_000
 ISOS = [50, 100, 800, 1600, 2000, 6400, 25600]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from gloam.synth.power_law.recipe.draw import PowerLawDraw
+from gloam.synth.power_law.recipe.recipe import PowerLawRecipe
+from gloam.synth.power_law.recipe.render import curve_table
+
+from gloam.synth.kernels.curves import linear_to_srgb, srgb_to_linear
 from gloam.synth.models import draw, render
-from gloam.synth.power_law import PowerLawDraw, PowerLawRecipe, curve_table
-from gloam.synth.recipe import load_recipe
-from gloam.synth.transfer import linear_to_srgb, srgb_to_linear
+from gloam.synth.recipes.load import load_recipe
 
 
 def drawn(**changes):

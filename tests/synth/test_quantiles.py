@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gloam.synth.cameras import camera_names, iso_range, sensor_at
-from gloam.synth.quantiles import (
+from scipy import integrate, stats
+
+from gloam.synth.camera.sensors import camera_names, iso_range, sensor_at
+from gloam.synth.kernels.numbers.quantiles import (
     CENTRE,
     OCTAVES,
     PER_HALF,
@@ -14,7 +16,6 @@ from gloam.synth.quantiles import (
     tukey_lambda_pair_quantile,
     tukey_lambda_quantile,
 )
-from scipy import integrate, stats
 
 TAILS = 0.5 * 2.0 ** -np.linspace(0, OCTAVES, 500)
 

@@ -6,15 +6,16 @@ import os
 
 import numpy as np
 import pytest
-from gloam.manifests.images import decode
-from gloam.manifests.plan import PlanOptions
-from gloam.manifests.setfile import read_set
-from gloam.manifests.shards import read_pairs
+from gloam.manifests.images.normal.decode import decode
+
+from gloam.manifests.selection.bounds import EVERYTHING
+from gloam.manifests.selection.plan import PlanOptions
+from gloam.manifests.sets.info import read_set
+from gloam.manifests.sets.shards import read_pairs
 from gloam.manifests.sources import Source
-from gloam.manifests.suitability import EVERYTHING
-from gloam.synth.build import build
-from gloam.synth.recipe import load_recipe
-from gloam.synth.request import OutputOptions, Request
+from gloam.synth.building.build import build
+from gloam.synth.building.request import OutputOptions, Request
+from gloam.synth.recipes.load import load_recipe
 
 
 @pytest.fixture(scope="module", params=["png", "jpg"])

@@ -2,16 +2,16 @@ from __future__ import annotations
 
 import pytest
 import yaml
+from gloam.synth.power_law.recipe.recipe import PowerLawRecipe
 from pydantic import BaseModel
 
-from gloam.manifests.errors import ConfigError
+from gloam.errors import ConfigError
 from gloam.synth import darken
-from gloam.synth.camera_recipe import CameraRecipe
-from gloam.synth.distributions import Constant, Uniform
+from gloam.synth.camera.recipe import CameraRecipe
 from gloam.synth.models import draw
-from gloam.synth.power_law import PowerLawRecipe
-from gloam.synth.recipe import load_recipe, recipe_yaml, shipped_recipes
-from gloam.synth.recipe_text import annotated_yaml
+from gloam.synth.parameters.distributions import Constant, Uniform
+from gloam.synth.recipes.load import load_recipe, recipe_yaml, shipped_recipes
+from gloam.synth.recipes.text import annotated_yaml
 
 
 @pytest.mark.parametrize("name", sorted(shipped_recipes()))

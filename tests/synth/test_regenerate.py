@@ -6,20 +6,21 @@ import shutil
 from pathlib import Path
 
 import pytest
-from gloam.manifests.errors import ConfigError, SetError
-from gloam.manifests.layouts import read_pairs
-from gloam.manifests.plan import PlanOptions
-from gloam.manifests.receipts import read_receipt, receipt_path
-from gloam.manifests.setfile import read_set
+
+from gloam.errors import ConfigError, SetError
+from gloam.manifests.selection.bounds import EVERYTHING
+from gloam.manifests.selection.plan import PlanOptions
+from gloam.manifests.sets.info import read_set
+from gloam.manifests.sets.layout import read_pairs
+from gloam.manifests.sets.receipts import read_receipt, receipt_path
+from gloam.manifests.sets.verify import verify_set
 from gloam.manifests.sources import Source
-from gloam.manifests.suitability import EVERYTHING
-from gloam.manifests.verify import verify_set
-from gloam.synth.build import build
-from gloam.synth.measuring import measure_set
-from gloam.synth.recheck import recheck_set
-from gloam.synth.recipe import load_recipe
-from gloam.synth.regenerate import export, regenerate
-from gloam.synth.request import OutputOptions, Request
+from gloam.synth.analysis.set_statistics import measure_set
+from gloam.synth.building.build import build
+from gloam.synth.building.recheck import recheck_set
+from gloam.synth.building.regenerate import export, regenerate
+from gloam.synth.building.request import OutputOptions, Request
+from gloam.synth.recipes.load import load_recipe
 
 
 @pytest.fixture(scope="module", params=["shards", "files"])

@@ -6,15 +6,16 @@ import json
 
 import numpy as np
 import pytest
-from gloam.manifests.errors import SourceError
-from gloam.manifests.images import encode
-from gloam.synth.camera_draw import CameraDraw
-from gloam.synth.measuring import image_files, measure_folders
+from gloam.manifests.images.normal.encode import encode
+
+from gloam.errors import SourceError
+from gloam.synth.analysis.pair_statistics import LABELS, low_statistics, pair_statistics, reference_statistics, summary
+from gloam.synth.analysis.photon_transfer import pooled, transfer_points
+from gloam.synth.analysis.set_statistics import image_files, measure_folders
+from gloam.synth.camera.draw import CameraDraw
+from gloam.synth.kernels.curves import linear_to_srgb, srgb_to_linear
 from gloam.synth.models import draw, render
-from gloam.synth.photon_transfer import pooled, transfer_points
-from gloam.synth.recipe import load_recipe
-from gloam.synth.statistics import LABELS, low_statistics, pair_statistics, reference_statistics, summary
-from gloam.synth.transfer import linear_to_srgb, srgb_to_linear
+from gloam.synth.recipes.load import load_recipe
 
 
 def ramp(height=300, width=400):

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gloam.synth.pixels import ENCODE_CELLS
-from gloam.synth.transfer import encode_table, inverse_tone_curve, linear_table, linear_to_srgb, srgb_to_linear, tone_curve
 from hypothesis import given
 from hypothesis import strategies as st
+
+from gloam.synth.kernels.curves import encode_table, inverse_tone_curve, linear_table, linear_to_srgb, srgb_to_linear, tone_curve
+from gloam.synth.kernels.develop import ENCODE_CELLS
 
 
 def test_srgb_meets_known_values():

@@ -1,0 +1,152 @@
+"""How many pairs a second this machine can load, by every way there is."""
+
+from __future__ import annotations
+
+import itertools
+import platform
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+
+from ..engines.local import available_cores
+from ..errors import LoaderError
+from ..manifests.sets.layout import SHARDS
+from .index import contents_of
+from .torch_loader import TorchLoader
+
+Reader = Literal["auto", "webdataset", "file", "external"]
+
+
+@dataclass(frozen=True)
+class Speed:
+    """One way to load: what it is called, pairs a second, seconds to its first batch; or why it did not run."""
+
+    name: str
+    pairs_a_second: float
+    first_batch_s: float
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """All ways, and what they ran on."""
+
+    machine: dict[str, Any]
+    speeds: list[Speed]
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"machine": self.machine, "speeds": [asdict(speed) for speed in self.speeds]}
+
+
+def bench(
+    root: Path, split: str, batch_size: int, size: int, seconds: float, workers: tuple[int, ...], say: Callable[[str], None]
+) -> Bench:
+    """Measure.
+
+    Parameters
+    ----------
+    root : Path
+        A set.
+    split : str
+    batch_size, size : int
+        Images are resized to size x size.
+    seconds : float
+        For each way, after its first batches.
+    workers : tuple of int
+        Numbers of processes of the plain DataLoader.
+    say : function
+        Called with the name of what is measured next.
+    """
+    contents = contents_of(root, split)
+    batch_size = min(batch_size, contents.count)
+    gpu = torch.cuda.is_available()
+    common: dict[str, Any] = {
+        "batch_size": batch_size,
+        "size": size,
+        "shuffle": True,
+        "last_batch": "drop",
+        "rank": 0,
+        "world_size": 1,
+    }
+    machine = {
+        "gpu": torch.cuda.get_device_name() if gpu else "none",
+        "cores": available_cores(),
+        "processor": platform.processor() or platform.machine(),
+        "pairs": contents.count,
+        "batch_size": batch_size,
+        "size": size,
+        "torch": torch.__version__,
+    }
+    speeds = []
+    native: Reader = "webdataset" if contents.layout == SHARDS else "file"
+    readers: tuple[Reader, ...] = (native, "external")
+    for reader in readers:
+        say(f"DALI, {reader}")
+        speeds.append(_dali(root, split, reader, gpu, common, seconds))
+    device = "cuda" if gpu else "cpu"
+    decoders: tuple[Literal["opencv", "pillow"], ...] = ("opencv", "pillow")
+    for decoder, processes in itertools.product(decoders, workers):
+        name = f"DataLoader, {decoder}, {processes} workers"
+        say(name)
+        make = partial(TorchLoader, root, split, workers=processes, decoder=decoder, device=device, **common)
+        speeds.append(_timed(name, make, seconds))
+    say("already in memory")
+    speeds.append(_upper_bound(batch_size, size, gpu, seconds))
+    return Bench(machine, speeds)
+
+
+def _dali(root: Path, split: str, reader: Reader, gpu: bool, common: dict[str, Any], seconds: float) -> Speed:
+    name = f"DALI, {reader} reader"
+    try:
+        from .dali.pair_loader import PairLoader
+    except ImportError as error:
+        return Speed(name, 0, 0, f"not run: {error}")
+    return _timed(name, lambda: PairLoader(root, split, reader=reader, device="gpu" if gpu else "cpu", **common), seconds)
+
+
+def _timed(name: str, make: Callable[[], Any], seconds: float) -> Speed:
+    start = time.perf_counter()
+    try:
+        with make() as loader:
+            batches = _endless(loader)
+            next(batches)
+            _wait()
+            first = time.perf_counter() - start
+            for _ in range(3):
+                next(batches)
+            _wait()
+            start, pairs = time.perf_counter(), 0
+            while time.perf_counter() - start < seconds:
+                pairs += len(next(batches)[0])
+            _wait()
+            return Speed(name, pairs / (time.perf_counter() - start), first)
+    except (LoaderError, ImportError) as error:
+        return Speed(name, 0, 0, f"not run: {error}")
+
+
+def _endless(loader: Any) -> Iterator[Any]:
+    while True:
+        yield from loader
+
+
+def _upper_bound(batch_size: int, size: int, gpu: bool, seconds: float) -> Speed:
+    """Random pairs of images that lie decoded in the device's memory, as floats."""
+    device = "cuda" if gpu else "cpu"
+    held = torch.randint(0, 256, (min(2048, 4 * batch_size), 2, 3, size, size), dtype=torch.uint8, device=device)
+    start, pairs = time.perf_counter(), 0
+    while time.perf_counter() - start < seconds:
+        chosen = held[torch.randint(0, len(held), (batch_size,), device=device)].float() / 255
+        pairs += len(chosen)
+        _wait()
+    return Speed("already in memory (upper bound)", pairs / (time.perf_counter() - start), 0)
+
+
+def _wait() -> None:
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()

@@ -1,0 +1,1 @@
+"""Reading through NVIDIA DALI: pipelines, and the loader over them."""

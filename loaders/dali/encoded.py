@@ -1,0 +1,56 @@
+"""Encoded pairs for DALI's external source: read at their offsets, by several threads, in the order of each epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..columns import Pairs, Piece
+
+_NEAR = 4096  # bytes between two members that are read at once
+
+
+class EncodedPairs:
+    """What an external source calls: encoded batches by number, epoch after epoch. What an epoch's last batch lacks is filled
+    with its last pair.
+
+    Parameters
+    ----------
+    pairs : Pairs
+    orders : function of an epoch's number
+        That returns the numbers of its pairs, in order.
+    base : int
+        Number of the first epoch.
+    batches : int
+        An epoch has.
+    batch_size, threads : int
+    """
+
+    def __init__(
+        self, pairs: Pairs, orders: Callable[[int], Any], base: int, batches: int, batch_size: int, threads: int
+    ) -> None:
+        self._pairs, self._orders, self._base, self._batches = pairs, lru_cache(maxsize=2)(orders), base, batches
+        self._batch_size = batch_size
+        self._pool = ThreadPoolExecutor(threads)
+
+    def __call__(self, info: Any) -> tuple[list[Any], list[Any], list[Any]]:
+        """Lows, normals (uint8 arrays of encoded bytes) and numbers of DALI's next batch."""
+        epoch, batch = divmod(info.iteration, self._batches)
+        order = self._orders(self._base + epoch)
+        start = batch * self._batch_size
+        numbers = order[np.minimum(np.arange(start, start + self._batch_size), len(order) - 1)].tolist()
+        arrays = list(self._pool.map(self._read, numbers))
+        return [low for low, _ in arrays], [normal for _, normal in arrays], [np.array([n], np.int64) for n in numbers]
+
+    def _read(self, number: int) -> tuple[Any, Any]:
+        """Both images of a pair; in a tar they lie side by side, and are read at once."""
+        pair = self._pairs[number]
+        low, normal = pair.low, pair.normal
+        if low.size > 0 and low.path == normal.path and 0 <= normal.offset - low.offset - low.size < _NEAR:
+            whole = np.frombuffer(Piece(low.path, low.offset, normal.offset + normal.size - low.offset).read(), np.uint8)
+            return whole[: low.size], whole[normal.offset - low.offset :]
+        return np.frombuffer(low.read(), np.uint8), np.frombuffer(normal.read(), np.uint8)

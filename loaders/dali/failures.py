@@ -1,0 +1,88 @@
+"""Which image DALI failed at: it does not say, so the pairs of its next batches are found out and decoded here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...errors import LoaderError
+from ..dataset import decoded_pair
+from ..index import Contents
+from ..options import Options
+
+
+def explained(error: Exception, contents: Contents, options: Options, suspects: Callable[[], list[int]]) -> LoaderError:
+    """The error to raise in place of DALI's: naming the pair that it failed at, where that can be told.
+
+    Parameters
+    ----------
+    error : Exception
+        Of DALI.
+    contents, options
+        Of the loader.
+    suspects : function
+        Returns the numbers of the pairs that DALI was at.
+    """
+    found = _first_damage(contents, suspects(), options.threads)
+    if found is None:
+        # A machine without memory fails at sound images too; everything is asked only where nothing else was found.
+        return LoaderError(f"{contents.name}: DALI: {last_words(error)}")
+    return LoaderError(f"{contents.name}: {found}")
+
+
+def _first_damage(contents: Contents, numbers: Iterable[int], threads: int) -> LoaderError | None:
+    with ThreadPoolExecutor(threads) as pool:
+        return next((found for found in pool.map(partial(_damage, contents), numbers) if found), None)
+
+
+def _damage(contents: Contents, number: int) -> LoaderError | None:
+    try:
+        decoded_pair(contents.pairs[number], "pillow")
+    except LoaderError as error:
+        return error
+    return None
+
+
+def replayed(contents: Contents, options: Options, sharding: dict[str, Any], first: int, batches: int) -> list[int]:
+    """Numbers of the pairs in some batches of one of DALI's own readers, by reading records or labels alone in the same order.
+
+    Parameters
+    ----------
+    contents, options
+        Of the loader.
+    sharding : dict
+        Rank, world and seed, as of the pipeline that failed.
+    first, batches : int
+        Which batches, counted from the beginning of that pipeline's first epoch.
+    """
+    from . import pipelines
+
+    common = {"batch_size": options.batch_size, "num_threads": 1, "device_id": None, "options": options, **sharding}
+    if contents.layout == "shards":
+        pipeline = pipelines.webdataset_records(*contents.shards(), **common)
+    else:
+        pipeline = pipelines.file_labels(str(contents.root), str(contents.list_path("low")), **common)
+    pipeline.build()
+    for _ in range(first):
+        pipeline.run()
+    labels = [sample for _ in range(batches) for sample in _samples(pipeline)]
+    if contents.layout != "shards":
+        return [int(label.item()) for label in labels]
+    keys = {json.loads(record.tobytes().rstrip(b"\0"))["key"] for record in labels}
+    return [number for number in range(contents.count) if contents.pairs[number].key in keys]
+
+
+def _samples(pipeline: Any) -> list[Any]:
+    (outputs,) = pipeline.run()
+    return [np.array(outputs[i]) for i in range(len(outputs))]
+
+
+def last_words(error: Exception) -> str:
+    """What was wrong, out of DALI's long messages."""
+    lines = [line for line in str(error).splitlines() if line and not line.startswith(("Critical", "Current", "  ", "which"))]
+    return lines[-1] if lines else str(error)

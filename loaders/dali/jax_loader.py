@@ -1,0 +1,47 @@
+"""Pairs as JAX arrays: DALI's JAX iterator over the pipelines of PairLoader."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from nvidia.dali.plugin.base_iterator import LastBatchPolicy
+from nvidia.dali.plugin.jax import DALIGenericIterator
+
+from ...errors import LoaderError
+from .pair_loader import PairLoader
+
+
+def jax_iterator(
+    data: str | Path | Sequence[Any], split: str = "train", *, epoch: int = 0, sharding: Any = None, **options: Any
+) -> Any:
+    """An iterator over one epoch: dicts with "low" and "normal", JAX arrays on the GPU or the CPU.
+
+    Parameters
+    ----------
+    data, split, **options
+        As of `PairLoader`; say device="gpu" and device_id=, as torch is not asked here. Batches are whole: DALI's iterator for
+        JAX has no partial ones.
+    epoch : int
+        Its number; the order is a function of (seed, epoch).
+    sharding : jax.sharding.Sharding, optional
+        As DALI's iterator takes it.
+
+    Raises
+    ------
+    LoaderError, SetError
+        As of `PairLoader`.
+    """
+    if options.get("last_batch", "drop") != "drop":
+        raise LoaderError("last_batch: DALI's iterator for JAX knows 'drop' alone")
+    options = {"device": "cpu", **options, "last_batch": "drop"}
+    loader = PairLoader(data, split, **options)
+    names = ["low", "normal", "low_label", "normal_label"] if loader.reader == "file" else ["low", "normal", "label"]
+    return DALIGenericIterator(
+        [loader.pipeline(epoch)],
+        names,
+        size=len(loader) * loader.options.batch_size,
+        last_batch_policy=LastBatchPolicy.DROP,
+        sharding=sharding,
+    )

@@ -1,0 +1,119 @@
+"""Reading YAML, and turning pydantic's findings into one line each: file, key, value, what is allowed."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from ..errors import ConfigError
+
+M = TypeVar("M", bound=BaseModel)
+
+_MERGE = "tag:yaml.org,2002:merge"
+
+
+class _Loader(yaml.SafeLoader):
+    """The safe loader, which does not take the last of two equal keys without a word."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE:
+                if key.value in seen:
+                    raise yaml.constructor.ConstructorError(None, None, f"key {key.value} stands twice", key.start_mark)
+                seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+def load_yaml(path: Path) -> dict[str, Any]:
+    """A mapping from a YAML file, by the safe loader.
+
+    Raises
+    ------
+    ConfigError
+        When the file cannot be read, is not YAML, or is not a mapping.
+    """
+    try:
+        value = yaml.load(path.read_text("utf-8"), _Loader)
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror or error}") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise ConfigError(f"{path}: expected keys and values, found a {type(value).__name__}")
+    return value
+
+
+def validated(model: type[M], values: dict[str, Any], where: str) -> M:
+    """A model made from a mapping.
+
+    Raises
+    ------
+    ConfigError
+        With one line a finding: where, key, value and what is allowed.
+    """
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError("\n".join(describe(error, model, where))) from None
+
+
+def describe(error: ValidationError, model: type[BaseModel], where: str) -> list[str]:
+    """One line for each finding of pydantic's."""
+    lines = []
+    for finding in error.errors():
+        key = ".".join(str(part) for part in finding["loc"])
+        if finding["type"] == "extra_forbidden":
+            known = ", ".join(_fields_at(model, finding["loc"][:-1]))
+            near = _near(model, key)
+            meant = f"; {near} is meant?" if near else ""
+            lines.append(
+                f"{where}: unknown key {key} = {finding['input']!r}{meant}" + (f"; known here: {known}" if known else "")
+            )
+        elif finding["type"] in ("model_type", "dict_type") and (known := ", ".join(_fields_at(model, finding["loc"]))):
+            lines.append(f"{where}: {key} = {finding['input']!r}: must hold keys and values; known here: {known}")
+        else:
+            message = finding["msg"].removeprefix("Value error, ")
+            if finding["type"] == "value_error" and isinstance(finding["input"], dict):
+                lines.append(f"{where}: {key}.{message}" if key else f"{where}: {message}")  # names its own key and value
+                continue
+            shown = "" if finding["type"] == "missing" else f" = {finding['input']!r}"
+            lines.append(f"{where}: {key}{shown}: {message}")
+    return lines
+
+
+def _near(model: type[BaseModel], key: str) -> str:
+    """The key of a model that somebody who wrote another one may have meant: of the same last part, or spelt nearly so; or ""."""
+    paths = list(_paths(model))
+    last = key.rpartition(".")[2]
+    same = [path for path in paths if path.rpartition(".")[2] == last]
+    found = same[:1] or difflib.get_close_matches(key, paths, 1, 0.8)
+    if not found:
+        leaves = difflib.get_close_matches(last, [path.rpartition(".")[2] for path in paths], 1, 0.75)
+        found = [path for path in paths if path.rpartition(".")[2] in leaves][:1]
+    return found[0] if found else ""
+
+
+def _paths(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    for name, field in model.model_fields.items():
+        kind = field.annotation
+        yield f"{prefix}{name}"
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from _paths(kind, f"{prefix}{name}.")
+
+
+def _fields_at(model: type[BaseModel], path: tuple[int | str, ...]) -> list[str]:
+    kind: Any = model
+    for part in path:
+        field = kind.model_fields.get(str(part)) if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+        if field is None:
+            return []
+        kind = field.annotation
+    return list(kind.model_fields) if isinstance(kind, type) and issubclass(kind, BaseModel) else []

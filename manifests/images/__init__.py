@@ -1,0 +1,1 @@
+"""Photographs as bytes and pixels: headers, decoding, normals, encoding."""

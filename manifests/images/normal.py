@@ -1,0 +1,83 @@
+"""Photographs as bytes: what they are, whether they can be used, and how they become an upright 8-bit RGB normal.
+
+A normal is kept byte for byte when it already is an upright RGB JPEG or an upright 8-bit RGB PNG. Everything else that can
+be read (greyscale, CMYK, palette, alpha, 16 bit, rotated by EXIF, TIFF, BMP, WebP) is converted and encoded anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from PIL import Image
+
+from .decode import decode, decode_as_rgb
+from .encode import encode
+from .header import MAX_PIXELS, read_header
+from .opening import JPEG_FORMATS, Pixels
+
+NORMAL_QUALITY = 95
+"""JPEG quality, without chroma subsampling, of normals that were JPEGs but must be encoded anew."""
+
+
+@dataclass(frozen=True)
+class Normal:
+    """The normal-light image of a pair.
+
+    Attributes
+    ----------
+    data : bytes
+        The encoded image.
+    suffix : str
+        "jpg" or "png".
+    pixels : uint8 array (H, W, 3)
+        `data` decoded: RGB.
+    converted : str
+        Why the photograph was encoded anew, "" when `data` is the photograph byte for byte.
+    """
+
+    data: bytes
+    suffix: str
+    pixels: Pixels
+    converted: str
+
+
+def load_normal(data: bytes, max_side: int | None = None, max_pixels: int = MAX_PIXELS) -> Normal:
+    """Turn a photograph's bytes into the normal of a pair.
+
+    Parameters
+    ----------
+    data : bytes
+        A JPEG, PNG, TIFF, BMP or WebP file.
+    max_side : int, optional
+        Shrink larger images to this longer side, by Pillow's Lanczos filter, whose fixed-point arithmetic does not depend
+        on the CPU.
+    max_pixels : int
+        Refuse images with more.
+
+    Raises
+    ------
+    ImageRefused
+        When the photograph cannot be used; its `reason` says why.
+    """
+    header = read_header(data, max_pixels)
+    jpeg = header.format in JPEG_FORMATS
+    shrink = max_side is not None and max(header.width, header.height) > max_side
+    if not header.convert and not shrink:
+        suffix = "jpg" if jpeg else "png"
+        return Normal(data, suffix, decode(data, suffix), "")
+    pixels = decode(data, "jpg") if jpeg and not header.convert else decode_as_rgb(data)
+    if shrink and max_side is not None:
+        pixels = _shrink(pixels, max_side)
+    suffix = "jpg" if jpeg else "png"
+    encoded = encode(pixels, suffix, NORMAL_QUALITY, "444")
+    reason = header.convert or "resized"
+    # The low is made from the stored normal as decoded, which JPEG has changed a little.
+    return Normal(encoded, suffix, decode(encoded, suffix) if jpeg else pixels, reason)
+
+
+def _shrink(pixels: Pixels, max_side: int) -> Pixels:
+    height, width = pixels.shape[:2]
+    share = max_side / max(height, width)
+    size = (max(1, round(width * share)), max(1, round(height * share)))
+    return np.ascontiguousarray(np.asarray(Image.fromarray(pixels).resize(size, Image.Resampling.LANCZOS)))

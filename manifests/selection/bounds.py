@@ -1,0 +1,93 @@
+"""Which candidates make good normals: bounds on their measures, from a YAML profile."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..config import load_yaml, validated
+
+KEPT = ""
+"""The reason of a candidate that is not refused."""
+
+
+class Profile(BaseModel):
+    """Bounds that a candidate must keep; None applies no bound. `Measures` says what each measure is.
+
+    The comments in the profile that gloam ships, `bounds.yaml`, say why its bounds are what they are.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    min_side: int | None = Field(default=None, ge=1)
+    max_side: int | None = Field(default=None, ge=1)
+    max_aspect: float | None = Field(default=None, ge=1)
+    min_mean: float | None = Field(default=None, ge=0, le=1)
+    max_mean: float | None = Field(default=None, ge=0, le=1)
+    max_clipped: float | None = Field(default=None, ge=0, le=1)
+    max_dark: float | None = Field(default=None, ge=0, le=1)
+    min_bright: float | None = Field(default=None, ge=0, le=1)
+    min_laplacian: float | None = Field(default=None, ge=0)
+    min_colourfulness: float | None = Field(default=None, ge=0)
+    duplicate_bits: int | None = Field(default=None, ge=0, le=3)
+
+
+EVERYTHING = Profile()
+"""The profile of `--no-select`: whatever can be read is kept."""
+
+
+def load_profile(path: Path | None = None) -> Profile:
+    """Read a profile, or the one that gloam ships.
+
+    Raises
+    ------
+    gloam.errors.ConfigError
+        When the file is missing or holds an unknown key or a wrong value.
+    """
+    if path is None:
+        with resources.as_file(resources.files(__package__) / "bounds.yaml") as shipped:
+            return validated(Profile, load_yaml(shipped), str(shipped))
+    return validated(Profile, load_yaml(path), str(path))
+
+
+def judge(candidates: pa.Table, profile: Profile) -> npt.NDArray[np.object_]:
+    """The reason why each candidate is refused, or `KEPT`.
+
+    Parameters
+    ----------
+    candidates : pyarrow.Table
+        With a column for each of `gloam.manifests.selection.measures.FIELDS` and `reason`, not "" where measuring failed already.
+    """
+    reasons = candidates.column("reason").to_numpy(zero_copy_only=False).astype(object)
+    if all(getattr(profile, bound) is None for bound in Profile.model_fields):
+        return reasons
+    column = {
+        name: candidates.column(name).to_numpy(zero_copy_only=False) for name in candidates.column_names if name != "reason"
+    }
+    short = np.minimum(column["width"], column["height"])
+    long = np.maximum(column["width"], column["height"])
+    tests: list[tuple[str, float | int | None, npt.NDArray[np.bool_]]] = []
+
+    def test(reason: str, bound: float | int | None, breach: npt.NDArray[np.bool_]) -> None:
+        tests.append((reason, bound, breach))
+
+    test("too small", profile.min_side, short < (profile.min_side or 0))
+    test("too large", profile.max_side, long > (profile.max_side or 0))
+    test("too elongated", profile.max_aspect, long > (profile.max_aspect or 0) * np.maximum(short, 1))
+    test("too dark", profile.min_mean, column["mean"] < (profile.min_mean or 0))
+    test("too bright", profile.max_mean, column["mean"] > (profile.max_mean or 0))
+    test("clipped", profile.max_clipped, column["clipped"] > (profile.max_clipped or 0))
+    test("dark areas", profile.max_dark, column["dark"] > (profile.max_dark or 0))
+    test("too few bright areas", profile.min_bright, column["bright"] < (profile.min_bright or 0))
+    test("blurred", profile.min_laplacian, column["laplacian"] < (profile.min_laplacian or 0))
+    test("colourless", profile.min_colourfulness, column["colourfulness"] < (profile.min_colourfulness or 0))
+
+    for reason, bound, breach in tests:
+        if bound is not None:
+            reasons[(reasons == KEPT) & breach] = reason
+    return reasons

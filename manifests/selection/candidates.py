@@ -1,0 +1,204 @@
+"""Candidates: every photograph of the sources as one row of a table, measured, with the reason of each refusal.
+
+Tables are columnar (pyarrow), so that millions of candidates fit in memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ...engines.local import count, ordered_map
+from ...errors import ImageRefused, SourceError
+from ...storage.atomic import atomic_write
+from ...storage.tables import read_table
+from ..sources import Location, Source, list_source, read
+from .keys import make_keys
+from .measures import FIELDS, MEASURES, measure
+
+_MEASURE_TYPES = {"width": pa.int32(), "height": pa.int32(), "perceptual_hash": pa.uint64()}
+MEASURE_SCHEMA = pa.schema(
+    [pa.field(name, _MEASURE_TYPES.get(name, pa.float64())) for name in FIELDS]
+    + [pa.field("reason", pa.string()), pa.field("detail", pa.string())]
+)
+_CACHE_SCHEMA = MEASURE_SCHEMA.append(pa.field("identity", pa.uint64()))
+_PLACE = tuple(field.name for field in fields(Location))
+_TASK = 64
+_PART = 2048
+
+
+def list_candidates(
+    sources: list[Source],
+    progress: Callable[[int], None] = lambda listed: None,
+    passed: dict[str, Counter[str]] | None = None,
+) -> pa.Table:
+    """The photographs of all sources, keyed and located, in a fixed order.
+
+    Parameters
+    ----------
+    sources : list of Source
+        With names of their own (`spec.name_sources`).
+    progress : function
+        Called now and then with the number listed so far.
+    passed : dict, optional
+        Gets, by name of the source, counts of files that may be photographs and are not taken; see `list_source`.
+
+    Returns
+    -------
+    pyarrow.Table
+        Columns source, key, path, container, member, offset, size, stamp (see `Location`).
+
+    Raises
+    ------
+    SourceError
+        When a source is missing, broken, or not what its kind says.
+    """
+    names: list[str] = []
+    origins: list[str] = []
+    paths: list[str] = []
+    places: list[tuple[str, str, int, int, int]] = []
+    for source in sources:
+        before = len(paths)
+        over: Counter[str] = Counter()
+        for image in list_source(source.kind, source.path, source.listing, over):
+            origins.append(source.name)
+            names.append(image.name)
+            paths.append(image.path)
+            places.append(astuple(image.location))
+            if len(paths) % 1000 == 0:
+                progress(len(paths))
+        if passed is not None and over:
+            passed[source.name] = over
+        _check_unique(source, paths[before:])
+    progress(len(paths))
+    located = dict(zip(_PLACE, map(list, zip(*places, strict=True)), strict=True))
+    return pa.table({"source": origins, "key": make_keys(origins, names, paths), "path": paths} | located)
+
+
+def _check_unique(source: Source, paths: list[str]) -> None:
+    if len(set(paths)) < len(paths):
+        seen: set[str] = set()
+        twice = next(path for path in paths if path in seen or seen.add(path))  # type: ignore[func-returns-value]
+        raise SourceError(f"{source.kind}={source.path}: holds two files named {twice}")
+
+
+def locations(table: pa.Table) -> Iterator[Location]:
+    """The location of each row of a table of candidates."""
+    columns = [table.column(name).to_pylist() for name in _PLACE]
+    for row in zip(*columns, strict=True):
+        yield Location(*row)
+
+
+@dataclass(frozen=True)
+class _MeasureTask:
+    places: tuple[Location, ...]
+    max_pixels: int
+
+
+def measure_candidates(
+    listed: pa.Table,
+    cache: Path,
+    workers: int,
+    max_pixels: int,
+    progress: Callable[[int], None] = lambda measured: None,
+) -> pa.Table:
+    """Add the columns of `MEASURE_SCHEMA` to a table of `list_candidates`.
+
+    Measurements are kept in `cache` (Parquet parts of some thousand rows, each whole or absent) by the file's place, size
+    and modification time, so that an interrupted run goes on where it was and a changed file is measured anew.
+
+    Parameters
+    ----------
+    listed : pyarrow.Table
+    cache : Path
+        Folder for the measurements; made if missing.
+    workers : int
+    max_pixels : int
+        Refuse images with more.
+    progress : function
+        Called with the number of candidates measured so far, those from the cache included.
+    """
+    cache.mkdir(parents=True, exist_ok=True)
+    identity = _identities(listed, max_pixels)
+    known = _load_cache(cache)
+    todo = np.flatnonzero(~np.isin(identity, known.column("identity").to_numpy()))
+    done = len(identity) - len(todo)
+    progress(done)
+
+    fresh: list[pa.Table] = []
+    rows: list[tuple[float | int | str, ...]] = []
+    identities: list[int] = []
+    tasks = (_MeasureTask(tuple(locations(listed.take(part))), max_pixels) for part in _parts(todo, _TASK))
+    results = ordered_map(_measure_task, tasks, workers, lambda counted: progress(done + counted))
+    for part, result in zip(_parts(todo, _TASK), results, strict=True):
+        rows += result
+        identities += identity[part].tolist()
+        if len(rows) >= _PART:
+            fresh.append(_store(cache, rows, identities))
+            rows, identities = [], []
+    if rows:
+        fresh.append(_store(cache, rows, identities))
+
+    measured = pa.concat_tables([known, *fresh]).combine_chunks()
+    stored = measured.column("identity").to_numpy()
+    order = np.argsort(stored, kind="stable")
+    place = order[np.searchsorted(stored[order], identity)]
+    found = measured.take(place)
+    for field in MEASURE_SCHEMA:
+        listed = listed.append_column(field, found.column(field.name))
+    return listed
+
+
+def leave_unmeasured(listed: pa.Table) -> pa.Table:
+    """Add the columns of `MEASURE_SCHEMA` with nothing in them, for a plan that takes every candidate as it is."""
+    for field in MEASURE_SCHEMA:
+        blank = "" if field.name in ("reason", "detail") else None
+        listed = listed.append_column(field, pa.array([blank] * len(listed), field.type))
+    return listed
+
+
+def _parts(indices: npt.NDArray[np.int64], size: int) -> Iterable[npt.NDArray[np.int64]]:
+    return (indices[start : start + size] for start in range(0, len(indices), size))
+
+
+def _identities(listed: pa.Table, max_pixels: int) -> npt.NDArray[np.uint64]:
+    texts = (
+        f"measuring-{MEASURES}|{max_pixels}|{p.container}|{p.member}|{p.offset}|{p.size}|{p.stamp}" for p in locations(listed)
+    )
+    digests = b"".join(hashlib.blake2b(text.encode(), digest_size=8).digest() for text in texts)
+    return np.frombuffer(digests, dtype="<u8")
+
+
+def _load_cache(cache: Path) -> pa.Table:
+    parts = [read_table(path, schema=_CACHE_SCHEMA) for path in sorted(cache.glob("part-*.parquet"))]
+    return pa.concat_tables([_CACHE_SCHEMA.empty_table(), *parts])
+
+
+def _store(cache: Path, rows: list[tuple[float | int | str, ...]], identities: list[int]) -> pa.Table:
+    columns: list[list[float | int | str]] = [list(column) for column in zip(*rows, strict=True)]
+    table = pa.table([*columns, identities], schema=_CACHE_SCHEMA)
+    # What could not be read may be readable the next time; all else that was found stays as it is.
+    lasting = table.filter(pc.not_equal(table["reason"], "unreadable"))
+    with atomic_write(cache / f"part-{identities[0]:016x}.parquet") as handle:
+        pq.write_table(lasting, handle)
+    return table
+
+
+def _measure_task(task: _MeasureTask) -> list[tuple[float | int | str, ...]]:
+    rows: list[tuple[float | int | str, ...]] = []
+    for place in task.places:
+        try:
+            rows.append((*measure(read(place), task.max_pixels).values(), "", ""))
+        except ImageRefused as refusal:
+            rows.append((*(0 for _ in FIELDS), refusal.reason, refusal.detail))
+        count()
+    return rows

@@ -1,0 +1,189 @@
+"""What is measured of a candidate, on a small copy of it.
+
+Which photographs become pairs rests on this, so it is all in whole numbers, or in floats that hold whole numbers exactly: the
+same measures on every machine. (OpenCV's resizing, colour and DCT take other instructions, and have other last digits, on other
+CPUs.)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import astuple, dataclass, fields
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from ..images.decode import decode_small
+from ..images.header import read_header
+from ..images.opening import Pixels
+
+MEASURES = 4
+"""Raised by every change of what is measured: cached measurements are not used any more, and selections not mixed."""
+SIDE = 120
+"""Longer side, in pixels, of the copy that is measured: a quarter of 500, which JPEG decoders reduce by at no cost."""
+_CLIPPED = 250
+_DARK = 26  # 0.1 of 255
+_CELLS = 8
+_HASH_SIDE, _HASH_WAVES = 32, 8
+BRIGHT = 0.25
+"""Mean luma (sRGB-encoded, 0 to 1) from which on a cell counts as bright."""
+
+
+@dataclass(frozen=True)
+class Measures:
+    """Measurements of one photograph, of its copy with a longer side of `SIDE` (never enlarged).
+
+    Attributes
+    ----------
+    width, height : int
+        Pixels of the photograph as stored.
+    mean : float
+        Mean luma (Rec. 601, sRGB-encoded), 0 to 1.
+    clipped : float
+        Share of pixels whose luma is at least 250 of 255.
+    dark : float
+        Share of pixels whose luma is below 0.1.
+    bright : float
+        Share of the cells of a grid, of 8 along the longer side, whose mean luma is at least 0.25.
+    laplacian : float
+        Variance of the 4-neighbour Laplacian of 8-bit luma; low when blurred.
+    colourfulness : float
+        Hasler and Suesstrunk, "Measuring colourfulness in natural images", SPIE 5007 (2003): 0 grey, 109 extremely colourful.
+    perceptual_hash : int
+        64 bits: signs of the lowest 8 x 8 DCT coefficients of the 32 x 32 luma against their median.
+    """
+
+    width: int
+    height: int
+    mean: float
+    clipped: float
+    dark: float
+    bright: float
+    laplacian: float
+    colourfulness: float
+    perceptual_hash: int
+
+    def values(self) -> tuple[float | int, ...]:
+        """The measurements in the order of `FIELDS`."""
+        return astuple(self)
+
+
+FIELDS = tuple(field.name for field in fields(Measures))
+
+
+def measure(data: bytes, max_pixels: int) -> Measures:
+    """Measure a photograph.
+
+    Parameters
+    ----------
+    data : bytes
+        A JPEG, PNG, TIFF, BMP or WebP file.
+    max_pixels : int
+        Refuse images with more.
+
+    Raises
+    ------
+    gloam.errors.ImageRefused
+        When it cannot be decoded.
+    """
+    header = read_header(data, max_pixels)
+    small = _reduce(decode_small(data, header, SIDE))
+    luma = _luma(small)
+    count = luma.size
+    histogram = np.bincount(luma.ravel(), minlength=256)
+    return Measures(
+        width=header.width,
+        height=header.height,
+        mean=float(histogram @ np.arange(256)) / (255 * count),
+        clipped=float(histogram[_CLIPPED:].sum()) / count,
+        dark=float(histogram[:_DARK].sum()) / count,
+        bright=_bright_share(luma),
+        laplacian=_laplacian(luma),
+        colourfulness=_colourfulness(small),
+        perceptual_hash=_perceptual_hash(luma),
+    )
+
+
+def _reduce(pixels: Pixels) -> Pixels:
+    """The channels (3, H, W) of a copy whose longer side is `SIDE`, unless it is shorter: means over areas, rounded, first of
+    whole blocks of pixels."""
+    longer = max(pixels.shape[:2])
+    if longer <= SIDE:
+        return np.ascontiguousarray(pixels.transpose(2, 0, 1))
+    down, across = (max(1, round(length * SIDE / longer)) for length in pixels.shape[:2])
+    channels = _blocks(pixels, longer // SIDE).transpose(2, 0, 1).astype(np.float32, order="C")
+    height, width = channels.shape[1:]
+    # Sides are below 2 SIDE now, so no sum exceeds 255 (2 SIDE)^2 < 2^24: float32 holds it exactly, in any order of adding.
+    sums = _overlaps(height, down) @ channels @ _overlaps(width, across).T
+    return np.rint(sums / np.float32(height * width)).astype(np.uint8)  # IEEE 754 rounds a quotient in one way
+
+
+@lru_cache(maxsize=1024)
+def _overlaps(length: int, cells: int) -> npt.NDArray[np.float32]:
+    """By how many parts of 1 / cells of a pixel each of `cells` equal cells overlaps each of length pixels (cells, pixels)."""
+    cell, pixel = np.arange(cells, dtype=np.int32)[:, None] * length, np.arange(length, dtype=np.int32)[None, :] * cells
+    overlap = np.minimum(cell + length, pixel + cells) - np.maximum(cell, pixel)
+    return np.maximum(overlap, 0).astype(np.float32)
+
+
+def _blocks(pixels: Pixels, side: int) -> Pixels:
+    """Means of blocks of side x side pixels, rounded; what fills no block, to the right and below, is left out."""
+    height, width = (max(1, length // side) for length in pixels.shape[:2])
+    down, across = (min(side, length) for length in pixels.shape[:2])
+    if down == across == 1:
+        return pixels
+    whole = pixels[: height * down, : width * across]
+    rows = whole.reshape(height, down, -1).sum(axis=1, dtype=np.uint32).reshape(height, width, across, 3)
+    sums = sum((rows[:, :, place] for place in range(1, across)), start=rows[:, :, 0])
+    return np.rint(sums / np.float64(down * across)).astype(np.uint8)
+
+
+def _luma(channels: Pixels) -> Pixels:
+    """ITU-R BT.601's, rounded: 0.299 R + 0.587 G + 0.114 B in parts of 65,536."""
+    red, green, blue = channels.astype(np.uint32)
+    return ((19595 * red + 38470 * green + 7471 * blue + 32768) >> 16).astype(np.uint8)
+
+
+def _bright_share(luma: Pixels) -> float:
+    longer = max(luma.shape)
+    cells = [max(1, (min(_CELLS, longer) * length + longer // 2) // longer) for length in luma.shape]
+    edges = [np.arange(n + 1) * length // n for n, length in zip(cells, luma.shape, strict=True)]
+    sums = np.add.reduceat(np.add.reduceat(luma, edges[0][:-1], axis=0, dtype=np.int64), edges[1][:-1], axis=1)
+    sizes = np.diff(edges[0])[:, None] * np.diff(edges[1])
+    return float(np.mean(sums >= BRIGHT * 255 * sizes))
+
+
+def _moments(values: npt.NDArray[np.int16]) -> tuple[float, float]:
+    """Mean and variance of whole numbers. Their sums are exact, so it does not matter in which order a CPU adds them."""
+    exact = values.ravel().astype(np.float64)
+    count, total, squares = len(exact), int(exact.sum()), int(exact @ exact)
+    return total / count, (count * squares - total * total) / (count * count)
+
+
+def _laplacian(luma: Pixels) -> float:
+    padded = np.pad(luma, 1, mode="reflect" if min(luma.shape) > 1 else "edge").astype(np.int16)
+    around = padded[:-2, 1:-1] + padded[2:, 1:-1] + padded[1:-1, :-2] + padded[1:-1, 2:]
+    return _moments(around - 4 * padded[1:-1, 1:-1])[1]
+
+
+def _colourfulness(channels: Pixels) -> float:
+    red, green, blue = channels.astype(np.int16)
+    mean_rg, variance_rg = _moments(red - green)
+    twice_yb, variance_twice_yb = _moments(red + green - 2 * blue)  # 2 (yellow - blue), kept whole
+    return math.sqrt(variance_rg + variance_twice_yb / 4) + 0.3 * math.sqrt(mean_rg * mean_rg + twice_yb * twice_yb / 4)
+
+
+def _perceptual_hash(luma: Pixels) -> int:
+    """Signs of a DCT of the means of 32 x 32 cells, all in whole numbers below 2^53."""
+    down, across = (_waves() @ _overlaps(length, _HASH_SIDE) for length in luma.shape)
+    low = (down @ luma.astype(np.float64) @ across.T).ravel()[1:]  # without the mean
+    bits = np.concatenate([[False], low > np.sort(low)[len(low) // 2]])
+    return int.from_bytes(np.packbits(bits).tobytes(), "big")
+
+
+@lru_cache(maxsize=1)
+def _waves() -> npt.NDArray[np.float64]:
+    """The lowest waves of the DCT-II over 32 cells, orthonormal but for a common factor of some 1,024, rounded (waves, cells)."""
+    wave, cell = np.arange(_HASH_WAVES)[:, None], np.arange(_HASH_SIDE)[None, :]
+    return np.rint(1024 * np.where(wave, 1.0, math.sqrt(0.5)) * np.cos(np.pi * wave * (2 * cell + 1) / (2 * _HASH_SIDE)))

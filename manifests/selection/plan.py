@@ -1,0 +1,221 @@
+"""The plan: which candidates become pairs, in which split and shard. A function of the seed and the candidates alone."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pydantic import BaseModel, ConfigDict, Field
+
+from ...errors import ConfigError
+from ..sources import Source
+from .bounds import KEPT, Profile, judge
+from .duplicates import near_duplicates
+
+TRAIN, VAL = "train", "val"
+SPARE = "not chosen"
+"""The reason of a suitable candidate that the number of pairs left out."""
+DUPLICATE = "near-duplicate"
+_LARGEST_SHARD = 1000
+_SMALLEST_SHARD = 50
+_USUAL_SHARDS = 32
+
+PLAN_SCHEMA = pa.schema(
+    [
+        pa.field("key", pa.string()),
+        pa.field("split", pa.string()),
+        pa.field("shard", pa.int32()),
+        pa.field("source", pa.string()),
+        pa.field("path", pa.string()),
+        pa.field("bytes", pa.int64()),
+    ]
+)
+
+
+class PlanOptions(BaseModel):
+    """What the user says about the plan.
+
+    Attributes
+    ----------
+    pairs : int, optional
+        How many pairs in all; None takes every suitable candidate, up to the sources' limits.
+    val : int
+        How many of them are the validation split.
+    shard_size : int, optional
+        Pairs a shard at most. None takes 1000, and fewer (down to 50) for small sets, so that a split has 32 shards for
+        workers and readers to share.
+    seed : int
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    pairs: int | None = Field(default=None, ge=1)
+    val: int = Field(default=0, ge=0)
+    shard_size: int | None = Field(default=None, ge=1, le=100_000)
+    seed: int = Field(default=0, ge=0, lt=2**63)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan and the candidates that it was made from.
+
+    Attributes
+    ----------
+    pairs : pyarrow.Table
+        `PLAN_SCHEMA`, ordered by split (train, val), shard and place within the shard.
+    candidates : pyarrow.Table
+        The given one with column `reason` completed: "" for what became a pair.
+    """
+
+    pairs: pa.Table
+    candidates: pa.Table
+
+
+def make_plan(candidates: pa.Table, sources: list[Source], profile: Profile, options: PlanOptions) -> Plan:
+    """Choose, split, shuffle and shard.
+
+    Every choice is an order of hashes of (seed, purpose, key): which candidates of a source are taken, which of those are
+    validation, and in which order pairs lie. So a key's luck does not depend on other keys, and a few more candidates
+    change the plan only a little.
+
+    Parameters
+    ----------
+    candidates : pyarrow.Table
+        Of `gloam.manifests.selection.candidates.measure_candidates`.
+    sources : list of Source
+        For their names, order and limits.
+    profile : Profile
+    options : PlanOptions
+
+    Raises
+    ------
+    ConfigError
+        When there are fewer suitable candidates than asked for.
+    """
+    reasons = judge(candidates, profile)
+    details = candidates.column("detail").to_numpy(zero_copy_only=False).astype(object)
+    _drop_duplicates(candidates, profile, reasons, details)
+
+    hashes = _hashes(candidates.column("key").to_pylist(), options.seed)
+    chosen = _choose(candidates, sources, reasons, hashes[:, 0], options.pairs)
+    if options.val == len(chosen):
+        raise ConfigError(
+            f"val = {options.val:,}: of {len(chosen):,} pairs in all none would be left to train on; ask for more pairs, or for "
+            "fewer in val (a set of one split needs none)"
+        )
+    if options.val > len(chosen):
+        raise ConfigError(f"val = {options.val:,}: there are only {len(chosen):,} pairs in all; ask for fewer")
+    spare = reasons == KEPT
+    spare[chosen] = False
+    reasons[spare] = SPARE
+
+    validation = np.zeros(len(chosen), dtype=bool)
+    validation[np.argsort(hashes[chosen, 1], kind="stable")[: options.val]] = True
+    train = _shuffled(chosen[~validation], hashes[:, 2])
+    val = _shuffled(chosen[validation], hashes[:, 2])
+    order = np.concatenate([train, val])
+    table = pa.table(
+        [
+            candidates.column("key").take(order),
+            pa.array([TRAIN] * len(train) + [VAL] * len(val), pa.string()),
+            pa.array(
+                np.concatenate([_shards(len(train), options.shard_size), _shards(len(val), options.shard_size)]),
+                pa.int32(),
+            ),
+            candidates.column("source").take(order),
+            candidates.column("path").take(order),
+            candidates.column("size").take(order),
+        ],
+        schema=PLAN_SCHEMA,
+    )
+    completed = candidates
+    for name, values in (("reason", reasons), ("detail", details)):
+        completed = completed.set_column(completed.column_names.index(name), name, pa.array(values, pa.string()))
+    return Plan(table.combine_chunks(), completed)
+
+
+def _drop_duplicates(
+    candidates: pa.Table, profile: Profile, reasons: npt.NDArray[np.object_], details: npt.NDArray[np.object_]
+) -> None:
+    if profile.duplicate_bits is None:
+        return
+    hashes = candidates.column("perceptual_hash").to_numpy()
+    repeats = near_duplicates(hashes, reasons == KEPT, profile.duplicate_bits)
+    dropped = np.flatnonzero(repeats >= 0)
+    keys = candidates.column("key").take(repeats[dropped]).to_pylist()
+    reasons[dropped] = DUPLICATE
+    details[dropped] = [f"of {key}" for key in keys]
+
+
+def _hashes(keys: list[str], seed: int) -> npt.NDArray[np.uint64]:
+    """Three independent 64-bit hashes a key."""
+    begun = hashlib.blake2b(f"gloam plan {seed}\0".encode(), digest_size=24)
+    digests = bytearray()
+    for key in keys:
+        hasher = begun.copy()
+        hasher.update(key.encode())
+        digests += hasher.digest()
+    return np.frombuffer(bytes(digests), dtype="<u8").reshape(-1, 3)
+
+
+def _choose(
+    candidates: pa.Table,
+    sources: list[Source],
+    reasons: npt.NDArray[np.object_],
+    hashes: npt.NDArray[np.uint64],
+    pairs: int | None,
+) -> npt.NDArray[np.int64]:
+    of_source = candidates.column("source").to_numpy(zero_copy_only=False)
+    groups = []
+    for source in sources:
+        group = np.flatnonzero((of_source == source.name) & (reasons == KEPT))
+        group = group[np.argsort(hashes[group], kind="stable")]
+        groups.append(group[: source.limit])
+    available = [len(group) for group in groups]
+    if not sum(available):
+        raise ConfigError(f"no candidate is suitable{_counted(of_source, reasons)}; loosen --profile or use --no-select")
+    wanted = sum(available) if pairs is None else pairs
+    if wanted > sum(available):
+        each = ", ".join(f"{s.name} {n:,}" for s, n in zip(sources, available, strict=True))
+        raise ConfigError(
+            f"pairs = {wanted:,}: only {sum(available):,} candidates are suitable ({each}){_counted(of_source, reasons)}; "
+            "ask for fewer, add sources, raise their limits, or loosen --profile"
+        )
+    shares = _apportion(wanted, available)
+    return np.concatenate([group[:n] for group, n in zip(groups, shares, strict=True)])
+
+
+def _counted(of_source: npt.NDArray[np.object_], reasons: npt.NDArray[np.object_]) -> str:
+    """How many candidates were refused for which reason, by source."""
+    counts = Counter(zip(of_source[reasons != KEPT], reasons[reasons != KEPT], strict=True))
+    by_source: dict[str, list[str]] = {}
+    for (source, reason), count in counts.most_common():
+        by_source.setdefault(source, []).append(f"{reason} {count:,}")
+    return "".join(f"; {source}: refused {', '.join(each)}" for source, each in by_source.items())
+
+
+def _apportion(total: int, available: list[int]) -> list[int]:
+    """Cut `total` in proportion to what is available, by largest remainders (the earlier source wins a tie)."""
+    whole = sum(available)
+    shares = [total * n // whole for n in available]
+    by_remainder = sorted(range(len(available)), key=lambda i: (-(total * available[i] % whole), i))
+    for i in by_remainder[: total - sum(shares)]:
+        shares[i] += 1
+    return shares
+
+
+def _shuffled(indices: npt.NDArray[np.int64], hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+    return indices[np.argsort(hashes[indices], kind="stable")]
+
+
+def _shards(pairs: int, size: int | None) -> npt.NDArray[np.int32]:
+    """The shard number of each of a split's pairs, in order; shards differ by at most one pair."""
+    if size is None:
+        size = min(_LARGEST_SHARD, max(_SMALLEST_SHARD, -(-pairs // _USUAL_SHARDS)))
+    count = -(-pairs // size)
+    lengths = [pairs // count + (i < pairs % count) for i in range(count)]
+    return np.repeat(np.arange(count, dtype=np.int32), lengths) if count else np.empty(0, dtype=np.int32)

@@ -1,0 +1,1 @@
+"""What a set is on disk: samples, shards or folders, receipts, its own files; verifying and copying it."""

@@ -1,0 +1,144 @@
+"""Closing a set: when every unit has its receipt, its tables and lists are written, then `set.json`, and it is done."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ...storage.atomic import atomic_write, remove_temporaries
+from ...storage.tables import count_rows, read_table
+from ..selection.plan import SPARE
+from .info import CANDIDATES, PAIRS, PLAN, RECIPE, REFUSED, WORK_FOLDER, BuildNote, SetInfo, facts_of, write_set
+from .layout import SHARDS, read_records, unit_name
+from .lists import write_pair_lists, write_shard_lists
+from .receipts import Receipt, read_receipt, receipt_path
+
+_PAIR_FIELDS = [
+    pa.field("key", pa.string()),
+    pa.field("split", pa.string()),
+    pa.field("shard", pa.int32()),
+    pa.field("source", pa.string()),
+    pa.field("path", pa.string()),
+    pa.field("width", pa.int32()),
+    pa.field("height", pa.int32()),
+    pa.field("converted", pa.string()),
+]
+_IMAGE_FIELDS = [("sha256", pa.string()), ("bytes", pa.int64()), ("suffix", pa.string())]
+_REFUSED_SCHEMA = pa.schema([(name, pa.string()) for name in ("key", "source", "path", "stage", "reason", "detail")])
+
+
+def finish_set(
+    root: Path,
+    name: str,
+    layout: str,
+    recipe: str,
+    note: BuildNote,
+    libraries: dict[str, str],
+    draw_fields: list[pa.Field],
+) -> SetInfo:
+    """Write the tables, lists and `set.json` of a set whose units are all done, and delete the work folder.
+
+    Parameters
+    ----------
+    root : Path
+    name, layout, recipe : str
+        As `SetInfo` holds them.
+    note : BuildNote
+    libraries : dict
+        Versions for the record.
+    draw_fields : list of pyarrow.Field
+        Columns of the drawn parameters, named as in the records' `draw`.
+    """
+    plan = read_table(root / PLAN, columns=["split", "shard"])
+    units = sorted(set(zip(plan["split"].to_pylist(), plan["shard"].to_pylist(), strict=True)))
+    names = {unit_name(split, number): (split, number) for split, number in units}
+    receipts = {unit: read_receipt(root, unit) for unit in names}
+
+    files = [root / RECIPE, root / PLAN, root / CANDIDATES]
+    files.append(_write_pairs(root, layout, names, receipts, draw_fields))
+    files.append(_write_refused(root, receipts))
+    for split in sorted({split for split, _ in units}):
+        own = [unit for unit, (s, _) in names.items() if s == split and receipts[unit].pairs]
+        if layout == SHARDS:
+            files += write_shard_lists(root, split, own)
+        else:
+            records = (r for unit in own for r in read_records(layout, root, unit, receipts[unit].file_dicts()))
+            named = ((r["key"], r["low"]["suffix"], r["normal"]["suffix"]) for r in records)
+            files += write_pair_lists(root, split, named, note.lows_only)
+    files += [receipt_path(root, unit) for unit in names]
+
+    counts = {split: sum(r.pairs for u, r in receipts.items() if names[u][0] == split) for split in ("train", "val")}
+    counts["refused"] = count_rows(root / REFUSED)
+    info = SetInfo(
+        name=name,
+        layout=layout,
+        seed=low_seed(note),
+        recipe=recipe,
+        counts=counts,
+        fingerprint=note.fingerprint,
+        build=note,
+        libraries=libraries,
+        units={unit: receipt.pairs for unit, receipt in receipts.items()},
+        files={path.relative_to(root).as_posix(): facts_of(path) for path in files},
+    ).sealed()
+    remove_temporaries(root)
+    write_set(root, info)
+    shutil.rmtree(root / WORK_FOLDER, ignore_errors=True)
+    return info
+
+
+def low_seed(note: BuildNote) -> int:
+    """The seed that a set's lows are drawn with: the plan's, or one of their own."""
+    own = note.request.get("low_seed")
+    return int(note.request["plan"]["seed"] if own is None else own)
+
+
+def _write_pairs(
+    root: Path,
+    layout: str,
+    names: dict[str, tuple[str, int]],
+    receipts: dict[str, Receipt],
+    draw_fields: list[pa.Field],
+) -> Path:
+    """`pairs.parquet`, a row group a unit, so that memory does not grow with the set."""
+    fields = list(_PAIR_FIELDS)
+    fields += [pa.field(f"{image}_{name}", kind) for image in ("low", "normal") for name, kind in _IMAGE_FIELDS]
+    fields += [field.with_name(f"draw_{field.name}") for field in draw_fields]
+    schema = pa.schema(fields)
+    path = root / PAIRS
+    with atomic_write(path) as handle, pq.ParquetWriter(handle, schema) as writer:
+        for unit, (split, number) in names.items():
+            records = read_records(layout, root, unit, receipts[unit].file_dicts()) if receipts[unit].pairs else iter(())
+            rows = [_row(record, split, number) for record in records]
+            if rows:
+                writer.write_table(pa.Table.from_pylist(rows, schema=schema))
+    return path
+
+
+def _row(record: dict[str, Any], split: str, shard: int) -> dict[str, Any]:
+    row = {name: record[name] for name in ("key", "source", "path", "width", "height", "converted")}
+    row |= {"split": split, "shard": shard}
+    row |= {f"{image}_{name}": record[image][name] for image in ("low", "normal") for name, _ in _IMAGE_FIELDS}
+    return row | {f"draw_{name}": value for name, value in record["draw"].items()}
+
+
+def _write_refused(root: Path, receipts: dict[str, Receipt]) -> Path:
+    """`refused.parquet`: every photograph that was found unsuitable, or that failed when its pair was made, and why."""
+    candidates = read_table(root / CANDIDATES, columns=["key", "source", "path", "reason", "detail"])
+    rows = list(_unsuitable(candidates))
+    rows += [{**refused.model_dump(), "stage": "building"} for receipt in receipts.values() for refused in receipt.refused]
+    with atomic_write(root / REFUSED) as handle:
+        pq.write_table(pa.Table.from_pylist(rows, schema=_REFUSED_SCHEMA), handle)
+    return root / REFUSED
+
+
+def _unsuitable(candidates: pa.Table) -> Iterator[dict[str, str]]:
+    reasons = candidates.column("reason").to_numpy(zero_copy_only=False)
+    refused = candidates.filter(pa.array((reasons != "") & (reasons != SPARE)))
+    for row in refused.to_pylist():
+        yield row | {"stage": "selecting"}

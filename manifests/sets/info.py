@@ -1,0 +1,226 @@
+"""A set's own files: `set.json`, which is written last and knows every other file, and the note of a build under way."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ...errors import DamagedError, SetError
+from ...storage.atomic import canonical_json, refuse_uri, sha256_bytes, sha256_file, write_bytes
+from .receipts import FileFacts
+from .sample import FORMAT
+
+SET_FILE = "set.json"
+WORK_FOLDER = ".gloam"
+"""What a build needs until it is finished: its note, its lock, measurements. Deleted at the end."""
+PLAN, CANDIDATES, PAIRS, REFUSED, RECIPE = (
+    "plan.parquet",
+    "candidates.parquet",
+    "pairs.parquet",
+    "refused.parquet",
+    "recipe.yaml",
+)
+
+
+class BuildNote(BaseModel):
+    """What a set is a function of, besides the photographs.
+
+    Attributes
+    ----------
+    format : int
+    request : dict
+        Sources (kind, name, limit, list), profile, plan options, recipe and output options.
+    versions : dict
+        Of gloam and of the libraries whose code decides bytes.
+    plan_sha256 : str
+        Of `plan.parquet`.
+    origin : dict, optional
+        Of a set that was made from another one with changes: that set's name, its checksum, what changed, and `lows_only` where
+        the normals stayed there.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: int = FORMAT
+    request: dict[str, Any]
+    versions: dict[str, str]
+    plan_sha256: str
+    origin: dict[str, Any] | None = None
+
+    @property
+    def lows_only(self) -> bool:
+        """Whether the set holds lows only, the normals being those of its origin."""
+        return bool(self.origin and self.origin.get("lows_only"))
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of all of it: two builds with equal fingerprints write equal bytes."""
+        return sha256_bytes(canonical_json(self.model_dump()))
+
+
+class SetInfo(BaseModel):
+    """The content of `set.json`.
+
+    Attributes
+    ----------
+    format : int
+        Version of the set format.
+    name : str
+    layout : str
+        "shards" or "files".
+    seed : int
+    recipe : str
+        Name of the recipe; `recipe.yaml` holds it whole.
+    counts : dict
+        Pairs of each split, and images refused.
+    fingerprint : str
+        Of `build`.
+    build : BuildNote
+    libraries : dict
+        Versions of everything else that took part, for the record.
+    units : dict of unit name to pairs in it
+    files : dict of path to FileFacts
+        Every file of the set but the units' own, which their receipts hold, and this one.
+    sha256 : str
+        Of this file with this field empty.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: int = FORMAT
+    name: str
+    layout: str
+    seed: int
+    recipe: str
+    counts: dict[str, int]
+    fingerprint: str
+    build: BuildNote
+    libraries: dict[str, str]
+    units: dict[str, int]
+    files: dict[str, FileFacts]
+    sha256: str = ""
+
+    def sealed(self) -> SetInfo:
+        """The same with its checksum."""
+        bare = self.model_copy(update={"sha256": ""})
+        return self.model_copy(update={"sha256": sha256_bytes(canonical_json(bare.model_dump()))})
+
+
+def write_set(root: Path, info: SetInfo) -> None:
+    """Publish `set.json`; everything else must be on disk before."""
+    write_bytes(root / SET_FILE, canonical_json(info.sealed().model_dump()))
+
+
+def read_set(root: Path) -> SetInfo:
+    """Read a finished set's `set.json`.
+
+    Raises
+    ------
+    SetError
+        When the set is not there, not finished, of a newer format, or its `set.json` is not as it was written.
+    """
+    refuse_uri(root)
+    path = root / SET_FILE
+    if not path.is_file():
+        if (root / WORK_FOLDER).is_dir():
+            raise SetError(f"{root}: the set is not finished; run its gloam build command again")
+        raise SetError(f"{root}: not a gloam set (it has no {SET_FILE})")
+    data = _read(path)
+    value = _parse(data, path)
+    try:
+        info = SetInfo.model_validate(value)
+    except ValidationError as error:
+        raise DamagedError(f"{path}: damaged: {error.errors()[0]['msg']}") from error
+    if info.sealed() != info or canonical_json(info.model_dump()) != data:
+        raise DamagedError(f"{path}: damaged: not as it was written")
+    return info
+
+
+def check_normals(root: Path, info: SetInfo, normals: Path | None = None) -> SetInfo:
+    """That the normals of a set are in it or, where it holds lows only, in the set given for them; returns the one that has them.
+
+    Raises
+    ------
+    SetError
+        When they are in neither, or are not wanted.
+    """
+    if not info.build.lows_only or info.build.origin is None:
+        if normals is not None:
+            raise SetError(f"{root}: holds its own normals; leave out those of {normals}")
+        return info
+    origin = info.build.origin
+    if normals is None:
+        raise SetError(f"{root}: holds lows only; its normals are in the set that it was made from, {origin['name']!r}")
+    given = read_set(normals)
+    if given.sha256 != origin["sha256"]:
+        raise SetError(f"{normals}: is not the set that {root} was made from: its set.json has the checksum "
+                       f"{given.sha256[:16]}, wanted is {origin['sha256'][:16]}")  # fmt: skip
+    return given
+
+
+def note_path(root: Path) -> Path:
+    """Where the note of a build under way lies."""
+    return root / WORK_FOLDER / "build.json"
+
+
+def write_note(root: Path, note: BuildNote) -> None:
+    """Publish the note of a build under way."""
+    write_bytes(note_path(root), canonical_json(note.model_dump()))
+
+
+def read_note(root: Path) -> BuildNote | None:
+    """The note of the build that a folder holds, finished or under way; None when it holds none.
+
+    Raises
+    ------
+    SetError
+        When there is one, but it cannot be read.
+    """
+    path = note_path(root)
+    if path.is_file():
+        try:
+            return BuildNote.model_validate(_parse(_read(path), path))
+        except ValidationError as error:
+            raise DamagedError(f"{path}: damaged: {error.errors()[0]['msg']}") from error
+    return read_set(root).build if (root / SET_FILE).is_file() else None
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise SetError(f"{path}: {error.strerror or error}") from error
+
+
+def _parse(data: bytes, path: Path) -> Any:
+    try:
+        value = json.loads(data)
+    except ValueError as error:
+        raise DamagedError(f"{path}: damaged: {error}") from error
+    if isinstance(value, dict) and isinstance(value.get("format"), int) and value["format"] > FORMAT:
+        raise SetError(f"{path}: written by a newer gloam (format {value['format']}); upgrade gloam to read it")
+    return value
+
+
+def facts_of(path: Path) -> FileFacts:
+    """Size and checksum of a file on disk."""
+    return FileFacts(sha256=sha256_file(path), bytes=path.stat().st_size)
+
+
+def differences(before: Any, now: Any, where: str = "") -> list[str]:
+    """The leaves in which two JSON values differ, as `path: before, now after`."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        keys = sorted(set(before) | set(now))
+        return [line for key in keys for line in differences(before.get(key), now.get(key), f"{where}.{key}".strip("."))]
+    if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
+        pairs = enumerate(zip(before, now, strict=True))
+        return [line for i, (b, n) in pairs for line in differences(b, n, f"{where}[{i}]")]
+    return [] if before == now else [f"{where}: {_shown(before)}, now {_shown(now)}"]
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "..."

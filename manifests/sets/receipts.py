@@ -1,0 +1,127 @@
+"""Receipts: the JSON files that say a unit is done. Written last, they are the only sign of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ...errors import SetError
+from ...storage.atomic import canonical_json, sha256_bytes, write_bytes
+from .sample import FORMAT
+
+FOLDER = "receipts"
+
+
+class RefusedPair(BaseModel):
+    """A planned image that could not be made into a pair, and why."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    key: str
+    source: str
+    path: str
+    reason: str
+    detail: str
+
+
+class FileFacts(BaseModel):
+    """Size and checksum of one file of a set."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    sha256: str
+    bytes: int
+
+
+class UnitFile(FileFacts):
+    """A file of a unit: its path in the set, size and checksum."""
+
+    path: str
+
+
+class Receipt(BaseModel):
+    """What is known of a finished unit.
+
+    Attributes
+    ----------
+    format : int
+        Version of the set format.
+    unit : str
+        Such as `train-000000`.
+    fingerprint : str
+        Of the build that wrote it: plan, recipe, seed, options, versions.
+    pairs : int
+        Pairs written.
+    refused : list of RefusedPair
+    files : list of UnitFile
+        In the order in which they were written: pair by pair.
+    sha256 : str
+        Of the receipt itself with this field empty.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: int
+    unit: str
+    fingerprint: str
+    pairs: int
+    refused: list[RefusedPair]
+    files: list[UnitFile]
+    sha256: str = ""
+
+    def sealed(self) -> Receipt:
+        """The same with its checksum."""
+        bare = self.model_copy(update={"sha256": ""})
+        return self.model_copy(update={"sha256": sha256_bytes(canonical_json(bare.model_dump()))})
+
+    def file_dicts(self) -> dict[str, dict[str, Any]]:
+        """Path to size and checksum, in order."""
+        return {file.path: {"sha256": file.sha256, "bytes": file.bytes} for file in self.files}
+
+
+def receipt_path(root: Path, unit: str) -> Path:
+    """Where a unit's receipt lies in a set."""
+    return root / FOLDER / f"{unit}.json"
+
+
+def write_receipt(root: Path, receipt: Receipt) -> None:
+    """Publish a receipt; its unit's files must be on disk before."""
+    write_bytes(receipt_path(root, receipt.unit), canonical_json(receipt.sealed().model_dump()))
+
+
+def read_receipt(root: Path, unit: str) -> Receipt:
+    """Read a receipt, exactly as it was written.
+
+    Raises
+    ------
+    SetError
+        When it is missing, damaged (also by a single bit), or of a newer format.
+    """
+    path = receipt_path(root, unit)
+    try:
+        data = path.read_bytes()
+        value = json.loads(data)
+    except OSError as error:
+        raise SetError(f"{path}: {error.strerror or error}") from error
+    except ValueError as error:
+        raise SetError(f"{path}: damaged receipt: {error}") from error
+    if isinstance(value, dict) and isinstance(value.get("format"), int) and value["format"] > FORMAT:
+        raise SetError(f"{path}: written by a newer gloam (format {value['format']}); upgrade gloam to read it")
+    try:
+        receipt = Receipt.model_validate(value)
+    except ValidationError as error:
+        raise SetError(f"{path}: damaged receipt: {error.errors()[0]['msg']}") from error
+    if receipt.sealed() != receipt or canonical_json(receipt.model_dump()) != data or receipt.unit != unit:
+        raise SetError(f"{path}: damaged receipt: not as it was written")
+    return receipt
+
+
+def is_done(root: Path, unit: str, fingerprint: str) -> bool:
+    """Whether a unit has a whole receipt of this build."""
+    try:
+        return read_receipt(root, unit).fingerprint == fingerprint
+    except SetError:
+        return False

@@ -1,0 +1,138 @@
+"""Copying a finished set elsewhere, into memory or onto a local disk, checked by its receipts."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...errors import SetError
+from ...storage.atomic import atomic_write, refuse_uri, remove_temporaries, sha256_file
+from ...storage.locks import exclusive
+from .info import SET_FILE, WORK_FOLDER, SetInfo, read_set
+from .receipts import read_receipt, receipt_path
+
+_PIECE = 1 << 22
+
+
+@dataclass(frozen=True)
+class StagedFile:
+    """A file of a set: its path there, size, and checksum ("" for set.json, which checks itself)."""
+
+    path: str
+    size: int
+    sha256: str
+
+
+def files_of_set(root: Path, info: SetInfo, splits: tuple[str, ...] = ("train", "val")) -> list[StagedFile]:
+    """Every file of a set in the order in which it is copied: shards, their receipts, tables and lists, and set.json last.
+
+    Raises
+    ------
+    SetError
+        When a receipt is missing or damaged.
+    """
+    files = []
+    for unit in info.units:
+        if unit.rpartition("-")[0] in splits:
+            receipt = read_receipt(root, unit)
+            files += [StagedFile(file.path, file.bytes, file.sha256) for file in receipt.files]
+    files += [StagedFile(path, facts.bytes, facts.sha256) for path, facts in info.files.items()]
+    return [*files, StagedFile(SET_FILE, (root / SET_FILE).stat().st_size, "")]
+
+
+def stage(
+    root: Path, target: Path, splits: tuple[str, ...] = ("train", "val"), tick: Callable[[int], None] = lambda done: None
+) -> tuple[int, int]:
+    """Copy a set. Files that are already there with their right bytes are kept, so that a stopped copy goes on.
+
+    Parameters
+    ----------
+    root : Path
+        A finished set.
+    target : Path
+        A folder to be made, or one in which a copy of the same set was begun.
+    splits : tuple of str
+        Which shards to copy; receipts and tables always come along.
+    tick : function
+        Called with the number of bytes done so far.
+
+    Returns
+    -------
+    (copied, kept) : numbers of files
+
+    Raises
+    ------
+    SetError
+        When the set is damaged, does not fit, or the target holds something else.
+    """
+    info = read_set(root)
+    if target.resolve() == root.resolve():
+        raise SetError(f"{target}: is the set itself")
+    refuse_uri(target)
+    files = files_of_set(root, info, splits)
+    _check_target(target, info)
+    with exclusive(target / WORK_FOLDER / "lock"):
+        missing = list(_missing(target, files))
+        _check_room(target, sum(file.size for file in missing))
+        remove_temporaries(target)
+        done = sum(file.size for file in files) - sum(file.size for file in missing)
+        tick(done)
+        for file in missing:
+            done += _copy(root, target, file)
+            tick(done)
+    shutil.rmtree(target / WORK_FOLDER, ignore_errors=True)
+    return len(missing), len(files) - len(missing)
+
+
+def _check_target(target: Path, info: SetInfo) -> None:
+    """A folder that is new, empty, a copy of this very set, or one that was begun."""
+    if (target / SET_FILE).is_file():
+        if read_set(target).sha256 != info.sha256:
+            raise SetError(f"{target}: holds another set; give another folder, or delete it")
+    elif target.exists():
+        receipts = list((target / "receipts").glob("*.json")) if (target / "receipts").is_dir() else []
+        strange = [
+            path.name
+            for path in target.iterdir()
+            if path.name not in {"shards", "receipts", "lists", "train", "val", WORK_FOLDER}
+        ]
+        known = {Path(path).name for path in info.files} | {receipt_path(target, unit).name for unit in info.units}
+        strange = [name for name in strange if name not in known and ".tmp-" not in name and not name.endswith(".lock")]
+        if strange or any(path.name not in known for path in receipts):
+            raise SetError(f"{target}: holds other files ({(strange or ['receipts'])[0]}); give a new folder")
+
+
+def _missing(target: Path, files: list[StagedFile]) -> Iterator[StagedFile]:
+    for file in files:
+        path = target / file.path
+        whole = path.is_file() and path.stat().st_size == file.size and bool(file.sha256) and sha256_file(path) == file.sha256
+        if not whole:
+            yield file
+
+
+def _check_room(target: Path, needed: int) -> None:
+    free = shutil.disk_usage(target).free
+    if needed > free:
+        raise SetError(f"{target}: the set needs {needed / 2**30:.2f} GiB more, {free / 2**30:.2f} GiB are free")
+
+
+def _copy(root: Path, target: Path, file: StagedFile) -> int:
+    digest = hashlib.sha256()
+    size = 0
+    try:
+        with open(root / file.path, "rb") as source, atomic_write(target / file.path) as copy:
+            while piece := source.read(_PIECE):
+                digest.update(piece)
+                size += len(piece)
+                copy.write(piece)
+            if file.sha256 and (digest.hexdigest() != file.sha256 or size != file.size):
+                raise SetError(f"{root / file.path}: is damaged; gloam verify the set, gloam build mends it")
+    except OSError as error:
+        raise SetError(
+            f"{error.filename or target / file.path}: {os.strerror(error.errno or 0)}; run it again to continue"
+        ) from error
+    return size

@@ -1,0 +1,194 @@
+"""Checking a set against its own records: is everything there, readable, complete and unchanged?"""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ...errors import SetError
+from ...storage.atomic import sha256_bytes, sha256_file
+from ...storage.tables import read_table
+from .info import PAIRS, PLAN, SetInfo, read_set
+from .layout import SHARDS
+from .receipts import read_receipt
+from .sample import parse_record
+from .shards import Member, index_path, read_index, shard_path
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something wrong with a set.
+
+    Attributes
+    ----------
+    where : str
+        Path in the set, and the member or key if it is known.
+    what : str
+        What is wrong.
+    mend : str
+        What to do about it.
+    remark : bool
+        Whether it is no damage, but a file that is not of the set.
+    """
+
+    where: str
+    what: str
+    mend: str = ""
+    remark: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}" + (f"; {self.mend}" if self.mend else "")
+
+
+def verify_set(
+    root: Path, quick: bool = False, tick: Callable[[int], None] = lambda done: None, strict: bool = False
+) -> list[Problem]:
+    """Check a finished set and report everything that is wrong.
+
+    Parameters
+    ----------
+    root : Path
+    quick : bool
+        Compare sizes only, and read no checksums.
+    tick : function
+        Called with the number of units checked so far.
+    strict : bool
+        Take files that are not of the set for damage. Other tools leave theirs beside one: Energon's and webdataset's indexes, a
+        README.md or metadata of the Hub.
+
+    Returns
+    -------
+    list of Problem
+        Empty, or remarks alone, when all is well.
+
+    Raises
+    ------
+    SetError
+        When there is no set, or its `set.json` cannot be trusted.
+    """
+    info = read_set(root)
+    problems = list(_own_files(root, info, quick))
+    for done, unit in enumerate(info.units):
+        problems += unit_problems(root, unit, checksums=not quick)
+        tick(done + 1)
+    damaged = {problem.where for problem in problems}
+    if not damaged & {PLAN, PAIRS}:
+        problems += _counts(root, info)
+    again = "the gloam regenerate or export" if info.build.origin else "the gloam build"
+    made_again = f"{again} command of the set, run again, makes it anew"
+    return [replace(problem, mend=made_again) for problem in problems] + list(_strangers(root, info, strict))
+
+
+def _own_files(root: Path, info: SetInfo, quick: bool) -> Iterator[Problem]:
+    for name, facts in info.files.items():
+        yield from _check_file(root, name, facts.bytes, None if quick else facts.sha256)
+
+
+def _check_file(root: Path, name: str, size: int, sha256: str | None) -> Iterator[Problem]:
+    path = root / name
+    try:
+        found = path.stat().st_size
+        if found != size:
+            yield Problem(name, f"has {found:,} bytes, {size:,} were written" + (" (cut short)" if found < size else ""))
+        elif sha256 is not None and sha256_file(path) != sha256:
+            yield Problem(name, "is not as it was written (its SHA-256 differs)")
+    except FileNotFoundError:
+        yield Problem(name, "is missing")
+    except OSError as error:
+        yield Problem(name, f"cannot be read: {error.strerror or error}")
+
+
+def unit_problems(root: Path, unit: str, checksums: bool) -> list[Problem]:
+    """What is wrong with the files of one unit, by its receipt; where bytes differ, the members concerned are named."""
+    try:
+        receipt = read_receipt(root, unit)
+    except SetError as error:
+        return [Problem(f"receipts/{unit}.json", str(error).partition(": ")[2] or str(error))]
+    problems = []
+    for file in receipt.files:
+        name = file.path
+        found = list(_check_file(root, name, file.bytes, file.sha256 if checksums else None))
+        if found and found[0].what.startswith("is not as") and name.endswith(".tar"):
+            found = _blame_members(root, unit, name) or found
+        problems += found
+    return problems
+
+
+def _blame_members(root: Path, unit: str, name: str) -> list[Problem]:
+    """The members of a damaged shard that hold the damage, by the checksums in the records; empty if none can be named."""
+    try:
+        index = read_index(index_path(root, unit))
+        tar = shard_path(root, unit).read_bytes()
+    except (SetError, OSError):
+        return []
+    problems = []
+    for sample in index:
+        problems += _blame_sample(tar, sample, name)
+    return problems
+
+
+def _blame_sample(tar: bytes, sample: list[Member], name: str) -> list[Problem]:
+    record_member = sample[0]
+    try:
+        data = tar[record_member.offset : record_member.offset + record_member.size]
+        record = parse_record(data, name)
+        sums = {"low": record["low"]["sha256"], "normal": record["normal"]["sha256"]}
+    except (SetError, KeyError, TypeError):
+        return [Problem(f"{name}: {record_member.name}", "is damaged")]
+    problems = []
+    for member in sample[1:]:
+        image = member.ending.partition(".")[0]
+        if sha256_bytes(tar[member.offset : member.offset + member.size]) != sums.get(image):
+            problems.append(Problem(f"{name}: {member.name}", "is damaged (its SHA-256 differs from its record's)"))
+    for member in sample:
+        header = tar[member.offset - tarfile.BLOCKSIZE : member.offset]
+        try:
+            tarfile.TarInfo.frombuf(header, "ascii", "strict")
+        except tarfile.HeaderError:
+            problems.append(Problem(f"{name}: {member.name}", "has a damaged tar header"))
+    return problems
+
+
+def _counts(root: Path, info: SetInfo) -> Iterator[Problem]:
+    """Whether every planned pair is there or refused, and the tables agree with the receipts."""
+    try:
+        planned = set(read_table(root / PLAN, columns=["key"])["key"].to_pylist())
+        made = read_table(root / PAIRS, columns=["key"])["key"].to_pylist()
+    except (OSError, ValueError) as error:
+        yield Problem(PAIRS, f"cannot be read: {error}")
+        return
+    refused: set[str] = set()
+    for unit, pairs in info.units.items():
+        try:
+            receipt = read_receipt(root, unit)
+        except SetError:
+            return  # reported already
+        refused |= {pair.key for pair in receipt.refused}
+        if receipt.pairs != pairs:
+            yield Problem(f"receipts/{unit}.json", f"counts {receipt.pairs} pairs, set.json {pairs}")
+        if receipt.fingerprint != info.fingerprint:
+            yield Problem(f"receipts/{unit}.json", "belongs to another build")
+    lost = planned - set(made) - refused
+    if lost:
+        yield Problem(PAIRS, f"{len(lost)} planned pairs are neither there nor refused, such as {min(lost)}")
+    if len(made) != sum(info.units.values()) or len(set(made)) != len(made):
+        yield Problem(PAIRS, f"has {len(made)} rows, {len(set(made))} keys; the receipts count {sum(info.units.values())}")
+
+
+def _strangers(root: Path, info: SetInfo, strict: bool) -> Iterator[Problem]:
+    """Files that no receipt knows: left by another build or another tool, or copied in."""
+    known: set[str] = set(info.files)
+    for unit in info.units:
+        try:
+            known |= {file.path for file in read_receipt(root, unit).files}
+        except SetError:
+            return
+    folders = ["shards", "receipts"] if info.layout == SHARDS else ["train", "val", "receipts"]
+    for folder in folders:
+        for path in sorted((root / folder).rglob("*")):
+            name = path.relative_to(root).as_posix()
+            if path.is_file() and name not in known:
+                mend = "move it elsewhere or delete it" if strict else ""
+                yield Problem(name, "does not belong to the set", mend, remark=not strict)

@@ -1,0 +1,80 @@
+"""The folder that a set is made in: held by one process, left tidy, and what is missing in it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ...errors import SetError
+from ...storage.atomic import refuse_uri, remove_temporaries
+from ...storage.locks import exclusive
+from .info import SET_FILE, WORK_FOLDER, BuildNote, note_path
+from .receipts import FOLDER as RECEIPTS
+from .receipts import is_done, read_receipt
+from .verify import unit_problems
+
+
+def prepare_output(root: Path) -> None:
+    """Make the folder of a set, unless it is one or is empty.
+
+    Raises
+    ------
+    SetError
+        When it holds something else or cannot be written.
+    """
+    refuse_uri(root)
+    try:
+        ours = (root / SET_FILE).is_file() or (root / WORK_FOLDER).is_dir()
+        if root.exists() and not ours and (not root.is_dir() or any(root.iterdir())):
+            raise SetError(f"{root}: exists and is not a gloam set; choose another folder or empty it")
+        (root / WORK_FOLDER).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SetError(f"{root}: cannot be written: {error.strerror or error}") from error
+
+
+@contextmanager
+def working_on(root: Path) -> Iterator[None]:
+    """Hold a set's folder for the length of the block; left-overs of killed writers, and of a finished set's work, are deleted.
+
+    Raises
+    ------
+    SetError
+        When the folder holds something else or cannot be written, or another process works on it.
+    """
+    prepare_output(root)
+    with exclusive(root / WORK_FOLDER / "lock"):
+        remove_temporaries(root)
+        try:
+            yield
+        finally:
+            remove_temporaries(root)
+            if (root / SET_FILE).is_file() and not note_path(root).is_file():
+                shutil.rmtree(root / WORK_FOLDER, ignore_errors=True)
+
+
+def refuse_mixing(root: Path, note: BuildNote) -> None:
+    """A plan that replaces a damaged one must be the same: the units that are there say which it was.
+
+    Raises
+    ------
+    SetError
+        When a unit of another build is there.
+    """
+    for path in sorted((root / RECEIPTS).glob("*.json")):
+        try:
+            other = read_receipt(root, path.stem).fingerprint != note.fingerprint
+        except SetError:
+            continue
+        if other:
+            raise SetError(
+                f"{root}: its plan or set.json is damaged, and these settings or sources are not those it was built with; "
+                "repeat its command as it was with the sources as they were, or build a new set"
+            )
+
+
+def missing_units(root: Path, units: Iterable[str], note: BuildNote) -> list[str]:
+    """Units to make: without a receipt of this build or, in a set that was finished once, not as the receipt says."""
+    finished = (root / SET_FILE).is_file()
+    return [unit for unit in units if not is_done(root, unit, note.fingerprint) or unit_problems(root, unit, checksums=finished)]

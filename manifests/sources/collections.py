@@ -1,0 +1,304 @@
+"""The layouts of known collections: which files of a container are photographs, and what the collection calls them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path, PurePosixPath
+
+from ...errors import ImageRefused, SourceError
+from ..images.header import SUFFIXES, UNREAD
+from .containers import Entry, Location, list_container, read
+
+_SYNSET = re.compile(r"(^|/)n\d{8}/[^/]+$")
+_IMAGENET_FLAT = re.compile(r"(^|/)ILSVRC2012_(val|test)_\d+\.JPEG$")
+_LOWS = "lows of gloam's pairs"
+_TEXTS = ("README", "LICENSE", "COPYING", "Makefile", "CHANGELOG")
+_IAPR = re.compile(r"(^|/)images/\d+/[^/]+\.jpe?g$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One photograph of a source.
+
+    Attributes
+    ----------
+    path : str
+        Its place in the source, as its owners have it.
+    name : str
+        The source's own name of it, from which its key is made.
+    location : Location
+        Where its bytes are.
+    """
+
+    path: str
+    name: str
+    location: Location
+
+
+def list_source(kind: str, path: str, listing: str = "", passed: Counter[str] | None = None) -> Iterator[Listed]:
+    """The photographs of a source, streamed in a fixed order.
+
+    Parameters
+    ----------
+    kind, path, listing : str
+        As of `Source`.
+    passed : Counter, optional
+        Counts, by kind, the files that may be photographs and are not taken: of formats that are not read, without a suffix, and
+        the lows of gloam's own sets, which would be darkened twice.
+
+    Raises
+    ------
+    SourceError
+        When the source is missing, broken, or not laid out as its kind says.
+    """
+    passed = Counter() if passed is None else passed
+    images = KINDS[kind](path, listing, passed)
+    try:
+        first = next(images)
+    except StopIteration:
+        over = f", and passed over: {counted(passed)}" if passed else ""
+        raise SourceError(f"{kind}={path}: holds no photograph ({_EXPECTED[kind]}){over}") from None
+    return chain([first], images)
+
+
+def counted(counts: Counter[str]) -> str:
+    """Counts in words, the largest first: `.cr2 12, without suffix 1`."""
+    return ", ".join(f"{name} {count:,}" for name, count in counts.most_common())
+
+
+def _is_photograph(entry: Entry) -> bool:
+    name = PurePosixPath(entry.name)
+    return name.suffix.lower() in SUFFIXES and not name.name.startswith("._")
+
+
+def _photographs(path: str, passed: Counter[str], pattern: re.Pattern[str] | None = None) -> Iterator[Entry]:
+    for entry in _images(list_container(Path(path)), passed):
+        if pattern is None or pattern.search(entry.name):
+            yield entry
+
+
+def _images(entries: Iterable[Entry], passed: Counter[str]) -> Iterator[Entry]:
+    """The photographs among some files; others that may be some are counted."""
+    for entry in entries:
+        if _is_photograph(entry):
+            yield entry
+            continue
+        name = PurePosixPath(entry.name)
+        suffix = name.suffix.lower()
+        if not name.name.startswith(".") and (suffix in UNREAD or (not suffix and name.name not in _TEXTS)):
+            passed[suffix or "without suffix"] += 1
+
+
+def _without_lows(entries: Iterable[Entry], passed: Counter[str]) -> Iterator[Entry]:
+    """Without the lows of pairs: members KEY.low.* that are followed by KEY.normal.*."""
+    held: Entry | None = None
+    for entry in entries:
+        key, _, part = entry.name.partition(".")
+        if held is not None:
+            if part.startswith("normal.") and held.name.partition(".")[0] == key:
+                passed[_LOWS] += 1
+            else:
+                yield held
+        held = entry if part.startswith("low.") else None
+        if held is None:
+            yield entry
+    if held is not None:
+        yield held
+
+
+def _by_stem(entries: Iterable[Entry]) -> Iterator[Listed]:
+    for entry in entries:
+        yield Listed(entry.name, PurePosixPath(entry.name).stem, entry.location)
+
+
+def _by_path(entries: Iterable[Entry]) -> Iterator[Listed]:
+    for entry in entries:
+        yield Listed(entry.name, str(PurePosixPath(entry.name).with_suffix("")), entry.location)
+
+
+def _refuse_list(kind: str, listing: str) -> None:
+    if listing:
+        raise SourceError(f"{kind}: has no lists, so @{listing} means nothing; lists are for voc and coco")
+
+
+def _folder(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
+    _refuse_list("folder", listing)
+    if Path(path).is_file():
+        raise SourceError(f"folder={path}: not a folder (a tar or zip is an archive= source)")
+    entries = _photographs(path, passed)
+    if (Path(path) / "set.json").is_file():  # a set of gloam's, in folders
+        entries = _normals_of_set(entries, passed)
+    return _by_path(_without_lows(entries, passed))
+
+
+def _normals_of_set(entries: Iterable[Entry], passed: Counter[str]) -> Iterator[Entry]:
+    for entry in entries:
+        if PurePosixPath(entry.name).parent.name == "low":
+            passed[_LOWS] += 1
+        else:
+            yield entry
+
+
+def _archive(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
+    _refuse_list("archive", listing)
+    if Path(path).is_dir():
+        raise SourceError(f"archive={path}: a folder, not an archive (use folder=)")
+    return _by_path(_without_lows(_photographs(path, passed), passed))
+
+
+def _imagenet(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
+    _refuse_list("imagenet", listing)
+    pattern = re.compile(f"{_SYNSET.pattern}|{_IMAGENET_FLAT.pattern}")
+    return _by_stem(_photographs(path, passed, pattern))
+
+
+def _voc(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
+    entries = list(list_container(Path(path)))
+    images = [e for e in _images(entries, passed) if PurePosixPath(e.name).parent.name == "JPEGImages"]
+    if listing:
+        wanted = _names_of_list(path, entries, f"ImageSets/Main/{listing}.txt")
+        images = _only(images, wanted, path, listing)
+    return _by_stem(images)
+
+
+def _names_of_list(path: str, entries: list[Entry], ending: str) -> list[str]:
+    found = [e for e in entries if f"/{e.name}".endswith(f"/{ending}")]
+    if not found:
+        raise SourceError(f"{path}: has no {ending}")
+    names = []
+    for entry in found:  # VOC's archives of several years hold a list each
+        lines = _read_text(path, entry).splitlines()
+        names += [line.split()[0] for line in lines if line.strip()]
+    return names
+
+
+def _read_text(path: str, entry: Entry) -> str:
+    try:
+        return read(entry.location).decode("utf-8")
+    except (ImageRefused, UnicodeDecodeError) as error:
+        raise SourceError(f"{path}: {entry.name} cannot be read: {error}") from error
+
+
+def _read_beside(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"{path}: cannot be read: {error}") from error
+
+
+def _only(images: list[Entry], wanted: Iterable[str], path: str, listing: str) -> list[Entry]:
+    names = {PurePosixPath(name).stem for name in wanted}
+    kept = [e for e in images if PurePosixPath(e.name).stem in names]
+    missing = names - {PurePosixPath(e.name).stem for e in kept}
+    if missing:
+        raise SourceError(
+            f"{path}: {len(missing)} of {len(names)} images of the list {listing} are missing, such as {min(missing)}"
+        )
+    return kept
+
+
+def _coco(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
+    if not listing:
+        return _by_stem(_photographs(path, passed))
+    # The images and the annotations come as two downloads; unpacked or not, they lie side by side.
+    entries = list(list_container(Path(path)))
+    ending = f"annotations/{listing}.json"
+    beside = Path(path).parent / ending
+    found = [e for e in entries if f"/{e.name}".endswith(f"/{ending}")]
+    if found:
+        text = _read_text(path, found[0])
+    elif beside.is_file():
+        text = _read_beside(beside)
+    else:
+        raise SourceError(f"{path}: has no {ending}, neither inside nor beside it")
+    try:
+        wanted = [str(image["file_name"]) for image in json.loads(text)["images"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise SourceError(f"{path}: {ending} is not a COCO annotation file: {error!r}") from error
+    return _by_stem(_only(list(_images(entries, passed)), wanted, path, listing))
+
+
+def _iapr(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
+    _refuse_list("iapr", listing)
+    return _by_stem(_photographs(path, passed, _IAPR))
+
+
+def _streetscenes(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
+    _refuse_list("streetscenes", listing)
+    return _by_stem(_photographs(path, passed, re.compile(r"(^|/)Original/[^/]+\.jpg$", re.IGNORECASE)))
+
+
+def _webdataset(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
+    _refuse_list("webdataset", listing)
+    from braceexpand import braceexpand
+
+    try:
+        patterns = list(braceexpand(path))
+    except ValueError as error:  # unbalanced braces
+        raise SourceError(f"webdataset={path}: {error}") from error
+    shards: list[Path] = []
+    for pattern in patterns:
+        parent = Path(pattern).parent
+        matches = sorted(parent.glob(Path(pattern).name)) if "*" in pattern else [Path(pattern)]
+        if not matches:
+            raise SourceError(f"webdataset={pattern}: matches no shard")
+        shards += matches
+    common = os.path.commonpath([shard.parent for shard in shards])
+    for shard in shards:
+        within = Path(os.path.relpath(shard, common)).as_posix()
+        for entry in _without_lows(_photographs(str(shard), passed), passed):
+            # A sample's key is all before the first dot of the base name; what follows says which part it is.
+            folder, base = PurePosixPath(entry.name).parent, PurePosixPath(entry.name).name
+            key, _, part = base.partition(".")
+            part = part.rpartition(".")[0]
+            name = str(folder / key) + (f"-{part}" if part else "")
+            yield Listed(f"{within}/{entry.name}", name, entry.location)
+
+
+SAMPLE_NAMES = (
+    "astronaut.png", "cat.png", "chelsea.png", "coffee.png", "color.png", "eagle.png", "hubble_deep_field.jpg", "ihc.png",
+    "motorcycle_left.png", "motorcycle_right.png", "retina.jpg", "rocket.jpg", "skin.jpg", "camera.png", "moon.png",
+    "brick.png", "grass.png", "gravel.png",
+)  # fmt: skip
+
+
+def _sample(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
+    _refuse_list("sample", listing)
+    import skimage
+
+    folder = Path(skimage.__file__).parent / "data"
+    return _by_stem(e for e in _photographs(str(folder), passed) if e.name in SAMPLE_NAMES)
+
+
+KINDS: dict[str, Callable[[str, str, Counter[str]], Iterator[Listed]]] = {
+    "imagenet": _imagenet,
+    "voc": _voc,
+    "coco": _coco,
+    "iapr": _iapr,
+    "streetscenes": _streetscenes,
+    "folder": _folder,
+    "archive": _archive,
+    "webdataset": _webdataset,
+    "sample": _sample,
+}
+"""How each kind of source is listed: (path, list name, what is passed over) to photographs."""
+LISTED_KINDS = ("voc", "coco")
+"""Kinds whose sources hold lists of images to choose from."""
+
+_EXPECTED = {
+    "imagenet": "expected folders nNNNNNNNN of images, the train tar that holds their tars, or files ILSVRC2012_val_*.JPEG",
+    "voc": "expected a folder JPEGImages",
+    "coco": "expected image files",
+    "iapr": "expected images/NN/*.jpg",
+    "streetscenes": "expected Original/*.JPG",
+    "folder": f"expected files that end in {', '.join(SUFFIXES)}",
+    "archive": f"expected members that end in {', '.join(SUFFIXES)}",
+    "webdataset": f"expected members that end in {', '.join(SUFFIXES)}",
+    "sample": "scikit-image's own photographs",
+}

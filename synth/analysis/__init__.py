@@ -1,0 +1,1 @@
+"""Looking at lows: statistics, photon transfer, contact sheets, figures."""

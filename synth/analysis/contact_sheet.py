@@ -1,0 +1,145 @@
+"""Contact sheets: what recipes make of photographs, to be looked at before a set is built."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image, ImageDraw, ImageFont
+
+from ..camera.draw import CameraDraw
+from ..kernels.curves import LEVEL_LIGHT, linear_to_srgb
+from ..models import Draw, draw, render
+from ..recipes.load import Recipe
+
+Pixels = npt.NDArray[np.uint8]
+
+_GAP = 8
+_TEXT = 13
+_LINE = 17
+_PAPER = (24, 24, 24)
+_INK = (224, 224, 224)
+_GREY = 0.18
+"""Mean linear light that a brightened low is shown at: photographic middle grey."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A picture of a sheet with lines of text beneath."""
+
+    pixels: Pixels
+    caption: tuple[str, ...] = ()
+
+
+def brightened(low: Pixels) -> Pixels:
+    """A low under a gain in linear light that takes its mean to middle grey: what it hides, noise and all."""
+    light = LEVEL_LIGHT[low]
+    gain = _GREY / max(float(light.mean()), 1e-6)
+    shown: Pixels = np.rint(255 * linear_to_srgb(np.minimum(light * gain, 1.0))).astype(np.uint8)
+    return shown
+
+
+def row_of(normal: Pixels, recipe: Recipe, seed: int, key: str, width: int) -> list[Tile]:
+    """Normal, low, brightened low, and the middle of the latter at 1:1, where noise can be judged.
+
+    Parameters
+    ----------
+    normal : uint8 array (H, W, 3)
+    recipe : Recipe
+    seed : int
+    key : str
+    width : int
+        Of each tile, pixels; pictures are scaled to it, the close-up is not.
+    """
+    drawn = draw(recipe, seed, key)
+    low = render(normal, drawn)
+    bright = brightened(low)
+    height = max(1, round(width * normal.shape[0] / normal.shape[1]))
+    return [
+        Tile(_scaled(normal, width), (key,)),
+        Tile(_scaled(low, width), (recipe.name, *described(drawn, width))),
+        Tile(_scaled(bright, width), ("brightened to middle grey",)),
+        Tile(_close_up(bright, min(height, width), width), ("close-up at 1:1",)),
+    ]
+
+
+def grid_of(
+    normal: Pixels, recipes: list[list[Recipe]], labels: list[list[str]], seed: int, key: str, width: int
+) -> list[list[Tile]]:
+    """Lows of one photograph, brightened halves below: a row of tiles for each row of recipes."""
+    rows = []
+    for recipe_row, label_row in zip(recipes, labels, strict=True):
+        tiles = []
+        for recipe, label in zip(recipe_row, label_row, strict=True):
+            low = render(normal, draw(recipe, seed, key))
+            small, shown = _scaled(low, width), _close_up(brightened(low), width // 2, width)
+            tiles.append(Tile(np.concatenate([small, shown]), (label,)))
+        rows.append(tiles)
+    return rows
+
+
+def described(drawn: Draw, width: int) -> list[str]:
+    """The drawn parameters that one sees, in lines that fit under a tile."""
+    if isinstance(drawn, CameraDraw):
+        words = [f"{drawn.exposure_ev:.1f} EV", f"{drawn.camera} ISO {drawn.iso:.0f}", f"contrast {drawn.contrast:.2f}"]
+        words.append(f"white balance {drawn.red_error_ev:+.2f} {drawn.blue_error_ev:+.2f} EV")
+        words += [f"smooth {np.std(drawn.smooth_ev):.1f} EV"] if drawn.smooth_cells else []
+        words += [f"{len(drawn.light_places)} lights"] if drawn.light_places else []
+        words += [f"scene {drawn.scene_strength:.2f}"] if drawn.scene_strength else []
+        words += [f"highlights +{drawn.highlights_ev:.1f} EV"] if drawn.highlights_ev else []
+        words += [f"vignette {drawn.vignette_ev:.1f} EV"] if drawn.vignette_ev else []
+        words += [f"digital gain {drawn.digital_gain_ev:.1f} EV"] if drawn.digital_gain_ev else []
+    else:
+        values = drawn.model_dump(exclude={"model", "pixel_seed"})
+        words = [f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}" for name, value in values.items()]
+    lines: list[str] = []
+    for word in words:
+        joined = f"{lines[-1]}, {word}" if lines else word
+        if lines and _font().getlength(joined) <= width:
+            lines[-1] = joined
+        else:
+            lines.append(word)
+    return lines
+
+
+def sheet(rows: list[list[Tile]]) -> Image.Image:
+    """Put rows of tiles on one sheet."""
+    widths = [max(tile.pixels.shape[1] for tile in row) for row in rows]
+    total = max(len(row) * (width + _GAP) + _GAP for row, width in zip(rows, widths, strict=True))
+    heights = [max(tile.pixels.shape[0] + _LINE * len(tile.caption) for tile in row) for row in rows]
+    paper = Image.new("RGB", (total, sum(heights) + _GAP * (len(rows) + 1)), _PAPER)
+    pen = ImageDraw.Draw(paper)
+    top = _GAP
+    for row, width, height in zip(rows, widths, heights, strict=True):
+        for i, tile in enumerate(row):
+            left = _GAP + i * (width + _GAP)
+            paper.paste(Image.fromarray(tile.pixels), (left, top))
+            for j, line in enumerate(tile.caption):
+                pen.text((left, top + tile.pixels.shape[0] + 1 + j * _LINE), _fitting(line, width), _INK, _font())
+        top += height + _GAP
+    return paper
+
+
+def _font() -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    return ImageFont.load_default(_TEXT)
+
+
+def _fitting(line: str, width: int) -> str:
+    while len(line) > 1 and _font().getlength(line) > width:
+        line = line[:-2] + "…" if line.endswith("…") else line[:-1] + "…"
+    return line
+
+
+def _scaled(pixels: Pixels, width: int) -> Pixels:
+    height = max(1, round(width * pixels.shape[0] / pixels.shape[1]))
+    return np.asarray(Image.fromarray(pixels).resize((width, height), Image.Resampling.LANCZOS))
+
+
+def _close_up(pixels: Pixels, height: int, width: int) -> Pixels:
+    """The middle of a picture as it is, never scaled; padded with paper where it is smaller than the tile."""
+    top, left = max(0, (pixels.shape[0] - height) // 2), max(0, (pixels.shape[1] - width) // 2)
+    part = pixels[top : top + height, left : left + width]
+    padded = np.full((height, width, 3), _PAPER, np.uint8)
+    padded[: part.shape[0], : part.shape[1]] = part
+    return padded

@@ -1,0 +1,148 @@
+"""The photon transfer curve of finished lows: noise against level, measured, and as the camera file has it.
+
+A set holds each low's draw, so its noise-free twin can be made. The difference of the two is the noise that arrived in the low;
+what should have arrived follows from gain, read and row noise through white balance, colour matrix, encoding and chroma
+smoothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from ..camera.draw import CameraDraw
+from ..camera.render import parameters, render_camera
+from ..kernels.arrays import Pixels
+from ..kernels.chroma import blur_weights
+from ..kernels.curves import encoding
+from ..kernels.develop import ENCODE_CELLS
+from ..kernels.exposure import DEVELOP_GAINS, TO_SRGB
+
+FloatArray = npt.NDArray[np.float64]
+
+EDGES = (2, 3, 4, 6, 8, 11, 15, 21, 29, 40, 56, 78, 109, 152, 212)
+"""Bins of the noise-free level of green."""
+_SAMPLES = 20_000
+_GREEN = 1
+_LUMA = np.array([0.299, 0.587, 0.114])
+_CLEAR = 3.0  # standard deviations from black or white at which clipping no longer counts
+
+
+@dataclass(frozen=True)
+class TransferPoint:
+    """Noise of green in one bin of levels, over pixels of equal camera and ISO.
+
+    Attributes
+    ----------
+    camera : str
+    iso : float
+    level : float
+        Mean noise-free level, of 255.
+    measured, expected : float
+        Variance in levels^2.
+    pixels : int
+    """
+
+    camera: str
+    iso: float
+    level: float
+    measured: float
+    expected: float
+    pixels: int
+
+
+def transfer_points(low: Pixels, normal: Pixels, draw: CameraDraw) -> list[TransferPoint]:
+    """Points of one pair; none for a demosaiced one, whose noise is not white.
+
+    Parameters
+    ----------
+    low, normal : uint8 arrays (H, W, 3)
+    draw : CameraDraw
+        Of the pair.
+    """
+    if draw.demosaic not in ("binned", "none"):
+        return []
+    quiet = {"gain": 1e-4, "read_scale": 0.0, "row_sigma": 0.0, "black": 0, "white": 2**22 - 1, "demosaic": "none"}
+    clean = render_camera(normal, draw.model_copy(update=quiet)).reshape(-1, 3)
+    step = max(1, len(clean) // _SAMPLES)
+    clean = clean[::step]
+    noise = low.reshape(-1, 3)[::step, _GREEN].astype(np.float64) - clean[:, _GREEN]
+    expected = expected_variance(clean, draw)
+    level = clean[:, _GREEN].astype(np.float64)
+    reach = _CLEAR * np.sqrt(expected)
+    usable = (clean.min(axis=1) > 0) & (clean.max(axis=1) < 255) & (level > reach) & (level + reach < 255)
+    points = []
+    for a, b in pairwise(EDGES):
+        here = usable & (level >= a) & (level < b)
+        count = int(here.sum())
+        if count:
+            points.append(
+                TransferPoint(
+                    draw.camera, draw.iso, float(level[here].mean()), float((noise[here] ** 2).mean()),
+                    float(expected[here].mean()), count,
+                )
+            )  # fmt: skip
+    return points
+
+
+def expected_variance(clean: Pixels, draw: CameraDraw) -> FloatArray:
+    """Variance in levels^2 of green that the draw's sensor gives noise-free pixels (N, 3), both roundings to levels included."""
+    curve = encoding(draw.contrast, draw.tone if draw.tone_applied == "both" else 0.0, draw.gamma) * 255
+    light_of_cell = (np.arange(ENCODE_CELLS) / (ENCODE_CELLS - 1)) ** 2
+    light = np.interp(np.arange(256), curve, light_of_cell)
+    slope = 1 / np.gradient(light)  # levels per linear light
+    p = parameters(draw).astype(np.float64)
+    to_srgb = p[TO_SRGB : TO_SRGB + 9].reshape(3, 3)
+    gains = p[DEVELOP_GAINS : DEVELOP_GAINS + 3]
+    span = draw.white - draw.black
+    signal = np.maximum(light[clean] @ np.linalg.inv(to_srgb).T / gains * span, 0)  # DN
+    read = draw.read_scale**2 * _read_variance(draw)
+    variance = (draw.gain * signal + read + draw.row_sigma**2 + 1 / 12) * (gains / span) ** 2
+    if draw.demosaic == "binned":
+        variance[:, _GREEN] /= 2
+    mixed = slope[clean][:, :, None] * to_srgb  # (N, 3, 3): level of channel i per camera channel j
+    luma = _LUMA @ mixed  # (N, 3)
+    chroma = mixed[:, _GREEN] - luma
+    once, twice = _kept(draw)
+    total: FloatArray = ((luma**2 + 2 * once * luma * chroma + twice * chroma**2) * variance).sum(axis=1) + 1 / 6
+    return total
+
+
+def _kept(draw: CameraDraw) -> tuple[float, float]:
+    """Of white chroma noise, what stays at its own pixel, and what stays of its variance."""
+    strength = draw.chroma_strength
+    if not strength:
+        return 1.0, 1.0
+    half = blur_weights(draw.chroma_sigma).astype(np.float64)
+    line = np.concatenate([half[:0:-1], half])
+    centre, square = half[0] ** 2, float((line**2).sum()) ** 2
+    return 1 - strength + strength * centre, (1 - strength) ** 2 + 2 * (1 - strength) * strength * centre + strength**2 * square
+
+
+def _read_variance(draw: CameraDraw) -> float:
+    """Variance of the read noise's distribution at scale 1 (of Tukey-lambda, by its quantile function on a fine grid)."""
+    if draw.read_noise == "gaussian":
+        return 1.0
+    u = (np.arange(200_000) + 0.5) / 200_000
+    shape = draw.read_shape
+    quantile = np.log(u / (1 - u)) if shape == 0 else (u**shape - (1 - u) ** shape) / shape
+    return float((quantile**2).mean())
+
+
+def pooled(points: Iterable[TransferPoint]) -> list[TransferPoint]:
+    """Points of many pairs, joined by camera, ISO and bin."""
+    groups: dict[tuple[str, float, int], list[TransferPoint]] = {}
+    for point in points:
+        bin_number = int(np.searchsorted(EDGES, point.level, side="right"))
+        groups.setdefault((point.camera, point.iso, bin_number), []).append(point)
+    joined = []
+    for (camera, iso, _), group in sorted(groups.items()):
+        weights = np.array([point.pixels for point in group], dtype=np.float64)
+        table = np.array([[point.level, point.measured, point.expected] for point in group])
+        level, measured, expected = (weights @ table / weights.sum()).tolist()
+        joined.append(TransferPoint(camera, iso, level, measured, expected, int(weights.sum())))
+    return joined

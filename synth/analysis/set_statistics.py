@@ -1,0 +1,137 @@
+"""Statistics of a whole set, or of folders of images: pairs spread over workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...engines.local import count, ordered_map
+from ...errors import ImageRefused, SetError, SourceError
+from ...manifests.images.decode import decode, decode_as_rgb
+from ...manifests.images.folders import image_files
+from ...manifests.sets.info import SetInfo, check_normals
+from ...manifests.sets.joined import joined_pairs
+from ..camera.draw import CameraDraw
+from ..models import parse_draw
+from .pair_statistics import low_statistics, pair_statistics, summary
+from .photon_transfer import TransferPoint, pooled, transfer_points
+
+_GROUP = 20  # pairs of folders a task
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured.
+
+    Attributes
+    ----------
+    rows : list of dict
+        The statistics of each pair.
+    transfer : list of TransferPoint
+        The photon transfer curve, where the pairs have draws of the camera model.
+    """
+
+    rows: list[dict[str, float]]
+    transfer: list[TransferPoint]
+
+    def as_json(self) -> dict[str, Any]:
+        """Number of pairs, percentiles 5, 50 and 95, and the photon transfer curve."""
+        return {
+            "pairs": len(self.rows),
+            "percentiles": {name: list(values) for name, values in summary(self.rows).items()},
+            "photon_transfer": [point.__dict__ for point in self.transfer],
+        }
+
+
+def measure_set(
+    root: Path,
+    info: SetInfo,
+    most: int,
+    workers: int = 1,
+    tick: Callable[[int], None] = lambda done: None,
+    normals: Path | None = None,
+) -> Measured:
+    """Measure at most `most` pairs of a set, evenly spread over it; of a set of lows only with the `normals` of its origin.
+
+    Raises
+    ------
+    SetError
+        When a pair cannot be read, or the normals are not there.
+    """
+    check_normals(root, info, normals)
+    total = sum(info.units.values())
+    chosen = set(np.linspace(0, total - 1, min(most, total)).astype(int).tolist())
+    tasks, start = [], 0
+    for unit, pairs in info.units.items():
+        places = tuple(sorted(place - start for place in chosen.intersection(range(start, start + pairs))))
+        if places:
+            tasks.append((root, info.layout, unit, places, normals))
+        start += pairs
+    results = list(ordered_map(_measure_unit, tasks, workers, tick))
+    return Measured([row for rows, _ in results for row in rows], pooled(p for _, points in results for p in points))
+
+
+def _measure_unit(
+    task: tuple[Path, str, str, tuple[int, ...], Path | None],
+) -> tuple[list[dict[str, float]], list[TransferPoint]]:
+    root, layout, unit, places, normals = task
+    wanted = set(places)
+    rows, points = [], []
+    for i, pair in enumerate(joined_pairs(root, layout, unit, normals)):
+        if i not in wanted:
+            continue
+        try:
+            low, normal = decode(pair.low, pair.low_suffix), decode(pair.normal, pair.normal_suffix)
+            rows.append(pair_statistics(low, normal))
+            drawn = parse_draw(pair.record["draw"])
+        except (ImageRefused, ValueError) as error:
+            raise SetError(f"{root}: {unit}: {pair.key}: {error}") from error
+        if isinstance(drawn, CameraDraw):
+            points += transfer_points(low, normal, drawn)
+        count()
+    return rows, points
+
+
+def measure_folders(
+    lows: Path, normals: Path | None, most: int, workers: int = 1, tick: Callable[[int], None] = lambda done: None
+) -> Measured:
+    """Measure real pairs: a folder of lows and one of normals with equal names (suffixes may differ), or lows alone.
+
+    Raises
+    ------
+    SourceError
+        When there is nothing to measure, an image has no partner, sizes differ or an image is damaged.
+    """
+    low_files = image_files(lows)
+    if normals is None:
+        pairs: list[tuple[Path, Path | None]] = [(path, None) for path in low_files.values()]
+    else:
+        normal_files = image_files(normals)
+        alone = sorted(low_files.keys() ^ normal_files.keys())
+        if alone:
+            where = lows if alone[0] in low_files else normals
+            raise SourceError(f"{where}: {alone[0]} has no partner of that name, nor have {len(alone) - 1} others")
+        pairs = [(path, normal_files[name]) for name, path in low_files.items()]
+    chosen = np.unique(np.linspace(0, len(pairs) - 1, min(most, len(pairs))).astype(int))
+    wanted = [pairs[i] for i in chosen]
+    groups = [wanted[i : i + _GROUP] for i in range(0, len(wanted), _GROUP)]
+    return Measured([row for rows in ordered_map(_measure_files, groups, workers, tick) for row in rows], [])
+
+
+def _measure_files(pairs: list[tuple[Path, Path | None]]) -> list[dict[str, float]]:
+    rows = []
+    for low_path, normal_path in pairs:
+        try:
+            low = decode_as_rgb(low_path.read_bytes())
+            normal = decode_as_rgb(normal_path.read_bytes()) if normal_path else None
+            rows.append(low_statistics(low) if normal is None else pair_statistics(low, normal))
+        except ImageRefused as refusal:
+            raise SourceError(f"{low_path}: it or its normal is damaged: {refusal.detail}") from refusal
+        except (OSError, ValueError) as error:
+            raise SourceError(f"{low_path}: {error}") from error
+        count()
+    return rows

@@ -1,0 +1,253 @@
+"""Making a set anew from its own shards, without sources: with other noise (`regenerate`), or in the other layout (`export`)."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from ...engines.local import count, ordered_map, prepare_workers
+from ...errors import DamagedError, ImageRefused, SetError
+from ...manifests.images.decode import decode
+from ...manifests.sets.close import finish_set, low_seed
+from ...manifests.sets.info import (
+    CANDIDATES,
+    PLAN,
+    RECIPE,
+    SET_FILE,
+    BuildNote,
+    SetInfo,
+    check_normals,
+    differences,
+    facts_of,
+    read_note,
+    read_set,
+    write_note,
+)
+from ...manifests.sets.layout import read_pairs, writer
+from ...manifests.sets.receipts import Receipt, read_receipt, write_receipt
+from ...manifests.sets.sample import FORMAT, Pair, make_pair
+from ...manifests.sets.workspace import missing_units, refuse_mixing, working_on
+from ...progress import Progress, Silent
+from ...storage.atomic import atomic_write, write_bytes
+from ..kernels.compiling.places import announce_compiling
+from ..models import draw, draw_type, render
+from ..recipes.load import Recipe, recipe_of, recipe_yaml
+from . import PRELOAD
+from .draw_columns import draw_fields
+from .request import OutputOptions, deciding_versions, recorded_versions
+from .worker import encode_low
+
+
+@dataclass(frozen=True)
+class _Task:
+    """One unit to be made from the same unit of another set. Without a recipe its lows are kept."""
+
+    origin: Path
+    origin_layout: str
+    root: Path
+    unit: str
+    fingerprint: str
+    recipe: Recipe | None
+    seed: int
+    output: OutputOptions
+    lows_only: bool
+
+
+def regenerate(
+    origin: Path,
+    root: Path,
+    recipe: Recipe | None = None,
+    overrides: Iterable[str] = (),
+    seed: int | None = None,
+    workers: int = 1,
+    progress: Progress | None = None,
+    lows_only: bool = False,
+) -> SetInfo:
+    """Make the same pairs with another recipe, other values of it, or another seed.
+
+    Keys, splits, order and shard boundaries stay, and normals are carried over byte for byte. With nothing changed the result has
+    the bytes of `origin`. Stopped, the same call continues.
+
+    Parameters
+    ----------
+    origin : Path
+        A finished set.
+    root : Path
+        Folder of the new one: new, empty, or begun by the same call.
+    recipe : Recipe, optional
+        By default the set's own.
+    overrides : iterable of str
+        Single values to change, as of `load_recipe`.
+    seed : int, optional
+        Of the lows.
+    workers : int
+        Processes.
+    lows_only : bool
+        Leave the normals in `origin`, and write lows and records only. Loaders take the two sets together.
+
+    Raises
+    ------
+    SetError
+        When `origin` is not finished or damaged, or `root` holds something else or was begun with other settings.
+    ConfigError
+        When a value is wrong.
+    """
+    info = read_set(origin)
+    request = dict(info.build.request)
+    values = recipe.model_dump(mode="json") if recipe is not None else dict(request["recipe"])
+    chosen = recipe_of(deepcopy(values), overrides, f"recipe of {origin}" if recipe is None else f"recipe {recipe.name}")
+    request["recipe"] = chosen.model_dump(mode="json")
+    if seed is not None:
+        request["low_seed"] = None if seed == request["plan"]["seed"] else seed
+    return _remake(origin, info, root, request, chosen, workers, progress or Silent(), lows_only)
+
+
+def export(origin: Path, root: Path, layout: str, workers: int = 1, progress: Progress | None = None) -> SetInfo:
+    """Write the pairs of a set in another layout, images and records byte for byte. Stopped, the same call continues.
+
+    Parameters
+    ----------
+    origin, root, workers, progress
+        As of `regenerate`.
+    layout : str
+        "shards" or "files".
+    """
+    info = read_set(origin)
+    request = dict(info.build.request)
+    request["output"] = {**request["output"], "layout": layout}
+    return _remake(origin, info, root, request, None, workers, progress or Silent())
+
+
+def _remake(
+    origin: Path,
+    info: SetInfo,
+    root: Path,
+    request: dict[str, Any],
+    recipe: Recipe | None,
+    workers: int,
+    progress: Progress,
+    lows_only: bool = False,
+) -> SetInfo:
+    if root.resolve() == origin.resolve():
+        raise SetError(f"{root}: is the set itself; give another folder")
+    check_normals(origin, info)
+    if recipe is not None:
+        announce_compiling()
+        prepare_workers([PRELOAD], workers)
+    note = _note(info, request, recipe is None, lows_only)
+    with working_on(root):
+        _begin(origin, root, note)
+        tasks = _tasks(origin, info, root, note, recipe)
+        total = sum(info.units.values())
+        before = total - sum(info.units[task.unit] for task in tasks)
+        progress.stage("building", total)
+        progress.at(before)
+        for _ in ordered_map(_make_unit, tasks, workers, lambda counted: progress.at(before + counted)):
+            pass
+        own = recipe or recipe_of(deepcopy(request["recipe"]), (), "recipe")
+        fields = draw_fields(draw_type(own.model))
+        return finish_set(root, info.name, request["output"]["layout"], own.name, note, recorded_versions(), fields)
+
+
+def _note(info: SetInfo, request: dict[str, Any], keeps_lows: bool, lows_only: bool) -> BuildNote:
+    """What the new set is a function of. Unchanged, it is the old set's own note, and so are all its bytes."""
+    changed = differences(info.build.request, request)
+    # What its photographs were chosen by stays that of the old set.
+    chosen = {name: version for name, version in info.build.versions.items() if name == "measures"}
+    versions = info.build.versions if keeps_lows else deciding_versions() | chosen
+    changed += differences(info.build.versions, versions, "version")
+    if not changed and not lows_only:
+        return info.build
+    origin: dict[str, Any] = {"name": info.name, "sha256": info.sha256, "changed": changed}
+    if lows_only:
+        origin["lows_only"] = True
+    return BuildNote(request=request, versions=versions, plan_sha256=info.build.plan_sha256, origin=origin)
+
+
+def _begin(origin: Path, root: Path, note: BuildNote) -> None:
+    """Copy the plan, or see that it was this same call that began the folder."""
+    try:
+        begun = read_note(root)
+    except DamagedError:
+        begun = None
+        refuse_mixing(root, note)
+    if begun is not None and begun != note:
+        found = differences(begun.model_dump(), note.model_dump())
+        raise SetError(
+            f"{root}: holds a set begun with other settings ({'; '.join(found[:5])}); "
+            "repeat its command as it was, or choose another folder"
+        )
+    for name in (PLAN, CANDIDATES):
+        wanted = facts_of(origin / name)
+        if name == PLAN and wanted.sha256 != note.plan_sha256:
+            raise SetError(f"{origin / name}: damaged; gloam build with the set's options mends it")
+        if not (root / name).is_file() or facts_of(root / name) != wanted:
+            with open(origin / name, "rb") as source, atomic_write(root / name) as copy:
+                shutil.copyfileobj(source, copy)
+    recipe = recipe_of(deepcopy(note.request["recipe"]), (), "recipe")
+    write_bytes(root / RECIPE, recipe_yaml(recipe))
+    if begun is None:
+        write_note(root, note)
+
+
+def _tasks(origin: Path, info: SetInfo, root: Path, note: BuildNote, recipe: Recipe | None) -> list[_Task]:
+    try:
+        output = OutputOptions.model_validate(note.request["output"])
+    except ValidationError as error:
+        raise SetError(f"{origin / SET_FILE}: its output options are of another gloam: {error.errors()[0]['msg']}") from error
+    missing = missing_units(root, info.units, note)
+    common = recipe, low_seed(note), output, note.lows_only
+    return [_Task(origin, info.layout, root, unit, note.fingerprint, *common) for unit in missing]
+
+
+def _make_unit(task: _Task) -> None:
+    before = read_receipt(task.origin, task.unit)
+    files: dict[str, dict[str, Any]] = {}
+    made = 0
+    if before.pairs:
+        with writer(task.output.layout, task.root, task.unit) as out:
+            for pair in read_pairs(task.origin_layout, task.origin, task.unit, before.file_dicts()):
+                made_again = pair if task.recipe is None else _remade(task, task.recipe, pair)
+                out.add(replace(made_again, normal=b"") if task.lows_only else made_again)
+                made += 1
+                count()
+            if made != before.pairs:
+                raise SetError(f"{task.origin}: {task.unit} holds {made} pairs, its receipt says {before.pairs}; gloam verify it")
+            files = out.close()
+    receipt = Receipt.model_validate(
+        {
+            "format": FORMAT,
+            "unit": task.unit,
+            "fingerprint": task.fingerprint,
+            "pairs": made,
+            "refused": [refused.model_dump() for refused in before.refused],
+            "files": [{"path": path, **facts} for path, facts in files.items()],
+        }
+    )
+    write_receipt(task.root, receipt)
+
+
+def _remade(task: _Task, recipe: Recipe, pair: Pair) -> Pair:
+    """The pair with a new low, from its stored normal."""
+    try:
+        normal = decode(pair.normal, pair.normal_suffix)
+    except ImageRefused as refusal:
+        raise SetError(f"{task.origin}: {task.unit}: {pair.key}.normal: {refusal.detail}; gloam build mends the set") from refusal
+    drawn = draw(recipe, task.seed, pair.key)
+    low = encode_low(render(normal, drawn), task.output)
+    record = pair.record
+    return make_pair(
+        pair.key,
+        {"source": record["source"], "path": record["path"]},
+        (record["width"], record["height"]),
+        record["converted"],
+        drawn.model_dump(),
+        (low, task.output.low_codec),
+        (pair.normal, pair.normal_suffix),
+    )

@@ -1,0 +1,107 @@
+"""What a user asks of a build: sources, selection, plan, recipe, output. One validated object, from a file or from flags."""
+
+from __future__ import annotations
+
+from importlib import metadata
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from ...manifests.images.header import MAX_PIXELS
+from ...manifests.selection.bounds import EVERYTHING, Profile
+from ...manifests.selection.measures import MEASURES
+from ...manifests.selection.plan import PlanOptions
+from ...manifests.sources import Source
+from ..models import MODEL
+from ..recipes.load import Recipe
+
+_DECIDING = ("gloam", "simplejpeg", "opencv-python-headless", "pillow")
+"""Distributions whose code decides bytes of a set; their versions are part of its fingerprint."""
+_RECORDED = ("numpy", "numba", "pyarrow", "pydantic", "scikit-image")
+
+
+class OutputOptions(BaseModel):
+    """How a set is written.
+
+    Attributes
+    ----------
+    name : str
+        Of the set, in `set.json`.
+    layout : str
+        "shards" (tars with DALI indexes) or "files" (folders of lows and normals with lists).
+    low_codec : str
+        "png" is lossless. "jpeg" (kept as "jpg") is what hardware decodes, but eats noise: at a noise of 1.5 of 255 levels,
+        quality 95 keeps 0.74 of its variance and adds an error as large as the noise itself.
+    low_quality : int
+        JPEG quality of lows.
+    low_chroma : str
+        JPEG chroma subsampling of lows: "444" (none), "422" or "420".
+    max_side : int, optional
+        Shrink normals to this longer side.
+    max_pixels : int
+        Refuse photographs with more pixels.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = "gloam"
+    layout: Literal["shards", "files"] = "shards"
+    low_codec: Literal["png", "jpg"] = "png"
+    low_quality: int = Field(default=95, ge=1, le=100)
+    low_chroma: Literal["444", "422", "420"] = "444"
+    max_side: int | None = Field(default=None, ge=16)
+    max_pixels: int = Field(default=MAX_PIXELS, ge=1, lt=2**30)
+
+    @field_validator("low_codec", mode="before")
+    @classmethod
+    def _one_spelling(cls, value: Any) -> Any:
+        return "jpg" if value == "jpeg" else value
+
+
+class Request(BaseModel):
+    """A whole build.
+
+    Attributes
+    ----------
+    sources : tuple of Source
+        With names of their own.
+    profile : Profile
+        Bounds on candidates; `EVERYTHING` to take whatever can be read.
+    plan : PlanOptions
+    recipe : Recipe
+    low_seed : int, optional
+        Of the lows, where it is not that of the plan: in sets that were regenerated with another one.
+    output : OutputOptions
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    sources: tuple[Source, ...]
+    profile: Profile = EVERYTHING
+    plan: PlanOptions = PlanOptions()
+    recipe: Recipe
+    low_seed: int | None = None
+    output: OutputOptions = OutputOptions()
+
+    @property
+    def takes_everything(self) -> bool:
+        """Whether every candidate becomes a pair, whatever it looks like."""
+        unlimited = all(source.limit is None for source in self.sources)
+        return self.profile == EVERYTHING and self.plan.pairs is None and unlimited
+
+    def identity(self) -> dict[str, Any]:
+        """What of it decides the set's bytes, as JSON values: all but the places where the sources happen to lie."""
+        whole = self.model_dump(mode="json")
+        whole["sources"] = [{k: v for k, v in source.items() if k != "path"} for source in whole["sources"]]
+        return whole
+
+
+def deciding_versions(request: Request | None = None) -> dict[str, str]:
+    """Versions of the code that decides a set's bytes; with a request also of what its photographs are chosen by."""
+    versions = {name: metadata.version(name) for name in _DECIDING} | {"model": str(MODEL)}
+    return versions if request is None or request.takes_everything else versions | {"measures": str(MEASURES)}
+
+
+def recorded_versions() -> dict[str, str]:
+    """Versions of everything else that matters, for the record."""
+    return {name: metadata.version(name) for name in _RECORDED}

@@ -1,0 +1,80 @@
+"""The units of a plan, and for each the task that a worker makes it from."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from ...errors import SourceError
+from ...manifests.selection.candidates import locations
+from ...manifests.sets.close import low_seed
+from ...manifests.sets.info import BuildNote
+from ...manifests.sets.layout import unit_name
+from .request import Request
+from .worker import Planned, UnitTask
+
+
+def units_of(plan: pa.Table) -> dict[str, list[int]]:
+    """Rows of the plan by unit, in order."""
+    units: dict[str, list[int]] = {}
+    rows = zip(plan["split"].to_pylist(), plan["shard"].to_pylist(), strict=True)
+    for row, (split, number) in enumerate(rows):
+        units.setdefault(unit_name(split, number), []).append(row)
+    return units
+
+
+def tasks_of(
+    request: Request, root: Path, note: BuildNote, plan: pa.Table, wanted: dict[str, list[int]], listed: pa.Table
+) -> list[UnitTask]:
+    """The tasks of some units, with the places of their photographs, all of which are checked before the first one is made.
+
+    Parameters
+    ----------
+    request, root, note
+        Of the build.
+    plan : Table
+    wanted : dict of unit to rows of the plan
+    listed : Table
+        The candidates that the sources hold now.
+
+    Raises
+    ------
+    SourceError
+        When a photograph is gone, or has another size than when the set was planned.
+    """
+    rows = [row for unit_rows in wanted.values() for row in unit_rows]
+    photographs = plan.take(rows).to_pylist()
+    row_of = {(photo["source"], photo["path"]): i for i, photo in enumerate(photographs)}
+    found = np.full(len(rows), -1)
+    for place, name in enumerate(zip(listed["source"].to_pylist(), listed["path"].to_pylist(), strict=True)):
+        if name in row_of:
+            found[row_of[name]] = place
+    for photo, place in zip(photographs, found, strict=True):
+        if place < 0 or listed["size"][place].as_py() != photo["bytes"]:
+            what = "is gone" if place < 0 else "has another size"
+            raise SourceError(
+                f"{photo['source']}: {photo['path']} {what} since the set was planned; "
+                "restore the source and run the same command, or build a new set"
+            )
+    planned = iter(
+        [
+            Planned(photo["key"], photo["source"], photo["path"], place)
+            for photo, place in zip(photographs, locations(listed.take(found)), strict=True)
+        ]
+    )
+    return [
+        UnitTask(
+            root,
+            unit,
+            note.fingerprint,
+            tuple(islice(planned, len(unit_rows))),
+            request.recipe,
+            low_seed(note),
+            request.output,
+            unmeasured=request.takes_everything,
+        )
+        for unit, unit_rows in wanted.items()
+    ]

@@ -1,0 +1,1 @@
+"""The camera model: recipe, draw, sensors, illumination, low."""

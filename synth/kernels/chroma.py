@@ -1,0 +1,167 @@
+"""Chroma noise reduction, as cameras do it after encoding: brightness keeps its noise, colour differences are smoothed.
+
+It is what makes the noise of the channels correlate as in real pictures: the colour matrix alone leaves that of red and green
+opposed. Values below black are cut before, as a camera's encoding cuts them: smoothing then lifts some of them off zero, and
+the share of exact zeros falls to what real low-light photographs have.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from .compiling.compile import fma, inlined, kernel, scalar
+
+i16 = np.int16
+i32 = np.int32
+f32 = np.float32
+u8 = np.uint8
+
+UNIT = 8192
+"""Encoded value 1 in the planes of this module: a step is 1/32 of a grey level."""
+# Luma of ITU-R BT.601, which JPEG and cameras use.
+_R, _G, _B = f32(0.299), f32(0.587), f32(0.114)
+_R_OVER_G, _B_OVER_G = f32(0.299 / 0.587), f32(0.114 / 0.587)
+_LEVEL = f32(255.0 / UNIT)
+_TAPS = 3
+
+
+@lru_cache(maxsize=64)
+def blur_weights(sigma: float) -> npt.NDArray[np.float32]:
+    """Weights of a Gaussian at distances 0, 1, .. ceil(3 sigma) pixels, and none beyond; both sides together sum to 1.
+
+    There are as many as the kernels take at once, three a side, or a multiple, and the middle.
+    """
+    reach = math.ceil(3 * sigma)
+    weights = [math.exp(-(d**2) / (2 * sigma**2)) for d in range(reach + 1)]
+    total = math.fsum(weights[1:]) * 2 + weights[0]
+    return np.array([w / total for w in weights] + [0.0] * (-reach % _TAPS), dtype=np.float32)
+
+
+@scalar
+def luma(r, g, b):  # type: ignore[no-untyped-def]
+    """Brightness of three encoded values (int32), rounded to whole UNITs."""
+    return i32(np.rint(_R * f32(r) + _G * f32(g) + _B * f32(b)))
+
+
+@scalar
+def grey_level(value):  # type: ignore[no-untyped-def]
+    """8-bit level of an encoded value in UNITs."""
+    return u8(i32(min(max(np.rint(value * _LEVEL), f32(0)), f32(255))))
+
+
+@scalar
+def green_from(y, red_difference, blue_difference):  # type: ignore[no-untyped-def]
+    """Green of a brightness and the differences of red and blue to it."""
+    return y - (_R_OVER_G * red_difference + _B_OVER_G * blue_difference)
+
+
+@kernel
+def split(red, green, blue, table, y, red_difference, blue_difference):  # type: ignore[no-untyped-def]
+    """Turn encoding table places, rows (N), into brightness and the differences of red and blue to it, int16 rows in UNITs."""
+    for x in range(y.shape[0]):
+        r, g, b = i32(table[red[x]]), i32(table[green[x]]), i32(table[blue[x]])
+        bright = luma(r, g, b)
+        y[x] = i16(bright)
+        red_difference[x] = i16(r - bright)
+        blue_difference[x] = i16(b - bright)
+
+
+@kernel
+def _add_rows(out, n1, s1, n2, s2, n3, s3, w1, w2, w3):  # type: ignore[no-untyped-def]
+    """Add three pairs of int16 rows, each weighted, to a row.
+
+    Differences lie within UNIT of zero, so the sum of two fits into int16, in which a CPU adds twice as many at once.
+    """
+    for x in range(out.shape[0]):
+        near = fma(w1, f32(i16(n1[x] + s1[x])), out[x])
+        out[x] = fma(w3, f32(i16(n3[x] + s3[x])), fma(w2, f32(i16(n2[x] + s2[x])), near))
+
+
+@kernel
+def _first_rows(out, middle, n1, s1, n2, s2, n3, s3, w0, w1, w2, w3):  # type: ignore[no-untyped-def]
+    """As `_add_rows`, to the row's own weighted middle: nearly always all there is."""
+    for x in range(out.shape[0]):
+        near = fma(w1, f32(i16(n1[x] + s1[x])), w0 * f32(middle[x]))
+        out[x] = fma(w3, f32(i16(n3[x] + s3[x])), fma(w2, f32(i16(n2[x] + s2[x])), near))
+
+
+@kernel
+def _add_columns(out, e1, f1, e2, f2, e3, f3, w1, w2, w3):  # type: ignore[no-untyped-def]
+    for x in range(out.shape[0]):
+        near = fma(w1, e1[x] + f1[x], out[x])
+        out[x] = fma(w3, e3[x] + f3[x], fma(w2, e2[x] + f2[x], near))
+
+
+@kernel
+def _first_columns(out, middle, e1, f1, e2, f2, e3, f3, w0, w1, w2, w3):  # type: ignore[no-untyped-def]
+    for x in range(out.shape[0]):
+        near = fma(w1, e1[x] + f1[x], w0 * middle[x])
+        out[x] = fma(w3, e3[x] + f3[x], fma(w2, e2[x] + f2[x], near))
+
+
+@inlined
+def _blurred_row(plane, y, weights, padded, out):  # type: ignore[no-untyped-def]
+    """Blur row `y` of an int16 plane (H, W), edges repeated, into `out` (W); `padded` (W + 2 reach) is room to work."""
+    height, width = plane.shape
+    reach = weights.shape[0] - 1
+    column = padded[reach : reach + width]
+    for d in range(1, reach, _TAPS):
+        n1, n2, n3 = plane[max(y - d, 0)], plane[max(y - d - 1, 0)], plane[max(y - d - 2, 0)]
+        s1, s2, s3 = plane[min(y + d, height - 1)], plane[min(y + d + 1, height - 1)], plane[min(y + d + 2, height - 1)]
+        if d == 1:
+            _first_rows(column, plane[y], n1, s1, n2, s2, n3, s3, weights[0], weights[1], weights[2], weights[3])
+        else:
+            _add_rows(column, n1, s1, n2, s2, n3, s3, weights[d], weights[d + 1], weights[d + 2])
+    padded[:reach] = column[0]
+    padded[reach + width :] = column[width - 1]
+    for d in range(1, reach, _TAPS):
+        a, b, c = reach - d, reach - d - 1, reach - d - 2
+        e1, e2, e3 = padded[a : a + width], padded[b : b + width], padded[c : c + width]
+        a, b, c = reach + d, reach + d + 1, reach + d + 2
+        f1, f2, f3 = padded[a : a + width], padded[b : b + width], padded[c : c + width]
+        if d == 1:
+            _first_columns(out, column, e1, f1, e2, f2, e3, f3, weights[0], weights[1], weights[2], weights[3])
+        else:
+            _add_columns(out, e1, f1, e2, f2, e3, f3, weights[d], weights[d + 1], weights[d + 2])
+
+
+@inlined
+def _merge(y, red_difference, blue_difference, red_smooth, blue_smooth, strength, red, green, blue):  # type: ignore[no-untyped-def]
+    """Fill rows (W) of 8-bit red, green and blue."""
+    for x in range(y.shape[0]):
+        bright = f32(y[x])
+        r = fma(strength, red_smooth[x] - f32(red_difference[x]), f32(red_difference[x]))
+        b = fma(strength, blue_smooth[x] - f32(blue_difference[x]), f32(blue_difference[x]))
+        red[x] = grey_level(bright + r)
+        green[x] = grey_level(green_from(bright, r, b))
+        blue[x] = grey_level(bright + b)
+
+
+@inlined
+def _interleave(red, green, blue, low):  # type: ignore[no-untyped-def]
+    """Fill a row of pixels, flat (3 W): with a second dimension this would not vectorise."""
+    for x in range(red.shape[0]):
+        low[3 * x] = red[x]
+        low[3 * x + 1] = green[x]
+        low[3 * x + 2] = blue[x]
+
+
+@kernel
+def reduce_chroma(planes, weights, strength, low):  # type: ignore[no-untyped-def]
+    """Fill 8-bit pixels (H, W, 3) from brightness and colour differences (3, H, W): each difference goes the share `strength`
+    of the way to its Gaussian blur.
+    """
+    height, width = planes.shape[1], planes.shape[2]
+    padded = np.empty(width + 2 * (weights.shape[0] - 1), np.float32)
+    red_smooth, blue_smooth = np.empty(width, np.float32), np.empty(width, np.float32)
+    red, green, blue = np.empty(width, np.uint8), np.empty(width, np.uint8), np.empty(width, np.uint8)
+    rows = low.reshape(height, 3 * width)
+    for y in range(height):
+        _blurred_row(planes[1], y, weights, padded, red_smooth)
+        _blurred_row(planes[2], y, weights, padded, blue_smooth)
+        _merge(planes[0, y], planes[1, y], planes[2, y], red_smooth, blue_smooth, strength, red, green, blue)
+        _interleave(red, green, blue, rows[y])

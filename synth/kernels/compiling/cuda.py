@@ -1,0 +1,100 @@
+"""The scalar functions of the kernels, compiled for CUDA from the same source. Needs numba-cuda.
+
+Numba's CUDA target is asked for plain IEEE arithmetic: it would otherwise join multiplications and additions where the CPU
+does not, and lows would differ in their last bit.
+"""
+
+from __future__ import annotations
+
+import math
+import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numba import cuda
+from numba.cuda import libdevice
+from numba.cuda.cudadrv import nvvm
+
+from . import compile as compiling
+
+_done: dict[int, Any] = {}
+
+
+def kernel(function: Any) -> Any:
+    """A CUDA kernel. Not optimised at link time, where multiplications and additions would be joined again.
+
+    Given as an argument of a call: as `@cuda.jit(lto=False)` numba-cuda 0.30 forgets the option.
+    """
+    return cuda.jit(function, lto=False)
+
+
+def device_function(function: Any) -> Any:
+    """A function that CUDA kernels call."""
+    return cuda.jit(function, device=True, lto=False)
+
+
+@device_function
+def fma(a, b, c):  # type: ignore[no-untyped-def]
+    """a * b + c of float32, rounded once."""
+    return libdevice.fmaf_rn(a, b, c)
+
+
+@device_function
+def _sqrt(x):  # type: ignore[no-untyped-def]
+    return math.sqrt(x)
+
+
+@device_function
+def _rint(x):  # type: ignore[no-untyped-def]
+    return libdevice.rintf(x)
+
+
+@device_function
+def _floor(x):  # type: ignore[no-untyped-def]
+    return libdevice.floorf(x)
+
+
+def _numpy_on_device() -> types.ModuleType:
+    """What scalar functions take from NumPy."""
+    module = types.ModuleType("numpy_on_device")
+    module.__dict__.update(sqrt=_sqrt, rint=_rint, floor=_floor)
+    module.__dict__.update({name: getattr(np, name) for name in ("float32", "int32", "uint32", "uint8")})
+    return module
+
+
+_NUMPY = _numpy_on_device()
+
+
+def device(function: Any) -> Any:
+    """A function made by `compiling.scalar`, and all that it calls, as a CUDA device function."""
+    source = function.py_func
+    if id(function) not in _done:
+        names = dict(source.__globals__)
+        for name in source.__code__.co_names:
+            value = names.get(name)
+            if value is compiling.fma:
+                names[name] = fma
+            elif value is np:
+                names[name] = _NUMPY
+            elif hasattr(value, "py_func"):
+                names[name] = device(value)
+        copy = types.FunctionType(source.__code__, names, source.__name__, source.__defaults__)
+        _done[id(function)] = device_function(copy)
+    return _done[id(function)]
+
+
+@contextmanager
+def plain_arithmetic() -> Iterator[None]:
+    """While kernels are compiled, keep NVVM from joining multiplications and additions."""
+    original: Callable[..., Any] = nvvm.compile_ir
+
+    def compile_ir(llvmir: Any, **options: Any) -> Any:
+        return original(llvmir, **{**options, "fma": False})
+
+    nvvm.compile_ir = compile_ir
+    try:
+        yield
+    finally:
+        nvvm.compile_ir = original

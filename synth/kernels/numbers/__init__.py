@@ -1,0 +1,1 @@
+"""Random bits, quantiles and noise: arithmetic that is equal on every machine."""

@@ -1,0 +1,1 @@
+"""What recipes are made of: distributions, fields, keyed random numbers."""

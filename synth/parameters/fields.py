@@ -1,0 +1,93 @@
+"""The fields of recipes: sections, and what a parameter may be and is, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import PydanticCustomError, core_schema
+
+from .distributions import ALLOWED, Choice, Constant, Distribution, parse, shown
+
+
+class Section(BaseModel):
+    """A part of a recipe: unknown keys are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def about(text: str) -> Any:
+    """What a parameter is, for people."""
+    return Field(description=text)
+
+
+@dataclass(frozen=True)
+class Within:
+    """Annotates a field of a pydantic model: a distribution of numbers within [low, high], whole ones if `whole`.
+
+    unit: what the numbers count, for people ("EV", "pixels"); "" for plain ones.
+    """
+
+    low: float
+    high: float
+    unit: str = ""
+    whole: bool = False
+
+    def __str__(self) -> str:
+        return f"{shown(self.low)} to {shown(self.high)}" + f" {self.unit}".rstrip() + (", whole" if self.whole else "")
+
+    def _check(self, value: Any) -> Distribution:
+        distribution = _parsed(value)
+        for extreme in distribution.extremes():
+            if isinstance(extreme, str):
+                raise _finding(f"{extreme!r} is not a number; allowed is {ALLOWED}")
+            if not self.low <= extreme <= self.high:
+                raise _finding(f"{shown(extreme)} is outside {shown(self.low)} to {shown(self.high)}")
+            if self.whole and (extreme != int(extreme) or not isinstance(distribution, Constant | Choice)):
+                raise _finding(f"{shown(extreme)}: must be a whole number or choice(a, b, ...) of whole numbers")
+        return distribution
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        return _schema(self._check)
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """Annotates a field of a pydantic model: a distribution (constant or choice) over some names.
+
+    more: whether the model itself may know others, and checks them.
+    """
+
+    names: tuple[str, ...]
+    more: bool = False
+
+    def __str__(self) -> str:
+        return "" if self.more else ", ".join(self.names)
+
+    def _check(self, value: Any) -> Distribution:
+        distribution = _parsed(value)
+        for extreme in distribution.extremes():
+            if extreme not in self.names and not (self.more and isinstance(extreme, str)):
+                raise _finding(f"unknown name {extreme!r}; allowed: {', '.join(self.names)}")
+        return distribution
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        return _schema(self._check)
+
+
+def _schema(check: Callable[[Any], Distribution]) -> core_schema.CoreSchema:
+    as_text = core_schema.plain_serializer_function_ser_schema(lambda d: d.value if isinstance(d, Constant) else str(d))
+    return core_schema.no_info_plain_validator_function(check, serialization=as_text)
+
+
+def _parsed(value: Any) -> Distribution:
+    try:
+        return parse(value)
+    except ValueError as error:
+        raise _finding(str(error)) from None
+
+
+def _finding(message: str) -> PydanticCustomError:
+    return PydanticCustomError("gloam", "{message}", {"message": message})

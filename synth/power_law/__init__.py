@@ -1,0 +1,1 @@
+"""The power_law model: recipe, draw, low."""

@@ -1,0 +1,1 @@
+"""Recipes: those that gloam ships, and reading them."""

@@ -1,0 +1,41 @@
+"""A recipe as a text to read: its values, and beside each what it is and may be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+from pydantic import BaseModel
+
+from ..parameters.fields import OneOf, Within
+from .load import Recipe
+
+_WIDTH = 44
+
+
+def annotated_yaml(recipe: Recipe) -> str:
+    """A recipe with all its values as YAML, each with a comment: bounds and unit, and what it is. Read again, it is the
+    recipe."""
+    return "\n".join(_lines(recipe, recipe.model_dump(mode="json"), 0)) + "\n"
+
+
+def _lines(section: BaseModel, values: dict[str, Any], depth: int) -> Iterator[str]:
+    indent = "  " * depth
+    for name, value in values.items():
+        field = type(section).model_fields[name]
+        inner = getattr(section, name)
+        if isinstance(inner, BaseModel):
+            yield f"{indent}{name}:" + (f"  # {_first_line(type(inner))}" if depth or _first_line(type(inner)) else "")
+            yield from _lines(inner, value, depth + 1)
+            continue
+        text = yaml.safe_dump({name: value}, sort_keys=False, allow_unicode=True, width=1 << 20).rstrip("\n")
+        bounds = [str(mark) for mark in field.metadata if isinstance(mark, Within | OneOf)]
+        about = "; ".join(filter(None, [*bounds, field.description or ""]))
+        first, *rest = text.splitlines()
+        yield f"{indent}{first}".ljust(_WIDTH if about else 0) + (f"  # {about}" if about else "")
+        yield from (f"{indent}{line}" for line in rest)
+
+
+def _first_line(kind: type[BaseModel]) -> str:
+    return " ".join((kind.__doc__ or "").strip().split("\n\n")[0].split())
