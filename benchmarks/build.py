@@ -43,10 +43,10 @@ from pathlib import Path
 
 import cv2
 import numpy as np
-from gloam.manifests.images.normal.decode import decode
-from gloam.manifests.images.normal.header import SUFFIXES
-from gloam.manifests.images.normal.normal import load_normal
 
+from gloam.manifests.images.decode import decode
+from gloam.manifests.images.header import SUFFIXES
+from gloam.manifests.images.normal import load_normal
 from gloam.manifests.selection.bounds import load_profile
 from gloam.manifests.selection.measures import measure
 from gloam.manifests.sets.info import read_set

@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F
-from gloam.manifests.images.normal.decode import decode_as_rgb
-from gloam.manifests.images.normal.encode import encode
-from gloam.manifests.images.normal.header import SUFFIXES
 from train import UNet, psnr, ssim
 
 from gloam.loaders import pairs_in
+from gloam.manifests.images.decode import decode_as_rgb
+from gloam.manifests.images.encode import encode
+from gloam.manifests.images.header import SUFFIXES
 
 
 def load(checkpoint: Path, device: torch.device) -> UNet:

@@ -23,9 +23,8 @@ MAX_PIXELS = 1_000_000
 
 def image(data: bytes) -> str:
     """A photograph's bytes become a normal or are refused; the reason, or ""."""
-    from gloam.manifests.images.normal.normal import load_normal
-
     from gloam.errors import ImageRefused
+    from gloam.manifests.images.normal import load_normal
     from gloam.manifests.selection.measures import measure
 
     try:

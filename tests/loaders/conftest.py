@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gloam.manifests.images.normal.encode import encode
 
+from gloam.manifests.images.encode import encode
 from gloam.manifests.selection.bounds import EVERYTHING
 from gloam.manifests.selection.plan import PlanOptions
 from gloam.manifests.sources import Source

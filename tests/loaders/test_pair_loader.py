@@ -7,7 +7,6 @@ import shutil
 
 import numpy as np
 import pytest
-from gloam.manifests.images.normal.encode import encode
 
 from gloam.errors import LoaderError, SetError
 from gloam.loaders import PairLoader, pairs_in
@@ -15,6 +14,7 @@ from gloam.loaders.dali import failures
 from gloam.loaders.dataset import decoded_pair
 from gloam.loaders.index import Contents, contents_of
 from gloam.loaders.sampling import Rank, find_rank
+from gloam.manifests.images.encode import encode
 from gloam.manifests.sets.info import read_set
 
 from .conftest import TRAIN, VAL, numbered

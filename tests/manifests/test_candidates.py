@@ -13,9 +13,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from gloam.manifests.images.normal.header import MAX_PIXELS
 
 from gloam.errors import GloamError, SourceError
+from gloam.manifests.images.header import MAX_PIXELS
 from gloam.manifests.selection.bounds import EVERYTHING
 from gloam.manifests.selection.candidates import MEASURE_SCHEMA, leave_unmeasured, list_candidates, locations, measure_candidates
 from gloam.manifests.selection.keys import KEY_PATTERN

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gloam.manifests.images.normal.header import MAX_BYTES
 
 from gloam.errors import ImageRefused, SourceError
+from gloam.manifests.images.header import MAX_BYTES
 from gloam.manifests.sources.containers import Location, list_container, read
 
 LONG = "a-folder-with-a-long-name/" * 8 + "photograph.jpg"

@@ -14,15 +14,15 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import tifffile
-from gloam.manifests.images.normal.decode import decode, decode_small
-from gloam.manifests.images.normal.encode import encode
-from gloam.manifests.images.normal.header import MAX_PIXELS, read_header
-from gloam.manifests.images.normal.normal import NORMAL_QUALITY, Normal, load_normal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image, features
 
 from gloam.errors import ImageRefused
+from gloam.manifests.images.decode import decode, decode_small
+from gloam.manifests.images.encode import encode
+from gloam.manifests.images.header import MAX_PIXELS, read_header
+from gloam.manifests.images.normal import NORMAL_QUALITY, Normal, load_normal
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

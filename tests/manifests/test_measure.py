@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from gloam.manifests.images.normal.header import MAX_PIXELS
-from gloam.manifests.images.normal.normal import load_normal
 from PIL import Image, ImageFilter
 from scipy import fft, ndimage
 from skimage.segmentation import slic
 
 from gloam.errors import ImageRefused
+from gloam.manifests.images.header import MAX_PIXELS
+from gloam.manifests.images.normal import load_normal
 from gloam.manifests.selection.measures import BRIGHT, FIELDS, SIDE, Measures, measure
 
 Pixels = npt.NDArray[np.uint8]

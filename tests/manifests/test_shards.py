@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import pytest
 import webdataset
-from gloam.manifests.images.normal.decode import decode
 
 from gloam.errors import SetError
+from gloam.manifests.images.decode import decode
 from gloam.manifests.sets import layout as layouts
 from gloam.manifests.sets.sample import FORMAT, Pair, parse_record
 from gloam.manifests.sets.shards import (

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from gloam.manifests.images.normal.header import MAX_PIXELS
 from PIL import Image, ImageFilter
 
 from gloam.errors import ConfigError
+from gloam.manifests.images.header import MAX_PIXELS
 from gloam.manifests.selection.bounds import EVERYTHING, KEPT, Profile, judge, load_profile
 from gloam.manifests.selection.candidates import MEASURE_SCHEMA
 from gloam.manifests.selection.measures import FIELDS, measure

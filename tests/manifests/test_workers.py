@@ -18,10 +18,10 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from gloam.manifests.images.normal.header import read_header
 
 from gloam.engines.local import Counter, _wait, count, ordered_map
 from gloam.errors import ImageRefused, WorkerLost
+from gloam.manifests.images.header import read_header
 
 PATIENCE_S = 60  # for what should come at once; a test fails after it, and measures nothing
 

@@ -90,9 +90,10 @@ def test_compiled_code_that_an_image_brings_is_read_where_nothing_can_be_written
     """The whole command on a copy of the packages whose folders cannot be written: once compiled, nothing compiles again."""
     source = Path(kernel_places.__file__).parent.parent
     copy = tmp_path / "site" / "gloam"
-    for package in ("cli", "loaders", "manifests", "synth"):
+    for package in ("cli", "engines", "loaders", "manifests", "storage", "synth"):
         shutil.copytree(source / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(source / "__init__.py", copy)
+    for file in ("__init__.py", "errors.py", "progress.py"):
+        shutil.copy(source / file, copy)
     photo = tmp_path / "photo.png"
     Image.fromarray(np.full((32, 32, 3), 128, np.uint8)).save(photo)
     baked, nowhere = tmp_path / "baked", str(in_the_way(tmp_path / "nowhere"))
@@ -110,8 +111,8 @@ def test_compiled_code_that_an_image_brings_is_read_where_nothing_can_be_written
     assert "compiling its kernels" in preview(NUMBA_CACHE_DIR=str(baked))
     assert "compiling" not in preview(NUMBA_CACHE_DIR=str(baked))
     # Brought along beside the sources, where now nothing can be written, nor anywhere else:
-    (copy / "synth" / "__pycache__").mkdir()
-    shutil.copytree(baked / name(), copy / "synth" / "__pycache__" / name())
-    before = sorted(path.name for path in (copy / "synth" / "__pycache__").rglob("*"))
+    (copy / "synth" / "kernels" / "__pycache__").mkdir()
+    shutil.copytree(baked / name(), copy / "synth" / "kernels" / "__pycache__" / name())
+    before = sorted(path.name for path in (copy / "synth" / "kernels" / "__pycache__").rglob("*"))
     assert preview(HOME=nowhere, XDG_CACHE_HOME=nowhere) == ""
-    assert sorted(path.name for path in (copy / "synth" / "__pycache__").rglob("*")) == before
+    assert sorted(path.name for path in (copy / "synth" / "kernels" / "__pycache__").rglob("*")) == before

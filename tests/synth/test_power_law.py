@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gloam.synth.power_law.recipe.draw import PowerLawDraw
-from gloam.synth.power_law.recipe.recipe import PowerLawRecipe
-from gloam.synth.power_law.recipe.render import curve_table
 
 from gloam.synth.kernels.curves import linear_to_srgb, srgb_to_linear
 from gloam.synth.models import draw, render
+from gloam.synth.power_law.draw import PowerLawDraw
+from gloam.synth.power_law.recipe import PowerLawRecipe
+from gloam.synth.power_law.render import curve_table
 from gloam.synth.recipes.load import load_recipe
 
 

@@ -6,8 +6,8 @@ import os
 
 import numpy as np
 import pytest
-from gloam.manifests.images.normal.decode import decode
 
+from gloam.manifests.images.decode import decode
 from gloam.manifests.selection.bounds import EVERYTHING
 from gloam.manifests.selection.plan import PlanOptions
 from gloam.manifests.sets.info import read_set

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 import yaml
-from gloam.synth.power_law.recipe.recipe import PowerLawRecipe
 from pydantic import BaseModel
 
 from gloam.errors import ConfigError
@@ -10,6 +9,7 @@ from gloam.synth import darken
 from gloam.synth.camera.recipe import CameraRecipe
 from gloam.synth.models import draw
 from gloam.synth.parameters.distributions import Constant, Uniform
+from gloam.synth.power_law.recipe import PowerLawRecipe
 from gloam.synth.recipes.load import load_recipe, recipe_yaml, shipped_recipes
 from gloam.synth.recipes.text import annotated_yaml
 

@@ -6,9 +6,9 @@ import json
 
 import numpy as np
 import pytest
-from gloam.manifests.images.normal.encode import encode
 
 from gloam.errors import SourceError
+from gloam.manifests.images.encode import encode
 from gloam.synth.analysis.pair_statistics import LABELS, low_statistics, pair_statistics, reference_statistics, summary
 from gloam.synth.analysis.photon_transfer import pooled, transfer_points
 from gloam.synth.analysis.set_statistics import image_files, measure_folders

@@ -1,0 +1,220 @@
+"""A finished set as one object: its facts, units, pairs, records and tables, wherever its normals lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from ...errors import SetError
+from ...storage.atomic import sha256_bytes
+from ...storage.tables import read_table
+from .info import CANDIDATES, PAIRS, PLAN, RECIPE, REFUSED, SetInfo, check_normals, read_set
+from .layout import read_pairs, read_records, split_of
+from .receipts import Receipt, read_receipt
+from .sample import Pair
+
+SPLITS = ("train", "val")
+TABLES = {"pairs": PAIRS, "plan": PLAN, "candidates": CANDIDATES, "refused": REFUSED}
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The pairs of one shard, in either layout: small, so that a job can take it along.
+
+    Attributes
+    ----------
+    root : Path
+        Of the set.
+    layout : str
+        "shards" or "files".
+    name : str
+        Such as `train-000000`.
+    count : int
+        Pairs.
+    normal_root : Path, optional
+        Of a set of lows only: the set that holds its normals.
+    normal_layout : str
+    """
+
+    root: Path
+    layout: str
+    name: str
+    count: int
+    normal_root: Path | None = None
+    normal_layout: str = ""
+
+    @property
+    def split(self) -> str:
+        """The split that it is part of."""
+        return split_of(self.name)
+
+    @cached_property
+    def receipt(self) -> Receipt:
+        """What is known of its files."""
+        return read_receipt(self.root, self.name)
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """The records of its pairs, in order, without their images."""
+        if self.count:
+            yield from read_records(self.layout, self.root, self.name, self.receipt.file_dicts())
+
+    def pairs(self) -> Iterator[Pair]:
+        """Its pairs, in order, whole.
+
+        Raises
+        ------
+        SetError
+            When a pair cannot be read, or a normal is not the one that its low was made from.
+        """
+        if not self.count:
+            return
+        own = read_pairs(self.layout, self.root, self.name, self.receipt.file_dicts())
+        if self.normal_root is None:
+            yield from own
+            return
+        files = read_receipt(self.normal_root, self.name).file_dicts()
+        others = read_pairs(self.normal_layout, self.normal_root, self.name, files)
+        for pair, other in zip(own, others, strict=False):  # a number that differs is found by verify
+            if other.key != pair.key or sha256_bytes(other.normal) != pair.record["normal"]["sha256"]:
+                raise SetError(
+                    f"{self.normal_root}: {self.name}: {other.key}: its normal is not the one that {pair.key} was made from"
+                )
+            yield replace(pair, normal=other.normal)
+
+
+class PairSet:
+    """A finished set.
+
+    Parameters
+    ----------
+    root : str or Path
+        Its folder.
+    normals : str, Path or PairSet, optional
+        Of a set of lows only: the set that it was made from.
+
+    Raises
+    ------
+    SetError
+        When there is no set, it is not finished, or its `set.json` is not as it was written; or when the normals are not those of
+        its origin.
+
+    Examples
+    --------
+    >>> pairs = PairSet("SET")                                    # doctest: +SKIP
+    >>> pairs.counts                                              # doctest: +SKIP
+    {'train': 152856, 'val': 1000}
+    >>> pair = next(pairs.pairs("val"))                           # doctest: +SKIP
+    >>> low, normal = pair.decoded()                              # doctest: +SKIP
+    """
+
+    def __init__(self, root: str | Path, normals: str | Path | PairSet | None = None) -> None:
+        self.root = Path(root)
+        self.info: SetInfo = read_set(self.root)
+        self.normals = normals.root if isinstance(normals, PairSet) else (None if normals is None else Path(normals))
+        self._normal_layout = "" if normals is None else check_normals(self.root, self.info, self.normals).layout
+
+    @property
+    def name(self) -> str:
+        """Its name, as `set.json` has it."""
+        return self.info.name
+
+    @property
+    def layout(self) -> str:
+        """ "shards" or "files"."""
+        return self.info.layout
+
+    @property
+    def lows_only(self) -> bool:
+        """Whether its normals lie in the set that it was made from."""
+        return self.info.build.lows_only
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Pairs of each split."""
+        return {split: self.info.counts[split] for split in SPLITS}
+
+    def __len__(self) -> int:
+        return sum(self.info.units.values())
+
+    def __repr__(self) -> str:
+        return f"<PairSet {self.root}: {', '.join(f'{split} {count:,}' for split, count in self.counts.items())}>"
+
+    def units(self, split: str | None = None) -> list[Unit]:
+        """Its units, or those of a split, in order."""
+        return [
+            Unit(self.root, self.layout, name, count, self.normals, self._normal_layout)
+            for name, count in self.info.units.items()
+            if split in (None, split_of(name))
+        ]
+
+    def records(self, split: str | None = None) -> Iterator[dict[str, Any]]:
+        """The records of all pairs, or of a split, in order, without their images."""
+        for unit in self.units(split):
+            yield from unit.records()
+
+    def pairs(self, split: str | None = None) -> Iterator[Pair]:
+        """All pairs, or those of a split, in order; `Pair.decoded` gives their pixels.
+
+        Raises
+        ------
+        SetError
+            When a pair cannot be read, or the set holds lows only and was opened without its normals.
+        """
+        self.check_normals()
+        for unit in self.units(split):
+            yield from unit.pairs()
+
+    def table(self, name: str) -> pa.Table:
+        """A table of the set as Arrow: "pairs", "plan", "candidates" or "refused".
+
+        Raises
+        ------
+        SetError
+            When there is no such table, or it cannot be read.
+        """
+        if name not in TABLES:
+            raise SetError(f"{self.root}: table {name!r}: must be one of {', '.join(TABLES)}")
+        try:
+            return read_table(self.root / TABLES[name])
+        except (OSError, ValueError) as error:
+            raise SetError(f"{self.root / TABLES[name]}: cannot be read: {error}") from error
+
+    @property
+    def recipe_yaml(self) -> str:
+        """The recipe of its lows, resolved."""
+        return (self.root / RECIPE).read_text("utf-8")
+
+    def check_normals(self) -> None:
+        """Refuse a set of lows only that was opened without its normals.
+
+        Raises
+        ------
+        SetError
+            When it is one.
+        """
+        check_normals(self.root, self.info, self.normals)
+
+
+def open_set(root: str | Path | PairSet, normals: str | Path | PairSet | None = None) -> PairSet:
+    """Open a finished set.
+
+    Parameters
+    ----------
+    root : str, Path or PairSet
+        Its folder; a set that is open already is given back.
+    normals : str, Path or PairSet, optional
+        Of a set of lows only: the set that it was made from.
+
+    Raises
+    ------
+    SetError
+        As `PairSet`.
+    """
+    if isinstance(root, PairSet) and normals is None:
+        return root
+    return PairSet(root.root if isinstance(root, PairSet) else root, normals)
