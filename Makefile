@@ -1,8 +1,9 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
+PHOTOS = $(dir $(shell $(BIN)/python -c "import skimage; print(skimage.__file__)" 2>/dev/null))data
 
-.PHONY: demo test check format clean
+.PHONY: demo test check pictures format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/gloam build demo/set --source sample --no-select --val 3
@@ -19,6 +20,13 @@ check: $(VENV)/.tested
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	MYPYPATH=src $(BIN)/mypy -p gloam
+
+pictures: $(VENV)/.tested
+	@mkdir -p docs/images
+	$(BIN)/gloam preview $(PHOTOS)/coffee.png --recipe even --recipe uneven \
+		--recipe night-lights --recipe extreme --width 220 --out docs/images/recipes.png
+	$(BIN)/gloam preview $(PHOTOS)/astronaut.png --recipe even --grid exposure.ev=2,4,6 camera.iso=400,1600,6400 \
+		--width 220 --out docs/images/exposure-iso.png
 
 format: $(VENV)/.tested
 	$(BIN)/ruff check --fix .

@@ -8,17 +8,13 @@ from typing import Any
 import click
 
 from ..errors import ConfigError
-from ..manifests.config import load_yaml, validated
 from ..manifests.images.header import MAX_PIXELS
-from ..manifests.selection.bounds import EVERYTHING, load_profile
-from ..manifests.selection.plan import SPARE, PlanOptions
-from ..manifests.sources import KINDS, Source, counted, parse_source
-from ..manifests.sources.spec import name_sources
+from ..manifests.selection.plan import SPARE
+from ..manifests.sources import KINDS, counted
 from ..synth.building.build import Report, Task, build_task
 from ..synth.building.build import build as build_set
-from ..synth.building.config import BuildFile
-from ..synth.building.request import OutputOptions, Request
-from ..synth.recipes.load import DEFAULT, load_recipe
+from ..synth.building.face import make_request
+from ..synth.recipes.load import DEFAULT
 from .common import Bars, default_workers, user_errors
 
 
@@ -75,7 +71,15 @@ def build(
 
     Run again with the same options, it continues where it was stopped, ending in the same bytes.
     """
-    request = _request(config, flags)
+    request = make_request(
+        flags.pop("sources"),
+        config,
+        flags.pop("recipe"),
+        flags.pop("overrides"),
+        flags.pop("profile"),
+        False if flags.pop("no_select") else None,
+        flags,
+    )
     if (task_index is None) != (task_count is None):
         raise ConfigError("--task-index and --task-count go together")
     with Bars() as bars:
@@ -99,27 +103,6 @@ def _share(text: str) -> float:
     if not 0 <= share <= 1:
         raise click.BadParameter(f"{text}: give a share such as 1% or 0.01")
     return share
-
-
-def _request(config: Path | None, flags: dict[str, Any]) -> Request:
-    """One request from a build file and the flags, which go before it."""
-    file = validated(BuildFile, load_yaml(config), str(config)) if config else BuildFile()
-    given = {name: value for name, value in flags.items() if value not in (None, (), False)}
-    if flags["no_select"] and flags["profile"]:
-        raise ConfigError("--no-select and --profile exclude each other")
-    sources = [parse_source(text) for text in flags["sources"]] or list(file.sources) or [Source(kind="sample")]
-    recipe = load_recipe(given.get("recipe", file.recipe), [*(f"{k}={v}" for k, v in file.set.items()), *flags["overrides"]])
-    no_select = flags["no_select"] or (not file.select and not flags["profile"])
-    profile_path = flags["profile"] or (Path(file.profile) if file.profile else None)
-    plan = file.plan.model_dump() | {k: v for k, v in given.items() if k in PlanOptions.model_fields}
-    output = file.output.model_dump() | {k: v for k, v in given.items() if k in OutputOptions.model_fields}
-    return Request(
-        sources=tuple(name_sources(sources)),
-        profile=EVERYTHING if no_select else load_profile(profile_path),
-        plan=validated(PlanOptions, plan, "options"),
-        recipe=recipe,
-        output=validated(OutputOptions, output, "options"),
-    )
 
 
 def _show(report: Report) -> None:

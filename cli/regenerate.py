@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from ..synth.building.regenerate import regenerate as regenerate_set
-from ..synth.recipes.load import load_recipe
 from .common import Bars, default_workers, user_errors
 
 
@@ -31,8 +30,7 @@ def regenerate(
     Run again with the same options, it continues where it was stopped.
     """
     with Bars() as bars:
-        other = load_recipe(recipe) if recipe else None
-        info = regenerate_set(origin, root, other, overrides, seed, workers, bars, low_only)
+        info = regenerate_set(origin, root, recipe, overrides, seed, workers, bars, lows_only=low_only)
     changed = info.build.origin["changed"] if info.build.origin else []
     for line in changed[:10]:
         click.echo(f"  {line}")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ..manifests.sets.info import read_set
+from ..manifests.sets.pair_set import open_set
 from ..manifests.sets.stage import files_of_set
 from ..manifests.sets.stage import stage as stage_set
 from .common import Bars, user_errors
@@ -24,6 +24,7 @@ def stage(root: Path, target: Path, split: str | None) -> None:
     """
     splits = (split,) if split else ("train", "val")
     with Bars() as bars:
-        bars.stage("copying", sum(file.size for file in files_of_set(root, read_set(root), splits)))
-        copied, kept = stage_set(root, target, splits, bars.at)
+        pairs = open_set(root)
+        bars.stage("copying", sum(file.size for file in files_of_set(pairs, splits)))
+        copied, kept = stage_set(pairs, target, splits, bars.at)
     click.echo(f"{target}: {copied} files copied, {kept} were there already, every byte as it was built")

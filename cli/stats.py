@@ -9,10 +9,11 @@ from typing import Any
 import click
 
 from ..errors import ConfigError
-from ..manifests.sets.info import SET_FILE, read_set
+from ..manifests.sets.info import SET_FILE
+from ..manifests.sets.pair_set import open_set
 from ..storage.atomic import write_bytes
 from ..synth.analysis.pair_statistics import LABELS, reference_statistics, summary
-from ..synth.analysis.photon_transfer import TransferPoint
+from ..synth.analysis.photon_transfer import by_sensor
 from ..synth.analysis.set_statistics import Measured, measure_folders, measure_set
 from .common import Bars, check_png, default_workers, user_errors
 
@@ -37,9 +38,9 @@ def stats(lows: Path, normals: Path | None, pairs: int, as_json: bool, figure: P
         _plotting()  # before minutes of measuring
     with Bars() as bars:
         if (lows / SET_FILE).is_file():
-            info = read_set(lows)
-            bars.stage("measuring pairs", min(pairs, sum(info.units.values())))
-            measured = measure_set(lows, info, pairs, workers, bars.at, normals)
+            found = open_set(lows, normals)
+            bars.stage("measuring pairs", min(pairs, len(found)))
+            measured = measure_set(found, pairs, workers, bars.at)
         else:
             bars.stage("measuring pairs", None)
             measured = measure_folders(lows, normals, pairs, workers, bars.at)
@@ -75,15 +76,6 @@ def _show(measured: Measured) -> None:
             weight = sum(point.pixels for point in points)
             ratio = sum(point.measured / point.expected * point.pixels for point in points) / weight
             click.echo(f"  {camera} ISO {iso:.0f}: {ratio:.2f} at levels {points[0].level:.0f} to {points[-1].level:.0f}")
-
-
-def by_sensor(points: list[TransferPoint]) -> dict[tuple[str, float], list[TransferPoint]]:
-    """Points by camera and ISO, those with the most pixels first, six at most."""
-    groups: dict[tuple[str, float], list[TransferPoint]] = {}
-    for point in points:
-        groups.setdefault((point.camera, point.iso), []).append(point)
-    order = sorted(groups, key=lambda sensor: -sum(point.pixels for point in groups[sensor]))
-    return {sensor: groups[sensor] for sensor in sorted(order[:6])}
 
 
 def _cell(values: Any) -> str:

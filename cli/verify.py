@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ..manifests.sets.info import read_set
+from ..manifests.sets.pair_set import open_set
 from ..manifests.sets.verify import Problem, verify_set
 from .common import USER_ERROR, Bars, default_workers, user_errors
 
@@ -29,14 +29,14 @@ def verify(root: Path, quick: bool, deep: bool, strict: bool, normals: Path | No
     Every problem is named, and what mends it. Exits with 0 only when there is none.
     """
     with Bars() as bars:
-        info = read_set(root)
-        bars.stage("checking", len(info.units))
-        problems = verify_set(root, quick, bars.at, strict)
+        pairs = open_set(root, normals)
+        bars.stage("checking", len(pairs.info.units))
+        problems = verify_set(pairs, quick, bars.at, strict)
         if deep and not _damage(problems):
             from ..synth.building.recheck import recheck_set
 
-            bars.stage("comparing", sum(info.units.values()))
-            problems += recheck_set(root, info, workers, bars.at, normals)
+            bars.stage("comparing", len(pairs))
+            problems += recheck_set(pairs, workers, bars.at)
     for problem in problems:
         click.echo(("remark: " if problem.remark else "") + f"{root}/{problem}")
     damage = _damage(problems)
@@ -46,8 +46,7 @@ def verify(root: Path, quick: bool, deep: bool, strict: bool, normals: Path | No
     how = "sizes agree" if quick else "every byte is as it was written"
     if deep:
         how += ", every low is what its normal and draw make"
-    pairs = sum(info.units.values())
-    click.echo(f"{root}: {pairs:,} pairs in {len(info.units)} shards: {how}")
+    click.echo(f"{root}: {len(pairs):,} pairs in {len(pairs.info.units)} shards: {how}")
 
 
 def _damage(problems: list[Problem]) -> int:

@@ -1,13 +1,75 @@
-"""gloam: paired low-light / normal-light image sets from ordinary photographs, for training low-light image enhancement."""
+"""gloam: paired low-light / normal-light image sets from ordinary photographs, for training low-light image enhancement.
+
+    darken(image, recipe, seed=, key=)      one low
+    load_recipe(name)                       what lows are drawn from
+    build(root, sources, ...)               photographs to a set
+    regenerate(origin, root, ...)           the same pairs with new noise
+    open_set(root), verify(root)            a finished set
+    PairLoader, TorchLoader, pairs_in       loading pairs in training
+    errors                                  what is raised
+
+Importing it loads nothing else and changes nothing; each name is imported when it is first used.
+"""
 
 from __future__ import annotations
 
-__version__: str
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import errors as errors
+    from .loaders import PairLoader as PairLoader
+    from .loaders import TorchLoader as TorchLoader
+    from .loaders import pairs_in as pairs_in
+    from .manifests.sets.pair_set import open_set as open_set
+    from .manifests.sets.verify import verify_set as verify
+    from .synth.building.face import build as build
+    from .synth.building.regenerate import regenerate as regenerate
+    from .synth.models import darken as darken
+    from .synth.recipes.load import load_recipe as load_recipe
+
+    __version__: str
+
+__all__ = [
+    "PairLoader",
+    "TorchLoader",
+    "__version__",
+    "build",
+    "darken",
+    "errors",
+    "load_recipe",
+    "open_set",
+    "pairs_in",
+    "regenerate",
+    "verify",
+]
+
+_HOMES = {
+    "PairLoader": ("loaders", "PairLoader"),
+    "TorchLoader": ("loaders", "TorchLoader"),
+    "build": ("synth.building.face", "build"),
+    "darken": ("synth.models", "darken"),
+    "errors": ("errors", ""),
+    "load_recipe": ("synth.recipes.load", "load_recipe"),
+    "open_set": ("manifests.sets.pair_set", "open_set"),
+    "pairs_in": ("loaders", "pairs_in"),
+    "regenerate": ("synth.building.regenerate", "regenerate"),
+    "verify": ("manifests.sets.verify", "verify_set"),
+}
 
 
-def __getattr__(name: str) -> str:
+def __getattr__(name: str) -> Any:
     if name == "__version__":
         from importlib import metadata
 
         return metadata.version("gloam")
+    if name in _HOMES:
+        from importlib import import_module
+
+        module, attribute = _HOMES[name]
+        home = import_module(f".{module}", __name__)
+        return getattr(home, attribute) if attribute else home
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

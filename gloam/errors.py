@@ -1,4 +1,15 @@
-"""Everything that gloam raises on purpose. Each message names the file, shard or key, and the way out."""
+"""Everything that gloam raises on purpose. Each message names the file, shard or key, and the way out.
+
+GloamError                  root: something the user can mend; the command shows it as a line and exits with 1
+  SourceError               a source is missing, unreadable, or not laid out as its kind says
+  ConfigError               an unknown key or a wrong value of a recipe, profile, file or option    (also ValueError)
+  SetError                  an output cannot be written, is something else, or was begun otherwise
+    DamagedError            a set's own record is not as it was written
+  LoaderError               a set cannot be loaded as asked                                         (also ValueError)
+  WorkerLost                a worker process ended without an answer                                (also RuntimeError)
+  ImageRefused              one photograph cannot be used; a build counts it and goes on            (also ValueError)
+GloamWarning                something to know that goes on all the same                             (a UserWarning)
+"""
 
 from __future__ import annotations
 
@@ -15,7 +26,7 @@ class SourceError(GloamError):
     """A source is missing, unreadable, or not laid out as its kind says."""
 
 
-class ConfigError(GloamError):
+class ConfigError(GloamError, ValueError):
     """A recipe, a suitability profile, a build file or an option has an unknown key or a wrong value."""
 
 
@@ -27,15 +38,15 @@ class DamagedError(SetError):
     """A set's own record is not as it was written; building it again from its sources mends it."""
 
 
-class LoaderError(GloamError):
+class LoaderError(GloamError, ValueError):
     """A set cannot be loaded as asked: options, ranks, a state of something else, a damaged image."""
 
 
-class WorkerLost(GloamError):
+class WorkerLost(GloamError, RuntimeError):
     """A worker process ended without an answer, for example because the system ran out of memory."""
 
 
-class ImageRefused(GloamError):
+class ImageRefused(GloamError, ValueError):
     """One photograph cannot be used. The build counts it and goes on.
 
     Attributes

@@ -155,6 +155,10 @@ class EpochLoader(ABC):
     def _moved(self) -> None:
         """The place is another one than what was made ready for."""
 
+    def _abandoned(self, left: int) -> None:
+        """The epoch before this place was left before its end, with so many batches to come."""
+        self._moved()
+
     @abstractmethod
     def _free(self) -> None: ...
 
@@ -188,8 +192,9 @@ class EpochLoader(ABC):
         if self._batch >= len(self):  # a state of the end of an epoch, as states once were
             self.epoch, self._batch = self.epoch + 1, 0
         elif self._batch and not self._loaded:
+            left = len(self) - self._batch
             self.epoch, self._batch = self.epoch + 1, 0
-            self._moved()
+            self._abandoned(left)
         self._loaded = self.end_of_dataloader = False
         return self._begin()
 

@@ -16,12 +16,11 @@ import numpy.typing as npt
 from ..errors import LoaderError, SetError, SourceError
 from ..manifests.images.folders import image_files
 from ..manifests.sets.info import check_normals, read_set
-from ..manifests.sets.layout import SHARDS
+from ..manifests.sets.layout import SHARDS, split_of
+from ..manifests.sets.pair_set import SPLITS, PairSet
 from ..manifests.sets.receipts import read_receipt
 from ..manifests.sets.shards import index_path, read_places, shard_path
 from .columns import Files, GivenPairs, Pairs, SetPairs, Tarred, Texts
-
-SPLITS = ("train", "val")
 
 
 @dataclass(frozen=True)
@@ -130,13 +129,13 @@ class Contents:
         return [line.rpartition(" ")[0] for line in lines]
 
 
-def contents_of(data: str | Path | Sequence[Any], split: str, normals: str | Path | None = None) -> Contents:
+def contents_of(data: PairSet | str | Path | Sequence[Any], split: str, normals: str | Path | None = None) -> Contents:
     """What a loader was given.
 
     Parameters
     ----------
-    data : str, Path or sequence
-        A set's folder, or (low, normal) pairs, each a path or bytes.
+    data : PairSet, str, Path or sequence
+        A set, its folder, or (low, normal) pairs, each a path or bytes.
     split : str
         "train" or "val".
     normals : str or Path, optional
@@ -152,6 +151,8 @@ def contents_of(data: str | Path | Sequence[Any], split: str, normals: str | Pat
     """
     if split not in SPLITS:
         raise LoaderError(f"split {split!r}: must be one of {', '.join(SPLITS)}")
+    if isinstance(data, PairSet):
+        return _of_set(data.root, split, Path(normals) if normals is not None else data.normals)
     if isinstance(data, str | Path):
         if str(data).startswith("s3://"):
             raise LoaderError(
@@ -173,7 +174,7 @@ def contents_of(data: str | Path | Sequence[Any], split: str, normals: str | Pat
 def _of_set(root: Path, split: str, normals: Path | None) -> Contents:
     info = read_set(root)
     normal_layout = check_normals(root, info, normals).layout
-    units = tuple(unit for unit, pairs in info.units.items() if pairs and unit.rpartition("-")[0] == split)
+    units = tuple(unit for unit, pairs in info.units.items() if pairs and split_of(unit) == split)
     count = sum(info.units[unit] for unit in units)
     if not count:
         raise LoaderError(f"{root}: has no pairs in {split}; it has " + ", ".join(f"{s} {n}" for s, n in info.counts.items()))

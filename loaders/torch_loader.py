@@ -15,6 +15,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from ..engines.local import main_left_alone, prepare_own_process, prepare_workers
 from ..errors import LoaderError
+from ..manifests.sets.pair_set import PairSet
 from .columns import StoredPair
 from .dataset import DECODERS, PairDataset, decoded_pair
 from .devices import find_device
@@ -53,7 +54,7 @@ class TorchLoader(EpochLoader):
 
     def __init__(
         self,
-        data: str | Path | Sequence[Any],
+        data: PairSet | str | Path | Sequence[Any],
         split: str = "train",
         *,
         batch_size: int | None = None,

@@ -15,7 +15,7 @@ from .kernels.arrays import Pixels
 from .parameters.randomness import Source
 from .power_law.draw import PowerLawDraw, draw_power_law
 from .power_law.render import render_power_law
-from .recipes.load import DEFAULT, Recipe, load_recipe, recipe_of
+from .recipes.load import DEFAULT, Recipe, load_recipe
 
 Draw = CameraDraw | PowerLawDraw
 
@@ -128,9 +128,4 @@ def darken(
         raise ValueError(f"image must be a uint8 array (H, W, 3), not a {type(image).__name__}")
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise ValueError(f"seed must be a whole number of at least 0, not {seed!r}")
-    overrides = list(overrides)
-    if isinstance(recipe, str):
-        recipe = load_recipe(recipe, overrides)
-    elif overrides:
-        recipe = recipe_of(recipe.model_dump(mode="json"), overrides, f"recipe {recipe.name}")
-    return render(image, draw(recipe, seed, key))
+    return render(image, draw(load_recipe(recipe, overrides), seed, key))

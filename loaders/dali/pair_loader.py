@@ -26,6 +26,9 @@ from .failures import explained, last_words
 if TYPE_CHECKING:
     import torch
 
+    from ...manifests.sets.pair_set import PairSet
+
+_FEW = 64  # batches, which a GPU decodes in a second
 _MANY_GPUS = 4  # of a host: see `options.Options.hw_decoder_load`
 READERS = ("webdataset", "file", "external")
 
@@ -38,8 +41,8 @@ class PairLoader(EpochLoader):
 
     Parameters
     ----------
-    data : str, Path or sequence
-        A set's folder, or a list of (low, normal) paths or bytes, see `pairs_in`.
+    data : PairSet, str, Path or sequence
+        A set, its folder, or a list of (low, normal) paths or bytes, see `pairs_in`.
     split : str
         "train" or "val". For lists it says only how `shuffle` and `last_batch` are where they are not given.
     normals : str or Path, optional
@@ -83,7 +86,7 @@ class PairLoader(EpochLoader):
 
     def __init__(
         self,
-        data: str | Path | Sequence[Any],
+        data: PairSet | str | Path | Sequence[Any],
         split: str = "train",
         *,
         batch_size: int | None = None,
@@ -222,6 +225,13 @@ class PairLoader(EpochLoader):
     def _moved(self) -> None:
         self._pipeline = self._resume = self._checkpoint = None
         self._base, self._padding = self.epoch, 0
+
+    def _abandoned(self, left: int) -> None:
+        # Where nothing is shuffled, the pipeline may as well run to the end: it is a second or two that a new one takes on a GPU.
+        if self._pipeline is not None and not self.options.shuffle and left <= _FEW:
+            self._padding = left + self._padded()
+        else:
+            self._moved()
 
     def _free(self) -> None:
         self._pipeline = self._checkpoint = None

@@ -21,6 +21,11 @@ def unit_name(split: str, number: int) -> str:
     return f"{split}-{number:06d}"
 
 
+def split_of(unit: str) -> str:
+    """The split of a unit: `train` of `train-000000`."""
+    return unit.rpartition("-")[0]
+
+
 def writer(layout: str, root: Path, unit: str) -> shards.ShardWriter | pairfiles.FilesWriter:
     """A writer of one unit: a context manager with `add(pair)` and `close()`, which returns the files of its receipt."""
     return shards.ShardWriter(root, unit) if layout == SHARDS else pairfiles.FilesWriter(root, unit)

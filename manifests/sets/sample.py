@@ -8,6 +8,8 @@ from typing import Any
 
 from ...errors import SetError
 from ...storage.atomic import canonical_json, sha256_bytes
+from ..images.decode import decode
+from ..images.opening import Pixels
 
 FORMAT = 1
 """Version of the set format: of the records, receipts, and set.json. Readers refuse a larger one."""
@@ -35,6 +37,16 @@ class Pair:
     normal: bytes
     low_suffix: str
     normal_suffix: str
+
+    def decoded(self) -> tuple[Pixels, Pixels]:
+        """The low and the normal, uint8 RGB (H, W, 3).
+
+        Raises
+        ------
+        ImageRefused
+            When one of them is damaged, or the normal is not there.
+        """
+        return decode(self.low, self.low_suffix), decode(self.normal, self.normal_suffix)
 
     def members(self) -> list[tuple[str, bytes]]:
         """Ending and bytes of the files of a pair, in their order: `json`, `low.png`, `normal.jpg`, say."""

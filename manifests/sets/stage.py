@@ -13,7 +13,8 @@ from ...errors import SetError
 from ...storage.atomic import atomic_write, refuse_uri, remove_temporaries, sha256_file
 from ...storage.locks import exclusive
 from .info import SET_FILE, WORK_FOLDER, SetInfo, read_set
-from .receipts import read_receipt, receipt_path
+from .pair_set import SPLITS, PairSet, open_set
+from .receipts import receipt_path
 
 _PIECE = 1 << 22
 
@@ -27,7 +28,7 @@ class StagedFile:
     sha256: str
 
 
-def files_of_set(root: Path, info: SetInfo, splits: tuple[str, ...] = ("train", "val")) -> list[StagedFile]:
+def files_of_set(pairs: PairSet, splits: tuple[str, ...] = SPLITS) -> list[StagedFile]:
     """Every file of a set in the order in which it is copied: shards, their receipts, tables and lists, and set.json last.
 
     Raises
@@ -36,22 +37,21 @@ def files_of_set(root: Path, info: SetInfo, splits: tuple[str, ...] = ("train", 
         When a receipt is missing or damaged.
     """
     files = []
-    for unit in info.units:
-        if unit.rpartition("-")[0] in splits:
-            receipt = read_receipt(root, unit)
-            files += [StagedFile(file.path, file.bytes, file.sha256) for file in receipt.files]
-    files += [StagedFile(path, facts.bytes, facts.sha256) for path, facts in info.files.items()]
-    return [*files, StagedFile(SET_FILE, (root / SET_FILE).stat().st_size, "")]
+    for unit in pairs.units():
+        if unit.split in splits:
+            files += [StagedFile(file.path, file.bytes, file.sha256) for file in unit.receipt.files]
+    files += [StagedFile(path, facts.bytes, facts.sha256) for path, facts in pairs.info.files.items()]
+    return [*files, StagedFile(SET_FILE, (pairs.root / SET_FILE).stat().st_size, "")]
 
 
 def stage(
-    root: Path, target: Path, splits: tuple[str, ...] = ("train", "val"), tick: Callable[[int], None] = lambda done: None
+    pairs: PairSet | str | Path, target: Path, splits: tuple[str, ...] = SPLITS, tick: Callable[[int], None] = lambda done: None
 ) -> tuple[int, int]:
     """Copy a set. Files that are already there with their right bytes are kept, so that a stopped copy goes on.
 
     Parameters
     ----------
-    root : Path
+    pairs : PairSet or path
         A finished set.
     target : Path
         A folder to be made, or one in which a copy of the same set was begun.
@@ -69,11 +69,12 @@ def stage(
     SetError
         When the set is damaged, does not fit, or the target holds something else.
     """
-    info = read_set(root)
+    pairs = open_set(pairs)
+    root, info = pairs.root, pairs.info
     if target.resolve() == root.resolve():
         raise SetError(f"{target}: is the set itself")
     refuse_uri(target)
-    files = files_of_set(root, info, splits)
+    files = files_of_set(pairs, splits)
     _check_target(target, info)
     with exclusive(target / WORK_FOLDER / "lock"):
         missing = list(_missing(target, files))

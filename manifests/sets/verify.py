@@ -10,8 +10,9 @@ from pathlib import Path
 from ...errors import SetError
 from ...storage.atomic import sha256_bytes, sha256_file
 from ...storage.tables import read_table
-from .info import PAIRS, PLAN, SetInfo, read_set
+from .info import PAIRS, PLAN, SetInfo
 from .layout import SHARDS
+from .pair_set import PairSet, open_set
 from .receipts import read_receipt
 from .sample import parse_record
 from .shards import Member, index_path, read_index, shard_path
@@ -43,13 +44,13 @@ class Problem:
 
 
 def verify_set(
-    root: Path, quick: bool = False, tick: Callable[[int], None] = lambda done: None, strict: bool = False
+    pairs: PairSet | str | Path, quick: bool = False, tick: Callable[[int], None] = lambda done: None, strict: bool = False
 ) -> list[Problem]:
     """Check a finished set and report everything that is wrong.
 
     Parameters
     ----------
-    root : Path
+    pairs : PairSet or path
     quick : bool
         Compare sizes only, and read no checksums.
     tick : function
@@ -68,7 +69,8 @@ def verify_set(
     SetError
         When there is no set, or its `set.json` cannot be trusted.
     """
-    info = read_set(root)
+    pairs = open_set(pairs)
+    root, info = pairs.root, pairs.info
     problems = list(_own_files(root, info, quick))
     for done, unit in enumerate(info.units):
         problems += unit_problems(root, unit, checksums=not quick)

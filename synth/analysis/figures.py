@@ -9,9 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from ...cli.stats import by_sensor
 from .pair_statistics import LABELS, reference_statistics
-from .photon_transfer import TransferPoint
+from .photon_transfer import TransferPoint, by_sensor
 from .set_statistics import Measured
 
 _SHOWN = ("mean", "exposure_ev", "field_ev", "low_grid_ev", "noise_g")

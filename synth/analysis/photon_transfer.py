@@ -146,3 +146,12 @@ def pooled(points: Iterable[TransferPoint]) -> list[TransferPoint]:
         level, measured, expected = (weights @ table / weights.sum()).tolist()
         joined.append(TransferPoint(camera, iso, level, measured, expected, int(weights.sum())))
     return joined
+
+
+def by_sensor(points: list[TransferPoint]) -> dict[tuple[str, float], list[TransferPoint]]:
+    """Points by camera and ISO, those with the most pixels first, six at most."""
+    groups: dict[tuple[str, float], list[TransferPoint]] = {}
+    for point in points:
+        groups.setdefault((point.camera, point.iso), []).append(point)
+    order = sorted(groups, key=lambda sensor: -sum(point.pixels for point in groups[sensor]))
+    return {sensor: groups[sensor] for sensor in sorted(order[:6])}

@@ -11,10 +11,9 @@ import numpy as np
 
 from ...engines.local import count, ordered_map
 from ...errors import ImageRefused, SetError, SourceError
-from ...manifests.images.decode import decode, decode_as_rgb
+from ...manifests.images.decode import decode_as_rgb
 from ...manifests.images.folders import image_files
-from ...manifests.sets.info import SetInfo, check_normals
-from ...manifests.sets.joined import joined_pairs
+from ...manifests.sets.pair_set import PairSet, Unit
 from ..camera.draw import CameraDraw
 from ..models import parse_draw
 from .pair_statistics import low_statistics, pair_statistics, summary
@@ -47,49 +46,40 @@ class Measured:
         }
 
 
-def measure_set(
-    root: Path,
-    info: SetInfo,
-    most: int,
-    workers: int = 1,
-    tick: Callable[[int], None] = lambda done: None,
-    normals: Path | None = None,
-) -> Measured:
-    """Measure at most `most` pairs of a set, evenly spread over it; of a set of lows only with the `normals` of its origin.
+def measure_set(pairs: PairSet, most: int, workers: int = 1, tick: Callable[[int], None] = lambda done: None) -> Measured:
+    """Measure at most `most` pairs of a set, evenly spread over it.
 
     Raises
     ------
     SetError
-        When a pair cannot be read, or the normals are not there.
+        When a pair cannot be read, or the set holds lows only and was opened without its normals.
     """
-    check_normals(root, info, normals)
-    total = sum(info.units.values())
+    pairs.check_normals()
+    total = len(pairs)
     chosen = set(np.linspace(0, total - 1, min(most, total)).astype(int).tolist())
-    tasks, start = [], 0
-    for unit, pairs in info.units.items():
-        places = tuple(sorted(place - start for place in chosen.intersection(range(start, start + pairs))))
+    jobs, start = [], 0
+    for unit in pairs.units():
+        places = tuple(sorted(place - start for place in chosen.intersection(range(start, start + unit.count))))
         if places:
-            tasks.append((root, info.layout, unit, places, normals))
-        start += pairs
-    results = list(ordered_map(_measure_unit, tasks, workers, tick))
+            jobs.append((unit, places))
+        start += unit.count
+    results = list(ordered_map(_measure_unit, jobs, workers, tick))
     return Measured([row for rows, _ in results for row in rows], pooled(p for _, points in results for p in points))
 
 
-def _measure_unit(
-    task: tuple[Path, str, str, tuple[int, ...], Path | None],
-) -> tuple[list[dict[str, float]], list[TransferPoint]]:
-    root, layout, unit, places, normals = task
+def _measure_unit(job: tuple[Unit, tuple[int, ...]]) -> tuple[list[dict[str, float]], list[TransferPoint]]:
+    unit, places = job
     wanted = set(places)
     rows, points = [], []
-    for i, pair in enumerate(joined_pairs(root, layout, unit, normals)):
+    for i, pair in enumerate(unit.pairs()):
         if i not in wanted:
             continue
         try:
-            low, normal = decode(pair.low, pair.low_suffix), decode(pair.normal, pair.normal_suffix)
+            low, normal = pair.decoded()
             rows.append(pair_statistics(low, normal))
             drawn = parse_draw(pair.record["draw"])
         except (ImageRefused, ValueError) as error:
-            raise SetError(f"{root}: {unit}: {pair.key}: {error}") from error
+            raise SetError(f"{unit.root}: {unit.name}: {pair.key}: {error}") from error
         if isinstance(drawn, CameraDraw):
             points += transfer_points(low, normal, drawn)
         count()

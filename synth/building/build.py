@@ -131,7 +131,7 @@ def build(
 def _build(request: Request, root: Path, workers: int, cache: Path | None, progress: Progress, max_refused: float) -> Report:
     passed: dict[str, Counter[str]] = {}
     note, listed = _planned(request, root, workers, cache, progress, passed)
-    made = _make_missing(request, root, note, listed, None, workers, progress, passed)
+    made = _make_missing(request, root, note, listed, task=None, workers=workers, progress=progress, passed=passed)
     _check_refused(root, max_refused)
     info = finish_set(
         root,
@@ -172,7 +172,7 @@ def build_task(
     with exclusive(root / WORK_FOLDER / "lock", shared=True):
         with in_turn(root / WORK_FOLDER / "planning"):
             note, listed = _planned(request, root, workers, cache, progress, {})
-        made = _make_missing(request, root, note, listed, task, workers, progress, {})
+        made = _make_missing(request, root, note, listed, task=task, workers=workers, progress=progress, passed={})
         return made, len(missing_units(root, units_of(read_table(root / PLAN)), note))
 
 
@@ -192,6 +192,7 @@ def _make_missing(
     root: Path,
     note: BuildNote,
     listed: pa.Table | None,
+    *,
     task: Task | None,
     workers: int,
     progress: Progress,

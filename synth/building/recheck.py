@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -12,8 +11,7 @@ from ...engines.local import count, ordered_map, prepare_workers
 from ...errors import ImageRefused, SetError
 from ...manifests.images.decode import decode
 from ...manifests.images.opening import first_line
-from ...manifests.sets.info import SetInfo, check_normals
-from ...manifests.sets.joined import joined_pairs
+from ...manifests.sets.pair_set import PairSet, Unit
 from ...manifests.sets.sample import Pair
 from ...manifests.sets.verify import Problem
 from ..models import MODEL, parse_draw, render
@@ -27,33 +25,22 @@ _MEND = (
 
 
 @dataclass(frozen=True)
-class _Task:
-    root: Path
-    unit: str
+class _Job:
+    unit: Unit
     output: OutputOptions
-    normals: Path | None
 
 
-def recheck_set(
-    root: Path,
-    info: SetInfo,
-    workers: int = 1,
-    tick: Callable[[int], None] = lambda done: None,
-    normals: Path | None = None,
-) -> list[Problem]:
+def recheck_set(pairs: PairSet, workers: int = 1, tick: Callable[[int], None] = lambda done: None) -> list[Problem]:
     """Make every low of a set again and compare.
 
     Parameters
     ----------
-    root : Path
-    info : SetInfo
-        Of `gloam.manifests.sets.info.read_set`.
+    pairs : PairSet
+        With its normals, where they lie in another set.
     workers : int
         Processes.
     tick : function
         Called with the number of pairs compared so far.
-    normals : Path, optional
-        Of a set of lows only: the set that holds its normals.
 
     Returns
     -------
@@ -63,30 +50,30 @@ def recheck_set(
     Raises
     ------
     SetError
-        When the set holds lows only and `normals` is not the set that it was made from, or when its lows are of another model.
+        When the set holds lows only and was opened without the set that it was made from, or when its lows are of another model.
     """
-    check_normals(root, info, normals)
-    model = info.build.versions.get("model", "1")
+    pairs.check_normals()
+    model = pairs.info.build.versions.get("model", "1")
     if model != str(MODEL):
         raise SetError(
-            f"{root}: its lows were made by model {model}, this gloam has model {MODEL}; verify it deeply with that gloam"
+            f"{pairs.root}: its lows were made by model {model}, this gloam has model {MODEL}; verify it deeply with that gloam"
         )
     prepare_workers([PRELOAD], workers)
-    output = OutputOptions.model_validate(info.build.request["output"])
-    tasks = (_Task(root, unit, output, normals) for unit in info.units)
-    return [problem for problems in ordered_map(_recheck_unit, tasks, workers, tick) for problem in problems]
+    output = OutputOptions.model_validate(pairs.info.build.request["output"])
+    jobs = (_Job(unit, output) for unit in pairs.units())
+    return [problem for problems in ordered_map(_recheck_unit, jobs, workers, tick) for problem in problems]
 
 
-def _recheck_unit(task: _Task) -> list[Problem]:
+def _recheck_unit(job: _Job) -> list[Problem]:
     problems = []
     try:
-        for pair in joined_pairs(task.root, task.output.layout, task.unit, task.normals):
-            problem = _recheck_pair(pair, task.output)
+        for pair in job.unit.pairs():
+            problem = _recheck_pair(pair, job.output)
             if problem:
-                problems.append(Problem(f"{task.unit}: {pair.key}", problem, _MEND))
+                problems.append(Problem(f"{job.unit.name}: {pair.key}", problem, _MEND))
             count()
     except SetError as error:
-        problems.append(Problem(task.unit, str(error)))
+        problems.append(Problem(job.unit.name, str(error)))
     return problems
 
 
@@ -96,8 +83,7 @@ def _recheck_pair(pair: Pair, output: OutputOptions) -> str:
     except (ValueError, TypeError) as error:
         return f"the stored draw is damaged: {first_line(error)}"
     try:
-        normal = decode(pair.normal, pair.normal_suffix)
-        low = decode(pair.low, pair.low_suffix)
+        low, normal = pair.decoded()
         again = decode(encode_low(render(normal, drawn), output), output.low_codec)
     except ImageRefused as refusal:
         return f"cannot be decoded: {refusal.detail}"

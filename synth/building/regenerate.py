@@ -22,22 +22,21 @@ from ...manifests.sets.info import (
     SET_FILE,
     BuildNote,
     SetInfo,
-    check_normals,
     differences,
     facts_of,
     read_note,
-    read_set,
     write_note,
 )
-from ...manifests.sets.layout import read_pairs, writer
-from ...manifests.sets.receipts import Receipt, read_receipt, write_receipt
+from ...manifests.sets.layout import writer
+from ...manifests.sets.pair_set import PairSet, Unit, open_set
+from ...manifests.sets.receipts import Receipt, write_receipt
 from ...manifests.sets.sample import FORMAT, Pair, make_pair
 from ...manifests.sets.workspace import missing_units, refuse_mixing, working_on
 from ...progress import Progress, Silent
 from ...storage.atomic import atomic_write, write_bytes
 from ..kernels.compiling.places import announce_compiling
 from ..models import draw, draw_type, render
-from ..recipes.load import Recipe, recipe_of, recipe_yaml
+from ..recipes.load import Recipe, load_recipe, recipe_of, recipe_yaml
 from . import PRELOAD
 from .draw_columns import draw_fields
 from .request import OutputOptions, deciding_versions, recorded_versions
@@ -45,13 +44,11 @@ from .worker import encode_low
 
 
 @dataclass(frozen=True)
-class _Task:
+class _Job:
     """One unit to be made from the same unit of another set. Without a recipe its lows are kept."""
 
-    origin: Path
-    origin_layout: str
+    unit: Unit
     root: Path
-    unit: str
     fingerprint: str
     recipe: Recipe | None
     seed: int
@@ -60,13 +57,14 @@ class _Task:
 
 
 def regenerate(
-    origin: Path,
-    root: Path,
-    recipe: Recipe | None = None,
+    origin: PairSet | str | Path,
+    root: str | Path,
+    recipe: Recipe | str | None = None,
     overrides: Iterable[str] = (),
     seed: int | None = None,
     workers: int = 1,
     progress: Progress | None = None,
+    *,
     lows_only: bool = False,
 ) -> SetInfo:
     """Make the same pairs with another recipe, other values of it, or another seed.
@@ -98,17 +96,19 @@ def regenerate(
     ConfigError
         When a value is wrong.
     """
-    info = read_set(origin)
+    origin, root = open_set(origin), Path(root)
+    recipe = load_recipe(recipe) if isinstance(recipe, str) else recipe
+    info = origin.info
     request = dict(info.build.request)
     values = recipe.model_dump(mode="json") if recipe is not None else dict(request["recipe"])
-    chosen = recipe_of(deepcopy(values), overrides, f"recipe of {origin}" if recipe is None else f"recipe {recipe.name}")
+    chosen = recipe_of(deepcopy(values), overrides, f"recipe of {origin.root}" if recipe is None else f"recipe {recipe.name}")
     request["recipe"] = chosen.model_dump(mode="json")
     if seed is not None:
         request["low_seed"] = None if seed == request["plan"]["seed"] else seed
-    return _remake(origin, info, root, request, chosen, workers, progress or Silent(), lows_only)
+    return _remake(origin, root, request, chosen, workers, progress or Silent(), lows_only)
 
 
-def export(origin: Path, root: Path, layout: str, workers: int = 1, progress: Progress | None = None) -> SetInfo:
+def export(origin: PairSet | str | Path, root: Path, layout: str, workers: int = 1, progress: Progress | None = None) -> SetInfo:
     """Write the pairs of a set in another layout, images and records byte for byte. Stopped, the same call continues.
 
     Parameters
@@ -118,15 +118,15 @@ def export(origin: Path, root: Path, layout: str, workers: int = 1, progress: Pr
     layout : str
         "shards" or "files".
     """
-    info = read_set(origin)
+    origin = open_set(origin)
+    info = origin.info
     request = dict(info.build.request)
     request["output"] = {**request["output"], "layout": layout}
-    return _remake(origin, info, root, request, None, workers, progress or Silent())
+    return _remake(origin, root, request, None, workers, progress or Silent())
 
 
 def _remake(
-    origin: Path,
-    info: SetInfo,
+    origin: PairSet,
     root: Path,
     request: dict[str, Any],
     recipe: Recipe | None,
@@ -134,18 +134,19 @@ def _remake(
     progress: Progress,
     lows_only: bool = False,
 ) -> SetInfo:
-    if root.resolve() == origin.resolve():
+    if root.resolve() == origin.root.resolve():
         raise SetError(f"{root}: is the set itself; give another folder")
-    check_normals(origin, info)
+    origin.check_normals()
+    info = origin.info
     if recipe is not None:
         announce_compiling()
         prepare_workers([PRELOAD], workers)
     note = _note(info, request, recipe is None, lows_only)
     with working_on(root):
-        _begin(origin, root, note)
-        tasks = _tasks(origin, info, root, note, recipe)
+        _begin(origin.root, root, note)
+        tasks = _tasks(origin, root, note, recipe)
         total = sum(info.units.values())
-        before = total - sum(info.units[task.unit] for task in tasks)
+        before = total - sum(task.unit.count for task in tasks)
         progress.stage("building", total)
         progress.at(before)
         for _ in ordered_map(_make_unit, tasks, workers, lambda counted: progress.at(before + counted)):
@@ -196,34 +197,38 @@ def _begin(origin: Path, root: Path, note: BuildNote) -> None:
         write_note(root, note)
 
 
-def _tasks(origin: Path, info: SetInfo, root: Path, note: BuildNote, recipe: Recipe | None) -> list[_Task]:
+def _tasks(origin: PairSet, root: Path, note: BuildNote, recipe: Recipe | None) -> list[_Job]:
     try:
         output = OutputOptions.model_validate(note.request["output"])
     except ValidationError as error:
-        raise SetError(f"{origin / SET_FILE}: its output options are of another gloam: {error.errors()[0]['msg']}") from error
-    missing = missing_units(root, info.units, note)
+        raise SetError(
+            f"{origin.root / SET_FILE}: its output options are of another gloam: {error.errors()[0]['msg']}"
+        ) from error
+    missing = set(missing_units(root, origin.info.units, note))
     common = recipe, low_seed(note), output, note.lows_only
-    return [_Task(origin, info.layout, root, unit, note.fingerprint, *common) for unit in missing]
+    return [_Job(unit, root, note.fingerprint, *common) for unit in origin.units() if unit.name in missing]
 
 
-def _make_unit(task: _Task) -> None:
-    before = read_receipt(task.origin, task.unit)
+def _make_unit(task: _Job) -> None:
+    before = task.unit.receipt
     files: dict[str, dict[str, Any]] = {}
     made = 0
     if before.pairs:
-        with writer(task.output.layout, task.root, task.unit) as out:
-            for pair in read_pairs(task.origin_layout, task.origin, task.unit, before.file_dicts()):
+        with writer(task.output.layout, task.root, task.unit.name) as out:
+            for pair in task.unit.pairs():
                 made_again = pair if task.recipe is None else _remade(task, task.recipe, pair)
                 out.add(replace(made_again, normal=b"") if task.lows_only else made_again)
                 made += 1
                 count()
             if made != before.pairs:
-                raise SetError(f"{task.origin}: {task.unit} holds {made} pairs, its receipt says {before.pairs}; gloam verify it")
+                raise SetError(
+                    f"{task.unit.root}: {task.unit.name} holds {made} pairs, its receipt says {before.pairs}; gloam verify it"
+                )
             files = out.close()
     receipt = Receipt.model_validate(
         {
             "format": FORMAT,
-            "unit": task.unit,
+            "unit": task.unit.name,
             "fingerprint": task.fingerprint,
             "pairs": made,
             "refused": [refused.model_dump() for refused in before.refused],
@@ -233,12 +238,14 @@ def _make_unit(task: _Task) -> None:
     write_receipt(task.root, receipt)
 
 
-def _remade(task: _Task, recipe: Recipe, pair: Pair) -> Pair:
+def _remade(task: _Job, recipe: Recipe, pair: Pair) -> Pair:
     """The pair with a new low, from its stored normal."""
     try:
         normal = decode(pair.normal, pair.normal_suffix)
     except ImageRefused as refusal:
-        raise SetError(f"{task.origin}: {task.unit}: {pair.key}.normal: {refusal.detail}; gloam build mends the set") from refusal
+        raise SetError(
+            f"{task.unit.root}: {task.unit.name}: {pair.key}.normal: {refusal.detail}; gloam build mends the set"
+        ) from refusal
     drawn = draw(recipe, task.seed, pair.key)
     low = encode_low(render(normal, drawn), task.output)
     record = pair.record

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
+from ...errors import ConfigError
 from ..kernels.demosaic import METHODS
 from ..parameters.distributions import Constant, Distribution
 from ..parameters.fields import OneOf, Section, Within, about
@@ -140,7 +141,10 @@ class Camera(Section):
         if not isinstance(values, dict) or "file" not in values:
             return values
         rest = {name: value for name, value in values.items() if name != "file"}
-        return {**rest, "own": {**rest.get("own", {}), **read_cameras(Path(str(values["file"])))}}
+        try:
+            return {**rest, "own": {**rest.get("own", {}), **read_cameras(Path(str(values["file"])))}}
+        except ConfigError as error:
+            raise ValueError(f"file: {error}") from None
 
     @model_validator(mode="after")
     def _calibrated(self) -> Camera:

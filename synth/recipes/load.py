@@ -31,13 +31,13 @@ def shipped_recipes() -> dict[str, str]:
     return {name: load_recipe(name).about for name in names}
 
 
-def load_recipe(name: str, overrides: Iterable[str] = ()) -> Recipe:
+def load_recipe(name: Recipe | str, overrides: Iterable[str] = ()) -> Recipe:
     """A shipped recipe by its name, or one from a YAML file, with single values changed.
 
     Parameters
     ----------
-    name : str
-        Such as `uneven`, or a path that ends in .yaml or .yml or exists.
+    name : str or Recipe
+        Such as `uneven`, or a path that ends in .yaml or .yml or exists; or a recipe that is loaded already.
     overrides : iterable of str
         Such as `camera.iso=3200` or `exposure.ev=uniform(3, 8)`.
 
@@ -46,6 +46,9 @@ def load_recipe(name: str, overrides: Iterable[str] = ()) -> Recipe:
     ConfigError
         With the key, its value and what is allowed.
     """
+    overrides = list(overrides)
+    if not isinstance(name, str):
+        return recipe_of(name.model_dump(mode="json"), overrides, f"recipe {name.name}") if overrides else name
     shipped = resources.files(__package__) / f"{name}.yaml"
     if "/" not in name and shipped.is_file():
         with resources.as_file(shipped) as path:

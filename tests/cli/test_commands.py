@@ -267,13 +267,14 @@ def test_verify_names_what_is_missing_or_cut_short(finished, tmp_path, pattern):
 
 def test_verify_deep_finds_a_low_that_is_not_its_normals(finished, tmp_path):
     """A set whose checksums are all right, but whose lows were made otherwise."""
-    from gloam.manifests.sets.info import read_set
+    from gloam.manifests.sets.pair_set import PairSet
     from gloam.synth.building import recheck
 
-    info = read_set(finished)
+    pairs = PairSet(finished)
+    info = pairs.info
     request = info.build.request | {"output": info.build.request["output"] | {"low_codec": "jpg"}}
-    other = info.model_copy(update={"build": info.build.model_copy(update={"request": request})})
-    problems = recheck.recheck_set(finished, other)
+    pairs.info = info.model_copy(update={"build": info.build.model_copy(update={"request": request})})
+    problems = recheck.recheck_set(pairs)
     assert len(problems) == 24
     assert "samples of the low are not what its normal and draw make" in problems[0].what
 

@@ -19,6 +19,7 @@ from gloam.errors import ConfigError, SetError, SourceError
 from gloam.manifests.selection.bounds import EVERYTHING, load_profile
 from gloam.manifests.selection.plan import PlanOptions
 from gloam.manifests.sets.info import read_set
+from gloam.manifests.sets.pair_set import open_set
 from gloam.manifests.sets.verify import verify_set
 from gloam.manifests.sources import Source
 from gloam.synth.building.build import build
@@ -54,7 +55,7 @@ def test_a_set_is_complete_and_verifies(reference):
     info = read_set(reference)
     assert info.counts == {"train": 21, "val": 3, "refused": 0}
     assert verify_set(reference) == []
-    assert recheck_set(reference, info) == []
+    assert recheck_set(open_set(reference)) == []
     assert not (reference / ".gloam").exists()
     assert not [name for name in content(reference) if ".tmp-" in name]
 
@@ -125,7 +126,7 @@ def test_files_layout_holds_the_same_pairs(photographs, reference, tmp_path):
     root = tmp_path / "set"
     build(request_for(photographs, output=OutputOptions(low_codec="jpg", layout="files")), root)
     assert verify_set(root) == []
-    assert recheck_set(root, read_set(root)) == []
+    assert recheck_set(open_set(root)) == []
     same = ["key", "low_sha256", "normal_sha256"]
     shards, files = (pq.read_table(r / "pairs.parquet", columns=same).to_pydict() for r in (reference, root))
     assert shards == files
@@ -147,7 +148,7 @@ def test_png_lows_and_smaller_normals(photographs, tmp_path):
     assert set(table["low_suffix"].to_pylist()) == {"png"}
     assert max(table["width"].to_pylist() + table["height"].to_pylist()) == 100
     assert set(table["converted"].to_pylist()) == {"resized"}
-    assert recheck_set(root, read_set(root)) == []
+    assert recheck_set(open_set(root)) == []
 
 
 def test_a_finished_set_is_left_alone(photographs, reference, tmp_path):
@@ -197,10 +198,11 @@ def test_a_folder_of_something_else_is_refused_and_left_alone(photographs, tmp_p
 
 
 def test_lows_of_another_model_are_not_called_damaged(reference):
-    info = read_set(reference)
-    note = info.build.model_copy(update={"versions": info.build.versions | {"model": "1"}})
+    pairs = open_set(reference)
+    note = pairs.info.build.model_copy(update={"versions": pairs.info.build.versions | {"model": "1"}})
+    pairs.info = pairs.info.model_copy(update={"build": note})
     with pytest.raises(SetError, match="made by model 1"):
-        recheck_set(reference, info.model_copy(update={"build": note}))
+        recheck_set(pairs)
 
 
 def test_too_few_suitable_photographs_is_an_error_before_anything_is_made(photographs, tmp_path):

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import gloam
 from gloam.errors import GloamWarning
 from gloam.synth.kernels.compiling import places as kernel_places
 
@@ -88,7 +89,7 @@ def test_kernels_of_older_sources_beside_the_code_are_cleared(places, tmp_path):
 
 def test_compiled_code_that_an_image_brings_is_read_where_nothing_can_be_written(tmp_path):
     """The whole command on a copy of the packages whose folders cannot be written: once compiled, nothing compiles again."""
-    source = Path(kernel_places.__file__).parent.parent
+    source = Path(gloam.__file__).parent
     copy = tmp_path / "site" / "gloam"
     for package in ("cli", "engines", "loaders", "manifests", "storage", "synth"):
         shutil.copytree(source / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))

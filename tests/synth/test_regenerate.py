@@ -12,6 +12,7 @@ from gloam.manifests.selection.bounds import EVERYTHING
 from gloam.manifests.selection.plan import PlanOptions
 from gloam.manifests.sets.info import read_set
 from gloam.manifests.sets.layout import read_pairs
+from gloam.manifests.sets.pair_set import open_set
 from gloam.manifests.sets.receipts import read_receipt, receipt_path
 from gloam.manifests.sets.verify import verify_set
 from gloam.manifests.sources import Source
@@ -65,7 +66,7 @@ def test_only_lows_and_draws_differ(origin, tmp_path):
     assert info.build.origin["sha256"] == read_set(origin).sha256
     assert any("camera.iso" in line and "12800" in line for line in info.build.origin["changed"])
     assert verify_set(tmp_path / "new") == []
-    assert recheck_set(tmp_path / "new", info) == []
+    assert recheck_set(open_set(tmp_path / "new")) == []
 
 
 def test_lows_only(origin, tmp_path):
@@ -79,12 +80,12 @@ def test_lows_only(origin, tmp_path):
     size = {name: sum(map(len, bytes_of(tmp_path / name).values())) for name in ("lows", "whole")}
     assert size["lows"] < size["whole"]
     assert verify_set(tmp_path / "lows") == []
-    assert recheck_set(tmp_path / "lows", info, normals=origin) == []
-    assert measure_set(tmp_path / "lows", info, 5, normals=origin) == measure_set(tmp_path / "whole", whole, 5)
+    assert recheck_set(open_set(tmp_path / "lows", origin)) == []
+    assert measure_set(open_set(tmp_path / "lows", origin), 5) == measure_set(open_set(tmp_path / "whole"), 5)
     for refused in (
-        lambda: recheck_set(tmp_path / "lows", info),
-        lambda: recheck_set(tmp_path / "lows", info, normals=tmp_path / "whole"),
-        lambda: measure_set(tmp_path / "lows", info, 5),
+        lambda: recheck_set(open_set(tmp_path / "lows")),
+        lambda: recheck_set(open_set(tmp_path / "lows", tmp_path / "whole")),
+        lambda: measure_set(open_set(tmp_path / "lows"), 5),
         lambda: regenerate(tmp_path / "lows", tmp_path / "again"),
         lambda: export(tmp_path / "lows", tmp_path / "again", "files"),
         lambda: regenerate(origin, tmp_path / "lows", overrides=["camera.iso=12800"]),
@@ -109,7 +110,7 @@ def test_another_seed_and_recipe(origin, tmp_path):
     assert info.seed == 9
     assert info.recipe == "agllnet"
     assert verify_set(tmp_path / "new") == []
-    assert recheck_set(tmp_path / "new", info) == []
+    assert recheck_set(open_set(tmp_path / "new")) == []
     regenerate(tmp_path / "new", tmp_path / "again", load_recipe("agllnet"), seed=9)
     assert bytes_of(tmp_path / "again") == bytes_of(tmp_path / "new")
 

@@ -1,0 +1,157 @@
+"""`gloam.build`: everything that the command can be told, as one call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal
+
+from ...errors import ConfigError
+from ...manifests.config import load_yaml, validated
+from ...manifests.selection.bounds import EVERYTHING, load_profile
+from ...manifests.selection.plan import PlanOptions
+from ...manifests.sources import Source, parse_source
+from ...manifests.sources.spec import name_sources
+from ...progress import Progress
+from ..recipes.load import Recipe, load_recipe
+from .build import Report
+from .build import build as build_request
+from .config import BuildFile
+from .request import OutputOptions, Request
+
+
+def build(
+    root: str | Path,
+    sources: str | Source | Iterable[str | Source] = (),
+    *,
+    config: str | Path | None = None,
+    pairs: int | None = None,
+    val: int | None = None,
+    recipe: Recipe | str | None = None,
+    overrides: Iterable[str] = (),
+    seed: int | None = None,
+    layout: Literal["shards", "files"] | None = None,
+    shard_size: int | None = None,
+    low_codec: Literal["png", "jpeg"] | None = None,
+    low_quality: int | None = None,
+    low_chroma: Literal["444", "422", "420"] | None = None,
+    max_side: int | None = None,
+    max_pixels: int | None = None,
+    profile: str | Path | None = None,
+    select: bool | None = None,
+    name: str | None = None,
+    workers: int = 1,
+    cache: str | Path | None = None,
+    progress: Progress | None = None,
+    max_refused: float = 1.0,
+) -> Report:
+    """Make a set of pairs from photographs, or go on with one that the same call began.
+
+    Parameters
+    ----------
+    root : str or Path
+        Folder of the set; new, empty, or of this same build.
+    sources : str, Source, or several
+        Photographs, as `folder=photos` or `voc=VOCdevkit/VOC2012@trainval:1000`; those inside scikit-image where there are none.
+    config : str or Path, optional
+        A build file; what is given besides goes before it.
+    pairs, val : int, optional
+        How many pairs in all (every suitable photograph), and how many of them for validation (0).
+    recipe : Recipe or str, optional
+        A shipped recipe's name, a YAML file, or a loaded recipe ("uneven").
+    overrides : iterable of str
+        Single values of the recipe to change, such as `camera.iso=3200`.
+    seed : int, optional
+        Of the plan and of every low (0).
+    layout, shard_size, low_codec, low_quality, low_chroma, max_side, max_pixels, name : optional
+        See `request.OutputOptions` and `plan.PlanOptions`.
+    profile : str or Path, optional
+        YAML bounds on suitable photographs.
+    select : bool, optional
+        False takes every photograph that can be read.
+    workers : int
+        Processes. They change no byte.
+    cache : str or Path, optional
+        Folder to keep measurements in, for later builds.
+    progress : Progress, optional
+    max_refused : float
+        Largest share of the planned pairs that may fail while they are made.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    ConfigError, SourceError, SetError, WorkerLost
+        As `gloam.synth.building.build.build`.
+
+    Examples
+    --------
+    >>> report = gloam.build("SET", ["folder=photos"], val=100, recipe="even")     # doctest: +SKIP
+    """
+    request = make_request(
+        [sources] if isinstance(sources, str | Source) else sources,
+        config,
+        recipe,
+        overrides,
+        profile,
+        select,
+        {
+            "pairs": pairs,
+            "val": val,
+            "seed": seed,
+            "layout": layout,
+            "shard_size": shard_size,
+            "low_codec": low_codec,
+            "low_quality": low_quality,
+            "low_chroma": low_chroma,
+            "max_side": max_side,
+            "max_pixels": max_pixels,
+            "name": name,
+        },
+    )
+    cached = None if cache is None else Path(cache)
+    return build_request(request, Path(root), workers, cached, progress, max_refused)
+
+
+def make_request(
+    sources: Iterable[str | Source],
+    config: str | Path | None,
+    recipe: Recipe | str | None,
+    overrides: Iterable[str],
+    profile: str | Path | None,
+    select: bool | None,
+    options: dict[str, Any],
+) -> Request:
+    """One request from a build file and what goes before it.
+
+    Parameters
+    ----------
+    sources, config, recipe, overrides, profile, select
+        As of `build`.
+    options : dict
+        Of plan and output, by name; None where they were not given.
+
+    Raises
+    ------
+    ConfigError
+        With the key, its value and what is allowed.
+    """
+    file = validated(BuildFile, load_yaml(Path(config)), str(config)) if config else BuildFile()
+    given = {name: value for name, value in options.items() if value is not None}
+    if select is False and profile:
+        raise ConfigError("--no-select and --profile exclude each other")
+    chosen = [parse_source(source) if isinstance(source, str) else source for source in sources] or list(file.sources)
+    changes = [*(f"{key}={value}" for key, value in file.set.items()), *overrides]
+    takes_everything = select is False or (select is None and not file.select and not profile)
+    bounds = Path(profile) if profile else (Path(file.profile) if file.profile else None)
+    plan = file.plan.model_dump() | {k: v for k, v in given.items() if k in PlanOptions.model_fields}
+    output = file.output.model_dump() | {k: v for k, v in given.items() if k in OutputOptions.model_fields}
+    return Request(
+        sources=tuple(name_sources(chosen or [Source(kind="sample")])),
+        profile=EVERYTHING if takes_everything else load_profile(bounds),
+        plan=validated(PlanOptions, plan, "options"),
+        recipe=load_recipe(file.recipe if recipe is None else recipe, changes),
+        output=validated(OutputOptions, output, "options"),
+    )
