@@ -2,12 +2,14 @@
 
     python benchmarks/build.py PHOTOS [--copies 30]
 
-PHOTOS is a folder of photographs; it is built as if it held several copies of each, with JPEG lows (quality 95, 4:4:4). The
-floor is what any such tool must do: OpenCV decode of each photograph plus OpenCV encode of it at the same quality and chroma.
-Ratios to OpenCV's default 4:2:0, which is a third faster to encode, are shown beside. "build" is everything after start-up on
-one core: listing, measuring, planning, darkening, packing, closing.
+PHOTOS is a folder of photographs; it is built as if it held several copies of each, with JPEG lows
+(quality 95, 4:4:4). The floor is what any such tool must do: OpenCV decode of each photograph plus
+OpenCV encode of it at the same quality and chroma. Ratios to OpenCV's default 4:2:0, which is a
+third faster to encode, are shown beside. "build" is everything after start-up on one core: listing,
+measuring, planning, darkening, packing, closing.
 
-On two shared cores of an AMD EPYC of family 26, 100 photographs of ImageNet (0.231 Mpixel), 30 copies; two runs:
+On two shared cores of an AMD EPYC of family 26, 100 photographs of ImageNet (0.231 Mpixel), 30
+copies; two runs:
 
     OpenCV decode and encode       1.90 ms an image          1.91 ms
     build --no-select              4.16 ms, 2.19 of it       4.16 ms, 2.17 of it
@@ -18,11 +20,12 @@ On two shared cores of an AMD EPYC of family 26, 100 photographs of ImageNet (0.
     OpenCV in two processes        (not comparable)          1.66 times as fast
     memory of the largest worker   173 MB                    165 MB after 3,000 pairs
 
-The last two are whole commands, Python's start included: the server that two workers are forked from imports while the command
-itself does. The cores share a host with others. Of a pair's time 1.0 ms is decoding, 1.7 darkening (1.5 the kernel, 6.7 ns
-a pixel; with the draw .87 of the floor, chroma noise reduction included), .9 encoding, .2 hashing every byte twice. Measuring a
-candidate decodes it once more, which is most of what selection costs. The marks are 2.5 of the floor and 1.8 times (2.0 end to
-end and 1.5 for the model alone): all but the 2.0 are reached.
+The last two are whole commands, Python's start included: the server that two workers are forked
+from imports while the command itself does. The cores share a host with others. Of a pair's time 1.0
+ms is decoding, 1.7 darkening (1.5 the kernel, 6.7 ns a pixel; with the draw .87 of the floor,
+chroma noise reduction included), .9 encoding, .2 hashing every byte twice. Measuring a candidate
+decodes it once more, which is most of what selection costs. The marks are 2.5 of the floor and 1.8
+times (2.0 end to end and 1.5 for the model alone): all but the 2.0 are reached.
 """
 
 from __future__ import annotations
@@ -63,9 +66,13 @@ FULL = [cv2.IMWRITE_JPEG_QUALITY, 95, cv2.IMWRITE_JPEG_SAMPLING_FACTOR, 0x111111
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("photos", type=Path)
-    parser.add_argument("--copies", type=int, default=30, help="of each photograph in the set that is built")
+    parser.add_argument(
+        "--copies", type=int, default=30, help="of each photograph in the set that is built"
+    )
     parser.add_argument("--recipe", default="uneven")
     args = parser.parse_args()
     files = sorted(path for path in args.photos.rglob("*") if path.suffix.lower() in SUFFIXES)
@@ -117,7 +124,9 @@ def stages(data: list[bytes], recipe_name: str) -> None:
         "darken": lambda: [render(n, d) for n, d in zip(normals, draws, strict=True)],
         "encode low, 95 4:4:4": lambda: [encode_low(low, JPEG) for low in lows],
     }
-    print(f"{len(data)} photographs, {np.mean([n.size / 3e6 for n in normals]):.3f} Mpixel on average")
+    print(
+        f"{len(data)} photographs, {np.mean([n.size / 3e6 for n in normals]):.3f} Mpixel on average"
+    )
     times = {name: best(f) / len(data) * 1e3 for name, f in rows.items()}
     FLOOR_MS = times["OpenCV decode"] + times["OpenCV encode, 95 4:4:4"]
     for name, ms in times.items():
@@ -126,10 +135,13 @@ def stages(data: list[bytes], recipe_name: str) -> None:
 
 
 def whole(photos: Path, folder: Path, count: int, recipe_name: str) -> None:
-    """Seconds a pair of whole builds, of whole commands with one and two workers, and the memory of their processes."""
+    """Seconds a pair of whole builds, of whole commands with one and two workers, and the memory of
+    their processes."""
     source = Source(kind="folder", path=str(photos), name="folder")
     everything = Request(sources=(source,), recipe=load_recipe(recipe_name), output=JPEG)
-    selected = everything.model_copy(update={"profile": load_profile().model_copy(update={"duplicate_bits": None})})
+    selected = everything.model_copy(
+        update={"profile": load_profile().model_copy(update={"duplicate_bits": None})}
+    )
     paths = sorted(path for path in photos.rglob("*") if path.is_file())
     cores = os.sched_getaffinity(0)
     build(everything, folder / "warm", 1)
@@ -137,7 +149,15 @@ def whole(photos: Path, folder: Path, count: int, recipe_name: str) -> None:
     stop = threading.Event()
     watcher = threading.Thread(target=watch, args=(peaks, stop))
     watcher.start()
-    options = ["--source", f"folder={photos}", "--no-select", "--low-codec", "jpeg", "--recipe", recipe_name]
+    options = [
+        "--source",
+        f"folder={photos}",
+        "--no-select",
+        "--low-codec",
+        "jpeg",
+        "--recipe",
+        recipe_name,
+    ]
     times: dict[str, list[float]] = {}
 
     def note(name: str, function: Callable[[], object]) -> None:
@@ -155,8 +175,16 @@ def whole(photos: Path, folder: Path, count: int, recipe_name: str) -> None:
             list(pool.map(through_opencv, [paths[:200], paths[-200:]]))  # both start, and warm up
             note("floors", lambda: list(pool.map(through_opencv, [paths[::2], paths[1::2]])))
         for workers in ("1", "2"):
-            note(f"build {workers}", lambda w=workers: command(folder / "two", "build", *options, "--workers", w))
-            note(f"regenerate {workers}", lambda w=workers: command(folder / "new", "regenerate", folder / "two", "--workers", w))
+            note(
+                f"build {workers}",
+                lambda w=workers: command(folder / "two", "build", *options, "--workers", w),
+            )
+            note(
+                f"regenerate {workers}",
+                lambda w=workers: command(
+                    folder / "new", "regenerate", folder / "two", "--workers", w
+                ),
+            )
     stop.set()
     watcher.join()
     took = {name: min(each) for name, each in times.items()}
@@ -164,7 +192,11 @@ def whole(photos: Path, folder: Path, count: int, recipe_name: str) -> None:
     print(f"one core, {count:,} photographs, best of 3 interleaved rounds:")
     floor = took["floor"] / count
     print(f"  OpenCV decode and encode     {floor * 1e3:6.2f} ms an image")
-    rows = {"one": "build --no-select", "again": "regenerate, another ISO", "selected": "build, with selection"}
+    rows = {
+        "one": "build --no-select",
+        "again": "regenerate, another ISO",
+        "selected": "build, with selection",
+    }
     for name, title in rows.items():
         each = took[name] / per_pair[name]
         print(f"  {title:28} {each * 1e3:6.2f} ms a pair   {each / floor:5.2f} of it")
@@ -172,7 +204,10 @@ def whole(photos: Path, folder: Path, count: int, recipe_name: str) -> None:
     for name in ("build", "regenerate"):
         one, two = took[f"{name} 1"], took[f"{name} 2"]
         print(f"  gloam {name:22} {one:6.2f} s and {two:5.2f} s: {one / two:.2f} times as fast")
-    print(f"  OpenCV in two processes, started before: {took['floor'] / took['floors']:.2f} times as fast")
+    print(
+        f"  OpenCV in two processes, started before: {took['floor'] / took['floors']:.2f} times as"
+        " fast"
+    )
     print(f"memory of the largest worker: {max(peaks.values()):.0f} MB after {count:,} pairs")
 
 
@@ -202,7 +237,8 @@ def made(root: Path) -> int:
 
 
 def watch(peaks: dict[str, float], stop: threading.Event) -> None:
-    """Note the peak resident memory in MB of this process's workers, what they share included, as long as they run."""
+    """Note the peak resident memory in MB of this process's workers, what they share included, as
+    long as they run."""
     while not stop.wait(0.1):
         # A command's workers are forked from a server, its child.
         for server in [server for command in children(os.getpid()) for server in children(command)]:

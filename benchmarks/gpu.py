@@ -1,12 +1,15 @@
-"""Lows of a CUDA GPU against the CPU's: equality over 1,000 photographs, and images a second at 500 x 375.
+"""Lows of a CUDA GPU against the CPU's: equality over 1,000 photographs, and images a second at 500
+x 375.
 
     python benchmarks/gpu.py [--images 1000]
 
-The photographs are those inside scikit-image, cropped, turned and scaled at random to sizes between 64 and 640; each is darkened
-by one of four recipes (even, uneven, night-lights, extreme). Needs numba-cuda and a GPU.
+The photographs are those inside scikit-image, cropped, turned and scaled at random to sizes between
+64 and 640; each is darkened by one of four recipes (even, uneven, night-lights, extreme). Needs
+numba-cuda and a GPU.
 
-On one NVIDIA H200 (CPU: Intel Xeon), two runs: of 462,292,869 samples none differs. Images of 500 x 375 a second, launched one by
-one from Python (five launches of some 35 us each are the limit), as one picture of a hundred, and on one CPU core:
+On one NVIDIA H200 (CPU: Intel Xeon), two runs: of 462,292,869 samples none differs. Images of 500 x
+375 a second, launched one by one from Python (five launches of some 35 us each are the limit), as
+one picture of a hundred, and on one CPU core:
 
     even           5,790   48,318    282
     uneven         5,767   48,329    278
@@ -36,7 +39,9 @@ RECIPES = ("even", "uneven", "night-lights", "extreme")
 
 def photographs(count: int) -> list[np.ndarray]:
     """Crops of colour photographs, all different."""
-    originals = [getattr(skimage.data, name)() for name in ("astronaut", "coffee", "chelsea", "rocket")]
+    originals = [
+        getattr(skimage.data, name)() for name in ("astronaut", "coffee", "chelsea", "rocket")
+    ]
     rng = np.random.default_rng(0)
     made = []
     for i in range(count):
@@ -45,7 +50,9 @@ def photographs(count: int) -> list[np.ndarray]:
         share = rng.uniform(0.4, 1)
         h, w = int(image.shape[0] * share), int(image.shape[1] * share)
         y, x = rng.integers(0, image.shape[0] - h + 1), rng.integers(0, image.shape[1] - w + 1)
-        crop = Image.fromarray(image[y : y + h, x : x + w]).resize((width, height), Image.Resampling.BICUBIC)
+        crop = Image.fromarray(image[y : y + h, x : x + w]).resize(
+            (width, height), Image.Resampling.BICUBIC
+        )
         made.append(np.ascontiguousarray(np.rot90(np.asarray(crop), 2 * rng.integers(0, 2))))
     return made
 
@@ -57,10 +64,14 @@ def drawn_for(i: int) -> CameraDraw:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--images", type=int, default=1000)
     args = parser.parse_args()
-    warnings.filterwarnings("ignore", ".*Grid size")  # single images do not fill a GPU; that is what is measured
+    warnings.filterwarnings(
+        "ignore", ".*Grid size"
+    )  # single images do not fill a GPU; that is what is measured
     print(f"GPU: {cuda.get_current_device().name}")
     different = samples = largest = images = 0
     for i, normal in enumerate(photographs(args.images)):
@@ -70,7 +81,10 @@ def main() -> None:
         images += bool(apart.any())
         largest = max(largest, int(apart.max()))
         samples += apart.size
-    print(f"{args.images} photographs, {samples:,} samples: {different} differ (in {images} images), by {largest} levels at most")
+    print(
+        f"{args.images} photographs, {samples:,} samples: {different} differ (in {images} images),"
+        f" by {largest} levels at most"
+    )
     speed()
 
 
@@ -81,7 +95,11 @@ def speed(rounds: int = 200) -> None:
         one = draw(load_recipe(name), 1, "speed")
         assert isinstance(one, CameraDraw)
         given = arguments(normal, one)
-        held, low, work = on_device(given), cuda.device_array(normal.shape, np.uint8), workspace(375, 500)
+        held, low, work = (
+            on_device(given),
+            cuda.device_array(normal.shape, np.uint8),
+            workspace(375, 500),
+        )
         rgb = cuda.to_device(normal)
         launch(rgb, held, given, low, work)
         cuda.synchronize()
@@ -96,7 +114,11 @@ def speed(rounds: int = 200) -> None:
         device = cuda.event_elapsed_time(begin, end) / 1e3
         wide = np.tile(normal, (10, 10, 1))
         many = arguments(wide, one)
-        held, low, work = on_device(many), cuda.device_array(wide.shape, np.uint8), workspace(*wide.shape[:2])
+        held, low, work = (
+            on_device(many),
+            cuda.device_array(wide.shape, np.uint8),
+            workspace(*wide.shape[:2]),
+        )
         rgb = cuda.to_device(wide)
         launch(rgb, held, many, low, work)
         begin.record()
@@ -110,8 +132,9 @@ def speed(rounds: int = 200) -> None:
             render_camera(normal, one)
         cpu = (time.perf_counter() - start) / 10
         print(
-            f"{name:13} 500 x 375: {rounds / device:8,.0f} images a second on the GPU, launched one by one from Python; "
-            f"{rounds / wall:,.0f} by the clock; {filled:,.0f} a hundred at once; one CPU core {1 / cpu:,.0f}"
+            f"{name:13} 500 x 375: {rounds / device:8,.0f} images a second on the GPU, launched one"
+            f" by one from Python; {rounds / wall:,.0f} by the clock; {filled:,.0f} a hundred at"
+            f" once; one CPU core {1 / cpu:,.0f}"
         )
 
 

@@ -1,11 +1,14 @@
-"""Loading speed on a machine with GPUs: readers, hardware decoder share, DataLoader, validation, AlexNet and a U-Net's waiting.
+"""Loading speed on a machine with GPUs: readers, hardware decoder share, DataLoader, validation,
+AlexNet and a U-Net's waiting.
 
-    python benchmarks/loaders.py FOLDER [--pairs 10000] [--only readers,decoder,val,alexnet,unet,ranks]
+    python benchmarks/loaders.py FOLDER [--pairs 10000] [--only
+    readers,decoder,val,alexnet,unet,ranks]
 
-Makes JPEG pairs of 500 x 375 from the photographs inside scikit-image in FOLDER (about 1.2 GB), as shards and as files, and
-measures everything in one run. With several GPUs, `--only ranks` under torchrun measures all of them together; take 40,000 pairs
-or more for it, as each epoch ends with a part of a batch that "drop" throws away.
-The output of a run on one NVIDIA H200 stands in results/loaders-h200.txt, of four in results/several-gpus-h200.txt.
+Makes JPEG pairs of 500 x 375 from the photographs inside scikit-image in FOLDER (about 1.2 GB), as
+shards and as files, and measures everything in one run. With several GPUs, `--only ranks` under
+torchrun measures all of them together; take 40,000 pairs or more for it, as each epoch ends with a
+part of a batch that "drop" throws away. The output of a run on one NVIDIA H200 stands in
+results/loaders-h200.txt, of four in results/several-gpus-h200.txt.
 """
 
 from __future__ import annotations
@@ -41,10 +44,18 @@ def photographs(folder: Path, count: int) -> Path:
     """Crops of colour photographs, 500 x 375, all different."""
     if folder.exists():
         return folder
-    originals = [Image.fromarray(getattr(skimage.data, name)()[..., :3]) for name in ("astronaut", "coffee", "chelsea", "rocket")]
+    originals = [
+        Image.fromarray(getattr(skimage.data, name)()[..., :3])
+        for name in ("astronaut", "coffee", "chelsea", "rocket")
+    ]
     folder.mkdir(parents=True)
     with ThreadPoolExecutor(usable_cores()) as pool:
-        list(pool.map(lambda i: photograph(originals[i % 4], i).save(folder / f"{i:06d}.jpg", quality=92), range(count)))
+        list(
+            pool.map(
+                lambda i: photograph(originals[i % 4], i).save(folder / f"{i:06d}.jpg", quality=92),
+                range(count),
+            )
+        )
     return folder
 
 
@@ -62,8 +73,28 @@ def photograph(original: Image.Image, i: int) -> Image.Image:
 def make_set(root: Path, photos: Path, layout: str) -> Path:
     if not (root / "set.json").exists():
         gloam = "from gloam.cli.main import gloam; gloam()"
-        command = [sys.executable, "-c", gloam, "build", str(root), "--source", f"folder={photos}", "--layout", layout]
-        command += ["--no-select", "--low-codec", "jpeg", "--low-chroma", "420", "--val", "1856", "--shard-size", "500"]
+        command = [
+            sys.executable,
+            "-c",
+            gloam,
+            "build",
+            str(root),
+            "--source",
+            f"folder={photos}",
+            "--layout",
+            layout,
+        ]
+        command += [
+            "--no-select",
+            "--low-codec",
+            "jpeg",
+            "--low-chroma",
+            "420",
+            "--val",
+            "1856",
+            "--shard-size",
+            "500",
+        ]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return root
 
@@ -92,11 +123,15 @@ def readers(shards: Path, files: Path) -> None:
             for name in names:
                 with PairLoader(root, reader=name, batch_size=batch_size, size=192) as loader:
                     seconds, pairs = seconds_of(loader, 60)
-                print(f"{name:10} reader, batch {batch_size}: {pairs / seconds:8,.0f} pairs a second", flush=True)
+                print(
+                    f"{name:10} reader, batch {batch_size}: {pairs / seconds:8,.0f} pairs a second",
+                    flush=True,
+                )
     result = bench(shards, "train", 256, 192, 4.0, (4, usable_cores()), lambda name: None)
     for speed in result.speeds:
         line = (
-            f"gloam bench: {speed.name:32} {speed.pairs_a_second:10,.0f} pairs a second, first batch {speed.first_batch_s:.2f} s"
+            f"gloam bench: {speed.name:32} {speed.pairs_a_second:10,.0f} pairs a second, first"
+            f" batch {speed.first_batch_s:.2f} s"
         )
         print(line, speed.note, flush=True)
 
@@ -105,9 +140,15 @@ def decoder(shards: Path) -> None:
     """Which share of the JPEGs the hardware decoder should take, and which batch size."""
     for batch_size in (128, 256, 512):
         for share in (0.0, 0.5, 0.65, 0.8, 0.9, 1.0):
-            with PairLoader(shards, batch_size=batch_size, size=192, hw_decoder_load=share, shuffle_buffer=1024) as loader:
+            with PairLoader(
+                shards, batch_size=batch_size, size=192, hw_decoder_load=share, shuffle_buffer=1024
+            ) as loader:
                 seconds, pairs = seconds_of(loader, 40)
-            print(f"batch {batch_size}, hw_decoder_load {share:4}: {pairs / seconds:8,.0f} pairs a second", flush=True)
+            print(
+                f"batch {batch_size}, hw_decoder_load {share:4}: {pairs / seconds:8,.0f} pairs a"
+                " second",
+                flush=True,
+            )
 
 
 def val(shards: Path) -> None:
@@ -124,32 +165,49 @@ def val(shards: Path) -> None:
 def decoded(tars: list[str], indexes: list[str]) -> tuple[Any, ...]:
     """Lows and normals read and decoded, and nothing else."""
     _, low, normal = fn.readers.webdataset(
-        paths=tars, index_paths=indexes, ext=["json", LOW, NORMAL], random_shuffle=True, initial_fill=1024
+        paths=tars,
+        index_paths=indexes,
+        ext=["json", LOW, NORMAL],
+        random_shuffle=True,
+        initial_fill=1024,
     )
     return tuple(fn.decoders.image([low, normal], device="mixed", hw_decoder_load=1.0))
 
 
 @contextmanager
 def jpeg_engines(name: str) -> Iterator[None]:
-    """Print how busy the hardware decoders were within the block, by nvidia-smi, second by second."""
+    """Print how busy the hardware decoders were within the block, by nvidia-smi, second by
+    second."""
     command = ["nvidia-smi", "dmon", "-s", "u", "-d", "1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as monitor:
         yield
         monitor.terminate()
         rows = [line.split() for line in monitor.communicate()[0].splitlines()]
-    place = next(row for row in rows if "jpg" in row).index("jpg") - 1  # the header's own "#" is a word
-    print(f"{name}: JPEG engines busy {[int(row[place]) for row in rows if row[0].isdigit()]} %", flush=True)
+    place = (
+        next(row for row in rows if "jpg" in row).index("jpg") - 1
+    )  # the header's own "#" is a word
+    print(
+        f"{name}: JPEG engines busy {[int(row[place]) for row in rows if row[0].isdigit()]} %",
+        flush=True,
+    )
 
 
 def alexnet(shards: Path) -> None:
-    """The probe of examples/alexnet.py beside what decoding alone can give, and how busy the hardware decoders are in either."""
+    """The probe of examples/alexnet.py beside what decoding alone can give, and how busy the
+    hardware decoders are in either."""
     from alexnet import held, measure
 
     device = torch.device("cuda")
     for batch_size in (256, 512):
         tars, indexes = contents_of(shards, "train").shards()
         pipeline = decoded(
-            tars, indexes, batch_size=batch_size, num_threads=usable_cores(), device_id=0, prefetch_queue_depth=4, **SIDE_BY_SIDE
+            tars,
+            indexes,
+            batch_size=batch_size,
+            num_threads=usable_cores(),
+            device_id=0,
+            prefetch_queue_depth=4,
+            **SIDE_BY_SIDE,
         )
         with jpeg_engines(f"decoding alone, batch {batch_size}"):
             for i in range(40 + 100_000 // batch_size):
@@ -159,19 +217,32 @@ def alexnet(shards: Path) -> None:
                 pipeline.run()
             torch.cuda.synchronize()
             pairs = 100_000 // batch_size * batch_size
-            print(f"decoding alone, batch {batch_size}: {pairs / (time.perf_counter() - start):,.0f} pairs a second", flush=True)
+            print(
+                f"decoding alone, batch {batch_size}: {pairs / (time.perf_counter() - start):,.0f}"
+                " pairs a second",
+                flush=True,
+            )
         del pipeline
-        with PairLoader(shards, batch_size=batch_size, size=192, augment=True, hw_decoder_load=1.0) as loader:
+        with PairLoader(
+            shards, batch_size=batch_size, size=192, augment=True, hw_decoder_load=1.0
+        ) as loader:
             batches = endless(loader)
             low, normal = (images.clone() for images in next(batches))
-            bound = measure(f"AlexNet, data that is there, batch {batch_size}", held((low, normal)), 150, device, None)
+            bound = measure(
+                f"AlexNet, data that is there, batch {batch_size}",
+                held((low, normal)),
+                150,
+                device,
+                None,
+            )
             with jpeg_engines("AlexNet, PairLoader"):
                 measure("AlexNet, PairLoader", batches, 100_000 // batch_size, device, bound)
 
 
 def unet(shards: Path) -> None:
-    """Share of time that the GPU stands still before a step of the training example, with batches that are there and with loaded
-    ones: between an event after a step and one before the next, as the GPU itself sees them. The first is what Python costs.
+    """Share of time that the GPU stands still before a step of the training example, with batches
+    that are there and with loaded ones: between an event after a step and one before the next, as
+    the GPU itself sees them. The first is what Python costs.
     """
     from train import UNet
 
@@ -185,7 +256,10 @@ def unet(shards: Path) -> None:
             optimiser = torch.optim.AdamW(model.parameters())
 
             def step(
-                low: torch.Tensor, normal: torch.Tensor, model: UNet = model, optimiser: torch.optim.Optimizer = optimiser
+                low: torch.Tensor,
+                normal: torch.Tensor,
+                model: UNet = model,
+                optimiser: torch.optim.Optimizer = optimiser,
             ) -> None:
                 with torch.autocast("cuda", torch.bfloat16):
                     loss = (model(low) - normal).abs().mean()
@@ -210,8 +284,11 @@ def unet(shards: Path) -> None:
             seconds = time.perf_counter() - start
             speeds.append(pairs / seconds)
             waited.append(sum(done.elapsed_time(begun) for done, begun in pauses) / 1e3 / seconds)
-    print(f"U-Net: {speeds[0]:,.0f} pairs a second on data that is there, {speeds[1]:,.0f} loaded ({speeds[1] / speeds[0]:.1%}); "
-          f"the GPU waited {waited[0]:.2%} and {waited[1]:.2%} of the time before steps")  # fmt: skip
+    print(
+        f"U-Net: {speeds[0]:,.0f} pairs a second on data that is there, {speeds[1]:,.0f} loaded"
+        f" ({speeds[1] / speeds[0]:.1%}); the GPU waited {waited[0]:.2%} and {waited[1]:.2%} of the"
+        " time before steps"
+    )
 
 
 def ranks(shards: Path) -> None:
@@ -242,13 +319,18 @@ def ranks(shards: Path) -> None:
         seen[split] = [key for keys in everyone for key in keys]
     if dist.get_rank() == 0:
         counts = {split: (len(keys), len(set(keys))) for split, keys in seen.items()}
-        speed = f"{dist.get_world_size()} GPUs, 300 batches of 256 each: {together:,.0f} pairs a second together"
+        speed = (
+            f"{dist.get_world_size()} GPUs, 300 batches of 256 each: {together:,.0f} pairs a second"
+            " together"
+        )
         print(f"{speed}; (samples, different ones): {counts}", flush=True)
     dist.destroy_process_group()
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--pairs", type=int, default=10_000)
     parser.add_argument("--only", default=",".join(WAYS))
@@ -258,10 +340,14 @@ def main() -> None:
         return
     photos = photographs(args.folder / "photos", args.pairs)
     start = time.perf_counter()
-    shards, files = (make_set(args.folder / layout, photos, layout) for layout in ("shards", "files"))
+    shards, files = (
+        make_set(args.folder / layout, photos, layout) for layout in ("shards", "files")
+    )
     seconds = time.perf_counter() - start
     print(
-        f"{torch.cuda.get_device_name()}, {usable_cores()} cores; {args.pairs} pairs built twice in {seconds:.1f} s", flush=True
+        f"{torch.cuda.get_device_name()}, {usable_cores()} cores; {args.pairs} pairs built twice in"
+        f" {seconds:.1f} s",
+        flush=True,
     )
     ways = args.only.split(",")
     if "readers" in ways:

@@ -27,7 +27,8 @@ SHARES = (0.85, 0.012, 0.08, 0.013, 0.045)
 
 
 def made_up(count: int) -> pa.Table:
-    """Candidates as they come from measuring, most of them suitable, one in fifty a near-duplicate of another."""
+    """Candidates as they come from measuring, most of them suitable, one in fifty a near-duplicate
+    of another."""
     rng = np.random.default_rng(0)
     source = np.repeat(KINDS, np.rint(np.array(SHARES) * count).astype(int))[:count]
     count = len(source)
@@ -61,21 +62,28 @@ def made_up(count: int) -> pa.Table:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--candidates", type=int, default=1_500_000)
     parser.add_argument("--pairs", type=int, default=153_856)
     args = parser.parse_args()
     table = made_up(args.candidates)
     sources = [Source(kind=kind, path="photographs", name=kind) for kind in KINDS]
     start = time.perf_counter()
-    plan = make_plan(table, sources, load_profile(), PlanOptions(pairs=args.pairs, val=1856, shard_size=1000))
+    plan = make_plan(
+        table, sources, load_profile(), PlanOptions(pairs=args.pairs, val=1856, shard_size=1000)
+    )
     seconds = time.perf_counter() - start
-    reasons, counts = np.unique(plan.candidates["reason"].to_numpy(zero_copy_only=False).astype(str), return_counts=True)
+    reasons, counts = np.unique(
+        plan.candidates["reason"].to_numpy(zero_copy_only=False).astype(str), return_counts=True
+    )
     for reason, count in zip(reasons, counts, strict=True):
         print(f"  {count:9,} {reason or 'planned'}")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
-        f"{len(table):,} candidates, {len(plan.pairs):,} planned: {seconds:.1f} s, {peak:.0f} MB at most (made-up rows included)"
+        f"{len(table):,} candidates, {len(plan.pairs):,} planned: {seconds:.1f} s, {peak:.0f} MB at"
+        " most (made-up rows included)"
     )
 
 

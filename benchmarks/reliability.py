@@ -1,12 +1,15 @@
-"""Kills, full disks and flipped bits: does the set always end in the same bytes? The figures stand in docs/reliability.md.
+"""Kills, full disks and flipped bits: does the set always end in the same bytes? The figures stand
+in docs/reliability.md.
 
-    python benchmarks/reliability.py [--kills 100] [--terms 20] [--arrays 20] [--flips 1000] [--repairs 100] [--seed 0]
+    python benchmarks/reliability.py [--kills 100] [--terms 20] [--arrays 20] [--flips 1000]
+    [--repairs 100] [--seed 0]
 
-Builds a set of 60 random pictures, and regenerates it with another ISO, over and over: SIGKILL of the whole process group or
-of one worker, SIGTERM, at random moments, and a file system that fills up (a small tmpfs, where mounting is allowed). Each time
-the same command goes on; a finished set is compared with an undisturbed one, byte by byte. Every second run has a clock that
-jumps by years, forth and back, and before it the times of all the set's files are scattered over a century. Three tasks of one
-build run at once, of which one is killed. Then single bits are flipped.
+Builds a set of 60 random pictures, and regenerates it with another ISO, over and over: SIGKILL of
+the whole process group or of one worker, SIGTERM, at random moments, and a file system that fills
+up (a small tmpfs, where mounting is allowed). Each time the same command goes on; a finished set is
+compared with an undisturbed one, byte by byte. Every second run has a clock that jumps by years,
+forth and back, and before it the times of all the set's files are scattered over a century. Three
+tasks of one build run at once, of which one is killed. Then single bits are flipped.
 """
 
 from __future__ import annotations
@@ -44,12 +47,18 @@ def photographs(folder: Path, count: int) -> Path:
     for i in range(count):
         rng = np.random.default_rng(i)
         small = rng.integers(0, 256, (12, 16, 3)).astype(np.uint8)
-        Image.fromarray(small).resize((320, 240), Image.Resampling.BICUBIC).save(folder / f"{i:03d}.jpg", quality=90)
+        Image.fromarray(small).resize((320, 240), Image.Resampling.BICUBIC).save(
+            folder / f"{i:03d}.jpg", quality=90
+        )
     return folder
 
 
 def bytes_of(root: Path) -> dict[str, bytes]:
-    return {path.relative_to(root).as_posix(): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+    return {
+        path.relative_to(root).as_posix(): path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.is_file()
+    }
 
 
 def workers_of(pid: int) -> list[int]:
@@ -58,7 +67,9 @@ def workers_of(pid: int) -> list[int]:
 
 
 def children(pid: int) -> list[int]:
-    listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False).stdout
+    listed = subprocess.run(
+        ["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False
+    ).stdout
     return [int(line) for line in listed.split()]
 
 
@@ -69,8 +80,24 @@ class Ground:
         self.folder = folder
         self.photos = photographs(folder / "photos", 60)
         self.commands = {
-            "build": ["build", "{root}", "--source", f"folder={self.photos}", "--no-select", "--shard-size", "4", "--val", "6"],
-            "regenerate": ["regenerate", str(folder / "whole" / "build"), "{root}", "--set", "camera.iso=12800"],
+            "build": [
+                "build",
+                "{root}",
+                "--source",
+                f"folder={self.photos}",
+                "--no-select",
+                "--shard-size",
+                "4",
+                "--val",
+                "6",
+            ],
+            "regenerate": [
+                "regenerate",
+                str(folder / "whole" / "build"),
+                "{root}",
+                "--set",
+                "camera.iso=12800",
+            ],
         }
         self.workers = workers
         self.expected: dict[str, dict[str, bytes]] = {}
@@ -83,11 +110,15 @@ class Ground:
             self.lasts[name] = time.perf_counter() - start
             self.expected[name] = bytes_of(root)
 
-    def start(self, name: str, root: Path, *more: str, jumping: bool = False) -> subprocess.Popen[bytes]:
+    def start(
+        self, name: str, root: Path, *more: str, jumping: bool = False
+    ) -> subprocess.Popen[bytes]:
         words = [word.format(root=root) for word in self.commands[name]]
         code = JUMPING + GLOAM if jumping else GLOAM
         command = [sys.executable, "-c", code, *words, "--workers", str(self.workers), *more]
-        return subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return subprocess.Popen(
+            command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
 
     def same(self, name: str, root: Path) -> bool:
         return bytes_of(root) == self.expected[name]
@@ -108,7 +139,8 @@ def disturb(process: subprocess.Popen[bytes], how: str, draws: random.Random) ->
 
 
 def scatter_times(root: Path, draws: random.Random) -> None:
-    """Give every file a time between 1970 and 2070, as if the clock had jumped while it was written."""
+    """Give every file a time between 1970 and 2070, as if the clock had jumped while it was
+    written."""
     for path in root.rglob("*"):
         os.utime(path, (draws.uniform(0, CENTURY),) * 2)
 
@@ -139,17 +171,22 @@ def kills(ground: Ground, count: int, ways: tuple[str, ...], draws: random.Rando
         sets += 1
         different += not ground.same(name, root)
     return (
-        f"{done} disturbed runs, {sets} sets finished after them, {different} differ from the undisturbed one; exit codes {codes}"
+        f"{done} disturbed runs, {sets} sets finished after them, {different} differ from the"
+        f" undisturbed one; exit codes {codes}"
     )
 
 
 def arrays(ground: Ground, rounds: int, draws: random.Random) -> str:
-    """Three tasks at once, of which one is killed and comes again; then the same command without a task closes the set."""
+    """Three tasks at once, of which one is killed and comes again; then the same command without a
+    task closes the set."""
     different = killed = 0
     for _ in range(rounds):
         root = ground.folder / "array"
         shutil.rmtree(root, ignore_errors=True)
-        tasks = [ground.start("build", root, "--task-index", str(i), "--task-count", "3") for i in range(3)]
+        tasks = [
+            ground.start("build", root, "--task-index", str(i), "--task-count", "3")
+            for i in range(3)
+        ]
         victim = draws.randrange(3)
         time.sleep(draws.uniform(0.2, 1.5) * ground.lasts["build"])
         if tasks[victim].poll() is None:
@@ -157,9 +194,18 @@ def arrays(ground: Ground, rounds: int, draws: random.Random) -> str:
             killed += 1
         codes = [task.wait(120) for task in tasks]
         if codes[victim]:
-            codes[victim] = ground.start("build", root, "--task-index", str(victim), "--task-count", "3").wait(120)
-        different += any(codes) or ground.start("build", root).wait(120) != 0 or not ground.same("build", root)
-    return f"{rounds} builds by three tasks, in {killed} one was killed in its work; {different} differ"
+            codes[victim] = ground.start(
+                "build", root, "--task-index", str(victim), "--task-count", "3"
+            ).wait(120)
+        different += (
+            any(codes)
+            or ground.start("build", root).wait(120) != 0
+            or not ground.same("build", root)
+        )
+    return (
+        f"{rounds} builds by three tasks, in {killed} one was killed in its work; {different}"
+        " differ"
+    )
 
 
 def full_disk(ground: Ground, rounds: int, draws: random.Random) -> str:
@@ -170,7 +216,9 @@ def full_disk(ground: Ground, rounds: int, draws: random.Random) -> str:
     for _ in range(rounds):
         size = int(whole * draws.uniform(0.05, 0.95))
         if subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(mount)], check=False, capture_output=True
+            ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(mount)],
+            check=False,
+            capture_output=True,
         ).returncode:
             return "not tried: mounting a tmpfs is not allowed here"
         try:
@@ -180,7 +228,10 @@ def full_disk(ground: Ground, rounds: int, draws: random.Random) -> str:
             different += code != 0 or not ground.same("build", mount / "set")
         finally:
             subprocess.run(["umount", str(mount)], check=True)
-    return f"{rounds} sizes, {full} ended with exit code 1, {different} differ after the same command was run with room"
+    return (
+        f"{rounds} sizes, {full} ended with exit code 1, {different} differ after the same command"
+        " was run with room"
+    )
 
 
 def flips(ground: Ground, count: int, repairs: int, draws: random.Random) -> str:
@@ -210,17 +261,31 @@ def flips(ground: Ground, count: int, repairs: int, draws: random.Random) -> str
                 unrepaired.append(f"{name} byte {place} bit {bit} (exit {code})")
         path.write_bytes(data)
     assert read_set(root)
-    seen = f"{count} flips: {len(missed)} missed {missed[:3]}, {len(unnamed)} not named {unnamed[:3]}"
-    return f"{seen}; {repairs} mended by building again, {len(unrepaired)} not to the same bytes {unrepaired[:5]}"
+    seen = (
+        f"{count} flips: {len(missed)} missed {missed[:3]}, {len(unnamed)} not named {unnamed[:3]}"
+    )
+    return (
+        f"{seen}; {repairs} mended by building again, {len(unrepaired)} not to the same bytes"
+        f" {unrepaired[:5]}"
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--terms", type=int, default=20)
-    parser.add_argument("--arrays", type=int, default=20, help="builds by three tasks of which one is killed")
+    parser.add_argument(
+        "--arrays", type=int, default=20, help="builds by three tasks of which one is killed"
+    )
     parser.add_argument("--flips", type=int, default=1000)
-    parser.add_argument("--repairs", type=int, default=100, help="of the flips, how many are also mended by building again")
+    parser.add_argument(
+        "--repairs",
+        type=int,
+        default=100,
+        help="of the flips, how many are also mended by building again",
+    )
     parser.add_argument("--full", type=int, default=5, help="rounds on a file system that fills up")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
@@ -228,8 +293,16 @@ def main() -> None:
     draws = random.Random(args.seed)
     with tempfile.TemporaryDirectory() as folder:
         ground = Ground(Path(folder), args.workers)
-        print("undisturbed:", {name: f"{seconds:.1f} s" for name, seconds in ground.lasts.items()}, flush=True)
-        print("SIGKILL of the group or of a worker:", kills(ground, args.kills, ("group", "worker"), draws), flush=True)
+        print(
+            "undisturbed:",
+            {name: f"{seconds:.1f} s" for name, seconds in ground.lasts.items()},
+            flush=True,
+        )
+        print(
+            "SIGKILL of the group or of a worker:",
+            kills(ground, args.kills, ("group", "worker"), draws),
+            flush=True,
+        )
         print("SIGTERM:", kills(ground, args.terms, ("term",), draws), flush=True)
         print("three tasks:", arrays(ground, args.arrays, draws), flush=True)
         print("full disk:", full_disk(ground, args.full, draws), flush=True)

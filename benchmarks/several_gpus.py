@@ -1,10 +1,12 @@
-"""What holds several GPUs of one host back: every stage of loading on each GPU alone, and on all of them at once.
+"""What holds several GPUs of one host back: every stage of loading on each GPU alone, and on all of
+them at once.
 
     torchrun --standalone --nproc-per-node 4 benchmarks/several_gpus.py SHARDS
 
-SHARDS is a set of JPEG pairs, such as benchmarks/loaders.py makes. Every rank has its share of the cores in both cases, so a
-stage whose ratio is below the number of GPUs is slowed by what they share: memory, buses, the host's other guests.
-The output of a run on four NVIDIA H200 stands in results/several-gpus-h200.txt.
+SHARDS is a set of JPEG pairs, such as benchmarks/loaders.py makes. Every rank has its share of the
+cores in both cases, so a stage whose ratio is below the number of GPUs is slowed by what they
+share: memory, buses, the host's other guests. The output of a run on four NVIDIA H200 stands in
+results/several-gpus-h200.txt.
 """
 
 from __future__ import annotations
@@ -34,7 +36,11 @@ def main() -> None:
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     shards = Path(sys.argv[1])
     if dist.get_rank() == 0:
-        print(f"{dist.get_world_size()} x {torch.cuda.get_device_name()}, {usable_cores()} cores each", flush=True)
+        print(
+            f"{dist.get_world_size()} x {torch.cuda.get_device_name()}, {usable_cores()} cores"
+            " each",
+            flush=True,
+        )
     report("copies within the host's memory, GB a second", host_copies)
     report("copies from pinned memory to the GPU, GB a second", copies_to_gpu)
     report("reading shards, pairs a second", lambda alone: pipeline_speed(undecoded, shards))
@@ -58,8 +64,14 @@ def report(name: str, measure: Callable[[bool], float]) -> None:
     dist.all_gather(every, mine)
     if rank == 0:
         alone, together = ([values[i].item() for values in every] for i in range(2))
-        line = f"alone {' '.join(f'{v:,.0f}' for v in alone)}; at once {' '.join(f'{v:,.0f}' for v in together)}"
-        print(f"{name}: {line}; all of them {sum(together) / (sum(alone) / world):.2f} times one", flush=True)
+        line = (
+            f"alone {' '.join(f'{v:,.0f}' for v in alone)}; at once"
+            f" {' '.join(f'{v:,.0f}' for v in together)}"
+        )
+        print(
+            f"{name}: {line}; all of them {sum(together) / (sum(alone) / world):.2f} times one",
+            flush=True,
+        )
 
 
 def repeated(step: Callable[[], Any], amount: float) -> float:
@@ -79,7 +91,9 @@ def host_copies(alone: bool) -> float:
     sources = [np.ones(64 << 20, np.uint8) for _ in range(threads)]
     targets = [np.empty_like(source) for source in sources]
     with ThreadPoolExecutor(threads) as pool:
-        return repeated(lambda: list(pool.map(np.copyto, targets, sources)), threads * sources[0].nbytes / 1e9)
+        return repeated(
+            lambda: list(pool.map(np.copyto, targets, sources)), threads * sources[0].nbytes / 1e9
+        )
 
 
 def copies_to_gpu(alone: bool) -> float:
@@ -120,7 +134,9 @@ def decoded(shards: Path) -> tuple[Any, ...]:
 @pipeline_def
 def held(shards: Path) -> tuple[Any, ...]:
     pairs = contents_of(shards, "train").pairs()[:BATCH]
-    images = tuple([np.frombuffer(pair[side].read(), np.uint8) for pair in pairs] for side in (1, 2))
+    images = tuple(
+        [np.frombuffer(pair[side].read(), np.uint8) for pair in pairs] for side in (1, 2)
+    )
     low, normal = fn.external_source(source=lambda: images, num_outputs=2, batch=True)
     return tuple(fn.decoders.image([low, normal], device="mixed", hw_decoder_load=0.9))
 

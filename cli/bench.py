@@ -15,27 +15,59 @@ from .common import default_workers, user_errors
 @click.argument("root", metavar="SET", type=click.Path(path_type=Path))
 @click.option("--split", type=click.Choice(["train", "val"]), default="train", help="Which pairs.")
 @click.option("--batch-size", type=click.IntRange(min=1), default=256, help="Pairs a batch.")
-@click.option("--size", type=click.IntRange(min=8), default=192, help="Images are resized to this side, pixels.")
-@click.option("--seconds", type=click.FloatRange(min=0.1), default=5.0, help="For each way of loading.")
-@click.option("--workers", "workers", type=click.IntRange(min=0), multiple=True,
-              help="Processes of the plain DataLoader; may be repeated.  [default: all cores]")  # fmt: skip
+@click.option(
+    "--size",
+    type=click.IntRange(min=8),
+    default=192,
+    help="Images are resized to this side, pixels.",
+)
+@click.option(
+    "--seconds", type=click.FloatRange(min=0.1), default=5.0, help="For each way of loading."
+)
+@click.option(
+    "--workers",
+    "workers",
+    type=click.IntRange(min=0),
+    multiple=True,
+    help="Processes of the plain DataLoader; may be repeated.  [default: all cores]",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON in place of the table.")
 @user_errors
-def bench(root: Path, split: str, batch_size: int, size: int, seconds: float, workers: tuple[int, ...], as_json: bool) -> None:
-    """Pairs a second of every reader this machine can run, of a plain DataLoader, and of data that is in memory already."""
+def bench(
+    root: Path,
+    split: str,
+    batch_size: int,
+    size: int,
+    seconds: float,
+    workers: tuple[int, ...],
+    as_json: bool,
+) -> None:
+    """Pairs a second of every reader this machine can run, of a plain DataLoader, and of data that
+    is in memory already."""
     try:
         from ..loaders.benchmark import bench as measure
     except ImportError as error:
-        raise ConfigError(f"gloam bench needs PyTorch: {error}; pip install 'gloam[torch]'") from error
+        raise ConfigError(
+            f"gloam bench needs PyTorch: {error}; pip install 'gloam[torch]'"
+        ) from error
     result = measure(
-        root, split, batch_size, size, seconds, workers or (default_workers(),), lambda name: click.echo(name, err=True)
+        root,
+        split,
+        batch_size,
+        size,
+        seconds,
+        workers or (default_workers(),),
+        lambda name: click.echo(name, err=True),
     )
     if as_json:
         click.echo(json.dumps(result.as_json(), indent=2))
         return
     machine = result.machine
-    click.echo(f"GPU {machine['gpu']}, {machine['cores']} cores; {machine['pairs']:,} pairs, "
-               f"batches of {machine['batch_size']}, resized to {size}")  # fmt: skip
+    click.echo(
+        f"GPU {machine['gpu']}, {machine['cores']} cores; {machine['pairs']:,} pairs, "
+        f"batches of {machine['batch_size']}, resized to {size}"
+    )
     for speed in result.speeds:
-        shown = speed.note or f"{speed.pairs_a_second:12,.0f} pairs a second, first batch after {speed.first_batch_s:.2f} s"
+        measured = f"{speed.pairs_a_second:12,.0f} pairs a second"
+        shown = speed.note or f"{measured}, first batch after {speed.first_batch_s:.2f} s"
         click.echo(f"{speed.name:34} {shown}")

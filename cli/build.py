@@ -21,41 +21,121 @@ from .common import Bars, default_workers, user_errors
 @click.command()
 @click.argument("root", metavar="SET", type=click.Path(path_type=Path))
 @click.option(
-    "--source", "sources", multiple=True, metavar="KIND=PATH[@LIST][:LIMIT]",
-    help=f"Photographs; may be repeated. Kinds: {', '.join(KINDS)}. LIST is an image list inside a voc or coco source, "
-    "LIMIT the most pairs taken from it. 'sample' needs no path.  [default: sample]",
-)  # fmt: skip
-@click.option("--config", type=click.Path(path_type=Path), help="Take everything from a YAML file; flags override it.")
-@click.option("--pairs", type=click.IntRange(min=1), help="How many pairs in all.  [default: all that are suitable]")
-@click.option("--val", type=click.IntRange(min=0), help="How many of them are the validation split.  [default: 0]")
-@click.option("--recipe", metavar="NAME|FILE", help=f"How lows are made; see gloam recipes.  [default: {DEFAULT}]")
-@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE",
-              help="Change one value of the recipe, such as camera.iso=3200 or 'exposure.ev=uniform(3,8)'.")  # fmt: skip
-@click.option("--seed", type=click.IntRange(min=0), help="Of the plan and of every low.  [default: 0]")
+    "--source",
+    "sources",
+    multiple=True,
+    metavar="KIND=PATH[@LIST][:LIMIT]",
+    help=(
+        f"Photographs; may be repeated. Kinds: {', '.join(KINDS)}. LIST is an image list inside a"
+        " voc or coco source, LIMIT the most pairs taken from it. 'sample' needs no path. "
+        " [default: sample]"
+    ),
+)
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    help="Take everything from a YAML file; flags override it.",
+)
+@click.option(
+    "--pairs",
+    type=click.IntRange(min=1),
+    help="How many pairs in all.  [default: all that are suitable]",
+)
+@click.option(
+    "--val",
+    type=click.IntRange(min=0),
+    help="How many of them are the validation split.  [default: 0]",
+)
+@click.option(
+    "--recipe",
+    metavar="NAME|FILE",
+    help=f"How lows are made; see gloam recipes.  [default: {DEFAULT}]",
+)
+@click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change one value of the recipe, such as camera.iso=3200 or 'exposure.ev=uniform(3,8)'.",
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), help="Of the plan and of every low.  [default: 0]"
+)
 @click.option(
     "--layout",
     type=click.Choice(["shards", "files"]),
     help="Tars with DALI indexes, or folders and lists.  [default: shards]",
 )
-@click.option("--shard-size", type=click.IntRange(min=1), help="Most pairs a shard.  [default: 1000, fewer in small sets]")
-@click.option("--low-codec", type=click.Choice(["png", "jpeg", "jpg"]), metavar="[png|jpeg]",
-              help="png is lossless; jpeg is small and decoded by hardware, but at quality 95 its error is as large as "
-              "the noise of a low.  [default: png]")  # fmt: skip
-@click.option("--low-quality", type=click.IntRange(1, 100), help="JPEG quality of lows.  [default: 95]")
-@click.option("--low-chroma", type=click.Choice(["444", "422", "420"]), help="JPEG chroma subsampling of lows.  [default: 444]")
-@click.option("--max-side", type=click.IntRange(min=16), help="Shrink normals to this longer side, in pixels.  [default: never]")
-@click.option("--max-pixels", type=click.IntRange(min=1), help=f"Refuse photographs with more pixels.  [default: {MAX_PIXELS}]")
-@click.option("--profile", type=click.Path(path_type=Path), help="YAML bounds on suitable photographs.  [default: gloam's own]")
+@click.option(
+    "--shard-size",
+    type=click.IntRange(min=1),
+    help="Most pairs a shard.  [default: 1000, fewer in small sets]",
+)
+@click.option(
+    "--low-codec",
+    type=click.Choice(["png", "jpeg", "jpg"]),
+    metavar="[png|jpeg]",
+    help=(
+        "png is lossless; jpeg is small and decoded by hardware, but at quality 95 its error is as"
+        " large as the noise of a low.  [default: png]"
+    ),
+)
+@click.option(
+    "--low-quality", type=click.IntRange(1, 100), help="JPEG quality of lows.  [default: 95]"
+)
+@click.option(
+    "--low-chroma",
+    type=click.Choice(["444", "422", "420"]),
+    help="JPEG chroma subsampling of lows.  [default: 444]",
+)
+@click.option(
+    "--max-side",
+    type=click.IntRange(min=16),
+    help="Shrink normals to this longer side, in pixels.  [default: never]",
+)
+@click.option(
+    "--max-pixels",
+    type=click.IntRange(min=1),
+    help=f"Refuse photographs with more pixels.  [default: {MAX_PIXELS}]",
+)
+@click.option(
+    "--profile",
+    type=click.Path(path_type=Path),
+    help="YAML bounds on suitable photographs.  [default: gloam's own]",
+)
 @click.option("--no-select", is_flag=True, help="Take every photograph that can be read.")
-@click.option("--cache", type=click.Path(path_type=Path), help="Folder to keep measurements in, for later builds.")
+@click.option(
+    "--cache",
+    type=click.Path(path_type=Path),
+    help="Folder to keep measurements in, for later builds.",
+)
 @click.option("--name", help="Of the set, in set.json.  [default: gloam]")
-@click.option("--workers", type=click.IntRange(min=1), default=default_workers, show_default="all cores",
-              help="Processes; they change no byte of the result.")  # fmt: skip
-@click.option("--max-refused", default="100%", metavar="SHARE", callback=lambda context, option, value: _share(value),
-              help="Most pairs that may fail while they are made, such as 1%; with more the set is left open.")  # fmt: skip
-@click.option("--task-index", type=click.IntRange(min=0), help="Make only the shards of this task, 0 to N-1; see --task-count.")
-@click.option("--task-count", type=click.IntRange(min=1),
-              help="Share the build among N tasks on one file system; run without these, it is closed.")  # fmt: skip
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    default=default_workers,
+    show_default="all cores",
+    help="Processes; they change no byte of the result.",
+)
+@click.option(
+    "--max-refused",
+    default="100%",
+    metavar="SHARE",
+    callback=lambda context, option, value: _share(value),
+    help=(
+        "Most pairs that may fail while they are made, such as 1%; with more the set is left open."
+    ),
+)
+@click.option(
+    "--task-index",
+    type=click.IntRange(min=0),
+    help="Make only the shards of this task, 0 to N-1; see --task-count.",
+)
+@click.option(
+    "--task-count",
+    type=click.IntRange(min=1),
+    help="Share the build among N tasks on one file system; run without these, it is closed.",
+)
 @user_errors
 def build(
     root: Path,
@@ -84,10 +164,14 @@ def build(
         raise ConfigError("--task-index and --task-count go together")
     with Bars() as bars:
         if task_index is not None and task_count is not None:
-            made, left = build_task(request, root, Task(task_index, task_count), workers, cache, bars)
+            made, left = build_task(
+                request, root, Task(task_index, task_count), workers, cache, bars
+            )
             bars.close()
             rest = (
-                f"{left} of other tasks are missing" if left else "all are there: gloam build without --task-index closes the set"
+                f"{left} of other tasks are missing"
+                if left
+                else "all are there: gloam build without --task-index closes the set"
             )
             click.echo(f"{root}: task {task_index} of {task_count} made {made} shards; {rest}")
             return
@@ -108,10 +192,15 @@ def _share(text: str) -> float:
 def _show(report: Report) -> None:
     info = report.info
     total = sum(info.units.values())
-    click.echo(f"{report.candidates:,} photographs, {total:,} pairs: train {info.counts['train']:,}, val {info.counts['val']:,}")
+    click.echo(
+        f"{report.candidates:,} photographs, {total:,} pairs: train {info.counts['train']:,}, val"
+        f" {info.counts['val']:,}"
+    )
     for source, reasons in report.reasons.items():
         spare = reasons.get(SPARE, 0)
-        refused = [f"{reason} {count:,}" for reason, count in reasons.most_common() if reason != SPARE]
+        refused = [
+            f"{reason} {count:,}" for reason, count in reasons.most_common() if reason != SPARE
+        ]
         if refused:
             click.echo(f"  {source}: refused {', '.join(refused)}")
         if spare:
@@ -120,5 +209,9 @@ def _show(report: Report) -> None:
         click.echo(f"  {source}: passed over {counted(passed)}")
     if info.counts["refused"]:
         click.echo(f"  each with its reason in {report.root / 'refused.parquet'}")
-    done = "complete" if report.made else "was complete already, of the photographs it was planned from"
+    done = (
+        "complete"
+        if report.made
+        else "was complete already, of the photographs it was planned from"
+    )
     click.echo(f"{report.root}: {done}; gloam verify {report.root} checks it")

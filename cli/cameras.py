@@ -6,20 +6,30 @@ from pathlib import Path
 
 import click
 
-from ..synth.camera.sensors import Calibration, iso_range, read_cameras, shipped_cameras
+from ..synth.camera.calibration import Calibration, read_cameras
+from ..synth.camera.sensors import iso_range, shipped_cameras
 from .common import user_errors
 
 
 @click.command()
-@click.option("--file", type=click.Path(path_type=Path), help="Also the cameras of a file of one's own, as camera.file takes it.")
+@click.option(
+    "--file",
+    type=click.Path(path_type=Path),
+    help="Also the cameras of a file of one's own, as camera.file takes it.",
+)
 @user_errors
 def cameras(file: Path | None) -> None:
-    """List the calibrated cameras with the ISOs that a recipe's camera.iso may have, and where each calibration is from.
+    """List the calibrated cameras with the ISOs that a recipe's camera.iso may have, and where each
+    calibration is from.
 
-    A recipe takes one by camera.name. Cameras of your own go into a YAML file of the form of gloam's camera file
-    (synth/data/cameras.yaml): --set camera.file=FILE --set camera.name=NAME.
+    A recipe takes one by camera.name. Cameras of your own go into a YAML file of the form of
+    gloam's camera file (synth/data/cameras.yaml): --set camera.file=FILE --set camera.name=NAME.
     """
-    own = {} if file is None else {name: Calibration.model_validate(entry) for name, entry in read_cameras(file).items()}
+    own = (
+        {}
+        if file is None
+        else {name: Calibration.model_validate(entry) for name, entry in read_cameras(file).items()}
+    )
     for name, camera in (shipped_cameras() | own).items():
         low, high = iso_range(name, own)
         isos = f"ISO {low:g} to {high:g}" + ("" if camera.rows else ", nominal")

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 from tqdm import tqdm
 
-from ..engines.local import available_cores
+from ..engines.process import available_cores
 from ..engines.stopping import leave
 from ..errors import ConfigError, GloamError, WorkerLost
 
@@ -36,7 +36,8 @@ def user_errors(function: F) -> F:
                 leave(USER_ERROR)
             sys.exit(USER_ERROR)
         except BrokenPipeError:
-            # Whoever read the output has seen enough, as `head` has: end as other programs do, without a word.
+            # Whoever read the output has seen enough, as `head` has: end as other programs do,
+            # without a word.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(_BROKEN_PIPE)
         except OSError as error:
@@ -76,7 +77,8 @@ _UNITS = {
 
 
 class Bars:
-    """A progress bar for each stage, with rate and time left; nothing when the error stream is not a terminal."""
+    """A progress bar for each stage, with rate and time left; nothing when the error stream is not
+    a terminal."""
 
     def __init__(self) -> None:
         self._bar: tqdm[Any] | None = None
@@ -85,7 +87,12 @@ class Bars:
         """Begin a stage."""
         self.close()
         self._bar = tqdm(
-            total=total, desc=name, unit=f" {_UNITS.get(name, '')}", disable=None, file=sys.stderr, dynamic_ncols=True
+            total=total,
+            desc=name,
+            unit=f" {_UNITS.get(name, '')}",
+            disable=None,
+            file=sys.stderr,
+            dynamic_ncols=True,
         )
 
     def at(self, done: int) -> None:

@@ -14,10 +14,17 @@ from .common import Bars, default_workers, user_errors
 @click.argument("origin", metavar="SET", type=click.Path(path_type=Path))
 @click.argument("root", metavar="NEW", type=click.Path(path_type=Path))
 @click.option("--layout", type=click.Choice(["files", "shards"]), default="files", help="Of NEW.")
-@click.option("--workers", type=click.IntRange(min=1), default=default_workers, show_default="all cores", help="Processes.")
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    default=default_workers,
+    show_default="all cores",
+    help="Processes.",
+)
 @user_errors
 def export(origin: Path, root: Path, layout: str, workers: int) -> None:
-    """Write the pairs of SET to NEW as folders of lows and normals with file lists (or as shards), byte for byte.
+    """Write the pairs of SET to NEW as folders of lows and normals with file lists (or as shards),
+    byte for byte.
 
     Run again, it continues where it was stopped.
     """

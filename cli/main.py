@@ -12,7 +12,8 @@ from typing import Any, TextIO
 
 import click
 
-from ..engines.local import available_cores, own_server, prepare_own_process, prepare_workers
+from ..engines.forkserver import own_server, prepare_workers
+from ..engines.process import available_cores, prepare_own_process
 from ..engines.stopping import stoppable
 from ..errors import GloamWarning
 from ..synth.building import PRELOAD
@@ -34,16 +35,24 @@ _DARKENING = ("build", "regenerate")
 _IMAGES = ("build", "regenerate", "export", "verify", "stats", "preview", "bench")
 
 
-# Nothing here needs more, and where memory is limited OpenBLAS waits for ever for threads that it cannot start.
+# Nothing here needs more, and where memory is limited OpenBLAS waits for ever for threads that it
+# cannot start.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 class _Lazy(click.Group):
     """Imports a command's module only when it is used, so that `gloam --help` is there at once."""
 
-    def resolve_command(self, context: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        # What workers need takes as long to import as what this process needs: they do it side by side.
-        if args[0] in _DARKENING and not {"-h", "--help"} & set(args) and not context.resilient_parsing:
+    def resolve_command(
+        self, context: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        # What workers need takes as long to import as what this process needs: they do it side by
+        # side.
+        if (
+            args[0] in _DARKENING
+            and not {"-h", "--help"} & set(args)
+            and not context.resilient_parsing
+        ):
             prepare_workers([__name__, PRELOAD], _workers(args), deaf=True)
         resolved = super().resolve_command(context, args)
         if args[0] in _IMAGES:
@@ -74,11 +83,14 @@ class _Lazy(click.Group):
 @cache
 def _tell_of_compiling() -> None:
     """Say, once, why nothing seems to happen at the first use."""
-    click.echo("gloam: compiling its kernels, once on this machine; that takes some 20 seconds", err=True)
+    click.echo(
+        "gloam: compiling its kernels, once on this machine; that takes some 20 seconds", err=True
+    )
 
 
 def _workers(args: list[str]) -> int:
-    """What --workers asks for, before the command that knows it is imported; what cannot be told now is told then."""
+    """What --workers asks for, before the command that knows it is imported; what cannot be told
+    now is told then."""
     text = " ".join(args).replace("=", " ").partition("--workers ")[2].partition(" ")[0]
     return int(text) if text.isdecimal() and len(text) < 9 else available_cores()
 
@@ -96,7 +108,9 @@ def _show_warning(
         click.echo(f"gloam: {message}", err=True)
 
 
-@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
+@click.group(
+    cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "show_default": True}
+)
 @click.version_option(metadata.version("gloam"), prog_name="gloam")
 def gloam() -> None:
     """Paired low-light / normal-light image sets from ordinary photographs."""

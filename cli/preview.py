@@ -22,13 +22,36 @@ _MOST = 40
 
 @click.command()
 @click.argument("photos", metavar="[PHOTO|FOLDER]...", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--recipe", "recipes", multiple=True, metavar="NAME|FILE", help=f"May be repeated.  [default: {DEFAULT}]")
-@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change a value, as in gloam build.")
-@click.option("--grid", nargs=2, metavar="KEY=A,B,.. KEY=C,D,..",
-              help="Vary two values over rows and columns, such as camera.iso=400,1600 exposure.ev=4,6.")  # fmt: skip
+@click.option(
+    "--recipe",
+    "recipes",
+    multiple=True,
+    metavar="NAME|FILE",
+    help=f"May be repeated.  [default: {DEFAULT}]",
+)
+@click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change a value, as in gloam build.",
+)
+@click.option(
+    "--grid",
+    nargs=2,
+    metavar="KEY=A,B,.. KEY=C,D,..",
+    help="Vary two values over rows and columns, such as camera.iso=400,1600 exposure.ev=4,6.",
+)
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the draws.")
-@click.option("--width", type=click.IntRange(64, 2000), default=320, help="Of each picture, pixels.")
-@click.option("--out", type=click.Path(path_type=Path), default=Path("sheet.png"), help="The sheet to write, PNG.")
+@click.option(
+    "--width", type=click.IntRange(64, 2000), default=320, help="Of each picture, pixels."
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("sheet.png"),
+    help="The sheet to write, PNG.",
+)
 @user_errors
 def preview(
     photos: tuple[Path, ...],
@@ -39,7 +62,8 @@ def preview(
     width: int,
     out: Path,
 ) -> None:
-    """Make a contact sheet: normal, low, brightened low and a close-up at 1:1 of each PHOTO and recipe, with what was drawn.
+    """Make a contact sheet: normal, low, brightened low and a close-up at 1:1 of each PHOTO and
+    recipe, with what was drawn.
 
     Without a PHOTO, of photographs inside scikit-image. Of a folder, the first few.
     """
@@ -57,7 +81,10 @@ def preview(
             else:
                 down, across = _axis(grid[0]), _axis(grid[1])
                 labels = [[f"{row}, {column}" for column in across] for row in down]
-                table = [[load_recipe(recipe_name, [*overrides, row, column]) for column in across] for row in down]
+                table = [
+                    [load_recipe(recipe_name, [*overrides, row, column]) for column in across]
+                    for row in down
+                ]
                 rows += grid_of(normal, table, labels, seed, name, width)
     buffer = io.BytesIO()
     sheet(rows).save(buffer, "png")
@@ -76,7 +103,9 @@ def _axis(text: str) -> list[str]:
         else:
             parts[-1] += letter
     if not equals or not all(part.strip() for part in parts):
-        raise ConfigError(f"--grid {text}: write it as KEY=VALUE,VALUE,..., for example camera.iso=400,1600")
+        raise ConfigError(
+            f"--grid {text}: write it as KEY=VALUE,VALUE,..., for example camera.iso=400,1600"
+        )
     return [f"{key}={part.strip()}" for part in parts]
 
 
@@ -93,7 +122,9 @@ def _photographs(photos: tuple[Path, ...]) -> list[tuple[str, bytes]]:
         else:
             files.append(photo)
     if len(files) > _MOST:
-        raise ConfigError(f"{len(files)} photographs are too many for a sheet, {_MOST} the most; name fewer")
+        raise ConfigError(
+            f"{len(files)} photographs are too many for a sheet, {_MOST} the most; name fewer"
+        )
     try:
         return [(path.name, path.read_bytes()) for path in files]
     except OSError as error:

@@ -16,16 +16,27 @@ def recipes(context: click.Context) -> None:
     """List the recipes, or show one."""
     if context.invoked_subcommand is None:
         for name, about in shipped_recipes().items():
-            click.echo(f"{name:15} {about}" + (" [default]" if name == DEFAULT and "default" not in about else ""))
+            click.echo(
+                f"{name:15} {about}"
+                + (" [default]" if name == DEFAULT and "default" not in about else "")
+            )
 
 
 @recipes.command()
 @click.argument("name")
-@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change a value, as in gloam build.")
+@click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change a value, as in gloam build.",
+)
 @user_errors
 def show(name: str, overrides: tuple[str, ...]) -> None:
-    """Print the recipe NAME (a shipped one, or a YAML file) with all its values, and what each is and may be.
+    """Print the recipe NAME (a shipped one, or a YAML file) with all its values, and what each is
+    and may be.
 
-    What is printed is a recipe too: gloam recipes show uneven > mine.yaml, change it, and gloam build --recipe mine.yaml.
+    What is printed is a recipe too: gloam recipes show uneven > mine.yaml, change it, and gloam
+    build --recipe mine.yaml.
     """
     click.echo(annotated_yaml(load_recipe(name, overrides)), nl=False)

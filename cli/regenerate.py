@@ -13,27 +13,61 @@ from .common import Bars, default_workers, user_errors
 @click.command()
 @click.argument("origin", metavar="SET", type=click.Path(path_type=Path))
 @click.argument("root", metavar="NEW", type=click.Path(path_type=Path))
-@click.option("--recipe", metavar="NAME|FILE", help="Another recipe; see gloam recipes.  [default: the set's own]")
-@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE",
-              help="Change one value of the recipe, such as camera.iso=6400.")  # fmt: skip
-@click.option("--seed", type=click.IntRange(min=0), help="Another seed of the lows.  [default: the set's own]")
-@click.option("--low-only", is_flag=True,
-              help="Write no normals, to save disk; loaders take them from SET: PairLoader(NEW, normals=SET).")  # fmt: skip
-@click.option("--workers", type=click.IntRange(min=1), default=default_workers, show_default="all cores",
-              help="Processes; they change no byte of the result.")  # fmt: skip
+@click.option(
+    "--recipe",
+    metavar="NAME|FILE",
+    help="Another recipe; see gloam recipes.  [default: the set's own]",
+)
+@click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change one value of the recipe, such as camera.iso=6400.",
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), help="Another seed of the lows.  [default: the set's own]"
+)
+@click.option(
+    "--low-only",
+    is_flag=True,
+    help=(
+        "Write no normals, to save disk; loaders take them from SET: PairLoader(NEW, normals=SET)."
+    ),
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    default=default_workers,
+    show_default="all cores",
+    help="Processes; they change no byte of the result.",
+)
 @user_errors
 def regenerate(
-    origin: Path, root: Path, recipe: str | None, overrides: tuple[str, ...], seed: int | None, low_only: bool, workers: int
+    origin: Path,
+    root: Path,
+    recipe: str | None,
+    overrides: tuple[str, ...],
+    seed: int | None,
+    low_only: bool,
+    workers: int,
 ) -> None:
-    """Make NEW with the pairs of SET: same keys, splits, order, shards and normals, other lows. The sources are not needed.
+    """Make NEW with the pairs of SET: same keys, splits, order, shards and normals, other lows. The
+    sources are not needed.
 
     Run again with the same options, it continues where it was stopped.
     """
     with Bars() as bars:
-        info = regenerate_set(origin, root, recipe, overrides, seed, workers, bars, lows_only=low_only)
+        info = regenerate_set(
+            origin, root, recipe, overrides, seed, workers, bars, lows_only=low_only
+        )
     changed = info.build.origin["changed"] if info.build.origin else []
     for line in changed[:10]:
         click.echo(f"  {line}")
     made = "lows" if low_only else "pairs"
-    what = f"{len(changed)} values changed" if changed else "nothing was changed, so their bytes are those of the set"
+    what = (
+        f"{len(changed)} values changed"
+        if changed
+        else "nothing was changed, so their bytes are those of the set"
+    )
     click.echo(f"{root}: {sum(info.units.values()):,} {made} of {origin}; {what}")

@@ -15,16 +15,23 @@ from .common import Bars, user_errors
 @click.command()
 @click.argument("root", metavar="SET", type=click.Path(path_type=Path))
 @click.argument("target", metavar="FOLDER", type=click.Path(path_type=Path))
-@click.option("--split", type=click.Choice(["train", "val"]), help="Copy the shards of this split only.  [default: both]")
+@click.option(
+    "--split",
+    type=click.Choice(["train", "val"]),
+    help="Copy the shards of this split only.  [default: both]",
+)
 @user_errors
 def stage(root: Path, target: Path, split: str | None) -> None:
     """Copy SET to FOLDER, such as /dev/shm/set, checking every byte by its receipts.
 
-    Run again, it goes on where it was stopped. It refuses when FOLDER has no room or holds something else.
+    Run again, it goes on where it was stopped. It refuses when FOLDER has no room or holds
+    something else.
     """
     splits = (split,) if split else ("train", "val")
     with Bars() as bars:
         pairs = open_set(root)
         bars.stage("copying", sum(file.size for file in files_of_set(pairs, splits)))
         copied, kept = stage_set(pairs, target, splits, bars.at)
-    click.echo(f"{target}: {copied} files copied, {kept} were there already, every byte as it was built")
+    click.echo(
+        f"{target}: {copied} files copied, {kept} were there already, every byte as it was built"
+    )

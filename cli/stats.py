@@ -20,18 +20,37 @@ from .common import Bars, check_png, default_workers, user_errors
 
 @click.command()
 @click.argument("lows", metavar="SET|LOW_DIR", type=click.Path(path_type=Path))
-@click.argument("normals", metavar="[SET|NORMAL_DIR]", required=False, type=click.Path(path_type=Path))
-@click.option("--pairs", type=click.IntRange(min=1), default=2000, help="Measure at most so many, evenly spread.")
+@click.argument(
+    "normals", metavar="[SET|NORMAL_DIR]", required=False, type=click.Path(path_type=Path)
+)
+@click.option(
+    "--pairs",
+    type=click.IntRange(min=1),
+    default=2000,
+    help="Measure at most so many, evenly spread.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON in place of the table.")
 @click.option(
-    "--figure", type=click.Path(path_type=Path), help="Also draw histograms and the photon transfer curve into this PNG."
+    "--figure",
+    type=click.Path(path_type=Path),
+    help="Also draw histograms and the photon transfer curve into this PNG.",
 )
-@click.option("--workers", type=click.IntRange(min=1), default=default_workers, show_default="all cores", help="Processes.")
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    default=default_workers,
+    show_default="all cores",
+    help="Processes.",
+)
 @user_errors
-def stats(lows: Path, normals: Path | None, pairs: int, as_json: bool, figure: Path | None, workers: int) -> None:
-    """How dark, uneven and noisy the pairs of a set are, or those of two folders (equal names), beside LOL and DICM.
+def stats(
+    lows: Path, normals: Path | None, pairs: int, as_json: bool, figure: Path | None, workers: int
+) -> None:
+    """How dark, uneven and noisy the pairs of a set are, or those of two folders (equal names),
+    beside LOL and DICM.
 
-    With LOW_DIR alone, what can be said without normals. A set of lows only wants the set beside it that it was made from.
+    With LOW_DIR alone, what can be said without normals. A set of lows only wants the set beside it
+    that it was made from.
     """
     if figure is not None:
         check_png("--figure", figure)
@@ -45,7 +64,9 @@ def stats(lows: Path, normals: Path | None, pairs: int, as_json: bool, figure: P
             bars.stage("measuring pairs", None)
             measured = measure_folders(lows, normals, pairs, workers, bars.at)
     if as_json:
-        click.echo(json.dumps({**measured.as_json(), "reference": reference_statistics()}, indent=2))
+        click.echo(
+            json.dumps({**measured.as_json(), "reference": reference_statistics()}, indent=2)
+        )
     else:
         _show(measured)
     if figure is not None:
@@ -68,14 +89,20 @@ def _show(measured: Measured) -> None:
     click.echo(f"{len(measured.rows):,} pairs; percentiles 5 / 50 / 95")
     click.echo(f"{'':46}{'here':>23}" + "".join(f"{name:>23}" for name in references))
     for name, values in table.items():
-        columns = [_cell(values), *(_cell(reference.get(name)) for reference in references.values())]
+        columns = [
+            _cell(values),
+            *(_cell(reference.get(name)) for reference in references.values()),
+        ]
         click.echo(f"{LABELS[name]:46}" + "".join(f"{column:>23}" for column in columns))
     if measured.transfer:
         click.echo("photon transfer, variance of green measured over that of the camera file:")
         for (camera, iso), points in by_sensor(measured.transfer).items():
             weight = sum(point.pixels for point in points)
             ratio = sum(point.measured / point.expected * point.pixels for point in points) / weight
-            click.echo(f"  {camera} ISO {iso:.0f}: {ratio:.2f} at levels {points[0].level:.0f} to {points[-1].level:.0f}")
+            click.echo(
+                f"  {camera} ISO {iso:.0f}: {ratio:.2f} at levels {points[0].level:.0f} to"
+                f" {points[-1].level:.0f}"
+            )
 
 
 def _cell(values: Any) -> str:

@@ -15,15 +15,33 @@ from .common import USER_ERROR, Bars, default_workers, user_errors
 @click.command()
 @click.argument("root", metavar="SET", type=click.Path(path_type=Path))
 @click.option("--quick", is_flag=True, help="Compare sizes only, not checksums.")
-@click.option("--deep", is_flag=True, help="Also make every low again from its normal and its draw, and compare pixels.")
 @click.option(
-    "--strict", is_flag=True, help="Take files that are not of the set for damage, too; they are remarked on otherwise."
+    "--deep",
+    is_flag=True,
+    help="Also make every low again from its normal and its draw, and compare pixels.",
 )
-@click.option("--normals", metavar="SET", type=click.Path(path_type=Path),
-              help="For --deep, of a set of lows only: the set that it was made from.")  # fmt: skip
-@click.option("--workers", type=click.IntRange(min=1), default=default_workers, show_default="all cores", help="Processes.")
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Take files that are not of the set for damage, too; they are remarked on otherwise.",
+)
+@click.option(
+    "--normals",
+    metavar="SET",
+    type=click.Path(path_type=Path),
+    help="For --deep, of a set of lows only: the set that it was made from.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    default=default_workers,
+    show_default="all cores",
+    help="Processes.",
+)
 @user_errors
-def verify(root: Path, quick: bool, deep: bool, strict: bool, normals: Path | None, workers: int) -> None:
+def verify(
+    root: Path, quick: bool, deep: bool, strict: bool, normals: Path | None, workers: int
+) -> None:
     """Check that SET is complete and unchanged: receipts, checksums, indexes, every pair.
 
     Every problem is named, and what mends it. Exits with 0 only when there is none.

@@ -30,7 +30,13 @@ def load(checkpoint: Path, device: torch.device) -> UNet:
 
 def read(path: Path, device: torch.device) -> torch.Tensor:
     """RGB, (1, 3, H, W) in [0, 1]."""
-    return torch.from_numpy(decode_as_rgb(path.read_bytes()).copy()).to(device).permute(2, 0, 1)[None].float() / 255
+    return (
+        torch.from_numpy(decode_as_rgb(path.read_bytes()).copy())
+        .to(device)
+        .permute(2, 0, 1)[None]
+        .float()
+        / 255
+    )
 
 
 @torch.no_grad()
@@ -44,31 +50,48 @@ def enhance(model: UNet, low: torch.Tensor) -> torch.Tensor:
 def photographs(paths: list[Path]) -> Iterator[tuple[Path, Path]]:
     """Each photograph, and the name of what is made of it."""
     for path in paths:
-        found = sorted(p for p in path.rglob("*") if p.suffix.lower() in SUFFIXES) if path.is_dir() else [path]
+        found = (
+            sorted(p for p in path.rglob("*") if p.suffix.lower() in SUFFIXES)
+            if path.is_dir()
+            else [path]
+        )
         for photo in found:
-            yield photo, (photo.relative_to(path) if path.is_dir() else Path(photo.name)).with_suffix(".png")
+            yield (
+                photo,
+                (photo.relative_to(path) if path.is_dir() else Path(photo.name)).with_suffix(
+                    ".png"
+                ),
+            )
 
 
 def measure(model: UNet, lows: Path, normals: Path, device: torch.device) -> None:
-    """PSNR and SSIM of a folder of real pairs; also with the mean set to the normal's, as papers often give it."""
+    """PSNR and SSIM of a folder of real pairs; also with the mean set to the normal's, as papers
+    often give it."""
     rows = []
     for low_path, normal_path in pairs_in(lows, normals):
         normal = read(Path(normal_path), device)
         made = enhance(model, read(Path(low_path), device))
         levelled = (made * normal.mean() / made.mean()).clamp(0, 1)
-        rows.append([float(score(image, normal)) for image in (made, levelled) for score in (psnr, ssim)])
+        rows.append(
+            [float(score(image, normal)) for image in (made, levelled) for score in (psnr, ssim)]
+        )
         print(f"{Path(low_path).name}: PSNR {rows[-1][0]:.2f} dB, SSIM {rows[-1][1]:.3f}")
     mean = np.mean(rows, axis=0)
     print(
-        f"{len(rows)} pairs: PSNR {mean[0]:.2f} dB, SSIM {mean[1]:.3f}; with the normal's mean: {mean[2]:.2f} dB, {mean[3]:.3f}"
+        f"{len(rows)} pairs: PSNR {mean[0]:.2f} dB, SSIM {mean[1]:.3f}; with the normal's mean:"
+        f" {mean[2]:.2f} dB, {mean[3]:.3f}"
     )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("checkpoint", type=Path)
     parser.add_argument("photos", type=Path, nargs="*", help="photographs, or folders of them")
-    parser.add_argument("--out", type=Path, default=Path("enhanced"), help="folder for what is made of them")
+    parser.add_argument(
+        "--out", type=Path, default=Path("enhanced"), help="folder for what is made of them"
+    )
     parser.add_argument("--low", type=Path, help="folder of real lows to measure on")
     parser.add_argument("--normal", type=Path, help="folder of their normals, with equal names")
     args = parser.parse_args()
@@ -77,7 +100,15 @@ def main() -> None:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model = load(args.checkpoint, device)
     for photo, name in photographs(args.photos):
-        made = enhance(model, read(photo, device))[0].permute(1, 2, 0).mul(255).round().to(torch.uint8).cpu().numpy()
+        made = (
+            enhance(model, read(photo, device))[0]
+            .permute(1, 2, 0)
+            .mul(255)
+            .round()
+            .to(torch.uint8)
+            .cpu()
+            .numpy()
+        )
         target = args.out / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(encode(np.ascontiguousarray(made), "png"))

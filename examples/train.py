@@ -1,8 +1,10 @@
-"""Train a small U-Net to brighten lows: one GPU, several (torchrun), or the CPU; bf16; checkpoints from which it goes on exactly.
+"""Train a small U-Net to brighten lows: one GPU, several (torchrun), or the CPU; bf16; checkpoints
+from which it goes on exactly.
 
 python examples/train.py SET --epochs 10
 torchrun --nproc-per-node 4 examples/train.py SET --epochs 10
-python examples/train.py SET --epochs 20 --checkpoint unet.pt        # again: goes on where it was stopped
+python examples/train.py SET --epochs 20 --checkpoint unet.pt        # again: goes on where it was
+stopped
 """
 
 from __future__ import annotations
@@ -23,17 +25,25 @@ from gloam.loaders import PairLoader
 
 
 def block(inner: int, outer: int) -> nn.Sequential:
-    return nn.Sequential(nn.Conv2d(inner, outer, 3, padding=1), nn.GELU(), nn.Conv2d(outer, outer, 3, padding=1), nn.GELU())
+    return nn.Sequential(
+        nn.Conv2d(inner, outer, 3, padding=1),
+        nn.GELU(),
+        nn.Conv2d(outer, outer, 3, padding=1),
+        nn.GELU(),
+    )
 
 
 class UNet(nn.Module):
-    """Four levels; predicts what is to be added to the square root of the low. Sides must be multiples of 8."""
+    """Four levels; predicts what is to be added to the square root of the low. Sides must be
+    multiples of 8."""
 
     def __init__(self, width: int = 24) -> None:
         super().__init__()
         sizes = [width, 2 * width, 4 * width, 8 * width]
         self.down = nn.ModuleList(block(a, b) for a, b in zip([3, *sizes[:-1]], sizes, strict=True))
-        self.up = nn.ModuleList(block(a + b, b) for a, b in zip(sizes[:0:-1], sizes[-2::-1], strict=True))
+        self.up = nn.ModuleList(
+            block(a + b, b) for a, b in zip(sizes[:0:-1], sizes[-2::-1], strict=True)
+        )
         self.last = nn.Conv2d(width, 3, 1)
 
     def forward(self, low: torch.Tensor) -> torch.Tensor:
@@ -53,7 +63,8 @@ def psnr(made: torch.Tensor, normal: torch.Tensor) -> torch.Tensor:
 
 
 def ssim(made: torch.Tensor, normal: torch.Tensor) -> torch.Tensor:
-    """Of each image: Wang et al. (2004), 11 x 11 Gaussian window of sigma 1.5, over the channels."""
+    """Of each image: Wang et al. (2004), 11 x 11 Gaussian window of sigma 1.5, over the
+    channels."""
     line = torch.exp(-((torch.arange(11, device=made.device) - 5.0) ** 2) / (2 * 1.5**2))
     window = (line[:, None] * line / line.sum() ** 2).expand(3, 1, 11, 11)
 
@@ -64,25 +75,38 @@ def ssim(made: torch.Tensor, normal: torch.Tensor) -> torch.Tensor:
     variances = mean(made**2) - a**2 + mean(normal**2) - b**2
     covariance = mean(made * normal) - a * b
     c1, c2 = 0.01**2, 0.03**2
-    return (((2 * a * b + c1) * (2 * covariance + c2)) / ((a**2 + b**2 + c1) * (variances + c2))).mean((1, 2, 3))
+    return (
+        ((2 * a * b + c1) * (2 * covariance + c2)) / ((a**2 + b**2 + c1) * (variances + c2))
+    ).mean((1, 2, 3))
 
 
 @torch.no_grad()
-def validate(model: nn.Module, loader: PairLoader, device: torch.device) -> tuple[float, float, int]:
+def validate(
+    model: nn.Module, loader: PairLoader, device: torch.device
+) -> tuple[float, float, int]:
     """Mean PSNR and SSIM over the validation pairs of all ranks, and how many those are."""
     model.eval()
     sums = torch.zeros(3, device=device, dtype=torch.float64)
     for low, normal in loader:
         made = model(low).float().clamp(0, 1)
-        sums += torch.stack([psnr(made, normal).sum(), ssim(made, normal).sum(), torch.tensor(float(len(low)), device=device)])
+        sums += torch.stack(
+            [
+                psnr(made, normal).sum(),
+                ssim(made, normal).sum(),
+                torch.tensor(float(len(low)), device=device),
+            ]
+        )
     model.train()
     if dist.is_initialized():
         dist.all_reduce(sums)
     return float(sums[0] / sums[2]), float(sums[1] / sums[2]), int(sums[2])
 
 
-def load(path: Path, model: nn.Module, optimiser: torch.optim.Optimizer, train: PairLoader, rank: int) -> tuple[int, int]:
-    """Take up a checkpoint: model, optimiser, and this rank's place in the epoch; returns epoch and step."""
+def load(
+    path: Path, model: nn.Module, optimiser: torch.optim.Optimizer, train: PairLoader, rank: int
+) -> tuple[int, int]:
+    """Take up a checkpoint: model, optimiser, and this rank's place in the epoch; returns epoch and
+    step."""
     saved: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
     model.load_state_dict(saved["model"])
     optimiser.load_state_dict(saved["optimiser"])
@@ -90,7 +114,14 @@ def load(path: Path, model: nn.Module, optimiser: torch.optim.Optimizer, train: 
     return saved["epoch"], saved["step"]
 
 
-def save(path: Path, model: nn.Module, optimiser: torch.optim.Optimizer, train: PairLoader, epoch: int, step: int) -> None:
+def save(
+    path: Path,
+    model: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    train: PairLoader,
+    epoch: int,
+    step: int,
+) -> None:
     """Every rank's loader state goes into one file, which appears whole or not at all."""
     states: list[Any] = [train.state_dict()]
     if dist.is_initialized():
@@ -110,7 +141,9 @@ def save(path: Path, model: nn.Module, optimiser: torch.optim.Optimizer, train: 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("set", type=Path)
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--batch-size", type=int, default=32, help="of each rank")
@@ -120,14 +153,18 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--checkpoint", type=Path, default=Path("unet.pt"))
     parser.add_argument("--every", type=int, default=200, help="steps between checkpoints")
-    parser.add_argument("--stop-after", type=int, help="end after so many steps, as if killed (for trying resume)")
+    parser.add_argument(
+        "--stop-after", type=int, help="end after so many steps, as if killed (for trying resume)"
+    )
     args = parser.parse_args()
 
     gpu = torch.cuda.is_available()
     if "RANK" in os.environ:
         dist.init_process_group("nccl" if gpu else "gloo")
     rank = dist.get_rank() if dist.is_initialized() else 0
-    device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0))) if gpu else torch.device("cpu")
+    device = (
+        torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0))) if gpu else torch.device("cpu")
+    )
     if gpu:
         torch.cuda.set_device(device)
     torch.manual_seed(args.seed)
@@ -164,11 +201,15 @@ def main() -> None:
             quality, likeness, pairs = validate(model, val, device)
             if rank == 0:
                 print(
-                    f"epoch {epoch}: loss {loss:.4f}, {pairs} validation pairs: PSNR {quality:.2f} dB, SSIM {likeness:.3f}",
+                    f"epoch {epoch}: loss {loss:.4f}, {pairs} validation pairs: PSNR {quality:.2f}"
+                    f" dB, SSIM {likeness:.3f}",
                     flush=True,
                 )
         if rank == 0:
-            print(f"{step} steps in {time.perf_counter() - started:.1f} s, {waited:.1f} s of them in the loader")
+            print(
+                f"{step} steps in {time.perf_counter() - started:.1f} s, {waited:.1f} s of them in"
+                " the loader"
+            )
     if dist.is_initialized():
         dist.destroy_process_group()
 

@@ -1,4 +1,5 @@
-"""gloam: paired low-light / normal-light image sets from ordinary photographs, for training low-light image enhancement.
+"""gloam: paired low-light / normal-light image sets from ordinary photographs, for training
+low-light image enhancement.
 
     darken(image, recipe, seed=, key=)      one low
     load_recipe(name)                       what lows are drawn from

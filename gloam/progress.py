@@ -9,7 +9,8 @@ class Progress(Protocol):
     """What a build tells of its progress."""
 
     def stage(self, name: str, total: int | None) -> None:
-        """A stage begins: "listing", "measuring" or "building", with its number of photographs or pairs if known."""
+        """A stage begins: "listing", "measuring" or "building", with its number of photographs or
+        pairs if known."""
 
     def at(self, done: int) -> None:
         """So many are done."""

@@ -1,6 +1,7 @@
 """How training reads a set: DALI pipelines, a plain PyTorch loader, staging.
 
-`PairLoader` and `TorchLoader` are imported when first used, so that neither DALI nor torch is loaded for anything else.
+`PairLoader` and `TorchLoader` are imported when first used, so that neither DALI nor torch is
+loaded for anything else.
 """
 
 from __future__ import annotations
@@ -8,8 +9,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-# CUDA reads it when it starts. With its default of 8 hardware queues the streams of decoding and training wait for each other
-# for no reason: AlexNet trained at 13,600 lows a second with 8 and at 17,200 with 32 (benchmarks/results/loaders-h200.txt).
+# CUDA reads it when it starts. With its default of 8 hardware queues the streams of decoding and
+# training wait for each other for no reason: AlexNet trained at 13,600 lows a second with 8 and at
+# 17,200 with 32 (benchmarks/results/loaders-h200.txt).
 os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")
 
 if TYPE_CHECKING:
@@ -30,7 +32,9 @@ def __getattr__(name: str) -> Any:
         except ModuleNotFoundError as error:
             if error.name != "torch":
                 raise
-            raise ImportError(f"gloam.loaders.{name} needs PyTorch: pip install 'gloam[torch]'") from None
+            raise ImportError(
+                f"gloam.loaders.{name} needs PyTorch: pip install 'gloam[torch]'"
+            ) from None
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import torch
 
-from ..engines.local import available_cores
+from ..engines.process import available_cores
 from ..errors import LoaderError
 from ..manifests.sets.layout import SHARDS
 from .index import contents_of
@@ -24,7 +24,8 @@ Reader = Literal["auto", "webdataset", "file", "external"]
 
 @dataclass(frozen=True)
 class Speed:
-    """One way to load: what it is called, pairs a second, seconds to its first batch; or why it did not run."""
+    """One way to load: what it is called, pairs a second, seconds to its first batch; or why it did
+    not run."""
 
     name: str
     pairs_a_second: float
@@ -45,7 +46,13 @@ class Bench:
 
 
 def bench(
-    root: Path, split: str, batch_size: int, size: int, seconds: float, workers: tuple[int, ...], say: Callable[[str], None]
+    root: Path,
+    split: str,
+    batch_size: int,
+    size: int,
+    seconds: float,
+    workers: tuple[int, ...],
+    say: Callable[[str], None],
 ) -> Bench:
     """Measure.
 
@@ -94,20 +101,28 @@ def bench(
     for decoder, processes in itertools.product(decoders, workers):
         name = f"DataLoader, {decoder}, {processes} workers"
         say(name)
-        make = partial(TorchLoader, root, split, workers=processes, decoder=decoder, device=device, **common)
+        make = partial(
+            TorchLoader, root, split, workers=processes, decoder=decoder, device=device, **common
+        )
         speeds.append(_timed(name, make, seconds))
     say("already in memory")
     speeds.append(_upper_bound(batch_size, size, gpu, seconds))
     return Bench(machine, speeds)
 
 
-def _dali(root: Path, split: str, reader: Reader, gpu: bool, common: dict[str, Any], seconds: float) -> Speed:
+def _dali(
+    root: Path, split: str, reader: Reader, gpu: bool, common: dict[str, Any], seconds: float
+) -> Speed:
     name = f"DALI, {reader} reader"
     try:
         from .dali.pair_loader import PairLoader
     except ImportError as error:
         return Speed(name, 0, 0, f"not run: {error}")
-    return _timed(name, lambda: PairLoader(root, split, reader=reader, device="gpu" if gpu else "cpu", **common), seconds)
+    return _timed(
+        name,
+        lambda: PairLoader(root, split, reader=reader, device="gpu" if gpu else "cpu", **common),
+        seconds,
+    )
 
 
 def _timed(name: str, make: Callable[[], Any], seconds: float) -> Speed:
@@ -138,7 +153,9 @@ def _endless(loader: Any) -> Iterator[Any]:
 def _upper_bound(batch_size: int, size: int, gpu: bool, seconds: float) -> Speed:
     """Random pairs of images that lie decoded in the device's memory, as floats."""
     device = "cuda" if gpu else "cpu"
-    held = torch.randint(0, 256, (min(2048, 4 * batch_size), 2, 3, size, size), dtype=torch.uint8, device=device)
+    held = torch.randint(
+        0, 256, (min(2048, 4 * batch_size), 2, 3, size, size), dtype=torch.uint8, device=device
+    )
     start, pairs = time.perf_counter(), 0
     while time.perf_counter() - start < seconds:
         chosen = held[torch.randint(0, len(held), (batch_size,), device=device)].float() / 255

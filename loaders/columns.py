@@ -1,4 +1,5 @@
-"""Where images lie, as columns: a set of any size takes some 50 bytes a pair, shared by all who ask for one."""
+"""Where images lie, as columns: a set of any size takes some 50 bytes a pair, shared by all who ask
+for one."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from ..errors import LoaderError
 
 @dataclass(frozen=True)
 class Piece:
-    """Where the bytes of one image are: in memory, or `size` bytes at `offset` of a file (all of it for size -1)."""
+    """Where the bytes of one image are: in memory, or `size` bytes at `offset` of a file (all of it
+    for size -1)."""
 
     path: str = ""
     offset: int = 0
@@ -40,14 +42,17 @@ class Piece:
         try:
             if self.size < 0:
                 return Path(self.path).read_bytes()
-            # Opened for each image: that costs microseconds, and threads need not share descriptors.
+            # Opened for each image: that costs microseconds, and threads need not share
+            # descriptors.
             with open(self.path, "rb", buffering=0) as handle:
                 handle.seek(self.offset)
                 data = handle.read(self.size)
         except OSError as error:
             raise LoaderError(f"{self.path}: {error.strerror or error}") from error
         if len(data) != self.size:
-            raise LoaderError(f"{self.path}: ends inside an image; gloam verify the set, gloam build mends it")
+            raise LoaderError(
+                f"{self.path}: ends inside an image; gloam verify the set, gloam build mends it"
+            )
         return data
 
 
@@ -61,7 +66,8 @@ class StoredPair:
 
 
 class Pairs(Protocol):
-    """The pairs of a split in order, each made when it is asked for: a set of any size takes some 50 bytes a pair."""
+    """The pairs of a split in order, each made when it is asked for: a set of any size takes some
+    50 bytes a pair."""
 
     def __len__(self) -> int: ...
 
@@ -69,7 +75,8 @@ class Pairs(Protocol):
 
 
 class Texts:
-    """A column of texts as one piece of memory; a list of as many Python strings takes several times as much."""
+    """A column of texts as one piece of memory; a list of as many Python strings takes several
+    times as much."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         encoded = [text.encode() for text in texts]

@@ -1,4 +1,5 @@
-"""Pairs one by one, decoded on the CPU: what a loader is a loader of, and what TorchLoader's processes make batches from."""
+"""Pairs one by one, decoded on the CPU: what a loader is a loader of, and what TorchLoader's
+processes make batches from."""
 
 from __future__ import annotations
 
@@ -69,7 +70,8 @@ def decoded_pair(pair: StoredPair, decoder: str) -> tuple[Pixels, Pixels]:
         except ImageRefused as refusal:
             where = piece.named(pair.key, member)
             raise LoaderError(
-                f"{where} cannot be decoded: {refusal.detail}; gloam verify the set, gloam build mends it"
+                f"{where} cannot be decoded: {refusal.detail}; gloam verify the set, gloam build"
+                " mends it"
             ) from None
     low, normal = decoded
     if low.shape != normal.shape:

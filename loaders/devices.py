@@ -21,7 +21,8 @@ class Device:
     kind : str
         "cpu", "gpu" (CUDA's) or "mps" (Apple's).
     number : int, optional
-        Which GPU; None takes torch's current one when the first batch is made, as a training script may set it until then.
+        Which GPU; None takes torch's current one when the first batch is made, as a training script
+        may set it until then.
     """
 
     kind: str
@@ -46,14 +47,21 @@ def find_device(device: Any, number: int | None = None) -> Device:
     LoaderError
         When it is none of these, or two different numbers were given.
     """
-    text = f"gpu:{device}" if isinstance(device, int) and not isinstance(device, bool) else str(device)
+    text = (
+        f"gpu:{device}" if isinstance(device, int) and not isinstance(device, bool) else str(device)
+    )
     match = _SPELLED.match(text)
     if not match or (match[2] and match[1] in ("auto", "mps")):
-        raise LoaderError(f"device {device!r}: must be 'auto', 'cpu', 'cuda' (or 'gpu'), 'cuda:1', 'mps' or a torch.device")
+        raise LoaderError(
+            f"device {device!r}: must be 'auto', 'cpu', 'cuda' (or 'gpu'), 'cuda:1', 'mps' or a"
+            " torch.device"
+        )
     kind = "gpu" if match[1] == "cuda" else match[1]
     own = int(match[2]) if match[2] else None
     if own is not None and number not in (None, own):
-        raise LoaderError(f"device {device!r} and device_id {number}: are two different GPUs; give one of the two")
+        raise LoaderError(
+            f"device {device!r} and device_id {number}: are two different GPUs; give one of the two"
+        )
     if kind == "auto":
         kind = _seen_by_torch()
     return Device(kind, (number if own is None else own) if kind == "gpu" else None)

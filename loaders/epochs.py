@@ -1,8 +1,10 @@
-"""How a loader is gone through: epochs, ranks, states and what trainers ask of a DataLoader, alike for every loader of gloam.
+"""How a loader is gone through: epochs, ranks, states and what trainers ask of a DataLoader, alike
+for every loader of gloam.
 
-Each `iter()` begins an epoch of exactly `len(loader)` batches, whoever takes them and however many: an epoch that was left before
-its end counts as one, so the next pass has the next number (and the next order, and other crops). Only `load_state_dict` makes
-the next pass go on in mid-epoch. An epoch has begun when its first batch was asked for.
+Each `iter()` begins an epoch of exactly `len(loader)` batches, whoever takes them and however many:
+an epoch that was left before its end counts as one, so the next pass has the next number (and the
+next order, and other crops). Only `load_state_dict` makes the next pass go on in mid-epoch. An
+epoch has begun when its first batch was asked for.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ class EpochLoader(ABC):
     num_workers : int
         Processes that read beside this one.
     end_of_dataloader : bool
-        Whether the batch that was handed out last is its epoch's last one, as Accelerate's `accumulate` asks.
+        Whether the batch that was handed out last is its epoch's last one, as Accelerate's
+        `accumulate` asks.
     """
 
     # What a torch DataLoader has besides, and trainers look for.
@@ -45,7 +48,14 @@ class EpochLoader(ABC):
     end_of_dataloader = False
     remainder = 0  # for Accelerate: no pair is handed out twice, so none is to be taken back
 
-    def __init__(self, contents: Contents, options: Options, reader: str, rank: int | None, world_size: int | None) -> None:
+    def __init__(
+        self,
+        contents: Contents,
+        options: Options,
+        reader: str,
+        rank: int | None,
+        world_size: int | None,
+    ) -> None:
         self.contents, self.options, self.reader = contents, options, reader
         self.epoch = 0
         self._given = None if rank is None and world_size is None else find_rank(rank, world_size)
@@ -58,7 +68,8 @@ class EpochLoader(ABC):
 
     @property
     def rank(self) -> Rank:
-        """This process's part: as given, or as found at the first batch; until then, as it would be found now."""
+        """This process's part: as given, or as found at the first batch; until then, as it would be
+        found now."""
         return self._given or self._bound or find_rank()
 
     @property
@@ -84,14 +95,16 @@ class EpochLoader(ABC):
     @property
     @abstractmethod
     def batch_sampler(self) -> Any:
-        """Iterated, it begins an epoch of the loader: for tools that skip batches by it (Accelerate's `skip_first_batches`)."""
+        """Iterated, it begins an epoch of the loader: for tools that skip batches by it
+        (Accelerate's `skip_first_batches`)."""
 
     def __len__(self) -> int:
         """Batches an epoch, of this rank."""
         return self.rank.batches(self.contents.count, self.options.batch_size, self.drop_last)
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        """Begin an epoch, or go on with the one of a loaded state. A pass that is still under way ends."""
+        """Begin an epoch, or go on with the one of a loaded state. A pass that is still under way
+        ends."""
         if self._closed:
             raise LoaderError("the loader is closed")
         self._pass = _Pass(self)
@@ -100,7 +113,8 @@ class EpochLoader(ABC):
     def set_epoch(self, epoch: int) -> None:
         """Begin epoch number `epoch` with the next pass; passes count up by themselves.
 
-        The number of a state that was just loaded keeps the place in it. A pass that is under way ends.
+        The number of a state that was just loaded keeps the place in it. A pass that is under way
+        ends.
         """
         self._pass = None
         if epoch == self.epoch and (self._loaded or not self._batch):
@@ -137,14 +151,20 @@ class EpochLoader(ABC):
         self.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle and copies: the place, but no pass, process or pipeline. Before its first batch it finds its own rank."""
+        """For pickle and copies: the place, but no pass, process or pipeline. Before its first
+        batch it finds its own rank."""
         begun = self.epoch or self._batch
-        return self.__dict__ | {"_pass": None, "_bound": self._bound if begun else None, "end_of_dataloader": False}
+        return self.__dict__ | {
+            "_pass": None,
+            "_bound": self._bound if begun else None,
+            "end_of_dataloader": False,
+        }
 
     def __repr__(self) -> str:
         return (
-            f"<{type(self).__name__} of {self.contents.name}: {self.contents.count:,} pairs in {self.contents.split}, "
-            f"{len(self):,} batches of {self.batch_size}, epoch {self.epoch}>"
+            f"<{type(self).__name__} of {self.contents.name}: {self.contents.count:,} pairs in"
+            f" {self.contents.split}, {len(self):,} batches of {self.batch_size}, epoch"
+            f" {self.epoch}>"
         )
 
     @abstractmethod
@@ -169,20 +189,24 @@ class EpochLoader(ABC):
         """That each rank has a batch."""
         count = self.contents.count
         if count < rank.world:
-            raise LoaderError(f"{self.contents.name}: {count} pairs are fewer than {rank.world} ranks")
+            raise LoaderError(
+                f"{self.contents.name}: {count} pairs are fewer than {rank.world} ranks"
+            )
         if not rank.batches(count, self.batch_size, self.drop_last):
             raise LoaderError(
-                f"{self.contents.name}: {count} pairs give {rank.world} ranks no whole batch of {self.batch_size}; "
-                "take smaller batches or last_batch='partial'"
+                f"{self.contents.name}: {count} pairs give {rank.world} ranks no whole batch of"
+                f" {self.batch_size}; take smaller batches or last_batch='partial'"
             )
 
     def _bind(self) -> None:
-        """Find this process's rank, now that batches are wanted; it stays what it was at the first one."""
+        """Find this process's rank, now that batches are wanted; it stays what it was at the first
+        one."""
         found = self._given or find_rank()
         if self._bound is not None and found != self._bound:
             raise LoaderError(
-                f"{self.contents.name}: this was rank {self._bound.rank} of {self._bound.world} at the loader's first batch "
-                f"and is {found.rank} of {found.world} now; make a new loader, or give rank= and world_size="
+                f"{self.contents.name}: this was rank {self._bound.rank} of {self._bound.world} at"
+                f" the loader's first batch and is {found.rank} of {found.world} now; make a new"
+                " loader, or give rank= and world_size="
             )
         self._check_share(found)
         self._bound = found
@@ -199,7 +223,8 @@ class EpochLoader(ABC):
         return self._begin()
 
     def _count(self) -> bool:
-        """A batch was handed out; returns whether it was the last one, with which the next epoch's turn comes."""
+        """A batch was handed out; returns whether it was the last one, with which the next epoch's
+        turn comes."""
         self._batch += 1
         self.end_of_dataloader = self._batch == len(self)
         if self.end_of_dataloader:
@@ -231,7 +256,10 @@ class _Pass:
             raise LoaderError(
                 "the loader is closed"
                 if loader._closed
-                else "this pass over the loader has ended: another one was begun, or its epoch was set, since its last batch"
+                else (
+                    "this pass over the loader has ended: another one was begun, or its epoch was"
+                    " set, since its last batch"
+                )
             )
         if self._batches is None:
             self._batches = loader._begin_pass()
@@ -242,7 +270,8 @@ class _Pass:
 
 
 def _tell_accelerate(loader: EpochLoader, running: bool) -> None:
-    """Let Accelerate know which loader is gone through, where a program uses it: its `accumulate` ends with an epoch."""
+    """Let Accelerate know which loader is gone through, where a program uses it: its `accumulate`
+    ends with an epoch."""
     state = getattr(sys.modules.get("accelerate.state"), "GradientState", None)
     if state is None or not state._shared_state:  # no Accelerator was made
         return

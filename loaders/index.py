@@ -1,4 +1,5 @@
-"""What there is to load: the pairs of one split of a set, or of lists of one's own, as columns that say where each image lies."""
+"""What there is to load: the pairs of one split of a set, or of lists of one's own, as columns that
+say where each image lies."""
 
 from __future__ import annotations
 
@@ -61,7 +62,9 @@ class Contents:
     given: Sequence[Any] = ()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "pairs"}  # read again where it is wanted
+        return {
+            name: value for name, value in self.__dict__.items() if name != "pairs"
+        }  # read again where it is wanted
 
     @property
     def two_sets(self) -> bool:
@@ -71,7 +74,9 @@ class Contents:
     def shards(self, kind: str = "low") -> tuple[list[str], list[str]]:
         """Paths of tars and of their indexes, those that hold the lows or the normals."""
         root = self.root if kind == "low" else self.normal_root
-        return [str(shard_path(root, u)) for u in self.units], [str(index_path(root, u)) for u in self.units]
+        return [str(shard_path(root, u)) for u in self.units], [
+            str(index_path(root, u)) for u in self.units
+        ]
 
     @cached_property
     def pairs(self) -> Pairs:
@@ -91,7 +96,10 @@ class Contents:
         normal_keys, normals = self._column("normal", self.normal_root, self.normal_layout)
         for number in range(self.count):
             if low_keys[number] != normal_keys[number]:
-                where = f"{self.normal_root}: {normal_keys[number]} stands where {self.root} has {low_keys[number]}"
+                where = (
+                    f"{self.normal_root}: {normal_keys[number]} stands where {self.root} has"
+                    f" {low_keys[number]}"
+                )
                 raise SetError(f"{where}; gloam verify both")
         return SetPairs(low_keys, lows, normals)
 
@@ -118,7 +126,11 @@ class Contents:
 
     def list_path(self, kind: str) -> Path:
         """Of a set in files: the list of its lows or normals, as `fn.readers.file` takes it."""
-        return (self.root if kind == "low" else self.normal_root) / "lists" / f"{self.split}-{kind}.txt"
+        return (
+            (self.root if kind == "low" else self.normal_root)
+            / "lists"
+            / f"{self.split}-{kind}.txt"
+        )
 
     def listed(self, kind: str) -> list[str]:
         """Paths in that list."""
@@ -129,7 +141,9 @@ class Contents:
         return [line.rpartition(" ")[0] for line in lines]
 
 
-def contents_of(data: PairSet | str | Path | Sequence[Any], split: str, normals: str | Path | None = None) -> Contents:
+def contents_of(
+    data: PairSet | str | Path | Sequence[Any], split: str, normals: str | Path | None = None
+) -> Contents:
     """What a loader was given.
 
     Parameters
@@ -144,8 +158,8 @@ def contents_of(data: PairSet | str | Path | Sequence[Any], split: str, normals:
     Raises
     ------
     SetError
-        When the set is half built, or an index or list is missing or not the one that was built; or when it holds lows only and
-        `normals` is not its origin.
+        When the set is half built, or an index or list is missing or not the one that was built; or
+        when it holds lows only and `normals` is not its origin.
     LoaderError
         When a list is empty, or mixes local and s3 paths.
     """
@@ -156,7 +170,8 @@ def contents_of(data: PairSet | str | Path | Sequence[Any], split: str, normals:
     if isinstance(data, str | Path):
         if str(data).startswith("s3://"):
             raise LoaderError(
-                f"{data}: a set on s3 is read with gloam.loaders.dali.pipelines.webdataset_pairs, given its shards and indexes"
+                f"{data}: a set on s3 is read with gloam.loaders.dali.pipelines.webdataset_pairs,"
+                " given its shards and indexes"
             )
         return _of_set(Path(data), split, None if normals is None else Path(normals))
     if normals is not None:
@@ -167,8 +182,14 @@ def contents_of(data: PairSet | str | Path | Sequence[Any], split: str, normals:
     digest = hashlib.sha256()
     for pair in given:
         for item in pair:
-            digest.update(hashlib.sha256(item).digest() if isinstance(item, bytes) else os.fspath(item).encode() + b"\0")
-    return Contents("list of pairs", split, "lists", len(given), digest.hexdigest()[:16], given=given)
+            digest.update(
+                hashlib.sha256(item).digest()
+                if isinstance(item, bytes)
+                else os.fspath(item).encode() + b"\0"
+            )
+    return Contents(
+        "list of pairs", split, "lists", len(given), digest.hexdigest()[:16], given=given
+    )
 
 
 def _of_set(root: Path, split: str, normals: Path | None) -> Contents:
@@ -177,21 +198,34 @@ def _of_set(root: Path, split: str, normals: Path | None) -> Contents:
     units = tuple(unit for unit, pairs in info.units.items() if pairs and split_of(unit) == split)
     count = sum(info.units[unit] for unit in units)
     if not count:
-        raise LoaderError(f"{root}: has no pairs in {split}; it has " + ", ".join(f"{s} {n}" for s, n in info.counts.items()))
+        raise LoaderError(
+            f"{root}: has no pairs in {split}; it has "
+            + ", ".join(f"{s} {n}" for s, n in info.counts.items())
+        )
     normal_root = normals or root
     for folder, layout in {root: info.layout, normal_root: normal_layout}.items():
         if layout == SHARDS:
             for unit in units:
                 _check_unit(folder, unit)
-            _check_list(folder, split, "shards", [shard_path(Path(), unit).as_posix() for unit in units])
+            _check_list(
+                folder, split, "shards", [shard_path(Path(), unit).as_posix() for unit in units]
+            )
     contents = Contents(
-        str(root), split, info.layout, count, f"{info.sha256[:16]}-{split}", root, normal_root, normal_layout, units
+        str(root),
+        split,
+        info.layout,
+        count,
+        f"{info.sha256[:16]}-{split}",
+        root,
+        normal_root,
+        normal_layout,
+        units,
     )
     for kind, layout in (("low", info.layout), ("normal", normal_layout)):
         if layout != SHARDS and len(contents.listed(kind)) != count:
             raise SetError(
-                f"{contents.list_path(kind)}: has {len(contents.listed(kind))} lines, the set {count} pairs; "
-                "gloam verify says what was changed"
+                f"{contents.list_path(kind)}: has {len(contents.listed(kind))} lines, the set"
+                f" {count} pairs; gloam verify says what was changed"
             )
     return contents
 
@@ -203,12 +237,19 @@ def _check_unit(root: Path, unit: str) -> None:
         try:
             size = path.stat().st_size
             fresh = size == facts["bytes"] and (
-                path.suffix != ".idx" or hashlib.sha256(path.read_bytes()).hexdigest() == facts["sha256"]
+                path.suffix != ".idx"
+                or hashlib.sha256(path.read_bytes()).hexdigest() == facts["sha256"]
             )
         except OSError as error:
-            raise SetError(f"{path}: {error.strerror or error}; gloam build with the set's options makes it again") from error
+            raise SetError(
+                f"{path}: {error.strerror or error}; gloam build with the set's options makes it"
+                " again"
+            ) from error
         if not fresh:
-            raise SetError(f"{path}: is not the one that was built; gloam build with the set's options makes it again")
+            raise SetError(
+                f"{path}: is not the one that was built; gloam build with the set's options makes"
+                " it again"
+            )
 
 
 def _check_list(root: Path, split: str, kind: str, expected: list[str]) -> None:
@@ -219,14 +260,21 @@ def _check_list(root: Path, split: str, kind: str, expected: list[str]) -> None:
         raise SetError(f"{path}: {error.strerror or error}") from error
     if lines != expected:
         strange = sorted(set(lines) - set(expected)) or ["its order"]
-        raise SetError(f"{path}: {strange[0]} does not belong to the set; gloam verify says what was changed")
+        raise SetError(
+            f"{path}: {strange[0]} does not belong to the set; gloam verify says what was changed"
+        )
 
 
 def _two_each(data: Sequence[Any]) -> Sequence[tuple[Any, Any]]:
     for i, pair in enumerate(data):
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise LoaderError(f"entry {i} of the list is not a (low, normal) pair")
-    remote = {str(item).startswith("s3://") for pair in data for item in pair if not isinstance(item, bytes)}
+    remote = {
+        str(item).startswith("s3://")
+        for pair in data
+        for item in pair
+        if not isinstance(item, bytes)
+    }
     if remote == {True, False}:
         raise LoaderError("the list mixes local and s3 paths; stage the s3 part first")
     if remote == {True}:
@@ -235,13 +283,14 @@ def _two_each(data: Sequence[Any]) -> Sequence[tuple[Any, Any]]:
 
 
 def pairs_in(lows: str | Path, normals: str | Path) -> list[tuple[str, str]]:
-    """The (low, normal) paths of two folders, matched by relative path without suffix: LOL's `low` and `high`, say, or
-    `train/img` and `train/gt`.
+    """The (low, normal) paths of two folders, matched by relative path without suffix: LOL's `low`
+    and `high`, say, or `train/img` and `train/gt`.
 
     Raises
     ------
     LoaderError
-        When a folder is missing or empty, an image has no partner, or two of one folder have the same name but for the suffix.
+        When a folder is missing or empty, an image has no partner, or two of one folder have the
+        same name but for the suffix.
     """
     try:
         found = [image_files(Path(folder)) for folder in (lows, normals)]

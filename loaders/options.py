@@ -21,11 +21,12 @@ class Options(BaseModel):
     size : (height, width), int or None
         Of the images that come out; None keeps each pair's own.
     crop : str
-        How `size` is reached: "resize" (the whole image, aspect not kept), "random" (a window at native resolution; smaller
-        images are enlarged first) or "random-resized" (a window of .35 to 1 of the area, as in ImageNet training).
+        How `size` is reached: "resize" (the whole image, aspect not kept), "random" (a window at
+        native resolution; smaller images are enlarged first) or "random-resized" (a window of .35
+        to 1 of the area, as in ImageNet training).
     augment : bool
-        Flips and rotations by 90 degrees, all eight equally likely (four for images that are not square). The same for both
-        images of a pair, as is every crop.
+        Flips and rotations by 90 degrees, all eight equally likely (four for images that are not
+        square). The same for both images of a pair, as is every crop.
     pad : bool
         With size None: fill up to the largest image of a batch with black, to the right and below.
     dtype : str
@@ -36,8 +37,8 @@ class Options(BaseModel):
         "CHW" or "HWC".
     shuffle : bool
     shuffle_buffer : int
-        Samples among which the webdataset and file readers draw the next one; shards are shuffled as a whole besides. (The
-        external reader and TorchLoader shuffle without limit.)
+        Samples among which the webdataset and file readers draw the next one; shards are shuffled
+        as a whole besides. (The external reader and TorchLoader shuffle without limit.)
     seed : int
     last_batch : str
         "drop" gives every rank equally many whole batches, "partial" every sample once.
@@ -48,13 +49,15 @@ class Options(BaseModel):
     threads : int
         That decode on the CPU, or processes of TorchLoader, which may be 0.
     hw_decoder_load : float
-        Share of JPEGs that the GPU's hardware decoder takes, the rest goes to its cores. PairLoader takes .9, and 1 where four
-        processes or more of one host train together. On an H200 that is fastest when nothing else runs
-        (benchmarks/results/loaders-h200.txt); 1 is for models that train as fast as pairs are decoded, as they need the cores
-        themselves. What the cores decode passes the host's memory as coefficients, which several GPUs share
+        Share of JPEGs that the GPU's hardware decoder takes, the rest goes to its cores. PairLoader
+        takes .9, and 1 where four processes or more of one host train together. On an H200 that is
+        fastest when nothing else runs (benchmarks/results/loaders-h200.txt); 1 is for models that
+        train as fast as pairs are decoded, as they need the cores themselves. What the cores decode
+        passes the host's memory as coefficients, which several GPUs share
         (benchmarks/results/several-gpus-h200.txt).
     prefetch : int
-        Batches made ahead. Four keep the GPU's decoders busy while a step of training holds its cores.
+        Batches made ahead. Four keep the GPU's decoders busy while a step of training holds its
+        cores.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -100,13 +103,15 @@ class Options(BaseModel):
         return self.size is None or self.size[0] == self.size[1]
 
     def fingerprint(self) -> dict[str, Any]:
-        """What of it decides which samples come in which order and form: a state fits only the same."""
+        """What of it decides which samples come in which order and form: a state fits only the
+        same."""
         ignored = {"device", "threads", "hw_decoder_load", "prefetch"}
         return self.model_dump(mode="json", exclude=ignored)
 
 
 class Nothing(TypedDict):
-    """The type of keywords that there are not: editors and type checkers show them, and `make_options` names them."""
+    """The type of keywords that there are not: editors and type checkers show them, and
+    `make_options` names them."""
 
 
 def make_options(unknown: Mapping[str, object], **values: Any) -> Options:
@@ -125,18 +130,29 @@ def make_options(unknown: Mapping[str, object], **values: Any) -> Options:
         Naming the option, its value and what is allowed.
     """
     for name in unknown:
-        known = [option for option in (*Options.model_fields, "workers", "rank", "world_size") if option not in ("device",)]
+        known = [
+            option
+            for option in (*Options.model_fields, "workers", "rank", "world_size")
+            if option not in ("device",)
+        ]
         near = difflib.get_close_matches(name, known, 1, 0.6)
-        raise LoaderError(f"{name}: no such option" + (f"; {near[0]} is meant?" if near else f"; there are {', '.join(known)}"))
+        raise LoaderError(
+            f"{name}: no such option"
+            + (f"; {near[0]} is meant?" if near else f"; there are {', '.join(known)}")
+        )
     if values.get("batch_size") is None:
-        raise LoaderError("batch_size is missing: say how many pairs a batch holds, as in batch_size=16")
+        raise LoaderError(
+            "batch_size is missing: say how many pairs a batch holds, as in batch_size=16"
+        )
     try:
         return Options(**values)
     except ValidationError as error:
         first = error.errors()[0]
         message = first["msg"].removeprefix("Value error, ")
         where = ".".join(str(part) for part in first["loc"])
-        raise LoaderError(f"{where} = {first['input']!r}: {message}" if where else message) from error
+        raise LoaderError(
+            f"{where} = {first['input']!r}: {message}" if where else message
+        ) from error
 
 
 def same_number(workers: int | None, threads: int | None) -> int | None:
@@ -148,5 +164,8 @@ def same_number(workers: int | None, threads: int | None) -> int | None:
         When they differ.
     """
     if None not in (workers, threads) and workers != threads:
-        raise LoaderError(f"workers = {workers}, threads = {threads}: are two names of one number; give one of them")
+        raise LoaderError(
+            f"workers = {workers}, threads = {threads}: are two names of one number; give one of"
+            " them"
+        )
     return threads if workers is None else workers

@@ -1,5 +1,5 @@
-"""Which pairs this process reads, and in which order: its part among ranks, and each epoch's order as a function of (seed,
-epoch)."""
+"""Which pairs this process reads, and in which order: its part among ranks, and each epoch's order
+as a function of (seed, epoch)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..engines.local import available_cores
+from ..engines.process import available_cores
 from ..errors import LoaderError
 
-_LOCAL = ("LOCAL_WORLD_SIZE", "SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE", "SLURM_NTASKS_PER_NODE")
+_LOCAL = (
+    "LOCAL_WORLD_SIZE",
+    "SLURM_STEP_TASKS_PER_NODE",
+    "SLURM_TASKS_PER_NODE",
+    "SLURM_NTASKS_PER_NODE",
+)
 _VARIABLES = (("RANK", "WORLD_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS"))
 
 
@@ -28,14 +33,18 @@ class Rank:
 
     def __post_init__(self) -> None:
         if not 0 <= self.rank < self.world:
-            raise LoaderError(f"rank {self.rank} of {self.world}: must be from 0 to {self.world - 1}")
+            raise LoaderError(
+                f"rank {self.rank} of {self.world}: must be from 0 to {self.world - 1}"
+            )
 
     def slice(self, count: int) -> tuple[int, int]:
-        """First and one past the last of `count` samples that belong to this rank: contiguous, as DALI shards."""
+        """First and one past the last of `count` samples that belong to this rank: contiguous, as
+        DALI shards."""
         return count * self.rank // self.world, count * (self.rank + 1) // self.world
 
     def batches(self, count: int, batch_size: int, drop: bool) -> int:
-        """Batches an epoch: whole ones, equally many on every rank, if `drop`; else as many as hold this rank's samples."""
+        """Batches an epoch: whole ones, equally many on every rank, if `drop`; else as many as hold
+        this rank's samples."""
         if drop:
             return count // self.world // batch_size
         first, last = self.slice(count)
@@ -43,7 +52,8 @@ class Rank:
 
 
 def find_rank(rank: int | None = None, world: int | None = None) -> Rank:
-    """As given, or from torch.distributed if it is initialised, or from the environment of torchrun or SLURM, or alone.
+    """As given, or from torch.distributed if it is initialised, or from the environment of torchrun
+    or SLURM, or alone.
 
     Raises
     ------
@@ -54,7 +64,9 @@ def find_rank(rank: int | None = None, world: int | None = None) -> Rank:
         raise LoaderError("give rank and world_size both, or neither")
     if rank is not None and world is not None:
         return Rank(rank, world)
-    distributed = sys.modules.get("torch.distributed")  # not imported for this: who trains with it has
+    distributed = sys.modules.get(
+        "torch.distributed"
+    )  # not imported for this: who trains with it has
     if distributed is not None and distributed.is_available() and distributed.is_initialized():
         return Rank(distributed.get_rank(), distributed.get_world_size())
     for own, all_of_them in _VARIABLES:
@@ -62,12 +74,15 @@ def find_rank(rank: int | None = None, world: int | None = None) -> Rank:
             try:
                 return Rank(int(os.environ[own]), int(os.environ[all_of_them]))
             except ValueError as error:
-                raise LoaderError(f"{own}={os.environ[own]}, {all_of_them}={os.environ[all_of_them]}: {error}") from error
+                raise LoaderError(
+                    f"{own}={os.environ[own]}, {all_of_them}={os.environ[all_of_them]}: {error}"
+                ) from error
     return Rank()
 
 
 def local_ranks() -> int:
-    """How many processes of this host train together, as torchrun's or SLURM's environment says; 1 where neither does.
+    """How many processes of this host train together, as torchrun's or SLURM's environment says; 1
+    where neither does.
 
     SLURM writes one number for each node, such as "4(x2),3": the first one is taken.
     """
@@ -85,7 +100,9 @@ def usable_cores() -> int:
 
 def epoch_seed(seed: int, epoch: int, purpose: str) -> int:
     """A 31-bit seed for one purpose of one epoch."""
-    digest = hashlib.blake2b(f"{seed}\0{epoch}\0{purpose}".encode(), digest_size=8, person=b"gloam load").digest()
+    digest = hashlib.blake2b(
+        f"{seed}\0{epoch}\0{purpose}".encode(), digest_size=8, person=b"gloam load"
+    ).digest()
     return int.from_bytes(digest, "little") & 0x7FFFFFFF
 
 
@@ -93,4 +110,6 @@ def epoch_order(count: int, seed: int, epoch: int, shuffle: bool) -> npt.NDArray
     """The numbers 0 to count - 1, shuffled or not; equal on all ranks."""
     if not shuffle:
         return np.arange(count)
-    return np.random.Generator(np.random.Philox(key=epoch_seed(seed, epoch, "order"))).permutation(count)
+    return np.random.Generator(np.random.Philox(key=epoch_seed(seed, epoch, "order"))).permutation(
+        count
+    )

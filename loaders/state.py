@@ -1,4 +1,5 @@
-"""States of loaders: small dicts that say where in which epoch of what a loader was, refused by any other."""
+"""States of loaders: small dicts that say where in which epoch of what a loader was, refused by any
+other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The same batches without DALI: a plain torch DataLoader, for machines that have none; PairLoader is measured against it."""
+"""The same batches without DALI: a plain torch DataLoader, for machines that have none; PairLoader
+is measured against it."""
 
 from __future__ import annotations
 
@@ -6,41 +7,39 @@ import multiprocessing.util
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Unpack
+from typing import Any, Literal, Unpack
 
-import cv2
-import numpy as np
 import torch
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader
 
-from ..engines.local import main_left_alone, prepare_own_process, prepare_workers
+from ..engines.forkserver import prepare_workers
+from ..engines.process import main_left_alone, prepare_own_process
 from ..errors import LoaderError
 from ..manifests.sets.pair_set import PairSet
-from .columns import StoredPair
-from .dataset import DECODERS, PairDataset, decoded_pair
+from .dataset import DECODERS, PairDataset
 from .devices import find_device
 from .epochs import EpochLoader
 from .index import contents_of
-from .options import Nothing, Options, make_options, same_number
+from .options import Nothing, make_options, same_number
+from .samples import Collate, Place, Samples
 from .sampling import epoch_order, epoch_seed, usable_cores
-
-_DTYPES = {"float32": torch.float32, "float16": torch.float16, "uint8": torch.uint8}
-_AREA = (0.35, 1.0)
 
 
 class TorchLoader(EpochLoader):
-    """As `PairLoader`, with its options, epochs, ranks and states; decoding by OpenCV or Pillow in worker processes.
+    """As `PairLoader`, with its options, epochs, ranks and states; decoding by OpenCV or Pillow in
+    worker processes.
 
-    For a seed it gives the pairs in the order of `PairLoader(reader="external")`; the webdataset and file readers, which
-    PairLoader takes by itself for sets, shuffle within a buffer and have an order of their own.
+    For a seed it gives the pairs in the order of `PairLoader(reader="external")`; the webdataset
+    and file readers, which PairLoader takes by itself for sets, shuffle within a buffer and have an
+    order of their own.
 
     Parameters
     ----------
     data, split, normals, rank, world_size and all options
         As of `PairLoader`; `shuffle_buffer` and `hw_decoder_load` mean nothing here.
     device : str, int or torch.device
-        "cpu", or a device to which batches are copied ahead of their use, from pinned memory on a stream of its own; "auto"
-        takes the GPU that torch sees (CUDA or Apple's).
+        "cpu", or a device to which batches are copied ahead of their use, from pinned memory on a
+        stream of its own; "auto" takes the GPU that torch sees (CUDA or Apple's).
     workers, threads : int, optional
         Processes; by default this rank's share of the cores; 0 decodes in this process.
     decoder : str
@@ -108,7 +107,7 @@ class TorchLoader(EpochLoader):
         if decoder not in DECODERS:
             raise LoaderError(f"decoder {decoder!r}: must be opencv or pillow")
         super().__init__(contents_of(data, split, normals), options, "torch", rank, world_size)
-        self._dataset = _Samples(self.contents, options, decoder)
+        self._dataset = Samples(self.contents, options, decoder)
         self._loader: DataLoader[Any] | None = None
         # Begins at once to import what the processes need, side by side with this one.
         prepare_workers([__name__], self.num_workers + 1)
@@ -130,13 +129,14 @@ class TorchLoader(EpochLoader):
 
     @property
     def batch_sampler(self) -> Any:
-        """Iterated, it begins an epoch, and gives for each batch what `dataset` takes in place of numbers."""
+        """Iterated, it begins an epoch, and gives for each batch what `dataset` takes in place of
+        numbers."""
         return _FreshEpochs(self)
 
     @property
     def collate_fn(self) -> Any:
         """What makes a batch of the samples of `dataset`."""
-        return _Collate(self.options)
+        return Collate(self.options)
 
     @property
     def worker_init_fn(self) -> Any:
@@ -146,7 +146,11 @@ class TorchLoader(EpochLoader):
     @property
     def device(self) -> torch.device:
         """Where batches come."""
-        return torch.device("cuda", self._wanted.current()) if self._wanted.kind == "gpu" else torch.device(self._wanted.kind)
+        return (
+            torch.device("cuda", self._wanted.current())
+            if self._wanted.kind == "gpu"
+            else torch.device(self._wanted.kind)
+        )
 
     def _begin(self) -> Iterator[tuple[Any, ...]]:
         device = self.device
@@ -156,7 +160,11 @@ class TorchLoader(EpochLoader):
             batches = iter(self._processes(device))
         for batch in batches:
             with torch.cuda.stream(stream):
-                copied = (batch[0].to(device, non_blocking=True), batch[1].to(device, non_blocking=True), *batch[2:])
+                copied = (
+                    batch[0].to(device, non_blocking=True),
+                    batch[1].to(device, non_blocking=True),
+                    *batch[2:],
+                )
             if ahead is not None:
                 yield _handed_out(ahead, stream)
             ahead = copied
@@ -176,7 +184,9 @@ class TorchLoader(EpochLoader):
                 prefetch_factor=self.prefetch_factor,
                 collate_fn=self.collate_fn,
                 worker_init_fn=_prepare_worker,
-                multiprocessing_context=prepare_workers([__name__], workers + 1) if workers else None,
+                multiprocessing_context=(
+                    prepare_workers([__name__], workers + 1) if workers else None
+                ),
             )
         return self._loader
 
@@ -192,21 +202,19 @@ class TorchLoader(EpochLoader):
     def __getstate__(self) -> dict[str, Any]:
         return super().__getstate__() | {"_loader": None}
 
-    def _places(self) -> Iterator[list[_Place]]:
+    def _places(self) -> Iterator[list[Place]]:
         """What is left of the running epoch: batches of pairs and of the seeds of their draws."""
         first, last = self.rank.slice(self.contents.count)
-        order = epoch_order(self.contents.count, self.options.seed, self.epoch, self.options.shuffle)[first:last]
+        order = epoch_order(
+            self.contents.count, self.options.seed, self.epoch, self.options.shuffle
+        )[first:last]
         epoch, size, pairs = self.epoch, self.options.batch_size, self.contents.pairs
         for batch in range(self._batch, len(self)):
             numbers = order[batch * size : (batch + 1) * size].tolist()
-            yield [_Place(pairs[n], epoch_seed(self.options.seed, epoch, f"draws of pair {n}")) for n in numbers]
-
-
-class _Place(NamedTuple):
-    """All that a process needs to make one sample, so that none holds a list of the set."""
-
-    pair: StoredPair
-    seed: int
+            yield [
+                Place(pairs[n], epoch_seed(self.options.seed, epoch, f"draws of pair {n}"))
+                for n in numbers
+            ]
 
 
 def _handed_out(batch: tuple[Any, ...], stream: Any) -> tuple[Any, ...]:
@@ -219,8 +227,8 @@ def _handed_out(batch: tuple[Any, ...], stream: Any) -> tuple[Any, ...]:
 
 
 def _prepare_worker(number: int) -> None:
-    """One thread a process, as the processes are the parallelism; and an end without C++ destructors, which can abort in a worker
-    that is stopped in mid-batch."""
+    """One thread a process, as the processes are the parallelism; and an end without C++
+    destructors, which can abort in a worker that is stopped in mid-batch."""
     prepare_own_process()
     multiprocessing.util.Finalize(None, os._exit, (0,), exitpriority=-100)
 
@@ -231,7 +239,7 @@ class _RestOfEpoch:
     def __init__(self, loader: TorchLoader) -> None:
         self._loader = loader
 
-    def __iter__(self) -> Iterator[list[_Place]]:
+    def __iter__(self) -> Iterator[list[Place]]:
         return self._loader._places()
 
     def __len__(self) -> int:
@@ -242,80 +250,13 @@ class _FreshEpochs(_RestOfEpoch):
     """Each iteration is a pass of the loader, whose batches somebody else makes."""
 
     def set_epoch(self, epoch: int) -> None:
-        """As of the loader: Hugging Face's Trainer asks for it here when it goes on in mid-epoch."""
+        """As of the loader: Hugging Face's Trainer asks for it here when it goes on in
+        mid-epoch."""
         self._loader.set_epoch(epoch)
 
-    def __iter__(self) -> Iterator[list[_Place]]:
+    def __iter__(self) -> Iterator[list[Place]]:
         self._loader._pass = None
         self._loader._begin_pass()  # which makes nothing before its first batch is taken
         for places in self._loader._places():
             self._loader._count()
             yield places
-
-
-class _Samples(PairDataset, Dataset[Any]):
-    """Pairs in the form that the options ask for."""
-
-    def __init__(self, contents: Any, options: Options, decoder: str) -> None:
-        super().__init__(contents, decoder)
-        self._options = options
-
-    def __getitem__(self, place: Any) -> Any:
-        if not isinstance(place, _Place):
-            return super().__getitem__(place)
-        low, normal = decoded_pair(place.pair, self._decoder)
-        change = _change(low.shape[0], low.shape[1], self._options, np.random.Generator(np.random.Philox(key=place.seed)))
-        return change(low), change(normal), place.pair.key
-
-
-def _change(height: int, width: int, options: Options, draws: np.random.Generator) -> Any:
-    """One pair's crop, resize, flips and turn, as a function of an image."""
-    top, left, h, w = 0, 0, height, width
-    if options.crop == "random" and options.size is not None:
-        share = max(1.0, options.size[0] / height, options.size[1] / width)
-        h, w = min(height, round(options.size[0] / share)), min(width, round(options.size[1] / share))
-    elif options.crop == "random-resized":
-        area, aspect = draws.uniform(*_AREA) * height * width, np.exp(draws.uniform(np.log(3 / 4), np.log(4 / 3)))
-        h, w = min(height, max(1, round((area / aspect) ** 0.5))), min(width, max(1, round((area * aspect) ** 0.5)))
-    top, left = int(draws.integers(0, height - h + 1)), int(draws.integers(0, width - w + 1))
-    across, down, turned = (bool(bit) and options.augment for bit in draws.integers(0, 2, 3))
-    turned = turned and options.square
-
-    def change(image: Any) -> Any:
-        image = image[top : top + h, left : left + w]
-        if options.size is not None and image.shape[:2] != options.size:
-            small = options.size[0] <= h and options.size[1] <= w
-            image = cv2.resize(image, options.size[::-1], interpolation=cv2.INTER_AREA if small else cv2.INTER_LINEAR)
-        image = image[:: -1 if down else 1, :: -1 if across else 1]
-        return np.ascontiguousarray(image.transpose(1, 0, 2) if turned else image)
-
-    return change
-
-
-class _Collate:
-    """Samples to (low, normal), or (low, normal, keys), of tensors."""
-
-    def __init__(self, options: Options) -> None:
-        self._options = options
-
-    def __call__(self, samples: list[tuple[Any, Any, str]]) -> tuple[Any, ...]:
-        lows, normals, keys = zip(*samples, strict=True)
-        images = self._stacked(lows), self._stacked(normals)
-        return (*images, list(keys)) if self._options.keys else images
-
-    def _stacked(self, images: tuple[Any, ...]) -> Any:
-        options = self._options
-        shapes = sorted({image.shape for image in images})
-        if len(shapes) > 1:
-            if not options.pad:
-                shown = ", ".join(map(str, shapes[:3]))
-                raise LoaderError(f"images of one batch have different sizes ({shown}): give size=, pad=True or batch_size=1")
-            height, width = (max(shape[axis] for shape in shapes) for axis in (0, 1))
-            images = tuple(np.pad(i, ((0, height - i.shape[0]), (0, width - i.shape[1]), (0, 0))) for i in images)
-        batch = torch.from_numpy(np.stack(images))
-        if options.layout == "CHW":
-            batch = batch.permute(0, 3, 1, 2).contiguous()
-        if options.dtype == "uint8":
-            return batch
-        scaled = batch.float() / 127.5 - 1 if options.value_range[0] < 0 else batch.float() / 255
-        return scaled.to(_DTYPES[options.dtype])

@@ -1,1 +1,2 @@
-"""What a set holds: sources, suitability, plan, splits, shards and lists, receipts, verification."""
+"""What a set holds: sources, suitability, plan, splits, shards and lists, receipts,
+verification."""

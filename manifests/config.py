@@ -1,4 +1,5 @@
-"""Reading YAML, and turning pydantic's findings into one line each: file, key, value, what is allowed."""
+"""Reading YAML, and turning pydantic's findings into one line each: file, key, value, what is
+allowed."""
 
 from __future__ import annotations
 
@@ -25,7 +26,9 @@ class _Loader(yaml.SafeLoader):
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE:
                 if key.value in seen:
-                    raise yaml.constructor.ConstructorError(None, None, f"key {key.value} stands twice", key.start_mark)
+                    raise yaml.constructor.ConstructorError(
+                        None, None, f"key {key.value} stands twice", key.start_mark
+                    )
                 seen.add(key.value)
         return super().construct_mapping(node, deep)
 
@@ -75,14 +78,22 @@ def describe(error: ValidationError, model: type[BaseModel], where: str) -> list
             near = _near(model, key)
             meant = f"; {near} is meant?" if near else ""
             lines.append(
-                f"{where}: unknown key {key} = {finding['input']!r}{meant}" + (f"; known here: {known}" if known else "")
+                f"{where}: unknown key {key} = {finding['input']!r}{meant}"
+                + (f"; known here: {known}" if known else "")
             )
-        elif finding["type"] in ("model_type", "dict_type") and (known := ", ".join(_fields_at(model, finding["loc"]))):
-            lines.append(f"{where}: {key} = {finding['input']!r}: must hold keys and values; known here: {known}")
+        elif finding["type"] in ("model_type", "dict_type") and (
+            known := ", ".join(_fields_at(model, finding["loc"]))
+        ):
+            lines.append(
+                f"{where}: {key} = {finding['input']!r}: must hold keys and values; known here:"
+                f" {known}"
+            )
         else:
             message = finding["msg"].removeprefix("Value error, ")
             if finding["type"] == "value_error" and isinstance(finding["input"], dict):
-                lines.append(f"{where}: {key}.{message}" if key else f"{where}: {message}")  # names its own key and value
+                lines.append(
+                    f"{where}: {key}.{message}" if key else f"{where}: {message}"
+                )  # names its own key and value
                 continue
             shown = "" if finding["type"] == "missing" else f" = {finding['input']!r}"
             lines.append(f"{where}: {key}{shown}: {message}")
@@ -90,13 +101,16 @@ def describe(error: ValidationError, model: type[BaseModel], where: str) -> list
 
 
 def _near(model: type[BaseModel], key: str) -> str:
-    """The key of a model that somebody who wrote another one may have meant: of the same last part, or spelt nearly so; or ""."""
+    """The key of a model that somebody who wrote another one may have meant: of the same last part,
+    or spelt nearly so; or ""."""
     paths = list(_paths(model))
     last = key.rpartition(".")[2]
     same = [path for path in paths if path.rpartition(".")[2] == last]
     found = same[:1] or difflib.get_close_matches(key, paths, 1, 0.8)
     if not found:
-        leaves = difflib.get_close_matches(last, [path.rpartition(".")[2] for path in paths], 1, 0.75)
+        leaves = difflib.get_close_matches(
+            last, [path.rpartition(".")[2] for path in paths], 1, 0.75
+        )
         found = [path for path in paths if path.rpartition(".")[2] in leaves][:1]
     return found[0] if found else ""
 
@@ -112,7 +126,11 @@ def _paths(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
 def _fields_at(model: type[BaseModel], path: tuple[int | str, ...]) -> list[str]:
     kind: Any = model
     for part in path:
-        field = kind.model_fields.get(str(part)) if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+        field = (
+            kind.model_fields.get(str(part))
+            if isinstance(kind, type) and issubclass(kind, BaseModel)
+            else None
+        )
         if field is None:
             return []
         kind = field.annotation

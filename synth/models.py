@@ -1,4 +1,5 @@
-"""The models behind one interface: a recipe and (seed, key) give a draw, a draw and a normal give a low."""
+"""The models behind one interface: a recipe and (seed, key) give a draw, a draw and a normal give a
+low."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ from .recipes.load import DEFAULT, Recipe, load_recipe
 Draw = CameraDraw | PowerLawDraw
 
 MODEL = 2
-"""Raised by every change that gives a plan, a draw or a low other bytes: sets begun with another one are refused, not mixed."""
+"""Raised by every change that gives a plan, a draw or a low other bytes: sets begun with another
+one are refused, not mixed."""
 
 
 def draw(recipe: Recipe, seed: int, key: str) -> Draw:
@@ -35,7 +37,11 @@ def draw(recipe: Recipe, seed: int, key: str) -> Draw:
         Of the pair.
     """
     source = Source(seed, key)
-    return draw_camera(recipe, source) if isinstance(recipe, CameraRecipe) else draw_power_law(recipe, source)
+    return (
+        draw_camera(recipe, source)
+        if isinstance(recipe, CameraRecipe)
+        else draw_power_law(recipe, source)
+    )
 
 
 def draw_type(model: str) -> type[CameraDraw] | type[PowerLawDraw]:
@@ -46,7 +52,10 @@ def draw_type(model: str) -> type[CameraDraw] | type[PowerLawDraw]:
     ValueError
         When there is no such model.
     """
-    types: dict[str, type[CameraDraw] | type[PowerLawDraw]] = {"camera": CameraDraw, "power_law": PowerLawDraw}
+    types: dict[str, type[CameraDraw] | type[PowerLawDraw]] = {
+        "camera": CameraDraw,
+        "power_law": PowerLawDraw,
+    }
     if model not in types:
         raise ValueError(f"unknown model {model!r}; known are {', '.join(types)}")
     return types[model]
@@ -82,7 +91,11 @@ def render(normal: Pixels, drawn: Draw) -> Pixels:
     ValueError
         When the normal is not of that type and shape.
     """
-    return render_camera(normal, drawn) if isinstance(drawn, CameraDraw) else render_power_law(normal, drawn)
+    return (
+        render_camera(normal, drawn)
+        if isinstance(drawn, CameraDraw)
+        else render_power_law(normal, drawn)
+    )
 
 
 def darken(
@@ -106,7 +119,8 @@ def darken(
     key : str
         The image's name in it. The result depends on nothing but image, recipe, seed and key.
     overrides : iterable of str
-        Single values of the recipe to change, such as `camera.iso=3200` or `exposure.ev=uniform(3, 8)`.
+        Single values of the recipe to change, such as `camera.iso=3200` or `exposure.ev=uniform(3,
+        8)`.
 
     Returns
     -------
@@ -122,7 +136,8 @@ def darken(
 
     Notes
     -----
-    See the README for the camera model; each recipe, and each camera of the camera file, names its sources.
+    See the README for the camera model; each recipe, and each camera of the camera file, names its
+    sources.
     """
     if not isinstance(image, np.ndarray):
         raise ValueError(f"image must be a uint8 array (H, W, 3), not a {type(image).__name__}")

@@ -1,4 +1,5 @@
-"""Fixtures for all tests: photographs that are made here, and real ones where GLOAM_PHOTOS names a folder of them."""
+"""Fixtures for all tests: photographs that are made here, and real ones where GLOAM_PHOTOS names a
+folder of them."""
 
 from __future__ import annotations
 

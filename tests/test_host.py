@@ -1,4 +1,5 @@
-"""gloam within somebody else's program: it leaves the process as it is, and needs no main script of a certain form."""
+"""gloam within somebody else's program: it leaves the process as it is, and needs no main script of
+a certain form."""
 
 from __future__ import annotations
 
@@ -15,9 +16,10 @@ import numpy as np
 from PIL import Image
 
 def state():
-    loggers = {name: logging.getLogger(name).level for name in ("PIL", "tifffile", "numba", "gloam")}
-    handlers = logging.getLogger().handlers
-    return cv2.getNumThreads(), Image.MAX_IMAGE_PIXELS, loggers, dict(os.environ), handlers, threading.active_count()
+    names = ("PIL", "tifffile", "numba", "gloam")
+    loggers = {name: logging.getLogger(name).level for name in names}
+    libraries = cv2.getNumThreads(), Image.MAX_IMAGE_PIXELS, loggers
+    return *libraries, dict(os.environ), logging.getLogger().handlers, threading.active_count()
 
 before = state()
 """
@@ -31,25 +33,33 @@ from gloam.synth.building.request import Request
 
 image = np.full((32, 32, 3), 128, np.uint8)
 darken(image, "gamma")
-build(Request(sources=(Source(kind="folder", path=sys.argv[1], name="p"),), recipe=load_recipe("gamma")), Path(sys.argv[2]))
+sources = (Source(kind="folder", path=sys.argv[1], name="p"),)
+build(Request(sources=sources, recipe=load_recipe("gamma")), Path(sys.argv[2]))
 """
 
 
 def python(code: str, *arguments: object, **options: object) -> str:
     command = [sys.executable, "-c", code, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, **options)  # type: ignore[call-overload]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=300, **options
+    )  # type: ignore[call-overload]
     assert done.returncode == 0, done.stderr[-3000:]
     return str(done.stdout)
 
 
 def test_importing_and_using_gloam_changes_nothing_in_the_process(photographs, tmp_path):
-    python(f"{STATE}{USE}\nassert state() == before, (state(), before)", photographs, tmp_path / "set")
+    python(
+        f"{STATE}{USE}\nassert state() == before, (state(), before)", photographs, tmp_path / "set"
+    )
 
 
 def test_importing_the_loaders_sets_one_variable_of_cuda(monkeypatch):
     monkeypatch.delenv("CUDA_DEVICE_MAX_CONNECTIONS", raising=False)
     code = "import gloam.loaders\nfrom gloam.loaders import pairs_in\nafter = state()"
-    differ = "assert after[:3] == before[:3], (before, after)\nassert set(after[3].items()) - set(before[3].items()) == "
+    differ = (
+        "assert after[:3] == before[:3], (before, after)\nassert set(after[3].items()) -"
+        " set(before[3].items()) == "
+    )
     python(f"{STATE}{code}\n{differ}{{('CUDA_DEVICE_MAX_CONNECTIONS', '32')}}")
 
 
@@ -113,7 +123,9 @@ class Missing:
 sys.meta_path.insert(0, Missing())
 import importlib.util
 found = importlib.util.find_spec
-importlib.util.find_spec = lambda name, package=None: None if name == "torch" else found(name, package)
+def without_torch(name, package=None):
+    return None if name == "torch" else found(name, package)
+importlib.util.find_spec = without_torch
 """
     code = """
 from gloam.errors import LoaderError
@@ -133,16 +145,21 @@ except LoaderError as error:
 
 
 def test_the_command_is_a_module_too():
-    done = subprocess.run([sys.executable, "-m", "gloam", "--version"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "gloam", "--version"], capture_output=True, text=True, check=True
+    )
     assert done.stdout.startswith("gloam, version ")
 
 
 def test_a_limit_of_memory_is_no_reason_to_hang(tmp_path):
     """OpenBLAS waits for ever for threads that it cannot start."""
     limited = (
-        f"ulimit -v 2000000; {sys.executable} -m gloam recipes; {sys.executable} -m gloam preview --out {tmp_path / 's.png'}"
+        f"ulimit -v 2000000; {sys.executable} -m gloam recipes; {sys.executable} -m gloam preview"
+        f" --out {tmp_path / 's.png'}"
     )
-    done = subprocess.run(["bash", "-c", limited], capture_output=True, text=True, check=False, timeout=240)
+    done = subprocess.run(
+        ["bash", "-c", limited], capture_output=True, text=True, check=False, timeout=240
+    )
     assert "uneven" in done.stdout
     assert (tmp_path / "s.png").is_file(), done.stderr
 
@@ -153,5 +170,7 @@ def test_a_folder_named_gloam_does_not_hide_the_package(tmp_path):
     script = tmp_path / "script.py"
     script.write_text("import gloam\nfrom gloam.synth import darken\nprint(gloam.__version__)")
     assert Path(script).is_file()
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False, cwd=tmp_path)
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
     assert done.returncode == 0, done.stderr[-2000:]

@@ -21,7 +21,14 @@ FLOORS = [
     {"loaders"},
     {"cli", "__main__"},
 ]
-SYNTH = [{"parameters", "kernels"}, {"camera", "power_law"}, {"recipes"}, {"models"}, {"analysis"}, {"building"}]
+SYNTH = [
+    {"parameters", "kernels"},
+    {"camera", "power_law"},
+    {"recipes"},
+    {"models"},
+    {"analysis"},
+    {"building"},
+]
 OWNERS = {
     "nvidia": "gloam.loaders",
     "torch": "gloam.loaders",
@@ -34,7 +41,9 @@ ALSO = {("numba", "gloam.synth.camera.render_cuda")}  # copies to and from the d
 
 def modules() -> dict[str, Path]:
     found = {}
-    for path in sorted(ROOT.glob("**/*.py", recurse_symlinks=True) if sys.version_info >= (3, 13) else _walk(ROOT)):
+    for path in sorted(
+        ROOT.glob("**/*.py", recurse_symlinks=True) if sys.version_info >= (3, 13) else _walk(ROOT)
+    ):
         parts = path.relative_to(ROOT).with_suffix("").parts
         found[".".join(("gloam", *parts)).removesuffix(".__init__")] = path
     return found
@@ -52,7 +61,8 @@ MODULES = modules()
 
 
 def imports_of(name: str) -> list[tuple[str, str, bool]]:
-    """Module, imported name, and whether it is only for type checkers, of each import anywhere in a module."""
+    """Module, imported name, and whether it is only for type checkers, of each import anywhere in a
+    module."""
     path = MODULES[name]
     tree = ast.parse(path.read_text())
     typing_only = {
@@ -67,12 +77,16 @@ def imports_of(name: str) -> list[tuple[str, str, bool]]:
         if isinstance(node, ast.Import):
             found += [(alias.name, "", id(node) in typing_only) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            base = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            base = (
+                package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            )
             target = ".".join([*base, *([node.module] if node.module else [])])
             for alias in node.names:
                 inner = f"{target}.{alias.name}"
                 found.append(
-                    (inner, "", id(node) in typing_only) if inner in MODULES else (target, alias.name, id(node) in typing_only)
+                    (inner, "", id(node) in typing_only)
+                    if inner in MODULES
+                    else (target, alias.name, id(node) in typing_only)
                 )
     return found
 
@@ -106,7 +120,9 @@ def test_there_is_no_circle(folders):
     graph = defaultdict(set)
     for name, target, _ in ARROWS:
         a, b = (room(name), room(target)) if folders else (name, target)
-        nested = folders and (a.startswith(f"{b}.") or b.startswith(f"{a}."))  # a folder and what is in it
+        nested = folders and (
+            a.startswith(f"{b}.") or b.startswith(f"{a}.")
+        )  # a folder and what is in it
         if a != b and "gloam" not in (a, b) and not nested:
             graph[a].add(b)
     done: set[str] = set()
@@ -124,7 +140,9 @@ def test_there_is_no_circle(folders):
 
 def room(name: str) -> str:
     """The folder of a module, two levels deep."""
-    return ".".join((name if MODULES[name].name == "__init__.py" else name.rpartition(".")[0]).split(".")[:3])
+    return ".".join(
+        (name if MODULES[name].name == "__init__.py" else name.rpartition(".")[0]).split(".")[:3]
+    )
 
 
 def test_no_folder_is_too_full():
@@ -180,8 +198,12 @@ def test_importing_gloam_loads_nothing_else():
         "import sys; before = set(sys.modules); import gloam; "
         "print(sorted(name for name in set(sys.modules) - before if not name.startswith('gloam')))"
     )
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert not {"numpy", "numba", "cv2", "PIL", "torch", "click", "pydantic", "pyarrow"} & set(ast.literal_eval(loaded))
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    assert not {"numpy", "numba", "cv2", "PIL", "torch", "click", "pydantic", "pyarrow"} & set(
+        ast.literal_eval(loaded)
+    )
 
 
 def test_functions_take_few_positional_arguments():
@@ -190,5 +212,13 @@ def test_functions_take_few_positional_arguments():
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.FunctionDef):
-                positional = [a.arg for a in (*node.args.posonlyargs, *node.args.args) if a.arg not in ("self", "cls")]
-                assert len(positional) <= 7 or node.decorator_list, (name, node.name, len(positional))
+                positional = [
+                    a.arg
+                    for a in (*node.args.posonlyargs, *node.args.args)
+                    if a.arg not in ("self", "cls")
+                ]
+                assert len(positional) <= 7 or node.decorator_list, (
+                    name,
+                    node.name,
+                    len(positional),
+                )

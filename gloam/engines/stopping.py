@@ -1,4 +1,5 @@
-"""How a command ends before its time: Ctrl-C and SIGTERM leave one line and a set that the same command continues."""
+"""How a command ends before its time: Ctrl-C and SIGTERM leave one line and a set that the same
+command continues."""
 
 from __future__ import annotations
 
@@ -19,34 +20,49 @@ _INTERRUPTED = 128
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """On Ctrl-C and SIGTERM within the block, end the process with a line and 128 plus the signal's number.
+    """On Ctrl-C and SIGTERM within the block, end the process with a line and 128 plus the signal's
+    number.
 
-    By the handler itself: an exception raised there could come up within a library's callback, which swallows it or makes a
-    traceback of it. What is half written is under a temporary name, which the next run deletes, as after a crash.
+    By the handler itself: an exception raised there could come up within a library's callback,
+    which swallows it or makes a traceback of it. What is half written is under a temporary name,
+    which the next run deletes, as after a crash.
     """
-    if threading.current_thread() is not threading.main_thread():  # no other thread is told of signals
+    if (
+        threading.current_thread() is not threading.main_thread()
+    ):  # no other thread is told of signals
         yield
         return
-    numbers = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) is not signal.SIG_IGN]
+    numbers = [
+        number
+        for number in (signal.SIGINT, signal.SIGTERM)
+        if signal.getsignal(number) is not signal.SIG_IGN
+    ]
     previous = {number: signal.signal(number, _stop) for number in numbers}
     try:
         yield
     finally:
         for number, handler in previous.items():
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)  # None: not set by Python
+            signal.signal(
+                number, signal.SIG_DFL if handler is None else handler
+            )  # None: not set by Python
 
 
 def leave(code: int) -> NoReturn:
-    """End at once. The executor's own clean-up at exit can wait for ever, or complain, once its processes were killed."""
+    """End at once. The executor's own clean-up at exit can wait for ever, or complain, once its
+    processes were killed."""
     with suppress(Exception):  # it may be in the middle of writing
         sys.stdout.flush()
         sys.stderr.flush()
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # all has been said; other threads would add that their pipes are closed
+    os.dup2(
+        os.open(os.devnull, os.O_WRONLY), 2
+    )  # all has been said; other threads would add that their pipes are closed
     abandon_workers()
     os._exit(code)
 
 
 def _stop(number: int, frame: FrameType | None) -> NoReturn:
-    with suppress(OSError):  # not through sys.stderr: a progress bar may be in the middle of writing
+    with suppress(
+        OSError
+    ):  # not through sys.stderr: a progress bar may be in the middle of writing
         os.write(2, (b"\n" if os.isatty(2) else b"") + _STOPPED)
     leave(_INTERRUPTED + number)

@@ -1,4 +1,5 @@
-"""Writing artefacts so that they are either whole or not there, and reading them back as exact bytes."""
+"""Writing artefacts so that they are either whole or not there, and reading them back as exact
+bytes."""
 
 from __future__ import annotations
 
@@ -14,11 +15,14 @@ from typing import IO, Any
 from ..errors import SetError
 
 TEMPORARY_MARK = ".tmp-"
-_URI = re.compile(r"(s3|gs|gcs|az|abfss?|wasbs?|hdfs|hf|https?|ftp|file|memory):/")  # pathlib leaves one slash of two
+_URI = re.compile(
+    r"(s3|gs|gcs|az|abfss?|wasbs?|hdfs|hf|https?|ftp|file|memory):/"
+)  # pathlib leaves one slash of two
 
 
 def refuse_uri(path: Path | str) -> None:
-    """Refuse the address of an object store where a folder is wanted, before a folder of that name is made.
+    """Refuse the address of an object store where a folder is wanted, before a folder of that name
+    is made.
 
     Raises
     ------
@@ -30,7 +34,8 @@ def refuse_uri(path: Path | str) -> None:
 
 
 def temporary_beside(path: Path) -> Path:
-    """The name under which this process writes what is to become `path`; in the same folder, so that renaming is atomic."""
+    """The name under which this process writes what is to become `path`; in the same folder, so
+    that renaming is atomic."""
     return path.with_name(f"{path.name}{TEMPORARY_MARK}{os.getpid()}")
 
 
@@ -51,7 +56,8 @@ def flush(path: Path) -> None:
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[IO[bytes]]:
-    """A binary file that appears under `path` only when the block ends without an exception, flushed to disk."""
+    """A binary file that appears under `path` only when the block ends without an exception,
+    flushed to disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = temporary_beside(path)
     try:
@@ -72,8 +78,11 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def canonical_json(value: Any) -> bytes:
-    """JSON with sorted keys, no blanks and a final newline: equal values give equal bytes. NaN and infinity are refused."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    """JSON with sorted keys, no blanks and a final newline: equal values give equal bytes. NaN and
+    infinity are refused."""
+    text = json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+    )
     return text.encode("ascii") + b"\n"
 
 

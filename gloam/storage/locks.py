@@ -27,12 +27,15 @@ _POLL = 0.2  # seconds
 
 @contextmanager
 def exclusive(path: Path, shared: bool = False) -> Iterator[None]:
-    """Hold a lock file for the length of the block. The system releases it when the process ends, however it ends.
+    """Hold a lock file for the length of the block. The system releases it when the process ends,
+    however it ends.
 
-    Some file systems have no locks (Lustre mounted without `-o flock`, some network folders). There a second file that exists as
-    long as the block stands for the lock, with a warning: after a kill it is taken over on the same machine alone.
+    Some file systems have no locks (Lustre mounted without `-o flock`, some network folders). There
+    a second file that exists as long as the block stands for the lock, with a warning: after a kill
+    it is taken over on the same machine alone.
 
-    With `shared`, together with others that share it: tasks of one build, which write disjoint shards.
+    With `shared`, together with others that share it: tasks of one build, which write disjoint
+    shards.
 
     Raises
     ------
@@ -75,7 +78,9 @@ def in_turn(path: Path) -> Iterator[None]:
 def _lock(handle: IO[str], shared: bool, wait: bool) -> None:
     if fcntl is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
-    fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
+    fcntl.flock(
+        handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB)
+    )
 
 
 def _own_name() -> str:
@@ -84,13 +89,17 @@ def _own_name() -> str:
 
 def _held(path: Path, handle: IO[str]) -> SetError:
     handle.seek(0)
-    return SetError(f"{path.parent.parent}: {handle.read().strip() or 'another process'} is working on it; wait for it or end it")
+    return SetError(
+        f"{path.parent.parent}: {handle.read().strip() or 'another process'} is working on it; wait"
+        " for it or end it"
+    )
 
 
 def _warn(path: Path, error: OSError) -> None:
     warnings.warn(
-        f"{path.parent.parent}: this file system has no locks ({error.strerror}); a file stands for them, so start no second "
-        "command on it from another machine (Lustre: mount it with -o flock)",
+        f"{path.parent.parent}: this file system has no locks ({error.strerror}); a file stands for"
+        " them, so start no second command on it from another machine (Lustre: mount it with -o"
+        " flock)",
         GloamWarning,
         stacklevel=5,
     )
@@ -98,9 +107,12 @@ def _warn(path: Path, error: OSError) -> None:
 
 @contextmanager
 def _file_lock(path: Path, shared: bool, wait: bool = False) -> Iterator[None]:
-    """A file that is made by one process at a time. Those that share a lock have a file each, which say that it is not free."""
+    """A file that is made by one process at a time. Those that share a lock have a file each, which
+    say that it is not free."""
     only = path.with_name(f"{path.name}.held")
-    own = path.with_name(f"{path.name}.held-{socket.gethostname()}-{os.getpid()}") if shared else only
+    own = (
+        path.with_name(f"{path.name}.held-{socket.gethostname()}-{os.getpid()}") if shared else only
+    )
     while True:
         others = [only] if shared else [only, *path.parent.glob(f"{path.name}.held-*")]
         holder = next((held for held in others if _alive(held)), None)
@@ -127,7 +139,8 @@ def _made(path: Path) -> bool:
 
 
 def _alive(path: Path) -> bool:
-    """Whether the process that made a lock's file may still be there; the files of dead ones of this machine are deleted."""
+    """Whether the process that made a lock's file may still be there; the files of dead ones of
+    this machine are deleted."""
     try:
         match = _HOLDER.fullmatch(path.read_text())
     except OSError:

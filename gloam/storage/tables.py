@@ -1,4 +1,5 @@
-"""Parquet files by their local names: pyarrow takes a name such as `run:1/plan.parquet` for a URI."""
+"""Parquet files by their local names: pyarrow takes a name such as `run:1/plan.parquet` for a
+URI."""
 
 from __future__ import annotations
 
@@ -9,7 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 
-def read_table(path: Path, columns: Sequence[str] | None = None, schema: pa.Schema | None = None) -> pa.Table:
+def read_table(
+    path: Path, columns: Sequence[str] | None = None, schema: pa.Schema | None = None
+) -> pa.Table:
     """A table, or some of its columns.
 
     Raises
@@ -18,7 +21,9 @@ def read_table(path: Path, columns: Sequence[str] | None = None, schema: pa.Sche
         When the file is missing, or is not Parquet.
     """
     with open(path, "rb") as file:
-        return pq.read_table(file, columns=None if columns is None else list(columns), schema=schema)
+        return pq.read_table(
+            file, columns=None if columns is None else list(columns), schema=schema
+        )
 
 
 def count_rows(path: Path) -> int:

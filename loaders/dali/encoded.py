@@ -1,4 +1,5 @@
-"""Encoded pairs for DALI's external source: read at their offsets, by several threads, in the order of each epoch."""
+"""Encoded pairs for DALI's external source: read at their offsets, by several threads, in the order
+of each epoch."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ _NEAR = 4096  # bytes between two members that are read at once
 
 
 class EncodedPairs:
-    """What an external source calls: encoded batches by number, epoch after epoch. What an epoch's last batch lacks is filled
-    with its last pair.
+    """What an external source calls: encoded batches by number, epoch after epoch. What an epoch's
+    last batch lacks is filled with its last pair.
 
     Parameters
     ----------
@@ -31,9 +32,20 @@ class EncodedPairs:
     """
 
     def __init__(
-        self, pairs: Pairs, orders: Callable[[int], Any], base: int, batches: int, batch_size: int, threads: int
+        self,
+        pairs: Pairs,
+        orders: Callable[[int], Any],
+        base: int,
+        batches: int,
+        batch_size: int,
+        threads: int,
     ) -> None:
-        self._pairs, self._orders, self._base, self._batches = pairs, lru_cache(maxsize=2)(orders), base, batches
+        self._pairs, self._orders, self._base, self._batches = (
+            pairs,
+            lru_cache(maxsize=2)(orders),
+            base,
+            batches,
+        )
         self._batch_size = batch_size
         self._pool = ThreadPoolExecutor(threads)
 
@@ -42,15 +54,28 @@ class EncodedPairs:
         epoch, batch = divmod(info.iteration, self._batches)
         order = self._orders(self._base + epoch)
         start = batch * self._batch_size
-        numbers = order[np.minimum(np.arange(start, start + self._batch_size), len(order) - 1)].tolist()
+        numbers = order[
+            np.minimum(np.arange(start, start + self._batch_size), len(order) - 1)
+        ].tolist()
         arrays = list(self._pool.map(self._read, numbers))
-        return [low for low, _ in arrays], [normal for _, normal in arrays], [np.array([n], np.int64) for n in numbers]
+        return (
+            [low for low, _ in arrays],
+            [normal for _, normal in arrays],
+            [np.array([n], np.int64) for n in numbers],
+        )
 
     def _read(self, number: int) -> tuple[Any, Any]:
         """Both images of a pair; in a tar they lie side by side, and are read at once."""
         pair = self._pairs[number]
         low, normal = pair.low, pair.normal
-        if low.size > 0 and low.path == normal.path and 0 <= normal.offset - low.offset - low.size < _NEAR:
-            whole = np.frombuffer(Piece(low.path, low.offset, normal.offset + normal.size - low.offset).read(), np.uint8)
+        if (
+            low.size > 0
+            and low.path == normal.path
+            and 0 <= normal.offset - low.offset - low.size < _NEAR
+        ):
+            whole = np.frombuffer(
+                Piece(low.path, low.offset, normal.offset + normal.size - low.offset).read(),
+                np.uint8,
+            )
             return whole[: low.size], whole[normal.offset - low.offset :]
         return np.frombuffer(low.read(), np.uint8), np.frombuffer(normal.read(), np.uint8)

@@ -1,4 +1,5 @@
-"""Which image DALI failed at: it does not say, so the pairs of its next batches are found out and decoded here."""
+"""Which image DALI failed at: it does not say, so the pairs of its next batches are found out and
+decoded here."""
 
 from __future__ import annotations
 
@@ -16,8 +17,11 @@ from ..index import Contents
 from ..options import Options
 
 
-def explained(error: Exception, contents: Contents, options: Options, suspects: Callable[[], list[int]]) -> LoaderError:
-    """The error to raise in place of DALI's: naming the pair that it failed at, where that can be told.
+def explained(
+    error: Exception, contents: Contents, options: Options, suspects: Callable[[], list[int]]
+) -> LoaderError:
+    """The error to raise in place of DALI's: naming the pair that it failed at, where that can be
+    told.
 
     Parameters
     ----------
@@ -30,14 +34,17 @@ def explained(error: Exception, contents: Contents, options: Options, suspects: 
     """
     found = _first_damage(contents, suspects(), options.threads)
     if found is None:
-        # A machine without memory fails at sound images too; everything is asked only where nothing else was found.
+        # A machine without memory fails at sound images too; everything is asked only where nothing
+        # else was found.
         return LoaderError(f"{contents.name}: DALI: {last_words(error)}")
     return LoaderError(f"{contents.name}: {found}")
 
 
 def _first_damage(contents: Contents, numbers: Iterable[int], threads: int) -> LoaderError | None:
     with ThreadPoolExecutor(threads) as pool:
-        return next((found for found in pool.map(partial(_damage, contents), numbers) if found), None)
+        return next(
+            (found for found in pool.map(partial(_damage, contents), numbers) if found), None
+        )
 
 
 def _damage(contents: Contents, number: int) -> LoaderError | None:
@@ -48,8 +55,11 @@ def _damage(contents: Contents, number: int) -> LoaderError | None:
     return None
 
 
-def replayed(contents: Contents, options: Options, sharding: dict[str, Any], first: int, batches: int) -> list[int]:
-    """Numbers of the pairs in some batches of one of DALI's own readers, by reading records or labels alone in the same order.
+def replayed(
+    contents: Contents, options: Options, sharding: dict[str, Any], first: int, batches: int
+) -> list[int]:
+    """Numbers of the pairs in some batches of one of DALI's own readers, by reading records or
+    labels alone in the same order.
 
     Parameters
     ----------
@@ -62,11 +72,19 @@ def replayed(contents: Contents, options: Options, sharding: dict[str, Any], fir
     """
     from . import pipelines
 
-    common = {"batch_size": options.batch_size, "num_threads": 1, "device_id": None, "options": options, **sharding}
+    common = {
+        "batch_size": options.batch_size,
+        "num_threads": 1,
+        "device_id": None,
+        "options": options,
+        **sharding,
+    }
     if contents.layout == "shards":
         pipeline = pipelines.webdataset_records(*contents.shards(), **common)
     else:
-        pipeline = pipelines.file_labels(str(contents.root), str(contents.list_path("low")), **common)
+        pipeline = pipelines.file_labels(
+            str(contents.root), str(contents.list_path("low")), **common
+        )
     pipeline.build()
     for _ in range(first):
         pipeline.run()
@@ -84,5 +102,9 @@ def _samples(pipeline: Any) -> list[Any]:
 
 def last_words(error: Exception) -> str:
     """What was wrong, out of DALI's long messages."""
-    lines = [line for line in str(error).splitlines() if line and not line.startswith(("Critical", "Current", "  ", "which"))]
+    lines = [
+        line
+        for line in str(error).splitlines()
+        if line and not line.startswith(("Critical", "Current", "  ", "which"))
+    ]
     return lines[-1] if lines else str(error)

@@ -14,15 +14,20 @@ from .pair_loader import PairLoader
 
 
 def jax_iterator(
-    data: str | Path | Sequence[Any], split: str = "train", *, epoch: int = 0, sharding: Any = None, **options: Any
+    data: str | Path | Sequence[Any],
+    split: str = "train",
+    *,
+    epoch: int = 0,
+    sharding: Any = None,
+    **options: Any,
 ) -> Any:
     """An iterator over one epoch: dicts with "low" and "normal", JAX arrays on the GPU or the CPU.
 
     Parameters
     ----------
     data, split, **options
-        As of `PairLoader`; say device="gpu" and device_id=, as torch is not asked here. Batches are whole: DALI's iterator for
-        JAX has no partial ones.
+        As of `PairLoader`; say device="gpu" and device_id=, as torch is not asked here. Batches are
+        whole: DALI's iterator for JAX has no partial ones.
     epoch : int
         Its number; the order is a function of (seed, epoch).
     sharding : jax.sharding.Sharding, optional
@@ -37,7 +42,11 @@ def jax_iterator(
         raise LoaderError("last_batch: DALI's iterator for JAX knows 'drop' alone")
     options = {"device": "cpu", **options, "last_batch": "drop"}
     loader = PairLoader(data, split, **options)
-    names = ["low", "normal", "low_label", "normal_label"] if loader.reader == "file" else ["low", "normal", "label"]
+    names = (
+        ["low", "normal", "low_label", "normal_label"]
+        if loader.reader == "file"
+        else ["low", "normal", "label"]
+    )
     return DALIGenericIterator(
         [loader.pipeline(epoch)],
         names,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import importlib.util
-import json
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,12 +13,13 @@ import numpy as np
 
 from ...errors import LoaderError
 from ...manifests.sets.layout import SHARDS
-from ..dataset import PairDataset, ReadyBatch, first_batch
+from ..dataset import PairDataset, first_batch
 from ..devices import find_device, has_torch
 from ..epochs import EpochLoader
 from ..index import Contents, contents_of
 from ..options import Nothing, make_options, same_number
 from ..sampling import epoch_order, epoch_seed, local_ranks, usable_cores
+from .batches import ReadyBatches, keys_of, tensor_of
 from .encoded import EncodedPairs
 from .failures import explained, last_words
 
@@ -36,50 +36,54 @@ READERS = ("webdataset", "file", "external")
 class PairLoader(EpochLoader):
     """An iterable over batches of pairs; each pass is one epoch.
 
-    Batches are (low, normal) torch tensors, or (low, normal, keys) with `keys=True`, on the GPU or the CPU, in step: a low never
-    comes with another image's normal.
+    Batches are (low, normal) torch tensors, or (low, normal, keys) with `keys=True`, on the GPU or
+    the CPU, in step: a low never comes with another image's normal.
 
     Parameters
     ----------
     data : PairSet, str, Path or sequence
         A set, its folder, or a list of (low, normal) paths or bytes, see `pairs_in`.
     split : str
-        "train" or "val". For lists it says only how `shuffle` and `last_batch` are where they are not given.
+        "train" or "val". For lists it says only how `shuffle` and `last_batch` are where they are
+        not given.
     normals : str or Path, optional
         Of a set of lows only (`gloam regenerate --low-only`): the set that it was made from.
     reader : str
-        "webdataset" for shards, "file" for files, "external" for lists and for either (it reads at offsets and shuffles
-        without limit); "auto" takes what fits.
+        "webdataset" for shards, "file" for files, "external" for lists and for either (it reads at
+        offsets and shuffles without limit); "auto" takes what fits.
     shuffle, last_batch : optional
         By default True and "drop" for train, False and "partial" for val.
     device : str, int or torch.device
-        "cuda" (or "gpu"), "cuda:1", "cpu", or "auto": a GPU if torch sees one. Where no number is given, torch's current one when
-        the first batch is made.
+        "cuda" (or "gpu"), "cuda:1", "cpu", or "auto": a GPU if torch sees one. Where no number is
+        given, torch's current one when the first batch is made.
     device_id : int, optional
         The GPU's number, where `device` does not say it.
     rank, world_size : int, optional
-        Otherwise found at the first batch, of torch.distributed, torchrun's or SLURM's environment, or 0 of 1.
+        Otherwise found at the first batch, of torch.distributed, torchrun's or SLURM's environment,
+        or 0 of 1.
     workers, threads : int, optional
         Threads that read and decode on the CPU; by default this rank's share of the cores.
-    batch_size, size, crop, augment, pad, dtype, value_range, layout, shuffle_buffer, seed, keys, hw_decoder_load, prefetch
+    batch_size, size, crop, augment, pad, dtype, value_range, layout, shuffle_buffer, seed, keys,
+    hw_decoder_load, prefetch
         See `options.Options`.
 
     Raises
     ------
     LoaderError
-        When an option is wrong, there are fewer pairs than ranks, an image cannot be decoded (named by shard, key and member), or
-        images of one batch differ in size.
+        When an option is wrong, there are fewer pairs than ranks, an image cannot be decoded (named
+        by shard, key and member), or images of one batch differ in size.
     SetError
         When the set is half built, or a shard or index is missing or stale.
 
     Notes
     -----
-    Each `iter()` begins an epoch, shuffled anew as the seed says, of exactly `len(loader)` batches; one that was left before its
-    end counts too. See `set_epoch`. `state_dict` and `load_state_dict` resume in mid-epoch with exactly the batches that were
-    left, augmentation included.
+    Each `iter()` begins an epoch, shuffled anew as the seed says, of exactly `len(loader)` batches;
+    one that was left before its end counts too. See `set_epoch`. `state_dict` and `load_state_dict`
+    resume in mid-epoch with exactly the batches that were left, augmentation included.
 
-    A GPU has few queues that its streams share, unless CUDA_DEVICE_MAX_CONNECTIONS says otherwise before CUDA starts: decoding
-    then waits behind training. Importing gloam.loaders sets it to 32 where it is not set; do so before the first use of the GPU.
+    A GPU has few queues that its streams share, unless CUDA_DEVICE_MAX_CONNECTIONS says otherwise
+    before CUDA starts: decoding then waits behind training. Importing gloam.loaders sets it to 32
+    where it is not set; do so before the first use of the GPU.
     """
 
     num_workers = 0
@@ -120,7 +124,9 @@ class PairLoader(EpochLoader):
         if self._wanted.kind == "mps" and device == "auto":
             self._wanted = find_device("cpu")
         if self._wanted.kind == "mps":
-            raise LoaderError("device 'mps': DALI knows CUDA's GPUs alone; take device='cpu', or TorchLoader")
+            raise LoaderError(
+                "device 'mps': DALI knows CUDA's GPUs alone; take device='cpu', or TorchLoader"
+            )
         if hw_decoder_load is None:
             hw_decoder_load = 1.0 if local_ranks() >= _MANY_GPUS else 0.9
         options = make_options(
@@ -146,9 +152,15 @@ class PairLoader(EpochLoader):
         contents = contents_of(data, split, normals)
         super().__init__(contents, options, _reader(reader, contents), rank, world_size)
         self._pipeline: Any = None
-        self._base = 0  # the epoch that the pipeline was built for; it goes on through the next ones
-        self._resume: bytes | None = None  # DALI's own state, of the place that a pipeline is to be built at
-        self._checkpoint: bytes | None = None  # the same of the pipeline that runs, where it was asked for
+        self._base = (
+            0  # the epoch that the pipeline was built for; it goes on through the next ones
+        )
+        self._resume: bytes | None = (
+            None  # DALI's own state, of the place that a pipeline is to be built at
+        )
+        self._checkpoint: bytes | None = (
+            None  # the same of the pipeline that runs, where it was asked for
+        )
         self._padding = 0  # batches that DALI has left of the epoch before this place
 
     @property
@@ -158,8 +170,9 @@ class PairLoader(EpochLoader):
 
     @property
     def batch_sampler(self) -> Any:
-        """Iterated, it begins an epoch, and gives its batches as `dataset` and `collate_fn` take and return them."""
-        return _ReadyBatches(self)
+        """Iterated, it begins an epoch, and gives its batches as `dataset` and `collate_fn` take
+        and return them."""
+        return ReadyBatches(self)
 
     @property
     def collate_fn(self) -> Any:
@@ -169,18 +182,23 @@ class PairLoader(EpochLoader):
     def set_epoch(self, epoch: int) -> None:
         """Begin epoch number `epoch` with the next pass; passes count up by themselves.
 
-        The number of a state that was just loaded keeps the place in it. A pass that is under way ends.
+        The number of a state that was just loaded keeps the place in it. A pass that is under way
+        ends.
 
-        A jump builds a new pipeline (seconds, on a GPU), whose shuffling begins anew: the order of the webdataset and file
-        readers is a function of the seed, of the epoch that one jumped to, and of the epochs since; that of the external
-        reader, of (seed, epoch) alone. So does the epoch after one that was left before its end.
+        A jump builds a new pipeline (seconds, on a GPU), whose shuffling begins anew: the order of
+        the webdataset and file readers is a function of the seed, of the epoch that one jumped to,
+        and of the epochs since; that of the external reader, of (seed, epoch) alone. So does the
+        epoch after one that was left before its end.
         """
         super().set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
         """Where the loader is: a small dict of JSON values. Take it between batches."""
         dali = self._dali_state()
-        return super().state_dict() | {"base": self._base, "dali": base64.b64encode(dali).decode("ascii") if dali else ""}
+        return super().state_dict() | {
+            "base": self._base,
+            "dali": base64.b64encode(dali).decode("ascii") if dali else "",
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on, with the next pass, where another loader of the same set, options and rank was.
@@ -196,12 +214,18 @@ class PairLoader(EpochLoader):
             self._padding = self._padded()
 
     def pipeline(self, epoch: int = 0) -> Any:
-        """The DALI pipeline of an epoch, built, of this rank's samples; `len(self)` batches of it are the epoch."""
+        """The DALI pipeline of an epoch, built, of this rank's samples; `len(self)` batches of it
+        are the epoch."""
         return self._build(epoch, None)
 
     def __getstate__(self) -> dict[str, Any]:
         dali = self._dali_state()
-        return super().__getstate__() | {"_pipeline": None, "_checkpoint": None, "_resume": dali, "_padding": 0}
+        return super().__getstate__() | {
+            "_pipeline": None,
+            "_checkpoint": None,
+            "_resume": dali,
+            "_padding": 0,
+        }
 
     def _dali_state(self) -> bytes | None:
         if self._pipeline is None or not (self._batch or self.epoch != self._base):
@@ -220,14 +244,17 @@ class PairLoader(EpochLoader):
             outputs = self._run()
             if batch + 1 == len(self):
                 self._padding = self._padded()
-            yield self._batch_of(outputs, min(last - first - batch * self.batch_size, self.batch_size))
+            yield self._batch_of(
+                outputs, min(last - first - batch * self.batch_size, self.batch_size)
+            )
 
     def _moved(self) -> None:
         self._pipeline = self._resume = self._checkpoint = None
         self._base, self._padding = self.epoch, 0
 
     def _abandoned(self, left: int) -> None:
-        # Where nothing is shuffled, the pipeline may as well run to the end: it is a second or two that a new one takes on a GPU.
+        # Where nothing is shuffled, the pipeline may as well run to the end: it is a second or two
+        # that a new one takes on a GPU.
         if self._pipeline is not None and not self.options.shuffle and left <= _FEW:
             self._padding = left + self._padded()
         else:
@@ -248,7 +275,8 @@ class PairLoader(EpochLoader):
         return self._epoch_batches() - len(self)
 
     def _settle(self) -> None:
-        """Take the pipeline from the end of one epoch to the beginning of the next; a new one would cost seconds on a GPU."""
+        """Take the pipeline from the end of one epoch to the beginning of the next; a new one would
+        cost seconds on a GPU."""
         for _ in range(self._padding):
             self._run()
         self._padding = 0
@@ -272,13 +300,24 @@ class PairLoader(EpochLoader):
             common |= pipelines.SIDE_BY_SIDE
         if self.reader == "webdataset":
             others = self.contents.shards("normal") if self.contents.two_sets else None
-            pipeline = pipelines.webdataset_pairs(*self.contents.shards(), **common, **self._sharding(epoch), normals=others)
+            pipeline = pipelines.webdataset_pairs(
+                *self.contents.shards(), **common, **self._sharding(epoch), normals=others
+            )
         elif self.reader == "file":
             lists = str(self.contents.list_path("low")), str(self.contents.list_path("normal"))
             roots = str(self.contents.root), str(self.contents.normal_root)
-            pipeline = pipelines.file_pairs(roots[0], *lists, **common, **self._sharding(epoch), normal_root=roots[1])
+            pipeline = pipelines.file_pairs(
+                roots[0], *lists, **common, **self._sharding(epoch), normal_root=roots[1]
+            )
         else:
-            source = EncodedPairs(self.contents.pairs, self._order, epoch, len(self), options.batch_size, options.threads)
+            source = EncodedPairs(
+                self.contents.pairs,
+                self._order,
+                epoch,
+                len(self),
+                options.batch_size,
+                options.threads,
+            )
             pipeline = pipelines.external_pairs(source, **common)
         try:
             pipeline.build()
@@ -295,7 +334,9 @@ class PairLoader(EpochLoader):
     def _order(self) -> Any:
         """The numbers of this rank's pairs in an epoch, as the external reader takes them."""
         first, last = self.rank.slice(self.contents.count)
-        return partial(_rank_order, self.contents.count, self.options.seed, self.options.shuffle, first, last)
+        return partial(
+            _rank_order, self.contents.count, self.options.seed, self.options.shuffle, first, last
+        )
 
     def _run(self) -> tuple[Any, ...]:
         self._checkpoint = None
@@ -315,84 +356,65 @@ class PairLoader(EpochLoader):
             raise found from error
 
     def _suspects(self) -> list[int]:
-        """Numbers of the pairs that DALI was at when it failed: those of the next batch and of the ones that it makes ahead."""
+        """Numbers of the pairs that DALI was at when it failed: those of the next batch and of the
+        ones that it makes ahead."""
         epoch_batches = self._epoch_batches()
         first = (self.epoch - self._base) * epoch_batches + self._batch
         if self.reader == "external":
             order, start = self._order(self.epoch), self._batch * self.batch_size
-            return [int(number) for number in order[start : start + (self.options.prefetch + 1) * self.batch_size]]
+            return [
+                int(number)
+                for number in order[start : start + (self.options.prefetch + 1) * self.batch_size]
+            ]
         from .failures import replayed
 
-        return replayed(self.contents, self.options, self._sharding(self._base), first, self.options.prefetch + 1)
+        return replayed(
+            self.contents,
+            self.options,
+            self._sharding(self._base),
+            first,
+            self.options.prefetch + 1,
+        )
 
     def _batch_of(self, outputs: tuple[Any, ...], count: int) -> tuple[Any, ...]:
         low, normal, *labels = outputs
         if self.reader == "file":
-            numbers = [np.array(label.as_cpu().as_tensor()).ravel() for label in labels]
+            numbers = [np.array(label.as_cpu().astensor_of()).ravel() for label in labels]
             if (numbers[0] != numbers[1]).any():
-                raise LoaderError(f"{self.contents.name}: the lists of lows and normals are out of step; gloam verify the set")
+                raise LoaderError(
+                    f"{self.contents.name}: the lists of lows and normals are out of step; gloam"
+                    " verify the set"
+                )
         keys: list[str] = []
         if self.reader == "webdataset" and self.contents.two_sets:
-            keys, others = (_keys(label, count) for label in labels)
+            keys, others = (keys_of(label, count) for label in labels)
             if keys != others:
                 where = f"{self.contents.name} and the normals of {self.contents.normal_root}"
                 raise LoaderError(f"{where} are out of step; gloam verify both")
-        images = tuple(_tensor(images)[:count] for images in (low, normal))
+        images = tuple(tensor_of(images)[:count] for images in (low, normal))
         if not self.options.keys:
             return images
         if self.reader == "webdataset":
-            return (*images, keys or _keys(labels[0], count))
-        places = np.array(labels[0].as_cpu().as_tensor()).ravel()[:count]
+            return (*images, keys or keys_of(labels[0], count))
+        places = np.array(labels[0].as_cpu().astensor_of()).ravel()[:count]
         return (*images, [self.contents.pairs[int(place)].key for place in places])
 
 
-class _ReadyBatches:
-    """The batches of a new epoch, each as the one sample of a batch."""
-
-    def __init__(self, loader: PairLoader) -> None:
-        self._loader = loader
-
-    def set_epoch(self, epoch: int) -> None:
-        """As of the loader: Hugging Face's Trainer asks for it here when it goes on in mid-epoch."""
-        self._loader.set_epoch(epoch)
-
-    def __iter__(self) -> Iterator[list[ReadyBatch]]:
-        return ([ReadyBatch(batch)] for batch in self._loader)
-
-    def __len__(self) -> int:
-        return len(self._loader)
-
-
 def _check_installed() -> None:
-    if importlib.util.find_spec("nvidia") is None or importlib.util.find_spec("nvidia.dali") is None:
+    if (
+        importlib.util.find_spec("nvidia") is None
+        or importlib.util.find_spec("nvidia.dali") is None
+    ):
         raise LoaderError(
-            "PairLoader needs NVIDIA DALI, which runs on Linux: pip install nvidia-dali-cuda120; TorchLoader does not"
+            "PairLoader needs NVIDIA DALI, which runs on Linux: pip install nvidia-dali-cuda120;"
+            " TorchLoader does not"
         )
     if not has_torch():
         raise LoaderError("PairLoader hands out torch tensors: pip install 'gloam[torch]'")
 
 
-def _keys(records: Any, count: int) -> list[str]:
-    """The keys in the records of a batch."""
-    return [str(json.loads(np.array(records[i]).tobytes().rstrip(b"\0"))["key"]) for i in range(count)]
-
-
 def _rank_order(count: int, seed: int, shuffle: bool, first: int, last: int, epoch: int) -> Any:
     return epoch_order(count, seed, epoch, shuffle)[first:last]
-
-
-def _tensor(images: Any) -> Any:
-    """A torch tensor over DALI's memory, without a copy."""
-    from torch.utils.dlpack import from_dlpack
-
-    try:
-        tensor = images.as_tensor()
-    except Exception as error:
-        shapes = sorted({tuple(shape) for shape in images.shape()})
-        raise LoaderError(
-            f"images of one batch have different sizes ({', '.join(map(str, shapes[:3]))}): give size=, pad=True or batch_size=1"
-        ) from error
-    return from_dlpack(tensor)
 
 
 def _reader(reader: str, contents: Contents) -> str:
@@ -404,5 +426,8 @@ def _reader(reader: str, contents: Contents) -> str:
     if reader not in READERS:
         raise LoaderError(f"reader {reader!r}: must be auto or one of {', '.join(READERS)}")
     if reader not in (fitting, "external"):
-        raise LoaderError(f"reader {reader!r} cannot read {contents.name}, whose layout is {contents.layout}; take {fitting!r}")
+        raise LoaderError(
+            f"reader {reader!r} cannot read {contents.name}, whose layout is {contents.layout};"
+            f" take {fitting!r}"
+        )
     return reader

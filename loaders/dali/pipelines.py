@@ -1,8 +1,10 @@
-"""DALI pipelines over pairs, for PairLoader and for people who compose their own. Of these modules only this one imports DALI.
+"""DALI pipelines over pairs, for PairLoader and for people who compose their own. Of these modules
+only this one imports DALI.
 
-Each is a `@pipeline_def` function: give it `batch_size`, `num_threads`, `device_id` (None for the CPU) and `seed` besides its own
-arguments. All yield (low, normal, label): the label is the number that a file list or an external source gives the pair, or the
-pair's JSON record, so that outputs can be proven to be in step.
+Each is a `@pipeline_def` function: give it `batch_size`, `num_threads`, `device_id` (None for the
+CPU) and `seed` besides its own arguments. All yield (low, normal, label): the label is the number
+that a file list or an external source gives the pair, or the pair's JSON record, so that outputs
+can be proven to be in step.
 """
 
 from __future__ import annotations
@@ -19,9 +21,13 @@ fn: Any = dali.fn
 types: Any = dali.types
 pipeline_def: Any = dali.pipeline_def
 
-SIDE_BY_SIDE: dict[str, Any] = {"stream_policy": dali.StreamPolicy.PER_OPERATOR, "concurrency": dali.OperatorConcurrency.FULL}
-"""For pipelines on a GPU: lows and normals are decoded side by side, and one batch while the last one is resized. On an H200
-that takes the hardware decoders from 80 to nearly 100 % of their time (benchmarks/results/loaders-h200.txt)."""
+SIDE_BY_SIDE: dict[str, Any] = {
+    "stream_policy": dali.StreamPolicy.PER_OPERATOR,
+    "concurrency": dali.OperatorConcurrency.FULL,
+}
+"""For pipelines on a GPU: lows and normals are decoded side by side, and one batch while the last
+one is resized. On an H200 that takes the hardware decoders from 80 to nearly 100 % of their time
+(benchmarks/results/loaders-h200.txt)."""
 
 LOW, NORMAL = "low.png;low.jpg", "normal.jpg;normal.png"
 _TYPES = {"float32": types.FLOAT, "float16": types.FLOAT16, "uint8": types.UINT8}
@@ -49,8 +55,8 @@ def webdataset_pairs(
     shuffle_seed : int
         Of the reader.
     normals : two sequences of str, optional
-        Tars and indexes of the set that holds the normals, where `paths` are those of a set of lows only: two readers then go in
-        step, and the records of both are yielded.
+        Tars and indexes of the set that holds the normals, where `paths` are those of a set of lows
+        only: two readers then go in step, and the records of both are yielded.
 
     Raises
     ------
@@ -59,9 +65,14 @@ def webdataset_pairs(
     """
     remote = {path.startswith("s3://") for path in (*paths, *(normals[0] if normals else ()))}
     if len(remote) > 1:
-        raise LoaderError("the shards mix local and s3 paths, which DALI cannot read together; stage the s3 part first")
+        raise LoaderError(
+            "the shards mix local and s3 paths, which DALI cannot read together; stage the s3 part"
+            " first"
+        )
     if len(paths) != len(index_paths):
-        raise LoaderError(f"{len(paths)} shards, {len(index_paths)} indexes: each shard needs its own")
+        raise LoaderError(
+            f"{len(paths)} shards, {len(index_paths)} indexes: each shard needs its own"
+        )
     common = _sharded(options, rank, world, shuffle_seed, True in remote)
     here = {"paths": list(paths), "index_paths": list(index_paths), "name": "reader"}
     if normals is not None:
@@ -86,7 +97,8 @@ def file_pairs(
     shuffle_seed: int = 0,
     normal_root: str = "",
 ) -> tuple[Any, ...]:
-    """Pairs of a set in files, by two file readers kept in step: the label says line i of either list. Yields both labels.
+    """Pairs of a set in files, by two file readers kept in step: the label says line i of either
+    list. Yields both labels.
 
     Parameters
     ----------
@@ -100,45 +112,73 @@ def file_pairs(
         That of the normals, where they lie in another set.
     """
     common = {**_reading(options, rank, world, shuffle_seed), "stick_to_shard": True}
-    low, low_label = fn.readers.file(file_root=file_root, file_list=low_list, name="reader", **common)
-    normal, normal_label = fn.readers.file(file_root=normal_root or file_root, file_list=normal_list, **common)
+    low, low_label = fn.readers.file(
+        file_root=file_root, file_list=low_list, name="reader", **common
+    )
+    normal, normal_label = fn.readers.file(
+        file_root=normal_root or file_root, file_list=normal_list, **common
+    )
     low, normal = processed(low, normal, options)
     return low, normal, low_label, normal_label
 
 
 @pipeline_def(enable_conditionals=True)
 def webdataset_records(
-    paths: Sequence[str], index_paths: Sequence[str], options: Options, rank: int = 0, world: int = 1, shuffle_seed: int = 0
+    paths: Sequence[str],
+    index_paths: Sequence[str],
+    options: Options,
+    rank: int = 0,
+    world: int = 1,
+    shuffle_seed: int = 0,
 ) -> Any:
-    """The records alone of the pairs that `webdataset_pairs` gives, in the same order: to tell which pairs a batch held."""
+    """The records alone of the pairs that `webdataset_pairs` gives, in the same order: to tell
+    which pairs a batch held."""
     places = {"paths": list(paths), "index_paths": list(index_paths), "name": "reader"}
-    return fn.pad(fn.readers.webdataset(ext=["json"], **places, **_sharded(options, rank, world, shuffle_seed, False)))
+    return fn.pad(
+        fn.readers.webdataset(
+            ext=["json"], **places, **_sharded(options, rank, world, shuffle_seed, False)
+        )
+    )
 
 
 @pipeline_def(enable_conditionals=True)
-def file_labels(file_root: str, low_list: str, options: Options, rank: int = 0, world: int = 1, shuffle_seed: int = 0) -> Any:
+def file_labels(
+    file_root: str,
+    low_list: str,
+    options: Options,
+    rank: int = 0,
+    world: int = 1,
+    shuffle_seed: int = 0,
+) -> Any:
     """The labels alone of the pairs that `file_pairs` gives, in the same order."""
     common = {**_reading(options, rank, world, shuffle_seed), "stick_to_shard": True}
     return fn.readers.file(file_root=file_root, file_list=low_list, name="reader", **common)[1]
 
 
-def _sharded(options: Options, rank: int, world: int, shuffle_seed: int, remote: bool) -> dict[str, Any]:
+def _sharded(
+    options: Options, rank: int, world: int, shuffle_seed: int, remote: bool
+) -> dict[str, Any]:
     """What readers of shards have in common."""
-    # Whole shards are shuffled, equally on all ranks, which take turns at the parts. Those differ by a sample, which only whole
-    # batches do not mind; otherwise each rank keeps its part.
+    # Whole shards are shuffled, equally on all ranks, which take turns at the parts. Those differ
+    # by a sample, which only whole batches do not mind; otherwise each rank keeps its part.
     reshuffled = options.shuffle and options.last_batch == "drop"
     # A missing component would otherwise be an empty tensor, and nothing would say so.
     return {
         **_reading(options, rank, world, shuffle_seed),
         "missing_component_behavior": "error",
-        **({"shuffle_after_epoch": True, "shuffle_after_epoch_seed": shuffle_seed} if reshuffled else {}),
+        **(
+            {"shuffle_after_epoch": True, "shuffle_after_epoch_seed": shuffle_seed}
+            if reshuffled
+            else {}
+        ),
         "stick_to_shard": not reshuffled,
         "dont_use_mmap": remote,
     }
 
 
 def _reading(options: Options, rank: int, world: int, shuffle_seed: int) -> dict[str, Any]:
-    """What readers have in common. Two of them draw alike, and go in step, only if all of it is equal."""
+    """What readers have in common. Two of them draw alike, and go in step, only if all of it is
+    equal."""
     return {
         "random_shuffle": options.shuffle,
         "initial_fill": options.shuffle_buffer,
@@ -152,8 +192,11 @@ def _reading(options: Options, rank: int, world: int, shuffle_seed: int) -> dict
 
 @pipeline_def(enable_conditionals=True)
 def external_pairs(source: Callable[[Any], tuple[Any, ...]], options: Options) -> tuple[Any, ...]:
-    """Pairs from a function of DALI's BatchInfo that returns lists of encoded lows and normals (uint8 arrays) and of numbers."""
-    low, normal, label = fn.external_source(source=source, num_outputs=3, batch=True, batch_info=True)
+    """Pairs from a function of DALI's BatchInfo that returns lists of encoded lows and normals
+    (uint8 arrays) and of numbers."""
+    low, normal, label = fn.external_source(
+        source=source, num_outputs=3, batch=True, batch_info=True
+    )
     low, normal = processed(low, normal, options)
     return low, normal, label
 
@@ -163,8 +206,9 @@ def processed(low: Any, normal: Any, options: Options) -> tuple[Any, Any]:
     device = "mixed" if options.device == "gpu" else "cpu"
     decoding = {"device": device, "output_type": types.RGB}
     if options.device == "gpu":
-        # Without fancy upsampling colour edges differ by up to 68 levels from what libjpeg-turbo, and so every other program,
-        # makes of the same bytes; with it by 3 to 5, at no cost that could be measured on an H200.
+        # Without fancy upsampling colour edges differ by up to 68 levels from what libjpeg-turbo,
+        # and so every other program, makes of the same bytes; with it by 3 to 5, at no cost that
+        # could be measured on an H200.
         decoding |= {"hw_decoder_load": options.hw_decoder_load, "jpeg_fancy_upsampling": True}
     if options.crop == "random":
         shape = fn.peek_image_shape(normal)
@@ -173,13 +217,19 @@ def processed(low: Any, normal: Any, options: Options) -> tuple[Any, Any]:
         if options.crop == "resize":
             low, normal = fn.resize([low, normal], size=options.size, antialias=True)
         elif options.crop == "random-resized":
-            low, normal = fn.random_resized_crop([low, normal], size=options.size, random_area=[0.35, 1.0], antialias=True)
+            low, normal = fn.random_resized_crop(
+                [low, normal], size=options.size, random_area=[0.35, 1.0], antialias=True
+            )
         else:
             height, width = options.size
             if shape[0] < height or shape[1] < width:
-                low, normal = fn.resize([low, normal], size=options.size, mode="not_smaller", antialias=True)
+                low, normal = fn.resize(
+                    [low, normal], size=options.size, mode="not_smaller", antialias=True
+                )
             at_x, at_y = fn.random.uniform(range=[0.0, 1.0]), fn.random.uniform(range=[0.0, 1.0])
-            low, normal = fn.crop([low, normal], crop=options.size, crop_pos_x=at_x, crop_pos_y=at_y)
+            low, normal = fn.crop(
+                [low, normal], crop=options.size, crop_pos_x=at_x, crop_pos_y=at_y
+            )
     if options.augment:
         across, down = fn.random.coin_flip(), fn.random.coin_flip()
         low, normal = fn.flip([low, normal], horizontal=across, vertical=down)

@@ -1,7 +1,9 @@
-"""Decoding of photographs that cannot be kept as they are: every kind that is read, to upright 8-bit RGB.
+"""Decoding of photographs that cannot be kept as they are: every kind that is read, to upright
+8-bit RGB.
 
-Decoders differ in what they let pass. Here a damaged stream is refused, never shown with garbage: JPEG goes through a strict
-decoder first, PNG through its own checksums, and no second decoder is asked when the first one has failed.
+Decoders differ in what they let pass. Here a damaged stream is refused, never shown with garbage:
+JPEG goes through a strict decoder first, PNG through its own checksums, and no second decoder is
+asked when the first one has failed.
 """
 
 from __future__ import annotations
@@ -24,14 +26,18 @@ from .opening import JPEG_FORMATS, Pixels, first_line, is_16_bit, is_tiff, open_
 
 _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _COMPRESSION, _DEFLATE = 259, (8, 32946)
-_MOST_SAMPLES, _LARGEST_TILE = 8, 8192  # of a TIFF that takes no more memory than its width and height let expect
+_MOST_SAMPLES, _LARGEST_TILE = (
+    8,
+    8192,
+)  # of a TIFF that takes no more memory than its width and height let expect
 _STRIP_OFFSETS, _STRIP_SIZES, _TILE_OFFSETS, _TILE_SIZES = 273, 279, 324, 325
 
 
 def decode(data: bytes, suffix: str) -> Pixels:
     """Decode a stored image of a set, "jpg" or "png", to RGB (H, W, 3) uint8.
 
-    JPEG is decoded by libjpeg-turbo's accurate integer transform, which gives the same bits on every CPU.
+    JPEG is decoded by libjpeg-turbo's accurate integer transform, which gives the same bits on
+    every CPU.
 
     Raises
     ------
@@ -49,7 +55,8 @@ def decode(data: bytes, suffix: str) -> Pixels:
 
 
 def decode_small(data: bytes, header: Header, side: int) -> Pixels:
-    """Decode an image roughly reduced to a longer side of at least `side` pixels: fast, for measuring only.
+    """Decode an image roughly reduced to a longer side of at least `side` pixels: fast, for
+    measuring only.
 
     Raises
     ------
@@ -60,7 +67,9 @@ def decode_small(data: bytes, header: Header, side: int) -> Pixels:
         share = side / max(header.width, header.height)
         least = (max(1, int(header.height * share)), max(1, int(header.width * share)))
         try:
-            return simplejpeg.decode_jpeg(data, "RGB", min_height=least[0], min_width=least[1], min_factor=1.0, strict=True)
+            return simplejpeg.decode_jpeg(
+                data, "RGB", min_height=least[0], min_width=least[1], min_factor=1.0, strict=True
+            )
         except Exception as error:
             raise ImageRefused("damaged", first_line(error)) from error
     return decode_as_rgb(data)
@@ -69,7 +78,8 @@ def decode_small(data: bytes, header: Header, side: int) -> Pixels:
 def decode_as_rgb(data: bytes) -> Pixels:
     """Decode any image that is read to upright RGB (H, W, 3) uint8.
 
-    16-bit samples become the nearest 8-bit level; what lies behind transparency is white, as viewers show it.
+    16-bit samples become the nearest 8-bit level; what lies behind transparency is white, as
+    viewers show it.
 
     Raises
     ------
@@ -97,7 +107,9 @@ def _decode_opened(image: Image.Image, data: bytes) -> Pixels:
     turn = orientation(image)
     if image.format in JPEG_FORMATS:
         if image.mode == "CMYK":
-            simplejpeg.decode_jpeg(data, "CMYK", strict=True)  # refuses what Pillow would fill with garbage
+            simplejpeg.decode_jpeg(
+                data, "CMYK", strict=True
+            )  # refuses what Pillow would fill with garbage
         else:
             return _upright(simplejpeg.decode_jpeg(data, "RGB", strict=True), turn)
     if image.format == "PNG":
@@ -135,7 +147,8 @@ def check_png(data: bytes) -> None:
 
 
 def _upright(pixels: Pixels, turn: int) -> Pixels:
-    """Apply an EXIF orientation: 2 to 4 mirror or turn by 180 degrees, 5 to 8 also swap rows and columns."""
+    """Apply an EXIF orientation: 2 to 4 mirror or turn by 180 degrees, 5 to 8 also swap rows and
+    columns."""
     if turn >= 5:
         pixels = pixels.transpose(1, 0, 2)
     if turn in (2, 3, 6, 7):
@@ -149,10 +162,19 @@ def _tiff_samples(data: bytes) -> npt.NDArray[Any]:
     with tifffile.TiffFile(io.BytesIO(data)) as file:
         page = file.pages.first
         if page.bitspersample not in (8, 16) or page.samplesperpixel < 3:
-            raise ImageRefused("damaged", "a TIFF that cannot be opened")  # Pillow opens all that have fewer
-        if page.samplesperpixel > _MOST_SAMPLES or page.imagedepth != 1 or max(page.tilewidth, page.tilelength) > _LARGEST_TILE:
-            raise ImageRefused("unsupported", f"a TIFF of {page.samplesperpixel} samples a pixel, {page.imagedepth} deep, "
-                               f"in tiles of {page.tilewidth} x {page.tilelength}")  # fmt: skip
+            raise ImageRefused(
+                "damaged", "a TIFF that cannot be opened"
+            )  # Pillow opens all that have fewer
+        if (
+            page.samplesperpixel > _MOST_SAMPLES
+            or page.imagedepth != 1
+            or max(page.tilewidth, page.tilelength) > _LARGEST_TILE
+        ):
+            raise ImageRefused(
+                "unsupported",
+                f"a TIFF of {page.samplesperpixel} samples a pixel, {page.imagedepth} deep, "
+                f"in tiles of {page.tilewidth} x {page.tilelength}",
+            )
         try:
             samples = page.asarray()
         except ValueError as error:
@@ -183,10 +205,14 @@ def _from_samples(samples: npt.NDArray[Any]) -> Pixels:
     if samples.dtype == np.uint16:
         samples = _to_8_bit(samples)
     if samples.dtype != np.uint8 or samples.ndim not in (2, 3):
-        raise ImageRefused("unsupported", f"samples of type {samples.dtype} in {samples.ndim} dimensions")
+        raise ImageRefused(
+            "unsupported", f"samples of type {samples.dtype} in {samples.ndim} dimensions"
+        )
     if samples.ndim == 2:
         samples = samples[:, :, None]
-    return np.ascontiguousarray(np.repeat(samples, 3, axis=2) if samples.shape[2] < 3 else samples[:, :, :3])
+    return np.ascontiguousarray(
+        np.repeat(samples, 3, axis=2) if samples.shape[2] < 3 else samples[:, :, :3]
+    )
 
 
 def _to_rgb(image: Image.Image) -> Pixels:

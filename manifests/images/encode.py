@@ -15,9 +15,12 @@ own filter) is the smallest and the fastest here."""
 
 
 def encode(pixels: Pixels, suffix: str, quality: int = 95, chroma: str = "444") -> bytes:
-    """Encode RGB (H, W, 3) uint8 as "jpg" (quality 1 to 100, chroma "444", "422" or "420") or as "png" (lossless)."""
+    """Encode RGB (H, W, 3) uint8 as "jpg" (quality 1 to 100, chroma "444", "422" or "420") or as
+    "png" (lossless)."""
     if suffix == "jpg":
-        return simplejpeg.encode_jpeg(np.ascontiguousarray(pixels), quality, "RGB", chroma, fastdct=False)
+        return simplejpeg.encode_jpeg(
+            np.ascontiguousarray(pixels), quality, "RGB", chroma, fastdct=False
+        )
     done, array = cv2.imencode(".png", cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR), _PNG_OPTIONS)
     if not done:
         raise ImageRefused("damaged", "could not be encoded as PNG")

@@ -9,7 +9,8 @@ from .header import SUFFIXES
 
 
 def image_files(folder: Path) -> dict[str, Path]:
-    """The images below a folder, by their relative path without suffix, in the order of their paths.
+    """The images below a folder, by their relative path without suffix, in the order of their
+    paths.
 
     Raises
     ------
@@ -23,7 +24,10 @@ def image_files(folder: Path) -> dict[str, Path]:
         if path.suffix.lower() in SUFFIXES and path.is_file():
             name = path.relative_to(folder).with_suffix("").as_posix()
             if name in found:
-                raise SourceError(f"{path}: {found[name].name} has the same name but for its suffix; which of the two is meant?")
+                raise SourceError(
+                    f"{path}: {found[name].name} has the same name but for its suffix; which of the"
+                    " two is meant?"
+                )
             found[name] = path
     if not found:
         raise SourceError(f"{folder}: holds no images ({', '.join(sorted(SUFFIXES))})")

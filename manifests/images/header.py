@@ -1,4 +1,5 @@
-"""What a photograph is, by its first bytes: format, size, and whether its bytes can be kept as a normal."""
+"""What a photograph is, by its first bytes: format, size, and whether its bytes can be kept as a
+normal."""
 
 from __future__ import annotations
 
@@ -8,25 +9,79 @@ import simplejpeg
 from PIL import Image
 
 from ...errors import ImageRefused
-from .opening import JPEG_FORMATS, first_line, is_16_bit, is_tiff, open_lazily, orientation, tiff_size
+from .opening import (
+    JPEG_FORMATS,
+    first_line,
+    is_16_bit,
+    is_tiff,
+    open_lazily,
+    orientation,
+    tiff_size,
+)
 
-SUFFIXES = (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".tif", ".tiff", ".bmp", ".webp", ".avif", ".heic", ".heif")
+SUFFIXES = (
+    ".jpg",
+    ".jpeg",
+    ".jpe",
+    ".jfif",
+    ".png",
+    ".tif",
+    ".tiff",
+    ".bmp",
+    ".webp",
+    ".avif",
+    ".heic",
+    ".heif",
+)
 """File name endings, in lower case, that a source takes for photographs."""
 UNREAD = (
-    ".gif", ".jxl", ".jp2", ".j2k", ".psd", ".exr", ".hdr", ".tga", ".ppm", ".pgm", ".svg", ".mpo", ".hif",
-    ".dng", ".cr2", ".cr3", ".crw", ".nef", ".nrw", ".arw", ".srf", ".sr2", ".raf", ".orf", ".rw2", ".pef", ".srw", ".3fr",
+    ".gif",
+    ".jxl",
+    ".jp2",
+    ".j2k",
+    ".psd",
+    ".exr",
+    ".hdr",
+    ".tga",
+    ".ppm",
+    ".pgm",
+    ".svg",
+    ".mpo",
+    ".hif",
+    ".dng",
+    ".cr2",
+    ".cr3",
+    ".crw",
+    ".nef",
+    ".nrw",
+    ".arw",
+    ".srf",
+    ".sr2",
+    ".raf",
+    ".orf",
+    ".rw2",
+    ".pef",
+    ".srw",
+    ".3fr",
     ".raw",
-)  # fmt: skip
-"""Endings of pictures that are not read: a source counts them, so that nobody wonders where they are."""
+)
+"""Endings of pictures that are not read: a source counts them, so that nobody wonders where they
+are."""
 MAX_PIXELS = 50_000_000
-"""Images with more pixels than this are refused before they are decoded; making a pair of one takes less than 1 GB."""
+"""Images with more pixels than this are refused before they are decoded; making a pair of one takes
+less than 1 GB."""
 MAX_SCANS = 100
-"""JPEGs with more scans are refused: encoders write some 10, and each of thousands would take as long as a whole decoding."""
+"""JPEGs with more scans are refused: encoders write some 10, and each of thousands would take as
+long as a whole decoding."""
 MAX_BYTES = 256 * 1024 * 1024
 """Files larger than this are refused before they are read."""
 
 _JPEG, _SCAN, _APPLICATION_1 = b"\xff\xd8\xff", b"\xff\xda", 0xE1  # ITU T.81, table B.1
-_SEQUENTIAL = (0xC0, 0xC1, 0xC4)  # frames that are Huffman coded and not progressive, and their tables
+_SEQUENTIAL = (
+    0xC0,
+    0xC1,
+    0xC4,
+)  # frames that are Huffman coded and not progressive, and their tables
 
 
 @dataclass(frozen=True)
@@ -40,7 +95,8 @@ class Header:
     width, height : int
         Pixels as stored, before an EXIF rotation.
     convert : str
-        Why the image must be converted ("greyscale", "rotated", ...), or "" when its bytes can be kept.
+        Why the image must be converted ("greyscale", "rotated", ...), or "" when its bytes can be
+        kept.
     """
 
     format: str
@@ -73,7 +129,9 @@ def _describe(data: bytes, max_pixels: int) -> Header:
         _check_size(*plain, max_pixels)
         return Header("JPEG", *plain, "")
     if data.startswith(_JPEG) and data.count(_SCAN) > MAX_SCANS:
-        raise ImageRefused("damaged", f"a JPEG of {data.count(_SCAN):,} scans, the limit is {MAX_SCANS}")
+        raise ImageRefused(
+            "damaged", f"a JPEG of {data.count(_SCAN):,} scans, the limit is {MAX_SCANS}"
+        )
     try:
         image = open_lazily(data)
     except ImageRefused:
@@ -89,8 +147,8 @@ def _describe(data: bytes, max_pixels: int) -> Header:
 
 
 def _plain_jpeg_size(data: bytes) -> tuple[int, int] | None:
-    """Width and height of a JPEG in colour, of one scan and without EXIF, which is most of them: its header says all there is to
-    know, and asking Pillow takes a tenth of the time of decoding.
+    """Width and height of a JPEG in colour, of one scan and without EXIF, which is most of them:
+    its header says all there is to know, and asking Pillow takes a tenth of the time of decoding.
     """
     if not data.startswith(_JPEG) or not _is_plain(data):
         return None
@@ -102,8 +160,9 @@ def _plain_jpeg_size(data: bytes) -> tuple[int, int] | None:
 
 
 def _is_plain(data: bytes) -> bool:
-    """Whether a JPEG has no segment of application data 1, where EXIF stands, is not progressive (nor arithmetically coded), and
-    its first scan holds all three components (ITU T.81, B.1 and B.2).
+    """Whether a JPEG has no segment of application data 1, where EXIF stands, is not progressive
+    (nor arithmetically coded), and its first scan holds all three components (ITU T.81, B.1 and
+    B.2).
     """
     place = 2
     while place + 5 <= len(data) and data[place] == 0xFF:
@@ -118,7 +177,9 @@ def _is_plain(data: bytes) -> bool:
 
 def _check_size(width: int, height: int, max_pixels: int) -> None:
     if width * height > max_pixels:
-        raise ImageRefused("too large", f"{width} x {height} pixels, the limit is {max_pixels:,} in all")
+        raise ImageRefused(
+            "too large", f"{width} x {height} pixels, the limit is {max_pixels:,} in all"
+        )
 
 
 def _why_converted(image: Image.Image, data: bytes) -> str:

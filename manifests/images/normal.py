@@ -1,7 +1,9 @@
-"""Photographs as bytes: what they are, whether they can be used, and how they become an upright 8-bit RGB normal.
+"""Photographs as bytes: what they are, whether they can be used, and how they become an upright
+8-bit RGB normal.
 
-A normal is kept byte for byte when it already is an upright RGB JPEG or an upright 8-bit RGB PNG. Everything else that can
-be read (greyscale, CMYK, palette, alpha, 16 bit, rotated by EXIF, TIFF, BMP, WebP) is converted and encoded anew.
+A normal is kept byte for byte when it already is an upright RGB JPEG or an upright 8-bit RGB PNG.
+Everything else that can be read (greyscale, CMYK, palette, alpha, 16 bit, rotated by EXIF, TIFF,
+BMP, WebP) is converted and encoded anew.
 """
 
 from __future__ import annotations
@@ -50,8 +52,8 @@ def load_normal(data: bytes, max_side: int | None = None, max_pixels: int = MAX_
     data : bytes
         A JPEG, PNG, TIFF, BMP or WebP file.
     max_side : int, optional
-        Shrink larger images to this longer side, by Pillow's Lanczos filter, whose fixed-point arithmetic does not depend
-        on the CPU.
+        Shrink larger images to this longer side, by Pillow's Lanczos filter, whose fixed-point
+        arithmetic does not depend on the CPU.
     max_pixels : int
         Refuse images with more.
 
@@ -80,4 +82,6 @@ def _shrink(pixels: Pixels, max_side: int) -> Pixels:
     height, width = pixels.shape[:2]
     share = max_side / max(height, width)
     size = (max(1, round(width * share)), max(1, round(height * share)))
-    return np.ascontiguousarray(np.asarray(Image.fromarray(pixels).resize(size, Image.Resampling.LANCZOS)))
+    return np.ascontiguousarray(
+        np.asarray(Image.fromarray(pixels).resize(size, Image.Resampling.LANCZOS))
+    )

@@ -18,8 +18,20 @@ from ...errors import ImageRefused
 Pixels = npt.NDArray[np.uint8]
 
 FORMATS = ("JPEG", "PNG", "TIFF", "BMP", "WEBP", "AVIF")
-_HEIF_BRANDS = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1")  # ISO/IEC 23008-12
-JPEG_FORMATS = ("JPEG", "MPO")  # Pillow opens JPEGs of several pictures as MPO; the first one counts
+_HEIF_BRANDS = (
+    b"heic",
+    b"heix",
+    b"heim",
+    b"heis",
+    b"hevc",
+    b"hevx",
+    b"mif1",
+    b"msf1",
+)  # ISO/IEC 23008-12
+JPEG_FORMATS = (
+    "JPEG",
+    "MPO",
+)  # Pillow opens JPEGs of several pictures as MPO; the first one counts
 _TIFF_MARKS = (b"II*\x00", b"MM\x00*", b"II+\x00", b"MM\x00+")
 _BITS_PER_SAMPLE = 258
 _ORIENTATION = 0x0112
@@ -35,14 +47,19 @@ def open_lazily(data: bytes) -> Image.Image:
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Pillow warns of odd metadata that does not concern the pixels
+            warnings.simplefilter(
+                "ignore"
+            )  # Pillow warns of odd metadata that does not concern the pixels
             return _identified(data)
     except UnidentifiedImageError:
-        raise ImageRefused("not an image", "no JPEG, PNG, TIFF, BMP, WebP, AVIF or HEIC header") from None
+        raise ImageRefused(
+            "not an image", "no JPEG, PNG, TIFF, BMP, WebP, AVIF or HEIC header"
+        ) from None
 
 
 def _identified(data: bytes) -> Image.Image:
-    """As `Image.open`, but for its limit of pixels: that is the program's own to set, and gloam has one of its own."""
+    """As `Image.open`, but for its limit of pixels: that is the program's own to set, and gloam has
+    one of its own."""
     Image.preinit()
     if data[4:8] == b"ftyp" and data[8:12] in _HEIF_BRANDS and b"avif" not in data[8:32]:
         return _heif(data)
@@ -68,7 +85,10 @@ def _heif(data: bytes) -> Image.Image:
     try:
         from pillow_heif import HeifImageFile
     except ImportError:
-        raise ImageRefused("unsupported", "HEIC; it is read where pillow-heif is installed (pip install pillow-heif)") from None
+        raise ImageRefused(
+            "unsupported",
+            "HEIC; it is read where pillow-heif is installed (pip install pillow-heif)",
+        ) from None
     opened: Image.Image = HeifImageFile(io.BytesIO(data))
     return opened
 
@@ -86,7 +106,8 @@ def tiff_size(data: bytes) -> tuple[int, int]:
 
 
 def orientation(image: Image.Image) -> int:
-    """The EXIF orientation of an opened image, 1 (upright) to 8; 1 when its metadata is missing or damaged."""
+    """The EXIF orientation of an opened image, 1 (upright) to 8; 1 when its metadata is missing or
+    damaged."""
     if "exif" not in image.info and image.format != "TIFF":
         return 1  # asking Pillow would make it read a PNG to its end
     try:

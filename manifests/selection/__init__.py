@@ -1,1 +1,2 @@
-"""Which photographs become pairs: candidates, what is measured of them, bounds, near-duplicates, the plan."""
+"""Which photographs become pairs: candidates, what is measured of them, bounds, near-duplicates,
+the plan."""

@@ -17,9 +17,11 @@ KEPT = ""
 
 
 class Profile(BaseModel):
-    """Bounds that a candidate must keep; None applies no bound. `Measures` says what each measure is.
+    """Bounds that a candidate must keep; None applies no bound. `Measures` says what each measure
+    is.
 
-    The comments in the profile that gloam ships, `bounds.yaml`, say why its bounds are what they are.
+    The comments in the profile that gloam ships, `bounds.yaml`, say why its bounds are what they
+    are.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -61,13 +63,16 @@ def judge(candidates: pa.Table, profile: Profile) -> npt.NDArray[np.object_]:
     Parameters
     ----------
     candidates : pyarrow.Table
-        With a column for each of `gloam.manifests.selection.measures.FIELDS` and `reason`, not "" where measuring failed already.
+        With a column for each of `gloam.manifests.selection.measures.FIELDS` and `reason`, not ""
+        where measuring failed already.
     """
     reasons = candidates.column("reason").to_numpy(zero_copy_only=False).astype(object)
     if all(getattr(profile, bound) is None for bound in Profile.model_fields):
         return reasons
     column = {
-        name: candidates.column(name).to_numpy(zero_copy_only=False) for name in candidates.column_names if name != "reason"
+        name: candidates.column(name).to_numpy(zero_copy_only=False)
+        for name in candidates.column_names
+        if name != "reason"
     }
     short = np.minimum(column["width"], column["height"])
     long = np.maximum(column["width"], column["height"])
@@ -78,14 +83,20 @@ def judge(candidates: pa.Table, profile: Profile) -> npt.NDArray[np.object_]:
 
     test("too small", profile.min_side, short < (profile.min_side or 0))
     test("too large", profile.max_side, long > (profile.max_side or 0))
-    test("too elongated", profile.max_aspect, long > (profile.max_aspect or 0) * np.maximum(short, 1))
+    test(
+        "too elongated", profile.max_aspect, long > (profile.max_aspect or 0) * np.maximum(short, 1)
+    )
     test("too dark", profile.min_mean, column["mean"] < (profile.min_mean or 0))
     test("too bright", profile.max_mean, column["mean"] > (profile.max_mean or 0))
     test("clipped", profile.max_clipped, column["clipped"] > (profile.max_clipped or 0))
     test("dark areas", profile.max_dark, column["dark"] > (profile.max_dark or 0))
     test("too few bright areas", profile.min_bright, column["bright"] < (profile.min_bright or 0))
     test("blurred", profile.min_laplacian, column["laplacian"] < (profile.min_laplacian or 0))
-    test("colourless", profile.min_colourfulness, column["colourfulness"] < (profile.min_colourfulness or 0))
+    test(
+        "colourless",
+        profile.min_colourfulness,
+        column["colourfulness"] < (profile.min_colourfulness or 0),
+    )
 
     for reason, bound, breach in tests:
         if bound is not None:

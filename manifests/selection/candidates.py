@@ -1,4 +1,5 @@
-"""Candidates: every photograph of the sources as one row of a table, measured, with the reason of each refusal.
+"""Candidates: every photograph of the sources as one row of a table, measured, with the reason of
+each refusal.
 
 Tables are columnar (pyarrow), so that millions of candidates fit in memory.
 """
@@ -50,7 +51,8 @@ def list_candidates(
     progress : function
         Called now and then with the number listed so far.
     passed : dict, optional
-        Gets, by name of the source, counts of files that may be photographs and are not taken; see `list_source`.
+        Gets, by name of the source, counts of files that may be photographs and are not taken; see
+        `list_source`.
 
     Returns
     -------
@@ -81,7 +83,9 @@ def list_candidates(
         _check_unique(source, paths[before:])
     progress(len(paths))
     located = dict(zip(_PLACE, map(list, zip(*places, strict=True)), strict=True))
-    return pa.table({"source": origins, "key": make_keys(origins, names, paths), "path": paths} | located)
+    return pa.table(
+        {"source": origins, "key": make_keys(origins, names, paths), "path": paths} | located
+    )
 
 
 def _check_unique(source: Source, paths: list[str]) -> None:
@@ -113,8 +117,9 @@ def measure_candidates(
 ) -> pa.Table:
     """Add the columns of `MEASURE_SCHEMA` to a table of `list_candidates`.
 
-    Measurements are kept in `cache` (Parquet parts of some thousand rows, each whole or absent) by the file's place, size
-    and modification time, so that an interrupted run goes on where it was and a changed file is measured anew.
+    Measurements are kept in `cache` (Parquet parts of some thousand rows, each whole or absent) by
+    the file's place, size and modification time, so that an interrupted run goes on where it was
+    and a changed file is measured anew.
 
     Parameters
     ----------
@@ -137,7 +142,10 @@ def measure_candidates(
     fresh: list[pa.Table] = []
     rows: list[tuple[float | int | str, ...]] = []
     identities: list[int] = []
-    tasks = (_MeasureTask(tuple(locations(listed.take(part))), max_pixels) for part in _parts(todo, _TASK))
+    tasks = (
+        _MeasureTask(tuple(locations(listed.take(part))), max_pixels)
+        for part in _parts(todo, _TASK)
+    )
     results = ordered_map(_measure_task, tasks, workers, lambda counted: progress(done + counted))
     for part, result in zip(_parts(todo, _TASK), results, strict=True):
         rows += result
@@ -159,7 +167,8 @@ def measure_candidates(
 
 
 def leave_unmeasured(listed: pa.Table) -> pa.Table:
-    """Add the columns of `MEASURE_SCHEMA` with nothing in them, for a plan that takes every candidate as it is."""
+    """Add the columns of `MEASURE_SCHEMA` with nothing in them, for a plan that takes every
+    candidate as it is."""
     for field in MEASURE_SCHEMA:
         blank = "" if field.name in ("reason", "detail") else None
         listed = listed.append_column(field, pa.array([blank] * len(listed), field.type))
@@ -172,18 +181,23 @@ def _parts(indices: npt.NDArray[np.int64], size: int) -> Iterable[npt.NDArray[np
 
 def _identities(listed: pa.Table, max_pixels: int) -> npt.NDArray[np.uint64]:
     texts = (
-        f"measuring-{MEASURES}|{max_pixels}|{p.container}|{p.member}|{p.offset}|{p.size}|{p.stamp}" for p in locations(listed)
+        f"measuring-{MEASURES}|{max_pixels}|{p.container}|{p.member}|{p.offset}|{p.size}|{p.stamp}"
+        for p in locations(listed)
     )
     digests = b"".join(hashlib.blake2b(text.encode(), digest_size=8).digest() for text in texts)
     return np.frombuffer(digests, dtype="<u8")
 
 
 def _load_cache(cache: Path) -> pa.Table:
-    parts = [read_table(path, schema=_CACHE_SCHEMA) for path in sorted(cache.glob("part-*.parquet"))]
+    parts = [
+        read_table(path, schema=_CACHE_SCHEMA) for path in sorted(cache.glob("part-*.parquet"))
+    ]
     return pa.concat_tables([_CACHE_SCHEMA.empty_table(), *parts])
 
 
-def _store(cache: Path, rows: list[tuple[float | int | str, ...]], identities: list[int]) -> pa.Table:
+def _store(
+    cache: Path, rows: list[tuple[float | int | str, ...]], identities: list[int]
+) -> pa.Table:
     columns: list[list[float | int | str]] = [list(column) for column in zip(*rows, strict=True)]
     table = pa.table([*columns, identities], schema=_CACHE_SCHEMA)
     # What could not be read may be readable the next time; all else that was found stays as it is.

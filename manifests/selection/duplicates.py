@@ -9,12 +9,14 @@ _CHUNKS = 4
 _CHUNK_BITS = 16
 
 
-def near_duplicates(hashes: npt.NDArray[np.uint64], usable: npt.NDArray[np.bool_], bits: int) -> npt.NDArray[np.int64]:
+def near_duplicates(
+    hashes: npt.NDArray[np.uint64], usable: npt.NDArray[np.bool_], bits: int
+) -> npt.NDArray[np.int64]:
     """For each image the index of an earlier, kept image that it repeats, or -1.
 
-    Images are taken in order: one is dropped when its hash differs in at most `bits` bits from one that was kept before.
-    Two such hashes agree in at least one of their four 16-bit chunks (pigeonhole, for `bits` up to 3), so only images
-    that share a chunk are compared.
+    Images are taken in order: one is dropped when its hash differs in at most `bits` bits from one
+    that was kept before. Two such hashes agree in at least one of their four 16-bit chunks
+    (pigeonhole, for `bits` up to 3), so only images that share a chunk are compared.
 
     Parameters
     ----------
@@ -44,8 +46,11 @@ def near_duplicates(hashes: npt.NDArray[np.uint64], usable: npt.NDArray[np.bool_
     return repeats
 
 
-def _near_pairs(values: npt.NDArray[np.uint64], bits: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The pairs (later, earlier) of images whose hashes differ in at most `bits` bits, ordered; each once."""
+def _near_pairs(
+    values: npt.NDArray[np.uint64], bits: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The pairs (later, earlier) of images whose hashes differ in at most `bits` bits, ordered;
+    each once."""
     later, earlier = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for chunk in range(_CHUNKS):
         part = (values >> np.uint64(_CHUNK_BITS * chunk)) & np.uint64(0xFFFF)

@@ -17,7 +17,8 @@ _ODD = re.compile(r"[^a-z0-9_-]+")
 def normalise(source: str, name: str) -> str:
     """A key from a source's name and the source's own name of an image.
 
-    Accents are dropped, capitals lowered, and every run of other characters becomes one "-". May be longer than a key.
+    Accents are dropped, capitals lowered, and every run of other characters becomes one "-". May be
+    longer than a key.
     """
     text = name
     if not text.isascii():
@@ -28,27 +29,31 @@ def normalise(source: str, name: str) -> str:
 def make_keys(sources: list[str], names: list[str], paths: list[str]) -> list[str]:
     """One unique key an image.
 
-    Where normalised names collide, or are too long, each gets a short hash of its source and original path at its end, so
-    that a key never depends on which other images came first.
+    Where normalised names collide, or are too long, each gets a short hash of its source and
+    original path at its end, so that a key never depends on which other images came first.
 
     Parameters
     ----------
     sources, names, paths : lists of str, equally long
-        Source name, the source's own name of the image, and its path there. (source, path) must be unique.
+        Source name, the source's own name of the image, and its path there. (source, path) must be
+        unique.
     """
     keys = [normalise(source, name) for source, name in zip(sources, names, strict=True)]
     seen = Counter(keys)
     for i, key in enumerate(keys):
         if seen[key] > 1 or len(key) > _LONGEST:
             keys[i] = _with_hash(key, f"{sources[i]}\0{paths[i]}", _HASH_DIGITS)
-    # Eight digits meet once in 65,000 colliding images; then, and only then, all twins take longer ones.
+    # Eight digits meet once in 65,000 colliding images; then, and only then, all twins take longer
+    # ones.
     for digits in (16, 32, 64):
         seen = Counter(keys)
         twins = [i for i, key in enumerate(keys) if seen[key] > 1]
         if not twins:
             break
         for i in twins:
-            keys[i] = _with_hash(normalise(sources[i], names[i]), f"{sources[i]}\0{paths[i]}", digits)
+            keys[i] = _with_hash(
+                normalise(sources[i], names[i]), f"{sources[i]}\0{paths[i]}", digits
+            )
     return keys
 
 

@@ -1,8 +1,8 @@
 """What is measured of a candidate, on a small copy of it.
 
-Which photographs become pairs rests on this, so it is all in whole numbers, or in floats that hold whole numbers exactly: the
-same measures on every machine. (OpenCV's resizing, colour and DCT take other instructions, and have other last digits, on other
-CPUs.)
+Which photographs become pairs rests on this, so it is all in whole numbers, or in floats that hold
+whole numbers exactly: the same measures on every machine. (OpenCV's resizing, colour and DCT take
+other instructions, and have other last digits, on other CPUs.)
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from ..images.header import read_header
 from ..images.opening import Pixels
 
 MEASURES = 4
-"""Raised by every change of what is measured: cached measurements are not used any more, and selections not mixed."""
+"""Raised by every change of what is measured: cached measurements are not used any more, and
+selections not mixed."""
 SIDE = 120
-"""Longer side, in pixels, of the copy that is measured: a quarter of 500, which JPEG decoders reduce by at no cost."""
+"""Longer side, in pixels, of the copy that is measured: a quarter of 500, which JPEG decoders
+reduce by at no cost."""
 _CLIPPED = 250
 _DARK = 26  # 0.1 of 255
 _CELLS = 8
@@ -49,9 +51,11 @@ class Measures:
     laplacian : float
         Variance of the 4-neighbour Laplacian of 8-bit luma; low when blurred.
     colourfulness : float
-        Hasler and Suesstrunk, "Measuring colourfulness in natural images", SPIE 5007 (2003): 0 grey, 109 extremely colourful.
+        Hasler and Suesstrunk, "Measuring colourfulness in natural images", SPIE 5007 (2003): 0
+        grey, 109 extremely colourful.
     perceptual_hash : int
-        64 bits: signs of the lowest 8 x 8 DCT coefficients of the 32 x 32 luma against their median.
+        64 bits: signs of the lowest 8 x 8 DCT coefficients of the 32 x 32 luma against their
+        median.
     """
 
     width: int
@@ -106,35 +110,47 @@ def measure(data: bytes, max_pixels: int) -> Measures:
 
 
 def _reduce(pixels: Pixels) -> Pixels:
-    """The channels (3, H, W) of a copy whose longer side is `SIDE`, unless it is shorter: means over areas, rounded, first of
-    whole blocks of pixels."""
+    """The channels (3, H, W) of a copy whose longer side is `SIDE`, unless it is shorter: means
+    over areas, rounded, first of whole blocks of pixels."""
     longer = max(pixels.shape[:2])
     if longer <= SIDE:
         return np.ascontiguousarray(pixels.transpose(2, 0, 1))
     down, across = (max(1, round(length * SIDE / longer)) for length in pixels.shape[:2])
     channels = _blocks(pixels, longer // SIDE).transpose(2, 0, 1).astype(np.float32, order="C")
     height, width = channels.shape[1:]
-    # Sides are below 2 SIDE now, so no sum exceeds 255 (2 SIDE)^2 < 2^24: float32 holds it exactly, in any order of adding.
+    # Sides are below 2 SIDE now, so no sum exceeds 255 (2 SIDE)^2 < 2^24: float32 holds it exactly,
+    # in any order of adding.
     sums = _overlaps(height, down) @ channels @ _overlaps(width, across).T
-    return np.rint(sums / np.float32(height * width)).astype(np.uint8)  # IEEE 754 rounds a quotient in one way
+    return np.rint(sums / np.float32(height * width)).astype(
+        np.uint8
+    )  # IEEE 754 rounds a quotient in one way
 
 
 @lru_cache(maxsize=1024)
 def _overlaps(length: int, cells: int) -> npt.NDArray[np.float32]:
-    """By how many parts of 1 / cells of a pixel each of `cells` equal cells overlaps each of length pixels (cells, pixels)."""
-    cell, pixel = np.arange(cells, dtype=np.int32)[:, None] * length, np.arange(length, dtype=np.int32)[None, :] * cells
+    """By how many parts of 1 / cells of a pixel each of `cells` equal cells overlaps each of length
+    pixels (cells, pixels)."""
+    cell, pixel = (
+        np.arange(cells, dtype=np.int32)[:, None] * length,
+        np.arange(length, dtype=np.int32)[None, :] * cells,
+    )
     overlap = np.minimum(cell + length, pixel + cells) - np.maximum(cell, pixel)
     return np.maximum(overlap, 0).astype(np.float32)
 
 
 def _blocks(pixels: Pixels, side: int) -> Pixels:
-    """Means of blocks of side x side pixels, rounded; what fills no block, to the right and below, is left out."""
+    """Means of blocks of side x side pixels, rounded; what fills no block, to the right and below,
+    is left out."""
     height, width = (max(1, length // side) for length in pixels.shape[:2])
     down, across = (min(side, length) for length in pixels.shape[:2])
     if down == across == 1:
         return pixels
     whole = pixels[: height * down, : width * across]
-    rows = whole.reshape(height, down, -1).sum(axis=1, dtype=np.uint32).reshape(height, width, across, 3)
+    rows = (
+        whole.reshape(height, down, -1)
+        .sum(axis=1, dtype=np.uint32)
+        .reshape(height, width, across, 3)
+    )
     sums = sum((rows[:, :, place] for place in range(1, across)), start=rows[:, :, 0])
     return np.rint(sums / np.float64(down * across)).astype(np.uint8)
 
@@ -147,15 +163,20 @@ def _luma(channels: Pixels) -> Pixels:
 
 def _bright_share(luma: Pixels) -> float:
     longer = max(luma.shape)
-    cells = [max(1, (min(_CELLS, longer) * length + longer // 2) // longer) for length in luma.shape]
+    cells = [
+        max(1, (min(_CELLS, longer) * length + longer // 2) // longer) for length in luma.shape
+    ]
     edges = [np.arange(n + 1) * length // n for n, length in zip(cells, luma.shape, strict=True)]
-    sums = np.add.reduceat(np.add.reduceat(luma, edges[0][:-1], axis=0, dtype=np.int64), edges[1][:-1], axis=1)
+    sums = np.add.reduceat(
+        np.add.reduceat(luma, edges[0][:-1], axis=0, dtype=np.int64), edges[1][:-1], axis=1
+    )
     sizes = np.diff(edges[0])[:, None] * np.diff(edges[1])
     return float(np.mean(sums >= BRIGHT * 255 * sizes))
 
 
 def _moments(values: npt.NDArray[np.int16]) -> tuple[float, float]:
-    """Mean and variance of whole numbers. Their sums are exact, so it does not matter in which order a CPU adds them."""
+    """Mean and variance of whole numbers. Their sums are exact, so it does not matter in which
+    order a CPU adds them."""
     exact = values.ravel().astype(np.float64)
     count, total, squares = len(exact), int(exact.sum()), int(exact @ exact)
     return total / count, (count * squares - total * total) / (count * count)
@@ -171,7 +192,9 @@ def _colourfulness(channels: Pixels) -> float:
     red, green, blue = channels.astype(np.int16)
     mean_rg, variance_rg = _moments(red - green)
     twice_yb, variance_twice_yb = _moments(red + green - 2 * blue)  # 2 (yellow - blue), kept whole
-    return math.sqrt(variance_rg + variance_twice_yb / 4) + 0.3 * math.sqrt(mean_rg * mean_rg + twice_yb * twice_yb / 4)
+    return math.sqrt(variance_rg + variance_twice_yb / 4) + 0.3 * math.sqrt(
+        mean_rg * mean_rg + twice_yb * twice_yb / 4
+    )
 
 
 def _perceptual_hash(luma: Pixels) -> int:
@@ -184,6 +207,11 @@ def _perceptual_hash(luma: Pixels) -> int:
 
 @lru_cache(maxsize=1)
 def _waves() -> npt.NDArray[np.float64]:
-    """The lowest waves of the DCT-II over 32 cells, orthonormal but for a common factor of some 1,024, rounded (waves, cells)."""
+    """The lowest waves of the DCT-II over 32 cells, orthonormal but for a common factor of some
+    1,024, rounded (waves, cells)."""
     wave, cell = np.arange(_HASH_WAVES)[:, None], np.arange(_HASH_SIDE)[None, :]
-    return np.rint(1024 * np.where(wave, 1.0, math.sqrt(0.5)) * np.cos(np.pi * wave * (2 * cell + 1) / (2 * _HASH_SIDE)))
+    return np.rint(
+        1024
+        * np.where(wave, 1.0, math.sqrt(0.5))
+        * np.cos(np.pi * wave * (2 * cell + 1) / (2 * _HASH_SIDE))
+    )

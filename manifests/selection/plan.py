@@ -1,4 +1,5 @@
-"""The plan: which candidates become pairs, in which split and shard. A function of the seed and the candidates alone."""
+"""The plan: which candidates become pairs, in which split and shard. A function of the seed and the
+candidates alone."""
 
 from __future__ import annotations
 
@@ -46,8 +47,8 @@ class PlanOptions(BaseModel):
     val : int
         How many of them are the validation split.
     shard_size : int, optional
-        Pairs a shard at most. None takes 1000, and fewer (down to 50) for small sets, so that a split has 32 shards for
-        workers and readers to share.
+        Pairs a shard at most. None takes 1000, and fewer (down to 50) for small sets, so that a
+        split has 32 shards for workers and readers to share.
     seed : int
     """
 
@@ -75,12 +76,14 @@ class Plan:
     candidates: pa.Table
 
 
-def make_plan(candidates: pa.Table, sources: list[Source], profile: Profile, options: PlanOptions) -> Plan:
+def make_plan(
+    candidates: pa.Table, sources: list[Source], profile: Profile, options: PlanOptions
+) -> Plan:
     """Choose, split, shuffle and shard.
 
-    Every choice is an order of hashes of (seed, purpose, key): which candidates of a source are taken, which of those are
-    validation, and in which order pairs lie. So a key's luck does not depend on other keys, and a few more candidates
-    change the plan only a little.
+    Every choice is an order of hashes of (seed, purpose, key): which candidates of a source are
+    taken, which of those are validation, and in which order pairs lie. So a key's luck does not
+    depend on other keys, and a few more candidates change the plan only a little.
 
     Parameters
     ----------
@@ -104,11 +107,13 @@ def make_plan(candidates: pa.Table, sources: list[Source], profile: Profile, opt
     chosen = _choose(candidates, sources, reasons, hashes[:, 0], options.pairs)
     if options.val == len(chosen):
         raise ConfigError(
-            f"val = {options.val:,}: of {len(chosen):,} pairs in all none would be left to train on; ask for more pairs, or for "
-            "fewer in val (a set of one split needs none)"
+            f"val = {options.val:,}: of {len(chosen):,} pairs in all none would be left to train"
+            " on; ask for more pairs, or for fewer in val (a set of one split needs none)"
         )
     if options.val > len(chosen):
-        raise ConfigError(f"val = {options.val:,}: there are only {len(chosen):,} pairs in all; ask for fewer")
+        raise ConfigError(
+            f"val = {options.val:,}: there are only {len(chosen):,} pairs in all; ask for fewer"
+        )
     spare = reasons == KEPT
     spare[chosen] = False
     reasons[spare] = SPARE
@@ -123,7 +128,9 @@ def make_plan(candidates: pa.Table, sources: list[Source], profile: Profile, opt
             candidates.column("key").take(order),
             pa.array([TRAIN] * len(train) + [VAL] * len(val), pa.string()),
             pa.array(
-                np.concatenate([_shards(len(train), options.shard_size), _shards(len(val), options.shard_size)]),
+                np.concatenate(
+                    [_shards(len(train), options.shard_size), _shards(len(val), options.shard_size)]
+                ),
                 pa.int32(),
             ),
             candidates.column("source").take(order),
@@ -134,12 +141,17 @@ def make_plan(candidates: pa.Table, sources: list[Source], profile: Profile, opt
     )
     completed = candidates
     for name, values in (("reason", reasons), ("detail", details)):
-        completed = completed.set_column(completed.column_names.index(name), name, pa.array(values, pa.string()))
+        completed = completed.set_column(
+            completed.column_names.index(name), name, pa.array(values, pa.string())
+        )
     return Plan(table.combine_chunks(), completed)
 
 
 def _drop_duplicates(
-    candidates: pa.Table, profile: Profile, reasons: npt.NDArray[np.object_], details: npt.NDArray[np.object_]
+    candidates: pa.Table,
+    profile: Profile,
+    reasons: npt.NDArray[np.object_],
+    details: npt.NDArray[np.object_],
 ) -> None:
     if profile.duplicate_bits is None:
         return
@@ -177,13 +189,17 @@ def _choose(
         groups.append(group[: source.limit])
     available = [len(group) for group in groups]
     if not sum(available):
-        raise ConfigError(f"no candidate is suitable{_counted(of_source, reasons)}; loosen --profile or use --no-select")
+        raise ConfigError(
+            f"no candidate is suitable{_counted(of_source, reasons)}; loosen --profile or use"
+            " --no-select"
+        )
     wanted = sum(available) if pairs is None else pairs
     if wanted > sum(available):
         each = ", ".join(f"{s.name} {n:,}" for s, n in zip(sources, available, strict=True))
         raise ConfigError(
-            f"pairs = {wanted:,}: only {sum(available):,} candidates are suitable ({each}){_counted(of_source, reasons)}; "
-            "ask for fewer, add sources, raise their limits, or loosen --profile"
+            f"pairs = {wanted:,}: only {sum(available):,} candidates are suitable"
+            f" ({each}){_counted(of_source, reasons)}; ask for fewer, add sources, raise their"
+            " limits, or loosen --profile"
         )
     shares = _apportion(wanted, available)
     return np.concatenate([group[:n] for group, n in zip(groups, shares, strict=True)])
@@ -199,7 +215,8 @@ def _counted(of_source: npt.NDArray[np.object_], reasons: npt.NDArray[np.object_
 
 
 def _apportion(total: int, available: list[int]) -> list[int]:
-    """Cut `total` in proportion to what is available, by largest remainders (the earlier source wins a tie)."""
+    """Cut `total` in proportion to what is available, by largest remainders (the earlier source
+    wins a tie)."""
     whole = sum(available)
     shares = [total * n // whole for n in available]
     by_remainder = sorted(range(len(available)), key=lambda i: (-(total * available[i] % whole), i))
@@ -208,7 +225,9 @@ def _apportion(total: int, available: list[int]) -> list[int]:
     return shares
 
 
-def _shuffled(indices: npt.NDArray[np.int64], hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+def _shuffled(
+    indices: npt.NDArray[np.int64], hashes: npt.NDArray[np.uint64]
+) -> npt.NDArray[np.int64]:
     return indices[np.argsort(hashes[indices], kind="stable")]
 
 
@@ -218,4 +237,8 @@ def _shards(pairs: int, size: int | None) -> npt.NDArray[np.int32]:
         size = min(_LARGEST_SHARD, max(_SMALLEST_SHARD, -(-pairs // _USUAL_SHARDS)))
     count = -(-pairs // size)
     lengths = [pairs // count + (i < pairs % count) for i in range(count)]
-    return np.repeat(np.arange(count, dtype=np.int32), lengths) if count else np.empty(0, dtype=np.int32)
+    return (
+        np.repeat(np.arange(count, dtype=np.int32), lengths)
+        if count
+        else np.empty(0, dtype=np.int32)
+    )

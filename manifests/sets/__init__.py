@@ -1,1 +1,2 @@
-"""What a set is on disk: samples, shards or folders, receipts, its own files; verifying and copying it."""
+"""What a set is on disk: samples, shards or folders, receipts, its own files; verifying and copying
+it."""

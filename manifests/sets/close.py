@@ -1,4 +1,5 @@
-"""Closing a set: when every unit has its receipt, its tables and lists are written, then `set.json`, and it is done."""
+"""Closing a set: when every unit has its receipt, its tables and lists are written, then
+`set.json`, and it is done."""
 
 from __future__ import annotations
 
@@ -13,7 +14,18 @@ import pyarrow.parquet as pq
 from ...storage.atomic import atomic_write, remove_temporaries
 from ...storage.tables import count_rows, read_table
 from ..selection.plan import SPARE
-from .info import CANDIDATES, PAIRS, PLAN, RECIPE, REFUSED, WORK_FOLDER, BuildNote, SetInfo, facts_of, write_set
+from .info import (
+    CANDIDATES,
+    PAIRS,
+    PLAN,
+    RECIPE,
+    REFUSED,
+    WORK_FOLDER,
+    BuildNote,
+    SetInfo,
+    facts_of,
+    write_set,
+)
 from .layout import SHARDS, read_records, unit_name
 from .lists import write_pair_lists, write_shard_lists
 from .receipts import Receipt, read_receipt, receipt_path
@@ -29,7 +41,9 @@ _PAIR_FIELDS = [
     pa.field("converted", pa.string()),
 ]
 _IMAGE_FIELDS = [("sha256", pa.string()), ("bytes", pa.int64()), ("suffix", pa.string())]
-_REFUSED_SCHEMA = pa.schema([(name, pa.string()) for name in ("key", "source", "path", "stage", "reason", "detail")])
+_REFUSED_SCHEMA = pa.schema(
+    [(name, pa.string()) for name in ("key", "source", "path", "stage", "reason", "detail")]
+)
 
 
 def finish_set(
@@ -41,7 +55,8 @@ def finish_set(
     libraries: dict[str, str],
     draw_fields: list[pa.Field],
 ) -> SetInfo:
-    """Write the tables, lists and `set.json` of a set whose units are all done, and delete the work folder.
+    """Write the tables, lists and `set.json` of a set whose units are all done, and delete the work
+    folder.
 
     Parameters
     ----------
@@ -67,12 +82,19 @@ def finish_set(
         if layout == SHARDS:
             files += write_shard_lists(root, split, own)
         else:
-            records = (r for unit in own for r in read_records(layout, root, unit, receipts[unit].file_dicts()))
+            records = (
+                r
+                for unit in own
+                for r in read_records(layout, root, unit, receipts[unit].file_dicts())
+            )
             named = ((r["key"], r["low"]["suffix"], r["normal"]["suffix"]) for r in records)
             files += write_pair_lists(root, split, named, note.lows_only)
     files += [receipt_path(root, unit) for unit in names]
 
-    counts = {split: sum(r.pairs for u, r in receipts.items() if names[u][0] == split) for split in ("train", "val")}
+    counts = {
+        split: sum(r.pairs for u, r in receipts.items() if names[u][0] == split)
+        for split in ("train", "val")
+    }
     counts["refused"] = count_rows(root / REFUSED)
     info = SetInfo(
         name=name,
@@ -107,13 +129,21 @@ def _write_pairs(
 ) -> Path:
     """`pairs.parquet`, a row group a unit, so that memory does not grow with the set."""
     fields = list(_PAIR_FIELDS)
-    fields += [pa.field(f"{image}_{name}", kind) for image in ("low", "normal") for name, kind in _IMAGE_FIELDS]
+    fields += [
+        pa.field(f"{image}_{name}", kind)
+        for image in ("low", "normal")
+        for name, kind in _IMAGE_FIELDS
+    ]
     fields += [field.with_name(f"draw_{field.name}") for field in draw_fields]
     schema = pa.schema(fields)
     path = root / PAIRS
     with atomic_write(path) as handle, pq.ParquetWriter(handle, schema) as writer:
         for unit, (split, number) in names.items():
-            records = read_records(layout, root, unit, receipts[unit].file_dicts()) if receipts[unit].pairs else iter(())
+            records = (
+                read_records(layout, root, unit, receipts[unit].file_dicts())
+                if receipts[unit].pairs
+                else iter(())
+            )
             rows = [_row(record, split, number) for record in records]
             if rows:
                 writer.write_table(pa.Table.from_pylist(rows, schema=schema))
@@ -123,15 +153,26 @@ def _write_pairs(
 def _row(record: dict[str, Any], split: str, shard: int) -> dict[str, Any]:
     row = {name: record[name] for name in ("key", "source", "path", "width", "height", "converted")}
     row |= {"split": split, "shard": shard}
-    row |= {f"{image}_{name}": record[image][name] for image in ("low", "normal") for name, _ in _IMAGE_FIELDS}
+    row |= {
+        f"{image}_{name}": record[image][name]
+        for image in ("low", "normal")
+        for name, _ in _IMAGE_FIELDS
+    }
     return row | {f"draw_{name}": value for name, value in record["draw"].items()}
 
 
 def _write_refused(root: Path, receipts: dict[str, Receipt]) -> Path:
-    """`refused.parquet`: every photograph that was found unsuitable, or that failed when its pair was made, and why."""
-    candidates = read_table(root / CANDIDATES, columns=["key", "source", "path", "reason", "detail"])
+    """`refused.parquet`: every photograph that was found unsuitable, or that failed when its pair
+    was made, and why."""
+    candidates = read_table(
+        root / CANDIDATES, columns=["key", "source", "path", "reason", "detail"]
+    )
     rows = list(_unsuitable(candidates))
-    rows += [{**refused.model_dump(), "stage": "building"} for receipt in receipts.values() for refused in receipt.refused]
+    rows += [
+        {**refused.model_dump(), "stage": "building"}
+        for receipt in receipts.values()
+        for refused in receipt.refused
+    ]
     with atomic_write(root / REFUSED) as handle:
         pq.write_table(pa.Table.from_pylist(rows, schema=_REFUSED_SCHEMA), handle)
     return root / REFUSED

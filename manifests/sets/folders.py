@@ -1,5 +1,5 @@
-"""The files layout: `{split}/low/KEY.ext`, `{split}/normal/KEY.ext` (not in a set of lows only) and the record
-`{split}/draw/KEY.json`."""
+"""The files layout: `{split}/low/KEY.ext`, `{split}/normal/KEY.ext` (not in a set of lows only) and
+the record `{split}/draw/KEY.json`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ _FOLDERS = {"json": DRAW, "low": LOW, "normal": NORMAL}
 
 
 class FilesWriter:
-    """Writes the files of one unit; `close` makes them durable. What is left without it is overwritten by the next run."""
+    """Writes the files of one unit; `close` makes them durable. What is left without it is
+    overwritten by the next run."""
 
     def __init__(self, root: Path, unit: str) -> None:
         self._root = root
@@ -43,8 +44,11 @@ class FilesWriter:
             self._files[name] = {"sha256": sha256_bytes(data), "bytes": len(data)}
 
     def close(self) -> dict[str, dict[str, Any]]:
-        """Flush the files and their folders to disk; returns path, sha256 and size of every file, as receipts hold them."""
-        for path in sorted({(self._root / name).parent for name in self._files}) + [self._root / name for name in self._files]:
+        """Flush the files and their folders to disk; returns path, sha256 and size of every file,
+        as receipts hold them."""
+        for path in sorted({(self._root / name).parent for name in self._files}) + [
+            self._root / name for name in self._files
+        ]:
             flush(path)
         return self._files
 
@@ -69,7 +73,9 @@ def read_pairs(root: Path, files: dict[str, dict[str, Any]]) -> Iterator[Pair]:
         key, low, normal = record["key"], record["low"]["suffix"], record["normal"]["suffix"]
         normal_name = f"{split}/{NORMAL}/{key}.{normal}"
         normal_data = _read(root / normal_name) if normal_name in files else b""
-        yield Pair(key, record, _read(root / split / LOW / f"{key}.{low}"), normal_data, low, normal)
+        yield Pair(
+            key, record, _read(root / split / LOW / f"{key}.{low}"), normal_data, low, normal
+        )
 
 
 def _read(path: Path) -> bytes:

@@ -1,4 +1,5 @@
-"""A set's own files: `set.json`, which is written last and knows every other file, and the note of a build under way."""
+"""A set's own files: `set.json`, which is written last and knows every other file, and the note of
+a build under way."""
 
 from __future__ import annotations
 
@@ -38,8 +39,8 @@ class BuildNote(BaseModel):
     plan_sha256 : str
         Of `plan.parquet`.
     origin : dict, optional
-        Of a set that was made from another one with changes: that set's name, its checksum, what changed, and `lows_only` where
-        the normals stayed there.
+        Of a set that was made from another one with changes: that set's name, its checksum, what
+        changed, and `lows_only` where the normals stayed there.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -120,7 +121,8 @@ def read_set(root: Path) -> SetInfo:
     Raises
     ------
     SetError
-        When the set is not there, not finished, of a newer format, or its `set.json` is not as it was written.
+        When the set is not there, not finished, of a newer format, or its `set.json` is not as it
+        was written.
     """
     refuse_uri(root)
     path = root / SET_FILE
@@ -140,7 +142,8 @@ def read_set(root: Path) -> SetInfo:
 
 
 def check_normals(root: Path, info: SetInfo, normals: Path | None = None) -> SetInfo:
-    """That the normals of a set are in it or, where it holds lows only, in the set given for them; returns the one that has them.
+    """That the normals of a set are in it or, where it holds lows only, in the set given for them;
+    returns the one that has them.
 
     Raises
     ------
@@ -153,11 +156,16 @@ def check_normals(root: Path, info: SetInfo, normals: Path | None = None) -> Set
         return info
     origin = info.build.origin
     if normals is None:
-        raise SetError(f"{root}: holds lows only; its normals are in the set that it was made from, {origin['name']!r}")
+        raise SetError(
+            f"{root}: holds lows only; its normals are in the set that it was made from,"
+            f" {origin['name']!r}"
+        )
     given = read_set(normals)
     if given.sha256 != origin["sha256"]:
-        raise SetError(f"{normals}: is not the set that {root} was made from: its set.json has the checksum "
-                       f"{given.sha256[:16]}, wanted is {origin['sha256'][:16]}")  # fmt: skip
+        raise SetError(
+            f"{normals}: is not the set that {root} was made from: its set.json has the checksum "
+            f"{given.sha256[:16]}, wanted is {origin['sha256'][:16]}"
+        )
     return given
 
 
@@ -200,8 +208,14 @@ def _parse(data: bytes, path: Path) -> Any:
         value = json.loads(data)
     except ValueError as error:
         raise DamagedError(f"{path}: damaged: {error}") from error
-    if isinstance(value, dict) and isinstance(value.get("format"), int) and value["format"] > FORMAT:
-        raise SetError(f"{path}: written by a newer gloam (format {value['format']}); upgrade gloam to read it")
+    if (
+        isinstance(value, dict)
+        and isinstance(value.get("format"), int)
+        and value["format"] > FORMAT
+    ):
+        raise SetError(
+            f"{path}: written by a newer gloam (format {value['format']}); upgrade gloam to read it"
+        )
     return value
 
 
@@ -214,7 +228,11 @@ def differences(before: Any, now: Any, where: str = "") -> list[str]:
     """The leaves in which two JSON values differ, as `path: before, now after`."""
     if isinstance(before, dict) and isinstance(now, dict):
         keys = sorted(set(before) | set(now))
-        return [line for key in keys for line in differences(before.get(key), now.get(key), f"{where}.{key}".strip("."))]
+        return [
+            line
+            for key in keys
+            for line in differences(before.get(key), now.get(key), f"{where}.{key}".strip("."))
+        ]
     if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         pairs = enumerate(zip(before, now, strict=True))
         return [line for i, (b, n) in pairs for line in differences(b, n, f"{where}[{i}]")]

@@ -1,6 +1,8 @@
-"""The two ways in which a set holds its pairs, behind one face: write a unit, read its records, read its pairs.
+"""The two ways in which a set holds its pairs, behind one face: write a unit, read its records,
+read its pairs.
 
-A unit is the pairs of one shard, `train-000000` say, in either layout: what is built, receipted and verified at once.
+A unit is the pairs of one shard, `train-000000` say, in either layout: what is built, receipted and
+verified at once.
 """
 
 from __future__ import annotations
@@ -27,15 +29,22 @@ def split_of(unit: str) -> str:
 
 
 def writer(layout: str, root: Path, unit: str) -> shards.ShardWriter | pairfiles.FilesWriter:
-    """A writer of one unit: a context manager with `add(pair)` and `close()`, which returns the files of its receipt."""
+    """A writer of one unit: a context manager with `add(pair)` and `close()`, which returns the
+    files of its receipt."""
     return shards.ShardWriter(root, unit) if layout == SHARDS else pairfiles.FilesWriter(root, unit)
 
 
-def read_records(layout: str, root: Path, unit: str, files: dict[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def read_records(
+    layout: str, root: Path, unit: str, files: dict[str, dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
     """The records of a unit, in order; `files` is what its receipt says."""
-    return shards.read_records(root, unit) if layout == SHARDS else pairfiles.read_records(root, files)
+    return (
+        shards.read_records(root, unit) if layout == SHARDS else pairfiles.read_records(root, files)
+    )
 
 
-def read_pairs(layout: str, root: Path, unit: str, files: dict[str, dict[str, Any]]) -> Iterator[Pair]:
+def read_pairs(
+    layout: str, root: Path, unit: str, files: dict[str, dict[str, Any]]
+) -> Iterator[Pair]:
     """The pairs of a unit, in order; `files` is what its receipt says."""
     return shards.read_pairs(root, unit) if layout == SHARDS else pairfiles.read_pairs(root, files)

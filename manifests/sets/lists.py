@@ -1,4 +1,5 @@
-"""The lists of a set: plain text files that name its shards and indexes, or its lows and normals, line by line."""
+"""The lists of a set: plain text files that name its shards and indexes, or its lows and normals,
+line by line."""
 
 from __future__ import annotations
 
@@ -13,16 +14,23 @@ FOLDER = "lists"
 
 
 def write_shard_lists(root: Path, split: str, units: Iterable[str]) -> list[Path]:
-    """`lists/{split}-shards.txt` and `-indexes.txt`: a path relative to the set a line, line i of one belonging to line i of
-    the other; what `fn.readers.webdataset` takes as `paths` and `index_paths`."""
+    """`lists/{split}-shards.txt` and `-indexes.txt`: a path relative to the set a line, line i of
+    one belonging to line i of the other; what `fn.readers.webdataset` takes as `paths` and
+    `index_paths`."""
     units = list(units)
     return [
-        _write(root, f"{split}-shards.txt", (shard_path(Path(), unit).as_posix() for unit in units)),
-        _write(root, f"{split}-indexes.txt", (index_path(Path(), unit).as_posix() for unit in units)),
+        _write(
+            root, f"{split}-shards.txt", (shard_path(Path(), unit).as_posix() for unit in units)
+        ),
+        _write(
+            root, f"{split}-indexes.txt", (index_path(Path(), unit).as_posix() for unit in units)
+        ),
     ]
 
 
-def write_pair_lists(root: Path, split: str, pairs: Iterable[tuple[str, str, str]], lows_only: bool = False) -> list[Path]:
+def write_pair_lists(
+    root: Path, split: str, pairs: Iterable[tuple[str, str, str]], lows_only: bool = False
+) -> list[Path]:
     """`lists/{split}-low.txt` and `-normal.txt` in DALI's file-list form, `path label`.
 
     Line i has the label i in both, so that a reader can prove that its two streams are in step.
@@ -38,7 +46,9 @@ def write_pair_lists(root: Path, split: str, pairs: Iterable[tuple[str, str, str
     pairs = list(pairs)
     lists = {LOW: (f"{split}/{LOW}/{key}.{low} {i}" for i, (key, low, _) in enumerate(pairs))}
     if not lows_only:
-        lists[NORMAL] = (f"{split}/{NORMAL}/{key}.{normal} {i}" for i, (key, _, normal) in enumerate(pairs))
+        lists[NORMAL] = (
+            f"{split}/{NORMAL}/{key}.{normal} {i}" for i, (key, _, normal) in enumerate(pairs)
+        )
     return [_write(root, f"{split}-{kind}.txt", lines) for kind, lines in lists.items()]
 
 

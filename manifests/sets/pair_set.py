@@ -1,4 +1,5 @@
-"""A finished set as one object: its facts, units, pairs, records and tables, wherever its normals lie."""
+"""A finished set as one object: its facts, units, pairs, records and tables, wherever its normals
+lie."""
 
 from __future__ import annotations
 
@@ -79,10 +80,16 @@ class Unit:
             return
         files = read_receipt(self.normal_root, self.name).file_dicts()
         others = read_pairs(self.normal_layout, self.normal_root, self.name, files)
-        for pair, other in zip(own, others, strict=False):  # a number that differs is found by verify
-            if other.key != pair.key or sha256_bytes(other.normal) != pair.record["normal"]["sha256"]:
+        for pair, other in zip(
+            own, others, strict=False
+        ):  # a number that differs is found by verify
+            if (
+                other.key != pair.key
+                or sha256_bytes(other.normal) != pair.record["normal"]["sha256"]
+            ):
                 raise SetError(
-                    f"{self.normal_root}: {self.name}: {other.key}: its normal is not the one that {pair.key} was made from"
+                    f"{self.normal_root}: {self.name}: {other.key}: its normal is not the one that"
+                    f" {pair.key} was made from"
                 )
             yield replace(pair, normal=other.normal)
 
@@ -100,8 +107,8 @@ class PairSet:
     Raises
     ------
     SetError
-        When there is no set, it is not finished, or its `set.json` is not as it was written; or when the normals are not those of
-        its origin.
+        When there is no set, it is not finished, or its `set.json` is not as it was written; or
+        when the normals are not those of its origin.
 
     Examples
     --------
@@ -115,8 +122,14 @@ class PairSet:
     def __init__(self, root: str | Path, normals: str | Path | PairSet | None = None) -> None:
         self.root = Path(root)
         self.info: SetInfo = read_set(self.root)
-        self.normals = normals.root if isinstance(normals, PairSet) else (None if normals is None else Path(normals))
-        self._normal_layout = "" if normals is None else check_normals(self.root, self.info, self.normals).layout
+        self.normals = (
+            normals.root
+            if isinstance(normals, PairSet)
+            else (None if normals is None else Path(normals))
+        )
+        self._normal_layout = (
+            "" if normals is None else check_normals(self.root, self.info, self.normals).layout
+        )
 
     @property
     def name(self) -> str:
@@ -142,7 +155,10 @@ class PairSet:
         return sum(self.info.units.values())
 
     def __repr__(self) -> str:
-        return f"<PairSet {self.root}: {', '.join(f'{split} {count:,}' for split, count in self.counts.items())}>"
+        return (
+            f"<PairSet {self.root}:"
+            f" {', '.join(f'{split} {count:,}' for split, count in self.counts.items())}>"
+        )
 
     def units(self, split: str | None = None) -> list[Unit]:
         """Its units, or those of a split, in order."""
@@ -163,7 +179,8 @@ class PairSet:
         Raises
         ------
         SetError
-            When a pair cannot be read, or the set holds lows only and was opened without its normals.
+            When a pair cannot be read, or the set holds lows only and was opened without its
+            normals.
         """
         self.check_normals()
         for unit in self.units(split):

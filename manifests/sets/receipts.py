@@ -108,13 +108,23 @@ def read_receipt(root: Path, unit: str) -> Receipt:
         raise SetError(f"{path}: {error.strerror or error}") from error
     except ValueError as error:
         raise SetError(f"{path}: damaged receipt: {error}") from error
-    if isinstance(value, dict) and isinstance(value.get("format"), int) and value["format"] > FORMAT:
-        raise SetError(f"{path}: written by a newer gloam (format {value['format']}); upgrade gloam to read it")
+    if (
+        isinstance(value, dict)
+        and isinstance(value.get("format"), int)
+        and value["format"] > FORMAT
+    ):
+        raise SetError(
+            f"{path}: written by a newer gloam (format {value['format']}); upgrade gloam to read it"
+        )
     try:
         receipt = Receipt.model_validate(value)
     except ValidationError as error:
         raise SetError(f"{path}: damaged receipt: {error.errors()[0]['msg']}") from error
-    if receipt.sealed() != receipt or canonical_json(receipt.model_dump()) != data or receipt.unit != unit:
+    if (
+        receipt.sealed() != receipt
+        or canonical_json(receipt.model_dump()) != data
+        or receipt.unit != unit
+    ):
         raise SetError(f"{path}: damaged receipt: not as it was written")
     return receipt
 

@@ -1,4 +1,5 @@
-"""A pair as it is stored: a record (the draw, source, sizes, checksums), the low and the normal, under one key."""
+"""A pair as it is stored: a record (the draw, source, sizes, checksums), the low and the normal,
+under one key."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from ..images.decode import decode
 from ..images.opening import Pixels
 
 FORMAT = 1
-"""Version of the set format: of the records, receipts, and set.json. Readers refuse a larger one."""
+"""Version of the set format: of the records, receipts, and set.json. Readers refuse a larger
+one."""
 SUFFIXES = ("jpg", "png")
 
 
@@ -49,7 +51,8 @@ class Pair:
         return decode(self.low, self.low_suffix), decode(self.normal, self.normal_suffix)
 
     def members(self) -> list[tuple[str, bytes]]:
-        """Ending and bytes of the files of a pair, in their order: `json`, `low.png`, `normal.jpg`, say."""
+        """Ending and bytes of the files of a pair, in their order: `json`, `low.png`, `normal.jpg`,
+        say."""
         members = [("json", canonical_json(self.record)), (f"low.{self.low_suffix}", self.low)]
         if self.normal:
             members.append((f"normal.{self.normal_suffix}", self.normal))
@@ -105,10 +108,17 @@ def parse_record(data: bytes, where: str) -> dict[str, Any]:
     try:
         record = json.loads(data)
         version, key = record["format"], record["key"]
-        if not isinstance(key, str) or isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        if (
+            not isinstance(key, str)
+            or isinstance(version, bool)
+            or not isinstance(version, int)
+            or version < 1
+        ):
             raise ValueError(f"format {version!r}, key {key!r}")
     except (ValueError, KeyError, TypeError) as error:
         raise SetError(f"{where}: not a pair's record: {error}") from error
     if version > FORMAT:
-        raise SetError(f"{where}: written by a newer gloam (format {version}); upgrade gloam to read it")
+        raise SetError(
+            f"{where}: written by a newer gloam (format {version}); upgrade gloam to read it"
+        )
     return dict(record)

@@ -1,7 +1,7 @@
 """The shards layout: a USTAR tar of pairs with DALI's index beside it, equal bytes on every run.
 
-Members of a pair are adjacent: KEY.json, KEY.low.png|jpg, KEY.normal.jpg|png; a set of lows only has no normals. Headers carry
-no time, owner or name of a machine.
+Members of a pair are adjacent: KEY.json, KEY.low.png|jpg, KEY.normal.jpg|png; a set of lows only
+has no normals. Headers carry no time, owner or name of a machine.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from .sample import Pair, parse_record
 FOLDER = "shards"
 _INDEX_VERSION = "v1.2"
 _NAME, _SIZE, _CHECKSUM = 100, 124, 148
-"""Of a USTAR header: the length of the name, which comes first, and the places of size and checksum (POSIX.1-1988)."""
+"""Of a USTAR header: the length of the name, which comes first, and the places of size and checksum
+(POSIX.1-1988)."""
 
 
 def shard_path(root: Path, unit: str) -> Path:
@@ -39,7 +40,8 @@ def index_path(root: Path, unit: str) -> Path:
 
 
 class ShardWriter:
-    """Writes one shard under a temporary name; `close` publishes it and its index, leaving without it deletes it.
+    """Writes one shard under a temporary name; `close` publishes it and its index, leaving without
+    it deletes it.
 
     Use as a context manager.
     """
@@ -74,17 +76,23 @@ class ShardWriter:
         self._lines.append(" ".join(groups))
 
     def close(self) -> dict[str, dict[str, Any]]:
-        """Publish the tar, then the index; returns path, sha256 and size of both, as receipts hold them."""
+        """Publish the tar, then the index; returns path, sha256 and size of both, as receipts hold
+        them."""
         self._write(bytes(2 * tarfile.BLOCKSIZE))
         self._write(bytes(-self._place % tarfile.RECORDSIZE))
         self._handle.flush()
         os.fsync(self._handle.fileno())
         self._handle.close()
         publish(self._temporary, self._path)
-        index = f"{_INDEX_VERSION} {len(self._lines)}\n" + "".join(f"{line}\n" for line in self._lines)
+        index = f"{_INDEX_VERSION} {len(self._lines)}\n" + "".join(
+            f"{line}\n" for line in self._lines
+        )
         write_bytes(self._index, index.encode("ascii"))
         return {
-            self._path.relative_to(self._root).as_posix(): {"sha256": self._hash.hexdigest(), "bytes": self._place},
+            self._path.relative_to(self._root).as_posix(): {
+                "sha256": self._hash.hexdigest(),
+                "bytes": self._place,
+            },
             self._index.relative_to(self._root).as_posix(): {
                 "sha256": sha256_bytes(index.encode("ascii")),
                 "bytes": len(index),
@@ -99,7 +107,8 @@ class ShardWriter:
 
 @lru_cache(maxsize=1)
 def _blank_header() -> bytes:
-    """tarfile's header of an empty file of the mode that members have, without its name and with its checksum blank."""
+    """tarfile's header of an empty file of the mode that members have, without its name and with
+    its checksum blank."""
     header = tarfile.TarInfo("")
     header.mode = 0o644
     buffer = header.tobuf(tarfile.USTAR_FORMAT, "ascii", "strict")
@@ -107,7 +116,8 @@ def _blank_header() -> bytes:
 
 
 def _header(name: str, size: int) -> bytes:
-    """The bytes of tarfile's USTAR header, in a tenth of its time: only name, size and checksum differ between members.
+    """The bytes of tarfile's USTAR header, in a tenth of its time: only name, size and checksum
+    differ between members.
 
     Raises
     ------
@@ -118,7 +128,12 @@ def _header(name: str, size: int) -> bytes:
     if len(encoded) > _NAME or size >= 8**11:
         raise ValueError(f"{name}: the name or size ({size}) does not fit into a USTAR header")
     blank = _blank_header()
-    head = encoded.ljust(_NAME, b"\0") + blank[_NAME:_SIZE] + b"%011o\0" % size + blank[_SIZE + 12 : _CHECKSUM]
+    head = (
+        encoded.ljust(_NAME, b"\0")
+        + blank[_NAME:_SIZE]
+        + b"%011o\0" % size
+        + blank[_SIZE + 12 : _CHECKSUM]
+    )
     rest = blank[_CHECKSUM + 8 :]
     return b"%b%06o\0 %b" % (head, sum(head) + 8 * ord(" ") + sum(rest), rest)
 
@@ -150,7 +165,12 @@ def read_index(path: Path) -> list[list[Member]]:
             if len(words) % 4:
                 raise ValueError(f"line {len(samples) + 2} is not groups of four")
             groups = zip(*[iter(words)] * 4, strict=True)
-            samples.append([Member(ending, int(offset), int(size), name) for ending, offset, size, name in groups])
+            samples.append(
+                [
+                    Member(ending, int(offset), int(size), name)
+                    for ending, offset, size, name in groups
+                ]
+            )
         if version != _INDEX_VERSION or int(count) != len(samples):
             raise ValueError(f"first line says {lines[0]!r}, {len(samples)} samples follow")
     except OSError as error:
@@ -161,7 +181,8 @@ def read_index(path: Path) -> list[list[Member]]:
 
 
 def read_places(path: Path, kinds: tuple[str, ...]) -> tuple[list[str], npt.NDArray[np.int64]]:
-    """Where the images of an index lie: four times as fast as `read_index`, for sets of many shards.
+    """Where the images of an index lie: four times as fast as `read_index`, for sets of many
+    shards.
 
     Parameters
     ----------
@@ -188,7 +209,9 @@ def read_places(path: Path, kinds: tuple[str, ...]) -> tuple[list[str], npt.NDAr
         endings, names = words[2::4], words[5::4]
         at = [[ending.partition(".")[0] for ending in endings[:each]].index(kind) for kind in kinds]
         regular = all(
-            ending.startswith(f"{kind}.") for place, kind in zip(at, kinds, strict=True) for ending in endings[place::each]
+            ending.startswith(f"{kind}.")
+            for place, kind in zip(at, kinds, strict=True)
+            for ending in endings[place::each]
         )
         if words[0] != _INDEX_VERSION or len(words) - 2 != 4 * count * each or not regular:
             raise ValueError("its samples do not have the same members")
@@ -250,8 +273,17 @@ def _pair(members: list[tuple[str, bytes]], each: int, where: str) -> Pair:
     keys = {key for key, _, _ in parts}
     kinds = [ending.split(".") for _, _, ending in parts]
     wanted = ["low", "normal"][: each - 1]
-    if len(keys) != 1 or kinds[0] != ["json"] or not wanted or [kind[0] for kind in kinds[1:]] != wanted:
+    if (
+        len(keys) != 1
+        or kinds[0] != ["json"]
+        or not wanted
+        or [kind[0] for kind in kinds[1:]] != wanted
+    ):
         raise SetError(f"{where}: {', '.join(name for name, _ in members)} are not one pair")
     record = parse_record(members[0][1], f"{where}: {members[0][0]}")
-    normal, suffix = (members[2][1], kinds[2][-1]) if len(members) > 2 else (b"", str(record["normal"]["suffix"]))
+    normal, suffix = (
+        (members[2][1], kinds[2][-1])
+        if len(members) > 2
+        else (b"", str(record["normal"]["suffix"]))
+    )
     return Pair(keys.pop(), record, members[1][1], normal, kinds[1][-1], suffix)

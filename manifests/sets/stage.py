@@ -21,7 +21,8 @@ _PIECE = 1 << 22
 
 @dataclass(frozen=True)
 class StagedFile:
-    """A file of a set: its path there, size, and checksum ("" for set.json, which checks itself)."""
+    """A file of a set: its path there, size, and checksum ("" for set.json, which checks
+    itself)."""
 
     path: str
     size: int
@@ -29,7 +30,8 @@ class StagedFile:
 
 
 def files_of_set(pairs: PairSet, splits: tuple[str, ...] = SPLITS) -> list[StagedFile]:
-    """Every file of a set in the order in which it is copied: shards, their receipts, tables and lists, and set.json last.
+    """Every file of a set in the order in which it is copied: shards, their receipts, tables and
+    lists, and set.json last.
 
     Raises
     ------
@@ -40,14 +42,20 @@ def files_of_set(pairs: PairSet, splits: tuple[str, ...] = SPLITS) -> list[Stage
     for unit in pairs.units():
         if unit.split in splits:
             files += [StagedFile(file.path, file.bytes, file.sha256) for file in unit.receipt.files]
-    files += [StagedFile(path, facts.bytes, facts.sha256) for path, facts in pairs.info.files.items()]
+    files += [
+        StagedFile(path, facts.bytes, facts.sha256) for path, facts in pairs.info.files.items()
+    ]
     return [*files, StagedFile(SET_FILE, (pairs.root / SET_FILE).stat().st_size, "")]
 
 
 def stage(
-    pairs: PairSet | str | Path, target: Path, splits: tuple[str, ...] = SPLITS, tick: Callable[[int], None] = lambda done: None
+    pairs: PairSet | str | Path,
+    target: Path,
+    splits: tuple[str, ...] = SPLITS,
+    tick: Callable[[int], None] = lambda done: None,
 ) -> tuple[int, int]:
-    """Copy a set. Files that are already there with their right bytes are kept, so that a stopped copy goes on.
+    """Copy a set. Files that are already there with their right bytes are kept, so that a stopped
+    copy goes on.
 
     Parameters
     ----------
@@ -95,22 +103,37 @@ def _check_target(target: Path, info: SetInfo) -> None:
         if read_set(target).sha256 != info.sha256:
             raise SetError(f"{target}: holds another set; give another folder, or delete it")
     elif target.exists():
-        receipts = list((target / "receipts").glob("*.json")) if (target / "receipts").is_dir() else []
+        receipts = (
+            list((target / "receipts").glob("*.json")) if (target / "receipts").is_dir() else []
+        )
         strange = [
             path.name
             for path in target.iterdir()
             if path.name not in {"shards", "receipts", "lists", "train", "val", WORK_FOLDER}
         ]
-        known = {Path(path).name for path in info.files} | {receipt_path(target, unit).name for unit in info.units}
-        strange = [name for name in strange if name not in known and ".tmp-" not in name and not name.endswith(".lock")]
+        known = {Path(path).name for path in info.files} | {
+            receipt_path(target, unit).name for unit in info.units
+        }
+        strange = [
+            name
+            for name in strange
+            if name not in known and ".tmp-" not in name and not name.endswith(".lock")
+        ]
         if strange or any(path.name not in known for path in receipts):
-            raise SetError(f"{target}: holds other files ({(strange or ['receipts'])[0]}); give a new folder")
+            raise SetError(
+                f"{target}: holds other files ({(strange or ['receipts'])[0]}); give a new folder"
+            )
 
 
 def _missing(target: Path, files: list[StagedFile]) -> Iterator[StagedFile]:
     for file in files:
         path = target / file.path
-        whole = path.is_file() and path.stat().st_size == file.size and bool(file.sha256) and sha256_file(path) == file.sha256
+        whole = (
+            path.is_file()
+            and path.stat().st_size == file.size
+            and bool(file.sha256)
+            and sha256_file(path) == file.sha256
+        )
         if not whole:
             yield file
 
@@ -118,7 +141,10 @@ def _missing(target: Path, files: list[StagedFile]) -> Iterator[StagedFile]:
 def _check_room(target: Path, needed: int) -> None:
     free = shutil.disk_usage(target).free
     if needed > free:
-        raise SetError(f"{target}: the set needs {needed / 2**30:.2f} GiB more, {free / 2**30:.2f} GiB are free")
+        raise SetError(
+            f"{target}: the set needs {needed / 2**30:.2f} GiB more, {free / 2**30:.2f} GiB are"
+            " free"
+        )
 
 
 def _copy(root: Path, target: Path, file: StagedFile) -> int:
@@ -131,9 +157,12 @@ def _copy(root: Path, target: Path, file: StagedFile) -> int:
                 size += len(piece)
                 copy.write(piece)
             if file.sha256 and (digest.hexdigest() != file.sha256 or size != file.size):
-                raise SetError(f"{root / file.path}: is damaged; gloam verify the set, gloam build mends it")
+                raise SetError(
+                    f"{root / file.path}: is damaged; gloam verify the set, gloam build mends it"
+                )
     except OSError as error:
         raise SetError(
-            f"{error.filename or target / file.path}: {os.strerror(error.errno or 0)}; run it again to continue"
+            f"{error.filename or target / file.path}: {os.strerror(error.errno or 0)}; run it again"
+            " to continue"
         ) from error
     return size

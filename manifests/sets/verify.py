@@ -44,7 +44,10 @@ class Problem:
 
 
 def verify_set(
-    pairs: PairSet | str | Path, quick: bool = False, tick: Callable[[int], None] = lambda done: None, strict: bool = False
+    pairs: PairSet | str | Path,
+    quick: bool = False,
+    tick: Callable[[int], None] = lambda done: None,
+    strict: bool = False,
 ) -> list[Problem]:
     """Check a finished set and report everything that is wrong.
 
@@ -56,8 +59,8 @@ def verify_set(
     tick : function
         Called with the number of units checked so far.
     strict : bool
-        Take files that are not of the set for damage. Other tools leave theirs beside one: Energon's and webdataset's indexes, a
-        README.md or metadata of the Hub.
+        Take files that are not of the set for damage. Other tools leave theirs beside one:
+        Energon's and webdataset's indexes, a README.md or metadata of the Hub.
 
     Returns
     -------
@@ -80,7 +83,9 @@ def verify_set(
         problems += _counts(root, info)
     again = "the gloam regenerate or export" if info.build.origin else "the gloam build"
     made_again = f"{again} command of the set, run again, makes it anew"
-    return [replace(problem, mend=made_again) for problem in problems] + list(_strangers(root, info, strict))
+    return [replace(problem, mend=made_again) for problem in problems] + list(
+        _strangers(root, info, strict)
+    )
 
 
 def _own_files(root: Path, info: SetInfo, quick: bool) -> Iterator[Problem]:
@@ -93,7 +98,11 @@ def _check_file(root: Path, name: str, size: int, sha256: str | None) -> Iterato
     try:
         found = path.stat().st_size
         if found != size:
-            yield Problem(name, f"has {found:,} bytes, {size:,} were written" + (" (cut short)" if found < size else ""))
+            yield Problem(
+                name,
+                f"has {found:,} bytes, {size:,} were written"
+                + (" (cut short)" if found < size else ""),
+            )
         elif sha256 is not None and sha256_file(path) != sha256:
             yield Problem(name, "is not as it was written (its SHA-256 differs)")
     except FileNotFoundError:
@@ -103,7 +112,8 @@ def _check_file(root: Path, name: str, size: int, sha256: str | None) -> Iterato
 
 
 def unit_problems(root: Path, unit: str, checksums: bool) -> list[Problem]:
-    """What is wrong with the files of one unit, by its receipt; where bytes differ, the members concerned are named."""
+    """What is wrong with the files of one unit, by its receipt; where bytes differ, the members
+    concerned are named."""
     try:
         receipt = read_receipt(root, unit)
     except SetError as error:
@@ -119,7 +129,8 @@ def unit_problems(root: Path, unit: str, checksums: bool) -> list[Problem]:
 
 
 def _blame_members(root: Path, unit: str, name: str) -> list[Problem]:
-    """The members of a damaged shard that hold the damage, by the checksums in the records; empty if none can be named."""
+    """The members of a damaged shard that hold the damage, by the checksums in the records; empty
+    if none can be named."""
     try:
         index = read_index(index_path(root, unit))
         tar = shard_path(root, unit).read_bytes()
@@ -143,7 +154,11 @@ def _blame_sample(tar: bytes, sample: list[Member], name: str) -> list[Problem]:
     for member in sample[1:]:
         image = member.ending.partition(".")[0]
         if sha256_bytes(tar[member.offset : member.offset + member.size]) != sums.get(image):
-            problems.append(Problem(f"{name}: {member.name}", "is damaged (its SHA-256 differs from its record's)"))
+            problems.append(
+                Problem(
+                    f"{name}: {member.name}", "is damaged (its SHA-256 differs from its record's)"
+                )
+            )
     for member in sample:
         header = tar[member.offset - tarfile.BLOCKSIZE : member.offset]
         try:
@@ -169,14 +184,22 @@ def _counts(root: Path, info: SetInfo) -> Iterator[Problem]:
             return  # reported already
         refused |= {pair.key for pair in receipt.refused}
         if receipt.pairs != pairs:
-            yield Problem(f"receipts/{unit}.json", f"counts {receipt.pairs} pairs, set.json {pairs}")
+            yield Problem(
+                f"receipts/{unit}.json", f"counts {receipt.pairs} pairs, set.json {pairs}"
+            )
         if receipt.fingerprint != info.fingerprint:
             yield Problem(f"receipts/{unit}.json", "belongs to another build")
     lost = planned - set(made) - refused
     if lost:
-        yield Problem(PAIRS, f"{len(lost)} planned pairs are neither there nor refused, such as {min(lost)}")
+        yield Problem(
+            PAIRS, f"{len(lost)} planned pairs are neither there nor refused, such as {min(lost)}"
+        )
     if len(made) != sum(info.units.values()) or len(set(made)) != len(made):
-        yield Problem(PAIRS, f"has {len(made)} rows, {len(set(made))} keys; the receipts count {sum(info.units.values())}")
+        yield Problem(
+            PAIRS,
+            f"has {len(made)} rows, {len(set(made))} keys; the receipts count"
+            f" {sum(info.units.values())}",
+        )
 
 
 def _strangers(root: Path, info: SetInfo, strict: bool) -> Iterator[Problem]:

@@ -28,7 +28,9 @@ def prepare_output(root: Path) -> None:
     try:
         ours = (root / SET_FILE).is_file() or (root / WORK_FOLDER).is_dir()
         if root.exists() and not ours and (not root.is_dir() or any(root.iterdir())):
-            raise SetError(f"{root}: exists and is not a gloam set; choose another folder or empty it")
+            raise SetError(
+                f"{root}: exists and is not a gloam set; choose another folder or empty it"
+            )
         (root / WORK_FOLDER).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise SetError(f"{root}: cannot be written: {error.strerror or error}") from error
@@ -36,7 +38,8 @@ def prepare_output(root: Path) -> None:
 
 @contextmanager
 def working_on(root: Path) -> Iterator[None]:
-    """Hold a set's folder for the length of the block; left-overs of killed writers, and of a finished set's work, are deleted.
+    """Hold a set's folder for the length of the block; left-overs of killed writers, and of a
+    finished set's work, are deleted.
 
     Raises
     ------
@@ -55,7 +58,8 @@ def working_on(root: Path) -> Iterator[None]:
 
 
 def refuse_mixing(root: Path, note: BuildNote) -> None:
-    """A plan that replaces a damaged one must be the same: the units that are there say which it was.
+    """A plan that replaces a damaged one must be the same: the units that are there say which it
+    was.
 
     Raises
     ------
@@ -69,12 +73,19 @@ def refuse_mixing(root: Path, note: BuildNote) -> None:
             continue
         if other:
             raise SetError(
-                f"{root}: its plan or set.json is damaged, and these settings or sources are not those it was built with; "
-                "repeat its command as it was with the sources as they were, or build a new set"
+                f"{root}: its plan or set.json is damaged, and these settings or sources are not"
+                " those it was built with; repeat its command as it was with the sources as they"
+                " were, or build a new set"
             )
 
 
 def missing_units(root: Path, units: Iterable[str], note: BuildNote) -> list[str]:
-    """Units to make: without a receipt of this build or, in a set that was finished once, not as the receipt says."""
+    """Units to make: without a receipt of this build or, in a set that was finished once, not as
+    the receipt says."""
     finished = (root / SET_FILE).is_file()
-    return [unit for unit in units if not is_done(root, unit, note.fingerprint) or unit_problems(root, unit, checksums=finished)]
+    return [
+        unit
+        for unit in units
+        if not is_done(root, unit, note.fingerprint)
+        or unit_problems(root, unit, checksums=finished)
+    ]

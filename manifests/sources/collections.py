@@ -1,4 +1,5 @@
-"""The layouts of known collections: which files of a container are photographs, and what the collection calls them."""
+"""The layouts of known collections: which files of a container are photographs, and what the
+collection calls them."""
 
 from __future__ import annotations
 
@@ -41,7 +42,9 @@ class Listed:
     location: Location
 
 
-def list_source(kind: str, path: str, listing: str = "", passed: Counter[str] | None = None) -> Iterator[Listed]:
+def list_source(
+    kind: str, path: str, listing: str = "", passed: Counter[str] | None = None
+) -> Iterator[Listed]:
     """The photographs of a source, streamed in a fixed order.
 
     Parameters
@@ -49,8 +52,8 @@ def list_source(kind: str, path: str, listing: str = "", passed: Counter[str] | 
     kind, path, listing : str
         As of `Source`.
     passed : Counter, optional
-        Counts, by kind, the files that may be photographs and are not taken: of formats that are not read, without a suffix, and
-        the lows of gloam's own sets, which would be darkened twice.
+        Counts, by kind, the files that may be photographs and are not taken: of formats that are
+        not read, without a suffix, and the lows of gloam's own sets, which would be darkened twice.
 
     Raises
     ------
@@ -77,7 +80,9 @@ def _is_photograph(entry: Entry) -> bool:
     return name.suffix.lower() in SUFFIXES and not name.name.startswith("._")
 
 
-def _photographs(path: str, passed: Counter[str], pattern: re.Pattern[str] | None = None) -> Iterator[Entry]:
+def _photographs(
+    path: str, passed: Counter[str], pattern: re.Pattern[str] | None = None
+) -> Iterator[Entry]:
     for entry in _images(list_container(Path(path)), passed):
         if pattern is None or pattern.search(entry.name):
             yield entry
@@ -91,7 +96,9 @@ def _images(entries: Iterable[Entry], passed: Counter[str]) -> Iterator[Entry]:
             continue
         name = PurePosixPath(entry.name)
         suffix = name.suffix.lower()
-        if not name.name.startswith(".") and (suffix in UNREAD or (not suffix and name.name not in _TEXTS)):
+        if not name.name.startswith(".") and (
+            suffix in UNREAD or (not suffix and name.name not in _TEXTS)
+        ):
             passed[suffix or "without suffix"] += 1
 
 
@@ -124,7 +131,9 @@ def _by_path(entries: Iterable[Entry]) -> Iterator[Listed]:
 
 def _refuse_list(kind: str, listing: str) -> None:
     if listing:
-        raise SourceError(f"{kind}: has no lists, so @{listing} means nothing; lists are for voc and coco")
+        raise SourceError(
+            f"{kind}: has no lists, so @{listing} means nothing; lists are for voc and coco"
+        )
 
 
 def _folder(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
@@ -160,7 +169,9 @@ def _imagenet(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]
 
 def _voc(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     entries = list(list_container(Path(path)))
-    images = [e for e in _images(entries, passed) if PurePosixPath(e.name).parent.name == "JPEGImages"]
+    images = [
+        e for e in _images(entries, passed) if PurePosixPath(e.name).parent.name == "JPEGImages"
+    ]
     if listing:
         wanted = _names_of_list(path, entries, f"ImageSets/Main/{listing}.txt")
         images = _only(images, wanted, path, listing)
@@ -198,7 +209,8 @@ def _only(images: list[Entry], wanted: Iterable[str], path: str, listing: str) -
     missing = names - {PurePosixPath(e.name).stem for e in kept}
     if missing:
         raise SourceError(
-            f"{path}: {len(missing)} of {len(names)} images of the list {listing} are missing, such as {min(missing)}"
+            f"{path}: {len(missing)} of {len(names)} images of the list {listing} are missing, such"
+            f" as {min(missing)}"
         )
     return kept
 
@@ -231,7 +243,9 @@ def _iapr(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
 
 def _streetscenes(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     _refuse_list("streetscenes", listing)
-    return _by_stem(_photographs(path, passed, re.compile(r"(^|/)Original/[^/]+\.jpg$", re.IGNORECASE)))
+    return _by_stem(
+        _photographs(path, passed, re.compile(r"(^|/)Original/[^/]+\.jpg$", re.IGNORECASE))
+    )
 
 
 def _webdataset(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
@@ -253,7 +267,8 @@ def _webdataset(path: str, listing: str, passed: Counter[str]) -> Iterator[Liste
     for shard in shards:
         within = Path(os.path.relpath(shard, common)).as_posix()
         for entry in _without_lows(_photographs(str(shard), passed), passed):
-            # A sample's key is all before the first dot of the base name; what follows says which part it is.
+            # A sample's key is all before the first dot of the base name; what follows says which
+            # part it is.
             folder, base = PurePosixPath(entry.name).parent, PurePosixPath(entry.name).name
             key, _, part = base.partition(".")
             part = part.rpartition(".")[0]
@@ -262,10 +277,25 @@ def _webdataset(path: str, listing: str, passed: Counter[str]) -> Iterator[Liste
 
 
 SAMPLE_NAMES = (
-    "astronaut.png", "cat.png", "chelsea.png", "coffee.png", "color.png", "eagle.png", "hubble_deep_field.jpg", "ihc.png",
-    "motorcycle_left.png", "motorcycle_right.png", "retina.jpg", "rocket.jpg", "skin.jpg", "camera.png", "moon.png",
-    "brick.png", "grass.png", "gravel.png",
-)  # fmt: skip
+    "astronaut.png",
+    "cat.png",
+    "chelsea.png",
+    "coffee.png",
+    "color.png",
+    "eagle.png",
+    "hubble_deep_field.jpg",
+    "ihc.png",
+    "motorcycle_left.png",
+    "motorcycle_right.png",
+    "retina.jpg",
+    "rocket.jpg",
+    "skin.jpg",
+    "camera.png",
+    "moon.png",
+    "brick.png",
+    "grass.png",
+    "gravel.png",
+)
 
 
 def _sample(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
@@ -292,7 +322,10 @@ LISTED_KINDS = ("voc", "coco")
 """Kinds whose sources hold lists of images to choose from."""
 
 _EXPECTED = {
-    "imagenet": "expected folders nNNNNNNNN of images, the train tar that holds their tars, or files ILSVRC2012_val_*.JPEG",
+    "imagenet": (
+        "expected folders nNNNNNNNN of images, the train tar that holds their tars, or files"
+        " ILSVRC2012_val_*.JPEG"
+    ),
     "voc": "expected a folder JPEGImages",
     "coco": "expected image files",
     "iapr": "expected images/NN/*.jpg",

@@ -1,8 +1,10 @@
-"""Folders, tars and zips as one thing: an ordered listing of files, each of which can be read on its own.
+"""Folders, tars and zips as one thing: an ordered listing of files, each of which can be read on
+its own.
 
-Archives are never unpacked. An uncompressed tar is walked once, header by header, and its members are read at their
-offsets; a tar inside a tar (ImageNet's train archive) is walked in place. Compressed tars cannot be read at an offset, so
-they are refused with the command that makes a plain one.
+Archives are never unpacked. An uncompressed tar is walked once, header by header, and its members
+are read at their offsets; a tar inside a tar (ImageNet's train archive) is walked in place.
+Compressed tars cannot be read at an offset, so they are refused with the command that makes a plain
+one.
 """
 
 from __future__ import annotations
@@ -25,8 +27,18 @@ from ...errors import ImageRefused, SourceError
 from ..images.header import MAX_BYTES
 
 _OPEN_FILES = 32
-_DAMAGE = (zipfile.BadZipFile, EOFError, OSError, ValueError, IndexError, OverflowError, RuntimeError, struct.error)
-"""What the standard library raises on damaged archives; RuntimeError also on encrypted members, and on tars nested too deep."""
+_DAMAGE = (
+    zipfile.BadZipFile,
+    EOFError,
+    OSError,
+    ValueError,
+    IndexError,
+    OverflowError,
+    RuntimeError,
+    struct.error,
+)
+"""What the standard library raises on damaged archives; RuntimeError also on encrypted members, and
+on tars nested too deep."""
 _ARCHIVE_ERRORS = (tarfile.TarError, *_DAMAGE)
 _MEMBER_ERRORS = (zlib.error, lzma.LZMAError, KeyError, *_DAMAGE)
 _COMPRESSIONS = {
@@ -52,7 +64,8 @@ class Location:
     size : int
         Bytes.
     stamp : int
-        Modification time in nanoseconds of the file or of the archive; tells whether a cached measurement still holds.
+        Modification time in nanoseconds of the file or of the archive; tells whether a cached
+        measurement still holds.
     """
 
     container: str
@@ -71,10 +84,12 @@ class Entry:
 
 
 def list_container(path: Path) -> Iterator[Entry]:
-    """The regular files of a folder, tar or zip, in the order of their names (of their places, in a tar).
+    """The regular files of a folder, tar or zip, in the order of their names (of their places, in a
+    tar).
 
-    Links to files are read like files; links to folders are not followed, nor any link inside a tar. Names that are not valid
-    text are given with their odd bytes escaped and a location that cannot be read, so that they end as a refusal.
+    Links to files are read like files; links to folders are not followed, nor any link inside a
+    tar. Names that are not valid text are given with their odd bytes escaped and a location that
+    cannot be read, so that they end as a refusal.
 
     Raises
     ------
@@ -113,11 +128,15 @@ def _list_folder(root: Path) -> Iterator[Entry]:
         for file in sorted(files):
             path = os.path.join(folder, file)
             name = os.path.relpath(path, root).replace(os.sep, "/")
-            with suppress(OSError):  # vanished between listing and looking: not part of the source any more
+            with suppress(
+                OSError
+            ):  # vanished between listing and looking: not part of the source any more
                 status = os.stat(path)
                 if not os.path.isfile(path):
                     continue
-                yield _entry(name, Location(str(root), name, -1, status.st_size, status.st_mtime_ns))
+                yield _entry(
+                    name, Location(str(root), name, -1, status.st_size, status.st_mtime_ns)
+                )
 
 
 def _list_zip(path: Path) -> Iterator[Entry]:
@@ -125,7 +144,9 @@ def _list_zip(path: Path) -> Iterator[Entry]:
     with zipfile.ZipFile(path) as archive:
         for info in sorted(archive.infolist(), key=lambda info: info.filename):
             if info.filename and not info.is_dir():
-                yield _entry(info.filename, Location(str(path), info.filename, -1, info.file_size, stamp))
+                yield _entry(
+                    info.filename, Location(str(path), info.filename, -1, info.file_size, stamp)
+                )
 
 
 def _list_tar(path: Path) -> Iterator[Entry]:
@@ -134,13 +155,15 @@ def _list_tar(path: Path) -> Iterator[Entry]:
         for mark, command in _COMPRESSIONS.items():
             if mark.match(begin):
                 raise SourceError(
-                    f"{path}: a compressed tar cannot be read in random order; make it a plain one first, for example: "
-                    f"{command} -k {path.name}"
+                    f"{path}: a compressed tar cannot be read in random order; make it a plain one"
+                    f" first, for example: {command} -k {path.name}"
                 )
         yield from _walk_tar(handle, str(path), 0, path.stat().st_size, path.stat().st_mtime_ns, "")
 
 
-def _walk_tar(handle: IO[bytes], container: str, start: int, end: int, stamp: int, prefix: str) -> Iterator[Entry]:
+def _walk_tar(
+    handle: IO[bytes], container: str, start: int, end: int, stamp: int, prefix: str
+) -> Iterator[Entry]:
     view = _Window(handle, start, end)
     with tarfile.open(fileobj=view, mode="r:", errors="surrogateescape") as archive:  # type: ignore[call-overload]
         for member in archive:
@@ -149,21 +172,28 @@ def _walk_tar(handle: IO[bytes], container: str, start: int, end: int, stamp: in
                 continue
             offset = start + member.offset_data
             if offset + member.size > end:
-                raise SourceError(f"{container}: ends inside {member.name}; the archive was cut short")
+                raise SourceError(
+                    f"{container}: ends inside {member.name}; the archive was cut short"
+                )
             if member.name.endswith(".tar"):
                 inner = f"{prefix}{member.name[:-4]}/"
                 yield from _walk_tar(handle, container, offset, offset + member.size, stamp, inner)
             else:
-                yield _entry(prefix + member.name, Location(container, "", offset, member.size, stamp))
+                yield _entry(
+                    prefix + member.name, Location(container, "", offset, member.size, stamp)
+                )
         _check_end(view, archive.offset, container)
 
 
 def _check_end(view: _Window, place: int, container: str) -> None:
-    """Tell the end of a tar from a header that cannot be read: tarfile takes both for the end and says nothing."""
+    """Tell the end of a tar from a header that cannot be read: tarfile takes both for the end and
+    says nothing."""
     view.seek(place)
     block = view.read(tarfile.BLOCKSIZE)
     if len(block) < tarfile.BLOCKSIZE:
-        raise SourceError(f"{container}: has no end mark at byte {place}; the archive was cut short")
+        raise SourceError(
+            f"{container}: has no end mark at byte {place}; the archive was cut short"
+        )
     if block.count(0) < len(block):
         raise SourceError(f"{container}: damaged header at byte {place}")
 
@@ -183,7 +213,9 @@ class _Window:
         return data
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: self._end - self._start}[whence]
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: self._end - self._start}[
+            whence
+        ]
         self._place = base + offset
         return self._place
 
@@ -233,7 +265,8 @@ def read(location: Location) -> bytes:
     Raises
     ------
     ImageRefused
-        "unreadable" when they cannot be had, "too large" above MAX_BYTES, "file name" when the name is not valid text.
+        "unreadable" when they cannot be had, "too large" above MAX_BYTES, "file name" when the name
+        is not valid text.
     """
     if location.size > MAX_BYTES:
         raise ImageRefused("too large", f"{location.size:,} bytes, the limit is {MAX_BYTES:,}")

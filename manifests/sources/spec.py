@@ -1,4 +1,5 @@
-"""What the user says about a source: `KIND=PATH`, `KIND=PATH@LIST`, `KIND=PATH:LIMIT`, or the same in a build file."""
+"""What the user says about a source: `KIND=PATH`, `KIND=PATH@LIST`, `KIND=PATH:LIMIT`, or the same
+in a build file."""
 
 from __future__ import annotations
 
@@ -27,8 +28,9 @@ class Source(BaseModel):
     limit : int, optional
         At most so many pairs are taken from it.
     listing : str
-        Name of a list inside the source that says which images belong: `trainval` for VOC's `ImageSets/Main/trainval.txt`,
-        `instances_train2017` for COCO's `annotations/instances_train2017.json`; "" takes all.
+        Name of a list inside the source that says which images belong: `trainval` for VOC's
+        `ImageSets/Main/trainval.txt`, `instances_train2017` for COCO's
+        `annotations/instances_train2017.json`; "" takes all.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -67,7 +69,9 @@ def parse_source(text: str) -> Source:
     if not equals and (match := _LIMIT.match(kind)):
         kind, limit = match[1], int(match[2])
     if kind not in KINDS:
-        raise ConfigError(f"--source {text}: unknown kind {kind!r}; known are {', '.join(sorted(KINDS))}")
+        raise ConfigError(
+            f"--source {text}: unknown kind {kind!r}; known are {', '.join(sorted(KINDS))}"
+        )
     if not Path(path).exists() and (match := _LIMIT.match(path)):
         path, limit = match[1], int(match[2])
     listing = ""
@@ -76,7 +80,10 @@ def parse_source(text: str) -> Source:
     if kind != "sample" and not path:
         raise ConfigError(f"--source {text}: give the path, as in {kind}=DIR")
     if kind == "sample" and path:
-        raise ConfigError(f"--source {text}: sample takes no path; for photographs of your own write folder={path}")
+        raise ConfigError(
+            f"--source {text}: sample takes no path; for photographs of your own write"
+            f" folder={path}"
+        )
     if limit == 0:
         raise ConfigError(f"--source {text}: a limit of 0 takes nothing; leave the source out")
     return Source(kind=kind, path=path, limit=limit, listing=listing)

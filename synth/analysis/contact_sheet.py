@@ -33,7 +33,8 @@ class Tile:
 
 
 def brightened(low: Pixels) -> Pixels:
-    """A low under a gain in linear light that takes its mean to middle grey: what it hides, noise and all."""
+    """A low under a gain in linear light that takes its mean to middle grey: what it hides, noise
+    and all."""
     light = LEVEL_LIGHT[low]
     gain = _GREY / max(float(light.mean()), 1e-6)
     shown: Pixels = np.rint(255 * linear_to_srgb(np.minimum(light * gain, 1.0))).astype(np.uint8)
@@ -65,7 +66,12 @@ def row_of(normal: Pixels, recipe: Recipe, seed: int, key: str, width: int) -> l
 
 
 def grid_of(
-    normal: Pixels, recipes: list[list[Recipe]], labels: list[list[str]], seed: int, key: str, width: int
+    normal: Pixels,
+    recipes: list[list[Recipe]],
+    labels: list[list[str]],
+    seed: int,
+    key: str,
+    width: int,
 ) -> list[list[Tile]]:
     """Lows of one photograph, brightened halves below: a row of tiles for each row of recipes."""
     rows = []
@@ -82,7 +88,11 @@ def grid_of(
 def described(drawn: Draw, width: int) -> list[str]:
     """The drawn parameters that one sees, in lines that fit under a tile."""
     if isinstance(drawn, CameraDraw):
-        words = [f"{drawn.exposure_ev:.1f} EV", f"{drawn.camera} ISO {drawn.iso:.0f}", f"contrast {drawn.contrast:.2f}"]
+        words = [
+            f"{drawn.exposure_ev:.1f} EV",
+            f"{drawn.camera} ISO {drawn.iso:.0f}",
+            f"contrast {drawn.contrast:.2f}",
+        ]
         words.append(f"white balance {drawn.red_error_ev:+.2f} {drawn.blue_error_ev:+.2f} EV")
         words += [f"smooth {np.std(drawn.smooth_ev):.1f} EV"] if drawn.smooth_cells else []
         words += [f"{len(drawn.light_places)} lights"] if drawn.light_places else []
@@ -92,7 +102,10 @@ def described(drawn: Draw, width: int) -> list[str]:
         words += [f"digital gain {drawn.digital_gain_ev:.1f} EV"] if drawn.digital_gain_ev else []
     else:
         values = drawn.model_dump(exclude={"model", "pixel_seed"})
-        words = [f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}" for name, value in values.items()]
+        words = [
+            f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}"
+            for name, value in values.items()
+        ]
     lines: list[str] = []
     for word in words:
         joined = f"{lines[-1]}, {word}" if lines else word
@@ -107,7 +120,9 @@ def sheet(rows: list[list[Tile]]) -> Image.Image:
     """Put rows of tiles on one sheet."""
     widths = [max(tile.pixels.shape[1] for tile in row) for row in rows]
     total = max(len(row) * (width + _GAP) + _GAP for row, width in zip(rows, widths, strict=True))
-    heights = [max(tile.pixels.shape[0] + _LINE * len(tile.caption) for tile in row) for row in rows]
+    heights = [
+        max(tile.pixels.shape[0] + _LINE * len(tile.caption) for tile in row) for row in rows
+    ]
     paper = Image.new("RGB", (total, sum(heights) + _GAP * (len(rows) + 1)), _PAPER)
     pen = ImageDraw.Draw(paper)
     top = _GAP
@@ -116,7 +131,12 @@ def sheet(rows: list[list[Tile]]) -> Image.Image:
             left = _GAP + i * (width + _GAP)
             paper.paste(Image.fromarray(tile.pixels), (left, top))
             for j, line in enumerate(tile.caption):
-                pen.text((left, top + tile.pixels.shape[0] + 1 + j * _LINE), _fitting(line, width), _INK, _font())
+                pen.text(
+                    (left, top + tile.pixels.shape[0] + 1 + j * _LINE),
+                    _fitting(line, width),
+                    _INK,
+                    _font(),
+                )
         top += height + _GAP
     return paper
 
@@ -137,7 +157,8 @@ def _scaled(pixels: Pixels, width: int) -> Pixels:
 
 
 def _close_up(pixels: Pixels, height: int, width: int) -> Pixels:
-    """The middle of a picture as it is, never scaled; padded with paper where it is smaller than the tile."""
+    """The middle of a picture as it is, never scaled; padded with paper where it is smaller than
+    the tile."""
     top, left = max(0, (pixels.shape[0] - height) // 2), max(0, (pixels.shape[1] - width) // 2)
     part = pixels[top : top + height, left : left + width]
     padded = np.full((height, width, 3), _PAPER, np.uint8)

@@ -1,7 +1,9 @@
-"""Statistics of low/normal pairs: how dark, how uneven and how noisy they are, as `gloam stats` prints beside real sets.
+"""Statistics of low/normal pairs: how dark, how uneven and how noisy they are, as `gloam stats`
+prints beside real sets.
 
-Every function measures one pair of 8-bit images; `summary` turns many into percentiles. Definitions follow the measurements of
-LOL v1 (Wei et al., BMVC 2018) and DICM (Lee, Lee and Kim, 2012) that stand in `data/reference_statistics.yaml`.
+Every function measures one pair of 8-bit images; `summary` turns many into percentiles. Definitions
+follow the measurements of LOL v1 (Wei et al., BMVC 2018) and DICM (Lee, Lee and Kim, 2012) that
+stand in `data/reference_statistics.yaml`.
 """
 
 from __future__ import annotations
@@ -67,7 +69,9 @@ def pair_statistics(low: Pixels, normal: Pixels) -> dict[str, float]:
         When the sizes differ.
     """
     if low.shape != normal.shape:
-        raise ValueError(f"low is {low.shape[1]} x {low.shape[0]}, normal {normal.shape[1]} x {normal.shape[0]}")
+        raise ValueError(
+            f"low is {low.shape[1]} x {low.shape[0]}, normal {normal.shape[1]} x {normal.shape[0]}"
+        )
     low_light, normal_light = luminance(low), luminance(normal)
     low_grid, normal_grid = log_grid(low_light), log_grid(normal_light)
     ratio = max(float(normal_light.mean()), _FAINTEST) / max(float(low_light.mean()), _FAINTEST)
@@ -102,12 +106,16 @@ def log_grid(light: FloatArray) -> FloatArray:
     height, width = light.shape
     rows = np.linspace(0, height, GRID + 1).astype(int)
     columns = np.linspace(0, width, GRID + 1).astype(int)
-    means = [[light[a : max(b, a + 1), c : max(d, c + 1)].mean() for c, d in pairwise(columns)] for a, b in pairwise(rows)]
+    means = [
+        [light[a : max(b, a + 1), c : max(d, c + 1)].mean() for c, d in pairwise(columns)]
+        for a, b in pairwise(rows)
+    ]
     return np.log2(np.maximum(np.array(means), _FAINTEST))
 
 
 def _noise(low: Pixels, normal: Pixels) -> dict[str, float]:
-    """Of the residual of the low to its own blur (sigma 2), where the normal is flattest: a fifth of the image."""
+    """Of the residual of the low to its own blur (sigma 2), where the normal is flattest: a fifth
+    of the image."""
     values = low.astype(np.float32)
     residual = values - cv2.GaussianBlur(values, (0, 0), 2)
     green = normal[:, :, 1].astype(np.float32)
@@ -138,7 +146,8 @@ def correlation(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
 
 
 def _power_law(low: Pixels, normal: Pixels) -> dict[str, float]:
-    """Least squares of log low = log a + b log normal over means of 50-pixel blocks of grey, sRGB-encoded."""
+    """Least squares of log low = log a + b log normal over means of 50-pixel blocks of grey,
+    sRGB-encoded."""
     height, width = low.shape[0] // _BLOCK, low.shape[1] // _BLOCK
     if height * width < 4:
         return {"scale": float("nan"), "exponent": float("nan")}
@@ -155,7 +164,8 @@ def _power_law(low: Pixels, normal: Pixels) -> dict[str, float]:
 
 
 def summary(measured: Iterable[dict[str, float]]) -> dict[str, tuple[float, ...]]:
-    """Percentiles 5, 50 and 95 of every statistic over many pairs, NaNs left out; a statistic that nobody has is left out."""
+    """Percentiles 5, 50 and 95 of every statistic over many pairs, NaNs left out; a statistic that
+    nobody has is left out."""
     rows = list(measured)
     table = {}
     for name in LABELS:
@@ -167,6 +177,7 @@ def summary(measured: Iterable[dict[str, float]]) -> dict[str, tuple[float, ...]
 
 @lru_cache(maxsize=1)
 def reference_statistics() -> dict[str, dict[str, Any]]:
-    """Published columns to compare with, by the set's name: for every known statistic its percentiles or its median alone."""
+    """Published columns to compare with, by the set's name: for every known statistic its
+    percentiles or its median alone."""
     with resources.as_file(resources.files(__package__) / "reference_statistics.yaml") as path:
         return dict(load_yaml(Path(path)))

@@ -1,8 +1,9 @@
-"""The photon transfer curve of finished lows: noise against level, measured, and as the camera file has it.
+"""The photon transfer curve of finished lows: noise against level, measured, and as the camera file
+has it.
 
-A set holds each low's draw, so its noise-free twin can be made. The difference of the two is the noise that arrived in the low;
-what should have arrived follows from gain, read and row noise through white balance, colour matrix, encoding and chroma
-smoothing.
+A set holds each low's draw, so its noise-free twin can be made. The difference of the two is the
+noise that arrived in the low; what should have arrived follows from gain, read and row noise
+through white balance, colour matrix, encoding and chroma smoothing.
 """
 
 from __future__ import annotations
@@ -66,7 +67,14 @@ def transfer_points(low: Pixels, normal: Pixels, draw: CameraDraw) -> list[Trans
     """
     if draw.demosaic not in ("binned", "none"):
         return []
-    quiet = {"gain": 1e-4, "read_scale": 0.0, "row_sigma": 0.0, "black": 0, "white": 2**22 - 1, "demosaic": "none"}
+    quiet = {
+        "gain": 1e-4,
+        "read_scale": 0.0,
+        "row_sigma": 0.0,
+        "black": 0,
+        "white": 2**22 - 1,
+        "demosaic": "none",
+    }
     clean = render_camera(normal, draw.model_copy(update=quiet)).reshape(-1, 3)
     step = max(1, len(clean) // _SAMPLES)
     clean = clean[::step]
@@ -74,7 +82,12 @@ def transfer_points(low: Pixels, normal: Pixels, draw: CameraDraw) -> list[Trans
     expected = expected_variance(clean, draw)
     level = clean[:, _GREEN].astype(np.float64)
     reach = _CLEAR * np.sqrt(expected)
-    usable = (clean.min(axis=1) > 0) & (clean.max(axis=1) < 255) & (level > reach) & (level + reach < 255)
+    usable = (
+        (clean.min(axis=1) > 0)
+        & (clean.max(axis=1) < 255)
+        & (level > reach)
+        & (level + reach < 255)
+    )
     points = []
     for a, b in pairwise(EDGES):
         here = usable & (level >= a) & (level < b)
@@ -82,16 +95,23 @@ def transfer_points(low: Pixels, normal: Pixels, draw: CameraDraw) -> list[Trans
         if count:
             points.append(
                 TransferPoint(
-                    draw.camera, draw.iso, float(level[here].mean()), float((noise[here] ** 2).mean()),
-                    float(expected[here].mean()), count,
+                    draw.camera,
+                    draw.iso,
+                    float(level[here].mean()),
+                    float((noise[here] ** 2).mean()),
+                    float(expected[here].mean()),
+                    count,
                 )
-            )  # fmt: skip
+            )
     return points
 
 
 def expected_variance(clean: Pixels, draw: CameraDraw) -> FloatArray:
-    """Variance in levels^2 of green that the draw's sensor gives noise-free pixels (N, 3), both roundings to levels included."""
-    curve = encoding(draw.contrast, draw.tone if draw.tone_applied == "both" else 0.0, draw.gamma) * 255
+    """Variance in levels^2 of green that the draw's sensor gives noise-free pixels (N, 3), both
+    roundings to levels included."""
+    curve = (
+        encoding(draw.contrast, draw.tone if draw.tone_applied == "both" else 0.0, draw.gamma) * 255
+    )
     light_of_cell = (np.arange(ENCODE_CELLS) / (ENCODE_CELLS - 1)) ** 2
     light = np.interp(np.arange(256), curve, light_of_cell)
     slope = 1 / np.gradient(light)  # levels per linear light
@@ -108,7 +128,9 @@ def expected_variance(clean: Pixels, draw: CameraDraw) -> FloatArray:
     luma = _LUMA @ mixed  # (N, 3)
     chroma = mixed[:, _GREEN] - luma
     once, twice = _kept(draw)
-    total: FloatArray = ((luma**2 + 2 * once * luma * chroma + twice * chroma**2) * variance).sum(axis=1) + 1 / 6
+    total: FloatArray = ((luma**2 + 2 * once * luma * chroma + twice * chroma**2) * variance).sum(
+        axis=1
+    ) + 1 / 6
     return total
 
 
@@ -120,11 +142,15 @@ def _kept(draw: CameraDraw) -> tuple[float, float]:
     half = blur_weights(draw.chroma_sigma).astype(np.float64)
     line = np.concatenate([half[:0:-1], half])
     centre, square = half[0] ** 2, float((line**2).sum()) ** 2
-    return 1 - strength + strength * centre, (1 - strength) ** 2 + 2 * (1 - strength) * strength * centre + strength**2 * square
+    return (
+        1 - strength + strength * centre,
+        (1 - strength) ** 2 + 2 * (1 - strength) * strength * centre + strength**2 * square,
+    )
 
 
 def _read_variance(draw: CameraDraw) -> float:
-    """Variance of the read noise's distribution at scale 1 (of Tukey-lambda, by its quantile function on a fine grid)."""
+    """Variance of the read noise's distribution at scale 1 (of Tukey-lambda, by its quantile
+    function on a fine grid)."""
     if draw.read_noise == "gaussian":
         return 1.0
     u = (np.arange(200_000) + 0.5) / 200_000

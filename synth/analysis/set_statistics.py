@@ -46,7 +46,9 @@ class Measured:
         }
 
 
-def measure_set(pairs: PairSet, most: int, workers: int = 1, tick: Callable[[int], None] = lambda done: None) -> Measured:
+def measure_set(
+    pairs: PairSet, most: int, workers: int = 1, tick: Callable[[int], None] = lambda done: None
+) -> Measured:
     """Measure at most `most` pairs of a set, evenly spread over it.
 
     Raises
@@ -59,15 +61,22 @@ def measure_set(pairs: PairSet, most: int, workers: int = 1, tick: Callable[[int
     chosen = set(np.linspace(0, total - 1, min(most, total)).astype(int).tolist())
     jobs, start = [], 0
     for unit in pairs.units():
-        places = tuple(sorted(place - start for place in chosen.intersection(range(start, start + unit.count))))
+        places = tuple(
+            sorted(place - start for place in chosen.intersection(range(start, start + unit.count)))
+        )
         if places:
             jobs.append((unit, places))
         start += unit.count
     results = list(ordered_map(_measure_unit, jobs, workers, tick))
-    return Measured([row for rows, _ in results for row in rows], pooled(p for _, points in results for p in points))
+    return Measured(
+        [row for rows, _ in results for row in rows],
+        pooled(p for _, points in results for p in points),
+    )
 
 
-def _measure_unit(job: tuple[Unit, tuple[int, ...]]) -> tuple[list[dict[str, float]], list[TransferPoint]]:
+def _measure_unit(
+    job: tuple[Unit, tuple[int, ...]],
+) -> tuple[list[dict[str, float]], list[TransferPoint]]:
     unit, places = job
     wanted = set(places)
     rows, points = [], []
@@ -87,14 +96,20 @@ def _measure_unit(job: tuple[Unit, tuple[int, ...]]) -> tuple[list[dict[str, flo
 
 
 def measure_folders(
-    lows: Path, normals: Path | None, most: int, workers: int = 1, tick: Callable[[int], None] = lambda done: None
+    lows: Path,
+    normals: Path | None,
+    most: int,
+    workers: int = 1,
+    tick: Callable[[int], None] = lambda done: None,
 ) -> Measured:
-    """Measure real pairs: a folder of lows and one of normals with equal names (suffixes may differ), or lows alone.
+    """Measure real pairs: a folder of lows and one of normals with equal names (suffixes may
+    differ), or lows alone.
 
     Raises
     ------
     SourceError
-        When there is nothing to measure, an image has no partner, sizes differ or an image is damaged.
+        When there is nothing to measure, an image has no partner, sizes differ or an image is
+        damaged.
     """
     low_files = image_files(lows)
     if normals is None:
@@ -104,12 +119,16 @@ def measure_folders(
         alone = sorted(low_files.keys() ^ normal_files.keys())
         if alone:
             where = lows if alone[0] in low_files else normals
-            raise SourceError(f"{where}: {alone[0]} has no partner of that name, nor have {len(alone) - 1} others")
+            raise SourceError(
+                f"{where}: {alone[0]} has no partner of that name, nor have {len(alone) - 1} others"
+            )
         pairs = [(path, normal_files[name]) for name, path in low_files.items()]
     chosen = np.unique(np.linspace(0, len(pairs) - 1, min(most, len(pairs))).astype(int))
     wanted = [pairs[i] for i in chosen]
     groups = [wanted[i : i + _GROUP] for i in range(0, len(wanted), _GROUP)]
-    return Measured([row for rows in ordered_map(_measure_files, groups, workers, tick) for row in rows], [])
+    return Measured(
+        [row for rows in ordered_map(_measure_files, groups, workers, tick) for row in rows], []
+    )
 
 
 def _measure_files(pairs: list[tuple[Path, Path | None]]) -> list[dict[str, float]]:
@@ -120,7 +139,9 @@ def _measure_files(pairs: list[tuple[Path, Path | None]]) -> list[dict[str, floa
             normal = decode_as_rgb(normal_path.read_bytes()) if normal_path else None
             rows.append(low_statistics(low) if normal is None else pair_statistics(low, normal))
         except ImageRefused as refusal:
-            raise SourceError(f"{low_path}: it or its normal is damaged: {refusal.detail}") from refusal
+            raise SourceError(
+                f"{low_path}: it or its normal is damaged: {refusal.detail}"
+            ) from refusal
         except (OSError, ValueError) as error:
             raise SourceError(f"{low_path}: {error}") from error
         count()

@@ -1,7 +1,9 @@
-"""Building a set: plan, execute, publish. `build` decides what has to be done, workers do it, `finish_set` closes it.
+"""Building a set: plan, execute, publish. `build` decides what has to be done, workers do it,
+`finish_set` closes it.
 
-A build that was stopped at any moment goes on with the same request: the plan is on disk before the first pair is made,
-and a unit is done when, and only when, its receipt is there. Nothing depends on which run or worker made what.
+A build that was stopped at any moment goes on with the same request: the plan is on disk before the
+first pair is made, and a unit is done when, and only when, its receipt is there. Nothing depends on
+which run or worker made what.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ...engines.local import ordered_map, prepare_workers
+from ...engines.forkserver import prepare_workers
+from ...engines.local import ordered_map
 from ...errors import ConfigError, DamagedError, SetError
 from ...manifests.selection.candidates import leave_unmeasured, list_candidates, measure_candidates
 from ...manifests.selection.plan import SPARE, make_plan
@@ -85,7 +88,9 @@ class Task:
 
     def __post_init__(self) -> None:
         if not 0 <= self.index < self.count:
-            raise ConfigError(f"task {self.index} of {self.count}: must be from 0 to {self.count - 1}")
+            raise ConfigError(
+                f"task {self.index} of {self.count}: must be from 0 to {self.count - 1}"
+            )
 
 
 def build(
@@ -106,16 +111,18 @@ def build(
     workers : int
         Processes. Has no influence on a single byte.
     cache : Path, optional
-        Folder to keep measurements of candidates in, for later builds; by default they live as long as the build.
+        Folder to keep measurements of candidates in, for later builds; by default they live as long
+        as the build.
     progress : Progress, optional
     max_refused : float
-        Largest share of the planned pairs that may fail while they are made; with more the set is left open.
+        Largest share of the planned pairs that may fail while they are made; with more the set is
+        left open.
 
     Raises
     ------
     SetError
-        When the folder cannot be written, holds something else, or a build with another request; or when too many pairs failed,
-        all of which it names.
+        When the folder cannot be written, holds something else, or a build with another request; or
+        when too many pairs failed, all of which it names.
     SourceError
         When a source is missing, broken, or changed since the plan was made.
     ConfigError
@@ -128,10 +135,19 @@ def build(
         return _build(request, root, workers, cache, progress, max_refused)
 
 
-def _build(request: Request, root: Path, workers: int, cache: Path | None, progress: Progress, max_refused: float) -> Report:
+def _build(
+    request: Request,
+    root: Path,
+    workers: int,
+    cache: Path | None,
+    progress: Progress,
+    max_refused: float,
+) -> Report:
     passed: dict[str, Counter[str]] = {}
     note, listed = _planned(request, root, workers, cache, progress, passed)
-    made = _make_missing(request, root, note, listed, task=None, workers=workers, progress=progress, passed=passed)
+    made = _make_missing(
+        request, root, note, listed, task=None, workers=workers, progress=progress, passed=passed
+    )
     _check_refused(root, max_refused)
     info = finish_set(
         root,
@@ -146,11 +162,18 @@ def _build(request: Request, root: Path, workers: int, cache: Path | None, progr
 
 
 def build_task(
-    request: Request, root: Path, task: Task, workers: int = 1, cache: Path | None = None, progress: Progress | None = None
+    request: Request,
+    root: Path,
+    task: Task,
+    workers: int = 1,
+    cache: Path | None = None,
+    progress: Progress | None = None,
 ) -> tuple[int, int]:
-    """Make the shards of one task of a build that several processes or machines share, on one file system.
+    """Make the shards of one task of a build that several processes or machines share, on one file
+    system.
 
-    Whoever comes first plans, the others wait for it. When all tasks are done, `build` with the same request closes the set.
+    Whoever comes first plans, the others wait for it. When all tasks are done, `build` with the
+    same request closes the set.
 
     Parameters
     ----------
@@ -172,19 +195,30 @@ def build_task(
     with exclusive(root / WORK_FOLDER / "lock", shared=True):
         with in_turn(root / WORK_FOLDER / "planning"):
             note, listed = _planned(request, root, workers, cache, progress, {})
-        made = _make_missing(request, root, note, listed, task=task, workers=workers, progress=progress, passed={})
+        made = _make_missing(
+            request, root, note, listed, task=task, workers=workers, progress=progress, passed={}
+        )
         return made, len(missing_units(root, units_of(read_table(root / PLAN)), note))
 
 
 def _planned(
-    request: Request, root: Path, workers: int, cache: Path | None, progress: Progress, passed: dict[str, Counter[str]]
+    request: Request,
+    root: Path,
+    workers: int,
+    cache: Path | None,
+    progress: Progress,
+    passed: dict[str, Counter[str]],
 ) -> tuple[BuildNote, pa.Table | None]:
-    """The note of the folder's plan, which is made if there is none; and the listed candidates if that was so."""
+    """The note of the folder's plan, which is made if there is none; and the listed candidates if
+    that was so."""
     note = _sound_note(root, request)
     if note is not None:
         return note, None
     listed = _list(request, workers, progress, passed)
-    return _plan(request, root, listed, workers, cache or root / WORK_FOLDER / "measured", progress), listed
+    return (
+        _plan(request, root, listed, workers, cache or root / WORK_FOLDER / "measured", progress),
+        listed,
+    )
 
 
 def _make_missing(
@@ -202,7 +236,11 @@ def _make_missing(
     plan = read_table(root / PLAN)
     units = units_of(plan)
     if task is not None:
-        units = {unit: rows for i, (unit, rows) in enumerate(units.items()) if i % task.count == task.index}
+        units = {
+            unit: rows
+            for i, (unit, rows) in enumerate(units.items())
+            if i % task.count == task.index
+        }
     missing = missing_units(root, units, note)
     if missing:
         listed = listed if listed is not None else _list(request, workers, progress, passed)
@@ -212,7 +250,9 @@ def _make_missing(
         before = total - sum(map(len, wanted.values()))
         progress.stage("building", total)
         progress.at(before)
-        for _ in ordered_map(make_unit, tasks, workers, lambda counted: progress.at(before + counted)):
+        for _ in ordered_map(
+            make_unit, tasks, workers, lambda counted: progress.at(before + counted)
+        ):
             pass
     return len(missing)
 
@@ -221,14 +261,19 @@ def _check_refused(root: Path, most: float) -> None:
     plan = read_table(root / PLAN)
     refused = [refused for unit in units_of(plan) for refused in read_receipt(root, unit).refused]
     if len(refused) > most * len(plan):
-        named = "\n".join(f"  {one.source}: {one.path}: {one.reason}: {one.detail}" for one in refused)
+        named = "\n".join(
+            f"  {one.source}: {one.path}: {one.reason}: {one.detail}" for one in refused
+        )
         raise SetError(
-            f"{root}: {len(refused)} of {len(plan)} planned pairs failed, more than --max-refused allows ({most:.3g} of them); "
-            f"the set is left open, and the same command with a larger --max-refused closes it without them:\n{named}"
+            f"{root}: {len(refused)} of {len(plan)} planned pairs failed, more than --max-refused"
+            f" allows ({most:.3g} of them); the set is left open, and the same command with a"
+            f" larger --max-refused closes it without them:\n{named}"
         )
 
 
-def _list(request: Request, workers: int, progress: Progress, passed: dict[str, Counter[str]]) -> pa.Table:
+def _list(
+    request: Request, workers: int, progress: Progress, passed: dict[str, Counter[str]]
+) -> pa.Table:
     progress.stage("listing", None)
     listed = list_candidates(list(request.sources), progress.at, passed)
     announce_compiling()
@@ -236,18 +281,28 @@ def _list(request: Request, workers: int, progress: Progress, passed: dict[str, 
     return listed
 
 
-def _plan(request: Request, root: Path, listed: pa.Table, workers: int, cache: Path, progress: Progress) -> BuildNote:
+def _plan(
+    request: Request, root: Path, listed: pa.Table, workers: int, cache: Path, progress: Progress
+) -> BuildNote:
     if request.takes_everything:
-        # Nothing to choose, so nothing to measure: what cannot be read is refused when its pair is made.
+        # Nothing to choose, so nothing to measure: what cannot be read is refused when its pair is
+        # made.
         measured = leave_unmeasured(listed)
     else:
         progress.stage("measuring", len(listed))
-        measured = measure_candidates(listed, cache, workers, request.output.max_pixels, progress.at)
+        measured = measure_candidates(
+            listed, cache, workers, request.output.max_pixels, progress.at
+        )
     plan = make_plan(measured, list(request.sources), request.profile, request.plan)
-    # Where the photographs lie on this machine is nobody else's business, and would change the set's bytes.
+    # Where the photographs lie on this machine is nobody else's business, and would change the
+    # set's bytes.
     public = plan.candidates.drop_columns(["container", "member", "offset", "stamp"])
     tables = {CANDIDATES: _parquet(public), PLAN: _parquet(plan.pairs)}
-    note = BuildNote(request=request.identity(), versions=deciding_versions(request), plan_sha256=sha256_bytes(tables[PLAN]))
+    note = BuildNote(
+        request=request.identity(),
+        versions=deciding_versions(request),
+        plan_sha256=sha256_bytes(tables[PLAN]),
+    )
     refuse_mixing(root, note)
     write_bytes(root / RECIPE, recipe_yaml(request.recipe))
     for name, data in tables.items():
@@ -263,8 +318,8 @@ def _parquet(table: pa.Table) -> bytes:
 
 
 def _sound_note(root: Path, request: Request) -> BuildNote | None:
-    """The note of what the folder holds, if it can be gone on with; None when there is none, or when the set's own records are
-    damaged and must be made again from the sources.
+    """The note of what the folder holds, if it can be gone on with; None when there is none, or
+    when the set's own records are damaged and must be made again from the sources.
     """
     try:
         note = read_note(root)
@@ -280,17 +335,25 @@ def _sound_note(root: Path, request: Request) -> BuildNote | None:
             known = read_set(root).files
         except DamagedError:
             return None
-        if any(not (root / name).is_file() or facts_of(root / name) != known[name] for name in (CANDIDATES, RECIPE)):
+        if any(
+            not (root / name).is_file() or facts_of(root / name) != known[name]
+            for name in (CANDIDATES, RECIPE)
+        ):
             return None
     return note
 
 
 def _refuse_other(root: Path, request: Request, note: BuildNote) -> None:
-    changed = differences(note.request, request.identity()) + differences(note.versions, deciding_versions(request), "version")
+    changed = differences(note.request, request.identity()) + differences(
+        note.versions, deciding_versions(request), "version"
+    )
     if changed:
-        shown = "; ".join(changed[:5]) + (f"; and {len(changed) - 5} more" if len(changed) > 5 else "")
+        shown = "; ".join(changed[:5]) + (
+            f"; and {len(changed) - 5} more" if len(changed) > 5 else ""
+        )
         raise SetError(
-            f"{root}: holds a set begun with other settings ({shown}); repeat its command as it was, or choose another folder"
+            f"{root}: holds a set begun with other settings ({shown}); repeat its command as it"
+            " was, or choose another folder"
         )
 
 
@@ -298,7 +361,9 @@ def _report(root: Path, info: SetInfo, made: int, passed: dict[str, Counter[str]
     candidates = read_table(root / CANDIDATES, columns=["source", "reason"])
     refused = read_table(root / REFUSED, columns=["source", "stage", "reason"]).to_pylist()
     reasons: dict[str, Counter[str]] = {}
-    for source, reason in zip(candidates["source"].to_pylist(), candidates["reason"].to_pylist(), strict=True):
+    for source, reason in zip(
+        candidates["source"].to_pylist(), candidates["reason"].to_pylist(), strict=True
+    ):
         if reason == SPARE:
             reasons.setdefault(source, Counter())[reason] += 1
     for row in refused:

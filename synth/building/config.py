@@ -45,5 +45,6 @@ class BuildFile(BaseModel):
 
 
 def reference_config() -> str:
-    """The build file of the reference set (153,856 pairs), to be copied and given the paths of one's sources."""
+    """The build file of the reference set (153,856 pairs), to be copied and given the paths of
+    one's sources."""
     return (resources.files(__package__) / "reference.yaml").read_text("utf-8")

@@ -52,7 +52,8 @@ def build(
     root : str or Path
         Folder of the set; new, empty, or of this same build.
     sources : str, Source, or several
-        Photographs, as `folder=photos` or `voc=VOCdevkit/VOC2012@trainval:1000`; those inside scikit-image where there are none.
+        Photographs, as `folder=photos` or `voc=VOCdevkit/VOC2012@trainval:1000`; those inside
+        scikit-image where there are none.
     config : str or Path, optional
         A build file; what is given besides goes before it.
     pairs, val : int, optional
@@ -142,12 +143,18 @@ def make_request(
     given = {name: value for name, value in options.items() if value is not None}
     if select is False and profile:
         raise ConfigError("--no-select and --profile exclude each other")
-    chosen = [parse_source(source) if isinstance(source, str) else source for source in sources] or list(file.sources)
+    chosen = [
+        parse_source(source) if isinstance(source, str) else source for source in sources
+    ] or list(file.sources)
     changes = [*(f"{key}={value}" for key, value in file.set.items()), *overrides]
     takes_everything = select is False or (select is None and not file.select and not profile)
     bounds = Path(profile) if profile else (Path(file.profile) if file.profile else None)
-    plan = file.plan.model_dump() | {k: v for k, v in given.items() if k in PlanOptions.model_fields}
-    output = file.output.model_dump() | {k: v for k, v in given.items() if k in OutputOptions.model_fields}
+    plan = file.plan.model_dump() | {
+        k: v for k, v in given.items() if k in PlanOptions.model_fields
+    }
+    output = file.output.model_dump() | {
+        k: v for k, v in given.items() if k in OutputOptions.model_fields
+    }
     return Request(
         sources=tuple(name_sources(chosen or [Source(kind="sample")])),
         profile=EVERYTHING if takes_everything else load_profile(bounds),

@@ -1,11 +1,13 @@
-"""Importing this module loads what workers need, compiled kernels included: for the process that they are forked from."""
+"""Importing this module loads what workers need, compiled kernels included: for the process that
+they are forked from."""
 
 from __future__ import annotations
 
 import signal
 from contextlib import suppress
 
-# Ctrl-C reaches that process too, and is none of its business; multiprocessing sees to it only after this.
+# Ctrl-C reaches that process too, and is none of its business; multiprocessing sees to it only
+# after this.
 _handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 import numpy as np  # noqa: E402
@@ -13,7 +15,8 @@ import numpy as np  # noqa: E402
 from ..models import darken  # noqa: E402
 from . import worker as making  # noqa: E402, F401 - with all that making a unit imports
 
-# What fails here would end that process without a word; a worker meets the same failure and reports it.
+# What fails here would end that process without a word; a worker meets the same failure and reports
+# it.
 with suppress(Exception):
     darken(np.full((16, 16, 3), 128, np.uint8), "uneven")
 

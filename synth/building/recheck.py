@@ -1,4 +1,5 @@
-"""Deep verification: every low made again from its stored normal and its stored draw, and compared pixel by pixel."""
+"""Deep verification: every low made again from its stored normal and its stored draw, and compared
+pixel by pixel."""
 
 from __future__ import annotations
 
@@ -7,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...engines.local import count, ordered_map, prepare_workers
+from ...engines.forkserver import prepare_workers
+from ...engines.local import count, ordered_map
 from ...errors import ImageRefused, SetError
 from ...manifests.images.decode import decode
 from ...manifests.images.opening import first_line
@@ -20,7 +22,8 @@ from .request import OutputOptions
 from .worker import encode_low
 
 _MEND = (
-    "its bytes are as they were written, so the machine or the gloam that made it erred; build the set anew, in another folder"
+    "its bytes are as they were written, so the machine or the gloam that made it erred; build the"
+    " set anew, in another folder"
 )
 
 
@@ -30,7 +33,9 @@ class _Job:
     output: OutputOptions
 
 
-def recheck_set(pairs: PairSet, workers: int = 1, tick: Callable[[int], None] = lambda done: None) -> list[Problem]:
+def recheck_set(
+    pairs: PairSet, workers: int = 1, tick: Callable[[int], None] = lambda done: None
+) -> list[Problem]:
     """Make every low of a set again and compare.
 
     Parameters
@@ -50,18 +55,24 @@ def recheck_set(pairs: PairSet, workers: int = 1, tick: Callable[[int], None] = 
     Raises
     ------
     SetError
-        When the set holds lows only and was opened without the set that it was made from, or when its lows are of another model.
+        When the set holds lows only and was opened without the set that it was made from, or when
+        its lows are of another model.
     """
     pairs.check_normals()
     model = pairs.info.build.versions.get("model", "1")
     if model != str(MODEL):
         raise SetError(
-            f"{pairs.root}: its lows were made by model {model}, this gloam has model {MODEL}; verify it deeply with that gloam"
+            f"{pairs.root}: its lows were made by model {model}, this gloam has model {MODEL};"
+            " verify it deeply with that gloam"
         )
     prepare_workers([PRELOAD], workers)
     output = OutputOptions.model_validate(pairs.info.build.request["output"])
     jobs = (_Job(unit, output) for unit in pairs.units())
-    return [problem for problems in ordered_map(_recheck_unit, jobs, workers, tick) for problem in problems]
+    return [
+        problem
+        for problems in ordered_map(_recheck_unit, jobs, workers, tick)
+        for problem in problems
+    ]
 
 
 def _recheck_unit(job: _Job) -> list[Problem]:
@@ -88,6 +99,13 @@ def _recheck_pair(pair: Pair, output: OutputOptions) -> str:
     except ImageRefused as refusal:
         return f"cannot be decoded: {refusal.detail}"
     if low.shape != again.shape:
-        return f"the low is {low.shape[1]} x {low.shape[0]}, its normal {again.shape[1]} x {again.shape[0]}"
+        return (
+            f"the low is {low.shape[1]} x {low.shape[0]}, its normal {again.shape[1]} x"
+            f" {again.shape[0]}"
+        )
     different = int(np.count_nonzero(low != again))
-    return f"{different} of {low.size} samples of the low are not what its normal and draw make" if different else ""
+    return (
+        f"{different} of {low.size} samples of the low are not what its normal and draw make"
+        if different
+        else ""
+    )

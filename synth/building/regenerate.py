@@ -1,4 +1,5 @@
-"""Making a set anew from its own shards, without sources: with other noise (`regenerate`), or in the other layout (`export`)."""
+"""Making a set anew from its own shards, without sources: with other noise (`regenerate`), or in
+the other layout (`export`)."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ...engines.local import count, ordered_map, prepare_workers
+from ...engines.forkserver import prepare_workers
+from ...engines.local import count, ordered_map
 from ...errors import DamagedError, ImageRefused, SetError
 from ...manifests.images.decode import decode
 from ...manifests.sets.close import finish_set, low_seed
@@ -69,8 +71,8 @@ def regenerate(
 ) -> SetInfo:
     """Make the same pairs with another recipe, other values of it, or another seed.
 
-    Keys, splits, order and shard boundaries stay, and normals are carried over byte for byte. With nothing changed the result has
-    the bytes of `origin`. Stopped, the same call continues.
+    Keys, splits, order and shard boundaries stay, and normals are carried over byte for byte. With
+    nothing changed the result has the bytes of `origin`. Stopped, the same call continues.
 
     Parameters
     ----------
@@ -87,12 +89,14 @@ def regenerate(
     workers : int
         Processes.
     lows_only : bool
-        Leave the normals in `origin`, and write lows and records only. Loaders take the two sets together.
+        Leave the normals in `origin`, and write lows and records only. Loaders take the two sets
+        together.
 
     Raises
     ------
     SetError
-        When `origin` is not finished or damaged, or `root` holds something else or was begun with other settings.
+        When `origin` is not finished or damaged, or `root` holds something else or was begun with
+        other settings.
     ConfigError
         When a value is wrong.
     """
@@ -101,15 +105,26 @@ def regenerate(
     info = origin.info
     request = dict(info.build.request)
     values = recipe.model_dump(mode="json") if recipe is not None else dict(request["recipe"])
-    chosen = recipe_of(deepcopy(values), overrides, f"recipe of {origin.root}" if recipe is None else f"recipe {recipe.name}")
+    chosen = recipe_of(
+        deepcopy(values),
+        overrides,
+        f"recipe of {origin.root}" if recipe is None else f"recipe {recipe.name}",
+    )
     request["recipe"] = chosen.model_dump(mode="json")
     if seed is not None:
         request["low_seed"] = None if seed == request["plan"]["seed"] else seed
     return _remake(origin, root, request, chosen, workers, progress or Silent(), lows_only)
 
 
-def export(origin: PairSet | str | Path, root: Path, layout: str, workers: int = 1, progress: Progress | None = None) -> SetInfo:
-    """Write the pairs of a set in another layout, images and records byte for byte. Stopped, the same call continues.
+def export(
+    origin: PairSet | str | Path,
+    root: Path,
+    layout: str,
+    workers: int = 1,
+    progress: Progress | None = None,
+) -> SetInfo:
+    """Write the pairs of a set in another layout, images and records byte for byte. Stopped, the
+    same call continues.
 
     Parameters
     ----------
@@ -149,15 +164,26 @@ def _remake(
         before = total - sum(task.unit.count for task in tasks)
         progress.stage("building", total)
         progress.at(before)
-        for _ in ordered_map(_make_unit, tasks, workers, lambda counted: progress.at(before + counted)):
+        for _ in ordered_map(
+            _make_unit, tasks, workers, lambda counted: progress.at(before + counted)
+        ):
             pass
         own = recipe or recipe_of(deepcopy(request["recipe"]), (), "recipe")
         fields = draw_fields(draw_type(own.model))
-        return finish_set(root, info.name, request["output"]["layout"], own.name, note, recorded_versions(), fields)
+        return finish_set(
+            root,
+            info.name,
+            request["output"]["layout"],
+            own.name,
+            note,
+            recorded_versions(),
+            fields,
+        )
 
 
 def _note(info: SetInfo, request: dict[str, Any], keeps_lows: bool, lows_only: bool) -> BuildNote:
-    """What the new set is a function of. Unchanged, it is the old set's own note, and so are all its bytes."""
+    """What the new set is a function of. Unchanged, it is the old set's own note, and so are all
+    its bytes."""
     changed = differences(info.build.request, request)
     # What its photographs were chosen by stays that of the old set.
     chosen = {name: version for name, version in info.build.versions.items() if name == "measures"}
@@ -168,7 +194,9 @@ def _note(info: SetInfo, request: dict[str, Any], keeps_lows: bool, lows_only: b
     origin: dict[str, Any] = {"name": info.name, "sha256": info.sha256, "changed": changed}
     if lows_only:
         origin["lows_only"] = True
-    return BuildNote(request=request, versions=versions, plan_sha256=info.build.plan_sha256, origin=origin)
+    return BuildNote(
+        request=request, versions=versions, plan_sha256=info.build.plan_sha256, origin=origin
+    )
 
 
 def _begin(origin: Path, root: Path, note: BuildNote) -> None:
@@ -202,11 +230,16 @@ def _tasks(origin: PairSet, root: Path, note: BuildNote, recipe: Recipe | None) 
         output = OutputOptions.model_validate(note.request["output"])
     except ValidationError as error:
         raise SetError(
-            f"{origin.root / SET_FILE}: its output options are of another gloam: {error.errors()[0]['msg']}"
+            f"{origin.root / SET_FILE}: its output options are of another gloam:"
+            f" {error.errors()[0]['msg']}"
         ) from error
     missing = set(missing_units(root, origin.info.units, note))
     common = recipe, low_seed(note), output, note.lows_only
-    return [_Job(unit, root, note.fingerprint, *common) for unit in origin.units() if unit.name in missing]
+    return [
+        _Job(unit, root, note.fingerprint, *common)
+        for unit in origin.units()
+        if unit.name in missing
+    ]
 
 
 def _make_unit(task: _Job) -> None:
@@ -222,7 +255,8 @@ def _make_unit(task: _Job) -> None:
                 count()
             if made != before.pairs:
                 raise SetError(
-                    f"{task.unit.root}: {task.unit.name} holds {made} pairs, its receipt says {before.pairs}; gloam verify it"
+                    f"{task.unit.root}: {task.unit.name} holds {made} pairs, its receipt says"
+                    f" {before.pairs}; gloam verify it"
                 )
             files = out.close()
     receipt = Receipt.model_validate(
@@ -244,7 +278,8 @@ def _remade(task: _Job, recipe: Recipe, pair: Pair) -> Pair:
         normal = decode(pair.normal, pair.normal_suffix)
     except ImageRefused as refusal:
         raise SetError(
-            f"{task.unit.root}: {task.unit.name}: {pair.key}.normal: {refusal.detail}; gloam build mends the set"
+            f"{task.unit.root}: {task.unit.name}: {pair.key}.normal: {refusal.detail}; gloam build"
+            " mends the set"
         ) from refusal
     drawn = draw(recipe, task.seed, pair.key)
     low = encode_low(render(normal, drawn), task.output)

@@ -1,4 +1,5 @@
-"""What a user asks of a build: sources, selection, plan, recipe, output. One validated object, from a file or from flags."""
+"""What a user asks of a build: sources, selection, plan, recipe, output. One validated object, from
+a file or from flags."""
 
 from __future__ import annotations
 
@@ -30,8 +31,9 @@ class OutputOptions(BaseModel):
     layout : str
         "shards" (tars with DALI indexes) or "files" (folders of lows and normals with lists).
     low_codec : str
-        "png" is lossless. "jpeg" (kept as "jpg") is what hardware decodes, but eats noise: at a noise of 1.5 of 255 levels,
-        quality 95 keeps 0.74 of its variance and adds an error as large as the noise itself.
+        "png" is lossless. "jpeg" (kept as "jpg") is what hardware decodes, but eats noise: at a
+        noise of 1.5 of 255 levels, quality 95 keeps 0.74 of its variance and adds an error as large
+        as the noise itself.
     low_quality : int
         JPEG quality of lows.
     low_chroma : str
@@ -70,7 +72,8 @@ class Request(BaseModel):
     plan : PlanOptions
     recipe : Recipe
     low_seed : int, optional
-        Of the lows, where it is not that of the plan: in sets that were regenerated with another one.
+        Of the lows, where it is not that of the plan: in sets that were regenerated with another
+        one.
     output : OutputOptions
     """
 
@@ -90,16 +93,24 @@ class Request(BaseModel):
         return self.profile == EVERYTHING and self.plan.pairs is None and unlimited
 
     def identity(self) -> dict[str, Any]:
-        """What of it decides the set's bytes, as JSON values: all but the places where the sources happen to lie."""
+        """What of it decides the set's bytes, as JSON values: all but the places where the sources
+        happen to lie."""
         whole = self.model_dump(mode="json")
-        whole["sources"] = [{k: v for k, v in source.items() if k != "path"} for source in whole["sources"]]
+        whole["sources"] = [
+            {k: v for k, v in source.items() if k != "path"} for source in whole["sources"]
+        ]
         return whole
 
 
 def deciding_versions(request: Request | None = None) -> dict[str, str]:
-    """Versions of the code that decides a set's bytes; with a request also of what its photographs are chosen by."""
+    """Versions of the code that decides a set's bytes; with a request also of what its photographs
+    are chosen by."""
     versions = {name: metadata.version(name) for name in _DECIDING} | {"model": str(MODEL)}
-    return versions if request is None or request.takes_everything else versions | {"measures": str(MEASURES)}
+    return (
+        versions
+        if request is None or request.takes_everything
+        else versions | {"measures": str(MEASURES)}
+    )
 
 
 def recorded_versions() -> dict[str, str]:

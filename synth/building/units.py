@@ -27,9 +27,15 @@ def units_of(plan: pa.Table) -> dict[str, list[int]]:
 
 
 def tasks_of(
-    request: Request, root: Path, note: BuildNote, plan: pa.Table, wanted: dict[str, list[int]], listed: pa.Table
+    request: Request,
+    root: Path,
+    note: BuildNote,
+    plan: pa.Table,
+    wanted: dict[str, list[int]],
+    listed: pa.Table,
 ) -> list[UnitTask]:
-    """The tasks of some units, with the places of their photographs, all of which are checked before the first one is made.
+    """The tasks of some units, with the places of their photographs, all of which are checked
+    before the first one is made.
 
     Parameters
     ----------
@@ -49,7 +55,9 @@ def tasks_of(
     photographs = plan.take(rows).to_pylist()
     row_of = {(photo["source"], photo["path"]): i for i, photo in enumerate(photographs)}
     found = np.full(len(rows), -1)
-    for place, name in enumerate(zip(listed["source"].to_pylist(), listed["path"].to_pylist(), strict=True)):
+    for place, name in enumerate(
+        zip(listed["source"].to_pylist(), listed["path"].to_pylist(), strict=True)
+    ):
         if name in row_of:
             found[row_of[name]] = place
     for photo, place in zip(photographs, found, strict=True):

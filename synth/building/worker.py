@@ -1,4 +1,5 @@
-"""Making one unit: the pairs of a shard, from photographs to a published tar and its receipt. What workers run."""
+"""Making one unit: the pairs of a shard, from photographs to a published tar and its receipt. What
+workers run."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ class UnitTask:
     seed: int
     output: OutputOptions
     unmeasured: bool = False
-    """Whether nobody has read the photographs before: those that cannot be read are refused then."""
+    """Whether nobody has read the photographs before: those that cannot be read are refused
+    then."""
 
 
 def make_unit(task: UnitTask) -> Receipt:
@@ -75,7 +77,8 @@ def make_unit(task: UnitTask) -> Receipt:
 
 
 def _pairs(task: UnitTask, refused: list[RefusedPair]) -> Iterator[Pair]:
-    # All at once: between two photographs a CPU's caches forget how to draw, and it takes four times as long.
+    # All at once: between two photographs a CPU's caches forget how to draw, and it takes four
+    # times as long.
     draws = [draw(task.recipe, task.seed, planned.key) for planned in task.planned]
     for planned, drawn in zip(task.planned, draws, strict=True):
         try:
@@ -83,8 +86,9 @@ def _pairs(task: UnitTask, refused: list[RefusedPair]) -> Iterator[Pair]:
         except ImageRefused as refusal:
             if refusal.reason == "unreadable" and not task.unmeasured:
                 raise SourceError(
-                    f"{planned.source}: {planned.path} could be read when the set was planned, but now: {refusal.detail}; "
-                    "make the source readable again and run the same command to continue"
+                    f"{planned.source}: {planned.path} could be read when the set was planned, but"
+                    f" now: {refusal.detail}; make the source readable again and run the same"
+                    " command to continue"
                 ) from refusal
             refused.append(
                 RefusedPair(

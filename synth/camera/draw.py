@@ -1,4 +1,5 @@
-"""One image's own parameters for the camera model, drawn from a recipe: with the normal's pixels all that a low depends on."""
+"""One image's own parameters for the camera model, drawn from a recipe: with the normal's pixels
+all that a low depends on."""
 
 from __future__ import annotations
 
@@ -17,13 +18,15 @@ from .sensors import GAUSSIAN, sensor_at, sensor_colour_matrices, with_levels
 
 
 class CameraDraw(BaseModel):
-    """Parameters of one low. Stored with the pair, so that anyone can make the low again without the recipe.
+    """Parameters of one low. Stored with the pair, so that anyone can make the low again without
+    the recipe.
 
     Attributes
     ----------
     model : str
     pixel_seed : int
-        63 bits that key the noise of all samples (so that readers of JSON take it for a signed 64-bit number).
+        63 bits that key the noise of all samples (so that readers of JSON take it for a signed
+        64-bit number).
     exposure_ev, highlights_ev, tone, gamma : float
         See `camera_recipe.Exposure`, `Highlights`, `Tone`; gamma is 0 where the transfer is sRGB's.
     tone_applied : str
@@ -33,7 +36,8 @@ class CameraDraw(BaseModel):
     smooth_ev : tuple of float
         Its cells * cells values in EV, row by row.
     light_places : tuple of float
-        One number in (0, 1) a light: its place among all places, ordered and weighted by the photograph's own light.
+        One number in (0, 1) a light: its place among all places, ordered and weighted by the
+        photograph's own light.
     light_evs, light_radii, light_falloffs, light_warmths : tuples of float
         One a light; lamps after lights.
     scene_strength, vignette_ev, gradient_ev, gradient_angle : float
@@ -103,8 +107,8 @@ class CameraDraw(BaseModel):
 def draw_camera(recipe: CameraRecipe, source: Source) -> CameraDraw:
     """Draw one image's parameters.
 
-    Every parameter has a random number of its own, keyed by (seed, key, the parameter's path in the recipe), so that
-    changing one distribution of a recipe leaves all other parameters as they were.
+    Every parameter has a random number of its own, keyed by (seed, key, the parameter's path in the
+    recipe), so that changing one distribution of a recipe leaves all other parameters as they were.
 
     Parameters
     ----------
@@ -118,37 +122,62 @@ def draw_camera(recipe: CameraRecipe, source: Source) -> CameraDraw:
             return float(distribution.value)
         return float(distribution.quantile(source.uniform(purpose, index)))
 
-    def name(distribution: Distribution, purpose: str) -> Any:  # one of the names that its field allows
+    def name(
+        distribution: Distribution, purpose: str
+    ) -> Any:  # one of the names that its field allows
         if type(distribution) is Constant:
             return distribution.value
         return distribution.quantile(source.uniform(purpose))
 
     field = recipe.illumination
-    lit = source.uniform("illumination.probability") < number(field.probability, "illumination.probability.value")
+    lit = source.uniform("illumination.probability") < number(
+        field.probability, "illumination.probability.value"
+    )
     sigma = number(field.smooth.sigma_ev, "illumination.smooth.sigma_ev") if lit else 0.0
     cells = int(number(field.smooth.cells, "illumination.smooth.cells")) if sigma else 0
     lights = [
-        light for sort in ("lights", "lamps") for light in _lights(getattr(field, sort), f"illumination.{sort}", number, source)
+        light
+        for sort in ("lights", "lamps")
+        for light in _lights(getattr(field, sort), f"illumination.{sort}", number, source)
     ]
     lights = lights if lit else []
     places, evs, radii, falloffs, warmths = zip(*lights, strict=True) if lights else ((),) * 5
-    spreads = (source.normal("camera.spread", 0), source.normal("camera.spread", 1), source.normal("camera.spread", 2))
+    spreads = (
+        source.normal("camera.spread", 0),
+        source.normal("camera.spread", 1),
+        source.normal("camera.spread", 2),
+    )
     sensor = sensor_at(
-        name(recipe.camera.name, "camera.name"), number(recipe.camera.iso, "camera.iso"), spreads, recipe.camera.own
+        name(recipe.camera.name, "camera.name"),
+        number(recipe.camera.iso, "camera.iso"),
+        spreads,
+        recipe.camera.own,
     )
     sensor = with_levels(sensor, int(number(recipe.camera.levels, "camera.levels")))
-    gaussian = name(recipe.camera.read_noise, "camera.read_noise") == GAUSSIAN or not sensor.tukey_scale
-    matrix = _random_matrix(source) if name(recipe.camera.matrix, "camera.matrix") == "random" else np.eye(3)
+    gaussian = (
+        name(recipe.camera.read_noise, "camera.read_noise") == GAUSSIAN or not sensor.tukey_scale
+    )
+    matrix = (
+        _random_matrix(source)
+        if name(recipe.camera.matrix, "camera.matrix") == "random"
+        else np.eye(3)
+    )
     balance = recipe.white_balance
     return CameraDraw(
         pixel_seed=source.bits("pixels") >> 1,
         exposure_ev=number(recipe.exposure.ev, "exposure.ev"),
         highlights_ev=number(recipe.highlights.ev, "highlights.ev"),
         tone=number(recipe.tone.strength, "tone.strength"),
-        gamma=number(recipe.tone.gamma, "tone.gamma") if name(recipe.tone.transfer, "tone.transfer") == "gamma" else 0.0,
+        gamma=(
+            number(recipe.tone.gamma, "tone.gamma")
+            if name(recipe.tone.transfer, "tone.transfer") == "gamma"
+            else 0.0
+        ),
         tone_applied=name(recipe.tone.applied, "tone.applied"),
         smooth_cells=cells,
-        smooth_ev=tuple(sigma * source.normal("illumination.smooth", i) for i in range(cells * cells)),
+        smooth_ev=tuple(
+            sigma * source.normal("illumination.smooth", i) for i in range(cells * cells)
+        ),
         light_places=places,
         light_evs=evs,
         light_radii=radii,
@@ -157,7 +186,11 @@ def draw_camera(recipe: CameraRecipe, source: Source) -> CameraDraw:
         scene_strength=number(field.scene.strength, "illumination.scene.strength") if lit else 0.0,
         vignette_ev=number(field.vignette.ev, "illumination.vignette.ev") if lit else 0.0,
         gradient_ev=number(field.gradient.ev, "illumination.gradient.ev") if lit else 0.0,
-        gradient_angle=2 * math.pi * source.uniform("illumination.gradient.angle") if field.gradient.ev != Constant(0.0) else 0.0,
+        gradient_angle=(
+            2 * math.pi * source.uniform("illumination.gradient.angle")
+            if field.gradient.ev != Constant(0.0)
+            else 0.0
+        ),
         camera=sensor.camera,
         iso=sensor.iso,
         gain=sensor.gain,
@@ -197,11 +230,15 @@ def _lights(
 
 
 def _random_matrix(source: Source) -> npt.NDArray[np.float64]:
-    """A random convex combination of the cameras' matrices, all combinations equally likely (flat Dirichlet)."""
+    """A random convex combination of the cameras' matrices, all combinations equally likely (flat
+    Dirichlet)."""
     matrices = sensor_colour_matrices()
-    weights = np.array([-math.log(source.uniform("camera.matrix.weight", i)) for i in range(len(matrices))])
+    weights = np.array(
+        [-math.log(source.uniform("camera.matrix.weight", i)) for i in range(len(matrices))]
+    )
     # Summed in order: a matrix library's last bits depend on the machine.
     combined: npt.NDArray[np.float64] = sum(
-        (w * m for w, m in zip(weights / math.fsum(weights), matrices, strict=True)), np.zeros((3, 3))
+        (w * m for w, m in zip(weights / math.fsum(weights), matrices, strict=True)),
+        np.zeros((3, 3)),
     )
     return combined

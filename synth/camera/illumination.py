@@ -1,7 +1,9 @@
-"""The illumination: how many stops more or less light falls on each part of the scene, and the grid that kernels read.
+"""The illumination: how many stops more or less light falls on each part of the scene, and the grid
+that kernels read.
 
-The field is a sum of parts in EV on a 32 x 32 grid, shifted to a zero mean over the image, so that its parts move light
-about and the exposure alone says how dark the whole is. Cell (i, j) stands for the middle of its part of the image.
+The field is a sum of parts in EV on a 32 x 32 grid, shifted to a zero mean over the image, so that
+its parts move light about and the exposure alone says how dark the whole is. Cell (i, j) stands for
+the middle of its part of the image.
 """
 
 from __future__ import annotations
@@ -40,11 +42,16 @@ def field_ev(pixels: npt.NDArray[np.uint8], draw: CameraDraw) -> FloatArray:
 
 
 def _field(pixels: npt.NDArray[np.uint8], draw: CameraDraw) -> tuple[FloatArray, FloatArray | None]:
-    """The field, and the colour of its light: factors (32, 32, 3) on R, G and B that keep luminance, None for white light."""
+    """The field, and the colour of its light: factors (32, 32, 3) on R, G and B that keep
+    luminance, None for white light."""
     y, x = _places(*pixels.shape[:2])
     n = draw.smooth_cells
-    lights = np.array((draw.light_places, draw.light_evs, draw.light_radii, draw.light_falloffs)).T.copy()
-    luminance = cell_luminance(pixels) if len(lights) or draw.scene_strength else np.zeros((CELLS, CELLS))
+    lights = np.array(
+        (draw.light_places, draw.light_evs, draw.light_radii, draw.light_falloffs)
+    ).T.copy()
+    luminance = (
+        cell_luminance(pixels) if len(lights) or draw.scene_strength else np.zeros((CELLS, CELLS))
+    )
     gradient = np.zeros(2)
     if draw.gradient_ev:
         direction = np.array([math.sin(draw.gradient_angle), math.cos(draw.gradient_angle)])
@@ -54,7 +61,18 @@ def _field(pixels: npt.NDArray[np.uint8], draw: CameraDraw) -> tuple[FloatArray,
     smooth = np.array(draw.smooth_ev).reshape(n, n)
     cubic = _cubic_weights(n) if n else _NOTHING
     sum_field(
-        luminance, smooth, cubic, lights, _blur_weights(), draw.scene_strength, y, x, draw.vignette_ev, gradient, field, pools
+        luminance,
+        smooth,
+        cubic,
+        lights,
+        _blur_weights(),
+        draw.scene_strength,
+        y,
+        x,
+        draw.vignette_ev,
+        gradient,
+        field,
+        pools,
     )
     if not any(draw.light_warmths):
         return field, None
@@ -65,7 +83,9 @@ def _field(pixels: npt.NDArray[np.uint8], draw: CameraDraw) -> tuple[FloatArray,
     return field, coloured / _luminance(coloured)[..., None]
 
 
-def illumination_rows(pixels: npt.NDArray[np.uint8], draw: CameraDraw) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+def illumination_rows(
+    pixels: npt.NDArray[np.uint8], draw: CameraDraw
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
     """The factors on scene light, interpolated to every column: what `photograph.photograph` takes.
 
     Returns
@@ -94,7 +114,8 @@ def _to_columns(grid: npt.NDArray[np.float32], width: int) -> npt.NDArray[np.flo
 
 @lru_cache(maxsize=256)
 def _columns(width: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-    """The cell to the left of every column, and how far the column lies on the way to the next one."""
+    """The cell to the left of every column, and how far the column lies on the way to the next
+    one."""
     position = np.clip((np.arange(width) + 0.5) * (CELLS / width) - 0.5, 0, CELLS - 1)
     left = np.minimum(position.astype(np.int64), CELLS - 2)
     return left, (position - left).astype(np.float32)
@@ -109,7 +130,8 @@ def cell_luminance(pixels: npt.NDArray[np.uint8]) -> FloatArray:
 
 @lru_cache(maxsize=32)
 def _cubic_weights(n: int) -> FloatArray:
-    """Bicubic interpolation (Catmull-Rom, edges repeated) of n values to the grid, as weights (32, n)."""
+    """Bicubic interpolation (Catmull-Rom, edges repeated) of n values to the grid, as weights (32,
+    n)."""
     position = (np.arange(CELLS) + 0.5) * n / CELLS - 0.5
     base = np.floor(position).astype(np.int64)
     t = position - base
@@ -127,7 +149,8 @@ def _cubic_weights(n: int) -> FloatArray:
 
 @lru_cache(maxsize=256)
 def _places(height: int, width: int) -> tuple[FloatArray, FloatArray]:
-    """Cell middles about the image's middle, down and across, in units of half of its longer side."""
+    """Cell middles about the image's middle, down and across, in units of half of its longer
+    side."""
     along = (np.arange(CELLS) + 0.5) / CELLS * 2 - 1
     longer = max(height, width)
     return along * (height / longer), along * (width / longer)
@@ -140,8 +163,13 @@ def _tint(warmth_ev: float) -> FloatArray:
 
 
 def _luminance(colour: FloatArray) -> FloatArray:
-    """Of linear RGB in the last dimension, summed in order: a matrix library's last bits depend on the machine."""
-    weighted: FloatArray = LUMINANCE[0] * colour[..., 0] + LUMINANCE[1] * colour[..., 1] + LUMINANCE[2] * colour[..., 2]
+    """Of linear RGB in the last dimension, summed in order: a matrix library's last bits depend on
+    the machine."""
+    weighted: FloatArray = (
+        LUMINANCE[0] * colour[..., 0]
+        + LUMINANCE[1] * colour[..., 1]
+        + LUMINANCE[2] * colour[..., 2]
+    )
     return weighted
 
 
@@ -150,5 +178,7 @@ def _blur_weights() -> FloatArray:
     """Binomial 1-4-6-4-1 blur with repeated edges, as weights (32, 32)."""
     weights = np.zeros((CELLS, CELLS))
     for offset, tap in zip((-2, -1, 0, 1, 2), (1, 4, 6, 4, 1), strict=True):
-        np.add.at(weights, (np.arange(CELLS), np.clip(np.arange(CELLS) + offset, 0, CELLS - 1)), tap / 16)
+        np.add.at(
+            weights, (np.arange(CELLS), np.clip(np.arange(CELLS) + offset, 0, CELLS - 1)), tap / 16
+        )
     return weights

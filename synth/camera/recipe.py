@@ -1,7 +1,8 @@
 """Recipes of the camera model: the distributions that each image's parameters are drawn from.
 
-What a recipe leaves out is switched off (no field, no colour error, ...), so a short recipe is a simple one. What each parameter
-is, and within which bounds, stands with it as data: `gloam recipes show` prints it.
+What a recipe leaves out is switched off (no field, no colour error, ...), so a short recipe is a
+simple one. What each parameter is, and within which bounds, stands with it as data: `gloam recipes
+show` prints it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from ...errors import ConfigError
 from ..kernels.demosaic import METHODS
 from ..parameters.distributions import Constant, Distribution
 from ..parameters.fields import OneOf, Section, Within, about
-from .sensors import GAUSSIAN, MAX_LEVELS, TUKEY, Calibration, camera_names, iso_range, read_cameras
+from .calibration import Calibration, read_cameras
+from .sensors import GAUSSIAN, MAX_LEVELS, TUKEY, camera_names, iso_range
 
 MAX_LIGHTS = 16
 MAX_CELLS = 16
@@ -24,27 +26,37 @@ MAX_CELLS = 16
 class Exposure(Section):
     """How much less light falls on the sensor."""
 
-    ev: Annotated[Distribution, Within(-4, 16, "EV"), about("stops under the exposure of the normal")] = Constant(0.0)
+    ev: Annotated[
+        Distribution, Within(-4, 16, "EV"), about("stops under the exposure of the normal")
+    ] = Constant(0.0)
 
 
 class Highlights(Section):
     """Light that the photograph cut off."""
 
-    ev: Annotated[Distribution, Within(0, 8, "EV"), about("stops by which white is brightened; what comes near white, less")] = (
-        Constant(0.0)
-    )
+    ev: Annotated[
+        Distribution,
+        Within(0, 8, "EV"),
+        about("stops by which white is brightened; what comes near white, less"),
+    ] = Constant(0.0)
 
 
 class Tone(Section):
     """How cameras encode light, undone on the way in and done again on the way out."""
 
     strength: Annotated[
-        Distribution, Within(0, 1), about("t of the tone curve y = (1-t) x + t (3x^2 - 2x^3) on encoded values")
+        Distribution,
+        Within(0, 1),
+        about("t of the tone curve y = (1-t) x + t (3x^2 - 2x^3) on encoded values"),
     ] = Constant(0.0)
     transfer: Annotated[
-        Distribution, OneOf(("srgb", "gamma")), about("srgb (IEC 61966-2-1), or a plain power law, of the exponent gamma")
+        Distribution,
+        OneOf(("srgb", "gamma")),
+        about("srgb (IEC 61966-2-1), or a plain power law, of the exponent gamma"),
     ] = Constant("srgb")
-    gamma: Annotated[Distribution, Within(1, 5), about("exponent of transfer: gamma")] = Constant(2.2)
+    gamma: Annotated[Distribution, Within(1, 5), about("exponent of transfer: gamma")] = Constant(
+        2.2
+    )
     applied: Annotated[
         Distribution,
         OneOf(("both", "in")),
@@ -55,19 +67,31 @@ class Tone(Section):
 class Smooth(Section):
     """A random smooth field: a grid of cells x cells normal numbers, bicubic between."""
 
-    sigma_ev: Annotated[Distribution, Within(0, 6, "EV"), about("standard deviation of the grid's numbers")] = Constant(0.0)
-    cells: Annotated[Distribution, Within(2, MAX_CELLS, whole=True), about("of the grid along each side")] = Constant(4.0)
+    sigma_ev: Annotated[
+        Distribution, Within(0, 6, "EV"), about("standard deviation of the grid's numbers")
+    ] = Constant(0.0)
+    cells: Annotated[
+        Distribution, Within(2, MAX_CELLS, whole=True), about("of the grid along each side")
+    ] = Constant(4.0)
 
 
 class Lights(Section):
     """Pools of light, placed at random, preferably where the photograph is bright."""
 
-    count: Annotated[Distribution, Within(0, MAX_LIGHTS, whole=True), about("how many")] = Constant(0.0)
+    count: Annotated[Distribution, Within(0, MAX_LIGHTS, whole=True), about("how many")] = Constant(
+        0.0
+    )
     ev: Annotated[Distribution, Within(-8, 12, "EV"), about("at their middle")] = Constant(0.0)
-    radius: Annotated[Distribution, Within(0.01, 2, "of the longer side"), about("how wide")] = Constant(0.3)
-    falloff: Annotated[Distribution, Within(0.5, 8), about("exponent; 2 is Gaussian")] = Constant(2.0)
+    radius: Annotated[Distribution, Within(0.01, 2, "of the longer side"), about("how wide")] = (
+        Constant(0.3)
+    )
+    falloff: Annotated[Distribution, Within(0.5, 8), about("exponent; 2 is Gaussian")] = Constant(
+        2.0
+    )
     warmth_ev: Annotated[
-        Distribution, Within(-6, 6, "EV"), about("red over blue: 0 for white, 2 or so for a bulb under daylight balance")
+        Distribution,
+        Within(-6, 6, "EV"),
+        about("red over blue: 0 for white, 2 or so for a bulb under daylight balance"),
     ] = Constant(0.0)
 
 
@@ -75,31 +99,40 @@ class Scene(Section):
     """The photograph's own light and dark, once more."""
 
     strength: Annotated[
-        Distribution, Within(-2, 4), about("a of a * (log2 of smoothed luminance, less its mean): what was dark gets darker")
+        Distribution,
+        Within(-2, 4),
+        about("a of a * (log2 of smoothed luminance, less its mean): what was dark gets darker"),
     ] = Constant(0.0)
 
 
 class Vignette(Section):
     """Loss in the corners."""
 
-    ev: Annotated[Distribution, Within(0, 6, "EV"), about("loss in the corners, by the cos^4 law")] = Constant(0.0)
+    ev: Annotated[
+        Distribution, Within(0, 6, "EV"), about("loss in the corners, by the cos^4 law")
+    ] = Constant(0.0)
 
 
 class Gradient(Section):
     """Light from one side."""
 
-    ev: Annotated[Distribution, Within(-12, 12, "EV"), about("difference between two opposite sides, in a random direction")] = (
-        Constant(0.0)
-    )
+    ev: Annotated[
+        Distribution,
+        Within(-12, 12, "EV"),
+        about("difference between two opposite sides, in a random direction"),
+    ] = Constant(0.0)
 
 
 class Illumination(Section):
     """The field: EV over the image, a sum of parts, zero mean.
 
-    `lights` and `lamps` are two sorts of the same thing, such as pools of light on a street and the lamps that make them.
+    `lights` and `lamps` are two sorts of the same thing, such as pools of light on a street and the
+    lamps that make them.
     """
 
-    probability: Annotated[Distribution, Within(0, 1), about("share of the images that have a field")] = Constant(1.0)
+    probability: Annotated[
+        Distribution, Within(0, 1), about("share of the images that have a field")
+    ] = Constant(1.0)
     smooth: Smooth = Smooth()
     lights: Lights = Lights()
     lamps: Lights = Lights()
@@ -111,29 +144,39 @@ class Illumination(Section):
 class Camera(Section):
     """The sensor.
 
-    own: calibrations besides gloam's, by name, in the form of `synth/data/cameras.yaml`. They are part of the recipe, so that a
-    set can be made again without any other file; `file` in a recipe, or `camera.file=FILE`, takes them from a YAML file when it
-    is read.
+    own: calibrations besides gloam's, by name, in the form of `synth/data/cameras.yaml`. They are
+    part of the recipe, so that a set can be made again without any other file; `file` in a recipe,
+    or `camera.file=FILE`, takes them from a YAML file when it is read.
     """
 
-    name: Annotated[Distribution, OneOf(camera_names(), more=True), about("camera of the camera file; see gloam cameras")] = (
-        Constant("sony-a7s2")
-    )
+    name: Annotated[
+        Distribution,
+        OneOf(camera_names(), more=True),
+        about("camera of the camera file; see gloam cameras"),
+    ] = Constant("sony-a7s2")
     iso: Annotated[
-        Distribution, Within(1, 1_000_000, "ISO"), about("nearest calibrated one; nominal for cameras calibrated by gain")
+        Distribution,
+        Within(1, 1_000_000, "ISO"),
+        about("nearest calibrated one; nominal for cameras calibrated by gain"),
     ] = Constant(800.0)
     read_noise: Annotated[
-        Distribution, OneOf((TUKEY, GAUSSIAN)), about("form of the read noise; gaussian for cameras without a Tukey fit")
+        Distribution,
+        OneOf((TUKEY, GAUSSIAN)),
+        about("form of the read noise; gaussian for cameras without a Tukey fit"),
     ] = Constant(TUKEY)
     matrix: Annotated[
-        Distribution, OneOf(("random", "none")), about("random mixes the colours of four cameras, none sees sRGB")
+        Distribution,
+        OneOf(("random", "none")),
+        about("random mixes the colours of four cameras, none sees sRGB"),
     ] = Constant("none")
     levels: Annotated[
         Distribution,
         Within(0, MAX_LEVELS, whole=True),
         about("steps of the converter from black to white; 0 for the sensor's own"),
     ] = Constant(0.0)
-    own: dict[str, Calibration] = Field(default_factory=dict, description="calibrations of one's own, by name")
+    own: dict[str, Calibration] = Field(
+        default_factory=dict, description="calibrations of one's own, by name"
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -142,7 +185,10 @@ class Camera(Section):
             return values
         rest = {name: value for name, value in values.items() if name != "file"}
         try:
-            return {**rest, "own": {**rest.get("own", {}), **read_cameras(Path(str(values["file"])))}}
+            return {
+                **rest,
+                "own": {**rest.get("own", {}), **read_cameras(Path(str(values["file"])))},
+            }
         except ConfigError as error:
             raise ValueError(f"file: {error}") from None
 
@@ -151,17 +197,23 @@ class Camera(Section):
         known = (*camera_names(), *self.own)
         for name in map(str, self.name.extremes()):
             if name not in known:
-                raise ValueError(f"name = {name}: unknown name {name!r}; allowed: {', '.join(known)}")
+                raise ValueError(
+                    f"name = {name}: unknown name {name!r}; allowed: {', '.join(known)}"
+                )
             low, high = iso_range(name, self.own)
             for iso in self.iso.extremes():
                 if not low <= float(iso) <= high:
-                    raise ValueError(f"iso = {iso:g}: {name} is calibrated from {low:g} to {high:g}")
+                    raise ValueError(
+                        f"iso = {iso:g}: {name} is calibrated from {low:g} to {high:g}"
+                    )
         return self
 
     @model_serializer(mode="wrap")
     def _without_nothing(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         values: dict[str, Any] = handler(self)
-        return values if self.own else {name: value for name, value in values.items() if name != "own"}
+        return (
+            values if self.own else {name: value for name, value in values.items() if name != "own"}
+        )
 
 
 class WhiteBalance(Section):
@@ -169,28 +221,36 @@ class WhiteBalance(Section):
 
     red: Annotated[Distribution, Within(0.2, 8), about("gain of red over green")] = Constant(1.0)
     blue: Annotated[Distribution, Within(0.2, 8), about("gain of blue over green")] = Constant(1.0)
-    error_ev: Annotated[Distribution, Within(-3, 3, "EV"), about("the camera's error, drawn for red and for blue")] = Constant(
-        0.0
-    )
+    error_ev: Annotated[
+        Distribution, Within(-3, 3, "EV"), about("the camera's error, drawn for red and for blue")
+    ] = Constant(0.0)
 
 
 class ChromaNoiseReduction(Section):
     """Smoothing of colour differences, as cameras do it."""
 
-    strength: Annotated[Distribution, Within(0, 1), about("share of the way to their Gaussian blur")] = Constant(0.0)
-    sigma: Annotated[Distribution, Within(0.3, 5, "pixels"), about("standard deviation of that blur")] = Constant(1.0)
+    strength: Annotated[
+        Distribution, Within(0, 1), about("share of the way to their Gaussian blur")
+    ] = Constant(0.0)
+    sigma: Annotated[
+        Distribution, Within(0.3, 5, "pixels"), about("standard deviation of that blur")
+    ] = Constant(1.0)
 
 
 class Isp(Section):
     """From raw to picture.
 
-    demosaic: `binned` gives each pixel a quad of sites of its own, as in a picture that was shrunk; `bilinear` and `malvar` one
-    site, for noise at native resolution; `none` a sample of each channel a pixel, as code that works on RGB assumes (no real
-    sensor).
+    demosaic: `binned` gives each pixel a quad of sites of its own, as in a picture that was shrunk;
+    `bilinear` and `malvar` one site, for noise at native resolution; `none` a sample of each
+    channel a pixel, as code that works on RGB assumes (no real sensor).
     """
 
-    digital_gain_ev: Annotated[Distribution, Within(-2, 14, "EV"), about("brightening after the sensor")] = Constant(0.0)
-    contrast: Annotated[Distribution, Within(0.2, 4), about("exponent in linear light")] = Constant(1.0)
+    digital_gain_ev: Annotated[
+        Distribution, Within(-2, 14, "EV"), about("brightening after the sensor")
+    ] = Constant(0.0)
+    contrast: Annotated[Distribution, Within(0.2, 4), about("exponent in linear light")] = Constant(
+        1.0
+    )
     demosaic: Annotated[
         Distribution,
         OneOf(tuple(METHODS)),

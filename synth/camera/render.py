@@ -1,4 +1,5 @@
-"""The camera model: a normal and a draw become a low. See the README for the model, `photograph` for its loops."""
+"""The camera model: a normal and a draw become a low. See the README for the model, `photograph`
+for its loops."""
 
 from __future__ import annotations
 
@@ -61,7 +62,8 @@ def arguments(normal: Pixels, draw: CameraDraw) -> Arguments:
     Raises
     ------
     ValueError
-        When the normal is not a uint8 array (H, W, 3), or empty, or larger than the sample index counts.
+        When the normal is not a uint8 array (H, W, 3), or empty, or larger than the sample index
+        counts.
     """
     check_normal(normal)
     gaussian, shape = draw.read_noise == "gaussian", draw.read_shape
@@ -102,27 +104,49 @@ def render_camera(normal: Pixels, draw: CameraDraw) -> Pixels:
     given = arguments(normal, draw)
     normal = np.ascontiguousarray(normal)
     low = np.empty_like(normal)
-    photograph(normal, low, given.linear, given.illumination, given.cast, given.p, given.seed, given.read,
-               given.read_pair, given.normal, given.alias, given.table, given.fine, given.blur, given.method)  # fmt: skip
+    photograph(
+        normal,
+        low,
+        given.linear,
+        given.illumination,
+        given.cast,
+        given.p,
+        given.seed,
+        given.read,
+        given.read_pair,
+        given.normal,
+        given.alias,
+        given.table,
+        given.fine,
+        given.blur,
+        given.method,
+    )
     return low
 
 
 def parameters(draw: CameraDraw) -> npt.NDArray[np.float32]:
-    """The vector that `pixels` describes: computed in float64, rounded once. In plain numbers: a LAPACK's last bits depend on the
-    machine.
+    """The vector that `pixels` describes: computed in float64, rounded once. In plain numbers: a
+    LAPACK's last bits depend on the machine.
     """
     p = [0.0] * places.PARAMETERS
     gains = draw.red_gain, 1.0, draw.blue_gain
     errors = 2.0**draw.red_error_ev, 1.0, 2.0**draw.blue_error_ev
-    # Plain division keeps highlights neutral here. Brooks et al. divide clipped light by less, which holds its colour only
-    # when it is clipped again on the way out; in the dark it would turn magenta. `highlights_ev` brightens it instead.
+    # Plain division keeps highlights neutral here. Brooks et al. divide clipped light by less,
+    # which holds its colour only when it is clipped again on the way out; in the dark it would turn
+    # magenta. `highlights_ev` brightens it instead.
     to_camera = [draw.matrix[i] / gains[i // 3] for i in range(9)]
-    # A gain below 1 would lift white above what the sensor holds; its exposure is such that the brightest colour just fits.
-    headroom = max(1.0, *(sum(max(value, 0.0) for value in to_camera[3 * row : 3 * row + 3]) for row in range(3)))
+    # A gain below 1 would lift white above what the sensor holds; its exposure is such that the
+    # brightest colour just fits.
+    headroom = max(
+        1.0,
+        *(sum(max(value, 0.0) for value in to_camera[3 * row : 3 * row + 3]) for row in range(3)),
+    )
     p[places.TO_CAMERA : places.TO_CAMERA + 9] = [value / headroom for value in to_camera]
     p[places.TO_SRGB : places.TO_SRGB + 9] = inverse(draw.matrix)
     for channel in range(3):
-        p[places.DEVELOP_GAINS + channel] = gains[channel] * errors[channel] * headroom * 2**draw.digital_gain_ev
+        p[places.DEVELOP_GAINS + channel] = (
+            gains[channel] * errors[channel] * headroom * 2**draw.digital_gain_ev
+        )
     p[places.ELECTRONS] = (draw.white - draw.black) / draw.gain
     p[places.GAIN] = draw.gain
     p[places.ROW_SIGMA] = draw.row_sigma

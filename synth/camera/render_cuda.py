@@ -8,7 +8,14 @@ import numpy as np
 from numba import cuda
 
 from ..kernels.arrays import Pixels
-from ..kernels.camera_cuda import blur_columns, demosaic_planes, develop_planes, merge_chroma, sense_mosaic, sense_quads
+from ..kernels.camera_cuda import (
+    blur_columns,
+    demosaic_planes,
+    develop_planes,
+    merge_chroma,
+    sense_mosaic,
+    sense_quads,
+)
 from ..kernels.compiling.cuda import plain_arithmetic
 from ..kernels.demosaic import BILINEAR, BORDER
 from ..kernels.exposure import CHROMA
@@ -41,7 +48,9 @@ def on_device(given: Arguments) -> dict[str, Any]:
     return {name: cuda.to_device(value) for name, value in given.arrays().items()}
 
 
-def launch(rgb: Any, held: dict[str, Any], given: Arguments, low: Any, work: dict[str, Any] | None = None) -> None:
+def launch(
+    rgb: Any, held: dict[str, Any], given: Arguments, low: Any, work: dict[str, Any] | None = None
+) -> None:
     """Run the kernels of one image: `rgb` and `low` are device arrays (H, W, 3) uint8.
 
     Parameters
@@ -59,17 +68,29 @@ def launch(rgb: Any, held: dict[str, Any], given: Arguments, low: Any, work: dic
     with plain_arithmetic():
         if given.method >= BILINEAR:
             sites_blocks = -(-(height + 2 * BORDER) * (width + 2 * BORDER) // _THREADS)
-            sense_mosaic[sites_blocks, _THREADS](*scene, held["seed"], held["read"], *noises, work["mosaic"])
+            sense_mosaic[sites_blocks, _THREADS](
+                *scene, held["seed"], held["read"], *noises, work["mosaic"]
+            )
             demosaic_planes[blocks, _THREADS](work["mosaic"], given.method, work["raw"])
         else:
             sense_quads[blocks, _THREADS](
-                *scene, held["seed"], held["read"], held["read_pair"], *noises, given.method, work["raw"]
+                *scene,
+                held["seed"],
+                held["read"],
+                held["read_pair"],
+                *noises,
+                given.method,
+                work["raw"],
             )
         smooth = len(given.blur) > 0
-        develop_planes[blocks, _THREADS](work["raw"], held["p"], smooth, held["table"], held["fine"], low, work["planes"])
+        develop_planes[blocks, _THREADS](
+            work["raw"], held["p"], smooth, held["table"], held["fine"], low, work["planes"]
+        )
         if smooth:
             blur_columns[2 * blocks, _THREADS](work["planes"], held["blur"], work["columns"])
-            merge_chroma[blocks, _THREADS](work["planes"], work["columns"], held["blur"], given.p[CHROMA], low)
+            merge_chroma[blocks, _THREADS](
+                work["planes"], work["columns"], held["blur"], given.p[CHROMA], low
+            )
 
 
 def workspace(height: int, width: int) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""Camera calibrations: system gain and noise of real sensors by ISO, from `sensors.yaml` (its sources stand there)."""
+"""Camera calibrations: system gain and noise of real sensors by ISO, from `sensors.yaml` (its
+sources stand there)."""
 
 from __future__ import annotations
 
@@ -13,17 +14,23 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from ...errors import ConfigError
-from ...manifests.config import load_yaml, validated
+from ...manifests.config import load_yaml
+from .calibration import ByGain, Calibration, GainFit, Relation
 
 GAUSSIAN, TUKEY = "gaussian", "tukey"
 MAX_LEVELS = 1 << 20
 """Most steps of a converter that a recipe may ask for."""
 _NOMINAL_ISO = 100.0
 _SPAN_BLACK, _SPAN_WHITE = 1024, 16383
-_SRGB_TO_XYZ = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]])
+_SRGB_TO_XYZ = np.array(
+    [
+        [0.4124564, 0.3575761, 0.1804375],
+        [0.2126729, 0.7151522, 0.0721750],
+        [0.0193339, 0.1191920, 0.9503041],
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -58,98 +65,6 @@ class Sensor:
     white: int
 
 
-class GainFit(BaseModel):
-    """ln(sigma) = slope ln(K) + bias + N(0, spread)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    slope: float
-    bias: float
-    spread: float = Field(ge=0)
-
-
-class ByGain(BaseModel):
-    """Noise as a function of the system gain K, whose logarithm goes from `ln_k_min` to `ln_k_max`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
-
-    ln_k_min: float
-    ln_k_max: float
-    shape: float = Field(alias="lambda")
-    read: GainFit
-    tukey: GainFit
-    row: GainFit
-
-
-class Relation(BaseModel):
-    """ln(read) = slope ln(shot) + bias + N(0, spread) of the variances of a heteroscedastic model."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    shot_min: float = Field(gt=0)
-    shot_max: float = Field(gt=0)
-    slope: float
-    bias: float
-    spread: float = Field(ge=0)
-
-
-class Calibration(BaseModel):
-    """A camera of a camera file, in one of its four forms; the head of `sensors.yaml` says what each number is.
-
-    by_iso: rows of ISO, K, sigma_read, sigma_tukey, lambda, sigma_row. heteroscedastic: rows of ISO, shot, read.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    source: str = ""
-    black: int = Field(default=0, ge=0)
-    white: int = Field(default=0, ge=0)
-    by_iso: tuple[tuple[float, float, float, float, float, float], ...] = ()
-    heteroscedastic: tuple[tuple[float, float, float], ...] = ()
-    by_gain: ByGain | None = None
-    relation: Relation | None = None
-
-    @model_validator(mode="after")
-    def _one_form(self) -> Calibration:
-        forms = [name for name in ("by_iso", "heteroscedastic", "by_gain", "relation") if getattr(self, name)]
-        if len(forms) != 1:
-            raise ValueError(f"must have one of by_iso, heteroscedastic, by_gain, relation; it has {', '.join(forms) or 'none'}")
-        if forms[0] in ("by_iso", "by_gain") and not self.black < self.white:
-            raise ValueError(f"white = {self.white}: must be above black = {self.black}")
-        isos = [row[0] for row in self.rows]
-        if isos != sorted(set(isos)) or any(row[1] <= 0 for row in self.rows) or (isos and isos[0] <= 0):
-            raise ValueError(f"{forms[0]}: ISOs must be above 0 and rise from row to row, gains must be above 0")
-        return self
-
-    @property
-    def rows(self) -> tuple[tuple[float, ...], ...]:
-        """One for each calibrated ISO, where there are such."""
-        return self.by_iso or self.heteroscedastic
-
-    @model_serializer(mode="wrap")
-    def _as_written(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        values: dict[str, Any] = handler(self)
-        if self.by_gain is not None:
-            values["by_gain"] = self.by_gain.model_dump(mode="json", by_alias=True)
-        return {name: value for name, value in values.items() if value}
-
-
-def read_cameras(path: Path) -> dict[str, Any]:
-    """The calibrations of a camera file of one's own, as it holds them.
-
-    Raises
-    ------
-    ConfigError
-        When it cannot be read, or has no `cameras`.
-    """
-    cameras = load_yaml(path).get("cameras")
-    if not isinstance(cameras, dict) or not cameras:
-        raise ConfigError(f"{path}: has no cameras; write them as in gloam's own camera file, below the key cameras")
-    return {
-        str(name): validated(Calibration, entry, f"{path}: {name}").model_dump(mode="json") for name, entry in cameras.items()
-    }
-
-
 @lru_cache(maxsize=1)
 def _file() -> dict[str, Any]:
     with resources.as_file(resources.files(__package__) / "sensors.yaml") as path:
@@ -172,17 +87,24 @@ def _entry(camera: str, own: Mapping[str, Calibration]) -> Calibration:
     return own[camera] if camera in own else shipped_cameras()[camera]
 
 
-def iso_range(camera: str, own: Mapping[str, Calibration] = MappingProxyType({})) -> tuple[float, float]:
+def iso_range(
+    camera: str, own: Mapping[str, Calibration] = MappingProxyType({})
+) -> tuple[float, float]:
     """The smallest and the largest ISO at which a camera is calibrated.
 
-    Cameras that are calibrated by gain have a nominal ISO: 100 at the lowest gain of the calibration and proportional to it.
-    For the four of ELD (Wei et al., CVPR 2020), whose gains span a factor of 64, that is ISO 100 to 6400.
+    Cameras that are calibrated by gain have a nominal ISO: 100 at the lowest gain of the
+    calibration and proportional to it. For the four of ELD (Wei et al., CVPR 2020), whose gains
+    span a factor of 64, that is ISO 100 to 6400.
     """
     entry = _entry(camera, own)
     if entry.relation is not None:
-        return _NOMINAL_ISO, float(round(_NOMINAL_ISO * entry.relation.shot_max / entry.relation.shot_min))
+        return _NOMINAL_ISO, float(
+            round(_NOMINAL_ISO * entry.relation.shot_max / entry.relation.shot_min)
+        )
     if entry.by_gain is not None:
-        return _NOMINAL_ISO, float(round(_NOMINAL_ISO * math.exp(entry.by_gain.ln_k_max - entry.by_gain.ln_k_min)))
+        return _NOMINAL_ISO, float(
+            round(_NOMINAL_ISO * math.exp(entry.by_gain.ln_k_max - entry.by_gain.ln_k_min))
+        )
     return entry.rows[0][0], entry.rows[-1][0]
 
 
@@ -194,8 +116,9 @@ def sensor_at(
 ) -> Sensor:
     """The calibration of a camera at an ISO.
 
-    A camera with a table of ISOs is taken at the one nearest to `iso`, in stops. Rows are not interpolated: cameras have those
-    ISOs and no others, and a dual-gain sensor drops its read noise between two of them.
+    A camera with a table of ISOs is taken at the one nearest to `iso`, in stops. Rows are not
+    interpolated: cameras have those ISOs and no others, and a dual-gain sensor drops its read noise
+    between two of them.
 
     Parameters
     ----------
@@ -203,8 +126,9 @@ def sensor_at(
     iso : float
         Within `iso_range`.
     spreads : three floats
-        Standard normal numbers by which the read noise (Gaussian and Tukey fit) and the row noise of a camera that is calibrated
-        by gain lie off their regression line, as they do from shot to shot; other cameras do not use them.
+        Standard normal numbers by which the read noise (Gaussian and Tukey fit) and the row noise
+        of a camera that is calibrated by gain lie off their regression line, as they do from shot
+        to shot; other cameras do not use them.
     own : mapping of name to Calibration
         Cameras besides gloam's; where they have the name of one of those they take its place.
 
@@ -214,7 +138,9 @@ def sensor_at(
         When the camera is unknown or the ISO lies outside its calibration.
     """
     if camera not in camera_names() and camera not in own:
-        raise ConfigError(f"camera.name = {camera}: unknown; calibrated are {', '.join((*camera_names(), *own))}")
+        raise ConfigError(
+            f"camera.name = {camera}: unknown; calibrated are {', '.join((*camera_names(), *own))}"
+        )
     low, high = iso_range(camera, own)
     if not low <= iso <= high:
         raise ConfigError(f"camera.iso = {iso:g}: {camera} is calibrated from {low:g} to {high:g}")
@@ -226,12 +152,24 @@ def sensor_at(
     own_iso, *row = min(entry.rows, key=lambda row: abs(math.log(row[0] / iso)))
     if entry.by_iso:
         gain, gaussian_sigma, tukey_scale, tukey_shape, row_sigma = row
-        return Sensor(camera, own_iso, gain, gaussian_sigma, tukey_scale, tukey_shape, row_sigma, entry.black, entry.white)
+        return Sensor(
+            camera,
+            own_iso,
+            gain,
+            gaussian_sigma,
+            tukey_scale,
+            tukey_shape,
+            row_sigma,
+            entry.black,
+            entry.white,
+        )
     shot, read = row
     return _heteroscedastic(camera, own_iso, shot, read)
 
 
-def _by_gain(camera: str, entry: Calibration, fit: ByGain, iso: float, spreads: tuple[float, float, float]) -> Sensor:
+def _by_gain(
+    camera: str, entry: Calibration, fit: ByGain, iso: float, spreads: tuple[float, float, float]
+) -> Sensor:
     log_gain = min(fit.ln_k_min + math.log(iso / _NOMINAL_ISO), fit.ln_k_max)
 
     def sigma(line: GainFit, spread: float) -> float:
@@ -252,18 +190,23 @@ def _by_gain(camera: str, entry: Calibration, fit: ByGain, iso: float, spreads: 
 
 
 def _heteroscedastic(camera: str, iso: float, shot: float, read: float) -> Sensor:
-    """var = shot x + read of x in [0, 1]: K = shot (white - black), sigma = sqrt(read) (white - black).
+    """var = shot x + read of x in [0, 1]: K = shot (white - black), sigma = sqrt(read) (white -
+    black).
 
-    Such a calibration has no DN of its own. Fourteen bits over a pedestal keep rounding and clipping out of its noise.
+    Such a calibration has no DN of its own. Fourteen bits over a pedestal keep rounding and
+    clipping out of its noise.
     """
     span = _SPAN_WHITE - _SPAN_BLACK
-    return Sensor(camera, iso, shot * span, math.sqrt(read) * span, 0.0, 0.0, 0.0, _SPAN_BLACK, _SPAN_WHITE)
+    return Sensor(
+        camera, iso, shot * span, math.sqrt(read) * span, 0.0, 0.0, 0.0, _SPAN_BLACK, _SPAN_WHITE
+    )
 
 
 def _related(camera: str, relation: Relation, iso: float, spread: float) -> Sensor:
     """A sensor of a heteroscedastic model whose read noise follows its shot noise.
 
-    Samples below black are kept whole by a pedestal as wide as the range itself, as code without a pedestal keeps them.
+    Samples below black are kept whole by a pedestal as wide as the range itself, as code without a
+    pedestal keeps them.
     """
     shot = relation.shot_min * iso / _NOMINAL_ISO
     read = math.exp(relation.slope * math.log(shot) + relation.bias + relation.spread * spread)
@@ -292,15 +235,25 @@ def with_levels(sensor: Sensor, levels: int) -> Sensor:
 def sensor_colour_matrices() -> npt.NDArray[np.float64]:
     """Linear sRGB to camera RGB of four cameras, rows summing to 1, so that grey stays grey.
 
-    XYZ to camera times sRGB to XYZ (IEC 61966-2-1), as in Brooks et al. (CVPR 2019). A sensor cannot count negative light: the
-    few negative coefficients, which come from the matrices' linear fits, are cut to zero, so that every colour can be taken to
-    the camera and back.
+    XYZ to camera times sRGB to XYZ (IEC 61966-2-1), as in Brooks et al. (CVPR 2019). A sensor
+    cannot count negative light: the few negative coefficients, which come from the matrices' linear
+    fits, are cut to zero, so that every colour can be taken to the camera and back.
 
     Returns
     -------
     float64 array (4, 3, 3)
     """
-    matrices = np.array([[[math.fsum(a * b for a, b in zip(row, column, strict=True)) for column in _SRGB_TO_XYZ.T]
-                          for row in matrix] for matrix in _file()["xyz_to_camera"]])  # fmt: skip
+    matrices = np.array(
+        [
+            [
+                [
+                    math.fsum(a * b for a, b in zip(row, column, strict=True))
+                    for column in _SRGB_TO_XYZ.T
+                ]
+                for row in matrix
+            ]
+            for matrix in _file()["xyz_to_camera"]
+        ]
+    )
     matrices = np.maximum(matrices / matrices.sum(axis=2, keepdims=True), 0)
     return matrices / matrices.sum(axis=2, keepdims=True)

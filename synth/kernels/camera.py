@@ -1,4 +1,5 @@
-"""A whole photograph taken in the dark, from 8-bit normal to 8-bit low, a few rows at a time so that buffers stay in cache."""
+"""A whole photograph taken in the dark, from 8-bit normal to 8-bit low, a few rows at a time so
+that buffers stay in cache."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ _BAND = 8192  # pixels
 
 
 @kernel
-def _expose_row(y, height, illumination, cast, p, red, green, blue):  # type: ignore[no-untyped-def]
+def _expose_row(y, height, illumination, cast, p, red, green, blue):
     """Turn the light of row `y` of a picture, three rows (W), into mean electrons."""
     rows = illumination.shape[0]
     position = (f32(y) + f32(0.5)) * (f32(rows) / f32(height)) - f32(0.5)
@@ -32,13 +33,28 @@ def _expose_row(y, height, illumination, cast, p, red, green, blue):  # type: ig
 
 
 @kernel
-def _sense_mosaic(rgb, linear, illumination, cast, p, seed_low, seed_high, read, normal, alias, raw):  # type: ignore[no-untyped-def]
-    """Fill a mosaic (H + 4, W + 4) with the DN of its sites. What lies beyond the picture sees its edge repeated."""
+def _sense_mosaic(
+    rgb, linear, illumination, cast, p, seed_low, seed_high, read, normal, alias, raw
+):
+    """Fill a mosaic (H + 4, W + 4) with the DN of its sites. What lies beyond the picture sees its
+    edge repeated."""
     height, width = rgb.shape[0], rgb.shape[1]
     sites = raw.shape[1]
-    red, green, blue = np.empty(width, np.float32), np.empty(width, np.float32), np.empty(width, np.float32)
-    means, counts, offsets = np.empty(sites, np.float32), np.empty(sites, np.float32), np.empty(sites, np.float32)
-    states, shot, words = np.empty(sites, np.uint32), np.empty(sites, np.uint32), np.empty(sites, np.uint32)
+    red, green, blue = (
+        np.empty(width, np.float32),
+        np.empty(width, np.float32),
+        np.empty(width, np.float32),
+    )
+    means, counts, offsets = (
+        np.empty(sites, np.float32),
+        np.empty(sites, np.float32),
+        np.empty(sites, np.float32),
+    )
+    states, shot, words = (
+        np.empty(sites, np.uint32),
+        np.empty(sites, np.uint32),
+        np.empty(sites, np.uint32),
+    )
     total = u32(raw.shape[0] * sites)
     for row in range(raw.shape[0]):
         y = min(max(row - BORDER, 0), height - 1)
@@ -49,7 +65,9 @@ def _sense_mosaic(rgb, linear, illumination, cast, p, seed_low, seed_high, read,
             x = min(max(site - BORDER, 0), width - 1)
             at_green = ((site + odd) & 1) == 1
             means[site] = green[x] if at_green else (blue[x] if odd else red[x])
-        offsets[:] = p[BLACK] + row_noise(u32(row), total, seed_low, seed_high, p[ROW_SIGMA], normal)
+        offsets[:] = p[BLACK] + row_noise(
+            u32(row), total, seed_low, seed_high, p[ROW_SIGMA], normal
+        )
         first = u32(u32(row) * u32(sites))
         draw_words(first, seed_low, seed_high, states, shot, words)
         count_electrons(means, counts, states, shot, normal, alias)
@@ -57,7 +75,7 @@ def _sense_mosaic(rgb, linear, illumination, cast, p, seed_low, seed_high, read,
 
 
 @kernel
-def photograph(  # type: ignore[no-untyped-def]
+def photograph(
     rgb,
     low,
     linear,
@@ -79,7 +97,8 @@ def photograph(  # type: ignore[no-untyped-def]
     Parameters
     ----------
     illumination : float32 array (rows, W)
-        Factor on scene light at the centres of evenly spaced rows, already interpolated to every column.
+        Factor on scene light at the centres of evenly spaced rows, already interpolated to every
+        column.
     cast : float32 array (rows, 3, W) or (0, 3, W)
         Further factors on red, green and blue, where the light has a colour.
     linear, table, fine_table : arrays
@@ -89,7 +108,8 @@ def photograph(  # type: ignore[no-untyped-def]
     seed : uint32 array (2)
         Lower and upper half of the pixel seed.
     read, read_pair, normal : float32 arrays (10)
-        Quantile polynomials of a site's read noise and of the sum of two, in DN, and of the standard normal distribution.
+        Quantile polynomials of a site's read noise and of the sum of two, in DN, and of the
+        standard normal distribution.
     alias : uint32 array
         Of `tables.poisson_alias_table`.
     blur : float32 array (n)
@@ -102,18 +122,34 @@ def photograph(  # type: ignore[no-untyped-def]
     band = max(1, min(height, _BAND // width))
     size = band * width
     # One array a plane: slices of one dimension stay contiguous to the compiler.
-    red, green, blue = np.empty(size, np.float32), np.empty(size, np.float32), np.empty(size, np.float32)
+    red, green, blue = (
+        np.empty(size, np.float32),
+        np.empty(size, np.float32),
+        np.empty(size, np.float32),
+    )
     offsets = np.empty(3 * size, np.float32)
     counts = np.empty(size, np.float32)
-    states, shot, words = np.empty(size, np.uint32), np.empty(size, np.uint32), np.empty(size, np.uint32)
+    states, shot, words = (
+        np.empty(size, np.uint32),
+        np.empty(size, np.uint32),
+        np.empty(size, np.uint32),
+    )
     raw = np.empty(3 * size, np.float32)
     cells = np.empty(3 * size, np.uint16)
     smooth = blur.shape[0] > 0
     planes = np.empty((3, height if smooth else 0, width), np.int16)
-    bright, red_difference, blue_difference = planes[0].reshape(-1), planes[1].reshape(-1), planes[2].reshape(-1)
-    mosaic = np.empty((height + 2 * BORDER if method >= BILINEAR else 0, width + 2 * BORDER), np.float32)
+    bright, red_difference, blue_difference = (
+        planes[0].reshape(-1),
+        planes[1].reshape(-1),
+        planes[2].reshape(-1),
+    )
+    mosaic = np.empty(
+        (height + 2 * BORDER if method >= BILINEAR else 0, width + 2 * BORDER), np.float32
+    )
     if method >= BILINEAR:
-        _sense_mosaic(rgb, linear, illumination, cast, p, seed_low, seed_high, read, normal, alias, mosaic)
+        _sense_mosaic(
+            rgb, linear, illumination, cast, p, seed_low, seed_high, read, normal, alias, mosaic
+        )
     sites = u32(height * width)
     for top in range(0, height, band):
         count = min(band, height - top)
@@ -121,32 +157,49 @@ def photograph(  # type: ignore[no-untyped-def]
         if method >= BILINEAR:
             for i in range(count):
                 a, b = i * width, (i + 1) * width
-                demosaic_row(mosaic, top + i, method, raw[a:b], raw[n + a : n + b], raw[2 * n + a : 2 * n + b])
+                demosaic_row(
+                    mosaic,
+                    top + i,
+                    method,
+                    raw[a:b],
+                    raw[n + a : n + b],
+                    raw[2 * n + a : 2 * n + b],
+                )
         else:
             linearise(rgb[top : top + count].reshape(n, 3), linear, red[:n], green[:n], blue[:n])
             for i in range(count):
                 y = top + i
                 a, b = i * width, (i + 1) * width
                 _expose_row(y, height, illumination, cast, p, red[a:b], green[a:b], blue[a:b])
-                upper = p[BLACK] + row_noise(u32(2 * y), u32(3) * sites, seed_low, seed_high, p[ROW_SIGMA], normal)
-                lower = p[BLACK] + row_noise(u32(2 * y + 1), u32(3) * sites, seed_low, seed_high, p[ROW_SIGMA], normal)
+                upper = p[BLACK] + row_noise(
+                    u32(2 * y), u32(3) * sites, seed_low, seed_high, p[ROW_SIGMA], normal
+                )
+                lower = p[BLACK] + row_noise(
+                    u32(2 * y + 1), u32(3) * sites, seed_low, seed_high, p[ROW_SIGMA], normal
+                )
                 offsets[a:b] = upper
                 offsets[n + a : n + b] = upper + lower if method == BINNED else upper
                 offsets[2 * n + a : 2 * n + b] = lower if method == BINNED else upper
             if method == BINNED:
-                # The greens of a quad, one in either row, are under equal light: their electrons are counted together.
+                # The greens of a quad, one in either row, are under equal light: their electrons
+                # are counted together.
                 for x in range(n):
                     green[x] *= f32(2)
             for channel in range(3):
                 means = red if channel == 0 else (green if channel == 1 else blue)
                 first = u32(u32(channel) * sites + u32(top) * u32(width))
-                dn, offset = raw[channel * n : (channel + 1) * n], offsets[channel * n : (channel + 1) * n]
+                dn, offset = (
+                    raw[channel * n : (channel + 1) * n],
+                    offsets[channel * n : (channel + 1) * n],
+                )
                 draw_words(first, seed_low, seed_high, states[:n], shot[:n], words[:n])
                 count_electrons(means[:n], counts[:n], states[:n], shot[:n], normal, alias)
                 if channel == 1 and method == BINNED:
                     rounding = shot[:n]  # whose words nobody needs any more
                     draw_rounding(states[:n], rounding)
-                    read_out_pair(counts[:n], dn, offset, words[:n], rounding, p[GAIN], p[WHITE], read_pair)
+                    read_out_pair(
+                        counts[:n], dn, offset, words[:n], rounding, p[GAIN], p[WHITE], read_pair
+                    )
                 else:
                     read_out(counts[:n], dn, offset, words[:n], p[GAIN], p[WHITE], read)
             if method != BINNED:

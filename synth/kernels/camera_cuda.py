@@ -1,4 +1,5 @@
-"""The camera model's steps for a CUDA GPU, a thread a pixel, from the scalar functions that the CPU calls. Needs numba-cuda."""
+"""The camera model's steps for a CUDA GPU, a thread a pixel, from the scalar functions that the CPU
+calls. Needs numba-cuda."""
 
 from __future__ import annotations
 
@@ -21,15 +22,27 @@ _LIMIT = f32(POISSON_LIMIT)
 sample_state, random_word = device(random_bits.sample_state), device(random_bits.random_word)
 symmetric_quantile = device(noise.symmetric_quantile)
 small_poisson, large_poisson = device(noise.small_poisson), device(noise.large_poisson)
-single_site, both_greens, row_noise = device(sensor.single_site), device(sensor.both_greens), device(sensor.row_noise)
-light_factor, weighted, between = device(exposure.light_factor), device(exposure.weighted), device(exposure.between)
+single_site, both_greens, row_noise = (
+    device(sensor.single_site),
+    device(sensor.both_greens),
+    device(sensor.row_noise),
+)
+light_factor, weighted, between = (
+    device(exposure.light_factor),
+    device(exposure.weighted),
+    device(exposure.between),
+)
 balanced, encoding_cell = device(develop.balanced), device(develop.encoding_cell)
 cross, along, opposite = device(demosaic.cross), device(demosaic.along), device(demosaic.opposite)
-luma, grey_level, green_from = device(chroma.luma), device(chroma.grey_level), device(chroma.green_from)
+luma, grey_level, green_from = (
+    device(chroma.luma),
+    device(chroma.grey_level),
+    device(chroma.green_from),
+)
 
 
 @device_function
-def _means(rgb, y, x, height, linear, illumination, cast, p):  # type: ignore[no-untyped-def]
+def _means(rgb, y, x, height, linear, illumination, cast, p):
     """Mean electrons of red, green and blue sites under a pixel."""
     rows = illumination.shape[0]
     position = (f32(y) + f32(0.5)) * (f32(rows) / f32(height)) - f32(0.5)
@@ -41,7 +54,14 @@ def _means(rgb, y, x, height, linear, illumination, cast, p):  # type: ignore[no
         r = r * between(cast[j, 0, x], cast[j + 1, 0, x], share)
         g = g * between(cast[j, 1, x], cast[j + 1, 1, x], share)
         b = b * between(cast[j, 2, x], cast[j + 1, 2, x], share)
-    e = light_factor(r, g, b, between(illumination[j, x], illumination[j + 1, x], share), p[ELECTRONS], p[HIGHLIGHTS])
+    e = light_factor(
+        r,
+        g,
+        b,
+        between(illumination[j, x], illumination[j + 1, x], share),
+        p[ELECTRONS],
+        p[HIGHLIGHTS],
+    )
     red = max(weighted(p[0], p[1], p[2], r, g, b), f32(0)) * e
     green = max(weighted(p[3], p[4], p[5], r, g, b), f32(0)) * e
     blue = max(weighted(p[6], p[7], p[8], r, g, b), f32(0)) * e
@@ -49,7 +69,7 @@ def _means(rgb, y, x, height, linear, illumination, cast, p):  # type: ignore[no
 
 
 @device_function
-def _electrons(mean, state, normal, alias):  # type: ignore[no-untyped-def]
+def _electrons(mean, state, normal, alias):
     word = random_word(state, random_bits.SHOT)
     if mean < _LIMIT:
         return small_poisson(mean, word, random_word(state, random_bits.SHOT_REST), alias)
@@ -57,7 +77,7 @@ def _electrons(mean, state, normal, alias):  # type: ignore[no-untyped-def]
 
 
 @device_function
-def _read_one(mean, index, offset, seed, p, read, normal, alias):  # type: ignore[no-untyped-def]
+def _read_one(mean, index, offset, seed, p, read, normal, alias):
     state = sample_state(index, seed[0], seed[1])
     electrons = _electrons(mean, state, normal, alias)
     drawn = symmetric_quantile(random_word(state, random_bits.READ), read)
@@ -65,7 +85,7 @@ def _read_one(mean, index, offset, seed, p, read, normal, alias):  # type: ignor
 
 
 @device_function
-def _read_greens(mean, index, offset, seed, p, read_pair, normal, alias):  # type: ignore[no-untyped-def]
+def _read_greens(mean, index, offset, seed, p, read_pair, normal, alias):
     state = sample_state(index, seed[0], seed[1])
     electrons = _electrons(f32(2) * mean, state, normal, alias)
     drawn = symmetric_quantile(random_word(state, random_bits.READ), read_pair)
@@ -74,7 +94,9 @@ def _read_greens(mean, index, offset, seed, p, read_pair, normal, alias):  # typ
 
 
 @kernel
-def sense_quads(rgb, linear, illumination, cast, p, seed, read, read_pair, normal, alias, method, raw):  # type: ignore[no-untyped-def]
+def sense_quads(
+    rgb, linear, illumination, cast, p, seed, read, read_pair, normal, alias, method, raw
+):
     """Fill planes (3, H, W) with the DN of red, of the sum of two greens, and of blue."""
     i = cuda.grid(1)
     height, width = rgb.shape[0], rgb.shape[1]
@@ -83,10 +105,14 @@ def sense_quads(rgb, linear, illumination, cast, p, seed, read, read_pair, norma
     y, x = i // width, i % width
     total = u32(height * width)
     red, green, blue = _means(rgb, y, x, height, linear, illumination, cast, p)
-    upper = p[BLACK] + row_noise(u32(2 * y), u32(u32(3) * total), seed[0], seed[1], p[ROW_SIGMA], normal)
+    upper = p[BLACK] + row_noise(
+        u32(2 * y), u32(u32(3) * total), seed[0], seed[1], p[ROW_SIGMA], normal
+    )
     first, second, third = u32(i), u32(total + u32(i)), u32(u32(2) * total + u32(i))
     if method == BINNED:
-        lower = p[BLACK] + row_noise(u32(2 * y + 1), u32(u32(3) * total), seed[0], seed[1], p[ROW_SIGMA], normal)
+        lower = p[BLACK] + row_noise(
+            u32(2 * y + 1), u32(u32(3) * total), seed[0], seed[1], p[ROW_SIGMA], normal
+        )
         raw[0, y, x] = _read_one(red, first, upper, seed, p, read, normal, alias)
         raw[1, y, x] = _read_greens(green, second, upper + lower, seed, p, read_pair, normal, alias)
         raw[2, y, x] = _read_one(blue, third, lower, seed, p, read, normal, alias)
@@ -97,7 +123,7 @@ def sense_quads(rgb, linear, illumination, cast, p, seed, read, read_pair, norma
 
 
 @kernel
-def sense_mosaic(rgb, linear, illumination, cast, p, seed, read, normal, alias, mosaic):  # type: ignore[no-untyped-def]
+def sense_mosaic(rgb, linear, illumination, cast, p, seed, read, normal, alias, mosaic):
     """Fill a mosaic (H + 4, W + 4) with the DN of its sites."""
     i = cuda.grid(1)
     rows, columns = mosaic.shape[0], mosaic.shape[1]
@@ -115,7 +141,7 @@ def sense_mosaic(rgb, linear, illumination, cast, p, seed, read, normal, alias, 
 
 
 @kernel
-def demosaic_planes(mosaic, method, raw):  # type: ignore[no-untyped-def]
+def demosaic_planes(mosaic, method, raw):
     i = cuda.grid(1)
     height, width = raw.shape[1], raw.shape[2]
     if i >= height * width:
@@ -125,8 +151,13 @@ def demosaic_planes(mosaic, method, raw):  # type: ignore[no-untyped-def]
     r, s = y + BORDER, x + BORDER
     c = mosaic[r, s]
     vertical, horizontal = mosaic[r - 1, s] + mosaic[r + 1, s], mosaic[r, s - 1] + mosaic[r, s + 1]
-    vertical2, horizontal2 = mosaic[r - 2, s] + mosaic[r + 2, s], mosaic[r, s - 2] + mosaic[r, s + 2]
-    diagonal = (mosaic[r - 1, s - 1] + mosaic[r - 1, s + 1]) + (mosaic[r + 1, s - 1] + mosaic[r + 1, s + 1])
+    vertical2, horizontal2 = (
+        mosaic[r - 2, s] + mosaic[r + 2, s],
+        mosaic[r, s - 2] + mosaic[r, s + 2],
+    )
+    diagonal = (mosaic[r - 1, s - 1] + mosaic[r - 1, s + 1]) + (
+        mosaic[r + 1, s - 1] + mosaic[r + 1, s + 1]
+    )
     odd = y & 1
     if ((x + odd) & 1) == 1:
         green = c
@@ -142,8 +173,9 @@ def demosaic_planes(mosaic, method, raw):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def develop_planes(raw, p, smooth, table, fine, low, planes):  # type: ignore[no-untyped-def]
-    """Fill 8-bit pixels (H, W, 3), or brightness and colour differences (3, H, W) where chroma is to be smoothed."""
+def develop_planes(raw, p, smooth, table, fine, low, planes):
+    """Fill 8-bit pixels (H, W, 3), or brightness and colour differences (3, H, W) where chroma is
+    to be smoothed."""
     i = cuda.grid(1)
     height, width = raw.shape[1], raw.shape[2]
     if i >= height * width:
@@ -167,7 +199,7 @@ def develop_planes(raw, p, smooth, table, fine, low, planes):  # type: ignore[no
 
 
 @kernel
-def blur_columns(planes, weights, columns):  # type: ignore[no-untyped-def]
+def blur_columns(planes, weights, columns):
     """Blur both colour differences along columns into float32 planes (2, H, W)."""
     i = cuda.grid(1)
     height, width = planes.shape[1], planes.shape[2]
@@ -177,13 +209,15 @@ def blur_columns(planes, weights, columns):  # type: ignore[no-untyped-def]
     y, x = rest // width, rest % width
     total = weights[0] * f32(planes[plane + 1, y, x])
     for d in range(1, weights.shape[0]):
-        pair = i32(planes[plane + 1, max(y - d, 0), x]) + i32(planes[plane + 1, min(y + d, height - 1), x])
+        pair = i32(planes[plane + 1, max(y - d, 0), x]) + i32(
+            planes[plane + 1, min(y + d, height - 1), x]
+        )
         total = fma(weights[d], f32(pair), total)
     columns[plane, y, x] = total
 
 
 @device_function
-def _blurred(columns, plane, y, x, weights):  # type: ignore[no-untyped-def]
+def _blurred(columns, plane, y, x, weights):
     width = columns.shape[2]
     total = weights[0] * columns[plane, y, x]
     for d in range(1, weights.shape[0]):
@@ -193,7 +227,7 @@ def _blurred(columns, plane, y, x, weights):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def merge_chroma(planes, columns, weights, strength, low):  # type: ignore[no-untyped-def]
+def merge_chroma(planes, columns, weights, strength, low):
     i = cuda.grid(1)
     height, width = planes.shape[1], planes.shape[2]
     if i >= height * width:

@@ -1,8 +1,10 @@
-"""Chroma noise reduction, as cameras do it after encoding: brightness keeps its noise, colour differences are smoothed.
+"""Chroma noise reduction, as cameras do it after encoding: brightness keeps its noise, colour
+differences are smoothed.
 
-It is what makes the noise of the channels correlate as in real pictures: the colour matrix alone leaves that of red and green
-opposed. Values below black are cut before, as a camera's encoding cuts them: smoothing then lifts some of them off zero, and
-the share of exact zeros falls to what real low-light photographs have.
+It is what makes the noise of the channels correlate as in real pictures: the colour matrix alone
+leaves that of red and green opposed. Values below black are cut before, as a camera's encoding cuts
+them: smoothing then lifts some of them off zero, and the share of exact zeros falls to what real
+low-light photographs have.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ _TAPS = 3
 
 @lru_cache(maxsize=64)
 def blur_weights(sigma: float) -> npt.NDArray[np.float32]:
-    """Weights of a Gaussian at distances 0, 1, .. ceil(3 sigma) pixels, and none beyond; both sides together sum to 1.
+    """Weights of a Gaussian at distances 0, 1, .. ceil(3 sigma) pixels, and none beyond; both sides
+    together sum to 1.
 
     There are as many as the kernels take at once, three a side, or a multiple, and the middle.
     """
@@ -42,26 +45,27 @@ def blur_weights(sigma: float) -> npt.NDArray[np.float32]:
 
 
 @scalar
-def luma(r, g, b):  # type: ignore[no-untyped-def]
+def luma(r, g, b):
     """Brightness of three encoded values (int32), rounded to whole UNITs."""
     return i32(np.rint(_R * f32(r) + _G * f32(g) + _B * f32(b)))
 
 
 @scalar
-def grey_level(value):  # type: ignore[no-untyped-def]
+def grey_level(value):
     """8-bit level of an encoded value in UNITs."""
     return u8(i32(min(max(np.rint(value * _LEVEL), f32(0)), f32(255))))
 
 
 @scalar
-def green_from(y, red_difference, blue_difference):  # type: ignore[no-untyped-def]
+def green_from(y, red_difference, blue_difference):
     """Green of a brightness and the differences of red and blue to it."""
     return y - (_R_OVER_G * red_difference + _B_OVER_G * blue_difference)
 
 
 @kernel
-def split(red, green, blue, table, y, red_difference, blue_difference):  # type: ignore[no-untyped-def]
-    """Turn encoding table places, rows (N), into brightness and the differences of red and blue to it, int16 rows in UNITs."""
+def split(red, green, blue, table, y, red_difference, blue_difference):
+    """Turn encoding table places, rows (N), into brightness and the differences of red and blue to
+    it, int16 rows in UNITs."""
     for x in range(y.shape[0]):
         r, g, b = i32(table[red[x]]), i32(table[green[x]]), i32(table[blue[x]])
         bright = luma(r, g, b)
@@ -71,10 +75,11 @@ def split(red, green, blue, table, y, red_difference, blue_difference):  # type:
 
 
 @kernel
-def _add_rows(out, n1, s1, n2, s2, n3, s3, w1, w2, w3):  # type: ignore[no-untyped-def]
+def _add_rows(out, n1, s1, n2, s2, n3, s3, w1, w2, w3):
     """Add three pairs of int16 rows, each weighted, to a row.
 
-    Differences lie within UNIT of zero, so the sum of two fits into int16, in which a CPU adds twice as many at once.
+    Differences lie within UNIT of zero, so the sum of two fits into int16, in which a CPU adds
+    twice as many at once.
     """
     for x in range(out.shape[0]):
         near = fma(w1, f32(i16(n1[x] + s1[x])), out[x])
@@ -82,7 +87,7 @@ def _add_rows(out, n1, s1, n2, s2, n3, s3, w1, w2, w3):  # type: ignore[no-untyp
 
 
 @kernel
-def _first_rows(out, middle, n1, s1, n2, s2, n3, s3, w0, w1, w2, w3):  # type: ignore[no-untyped-def]
+def _first_rows(out, middle, n1, s1, n2, s2, n3, s3, w0, w1, w2, w3):
     """As `_add_rows`, to the row's own weighted middle: nearly always all there is."""
     for x in range(out.shape[0]):
         near = fma(w1, f32(i16(n1[x] + s1[x])), w0 * f32(middle[x]))
@@ -90,30 +95,48 @@ def _first_rows(out, middle, n1, s1, n2, s2, n3, s3, w0, w1, w2, w3):  # type: i
 
 
 @kernel
-def _add_columns(out, e1, f1, e2, f2, e3, f3, w1, w2, w3):  # type: ignore[no-untyped-def]
+def _add_columns(out, e1, f1, e2, f2, e3, f3, w1, w2, w3):
     for x in range(out.shape[0]):
         near = fma(w1, e1[x] + f1[x], out[x])
         out[x] = fma(w3, e3[x] + f3[x], fma(w2, e2[x] + f2[x], near))
 
 
 @kernel
-def _first_columns(out, middle, e1, f1, e2, f2, e3, f3, w0, w1, w2, w3):  # type: ignore[no-untyped-def]
+def _first_columns(out, middle, e1, f1, e2, f2, e3, f3, w0, w1, w2, w3):
     for x in range(out.shape[0]):
         near = fma(w1, e1[x] + f1[x], w0 * middle[x])
         out[x] = fma(w3, e3[x] + f3[x], fma(w2, e2[x] + f2[x], near))
 
 
 @inlined
-def _blurred_row(plane, y, weights, padded, out):  # type: ignore[no-untyped-def]
-    """Blur row `y` of an int16 plane (H, W), edges repeated, into `out` (W); `padded` (W + 2 reach) is room to work."""
+def _blurred_row(plane, y, weights, padded, out):
+    """Blur row `y` of an int16 plane (H, W), edges repeated, into `out` (W); `padded` (W + 2 reach)
+    is room to work."""
     height, width = plane.shape
     reach = weights.shape[0] - 1
     column = padded[reach : reach + width]
     for d in range(1, reach, _TAPS):
         n1, n2, n3 = plane[max(y - d, 0)], plane[max(y - d - 1, 0)], plane[max(y - d - 2, 0)]
-        s1, s2, s3 = plane[min(y + d, height - 1)], plane[min(y + d + 1, height - 1)], plane[min(y + d + 2, height - 1)]
+        s1, s2, s3 = (
+            plane[min(y + d, height - 1)],
+            plane[min(y + d + 1, height - 1)],
+            plane[min(y + d + 2, height - 1)],
+        )
         if d == 1:
-            _first_rows(column, plane[y], n1, s1, n2, s2, n3, s3, weights[0], weights[1], weights[2], weights[3])
+            _first_rows(
+                column,
+                plane[y],
+                n1,
+                s1,
+                n2,
+                s2,
+                n3,
+                s3,
+                weights[0],
+                weights[1],
+                weights[2],
+                weights[3],
+            )
         else:
             _add_rows(column, n1, s1, n2, s2, n3, s3, weights[d], weights[d + 1], weights[d + 2])
     padded[:reach] = column[0]
@@ -124,13 +147,15 @@ def _blurred_row(plane, y, weights, padded, out):  # type: ignore[no-untyped-def
         a, b, c = reach + d, reach + d + 1, reach + d + 2
         f1, f2, f3 = padded[a : a + width], padded[b : b + width], padded[c : c + width]
         if d == 1:
-            _first_columns(out, column, e1, f1, e2, f2, e3, f3, weights[0], weights[1], weights[2], weights[3])
+            _first_columns(
+                out, column, e1, f1, e2, f2, e3, f3, weights[0], weights[1], weights[2], weights[3]
+            )
         else:
             _add_columns(out, e1, f1, e2, f2, e3, f3, weights[d], weights[d + 1], weights[d + 2])
 
 
 @inlined
-def _merge(y, red_difference, blue_difference, red_smooth, blue_smooth, strength, red, green, blue):  # type: ignore[no-untyped-def]
+def _merge(y, red_difference, blue_difference, red_smooth, blue_smooth, strength, red, green, blue):
     """Fill rows (W) of 8-bit red, green and blue."""
     for x in range(y.shape[0]):
         bright = f32(y[x])
@@ -142,7 +167,7 @@ def _merge(y, red_difference, blue_difference, red_smooth, blue_smooth, strength
 
 
 @inlined
-def _interleave(red, green, blue, low):  # type: ignore[no-untyped-def]
+def _interleave(red, green, blue, low):
     """Fill a row of pixels, flat (3 W): with a second dimension this would not vectorise."""
     for x in range(red.shape[0]):
         low[3 * x] = red[x]
@@ -151,17 +176,31 @@ def _interleave(red, green, blue, low):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def reduce_chroma(planes, weights, strength, low):  # type: ignore[no-untyped-def]
-    """Fill 8-bit pixels (H, W, 3) from brightness and colour differences (3, H, W): each difference goes the share `strength`
-    of the way to its Gaussian blur.
+def reduce_chroma(planes, weights, strength, low):
+    """Fill 8-bit pixels (H, W, 3) from brightness and colour differences (3, H, W): each difference
+    goes the share `strength` of the way to its Gaussian blur.
     """
     height, width = planes.shape[1], planes.shape[2]
     padded = np.empty(width + 2 * (weights.shape[0] - 1), np.float32)
     red_smooth, blue_smooth = np.empty(width, np.float32), np.empty(width, np.float32)
-    red, green, blue = np.empty(width, np.uint8), np.empty(width, np.uint8), np.empty(width, np.uint8)
+    red, green, blue = (
+        np.empty(width, np.uint8),
+        np.empty(width, np.uint8),
+        np.empty(width, np.uint8),
+    )
     rows = low.reshape(height, 3 * width)
     for y in range(height):
         _blurred_row(planes[1], y, weights, padded, red_smooth)
         _blurred_row(planes[2], y, weights, padded, blue_smooth)
-        _merge(planes[0, y], planes[1, y], planes[2, y], red_smooth, blue_smooth, strength, red, green, blue)
+        _merge(
+            planes[0, y],
+            planes[1, y],
+            planes[2, y],
+            red_smooth,
+            blue_smooth,
+            strength,
+            red,
+            green,
+            blue,
+        )
         _interleave(red, green, blue, rows[y])

@@ -1,4 +1,5 @@
-"""Transfer curves between 8-bit values and scene-linear light, as tables: computed in float64, rounded once."""
+"""Transfer curves between 8-bit values and scene-linear light, as tables: computed in float64,
+rounded once."""
 
 from __future__ import annotations
 
@@ -31,16 +32,22 @@ LEVEL_LIGHT = srgb_to_linear(np.arange(256) / 255)
 
 def linear_to_srgb(linear: FloatArray) -> FloatArray:
     """Transfer function of sRGB (IEC 61966-2-1), [0, 1] to [0, 1]."""
-    return np.where(linear <= 0.0031308, linear * 12.92, 1.055 * np.maximum(linear, 0.0031308) ** (1 / 2.4) - 0.055)
+    return np.where(
+        linear <= 0.0031308,
+        linear * 12.92,
+        1.055 * np.maximum(linear, 0.0031308) ** (1 / 2.4) - 0.055,
+    )
 
 
 def tone_curve(encoded: FloatArray, strength: float) -> FloatArray:
-    """(1-t) x + t (3x^2 - 2x^3): nothing for strength 0, the smoothstep of Brooks et al. (CVPR 2019) for 1."""
+    """(1-t) x + t (3x^2 - 2x^3): nothing for strength 0, the smoothstep of Brooks et al. (CVPR
+    2019) for 1."""
     return (1 - strength) * encoded + strength * (3 - 2 * encoded) * encoded**2
 
 
 def inverse_tone_curve(shown: FloatArray, strength: float) -> FloatArray:
-    """The x in [0, 1] whose `tone_curve` is `shown`, by bisection to the last bit of the float64 interval."""
+    """The x in [0, 1] whose `tone_curve` is `shown`, by bisection to the last bit of the float64
+    interval."""
     low, high = np.zeros_like(shown), np.ones_like(shown)
     for _ in range(60):
         middle = (low + high) / 2
@@ -51,7 +58,8 @@ def inverse_tone_curve(shown: FloatArray, strength: float) -> FloatArray:
 
 @lru_cache(maxsize=64)
 def linear_table(tone: float, gamma: float = 0.0) -> npt.NDArray[np.float32]:
-    """Scene-linear light of the 256 levels of a photograph: inverse tone curve, then inverse sRGB transfer (or a plain gamma)."""
+    """Scene-linear light of the 256 levels of a photograph: inverse tone curve, then inverse sRGB
+    transfer (or a plain gamma)."""
     encoded = np.arange(256) / 255
     encoded = inverse_tone_curve(encoded, tone) if tone else encoded
     table = (encoded**gamma if gamma else srgb_to_linear(encoded)).astype(np.float32)
@@ -60,7 +68,7 @@ def linear_table(tone: float, gamma: float = 0.0) -> npt.NDArray[np.float32]:
 
 
 @kernel
-def _log_squares(logs):  # type: ignore[no-untyped-def]
+def _log_squares(logs):
     """Fill `logs` (N) with log2 of (i / N)^2, i from 1 on."""
     for i in range(logs.shape[0]):
         logs[i] = 2.0 * log2((i + 1.0) / logs.shape[0])
@@ -75,8 +83,9 @@ def _log_light() -> FloatArray:
 
 
 @kernel
-def _encode(log_light, contrast, gamma, encoded):  # type: ignore[no-untyped-def]
-    """Fill `encoded` (N) with the sRGB transfer (or a plain gamma) of light whose log2 is `contrast` times `log_light` (N)."""
+def _encode(log_light, contrast, gamma, encoded):
+    """Fill `encoded` (N) with the sRGB transfer (or a plain gamma) of light whose log2 is
+    `contrast` times `log_light` (N)."""
     slope = 1.0 / (gamma if gamma != 0.0 else 2.4)
     for i in range(encoded.shape[0]):
         light = contrast * log_light[i]
@@ -87,8 +96,8 @@ def _encode(log_light, contrast, gamma, encoded):  # type: ignore[no-untyped-def
 
 
 def encoding(contrast: float, tone: float, gamma: float = 0.0) -> FloatArray:
-    """Encoded values in [0, 1] of linear light (i / (ENCODE_CELLS - 1))^2: contrast exponent, sRGB transfer (or a plain gamma),
-    tone curve.
+    """Encoded values in [0, 1] of linear light (i / (ENCODE_CELLS - 1))^2: contrast exponent, sRGB
+    transfer (or a plain gamma), tone curve.
     """
     encoded = np.zeros(ENCODE_CELLS)
     _encode(_log_light(), float(contrast), float(gamma), encoded[1:])

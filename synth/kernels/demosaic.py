@@ -1,8 +1,8 @@
 """Demosaic of an RGGB sensor that has one site a pixel: bilinear, or Malvar, He and Cutler's.
 
-The second is from "High-quality linear interpolation for demosaicing of Bayer-patterned color images" (ICASSP 2004): bilinear
-interpolation corrected by the Laplacian of the site's own channel. Its coefficients are multiples of 1/16, so that sums of whole
-DN are exact in float32.
+The second is from "High-quality linear interpolation for demosaicing of Bayer-patterned color
+images" (ICASSP 2004): bilinear interpolation corrected by the Laplacian of the site's own channel.
+Its coefficients are multiples of 1/16, so that sums of whole DN are exact in float32.
 """
 
 from __future__ import annotations
@@ -16,37 +16,46 @@ f32 = np.float32
 BINNED, FULL, BILINEAR, MALVAR = 0, 1, 2, 3
 METHODS = {"binned": BINNED, "none": FULL, "bilinear": BILINEAR, "malvar": MALVAR}
 BORDER = 2
-"""Sites by which the sensor extends beyond the picture on every side, so that all its pixels have all neighbours."""
+"""Sites by which the sensor extends beyond the picture on every side, so that all its pixels have
+all neighbours."""
 
 
 @scalar
-def cross(own, near, far, sharp):  # type: ignore[no-untyped-def]
-    """Green at a red or blue site: `near` is the sum of the four greens around, `far` of its own channel two sites away."""
+def cross(own, near, far, sharp):
+    """Green at a red or blue site: `near` is the sum of the four greens around, `far` of its own
+    channel two sites away."""
     return f32(0.25) * near + sharp * (f32(0.5) * own - f32(0.125) * far)
 
 
 @scalar
-def along(own, beside, far_along, far_across, diagonal, sharp):  # type: ignore[no-untyped-def]
+def along(own, beside, far_along, far_across, diagonal, sharp):
     """Red or blue at a green site, `beside` the sum of the two sites of that channel next to it."""
     laplacian = f32(0.625) * own - f32(0.125) * (diagonal + far_along) + f32(0.0625) * far_across
     return f32(0.5) * beside + sharp * laplacian
 
 
 @scalar
-def opposite(own, diagonal, far, sharp):  # type: ignore[no-untyped-def]
-    """Red at a blue site or blue at a red one, `diagonal` the sum of the four sites of that channel around."""
+def opposite(own, diagonal, far, sharp):
+    """Red at a blue site or blue at a red one, `diagonal` the sum of the four sites of that channel
+    around."""
     return f32(0.25) * diagonal + sharp * (f32(0.75) * own - f32(0.1875) * far)
 
 
 @kernel
-def demosaic_row(raw, y, method, red, greens, blue):  # type: ignore[no-untyped-def]
-    """Fill rows (W) of red, of twice green, and of blue, in DN, for picture row `y` of a mosaic (H + 4, W + 4)."""
+def demosaic_row(raw, y, method, red, greens, blue):
+    """Fill rows (W) of red, of twice green, and of blue, in DN, for picture row `y` of a mosaic (H
+    + 4, W + 4)."""
     width = red.shape[0]
     sharp = f32(1) if method == MALVAR else f32(0)
     n2, n1, mid, s1, s2 = raw[y], raw[y + 1], raw[y + 2], raw[y + 3], raw[y + 4]
     own, west, east = mid[2 : 2 + width], mid[1 : 1 + width], mid[3 : 3 + width]
     west2, east2 = mid[:width], mid[4 : 4 + width]
-    north, south, north2, south2 = n1[2 : 2 + width], s1[2 : 2 + width], n2[2 : 2 + width], s2[2 : 2 + width]
+    north, south, north2, south2 = (
+        n1[2 : 2 + width],
+        s1[2 : 2 + width],
+        n2[2 : 2 + width],
+        s2[2 : 2 + width],
+    )
     nw, ne, sw, se = n1[1 : 1 + width], n1[3 : 3 + width], s1[1 : 1 + width], s1[3 : 3 + width]
     odd = y & 1
     for x in range(width):
@@ -58,7 +67,11 @@ def demosaic_row(raw, y, method, red, greens, blue):  # type: ignore[no-untyped-
         green = c if at_green else cross(c, vertical + horizontal, far, sharp)
         # The channel that shares the site's row, and the one that does not.
         in_row = along(c, horizontal, horizontal2, vertical2, diagonal, sharp) if at_green else c
-        other = along(c, vertical, vertical2, horizontal2, diagonal, sharp) if at_green else opposite(c, diagonal, far, sharp)
+        other = (
+            along(c, vertical, vertical2, horizontal2, diagonal, sharp)
+            if at_green
+            else opposite(c, diagonal, far, sharp)
+        )
         red[x] = other if odd else in_row
         greens[x] = f32(2) * green
         blue[x] = in_row if odd else other

@@ -1,8 +1,9 @@
-"""From 8-bit pixels to the light on the sensor: scalar functions of one pixel, which a GPU compiles from the same source, and
-loops over rows of pixels.
+"""From 8-bit pixels to the light on the sensor: scalar functions of one pixel, which a GPU compiles
+from the same source, and loops over rows of pixels.
 
-What an image needs besides its pixels is small: a vector of float32 parameters (named below), the illumination as a few
-rows, a table that linearises, one that encodes, the quantiles of its read noise, and a 64-bit seed.
+What an image needs besides its pixels is small: a vector of float32 parameters (named below), the
+illumination as a few rows, a table that linearises, one that encodes, the quantiles of its read
+noise, and a 64-bit seed.
 """
 
 from __future__ import annotations
@@ -42,12 +43,14 @@ _SIXTH = f32(1 / 6)
 
 
 @scalar
-def light_factor(r, g, b, light, scale, boost):  # type: ignore[no-untyped-def]
-    """Mean electrons that a pixel's linear light of 1 becomes: illumination, sensor, and its highlights' own brightening.
+def light_factor(r, g, b, light, scale, boost):
+    """Mean electrons that a pixel's linear light of 1 becomes: illumination, sensor, and its
+    highlights' own brightening.
 
-    Light of white was cut off by the camera that took the photograph: it is brightened by the factor 1 + boost, equally in all
-    channels, so that lamps stay both bright and neutral in the dark. How near to white light is, is half its largest channel and
-    half the mean of all: from .6 on it is brightened, a warm bulb (255, 214, 150) by a third of the boost. A steeper rise, or the
+    Light of white was cut off by the camera that took the photograph: it is brightened by the
+    factor 1 + boost, equally in all channels, so that lamps stay both bright and neutral in the
+    dark. How near to white light is, is half its largest channel and half the mean of all: from .6
+    on it is brightened, a warm bulb (255, 214, 150) by a third of the boost. A steeper rise, or the
     largest channel alone, would make the fine grain of skin or a pale wall glitter.
     """
     near = max(r, max(g, b)) * f32(0.5) + (r + g + b) * _SIXTH
@@ -56,19 +59,19 @@ def light_factor(r, g, b, light, scale, boost):  # type: ignore[no-untyped-def]
 
 
 @scalar
-def weighted(a, b, c, x, y, z):  # type: ignore[no-untyped-def]
+def weighted(a, b, c, x, y, z):
     """One row of a colour matrix, (a, b, c), applied to (x, y, z)."""
     return a * x + b * y + c * z
 
 
 @scalar
-def between(upper, lower, share):  # type: ignore[no-untyped-def]
+def between(upper, lower, share):
     """Linear interpolation."""
     return upper + (lower - upper) * share
 
 
 @kernel
-def linearise(rgb, linear, red, green, blue):  # type: ignore[no-untyped-def]
+def linearise(rgb, linear, red, green, blue):
     """Fill three rows (N) with the linear light of 8-bit pixels (N, 3), by a table of 256."""
     for x in range(red.shape[0]):
         red[x] = linear[rgb[x, 0]]
@@ -77,8 +80,9 @@ def linearise(rgb, linear, red, green, blue):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def expose(red, green, blue, upper, lower, t, p):  # type: ignore[no-untyped-def]
-    """Turn the light of a row of pixels, three rows (W), into the mean electrons of red, green and blue sites, in place.
+def expose(red, green, blue, upper, lower, t, p):
+    """Turn the light of a row of pixels, three rows (W), into the mean electrons of red, green and
+    blue sites, in place.
 
     The illumination lies the share `t` below its row `upper` on the way to `lower`.
     """
@@ -93,8 +97,9 @@ def expose(red, green, blue, upper, lower, t, p):  # type: ignore[no-untyped-def
 
 
 @kernel
-def tint(red, green, blue, upper, lower, t):  # type: ignore[no-untyped-def]
-    """Colour the light of a row of pixels, three rows (W), in place: `upper` and `lower` are (3, W) factors on R, G and B."""
+def tint(red, green, blue, upper, lower, t):
+    """Colour the light of a row of pixels, three rows (W), in place: `upper` and `lower` are (3, W)
+    factors on R, G and B."""
     for x in range(red.shape[0]):
         red[x] *= between(upper[0, x], lower[0, x], t)
         green[x] *= between(upper[1, x], lower[1, x], t)

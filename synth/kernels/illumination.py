@@ -1,4 +1,5 @@
-"""Loops of the illumination: its parts in EV, summed on a 32 x 32 grid, and the grid as factors on light."""
+"""Loops of the illumination: its parts in EV, summed on a 32 x 32 grid, and the grid as factors on
+light."""
 
 from __future__ import annotations
 
@@ -18,8 +19,9 @@ _NEAREST = 1e-30  # squared distance whose logarithm is still taken
 
 
 @kernel
-def mean_luminance(pixels, channel_light, cells):  # type: ignore[no-untyped-def]
-    """Fill `cells` (32, 32) with the mean linear luminance of parts of an image (H, W, 3), from 2 x 2 samples each."""
+def mean_luminance(pixels, channel_light, cells):
+    """Fill `cells` (32, 32) with the mean linear luminance of parts of an image (H, W, 3), from 2 x
+    2 samples each."""
     height, width = pixels.shape[0], pixels.shape[1]
     cells[:] = 0.0
     along = CELLS * SAMPLES
@@ -30,7 +32,11 @@ def mean_luminance(pixels, channel_light, cells):  # type: ignore[no-untyped-def
         y = int((i + 0.5) * height / along)
         for j in range(along):
             x = columns[j]
-            light = channel_light[0, pixels[y, x, 0]] + channel_light[1, pixels[y, x, 1]] + channel_light[2, pixels[y, x, 2]]
+            light = (
+                channel_light[0, pixels[y, x, 0]]
+                + channel_light[1, pixels[y, x, 1]]
+                + channel_light[2, pixels[y, x, 2]]
+            )
             cells[i // SAMPLES, j // SAMPLES] += light
     for i in range(CELLS):
         for j in range(CELLS):
@@ -38,7 +44,7 @@ def mean_luminance(pixels, channel_light, cells):  # type: ignore[no-untyped-def
 
 
 @kernel
-def _weighted_rows(weights, grid, out):  # type: ignore[no-untyped-def]
+def _weighted_rows(weights, grid, out):
     """out (M, N) = weights (M, K) grid (K, N), summed in order, unlike a matrix library's."""
     for i in range(out.shape[0]):
         out[i] = 0.0
@@ -49,7 +55,7 @@ def _weighted_rows(weights, grid, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _both_ways(weights, grid, out):  # type: ignore[no-untyped-def]
+def _both_ways(weights, grid, out):
     """out = weights grid weights^T: (M, K), (K, K) -> (M, M)."""
     rows = np.empty((weights.shape[0], grid.shape[1]))
     _weighted_rows(weights, grid, rows)
@@ -58,11 +64,12 @@ def _both_ways(weights, grid, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _light_pools(luminance, lights, y, x, pools):  # type: ignore[no-untyped-def]
+def _light_pools(luminance, lights, y, x, pools):
     """Fill `pools` (L, 32, 32) with the light that each of `lights` (L, 4) adds to a light of 1.
 
-    Their columns: a place in [0, 1) of the cells in order, each as long as its weight; EV at the middle; radius, a share of the
-    image's longer side; falloff. Weights grow with the photograph's own light, but none is 0.
+    Their columns: a place in [0, 1) of the cells in order, each as long as its weight; EV at the
+    middle; radius, a share of the image's longer side; falloff. Weights grow with the photograph's
+    own light, but none is 0.
     """
     cumulative = np.empty(CELLS * CELLS)
     total = 0.0
@@ -87,7 +94,9 @@ def _light_pools(luminance, lights, y, x, pools):  # type: ignore[no-untyped-def
 
 
 @kernel
-def sum_field(luminance, smooth, cubic, lights, blur, scene, y, x, vignette, gradient, field, pools):  # type: ignore[no-untyped-def]
+def sum_field(
+    luminance, smooth, cubic, lights, blur, scene, y, x, vignette, gradient, field, pools
+):
     """Fill `field` (32, 32), in EV with mean 0, and `pools` (L, 32, 32), see `_light_pools`.
 
     Parameters
@@ -98,11 +107,13 @@ def sum_field(luminance, smooth, cubic, lights, blur, scene, y, x, vignette, gra
         Nodes in EV and what of them each cell takes; n may be 0.
     lights : float64 array (L, 4)
     blur, scene : float64 array (32, 32), float
-        What of its neighbours' luminance each cell takes, and the share of log2 of it that is added.
+        What of its neighbours' luminance each cell takes, and the share of log2 of it that is
+        added.
     y, x : float64 arrays (32)
         Cell middles about the image's middle, in halves of its longer side.
     vignette : float
-        EV that the corners lack, by the cos^4 law of natural vignetting: illuminance falls with cos^4 of the angle to the axis.
+        EV that the corners lack, by the cos^4 law of natural vignetting: illuminance falls with
+        cos^4 of the angle to the axis.
     gradient : float64 array (2)
         EV for each unit of y and of x.
     """
@@ -141,7 +152,7 @@ def sum_field(luminance, smooth, cubic, lights, blur, scene, y, x, vignette, gra
 
 
 @kernel
-def light_of(field, exposure_ev, out):  # type: ignore[no-untyped-def]
+def light_of(field, exposure_ev, out):
     """Fill `out` (32, 32) float32 with 2^(field - exposure_ev)."""
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
@@ -149,8 +160,9 @@ def light_of(field, exposure_ev, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def interpolate(grid, left, share, rows):  # type: ignore[no-untyped-def]
-    """Fill `rows` (32, W) from `grid` (32, 32): column x lies `share[x]` of the way from cell `left[x]` to the next one."""
+def interpolate(grid, left, share, rows):
+    """Fill `rows` (32, W) from `grid` (32, 32): column x lies `share[x]` of the way from cell
+    `left[x]` to the next one."""
     for y in range(rows.shape[0]):
         for x in range(rows.shape[1]):
             here = grid[y, left[x]]

@@ -18,9 +18,9 @@ _LIMIT = f32(POISSON_LIMIT)
 
 
 @kernel
-def add_noise(values, first, seed_low, seed_high, noise, normal, alias):  # type: ignore[no-untyped-def]
-    """Add noise to samples (N) in [0, 1], in place; `first` is the index of the first, `noise` the peak, variance and
-    deviation per light."""
+def add_noise(values, first, seed_low, seed_high, noise, normal, alias):
+    """Add noise to samples (N) in [0, 1], in place; `first` is the index of the first, `noise` the
+    peak, variance and deviation per light."""
     peak, constant, per_light = noise[0], noise[1], noise[2]
     per_photon = f32(1) / peak if peak > f32(0) else f32(0)
     for x in range(values.shape[0]):
@@ -38,13 +38,13 @@ def add_noise(values, first, seed_low, seed_high, noise, normal, alias):  # type
 
 
 @kernel
-def round_levels(values, low):  # type: ignore[no-untyped-def]
+def round_levels(values, low):
     for x in range(values.shape[0]):
         low[x] = u8(np.rint(min(max(values[x], f32(0)), f32(1)) * f32(255)))
 
 
 @kernel
-def through_mosaic(rgb, light, seed_low, seed_high, noise, normal, alias, table, low):  # type: ignore[no-untyped-def]
+def through_mosaic(rgb, light, seed_low, seed_high, noise, normal, alias, table, low):
     height, width = rgb.shape[0], rgb.shape[1]
     mosaic = np.empty((height + 2 * BORDER, width + 2 * BORDER), np.float32)
     sites = mosaic.shape[1]
@@ -54,8 +54,14 @@ def through_mosaic(rgb, light, seed_low, seed_high, noise, normal, alias, table,
             x = min(max(site - BORDER, 0), width - 1)
             channel = (row & 1) + (site & 1)  # RGGB
             mosaic[row, site] = light[rgb[y, x, channel]]
-        add_noise(mosaic[row], u32(u32(row) * u32(sites)), seed_low, seed_high, noise, normal, alias)
-    red, greens, blue = np.empty(width, np.float32), np.empty(width, np.float32), np.empty(width, np.float32)
+        add_noise(
+            mosaic[row], u32(u32(row) * u32(sites)), seed_low, seed_high, noise, normal, alias
+        )
+    red, greens, blue = (
+        np.empty(width, np.float32),
+        np.empty(width, np.float32),
+        np.empty(width, np.float32),
+    )
     for y in range(height):
         demosaic_row(mosaic, y, BILINEAR, red, greens, blue)
         for x in range(width):

@@ -1,8 +1,8 @@
-"""Distributions that a recipe's parameters are drawn from, as a person writes them: `5`, `uniform(3, 8)`,
-`loguniform(100, 6400)`, `normal(5.5, 1.3, 3, 8)`, `choice(sony-a7s2, canon-5d4)`.
+"""Distributions that a recipe's parameters are drawn from, as a person writes them: `5`,
+`uniform(3, 8)`, `loguniform(100, 6400)`, `normal(5.5, 1.3, 3, 8)`, `choice(sony-a7s2, canon-5d4)`.
 
-A draw is the distribution's quantile at one uniform number, so that it depends on that number alone, and so that changing
-a bound moves every image's value a little instead of drawing it anew.
+A draw is the distribution's quantile at one uniform number, so that it depends on that number
+alone, and so that changing a bound moves every image's value a little instead of drawing it anew.
 """
 
 from __future__ import annotations
@@ -16,8 +16,13 @@ from typing import Any
 Value = float | str
 
 _CALL = re.compile(r"^\s*([a-z]+)\s*\((.*)\)\s*$", re.DOTALL)
-_LEAST_KEPT = 1e-6  # of a normal distribution, by its bounds; beyond, the tail's quantiles lose their digits
-ALLOWED = "a number, uniform(low, high), loguniform(low, high), normal(mean, sd, low, high) or choice(a, b, ...)"
+_LEAST_KEPT = (
+    1e-6  # of a normal distribution, by its bounds; beyond, the tail's quantiles lose their digits
+)
+ALLOWED = (
+    "a number, uniform(low, high), loguniform(low, high), normal(mean, sd, low, high) or choice(a,"
+    " b, ...)"
+)
 
 
 @dataclass(frozen=True)
@@ -103,7 +108,8 @@ class Normal:
         return (self.low, self.high)
 
     def __str__(self) -> str:
-        return f"normal({', '.join(shown(v) for v in (self.mean, self.deviation, self.low, self.high))})"
+        numbers = self.mean, self.deviation, self.low, self.high
+        return f"normal({', '.join(shown(number) for number in numbers)})"
 
 
 @dataclass(frozen=True)
@@ -170,7 +176,10 @@ def _call(name: str, arguments: list[str]) -> Distribution:
             raise ValueError(f"a standard deviation cannot be negative, {shown(numbers[1])} is")
         distribution = Normal(*numbers)
         if distribution.share_kept() < _LEAST_KEPT:
-            raise ValueError(f"{distribution}: next to nothing of it lies between its bounds; bring mean and bounds together")
+            raise ValueError(
+                f"{distribution}: next to nothing of it lies between its bounds; bring mean and"
+                " bounds together"
+            )
         return distribution
     return Uniform(low, high) if name == "uniform" else LogUniform(low, high)
 

@@ -25,7 +25,8 @@ def about(text: str) -> Any:
 
 @dataclass(frozen=True)
 class Within:
-    """Annotates a field of a pydantic model: a distribution of numbers within [low, high], whole ones if `whole`.
+    """Annotates a field of a pydantic model: a distribution of numbers within [low, high], whole
+    ones if `whole`.
 
     unit: what the numbers count, for people ("EV", "pixels"); "" for plain ones.
     """
@@ -36,7 +37,11 @@ class Within:
     whole: bool = False
 
     def __str__(self) -> str:
-        return f"{shown(self.low)} to {shown(self.high)}" + f" {self.unit}".rstrip() + (", whole" if self.whole else "")
+        return (
+            f"{shown(self.low)} to {shown(self.high)}"
+            + f" {self.unit}".rstrip()
+            + (", whole" if self.whole else "")
+        )
 
     def _check(self, value: Any) -> Distribution:
         distribution = _parsed(value)
@@ -44,9 +49,16 @@ class Within:
             if isinstance(extreme, str):
                 raise _finding(f"{extreme!r} is not a number; allowed is {ALLOWED}")
             if not self.low <= extreme <= self.high:
-                raise _finding(f"{shown(extreme)} is outside {shown(self.low)} to {shown(self.high)}")
-            if self.whole and (extreme != int(extreme) or not isinstance(distribution, Constant | Choice)):
-                raise _finding(f"{shown(extreme)}: must be a whole number or choice(a, b, ...) of whole numbers")
+                raise _finding(
+                    f"{shown(extreme)} is outside {shown(self.low)} to {shown(self.high)}"
+                )
+            if self.whole and (
+                extreme != int(extreme) or not isinstance(distribution, Constant | Choice)
+            ):
+                raise _finding(
+                    f"{shown(extreme)}: must be a whole number or choice(a, b, ...) of whole"
+                    " numbers"
+                )
         return distribution
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
@@ -78,7 +90,9 @@ class OneOf:
 
 
 def _schema(check: Callable[[Any], Distribution]) -> core_schema.CoreSchema:
-    as_text = core_schema.plain_serializer_function_ser_schema(lambda d: d.value if isinstance(d, Constant) else str(d))
+    as_text = core_schema.plain_serializer_function_ser_schema(
+        lambda d: d.value if isinstance(d, Constant) else str(d)
+    )
     return core_schema.no_info_plain_validator_function(check, serialization=as_text)
 
 

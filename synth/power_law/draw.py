@@ -11,7 +11,8 @@ from .recipe import PowerLawRecipe
 
 
 class PowerLawDraw(BaseModel):
-    """Parameters of one low; see `Curve` and `Noise`. pixel_seed: 63 bits that key the noise of all samples."""
+    """Parameters of one low; see `Curve` and `Noise`. pixel_seed: 63 bits that key the noise of all
+    samples."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

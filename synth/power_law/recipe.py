@@ -1,7 +1,8 @@
-"""The power_law model: beta (alpha x)^gamma on encoded values, then optional Poisson and Gaussian noise.
+"""The power_law model: beta (alpha x)^gamma on encoded values, then optional Poisson and Gaussian
+noise.
 
-It is not how light behaves; it covers what others published, so that sets can be compared. Noise is added to encoded values, or
-(space: raw) to the mosaic of a sensor behind an sRGB response.
+It is not how light behaves; it covers what others published, so that sets can be compared. Noise is
+added to encoded values, or (space: raw) to the mosaic of a sensor behind an sRGB response.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ class Curve(Section):
     beta: Annotated[Distribution, Within(0, 4), about("factor after it")] = Constant(1.0)
     gamma: Annotated[Distribution, Within(0.1, 10), about("exponent")] = Constant(1.0)
     stretch: Annotated[
-        Distribution, OneOf(("none", "range")), about("range first scales the image's values to 0 to 1, as MATLAB's imadjust")
+        Distribution,
+        OneOf(("none", "range")),
+        about("range first scales the image's values to 0 to 1, as MATLAB's imadjust"),
     ] = Constant("none")
 
 
@@ -27,13 +30,21 @@ class Noise(Section):
     """Poisson noise, and Gaussian noise that for light L, white 1, has the variance
     variance + deviation^2 + (deviation_per_light L)^2."""
 
-    space: Annotated[Distribution, OneOf(("srgb", "raw")), about("raw: linear light behind a Bayer mosaic, bilinear")] = Constant(
-        "srgb"
-    )
-    peak: Annotated[Distribution, Within(0, 1e6, "photons"), about("of white, of Poisson noise; 0 for none")] = Constant(0.0)
+    space: Annotated[
+        Distribution,
+        OneOf(("srgb", "raw")),
+        about("raw: linear light behind a Bayer mosaic, bilinear"),
+    ] = Constant("srgb")
+    peak: Annotated[
+        Distribution, Within(0, 1e6, "photons"), about("of white, of Poisson noise; 0 for none")
+    ] = Constant(0.0)
     variance: Annotated[Distribution, Within(0, 1), about("of Gaussian noise")] = Constant(0.0)
-    deviation: Annotated[Distribution, Within(0, 1), about("of Gaussian noise, standard")] = Constant(0.0)
-    deviation_per_light: Annotated[Distribution, Within(0, 1), about("the same, of light 1")] = Constant(0.0)
+    deviation: Annotated[Distribution, Within(0, 1), about("of Gaussian noise, standard")] = (
+        Constant(0.0)
+    )
+    deviation_per_light: Annotated[Distribution, Within(0, 1), about("the same, of light 1")] = (
+        Constant(0.0)
+    )
 
 
 class PowerLawRecipe(Section):

@@ -35,7 +35,9 @@ def render_power_law(normal: Pixels, draw: PowerLawDraw) -> Pixels:
     if not (draw.peak or draw.variance or draw.deviation or draw.deviation_per_light):
         plain: Pixels = np.rint(255 * curve).astype(np.uint8)[normal]
         return plain
-    noise = np.array([draw.peak, draw.variance + draw.deviation**2, draw.deviation_per_light], dtype=np.float32)
+    noise = np.array(
+        [draw.peak, draw.variance + draw.deviation**2, draw.deviation_per_light], dtype=np.float32
+    )
     seeds = np.uint32(draw.pixel_seed & _U32), np.uint32(draw.pixel_seed >> 32)
     tables = scaled(normal_quantile(), 1.0), poisson_alias_table()
     low = np.empty((height, width, 3), np.uint8)
@@ -45,7 +47,9 @@ def render_power_law(normal: Pixels, draw: PowerLawDraw) -> Pixels:
         round_levels(values, low.reshape(-1))
     else:
         light = srgb_to_linear(curve).astype(np.float32)
-        through_mosaic(np.ascontiguousarray(normal), light, *seeds, noise, *tables, encode_table(1.0, 0.0), low)
+        through_mosaic(
+            np.ascontiguousarray(normal), light, *seeds, noise, *tables, encode_table(1.0, 0.0), low
+        )
     return low
 
 

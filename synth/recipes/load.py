@@ -1,7 +1,8 @@
 """Recipes: YAML files that say from which distributions each image's parameters are drawn.
 
-Parameters are distributions (see `distributions`): a number, `uniform(..)`, `loguniform(..)`, `normal(..)`, `choice(..)`. What a
-recipe may say depends on its model: `camera_recipe` for the camera, `power_law` for curves on encoded values.
+Parameters are distributions (see `distributions`): a number, `uniform(..)`, `loguniform(..)`,
+`normal(..)`, `choice(..)`. What a recipe may say depends on its model: `camera_recipe` for the
+camera, `power_law` for curves on encoded values.
 """
 
 from __future__ import annotations
@@ -21,13 +22,18 @@ from ..power_law.recipe import PowerLawRecipe
 
 Recipe = Annotated[CameraRecipe | PowerLawRecipe, Field(discriminator="model")]
 DEFAULT = "uneven"
-_RECIPES: dict[str, type[CameraRecipe] | type[PowerLawRecipe]] = {"camera": CameraRecipe, "power_law": PowerLawRecipe}
+_RECIPES: dict[str, type[CameraRecipe] | type[PowerLawRecipe]] = {
+    "camera": CameraRecipe,
+    "power_law": PowerLawRecipe,
+}
 
 
 def shipped_recipes() -> dict[str, str]:
     """Names of the recipes that gloam ships, and what each is about."""
     folder = resources.files(__package__)
-    names = sorted(file.name.removesuffix(".yaml") for file in folder.iterdir() if file.name.endswith(".yaml"))
+    names = sorted(
+        file.name.removesuffix(".yaml") for file in folder.iterdir() if file.name.endswith(".yaml")
+    )
     return {name: load_recipe(name).about for name in names}
 
 
@@ -37,7 +43,8 @@ def load_recipe(name: Recipe | str, overrides: Iterable[str] = ()) -> Recipe:
     Parameters
     ----------
     name : str or Recipe
-        Such as `uneven`, or a path that ends in .yaml or .yml or exists; or a recipe that is loaded already.
+        Such as `uneven`, or a path that ends in .yaml or .yml or exists; or a recipe that is loaded
+        already.
     overrides : iterable of str
         Such as `camera.iso=3200` or `exposure.ev=uniform(3, 8)`.
 
@@ -48,7 +55,11 @@ def load_recipe(name: Recipe | str, overrides: Iterable[str] = ()) -> Recipe:
     """
     overrides = list(overrides)
     if not isinstance(name, str):
-        return recipe_of(name.model_dump(mode="json"), overrides, f"recipe {name.name}") if overrides else name
+        return (
+            recipe_of(name.model_dump(mode="json"), overrides, f"recipe {name.name}")
+            if overrides
+            else name
+        )
     shipped = resources.files(__package__) / f"{name}.yaml"
     if "/" not in name and shipped.is_file():
         with resources.as_file(shipped) as path:
@@ -57,13 +68,18 @@ def load_recipe(name: Recipe | str, overrides: Iterable[str] = ()) -> Recipe:
         values = load_yaml(Path(name))
     else:
         folder = resources.files(__package__)
-        known = sorted(file.name.removesuffix(".yaml") for file in folder.iterdir() if file.name.endswith(".yaml"))
+        known = sorted(
+            file.name.removesuffix(".yaml")
+            for file in folder.iterdir()
+            if file.name.endswith(".yaml")
+        )
         raise ConfigError(f"recipe {name}: neither a file nor one of {', '.join(known)}")
     return recipe_of(values, overrides, f"recipe {name}")
 
 
 def recipe_of(values: dict[str, Any], overrides: Iterable[str], where: str) -> Recipe:
-    """A recipe from its values as YAML holds them, with single ones changed; `where` is named in errors.
+    """A recipe from its values as YAML holds them, with single ones changed; `where` is named in
+    errors.
 
     Raises
     ------
@@ -94,4 +110,6 @@ def _set(values: dict[str, Any], override: str) -> None:
 
 def recipe_yaml(recipe: Recipe) -> bytes:
     """A recipe, resolved, as YAML: equal recipes give equal bytes."""
-    return yaml.safe_dump(recipe.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=120).encode("utf-8")
+    return yaml.safe_dump(
+        recipe.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=120
+    ).encode("utf-8")

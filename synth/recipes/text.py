@@ -15,8 +15,8 @@ _WIDTH = 44
 
 
 def annotated_yaml(recipe: Recipe) -> str:
-    """A recipe with all its values as YAML, each with a comment: bounds and unit, and what it is. Read again, it is the
-    recipe."""
+    """A recipe with all its values as YAML, each with a comment: bounds and unit, and what it is.
+    Read again, it is the recipe."""
     return "\n".join(_lines(recipe, recipe.model_dump(mode="json"), 0)) + "\n"
 
 
@@ -26,10 +26,14 @@ def _lines(section: BaseModel, values: dict[str, Any], depth: int) -> Iterator[s
         field = type(section).model_fields[name]
         inner = getattr(section, name)
         if isinstance(inner, BaseModel):
-            yield f"{indent}{name}:" + (f"  # {_first_line(type(inner))}" if depth or _first_line(type(inner)) else "")
+            yield f"{indent}{name}:" + (
+                f"  # {_first_line(type(inner))}" if depth or _first_line(type(inner)) else ""
+            )
             yield from _lines(inner, value, depth + 1)
             continue
-        text = yaml.safe_dump({name: value}, sort_keys=False, allow_unicode=True, width=1 << 20).rstrip("\n")
+        text = yaml.safe_dump(
+            {name: value}, sort_keys=False, allow_unicode=True, width=1 << 20
+        ).rstrip("\n")
         bounds = [str(mark) for mark in field.metadata if isinstance(mark, Within | OneOf)]
         about = "; ".join(filter(None, [*bounds, field.description or ""]))
         first, *rest = text.splitlines()

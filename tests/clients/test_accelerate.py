@@ -18,7 +18,9 @@ def make(request, shards):
     def loader(split="train"):
         options = {"batch_size": BATCH, "size": (40, 56), "device": "cpu"}
         if request.param.startswith("torch"):
-            return TorchLoader(shards, split, workers=2 if "processes" in request.param else 0, **options)
+            return TorchLoader(
+                shards, split, workers=2 if "processes" in request.param else 0, **options
+            )
         return PairLoader(shards, split, reader=request.param, workers=1, **options)
 
     return loader
@@ -35,7 +37,9 @@ def accelerator():
 
 def test_prepared_loaders_give_whole_epochs_and_accumulation_ends_with_them(make, accelerator):
     layer = torch.nn.Conv2d(3, 3, 1)
-    model, optimiser, train, val = accelerator.prepare(layer, torch.optim.SGD(layer.parameters(), 1e-3), make(), make("val"))
+    model, optimiser, train, val = accelerator.prepare(
+        layer, torch.optim.SGD(layer.parameters(), 1e-3), make(), make("val")
+    )
     for _ in range(3):
         seen, steps = [], []
         for low, normal in train:
@@ -56,7 +60,11 @@ def test_prepared_loaders_give_whole_epochs_and_accumulation_ends_with_them(make
 
 def test_gather_for_metrics_takes_nothing_away(make, accelerator):
     val = accelerator.prepare(make("val"))
-    seen = [number for _, normal in val for number in accelerator.gather_for_metrics(torch.tensor(numbers(normal))).tolist()]
+    seen = [
+        number
+        for _, normal in val
+        for number in accelerator.gather_for_metrics(torch.tensor(numbers(normal))).tolist()
+    ]
     assert len(seen) == len(set(seen)) == VAL
     val.close()
 

@@ -53,13 +53,24 @@ class Watched(L.LightningModule):
 
 
 def loaders(root, kind):
-    options = {"batch_size": BATCH, "size": (40, 56), "device": "cpu", "workers": 1 if kind is PairLoader else 0}
+    options = {
+        "batch_size": BATCH,
+        "size": (40, 56),
+        "device": "cpu",
+        "workers": 1 if kind is PairLoader else 0,
+    }
     return kind(root, "train", **options), kind(root, "val", **options)
 
 
 def trainer(folder, **options):
-    return L.Trainer(accelerator="cpu", logger=False, enable_progress_bar=False, enable_model_summary=False,
-                     default_root_dir=folder, **{"max_epochs": 3, "enable_checkpointing": False} | options)  # fmt: skip
+    return L.Trainer(
+        accelerator="cpu",
+        logger=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        default_root_dir=folder,
+        **{"max_epochs": 3, "enable_checkpointing": False} | options,
+    )
 
 
 @pytest.mark.parametrize("kind", [PairLoader, TorchLoader])
@@ -87,11 +98,17 @@ def test_limits_begin_an_epoch_each_time(shards, tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", [PairLoader, TorchLoader])
-def test_a_run_resumed_from_a_checkpoint_in_mid_epoch_sees_the_batches_that_were_left(shards, tmp_path, kind):
+def test_a_run_resumed_from_a_checkpoint_in_mid_epoch_sees_the_batches_that_were_left(
+    shards, tmp_path, kind
+):
     whole, (train, val) = Watched(), loaders(shards, kind)
-    every = L.pytorch.callbacks.ModelCheckpoint(tmp_path, "{step}", every_n_train_steps=4, save_top_k=-1)
+    every = L.pytorch.callbacks.ModelCheckpoint(
+        tmp_path, "{step}", every_n_train_steps=4, save_top_k=-1
+    )
     with train, val:
-        trainer(tmp_path, max_epochs=2, enable_checkpointing=True, callbacks=[every]).fit(whole, train, val)
+        trainer(tmp_path, max_epochs=2, enable_checkpointing=True, callbacks=[every]).fit(
+            whole, train, val
+        )
     second, (train, val) = Watched(), loaders(shards, kind)
     with train, val:
         trainer(tmp_path, max_epochs=2).fit(second, train, val, ckpt_path=tmp_path / "step=4.ckpt")
@@ -109,7 +126,8 @@ from gloam.loaders import PairLoader, TorchLoader
 root, folder, kind = sys.argv[1:]
 options = {"batch_size": 2, "size": (40, 56), "device": "cpu", "workers": 1}
 kind = {"PairLoader": PairLoader, "TorchLoader": TorchLoader}[kind]
-train, val = kind(root, "train", **options), kind(root, "val", **options)  # before there is a process group
+# Before there is a process group:
+train, val = kind(root, "train", **options), kind(root, "val", **options)
 model = Watched()
 running = trainer(folder, devices=2, strategy="ddp", max_epochs=2)
 running.fit(model, train, val)
@@ -127,7 +145,9 @@ def test_two_processes_share_every_epoch(shards, tmp_path, kind):
     for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"):
         environment.pop(name, None)
     command = [sys.executable, str(script), str(shards), str(tmp_path), kind]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=300, check=False, env=environment
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     seen = [json.loads((tmp_path / f"seen-{rank}.json").read_text()) for rank in range(2)]
     for epoch in range(2):

@@ -51,16 +51,35 @@ class PairTrainer(transformers.Trainer):
 
 
 def trainer(shards, kind, folder, **options):
-    common = {"batch_size": BATCH, "size": (40, 56), "device": "cpu", "workers": 1 if kind is PairLoader else 0}
+    common = {
+        "batch_size": BATCH,
+        "size": (40, 56),
+        "device": "cpu",
+        "workers": 1 if kind is PairLoader else 0,
+    }
     if kind is PairLoader:
         common["reader"] = options.pop("reader", "auto")
     model = Brightener()
     arguments = transformers.TrainingArguments(
-        output_dir=str(folder), num_train_epochs=3, per_device_train_batch_size=BATCH, eval_strategy="epoch",
-        report_to=[], use_cpu=True, disable_tqdm=True, remove_unused_columns=False, **{"save_strategy": "no", **options},
-    )  # fmt: skip
+        output_dir=str(folder),
+        num_train_epochs=3,
+        per_device_train_batch_size=BATCH,
+        eval_strategy="epoch",
+        report_to=[],
+        use_cpu=True,
+        disable_tqdm=True,
+        remove_unused_columns=False,
+        **{"save_strategy": "no", **options},
+    )
     train, val = kind(shards, "train", **common), kind(shards, "val", **common)
-    return model, PairTrainer(train, val, model=model, args=arguments, train_dataset=train.dataset, eval_dataset=val.dataset)
+    return model, PairTrainer(
+        train,
+        val,
+        model=model,
+        args=arguments,
+        train_dataset=train.dataset,
+        eval_dataset=val.dataset,
+    )
 
 
 @pytest.mark.parametrize("kind", [PairLoader, TorchLoader])
@@ -70,23 +89,32 @@ def test_three_epochs_are_trained_and_evaluated(shards, tmp_path, kind, accumula
     running.train()
     batches = model.seen[True]
     assert len(batches) == 3 * LENGTH
-    epochs = [[n for batch in batches[LENGTH * i : LENGTH * (i + 1)] for n in batch] for i in range(3)]
+    epochs = [
+        [n for batch in batches[LENGTH * i : LENGTH * (i + 1)] for n in batch] for i in range(3)
+    ]
     assert all(len(set(epoch)) == LENGTH * BATCH for epoch in epochs)
     assert epochs[0] != epochs[1] != epochs[2]
     assert running.state.global_step == 3 * -(-LENGTH // accumulate)
     validated = model.seen[False]
     assert len(validated) == 3 * VAL_LENGTH
     for i in range(3):
-        assert len({n for batch in validated[VAL_LENGTH * i : VAL_LENGTH * (i + 1)] for n in batch}) == VAL
+        assert (
+            len({n for batch in validated[VAL_LENGTH * i : VAL_LENGTH * (i + 1)] for n in batch})
+            == VAL
+        )
 
 
-@pytest.mark.parametrize(("kind", "reader"), [(PairLoader, {"reader": "external"}), (TorchLoader, {})])
+@pytest.mark.parametrize(
+    ("kind", "reader"), [(PairLoader, {"reader": "external"}), (TorchLoader, {})]
+)
 def test_a_run_gone_on_with_in_mid_epoch_skips_what_was_seen(shards, tmp_path, kind, reader):
     model, running = trainer(shards, kind, tmp_path, **reader)
     running.train()
     whole = model.seen[True]
     stop = LENGTH + 4
-    _, stopped = trainer(shards, kind, tmp_path, save_strategy="steps", save_steps=stop, max_steps=stop, **reader)
+    _, stopped = trainer(
+        shards, kind, tmp_path, save_strategy="steps", save_steps=stop, max_steps=stop, **reader
+    )
     stopped.train()
     model, running = trainer(shards, kind, tmp_path, **reader)
     running.train(resume_from_checkpoint=str(tmp_path / f"checkpoint-{stop}"))

@@ -1,4 +1,5 @@
-"""The training example on two CPU processes: every pair once, and a stopped run that ends where a whole one does."""
+"""The training example on two CPU processes: every pair once, and a stopped run that ends where a
+whole one does."""
 
 from __future__ import annotations
 
@@ -27,14 +28,35 @@ def small_set(photographs, tmp_path_factory) -> Path:
     root = tmp_path_factory.mktemp("training") / "set"
     source = Source(kind="folder", path=str(photographs), name="p")
     plan = PlanOptions(val=7, shard_size=8)
-    build(Request(sources=(source,), profile=EVERYTHING, plan=plan, recipe=load_recipe("even")), root)
+    build(
+        Request(sources=(source,), profile=EVERYTHING, plan=plan, recipe=load_recipe("even")), root
+    )
     return root
 
 
 def train(small_set: Path, checkpoint: Path, *more: str, processes: int = 2) -> str:
-    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)] if processes > 1 else []
-    command = [sys.executable, *launcher, str(EXAMPLES / "train.py"), str(small_set), "--batch-size", "2", "--size", "32",
-               "--width", "4", "--epochs", "2", "--checkpoint", str(checkpoint), *more]  # fmt: skip
+    launcher = (
+        ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
+        if processes > 1
+        else []
+    )
+    command = [
+        sys.executable,
+        *launcher,
+        str(EXAMPLES / "train.py"),
+        str(small_set),
+        "--batch-size",
+        "2",
+        "--size",
+        "32",
+        "--width",
+        "4",
+        "--epochs",
+        "2",
+        "--checkpoint",
+        str(checkpoint),
+        *more,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
@@ -45,27 +67,53 @@ def test_two_processes_train_and_resume_exactly(small_set, tmp_path):
     assert re.findall(r"(\d+) validation pairs", output) == ["7", "7"]
     train(small_set, tmp_path / "parts.pt", "--every", "3", "--stop-after", "3")
     train(small_set, tmp_path / "parts.pt", "--every", "3")
-    whole, parts = (torch.load(tmp_path / name, weights_only=True) for name in ("whole.pt", "parts.pt"))
+    whole, parts = (
+        torch.load(tmp_path / name, weights_only=True) for name in ("whole.pt", "parts.pt")
+    )
     assert whole["step"] == parts["step"] == 8
     for name, weights in whole["model"].items():
         assert torch.equal(weights, parts["model"][name]), name
 
 
 def test_the_utilisation_probe_runs(small_set):
-    command = [sys.executable, str(EXAMPLES / "alexnet.py"), str(small_set), "--batch-size", "2", "--size", "64", "--steps", "1",
-               "--workers", "0"]  # fmt: skip
+    command = [
+        sys.executable,
+        str(EXAMPLES / "alexnet.py"),
+        str(small_set),
+        "--batch-size",
+        "2",
+        "--size",
+        "64",
+        "--steps",
+        "1",
+        "--workers",
+        "0",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.count("images a second") == 3
 
 
-def test_a_trained_model_enhances_photographs_and_is_measured_on_pairs(small_set, photographs, tmp_path):
+def test_a_trained_model_enhances_photographs_and_is_measured_on_pairs(
+    small_set, photographs, tmp_path
+):
     train(small_set, tmp_path / "unet.pt", "--stop-after", "1", "--every", "1", processes=1)
     export(small_set, tmp_path / "files", "files")
     photo = next(photographs.glob("*.jpg"))
     folders = [str(tmp_path / "files" / "val" / kind) for kind in ("low", "normal")]
-    command = [sys.executable, str(EXAMPLES / "enhance.py"), str(tmp_path / "unet.pt"), str(photo), str(photographs), "--out",
-               str(tmp_path / "out"), "--low", folders[0], "--normal", folders[1]]  # fmt: skip
+    command = [
+        sys.executable,
+        str(EXAMPLES / "enhance.py"),
+        str(tmp_path / "unet.pt"),
+        str(photo),
+        str(photographs),
+        "--out",
+        str(tmp_path / "out"),
+        "--low",
+        folders[0],
+        "--normal",
+        folders[1],
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     assert re.search(r"7 pairs: PSNR \d+\.\d+ dB, SSIM 0\.\d+; with the normal's mean", done.stdout)

@@ -1,11 +1,13 @@
-"""What is fuzzed: the readers of things that come from elsewhere. Each target takes any bytes and raises nothing.
+"""What is fuzzed: the readers of things that come from elsewhere. Each target takes any bytes and
+raises nothing.
 
     pip install atheris
     python tests/fuzz/targets.py image tests/fuzz/corpus/image -max_total_time=600 -max_len=65536
-    python tests/fuzz/targets.py archive tests/fuzz/corpus/archive -max_total_time=600 -max_len=65536
+    python tests/fuzz/targets.py archive tests/fuzz/corpus/archive -max_total_time=600
+    -max_len=65536
 
-atheris (libFuzzer for Python) follows the branches of gloam's modules and of Pillow's and tifffile's. What it finds is kept in
-`corpus`, which test_corpus.py runs through the same functions.
+atheris (libFuzzer for Python) follows the branches of gloam's modules and of Pillow's and
+tifffile's. What it finds is kept in `corpus`, which test_corpus.py runs through the same functions.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ def image(data: bytes) -> str:
     assert normal.pixels.ndim == 3
     assert normal.pixels.shape[2] == 3
     assert 0 < normal.pixels.shape[0] * normal.pixels.shape[1] <= MAX_PIXELS
-    assert load_normal(normal.data, max_pixels=MAX_PIXELS).converted == ""  # what is stored can be read again, as it is
+    assert (
+        load_normal(normal.data, max_pixels=MAX_PIXELS).converted == ""
+    )  # what is stored can be read again, as it is
     measure(data, MAX_PIXELS)
     return ""
 

@@ -31,5 +31,7 @@ def test_tars_nested_too_deep_are_refused():
             header = tarfile.TarInfo("a.tar")
             header.size = len(data)
             archive.addfile(header, BytesIO(data))
-        data = buffer.getvalue()[: 512 + -(-len(data) // 512) * 512 + 1024]  # without the padding of a whole record
+        data = buffer.getvalue()[
+            : 512 + -(-len(data) // 512) * 512 + 1024
+        ]  # without the padding of a whole record
     assert "not a readable tar" in TARGETS["archive"](data)

@@ -20,7 +20,9 @@ TRAIN, VAL = 37, 11
 def numbered(i: int, height: int = 40, width: int = 56) -> np.ndarray:
     """A picture that carries its number in red; green and blue tell where one is in it."""
     y, x = np.mgrid[0:height, 0:width]
-    return np.stack([np.full_like(x, 4 * i), y * 255 // height, x * 255 // width], axis=2).astype(np.uint8)
+    return np.stack([np.full_like(x, 4 * i), y * 255 // height, x * 255 // width], axis=2).astype(
+        np.uint8
+    )
 
 
 @pytest.fixture(scope="session")
@@ -36,7 +38,16 @@ def make_set(root: Path, photos: Path, layout: str, **changes: object) -> Path:
     source = Source(kind="folder", path=str(photos), name="n")
     recipe = load_recipe("gamma", ["curve.gamma=1", "curve.beta=0.5"])
     plan = PlanOptions(val=VAL, shard_size=5, **changes)
-    build(Request(sources=(source,), profile=EVERYTHING, plan=plan, recipe=recipe, output=OutputOptions(layout=layout)), root)
+    build(
+        Request(
+            sources=(source,),
+            profile=EVERYTHING,
+            plan=plan,
+            recipe=recipe,
+            output=OutputOptions(layout=layout),
+        ),
+        root,
+    )
     return root
 
 

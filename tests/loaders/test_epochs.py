@@ -29,8 +29,12 @@ def make(request, shards, files):
     def loader(split="train", **options):
         options = {"batch_size": 4, "size": (40, 56), "device": "cpu", "workers": 2} | options
         if request.param.startswith("torch"):
-            return TorchLoader(shards, split, **options | {"workers": 2 if "processes" in request.param else 0})
-        return PairLoader(files if request.param == "file" else shards, split, reader=request.param, **options)
+            return TorchLoader(
+                shards, split, **options | {"workers": 2 if "processes" in request.param else 0}
+            )
+        return PairLoader(
+            files if request.param == "file" else shards, split, reader=request.param, **options
+        )
 
     return loader
 
@@ -43,7 +47,10 @@ def test_every_epoch_has_its_batches_whoever_takes_them(make):
     with make() as whole:
         expected = [epoch_numbers(whole) for _ in range(4)]
     with make() as loader:
-        assert taken(batch for _, batch in zip(range(len(loader)), loader, strict=False)) == expected[0]
+        assert (
+            taken(batch for _, batch in zip(range(len(loader)), loader, strict=False))
+            == expected[0]
+        )
         assert taken(islice(loader, len(loader))) == expected[1]
         iterator = iter(loader)
         assert taken(next(iterator) for _ in range(len(loader))) == expected[2]
@@ -132,7 +139,9 @@ def test_the_epoch_of_a_loaded_state_keeps_the_place_in_it(make):
         assert len(taken(loader)) == LENGTH * 4
 
 
-@pytest.mark.parametrize("duplicate", [lambda loader: pickle.loads(pickle.dumps(loader)), copy.deepcopy, copy.copy])
+@pytest.mark.parametrize(
+    "duplicate", [lambda loader: pickle.loads(pickle.dumps(loader)), copy.deepcopy, copy.copy]
+)
 def test_copies_go_on_by_themselves(make, duplicate):
     with make() as loader:
         with duplicate(loader) as fresh:
@@ -165,7 +174,10 @@ def test_ranks_are_found_at_the_first_batch(make, monkeypatch):
     for name in ("RANK", "WORLD_SIZE", "SLURM_PROCID", "SLURM_NTASKS"):
         monkeypatch.delenv(name, raising=False)
     found = []
-    with make("val", batch_size=1) as given, make("val", batch_size=1, rank=0, world_size=1) as whole:
+    with (
+        make("val", batch_size=1) as given,
+        make("val", batch_size=1, rank=0, world_size=1) as whole,
+    ):
         assert len(given) == VAL
         monkeypatch.setenv("WORLD_SIZE", "2")
         for rank in range(2):
@@ -176,25 +188,40 @@ def test_ranks_are_found_at_the_first_batch(make, monkeypatch):
         assert len(found) == len(set(found)) == VAL
         assert len(taken(given)) == len(given) == VAL // 2 + 1
         monkeypatch.setenv("RANK", "0")
-        with pytest.raises(LoaderError, match="rank 1 of 2 at the loader's first batch and is 0 of 2 now"):
+        with pytest.raises(
+            LoaderError, match="rank 1 of 2 at the loader's first batch and is 0 of 2 now"
+        ):
             next(iter(given))
         assert len(taken(whole)) == VAL  # what was given stays
 
 
 def test_options_are_spelt_alike(shards):
-    ours, theirs = (inspect.signature(loader.__init__).parameters for loader in (PairLoader, TorchLoader))
+    ours, theirs = (
+        inspect.signature(loader.__init__).parameters for loader in (PairLoader, TorchLoader)
+    )
     assert set(ours) - set(theirs) == {"reader"}
     assert set(theirs) - set(ours) == {"decoder"}
     for name, field in Options.model_fields.items():
         assert name in ours, name
         assert ours[name].kind == theirs[name].kind == inspect.Parameter.KEYWORD_ONLY
-        if name not in ("batch_size", "device", "threads", "hw_decoder_load", "shuffle", "last_batch"):
+        if name not in (
+            "batch_size",
+            "device",
+            "threads",
+            "hw_decoder_load",
+            "shuffle",
+            "last_batch",
+        ):
             assert ours[name].default == theirs[name].default == field.default, name
     for loader in (PairLoader, TorchLoader):
         for device in ("cpu", torch.device("cpu")):
             loader(shards, batch_size=2, device=device, threads=1).close()
             loader(shards, batch_size=2, device=device, workers=1).close()
-        for device, word in (("tpu", "must be 'auto'"), ("cuda:x", "must be 'auto'"), ("auto:1", "must be 'auto'")):
+        for device, word in (
+            ("tpu", "must be 'auto'"),
+            ("cuda:x", "must be 'auto'"),
+            ("auto:1", "must be 'auto'"),
+        ):
             with pytest.raises(LoaderError, match=word):
                 loader(shards, batch_size=2, device=device)
         with pytest.raises(LoaderError, match="two different GPUs"):
@@ -205,7 +232,9 @@ def test_options_are_spelt_alike(shards):
             loader(shards, batchsize=4)
         with pytest.raises(LoaderError, match="batch_size is missing"):
             loader(shards)
-        with pytest.raises(LoaderError, match="gamma_ray: no such option; there are batch_size, size"):
+        with pytest.raises(
+            LoaderError, match="gamma_ray: no such option; there are batch_size, size"
+        ):
             loader(shards, batch_size=2, gamma_ray=9)
 
 
@@ -214,10 +243,14 @@ def test_lists_are_loaded_as_sets_are(files):
 
     pairs = pairs_in(files / "train" / "low", files / "train" / "normal")
     for loader in (PairLoader, TorchLoader):
-        with loader(pairs, batch_size=4, device="cpu", workers=0 if loader is TorchLoader else 1) as train:
+        with loader(
+            pairs, batch_size=4, device="cpu", workers=0 if loader is TorchLoader else 1
+        ) as train:
             first, second = epoch_numbers(train), epoch_numbers(train)
             assert first != second
             assert len(set(first)) == LENGTH * 4
-        with loader(pairs, "val", batch_size=4, device="cpu", workers=0 if loader is TorchLoader else 1) as val:
+        with loader(
+            pairs, "val", batch_size=4, device="cpu", workers=0 if loader is TorchLoader else 1
+        ) as val:
             assert epoch_numbers(val) == epoch_numbers(val)
             assert len(set(epoch_numbers(val))) == TRAIN

@@ -19,7 +19,14 @@ def test_batches_are_those_of_pair_loader(layout, request):
     from gloam.loaders.dali.jax_loader import jax_iterator
 
     root = request.getfixturevalue(layout)
-    options = {"batch_size": 4, "size": (40, 56), "seed": 2, "augment": True, "device": "cpu", "threads": 2}
+    options = {
+        "batch_size": 4,
+        "size": (40, 56),
+        "seed": 2,
+        "augment": True,
+        "device": "cpu",
+        "threads": 2,
+    }
     batches = list(jax_iterator(root, epoch=1, **options))
     assert len(batches) == TRAIN // 4
     with PairLoader(root, **options) as loader:

@@ -22,7 +22,15 @@ from .conftest import TRAIN, VAL, numbered
 pytest.importorskip("nvidia.dali")
 torch = pytest.importorskip("torch")
 
-READERS = ["webdataset", "file", "external-shards", "external-files", "external-list", "webdataset-lows", "file-lows"]
+READERS = [
+    "webdataset",
+    "file",
+    "external-shards",
+    "external-files",
+    "external-list",
+    "webdataset-lows",
+    "file-lows",
+]
 PLAIN = {"device": "cpu", "threads": 2, "size": (40, 56)}
 
 
@@ -123,7 +131,9 @@ def test_resume_at_every_batch_gives_the_same_rest(make):
         with make("train", **options) as second:
             second.load_state_dict(state)
             assert second.state_dict() == state
-            rest = batches(second) + batches(second)  # what was left of the epoch, or a whole one, and the next one
+            rest = batches(second) + batches(
+                second
+            )  # what was left of the epoch, or a whole one, and the next one
         assert len(rest) == (2 * length - stop if stop < length else 2 * length)
         following = expected[stop : stop + len(rest)]
         assert [n for n, _ in rest] == [n for n, _ in following]
@@ -133,8 +143,15 @@ def test_resume_at_every_batch_gives_the_same_rest(make):
 def test_a_state_of_something_else_is_refused_with_what_differs(make):
     with make("train", batch_size=4) as loader:
         state = loader.state_dict()
-    for changes, word in (({"batch_size": 5}, "batch_size"), ({"seed": 9}, "seed"), ({"rank": 1, "world_size": 2}, "world_size")):
-        with make("train", **{"batch_size": 4} | changes) as other, pytest.raises(LoaderError, match=word):
+    for changes, word in (
+        ({"batch_size": 5}, "batch_size"),
+        ({"seed": 9}, "seed"),
+        ({"rank": 1, "world_size": 2}, "world_size"),
+    ):
+        with (
+            make("train", **{"batch_size": 4} | changes) as other,
+            pytest.raises(LoaderError, match=word),
+        ):
             other.load_state_dict(state)
     with make("val", batch_size=4) as other, pytest.raises(LoaderError, match="pairs"):
         other.load_state_dict(state)
@@ -182,11 +199,16 @@ def test_pixels_are_those_of_the_files(make):
 
 
 def mixed_sizes():
-    return [(encode(numbered(i, 30 + i, 50), "png"), encode(numbered(i, 30 + i, 50), "png")) for i in range(6)]
+    return [
+        (encode(numbered(i, 30 + i, 50), "png"), encode(numbered(i, 30 + i, 50), "png"))
+        for i in range(6)
+    ]
 
 
 def test_different_sizes_need_padding_or_single_batches():
-    with PairLoader(mixed_sizes(), "val", batch_size=3, size=None, pad=True, device="cpu") as loader:
+    with PairLoader(
+        mixed_sizes(), "val", batch_size=3, size=None, pad=True, device="cpu"
+    ) as loader:
         shapes = [low.shape for low, _ in loader]
     assert shapes == [(3, 3, 32, 50), (3, 3, 35, 50)]
     with PairLoader(mixed_sizes(), "val", batch_size=1, device="cpu") as loader:
@@ -233,10 +255,21 @@ def test_a_damaged_image_is_named_by_shard_key_and_member(shards, tmp_path):
 
 
 @pytest.mark.parametrize("reader", ["webdataset", "file", "external"])
-def test_a_damaged_image_is_named_without_decoding_the_set(shards, files, tmp_path, reader, monkeypatch):
-    """In its second epoch, of a rank of two, and with what was damaged far from the first batches."""
+def test_a_damaged_image_is_named_without_decoding_the_set(
+    shards, files, tmp_path, reader, monkeypatch
+):
+    """In its second epoch, of a rank of two, and with what was damaged far from the first
+    batches."""
     root = copy_of(files if reader == "file" else shards, tmp_path)
-    options = {"batch_size": 2, "reader": reader, "rank": 1, "world_size": 2, "seed": 3, "prefetch": 2, **PLAIN}
+    options = {
+        "batch_size": 2,
+        "reader": reader,
+        "rank": 1,
+        "world_size": 2,
+        "seed": 3,
+        "prefetch": 2,
+        **PLAIN,
+    }
     with PairLoader(root, keys=True, **options) as loader:
         list(loader)
         key = list(loader)[6][2][1]
@@ -291,9 +324,13 @@ def test_jpegs_are_decoded_on_a_gpu_as_libjpeg_turbo_does(shards):
 
     pipelines.fn = Recording()
     try:
-        options = PairLoader(shards, batch_size=2, **PLAIN).options.model_copy(update={"device": "gpu"})
+        options = PairLoader(shards, batch_size=2, **PLAIN).options.model_copy(
+            update={"device": "gpu"}
+        )
         paths = contents_of(shards, "train").shards()
-        pipelines.webdataset_pairs(*paths, options, batch_size=2, num_threads=1, device_id=None).build()
+        pipelines.webdataset_pairs(
+            *paths, options, batch_size=2, num_threads=1, device_id=None
+        ).build()
     finally:
         pipelines.fn = real
     assert asked["device"] == "mixed"
@@ -334,18 +371,27 @@ def test_lists_out_of_step_are_noticed(files, tmp_path):
     names = root / "lists" / "train-low.txt"
     lines = names.read_text().splitlines()
     names.write_text("\n".join([*lines[1:], lines[0]]) + "\n")
-    with PairLoader(root, batch_size=4, **PLAIN) as loader, pytest.raises(LoaderError, match="out of step"):
+    with (
+        PairLoader(root, batch_size=4, **PLAIN) as loader,
+        pytest.raises(LoaderError, match="out of step"),
+    ):
         list(loader)
 
 
 @pytest.mark.parametrize(
-    ("variable", "local", "share"), [("LOCAL_WORLD_SIZE", "2", 0.9), ("SLURM_TASKS_PER_NODE", "4(x2),3", 1.0)]
+    ("variable", "local", "share"),
+    [("LOCAL_WORLD_SIZE", "2", 0.9), ("SLURM_TASKS_PER_NODE", "4(x2),3", 1.0)],
 )
-def test_where_many_train_together_the_hardware_decodes_everything(shards, monkeypatch, variable, local, share):
+def test_where_many_train_together_the_hardware_decodes_everything(
+    shards, monkeypatch, variable, local, share
+):
     assert PairLoader(shards, batch_size=2, **PLAIN).options.hw_decoder_load == 0.9
     monkeypatch.setenv(variable, local)
     assert PairLoader(shards, batch_size=2, **PLAIN).options.hw_decoder_load == share
-    assert PairLoader(shards, batch_size=2, hw_decoder_load=0.5, **PLAIN).options.hw_decoder_load == 0.5
+    assert (
+        PairLoader(shards, batch_size=2, hw_decoder_load=0.5, **PLAIN).options.hw_decoder_load
+        == 0.5
+    )
 
 
 @pytest.mark.parametrize(
@@ -414,10 +460,18 @@ def test_a_set_of_lows_only_wants_its_own_normals(shards, files, shard_lows, fil
         PairLoader(shards, normals=shards, batch_size=4, **PLAIN)
     with pytest.raises(LoaderError, match="not with a list"):
         PairLoader([("a", "b")], normals=shards, batch_size=4, **PLAIN)
-    assert not any(".normal." in name for unit in (shard_lows / "shards").glob("*.idx") for name in unit.read_text().split())
+    assert not any(
+        ".normal." in name
+        for unit in (shard_lows / "shards").glob("*.idx")
+        for name in unit.read_text().split()
+    )
     assert not list(file_lows.rglob("normal"))
-    with PairLoader(shard_lows, "val", normals=shards, reader="external", batch_size=4, **PLAIN) as loader:
-        assert sorted(epoch_numbers(loader)) == sorted(epoch_numbers(PairLoader(shards, "val", batch_size=4, **PLAIN)))
+    with PairLoader(
+        shard_lows, "val", normals=shards, reader="external", batch_size=4, **PLAIN
+    ) as loader:
+        assert sorted(epoch_numbers(loader)) == sorted(
+            epoch_numbers(PairLoader(shards, "val", batch_size=4, **PLAIN))
+        )
 
 
 def test_lows_and_normals_out_of_step_are_noticed(shards, shard_lows, monkeypatch):

@@ -26,9 +26,14 @@ def root(request, shards, files):
 def test_batches_are_those_of_the_external_reader(root):
     pytest.importorskip("nvidia.dali")
     options = {"batch_size": 4, "size": (40, 56), "seed": 3, "keys": True, "device": "cpu"}
-    with TorchLoader(root, workers=0, **options) as plain, PairLoader(root, reader="external", **options) as dali:
+    with (
+        TorchLoader(root, workers=0, **options) as plain,
+        PairLoader(root, reader="external", **options) as dali,
+    ):
         for _ in range(2):
-            for (low, normal, keys), (other_low, other_normal, other_keys) in zip(plain, dali, strict=True):
+            for (low, normal, keys), (other_low, other_normal, other_keys) in zip(
+                plain, dali, strict=True
+            ):
                 assert keys == other_keys
                 assert (low - other_low).abs().max() < 1e-6
                 assert (normal - other_normal).abs().max() < 1e-6
@@ -45,7 +50,9 @@ def test_epochs_are_exact_and_in_step(root):
     for world in (2, 3, 7):
         found = []
         for rank in range(world):
-            with TorchLoader(root, "val", batch_size=2, rank=rank, world_size=world, **PLAIN) as loader:
+            with TorchLoader(
+                root, "val", batch_size=2, rank=rank, world_size=world, **PLAIN
+            ) as loader:
                 for _, normal in loader:
                     found += numbers(normal)
         assert sorted(found) == sorted(set(found))
@@ -53,8 +60,17 @@ def test_epochs_are_exact_and_in_step(root):
 
 
 def test_worker_processes_give_the_same_batches(root):
-    options = {"batch_size": 8, "augment": True, "crop": "random-resized", "size": 24, "device": "cpu"}
-    with TorchLoader(root, workers=0, **options) as alone, TorchLoader(root, workers=2, **options) as several:
+    options = {
+        "batch_size": 8,
+        "augment": True,
+        "crop": "random-resized",
+        "size": 24,
+        "device": "cpu",
+    }
+    with (
+        TorchLoader(root, workers=0, **options) as alone,
+        TorchLoader(root, workers=2, **options) as several,
+    ):
         for (low, normal), (other_low, other_normal) in zip(alone, several, strict=True):
             assert torch.equal(low, other_low)
             assert torch.equal(normal, other_normal)
@@ -77,12 +93,17 @@ def test_resume_in_mid_epoch(root):
             rest = [low for low, _ in second]
         assert len(rest) == len(expected) - stop
         assert all(torch.equal(a, b) for a, b in zip(rest, expected[stop:], strict=True))
-    with TorchLoader(root, **options | {"seed": 4}) as other, pytest.raises(LoaderError, match="seed"):
+    with (
+        TorchLoader(root, **options | {"seed": 4}) as other,
+        pytest.raises(LoaderError, match="seed"),
+    ):
         other.load_state_dict(state)
 
 
 def test_sizes_and_damage_are_named(root, tmp_path):
-    with TorchLoader(mixed_sizes(), "val", batch_size=3, pad=True, device="cpu", workers=0) as loader:
+    with TorchLoader(
+        mixed_sizes(), "val", batch_size=3, pad=True, device="cpu", workers=0
+    ) as loader:
         assert [low.shape for low, _ in loader] == [(3, 3, 32, 50), (3, 3, 35, 50)]
     with (
         TorchLoader(mixed_sizes(), "val", batch_size=3, device="cpu", workers=0) as loader,

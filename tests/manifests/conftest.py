@@ -1,4 +1,5 @@
-"""Photographs and containers for the tests of `gloam.manifests`; all of them real files, made where they are needed."""
+"""Photographs and containers for the tests of `gloam.manifests`; all of them real files, made where
+they are needed."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ Files = dict[str, bytes]
 
 
 def _photograph(seed: int = 0, width: int = 96, height: int = 72) -> Pixels:
-    """A well lit, sharp, colourful picture (H, W, 3): coloured boxes on a slope of light, with a fine texture."""
+    """A well lit, sharp, colourful picture (H, W, 3): coloured boxes on a slope of light, with a
+    fine texture."""
     rng = np.random.default_rng(seed)
     y, x = np.mgrid[:height, :width]
     slope = 90 + 90 * (x * rng.uniform(0.2, 1) / width + y * rng.uniform(0.2, 1) / height)
@@ -52,7 +54,9 @@ def _fill_folder(root: Path, files: Files) -> Path:
 
 def _tar_bytes(files: Files, tar_format: int = tarfile.USTAR_FORMAT) -> bytes:
     out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w", format=tar_format, errors="surrogateescape") as archive:
+    with tarfile.open(
+        fileobj=out, mode="w", format=tar_format, errors="surrogateescape"
+    ) as archive:
         for name, data in files.items():
             header = tarfile.TarInfo(name)
             header.size = len(data)
@@ -109,7 +113,8 @@ def photograph() -> Callable[..., Pixels]:
 
 @pytest.fixture(scope="session")
 def encoded() -> Callable[..., bytes]:
-    """encoded(pixels, format, mode="", **options of Pillow's `save`): the bytes of an image file."""
+    """encoded(pixels, format, mode="", **options of Pillow's `save`): the bytes of an image
+    file."""
     return _encoded
 
 
@@ -151,7 +156,8 @@ def skimage_data() -> Path:
 
 @pytest.fixture
 def odd_name(tmp_path: Path) -> str:
-    """A file name that is not valid UTF-8, as Python shows it; skips where the file system refuses such names."""
+    """A file name that is not valid UTF-8, as Python shows it; skips where the file system refuses
+    such names."""
     name = os.fsdecode(b"caf\xe9.jpg")
     probe = tmp_path / "probe"
     probe.mkdir()

@@ -1,4 +1,5 @@
-"""Listing and measuring candidates: from files to a table, through worker processes and the cache."""
+"""Listing and measuring candidates: from files to a table, through worker processes and the
+cache."""
 
 from __future__ import annotations
 
@@ -17,7 +18,13 @@ import pytest
 from gloam.errors import GloamError, SourceError
 from gloam.manifests.images.header import MAX_PIXELS
 from gloam.manifests.selection.bounds import EVERYTHING
-from gloam.manifests.selection.candidates import MEASURE_SCHEMA, leave_unmeasured, list_candidates, locations, measure_candidates
+from gloam.manifests.selection.candidates import (
+    MEASURE_SCHEMA,
+    leave_unmeasured,
+    list_candidates,
+    locations,
+    measure_candidates,
+)
 from gloam.manifests.selection.keys import KEY_PATTERN
 from gloam.manifests.selection.measures import FIELDS, measure
 from gloam.manifests.selection.plan import PlanOptions, make_plan
@@ -31,7 +38,9 @@ def source(kind: str, path: Path, name: str = "") -> Source:
     return Source(kind=kind, path=str(path), name=name or kind)
 
 
-def measured(listed: pa.Table, cache: Path, workers: int = 1, max_pixels: int = MAX_PIXELS) -> tuple[pa.Table, list[int]]:
+def measured(
+    listed: pa.Table, cache: Path, workers: int = 1, max_pixels: int = MAX_PIXELS
+) -> tuple[pa.Table, list[int]]:
     """The measured table, and what was reported on the way."""
     progress: list[int] = []
     return measure_candidates(listed, cache, workers, max_pixels, progress.append), progress
@@ -60,7 +69,16 @@ def test_candidates_are_keyed_located_and_in_the_order_of_their_sources(
 ) -> None:
     tar = write_tar(tmp_path / "x.tar", {"b.jpg": jpegs[0], "a.jpg": jpegs[1]})
     table = list_candidates([source("archive", tar), source("folder", photos)])
-    assert table.column_names == ["source", "key", "path", "container", "member", "offset", "size", "stamp"]
+    assert table.column_names == [
+        "source",
+        "key",
+        "path",
+        "container",
+        "member",
+        "offset",
+        "size",
+        "stamp",
+    ]
     assert table["source"].to_pylist() == ["archive"] * 2 + ["folder"] * 24
     assert table["path"].to_pylist()[:3] == ["b.jpg", "a.jpg", "00.jpg"]
     keys = table["key"].to_pylist()
@@ -72,7 +90,9 @@ def test_candidates_are_keyed_located_and_in_the_order_of_their_sources(
 
 
 def test_listing_twice_gives_equal_tables(photos: Path) -> None:
-    assert list_candidates([source("folder", photos)]) == list_candidates([source("folder", photos)])
+    assert list_candidates([source("folder", photos)]) == list_candidates(
+        [source("folder", photos)]
+    )
 
 
 def test_one_collection_given_twice_under_two_names_keeps_keys_unique(photos: Path) -> None:
@@ -81,16 +101,26 @@ def test_one_collection_given_twice_under_two_names_keeps_keys_unique(photos: Pa
     assert len(set(keys)) == len(keys) == 48
 
 
-def test_names_that_meet_get_keys_of_their_own(tmp_path: Path, fill_folder: Any, jpegs: list[bytes]) -> None:
-    root = fill_folder(tmp_path / "x", {"A 1.jpg": jpegs[0], "a-1.jpg": jpegs[1], "a-1.png": jpegs[2], "b.jpg": jpegs[3]})
+def test_names_that_meet_get_keys_of_their_own(
+    tmp_path: Path, fill_folder: Any, jpegs: list[bytes]
+) -> None:
+    root = fill_folder(
+        tmp_path / "x",
+        {"A 1.jpg": jpegs[0], "a-1.jpg": jpegs[1], "a-1.png": jpegs[2], "b.jpg": jpegs[3]},
+    )
     keys = list_candidates([source("folder", root)])["key"].to_pylist()
     assert len(set(keys)) == 4
     assert keys[-1] == "folder-b"
 
 
-def test_one_path_twice_in_a_source_is_refused(tmp_path: Path, jpegs: list[bytes], tar_bytes: Any) -> None:
+def test_one_path_twice_in_a_source_is_refused(
+    tmp_path: Path, jpegs: list[bytes], tar_bytes: Any
+) -> None:
     """As `tar -r` leaves it when a file was added again."""
-    first, second = tar_bytes({"a.jpg": jpegs[0]}), tar_bytes({"b.jpg": jpegs[2], "a.jpg": jpegs[1]})
+    first, second = (
+        tar_bytes({"a.jpg": jpegs[0]}),
+        tar_bytes({"b.jpg": jpegs[2], "a.jpg": jpegs[1]}),
+    )
     (tmp_path / "x.tar").write_bytes(first[: 512 + -(-len(jpegs[0]) // 512) * 512] + second)
     with pytest.raises(SourceError, match=r"holds two files named a\.jpg"):
         list_candidates([source("archive", tmp_path / "x.tar")])
@@ -103,7 +133,10 @@ def test_a_broken_source_is_named(tmp_path: Path, photos: Path) -> None:
 
 def test_listing_reports_how_many_it_has_found(tmp_path: Path, write_tar: Any) -> None:
     reported: list[int] = []
-    list_candidates([source("archive", write_tar(tmp_path / "x.tar", {f"{i}.jpg": b"" for i in range(MANY)}))], reported.append)
+    list_candidates(
+        [source("archive", write_tar(tmp_path / "x.tar", {f"{i}.jpg": b"" for i in range(MANY)}))],
+        reported.append,
+    )
     assert reported == [1000, 2000, MANY]
 
 
@@ -134,10 +167,15 @@ def test_refusals_are_rows_with_a_reason_and_nothing_measured(tmp_path: Path, ph
         assert [row[name] for name in FIELDS] == [0] * len(FIELDS)
 
 
-def test_one_and_two_workers_measure_the_same(tmp_path: Path, write_tar: Any, photograph: Any, encoded: Any) -> None:
-    """More candidates than go into one task, so that both workers get some, of every kind of place."""
+def test_one_and_two_workers_measure_the_same(
+    tmp_path: Path, write_tar: Any, photograph: Any, encoded: Any
+) -> None:
+    """More candidates than go into one task, so that both workers get some, of every kind of
+    place."""
     some = [encoded(photograph(i, 48, 36), "JPEG" if i % 2 else "PNG") for i in range(10)]
-    tar = write_tar(tmp_path / "x.tar", {f"{i}.jpg": some[i % 10][: None if i % 7 else 150] for i in range(300)})
+    tar = write_tar(
+        tmp_path / "x.tar", {f"{i}.jpg": some[i % 10][: None if i % 7 else 150] for i in range(300)}
+    )
     listed = list_candidates([source("archive", tar)])
     one, progress_of_one = measured(listed, tmp_path / "one", 1)
     two, progress_of_two = measured(listed, tmp_path / "two", 2)
@@ -166,7 +204,9 @@ def test_the_cache_serves_any_choice_and_order_of_candidates(tmp_path: Path, pho
     assert second.to_pylist() == first.take(order).to_pylist()
 
 
-def test_new_candidates_are_added_to_what_is_known(tmp_path: Path, photos: Path, photograph: Any, encoded: Any) -> None:
+def test_new_candidates_are_added_to_what_is_known(
+    tmp_path: Path, photos: Path, photograph: Any, encoded: Any
+) -> None:
     first, _ = measured(list_candidates([source("folder", photos)]), tmp_path / "cache")
     data = encoded(photograph(77), "PNG")
     (photos / "05-new.png").write_bytes(data)
@@ -178,7 +218,9 @@ def test_new_candidates_are_added_to_what_is_known(tmp_path: Path, photos: Path,
     assert [row for row in second.to_pylist() if row["path"] != "05-new.png"] == first.to_pylist()
 
 
-def test_a_changed_file_is_measured_anew(tmp_path: Path, photos: Path, photograph: Any, encoded: Any) -> None:
+def test_a_changed_file_is_measured_anew(
+    tmp_path: Path, photos: Path, photograph: Any, encoded: Any
+) -> None:
     """Also when its size stays the same and its time changes by a nanosecond only."""
     changed = photos / "03.bmp"
     changed.write_bytes(encoded(photograph(98), "BMP"))
@@ -208,7 +250,8 @@ def test_another_limit_of_pixels_measures_anew(tmp_path: Path, photos: Path) -> 
 
 
 def test_a_photograph_that_could_not_be_read_is_tried_again(tmp_path: Path, photos: Path) -> None:
-    """A share that was away for a moment says nothing about the file, whose size and time are as they were."""
+    """A share that was away for a moment says nothing about the file, whose size and time are as
+    they were."""
     listed = list_candidates([source("folder", photos)])
     os.replace(photos / "03.jpg", tmp_path / "away.jpg")
     first, _ = measured(listed, tmp_path / "cache")
@@ -219,11 +262,17 @@ def test_a_photograph_that_could_not_be_read_is_tried_again(tmp_path: Path, phot
     assert reasons(second)["03.jpg"] == ""
 
 
-def test_names_that_are_not_text_end_as_refusals(tmp_path: Path, fill_folder: Any, jpegs: list[bytes], odd_name: str) -> None:
+def test_names_that_are_not_text_end_as_refusals(
+    tmp_path: Path, fill_folder: Any, jpegs: list[bytes], odd_name: str
+) -> None:
     other = os.fsdecode(b"na\xefve.jpg")
     root = fill_folder(tmp_path / "root", {"ok.jpg": jpegs[0], odd_name: jpegs[1], other: jpegs[2]})
     table, _ = measured(list_candidates([source("folder", root)]), tmp_path / "cache")
-    assert reasons(table) == {"caf\\udce9.jpg": "file name", "na\\udcefve.jpg": "file name", "ok.jpg": ""}
+    assert reasons(table) == {
+        "caf\\udce9.jpg": "file name",
+        "na\\udcefve.jpg": "file name",
+        "ok.jpg": "",
+    }
     again, progress = measured(list_candidates([source("folder", root)]), tmp_path / "cache")
     assert (again, progress[0]) == (table, 3)
 
@@ -240,8 +289,11 @@ def test_a_source_below_a_folder_whose_name_is_not_text_does_not_crash(
     assert reasons(found)["1.jpg"] in ("", "file name")
 
 
-def test_unmeasured_candidates_have_empty_measures_and_are_all_planned(tmp_path: Path, photos: Path) -> None:
-    """What `--no-select` does: the plan is the one that measuring would have given, had all been readable."""
+def test_unmeasured_candidates_have_empty_measures_and_are_all_planned(
+    tmp_path: Path, photos: Path
+) -> None:
+    """What `--no-select` does: the plan is the one that measuring would have given, had all been
+    readable."""
     for path in ("cut.jpg", "empty.jpg", "sub/text.jpg"):
         (photos / path).unlink()
     listed = list_candidates([source("folder", photos)])
@@ -250,7 +302,10 @@ def test_unmeasured_candidates_have_empty_measures_and_are_all_planned(tmp_path:
     assert blank.select(listed.column_names) == listed
     assert {row["reason"] for row in blank.to_pylist()} == {""}
     assert blank["mean"].null_count == len(blank)
-    plans = [make_plan(t, [source("folder", photos)], EVERYTHING, PlanOptions(pairs=15, val=4)) for t in (blank, known)]
+    plans = [
+        make_plan(t, [source("folder", photos)], EVERYTHING, PlanOptions(pairs=15, val=4))
+        for t in (blank, known)
+    ]
     assert plans[0].pairs == plans[1].pairs
     assert plans[0].candidates["reason"] == plans[1].candidates["reason"]
 
@@ -266,7 +321,9 @@ def tiny_tar(path: Path, write_tar: Any, photograph: Any, encoded: Any) -> Path:
 def test_an_interrupted_run_goes_on_where_its_last_part_ended(
     tmp_path: Path, write_tar: Any, photograph: Any, encoded: Any
 ) -> None:
-    listed = list_candidates([source("archive", tiny_tar(tmp_path / "x.tar", write_tar, photograph, encoded))])
+    listed = list_candidates(
+        [source("archive", tiny_tar(tmp_path / "x.tar", write_tar, photograph, encoded))]
+    )
     cache = tmp_path / "cache"
 
     def interrupt(done: int) -> None:
@@ -299,7 +356,9 @@ measure_candidates(listed, Path(sys.argv[2]), 1, MAX_PIXELS, die)
 """
 
 
-def test_a_killed_run_leaves_whole_parts_only(tmp_path: Path, write_tar: Any, photograph: Any, encoded: Any) -> None:
+def test_a_killed_run_leaves_whole_parts_only(
+    tmp_path: Path, write_tar: Any, photograph: Any, encoded: Any
+) -> None:
     tar, cache = tiny_tar(tmp_path / "x.tar", write_tar, photograph, encoded), tmp_path / "cache"
     ended = subprocess.run([sys.executable, "-c", KILLED, str(tar), str(cache)], check=False)
     assert ended.returncode == -signal.SIGKILL
@@ -317,13 +376,16 @@ from gloam.manifests.selection.candidates import list_candidates, measure_candid
 from gloam.manifests.sources import Source
 
 listed = list_candidates([Source(kind="folder", path=sys.argv[1], name="folder")])
-signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # the system ends the process at the first byte beyond the limit
+# The system ends the process at the first byte beyond the limit.
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 measure_candidates(listed, Path(sys.argv[2]), 1, 10**8)
 """
 
 
-def test_a_run_killed_while_it_writes_a_part_leaves_none_under_its_name(tmp_path: Path, photos: Path) -> None:
+def test_a_run_killed_while_it_writes_a_part_leaves_none_under_its_name(
+    tmp_path: Path, photos: Path
+) -> None:
     cache = tmp_path / "cache"
     ended = subprocess.run([sys.executable, "-c", TORN, str(photos), str(cache)], check=False)
     assert ended.returncode == -signal.SIGXFSZ
@@ -342,7 +404,9 @@ def test_a_torn_part_under_its_temporary_name_is_never_read(tmp_path: Path, phot
     (part,) = cache.iterdir()
     whole = part.read_bytes()
     part.unlink()
-    (cache / f"{part.name}.tmp-12345").write_bytes(whole[: len(whole) // 2])  # what a writer killed midway leaves
+    (cache / f"{part.name}.tmp-12345").write_bytes(
+        whole[: len(whole) // 2]
+    )  # what a writer killed midway leaves
     second, progress = measured(listed, cache)
     assert progress[0] == 0
     assert second == first

@@ -1,4 +1,5 @@
-"""Folders, tars and zips: what they list, that every listed place reads back, and what becomes of broken ones."""
+"""Folders, tars and zips: what they list, that every listed place reads back, and what becomes of
+broken ones."""
 
 from __future__ import annotations
 
@@ -36,11 +37,15 @@ def make_folder(root: Path, files: dict[str, bytes], given: pytest.FixtureReques
 
 
 def make_tar(tar_format: int) -> Callable[[Path, dict[str, bytes], pytest.FixtureRequest], Path]:
-    return lambda root, files, given: given.getfixturevalue("write_tar")(root / "x.tar", files, tar_format)
+    return lambda root, files, given: given.getfixturevalue("write_tar")(
+        root / "x.tar", files, tar_format
+    )
 
 
 def make_zip(compression: int) -> Callable[[Path, dict[str, bytes], pytest.FixtureRequest], Path]:
-    return lambda root, files, given: given.getfixturevalue("write_zip")(root / "x.zip", files, compression)
+    return lambda root, files, given: given.getfixturevalue("write_zip")(
+        root / "x.zip", files, compression
+    )
 
 
 CONTAINERS = {
@@ -65,25 +70,33 @@ def test_every_file_is_listed_with_its_size_and_reads_back_as_it_was(
     files = FILES if container == "ustar" else FILES | {LONG: b"long name" * 50}
     entries = list(list_container(CONTAINERS[container](tmp_path, files, request)))
     assert {entry.name: read(entry.location) for entry in entries} == files
-    assert [entry.location.size for entry in entries] == [len(files[entry.name]) for entry in entries]
+    assert [entry.location.size for entry in entries] == [
+        len(files[entry.name]) for entry in entries
+    ]
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
-def test_places_can_be_read_again_and_in_any_order(tmp_path: Path, request: pytest.FixtureRequest, container: str) -> None:
+def test_places_can_be_read_again_and_in_any_order(
+    tmp_path: Path, request: pytest.FixtureRequest, container: str
+) -> None:
     entries = list(list_container(CONTAINERS[container](tmp_path, FILES, request)))
     for entry in [*reversed(entries), *entries]:
         assert read(entry.location) == FILES[entry.name]
 
 
 @pytest.mark.parametrize("container", ["folder", "deflated zip"])
-def test_order_depends_on_the_names_alone(tmp_path: Path, request: pytest.FixtureRequest, container: str) -> None:
+def test_order_depends_on_the_names_alone(
+    tmp_path: Path, request: pytest.FixtureRequest, container: str
+) -> None:
     backwards = dict(reversed(FILES.items()))
     one = CONTAINERS[container](tmp_path / "one", FILES, request)
     other = CONTAINERS[container](tmp_path / "other", backwards, request)
     assert [e.name for e in list_container(one)] == [e.name for e in list_container(other)]
 
 
-def test_a_folder_lists_its_files_and_then_its_folders_each_by_name(tmp_path: Path, fill_folder: Any) -> None:
+def test_a_folder_lists_its_files_and_then_its_folders_each_by_name(
+    tmp_path: Path, fill_folder: Any
+) -> None:
     folders = [f"{i * 37 % 100:02d}" for i in range(100)]  # created out of order
     names = [f"{folder}/{i}.jpg" for folder in folders for i in (2, 1)] + ["zz.jpg", "aa.jpg"]
     root = fill_folder(tmp_path / "root", dict.fromkeys(names, b"x"))
@@ -95,18 +108,26 @@ def test_a_tar_is_listed_in_the_order_of_its_members(tmp_path: Path, write_tar: 
     assert [e.name for e in list_container(write_tar(tmp_path / "x.tar", FILES))] == list(FILES)
 
 
-def test_a_tar_inside_a_tar_is_walked_in_place(tmp_path: Path, write_tar: Any, tar_bytes: Any) -> None:
+def test_a_tar_inside_a_tar_is_walked_in_place(
+    tmp_path: Path, write_tar: Any, tar_bytes: Any
+) -> None:
     inner = {"1.jpg": b"one" * 500, "2.jpg": b"two" * 10}
     innermost = tar_bytes({"deep.jpg": b"deep" * 300})
     path = write_tar(
         tmp_path / "outer.tar",
-        {"n01.tar": tar_bytes(inner), "x/n02.tar": tar_bytes({"3.jpg": b"3", "m.tar": innermost}), "last.jpg": b"last"},
+        {
+            "n01.tar": tar_bytes(inner),
+            "x/n02.tar": tar_bytes({"3.jpg": b"3", "m.tar": innermost}),
+            "last.jpg": b"last",
+        },
     )
     expected = {"n01/1.jpg": inner["1.jpg"], "n01/2.jpg": inner["2.jpg"], "x/n02/3.jpg": b"3"}
     assert contents(path) == expected | {"x/n02/m/deep.jpg": b"deep" * 300, "last.jpg": b"last"}
 
 
-def test_links_to_files_are_read_like_files_and_links_to_folders_are_not_followed(tmp_path: Path, fill_folder: Any) -> None:
+def test_links_to_files_are_read_like_files_and_links_to_folders_are_not_followed(
+    tmp_path: Path, fill_folder: Any
+) -> None:
     root = fill_folder(tmp_path / "root", {"a/1.jpg": b"one"})
     elsewhere = fill_folder(tmp_path / "elsewhere", {"2.jpg": b"two"})
     (root / "link.jpg").symlink_to(elsewhere / "2.jpg")
@@ -119,7 +140,9 @@ def test_links_to_files_are_read_like_files_and_links_to_folders_are_not_followe
 def test_a_source_may_itself_be_a_link(tmp_path: Path, fill_folder: Any, write_tar: Any) -> None:
     (tmp_path / "folder-link").symlink_to(fill_folder(tmp_path / "root", {"1.jpg": b"one"}))
     (tmp_path / "tar-link").symlink_to(write_tar(tmp_path / "x.tar", {"1.jpg": b"one"}))
-    assert contents(tmp_path / "folder-link") == contents(tmp_path / "tar-link") == {"1.jpg": b"one"}
+    assert (
+        contents(tmp_path / "folder-link") == contents(tmp_path / "tar-link") == {"1.jpg": b"one"}
+    )
 
 
 def test_what_is_no_regular_file_is_left_out(tmp_path: Path, fill_folder: Any) -> None:
@@ -140,9 +163,14 @@ def test_links_and_folders_inside_a_tar_are_left_out(tmp_path: Path, fill_folder
     assert contents(tmp_path / "x.tar") == {"a/1.jpg": b"one"}
 
 
-def test_stamp_follows_the_modification_time(tmp_path: Path, fill_folder: Any, write_tar: Any, write_zip: Any) -> None:
+def test_stamp_follows_the_modification_time(
+    tmp_path: Path, fill_folder: Any, write_tar: Any, write_zip: Any
+) -> None:
     root = fill_folder(tmp_path / "root", {"1.jpg": b"one"})
-    tar, zipped = write_tar(tmp_path / "x.tar", {"1.jpg": b"one"}), write_zip(tmp_path / "x.zip", {"1.jpg": b"one"})
+    tar, zipped = (
+        write_tar(tmp_path / "x.tar", {"1.jpg": b"one"}),
+        write_zip(tmp_path / "x.zip", {"1.jpg": b"one"}),
+    )
     for container, file in ((root, root / "1.jpg"), (tar, tar), (zipped, zipped)):
         os.utime(file, ns=(5, 1_000_000_123))
         (entry,) = list_container(container)
@@ -152,14 +180,18 @@ def test_stamp_follows_the_modification_time(tmp_path: Path, fill_folder: Any, w
 # Archives that only look like something else
 
 
-def test_a_tar_whose_first_name_begins_like_a_compressed_file_is_a_tar(tmp_path: Path, write_tar: Any) -> None:
+def test_a_tar_whose_first_name_begins_like_a_compressed_file_is_a_tar(
+    tmp_path: Path, write_tar: Any
+) -> None:
     """A tar begins with its first member's name, so two letters cannot tell it from bzip2."""
     files = {"BZ-harbour/1.jpg": b"one", "BZh.jpg": b"two"}
     assert contents(write_tar(tmp_path / "x.tar", files)) == files
     assert contents(write_tar(tmp_path / "y.tar", dict(reversed(files.items())))) == files
 
 
-def test_a_tar_that_ends_with_a_zip_is_a_tar(tmp_path: Path, write_tar: Any, write_zip: Any) -> None:
+def test_a_tar_that_ends_with_a_zip_is_a_tar(
+    tmp_path: Path, write_tar: Any, write_zip: Any
+) -> None:
     """A zip is recognised by its end, wherever it begins."""
     inner = write_zip(tmp_path / "inner.zip", {"readme.txt": b"text"}).read_bytes()
     files = {"1.jpg": b"one" * 100, "extras.zip": inner}
@@ -167,7 +199,9 @@ def test_a_tar_that_ends_with_a_zip_is_a_tar(tmp_path: Path, write_tar: Any, wri
 
 
 @pytest.mark.parametrize("container", ["ustar", "deflated zip"])
-def test_an_archive_that_was_replaced_is_read_anew(tmp_path: Path, request: pytest.FixtureRequest, container: str) -> None:
+def test_an_archive_that_was_replaced_is_read_anew(
+    tmp_path: Path, request: pytest.FixtureRequest, container: str
+) -> None:
     """Places carry the archive's time stamp; a reader kept open from before must not serve them."""
     path = CONTAINERS[container](tmp_path, {"1.jpg": b"old" * 300}, request)
     assert contents(path) == {"1.jpg": b"old" * 300}
@@ -202,8 +236,12 @@ def test_a_compressed_tar_is_refused_with_the_way_out(tmp_path: Path, compressio
         list(list_container(path))
 
 
-@pytest.mark.parametrize(("compression", "command"), [("gz", "gunzip"), ("bz2", "bunzip2"), ("xz", "unxz")])
-def test_the_command_that_is_shown_fits_the_compression(tmp_path: Path, compression: str, command: str) -> None:
+@pytest.mark.parametrize(
+    ("compression", "command"), [("gz", "gunzip"), ("bz2", "bunzip2"), ("xz", "unxz")]
+)
+def test_the_command_that_is_shown_fits_the_compression(
+    tmp_path: Path, compression: str, command: str
+) -> None:
     path = tmp_path / f"photos.tar.{compression}"
     with tarfile.open(path, f"w:{compression}") as archive:  # type: ignore[call-overload]
         archive.addfile(tarfile.TarInfo("1.jpg"))
@@ -211,9 +249,15 @@ def test_the_command_that_is_shown_fits_the_compression(tmp_path: Path, compress
         list(list_container(path))
 
 
-@pytest.mark.parametrize("tar_format", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
-def test_a_tar_cut_short_anywhere_is_refused(tmp_path: Path, tar_bytes: Any, tar_format: int) -> None:
-    long = "x" * 90 if tar_format == tarfile.USTAR_FORMAT else "x" * 150  # longer names take extra headers
+@pytest.mark.parametrize(
+    "tar_format", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT]
+)
+def test_a_tar_cut_short_anywhere_is_refused(
+    tmp_path: Path, tar_bytes: Any, tar_format: int
+) -> None:
+    long = (
+        "x" * 90 if tar_format == tarfile.USTAR_FORMAT else "x" * 150
+    )  # longer names take extra headers
     files = {f"{long}.jpg": b"one" * 100, "b.jpg": b"two" * 300, "c.jpg": b""}
     whole = tar_bytes(files, tar_format)
     path = tmp_path / "x.tar"
@@ -225,7 +269,9 @@ def test_a_tar_cut_short_anywhere_is_refused(tmp_path: Path, tar_bytes: Any, tar
         path.write_bytes(whole[:length])
         with pytest.raises(SourceError, match=r"x\.tar"):
             list(list_container(path))
-    for length in range(tarfile.BLOCKSIZE, end + 1, tarfile.BLOCKSIZE):  # between blocks, where tarfile itself says nothing
+    for length in range(
+        tarfile.BLOCKSIZE, end + 1, tarfile.BLOCKSIZE
+    ):  # between blocks, where tarfile itself says nothing
         path.write_bytes(whole[:length])
         with pytest.raises(SourceError, match=r"x\.tar"):
             list(list_container(path))
@@ -240,7 +286,9 @@ def test_a_member_that_was_cut_is_never_listed(tmp_path: Path, tar_bytes: Any) -
         next(entries)
 
 
-def test_a_tar_inside_a_tar_that_is_cut_short_is_refused(tmp_path: Path, write_tar: Any, tar_bytes: Any) -> None:
+def test_a_tar_inside_a_tar_that_is_cut_short_is_refused(
+    tmp_path: Path, write_tar: Any, tar_bytes: Any
+) -> None:
     inner = tar_bytes({"1.jpg": b"one" * 300, "2.jpg": b"two" * 300})
     for length in (1536, 1536 + 512, 1536 + 700, 3072):
         path = write_tar(tmp_path / f"{length}.tar", {"n01.tar": inner[:length], "n02.tar": inner})
@@ -250,9 +298,14 @@ def test_a_tar_inside_a_tar_that_is_cut_short_is_refused(tmp_path: Path, write_t
 
 @pytest.mark.parametrize("place", [0, 100, 124, 148, 156])
 @pytest.mark.parametrize("member", [0, 1, 2])
-def test_a_garbled_header_anywhere_is_refused(tmp_path: Path, tar_bytes: Any, member: int, place: int) -> None:
-    """Name, mode, size, checksum and type: tarfile takes a bad header in the middle for the end, and says nothing."""
-    data = bytearray(tar_bytes({"1.jpg": b"one" * 100, "2.jpg": b"two" * 100, "3.jpg": b"six" * 100}))
+def test_a_garbled_header_anywhere_is_refused(
+    tmp_path: Path, tar_bytes: Any, member: int, place: int
+) -> None:
+    """Name, mode, size, checksum and type: tarfile takes a bad header in the middle for the end,
+    and says nothing."""
+    data = bytearray(
+        tar_bytes({"1.jpg": b"one" * 100, "2.jpg": b"two" * 100, "3.jpg": b"six" * 100})
+    )
     data[member * 1024 + place] ^= 0x15
     (tmp_path / "x.tar").write_bytes(data)
     with pytest.raises(SourceError, match=r"x\.tar"):
@@ -279,7 +332,9 @@ def test_a_zip_cut_short_is_refused(tmp_path: Path, write_zip: Any) -> None:
             list(list_container(path))
 
 
-def test_a_zip_whose_names_are_not_valid_text_does_not_crash(tmp_path: Path, write_zip: Any) -> None:
+def test_a_zip_whose_names_are_not_valid_text_does_not_crash(
+    tmp_path: Path, write_zip: Any
+) -> None:
     """The flag says UTF-8 and the bytes are Latin-1, as some archivers write."""
     path = write_zip(tmp_path / "x.zip", {"caf\u00e9.jpg": b"one", "plain.jpg": b"two"})
     raw = path.read_bytes()
@@ -293,7 +348,9 @@ def test_a_zip_whose_names_are_not_valid_text_does_not_crash(tmp_path: Path, wri
     assert any(entry.name == "plain.jpg" and read(entry.location) == b"two" for entry in entries)
 
 
-def test_names_that_are_not_valid_text_end_as_refusals(tmp_path: Path, fill_folder: Any, odd_name: str) -> None:
+def test_names_that_are_not_valid_text_end_as_refusals(
+    tmp_path: Path, fill_folder: Any, odd_name: str
+) -> None:
     root = fill_folder(tmp_path / "root", {"good.jpg": b"good", odd_name: b"odd"})
     entries = {entry.name: entry.location for entry in list_container(root)}
     assert sorted(entries) == ["caf\\udce9.jpg", "good.jpg"]
@@ -303,9 +360,13 @@ def test_names_that_are_not_valid_text_end_as_refusals(tmp_path: Path, fill_fold
     assert refused.value.reason == "file name"
 
 
-def test_names_in_a_tar_that_are_not_valid_text_end_as_refusals(tmp_path: Path, write_tar: Any, tar_bytes: Any) -> None:
+def test_names_in_a_tar_that_are_not_valid_text_end_as_refusals(
+    tmp_path: Path, write_tar: Any, tar_bytes: Any
+) -> None:
     odd = os.fsdecode(b"caf\xe9.jpg")
-    path = write_tar(tmp_path / "x.tar", {odd: b"odd", "n.tar": tar_bytes({odd: b"odd", "good.jpg": b"good"})})
+    path = write_tar(
+        tmp_path / "x.tar", {odd: b"odd", "n.tar": tar_bytes({odd: b"odd", "good.jpg": b"good"})}
+    )
     entries = {entry.name: entry.location for entry in list_container(path)}
     assert sorted(entries) == ["caf\\udce9.jpg", "n/caf\\udce9.jpg", "n/good.jpg"]
     assert read(entries.pop("n/good.jpg")) == b"good"
@@ -319,7 +380,9 @@ def test_names_in_a_tar_that_are_not_valid_text_end_as_refusals(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("container", ["folder", "ustar", "deflated zip"])
-def test_what_vanished_is_unreadable(tmp_path: Path, request: pytest.FixtureRequest, container: str) -> None:
+def test_what_vanished_is_unreadable(
+    tmp_path: Path, request: pytest.FixtureRequest, container: str
+) -> None:
     path = CONTAINERS[container](tmp_path, {"1.jpg": b"one"}, request)
     (entry,) = list_container(path)
     os.replace(path, tmp_path / "moved")
@@ -337,8 +400,12 @@ def test_a_tar_that_became_shorter_is_unreadable(tmp_path: Path, write_tar: Any)
     assert refused.value.reason == "unreadable"
 
 
-@pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
-def test_a_damaged_member_of_a_zip_is_unreadable_and_the_others_are_not(tmp_path: Path, write_zip: Any, compression: int) -> None:
+@pytest.mark.parametrize(
+    "compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2]
+)
+def test_a_damaged_member_of_a_zip_is_unreadable_and_the_others_are_not(
+    tmp_path: Path, write_zip: Any, compression: int
+) -> None:
     noise = random.Random(0)
     files = {"1.jpg": noise.randbytes(3000), "2.jpg": noise.randbytes(3000)}
     path = write_zip(tmp_path / "x.zip", files, compression)
@@ -379,7 +446,9 @@ def test_an_unknown_compression_in_a_zip_is_unreadable(tmp_path: Path, write_zip
     assert refused.value.reason == "unreadable"
 
 
-def test_a_file_above_the_limit_is_refused_before_it_is_read(tmp_path: Path, fill_folder: Any) -> None:
+def test_a_file_above_the_limit_is_refused_before_it_is_read(
+    tmp_path: Path, fill_folder: Any
+) -> None:
     root = fill_folder(tmp_path / "root", {"1.jpg": b"one"})
     os.truncate(root / "1.jpg", MAX_BYTES + 1)  # a hole: takes no space
     (entry,) = list_container(root)
@@ -394,10 +463,18 @@ def test_a_place_without_a_name_is_a_refusal_not_a_crash(tmp_path: Path) -> None
     assert refused.value.reason == "file name"
 
 
-def test_more_archives_than_are_kept_open_can_be_read_in_turns(tmp_path: Path, write_tar: Any, write_zip: Any) -> None:
+def test_more_archives_than_are_kept_open_can_be_read_in_turns(
+    tmp_path: Path, write_tar: Any, write_zip: Any
+) -> None:
     files = {f"{i}.jpg": f"{i}".encode() * 300 for i in range(3)}
-    paths = [write_tar(tmp_path / f"{i}.tar", {n: d + b"%d" % i for n, d in files.items()}) for i in range(30)]
-    paths += [write_zip(tmp_path / f"{i}.zip", {n: d + b"%d" % i for n, d in files.items()}) for i in range(30)]
+    paths = [
+        write_tar(tmp_path / f"{i}.tar", {n: d + b"%d" % i for n, d in files.items()})
+        for i in range(30)
+    ]
+    paths += [
+        write_zip(tmp_path / f"{i}.zip", {n: d + b"%d" % i for n, d in files.items()})
+        for i in range(30)
+    ]
     listed = [list(list_container(path)) for path in paths]
     open_before = len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").is_dir() else None
     for turn in range(3):

@@ -18,7 +18,11 @@ def by_comparing_all(hashes: list[int], usable: list[bool], bits: int) -> list[i
     kept: list[int] = []
     repeats = []
     for i, value in enumerate(hashes):
-        near = next((j for j in kept if (value ^ hashes[j]).bit_count() <= bits), -1) if usable[i] else -1
+        near = (
+            next((j for j in kept if (value ^ hashes[j]).bit_count() <= bits), -1)
+            if usable[i]
+            else -1
+        )
         repeats.append(near)
         if usable[i] and near < 0:
             kept.append(i)
@@ -52,14 +56,20 @@ def test_finds_what_comparing_all_finds(hashes: list[int], bits: int, data: st.D
 
 @relaxed
 @given(st.lists(st.integers(0, 15), max_size=40), st.integers(0, 3))
-def test_finds_what_comparing_all_finds_where_everything_is_close(hashes: list[int], bits: int) -> None:
+def test_finds_what_comparing_all_finds_where_everything_is_close(
+    hashes: list[int], bits: int
+) -> None:
     usable = [True] * len(hashes)
     assert found(hashes, usable, bits) == by_comparing_all(hashes, usable, bits)
 
 
 @pytest.mark.parametrize("bits", [0, 1, 2, 3])
-@pytest.mark.parametrize("places", [(0, 16, 32), (15, 16, 63), (0, 1, 2), (61, 62, 63), (5, 20, 50)])
-def test_bits_are_counted_exactly_wherever_they_lie(bits: int, places: tuple[int, int, int]) -> None:
+@pytest.mark.parametrize(
+    "places", [(0, 16, 32), (15, 16, 63), (0, 1, 2), (61, 62, 63), (5, 20, 50)]
+)
+def test_bits_are_counted_exactly_wherever_they_lie(
+    bits: int, places: tuple[int, int, int]
+) -> None:
     base = 0x0123456789ABCDEF
     for count in range(4):
         other = base ^ sum(1 << place for place in places[:count])

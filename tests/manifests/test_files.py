@@ -32,7 +32,11 @@ from gloam.storage.atomic import (
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=20,
 )
@@ -57,7 +61,9 @@ def test_canonical_json_reads_back_as_the_value(value: Any) -> None:
 
 @relaxed
 @given(json_values, st.randoms(use_true_random=False))
-def test_canonical_json_does_not_depend_on_the_order_of_keys(value: Any, chance: random.Random) -> None:
+def test_canonical_json_does_not_depend_on_the_order_of_keys(
+    value: Any, chance: random.Random
+) -> None:
     assert canonical_json(reordered(value, chance)) == canonical_json(value)
 
 
@@ -78,7 +84,10 @@ def test_canonical_json_is_one_line_of_plain_ascii(value: Any) -> None:
 
 
 def test_canonical_json_has_no_blanks_and_sorted_keys() -> None:
-    assert canonical_json({"b": [1, 2.5, None], "a": {"\u00e9": True}}) == b'{"a":{"\\u00e9":true},"b":[1,2.5,null]}\n'
+    assert (
+        canonical_json({"b": [1, 2.5, None], "a": {"\u00e9": True}})
+        == b'{"a":{"\\u00e9":true},"b":[1,2.5,null]}\n'
+    )
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
@@ -90,7 +99,9 @@ def test_canonical_json_refuses_what_json_does_not_know(value: float) -> None:
 
 @relaxed
 @given(st.binary(max_size=2000))
-def test_checksums_of_bytes_and_files_are_sha256(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
+def test_checksums_of_bytes_and_files_are_sha256(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes
+) -> None:
     path = tmp_path_factory.getbasetemp() / f"checksum-{os.getpid()}"
     path.write_bytes(data)
     assert sha256_bytes(data) == sha256_file(path) == hashlib.sha256(data).hexdigest()
@@ -117,7 +128,9 @@ def test_a_file_appears_only_when_its_block_ends(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
 @pytest.mark.parametrize("before", [None, b"before"])
-def test_an_exception_leaves_what_was_there_before(tmp_path: Path, error: type[BaseException], before: bytes | None) -> None:
+def test_an_exception_leaves_what_was_there_before(
+    tmp_path: Path, error: type[BaseException], before: bytes | None
+) -> None:
     path = tmp_path / "x"
     if before is not None:
         path.write_bytes(before)
@@ -129,7 +142,9 @@ def test_an_exception_leaves_what_was_there_before(tmp_path: Path, error: type[B
 
     with pytest.raises(error):
         write_half()
-    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == ({} if before is None else {"x": before})
+    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == (
+        {} if before is None else {"x": before}
+    )
 
 
 def test_a_killed_writer_leaves_what_was_there_before_and_a_temporary_name(tmp_path: Path) -> None:
@@ -179,5 +194,7 @@ def test_removing_temporaries_reaches_every_folder_and_nothing_else(tmp_path: Pa
     for name in keep + leave:
         write_bytes(tmp_path / name, b"data")
     remove_temporaries(tmp_path)
-    assert sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file()) == sorted(keep)
+    assert sorted(
+        p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file()
+    ) == sorted(keep)
     remove_temporaries(tmp_path / "nowhere")

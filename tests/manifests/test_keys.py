@@ -14,15 +14,35 @@ from gloam.manifests.selection.keys import KEY_PATTERN, make_keys, normalise
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
-# Any text but lone surrogates, which listings escape, and many that collide once they are normalised.
+# Any text but lone surrogates, which listings escape, and many that collide once they are
+# normalised.
 texts = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"]), max_size=30),
     st.sampled_from(
-        ["a", "A", "a!", "\u00e1", "a b", "a-b", "a/b", "\u65e5\u672c", "", "---", "_", "x" * 75, "x" * 76, "x" * 200]
+        [
+            "a",
+            "A",
+            "a!",
+            "\u00e1",
+            "a b",
+            "a-b",
+            "a/b",
+            "\u65e5\u672c",
+            "",
+            "---",
+            "_",
+            "x" * 75,
+            "x" * 76,
+            "x" * 200,
+        ]
     ),
 )
-source_names = st.one_of(st.from_regex(r"\A[a-z0-9][a-z0-9_-]{0,23}\Z"), st.sampled_from(["a", "a-a", "folder"]))
-images = st.lists(st.tuples(source_names, texts, texts), max_size=25, unique_by=lambda image: (image[0], image[2]))
+source_names = st.one_of(
+    st.from_regex(r"\A[a-z0-9][a-z0-9_-]{0,23}\Z"), st.sampled_from(["a", "a-a", "folder"])
+)
+images = st.lists(
+    st.tuples(source_names, texts, texts), max_size=25, unique_by=lambda image: (image[0], image[2])
+)
 
 
 def keys_of(rows: list[tuple[str, str, str]]) -> list[str]:
@@ -39,10 +59,14 @@ def test_keys_match_the_pattern_and_are_unique(rows: list[tuple[str, str, str]])
 
 @relaxed
 @given(images, st.randoms(use_true_random=False))
-def test_a_key_does_not_depend_on_the_order_of_the_images(rows: list[tuple[str, str, str]], chance: random.Random) -> None:
+def test_a_key_does_not_depend_on_the_order_of_the_images(
+    rows: list[tuple[str, str, str]], chance: random.Random
+) -> None:
     shuffled = rows.copy()
     chance.shuffle(shuffled)
-    assert dict(zip(rows, keys_of(rows), strict=True)) == dict(zip(shuffled, keys_of(shuffled), strict=True))
+    assert dict(zip(rows, keys_of(rows), strict=True)) == dict(
+        zip(shuffled, keys_of(shuffled), strict=True)
+    )
 
 
 @relaxed
@@ -77,7 +101,11 @@ def test_names_are_made_readable_and_safe(name: str, key: str) -> None:
 
 
 def test_twins_all_get_a_hash_of_their_path() -> None:
-    rows = [("voc", "Img 1", "a/Img 1.jpg"), ("voc", "img-1", "b/img-1.jpg"), ("voc", "other", "c.jpg")]
+    rows = [
+        ("voc", "Img 1", "a/Img 1.jpg"),
+        ("voc", "img-1", "b/img-1.jpg"),
+        ("voc", "other", "c.jpg"),
+    ]
     first, second, other = keys_of(rows)
     assert other == "voc-other"
     assert first != second
@@ -119,7 +147,8 @@ def test_a_name_that_equals_the_hashed_key_of_another_is_told_apart() -> None:
 
 
 def test_a_hundred_thousand_twins_stay_apart() -> None:
-    """Among so many, eight hexadecimal digits are expected to meet once; those that do get more digits."""
+    """Among so many, eight hexadecimal digits are expected to meet once; those that do get more
+    digits."""
     count = 100_000
     keys = make_keys(["voc"] * count, ["same"] * count, [f"{i}.jpg" for i in range(count)])
     assert len(set(keys)) == count
@@ -132,7 +161,9 @@ def test_lists_of_different_lengths_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "odd", ["", "A", "-a", "_a", "a.b", "a b", "a/b", "\u00e4", "a" * 81, "a\n", "\n", "a\0"], ids=ascii
-)  # fmt: skip
+    "odd",
+    ["", "A", "-a", "_a", "a.b", "a b", "a/b", "\u00e4", "a" * 81, "a\n", "\n", "a\0"],
+    ids=ascii,
+)
 def test_the_pattern_refuses_what_is_no_key(odd: Any) -> None:
     assert not KEY_PATTERN.match(odd)

@@ -1,4 +1,5 @@
-"""The layouts of known collections, each as a folder and as the archives that its owners give out."""
+"""The layouts of known collections, each as a folder and as the archives that its owners give
+out."""
 
 from __future__ import annotations
 
@@ -37,13 +38,17 @@ def check_bytes(images: list[Listed], files: Files) -> None:
 
 
 @pytest.fixture
-def pack(tmp_path: Path, fill_folder: Any, write_tar: Any, write_zip: Any) -> Callable[[str, Files], Path]:
+def pack(
+    tmp_path: Path, fill_folder: Any, write_tar: Any, write_zip: Any
+) -> Callable[[str, Files], Path]:
     """pack(container, files): the same files as a "folder", "tar" or "zip"."""
 
     def make(container: str, files: Files) -> Path:
         if container == "folder":
             return fill_folder(tmp_path / "folder", files)
-        return (write_tar if container == "tar" else write_zip)(tmp_path / f"source.{container}", files)
+        return (write_tar if container == "tar" else write_zip)(
+            tmp_path / f"source.{container}", files
+        )
 
     return make
 
@@ -69,9 +74,11 @@ TRAIN_NAMES = {
 
 @pytest.mark.parametrize("container", ["folder", "tar", "zip"])
 def test_imagenet_train_folders(pack: Any, train_folders: Files, container: str) -> None:
-    others = {"LOC_synset_mapping.txt": b"n01440764 tench", "n01440764/notes.txt": b"text", "thumbs/1.JPEG": train_folders[
-        "n01443537/n01443537_2.JPEG"
-    ]}  # fmt: skip
+    others = {
+        "LOC_synset_mapping.txt": b"n01440764 tench",
+        "n01440764/notes.txt": b"text",
+        "thumbs/1.JPEG": train_folders["n01443537/n01443537_2.JPEG"],
+    }
     images = listed("imagenet", pack(container, others | train_folders))
     assert names_of(images) == TRAIN_NAMES
     check_bytes(images, train_folders)
@@ -84,13 +91,19 @@ def test_imagenet_train_folders_below_other_folders(pack: Any, train_folders: Fi
     check_bytes(images, below)
 
 
-def test_imagenet_train_tar_of_tars(tmp_path: Path, train_folders: Files, write_tar: Any, tar_bytes: Any) -> None:
+def test_imagenet_train_tar_of_tars(
+    tmp_path: Path, train_folders: Files, write_tar: Any, tar_bytes: Any
+) -> None:
     synsets: dict[str, Files] = {}
     for name, data in train_folders.items():
         synset, _, file = name.partition("/")
         synsets.setdefault(synset, {})[file] = data
-    inner = {f"{synset}.tar": tar_bytes(files, tarfile.GNU_FORMAT) for synset, files in synsets.items()}
-    images = listed("imagenet", write_tar(tmp_path / "ILSVRC2012_img_train.tar", inner, tarfile.GNU_FORMAT))
+    inner = {
+        f"{synset}.tar": tar_bytes(files, tarfile.GNU_FORMAT) for synset, files in synsets.items()
+    }
+    images = listed(
+        "imagenet", write_tar(tmp_path / "ILSVRC2012_img_train.tar", inner, tarfile.GNU_FORMAT)
+    )
     assert names_of(images) == TRAIN_NAMES
     check_bytes(images, train_folders)
 
@@ -98,7 +111,10 @@ def test_imagenet_train_tar_of_tars(tmp_path: Path, train_folders: Files, write_
 @pytest.mark.parametrize("container", ["tar", "folder"])
 def test_imagenet_flat_val(pack: Any, jpegs: list[bytes], container: str) -> None:
     files = {f"ILSVRC2012_val_{i + 1:08d}.JPEG": jpegs[i] for i in range(4)}
-    images = listed("imagenet", pack(container, files | {"ILSVRC2012_val_readme.txt": b"text", "stray.JPEG": jpegs[5]}))
+    images = listed(
+        "imagenet",
+        pack(container, files | {"ILSVRC2012_val_readme.txt": b"text", "stray.JPEG": jpegs[5]}),
+    )
     assert names_of(images) == {name: name.removesuffix(".JPEG") for name in files}
     check_bytes(images, files)
 
@@ -129,7 +145,9 @@ def voc(jpegs: list[bytes]) -> Files:
         ("val", ["2007_000032"]),
     ],
 )
-def test_voc(pack: Any, voc: Files, container: str, prefix: str, listing: str, names: list[str]) -> None:
+def test_voc(
+    pack: Any, voc: Files, container: str, prefix: str, listing: str, names: list[str]
+) -> None:
     files = {prefix + name: data for name, data in voc.items()}
     images = listed("voc", pack(container, files), listing)
     assert names_of(images) == {f"{prefix}JPEGImages/{name}.jpg": name for name in names}
@@ -154,9 +172,13 @@ def test_voc_says_which_list_is_missing(pack: Any, voc: Files) -> None:
 
 
 @pytest.mark.parametrize("container", ["folder", "tar"])
-def test_voc_says_how_many_images_of_a_list_are_missing(pack: Any, voc: Files, container: str) -> None:
+def test_voc_says_how_many_images_of_a_list_are_missing(
+    pack: Any, voc: Files, container: str
+) -> None:
     voc["ImageSets/Main/trainval.txt"] += b"2009_000001\n2009_000002\n"
-    with pytest.raises(SourceError, match="2 of 4 images of the list trainval are missing, such as 2009_000001"):
+    with pytest.raises(
+        SourceError, match="2 of 4 images of the list trainval are missing, such as 2009_000001"
+    ):
         listed("voc", pack(container, voc), "trainval")
 
 
@@ -170,7 +192,9 @@ def test_voc_list_that_is_not_text_is_refused(pack: Any, voc: Files) -> None:
 
 
 def annotations(*names: str) -> bytes:
-    images = [{"id": i, "file_name": name, "width": 40, "height": 30} for i, name in enumerate(names)]
+    images = [
+        {"id": i, "file_name": name, "width": 40, "height": 30} for i, name in enumerate(names)
+    ]
     return json.dumps({"info": {}, "images": images, "annotations": []}).encode()
 
 
@@ -184,15 +208,21 @@ COCO_LIST = annotations("000000000009.jpg", "000000000030.jpg")
 
 @pytest.mark.parametrize("container", ["folder", "zip"])
 @pytest.mark.parametrize("prefix", ["", "train2017/"])
-def test_coco_without_a_list_takes_every_image(pack: Any, coco: Files, container: str, prefix: str) -> None:
+def test_coco_without_a_list_takes_every_image(
+    pack: Any, coco: Files, container: str, prefix: str
+) -> None:
     files = {prefix + name: data for name, data in coco.items()}
     images = listed("coco", pack(container, files))
-    assert names_of(images) == {name: name.removeprefix(prefix).removesuffix(".jpg") for name in files}
+    assert names_of(images) == {
+        name: name.removeprefix(prefix).removesuffix(".jpg") for name in files
+    }
     check_bytes(images, files)
 
 
 @pytest.mark.parametrize("container", ["folder", "zip"])
-def test_coco_takes_what_annotations_beside_it_name(tmp_path: Path, pack: Any, coco: Files, container: str) -> None:
+def test_coco_takes_what_annotations_beside_it_name(
+    tmp_path: Path, pack: Any, coco: Files, container: str
+) -> None:
     path = pack(container, {f"train2017/{name}": data for name, data in coco.items()})
     (tmp_path / "annotations").mkdir()
     (tmp_path / "annotations" / "instances_train2017.json").write_bytes(COCO_LIST)
@@ -203,7 +233,9 @@ def test_coco_takes_what_annotations_beside_it_name(tmp_path: Path, pack: Any, c
 
 @pytest.mark.parametrize("container", ["folder", "zip", "tar"])
 @pytest.mark.parametrize("prefix", ["", "coco/"])
-def test_coco_takes_what_annotations_inside_it_name(pack: Any, coco: Files, container: str, prefix: str) -> None:
+def test_coco_takes_what_annotations_inside_it_name(
+    pack: Any, coco: Files, container: str, prefix: str
+) -> None:
     files = {f"{prefix}train2017/{name}": data for name, data in coco.items()}
     files[f"{prefix}annotations/instances_train2017.json"] = COCO_LIST
     images = listed("coco", pack(container, files), "instances_train2017")
@@ -212,23 +244,37 @@ def test_coco_takes_what_annotations_inside_it_name(pack: Any, coco: Files, cont
 
 
 def test_coco_says_where_it_looked_for_annotations(pack: Any, coco: Files) -> None:
-    with pytest.raises(SourceError, match=r"has no annotations/captions\.json, neither inside nor beside it"):
+    with pytest.raises(
+        SourceError, match=r"has no annotations/captions\.json, neither inside nor beside it"
+    ):
         listed("coco", pack("zip", coco), "captions")
 
 
 def test_coco_says_which_images_are_missing(pack: Any, coco: Files) -> None:
     coco["annotations/i.json"] = annotations("000000000009.jpg", "000000000404.jpg")
-    with pytest.raises(SourceError, match="1 of 2 images of the list i are missing, such as 000000000404"):
+    with pytest.raises(
+        SourceError, match="1 of 2 images of the list i are missing, such as 000000000404"
+    ):
         listed("coco", pack("zip", coco), "i")
 
 
 @pytest.mark.parametrize(
     "text",
-    [b"{", b"[]", b"{}", b'{"images": 7}', b'{"images": [{"id": 1}]}', b"\xff\xfe", b'{"images": "caf\xe9"}'],
+    [
+        b"{",
+        b"[]",
+        b"{}",
+        b'{"images": 7}',
+        b'{"images": [{"id": 1}]}',
+        b"\xff\xfe",
+        b'{"images": "caf\xe9"}',
+    ],
     ids=["open", "list", "no images", "a number", "no file name", "utf-16", "latin-1"],
 )
 @pytest.mark.parametrize("where", ["inside", "beside"])
-def test_coco_annotations_of_another_kind_are_refused(tmp_path: Path, pack: Any, coco: Files, text: bytes, where: str) -> None:
+def test_coco_annotations_of_another_kind_are_refused(
+    tmp_path: Path, pack: Any, coco: Files, text: bytes, where: str
+) -> None:
     if where == "inside":
         coco["annotations/i.json"] = text
     else:
@@ -247,14 +293,23 @@ def test_iapr(pack: Any, jpegs: list[bytes], container: str, prefix: str) -> Non
     files = {f"{prefix}images/00/25.jpg": jpegs[0], f"{prefix}images/40/40001.JPG": jpegs[1]}
     others = {f"{prefix}thumbs/00/25.jpg": jpegs[2], f"{prefix}annotations/00/25.eng": b"<DOC>"}
     images = listed("iapr", pack(container, others | files))
-    assert names_of(images) == {f"{prefix}images/00/25.jpg": "25", f"{prefix}images/40/40001.JPG": "40001"}
+    assert names_of(images) == {
+        f"{prefix}images/00/25.jpg": "25",
+        f"{prefix}images/40/40001.JPG": "40001",
+    }
     check_bytes(images, files)
 
 
 @pytest.mark.parametrize("container", ["folder", "tar", "zip"])
 def test_streetscenes(pack: Any, jpegs: list[bytes], container: str) -> None:
-    files = {"StreetScenes/Original/SSDB00001.JPG": jpegs[0], "StreetScenes/Original/SSDB00002.JPG": jpegs[1]}
-    others = {"StreetScenes/Anno_XML/SSDB00001.xml": b"<xml/>", "StreetScenes/Resized/SSDB00001.JPG": jpegs[2]}
+    files = {
+        "StreetScenes/Original/SSDB00001.JPG": jpegs[0],
+        "StreetScenes/Original/SSDB00002.JPG": jpegs[1],
+    }
+    others = {
+        "StreetScenes/Anno_XML/SSDB00001.xml": b"<xml/>",
+        "StreetScenes/Resized/SSDB00001.JPG": jpegs[2],
+    }
     images = listed("streetscenes", pack(container, others | files))
     assert [image.name for image in images] == ["SSDB00001", "SSDB00002"]
     check_bytes(images, files)
@@ -280,9 +335,19 @@ def holiday(jpegs: list[bytes], photograph: Any, encoded: Any) -> Files:
     }
 
 
-@pytest.mark.parametrize(("kind", "container"), [("folder", "folder"), ("archive", "tar"), ("archive", "zip")])
-def test_folder_and_archive_take_every_photograph_by_its_path(pack: Any, holiday: Files, kind: str, container: str) -> None:
-    others = {"readme.txt": b"text", "film.mp4": b"film", "2019/._one.jpg": b"\0\5\x16\7", ".jpg": b"", "raw.cr2": b"raw"}
+@pytest.mark.parametrize(
+    ("kind", "container"), [("folder", "folder"), ("archive", "tar"), ("archive", "zip")]
+)
+def test_folder_and_archive_take_every_photograph_by_its_path(
+    pack: Any, holiday: Files, kind: str, container: str
+) -> None:
+    others = {
+        "readme.txt": b"text",
+        "film.mp4": b"film",
+        "2019/._one.jpg": b"\0\5\x16\7",
+        ".jpg": b"",
+        "raw.cr2": b"raw",
+    }
     images = listed(kind, pack(container, holiday | others))
     expected = {name: name.rpartition(".")[0] for name in holiday}
     assert names_of(images) == expected
@@ -290,7 +355,9 @@ def test_folder_and_archive_take_every_photograph_by_its_path(pack: Any, holiday
 
 
 @pytest.mark.parametrize("tar_format", [tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
-def test_archive_reads_every_form_of_tar(tmp_path: Path, write_tar: Any, holiday: Files, tar_format: int) -> None:
+def test_archive_reads_every_form_of_tar(
+    tmp_path: Path, write_tar: Any, holiday: Files, tar_format: int
+) -> None:
     holiday["long" * 40 + "/x.jpg"] = holiday["2019/beach/one.jpg"]
     images = listed("archive", write_tar(tmp_path / "x.tar", holiday, tar_format))
     assert len(images) == len(holiday)
@@ -309,7 +376,9 @@ def test_folder_follows_links_to_photographs(tmp_path: Path, pack: Any, holiday:
 def test_photographs_with_names_that_are_not_text_are_listed_to_be_refused(
     tmp_path: Path, fill_folder: Any, jpegs: list[bytes], odd_name: str
 ) -> None:
-    images = listed("folder", fill_folder(tmp_path / "root", {"ok.jpg": jpegs[0], odd_name: jpegs[1]}))
+    images = listed(
+        "folder", fill_folder(tmp_path / "root", {"ok.jpg": jpegs[0], odd_name: jpegs[1]})
+    )
     readable = {}
     for image in images:
         image.path.encode("utf-8")
@@ -334,7 +403,9 @@ def samples(jpegs: list[bytes], first: int) -> Files:
     }
 
 
-def test_webdataset_takes_the_shards_of_a_brace_pattern(tmp_path: Path, write_tar: Any, jpegs: list[bytes]) -> None:
+def test_webdataset_takes_the_shards_of_a_brace_pattern(
+    tmp_path: Path, write_tar: Any, jpegs: list[bytes]
+) -> None:
     files: Files = {}
     for shard in range(3):
         own = samples(jpegs, 3 * shard)
@@ -346,12 +417,22 @@ def test_webdataset_takes_the_shards_of_a_brace_pattern(tmp_path: Path, write_ta
     check_bytes(images, files)
     assert len(listed("webdataset", tmp_path / "shards" / "train-{000000..000001}.tar")) == 6
     assert len(listed("webdataset", tmp_path / "shards" / "train-000001.tar")) == 3
-    assert [i.path for i in listed("webdataset", tmp_path / "shards" / "*.tar")] == [i.path for i in images]
+    assert [i.path for i in listed("webdataset", tmp_path / "shards" / "*.tar")] == [
+        i.path for i in images
+    ]
 
 
-def test_webdataset_names_keep_folders_and_end_at_the_first_dot(tmp_path: Path, write_tar: Any, jpegs: list[bytes]) -> None:
-    write_tar(tmp_path / "0.tar", {"a/x.y.jpg": jpegs[0], "b/x.jpg": jpegs[1], "x.seg.v2.png": jpegs[2]})
-    assert [image.name for image in listed("webdataset", tmp_path / "0.tar")] == ["a/x-y", "b/x", "x-seg.v2"]
+def test_webdataset_names_keep_folders_and_end_at_the_first_dot(
+    tmp_path: Path, write_tar: Any, jpegs: list[bytes]
+) -> None:
+    write_tar(
+        tmp_path / "0.tar", {"a/x.y.jpg": jpegs[0], "b/x.jpg": jpegs[1], "x.seg.v2.png": jpegs[2]}
+    )
+    assert [image.name for image in listed("webdataset", tmp_path / "0.tar")] == [
+        "a/x-y",
+        "b/x",
+        "x-seg.v2",
+    ]
 
 
 def test_webdataset_shards_of_one_name_in_two_folders_have_paths_of_their_own(
@@ -365,7 +446,9 @@ def test_webdataset_shards_of_one_name_in_two_folders_have_paths_of_their_own(
     assert len({image.path for image in images}) == 2
 
 
-def test_webdataset_names_the_shard_that_is_missing(tmp_path: Path, write_tar: Any, jpegs: list[bytes]) -> None:
+def test_webdataset_names_the_shard_that_is_missing(
+    tmp_path: Path, write_tar: Any, jpegs: list[bytes]
+) -> None:
     write_tar(tmp_path / "s-0.tar", {"0.jpg": jpegs[0]})
     with pytest.raises(SourceError, match=r"s-1\.tar: no such file"):
         listed("webdataset", tmp_path / "s-{0..1}.tar")
@@ -403,7 +486,9 @@ def test_a_missing_path_is_named(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(set(ON_DISK) - {"archive"}))
-def test_a_folder_without_images_says_what_was_expected(tmp_path: Path, fill_folder: Any, kind: str) -> None:
+def test_a_folder_without_images_says_what_was_expected(
+    tmp_path: Path, fill_folder: Any, kind: str
+) -> None:
     root = fill_folder(tmp_path / "root", {"a/readme.txt": b"text", "b/data.bin": b"data"})
     with pytest.raises(SourceError, match=rf"{kind}=.*root: holds no photograph \(expected "):
         listed(kind, root)
@@ -411,8 +496,15 @@ def test_a_folder_without_images_says_what_was_expected(tmp_path: Path, fill_fol
 
 @pytest.mark.parametrize("kind", ["imagenet", "voc", "iapr", "streetscenes"])
 @pytest.mark.parametrize("container", ["folder", "tar"])
-def test_photographs_in_the_wrong_layout_are_not_taken(pack: Any, jpegs: list[bytes], kind: str, container: str) -> None:
-    wrong = {"photos/1.jpg": jpegs[0], "n0144/1.JPEG": jpegs[1], "images/25.jpg": jpegs[2], "Originals/1.jpg": jpegs[3]}
+def test_photographs_in_the_wrong_layout_are_not_taken(
+    pack: Any, jpegs: list[bytes], kind: str, container: str
+) -> None:
+    wrong = {
+        "photos/1.jpg": jpegs[0],
+        "n0144/1.JPEG": jpegs[1],
+        "images/25.jpg": jpegs[2],
+        "Originals/1.jpg": jpegs[3],
+    }
     with pytest.raises(SourceError, match=f"{kind}=.*holds no photograph"):
         listed(kind, pack(container, wrong))
 
@@ -431,8 +523,12 @@ def test_kinds_without_lists_refuse_one(tmp_path: Path, kind: str) -> None:
         listed(kind, tmp_path, "trainval")
 
 
-@pytest.mark.parametrize("kind", ["imagenet", "voc", "coco", "iapr", "streetscenes", "archive", "webdataset"])
-def test_a_tar_that_was_cut_short_is_refused_by_every_kind(tmp_path: Path, write_tar: Any, jpegs: list[bytes], kind: str) -> None:
+@pytest.mark.parametrize(
+    "kind", ["imagenet", "voc", "coco", "iapr", "streetscenes", "archive", "webdataset"]
+)
+def test_a_tar_that_was_cut_short_is_refused_by_every_kind(
+    tmp_path: Path, write_tar: Any, jpegs: list[bytes], kind: str
+) -> None:
     names = ("n01440764/1.JPEG", "JPEGImages/1.jpg", "images/00/1.jpg", "Original/1.JPG", "z/2.jpg")
     path = write_tar(tmp_path / "x.tar", dict(zip(names, jpegs, strict=False)))
     os.truncate(path, sum(512 + -(-len(data) // 512) * 512 for data in jpegs[:4]) + 700)
@@ -441,7 +537,9 @@ def test_a_tar_that_was_cut_short_is_refused_by_every_kind(tmp_path: Path, write
 
 
 @pytest.mark.parametrize("compression", ["gz", "bz2", "xz"])
-def test_a_compressed_tar_is_refused_by_the_kinds(tmp_path: Path, pack: Any, train_folders: Files, compression: str) -> None:
+def test_a_compressed_tar_is_refused_by_the_kinds(
+    tmp_path: Path, pack: Any, train_folders: Files, compression: str
+) -> None:
     plain = pack("tar", train_folders)
     path = tmp_path / f"train.tar.{compression}"
     with tarfile.open(path, f"w:{compression}") as archive, tarfile.open(plain) as source:  # type: ignore[call-overload]
@@ -460,13 +558,17 @@ def test_listing_twice_gives_the_same(pack: Any, jpegs: list[bytes], kind: str) 
 
 def test_what_the_command_line_says_finds_the_list(pack: Any, voc: Files) -> None:
     source = parse_source(f"voc={pack('folder', voc)}@val:5")
-    assert [image.name for image in list_source(source.kind, source.path, source.listing)] == ["2007_000032"]
+    assert [image.name for image in list_source(source.kind, source.path, source.listing)] == [
+        "2007_000032"
+    ]
 
 
 # What is passed over
 
 
-def test_pictures_that_are_not_read_are_counted_by_kind(tmp_path: Path, fill_folder: Any, jpegs: list[bytes]) -> None:
+def test_pictures_that_are_not_read_are_counted_by_kind(
+    tmp_path: Path, fill_folder: Any, jpegs: list[bytes]
+) -> None:
     names = ["a.jpg", "b.CR2", "c.cr2", "d.gif", "e", "README", "notes.txt", ".hidden", "._b.jpg"]
     folder = fill_folder(tmp_path / "photos", dict.fromkeys(names, jpegs[0]))
     passed: Counter[str] = Counter()
@@ -483,14 +585,23 @@ def test_lows_of_gloams_own_pairs_are_not_photographs(
     members = {}
     for key in ("n-1", "n-2"):
         members |= {f"{key}.json": b"{}", f"{key}.low.png": jpegs[0], f"{key}.normal.jpg": jpegs[1]}
-    members |= {"n-3.json": b"{}", "n-3.low.png": jpegs[0], "n-4.jpg": jpegs[1]}  # not a pair: who knows what it is
+    members |= {
+        "n-3.json": b"{}",
+        "n-3.low.png": jpegs[0],
+        "n-4.jpg": jpegs[1],
+    }  # not a pair: who knows what it is
     tar = write_tar(tmp_path / "train-000000.tar", members)
     for kind in ("webdataset", "archive"):
         passed: Counter[str] = Counter()
         names = [image.path.rpartition("/")[2] for image in list_source(kind, str(tar), "", passed)]
         assert names == ["n-1.normal.jpg", "n-2.normal.jpg", "n-3.low.png", "n-4.jpg"]
         assert passed == {"lows of gloam's pairs": 2}
-    folder = fill_folder(tmp_path / "set", {"set.json": b"{}", "train/low/a.png": jpegs[0], "train/normal/a.jpg": jpegs[1]})
+    folder = fill_folder(
+        tmp_path / "set",
+        {"set.json": b"{}", "train/low/a.png": jpegs[0], "train/normal/a.jpg": jpegs[1]},
+    )
     passed = Counter()
-    assert [image.path for image in list_source("folder", str(folder), "", passed)] == ["train/normal/a.jpg"]
+    assert [image.path for image in list_source("folder", str(folder), "", passed)] == [
+        "train/normal/a.jpg"
+    ]
     assert passed == {"lows of gloam's pairs": 1}

@@ -15,12 +15,17 @@ from gloam.manifests.sets.shards import ShardWriter
 def test_shards_and_indexes_are_listed_line_by_line(tmp_path: Path) -> None:
     units = ["train-000002", "train-000000", "train-000001"]
     shards, indexes = write_shard_lists(tmp_path, "train", units)
-    assert (shards, indexes) == (tmp_path / "lists" / "train-shards.txt", tmp_path / "lists" / "train-indexes.txt")
+    assert (shards, indexes) == (
+        tmp_path / "lists" / "train-shards.txt",
+        tmp_path / "lists" / "train-indexes.txt",
+    )
     assert shards.read_bytes() == b"".join(f"shards/{unit}.tar\n".encode() for unit in units)
     assert indexes.read_bytes() == b"".join(f"shards/{unit}.idx\n".encode() for unit in units)
 
 
-def test_listed_shards_and_indexes_are_where_the_writer_puts_them(tmp_path: Path, pairs: list[Pair]) -> None:
+def test_listed_shards_and_indexes_are_where_the_writer_puts_them(
+    tmp_path: Path, pairs: list[Pair]
+) -> None:
     units = ["val-000000", "val-000001"]
     for unit in units:
         with ShardWriter(tmp_path, unit) as writer:
@@ -37,7 +42,9 @@ def test_lows_and_normals_are_listed_with_equal_labels(tmp_path: Path, pairs: li
         for pair in pairs:
             writer.add(pair)
         writer.close()
-    low, normal = write_pair_lists(tmp_path, "train", ((p.key, p.low_suffix, p.normal_suffix) for p in pairs))
+    low, normal = write_pair_lists(
+        tmp_path, "train", ((p.key, p.low_suffix, p.normal_suffix) for p in pairs)
+    )
     assert (low.name, normal.name) == ("train-low.txt", "train-normal.txt")
     lines = [[line.split(" ") for line in path.read_text().splitlines()] for path in (low, normal)]
     for i, (pair, one, other) in enumerate(zip(pairs, *lines, strict=True)):
@@ -55,7 +62,10 @@ def test_a_split_without_units_has_empty_lists(tmp_path: Path) -> None:
 def test_lists_are_replaced_whole(tmp_path: Path) -> None:
     write_shard_lists(tmp_path, "train", [f"train-{i:06d}" for i in range(5)])
     write_shard_lists(tmp_path, "train", ["train-000000"])
-    assert sorted(path.name for path in (tmp_path / "lists").iterdir()) == ["train-indexes.txt", "train-shards.txt"]
+    assert sorted(path.name for path in (tmp_path / "lists").iterdir()) == [
+        "train-indexes.txt",
+        "train-shards.txt",
+    ]
     assert (tmp_path / "lists" / "train-shards.txt").read_text() == "shards/train-000000.tar\n"
 
 

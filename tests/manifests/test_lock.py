@@ -1,4 +1,5 @@
-"""One process at a time on one output; the system itself forgets the lock of a process that is gone."""
+"""One process at a time on one output; the system itself forgets the lock of a process that is
+gone."""
 
 from __future__ import annotations
 
@@ -32,8 +33,14 @@ sys.stdin.readline()
 
 @contextmanager
 def holder(path: Path) -> Iterator[subprocess.Popen[str]]:
-    """Another process that holds the lock until it is told a line, and lives until it is told another."""
-    process = subprocess.Popen([sys.executable, "-c", HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    """Another process that holds the lock until it is told a line, and lives until it is told
+    another."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     with process:
         try:
             assert process.stdout is not None
@@ -52,7 +59,9 @@ def tell(process: subprocess.Popen[str]) -> None:
 def test_a_second_process_is_refused_and_told_who_holds_the_lock(tmp_path: Path) -> None:
     path = tmp_path / "set" / ".gloam" / "lock"
     with holder(path) as process:
-        expected = rf"{tmp_path / 'set'}: process {process.pid} on {socket.gethostname()} is working on it"
+        expected = (
+            rf"{tmp_path / 'set'}: process {process.pid} on {socket.gethostname()} is working on it"
+        )
         for _ in range(2):  # being refused changes nothing
             with pytest.raises(SetError, match=expected), exclusive(path):
                 pytest.fail("two processes hold the lock")
@@ -80,7 +89,13 @@ def test_the_lock_is_free_after_its_block_while_the_process_lives_on(tmp_path: P
 def test_another_process_is_refused_while_this_one_holds_the_lock(tmp_path: Path) -> None:
     path = tmp_path / "set" / ".gloam" / "lock"
     with exclusive(path):
-        other = subprocess.run([sys.executable, "-c", HOLD, str(path)], input="\n\n", capture_output=True, text=True, check=False)
+        other = subprocess.run(
+            [sys.executable, "-c", HOLD, str(path)],
+            input="\n\n",
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     assert other.returncode == 1
     assert other.stdout == ""
     assert "SetError" in other.stderr
@@ -110,7 +125,10 @@ def test_a_shorter_name_leaves_nothing_of_a_longer_one(tmp_path: Path) -> None:
 
 
 def test_outputs_have_locks_of_their_own(tmp_path: Path) -> None:
-    with holder(tmp_path / "one" / ".gloam" / "lock"), exclusive(tmp_path / "other" / ".gloam" / "lock"):
+    with (
+        holder(tmp_path / "one" / ".gloam" / "lock"),
+        exclusive(tmp_path / "other" / ".gloam" / "lock"),
+    ):
         pass
 
 
@@ -127,7 +145,9 @@ def no_locks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lock.fcntl, "flock", flock)
 
 
-def test_without_locks_a_file_stands_for_them_with_a_warning(tmp_path: Path, no_locks: None) -> None:
+def test_without_locks_a_file_stands_for_them_with_a_warning(
+    tmp_path: Path, no_locks: None
+) -> None:
     path = tmp_path / "set" / ".gloam" / "lock"
     for _ in range(2):
         with pytest.warns(GloamWarning, match="this file system has no locks"):
@@ -139,11 +159,16 @@ def holding(path: Path, name: str) -> None:
     """Hold a lock, and be refused a second time."""
     with exclusive(path):
         assert (path.parent / "lock.held").read_text() == name
-        with pytest.raises(SetError, match=rf"{name} is working on it.*delete .*lock\.held"), exclusive(path):
+        with (
+            pytest.raises(SetError, match=rf"{name} is working on it.*delete .*lock\.held"),
+            exclusive(path),
+        ):
             pytest.fail("the lock is held twice")
 
 
-def test_without_locks_that_of_a_dead_process_of_this_machine_is_taken_over(tmp_path: Path, no_locks: None) -> None:
+def test_without_locks_that_of_a_dead_process_of_this_machine_is_taken_over(
+    tmp_path: Path, no_locks: None
+) -> None:
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
     path = tmp_path / "set" / ".gloam" / "lock"
@@ -152,7 +177,11 @@ def test_without_locks_that_of_a_dead_process_of_this_machine_is_taken_over(tmp_
     with pytest.warns(GloamWarning), exclusive(path):
         pass
     (path.parent / "lock.held").write_text("process 1 on another.example.org")
-    with pytest.warns(GloamWarning), pytest.raises(SetError, match=r"process 1 on another\.example\.org"), exclusive(path):
+    with (
+        pytest.warns(GloamWarning),
+        pytest.raises(SetError, match=r"process 1 on another\.example\.org"),
+        exclusive(path),
+    ):
         pytest.fail("nobody knows whether it is dead")
 
 
@@ -175,12 +204,17 @@ def refusing(path: Path, first: bool) -> None:
             pytest.fail("tasks and a build alone exclude each other")
 
 
-def test_a_lock_that_is_held_is_told_from_one_that_cannot_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_that_is_held_is_told_from_one_that_cannot_be_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for number in (errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL):
 
         def flock(*arguments: object, number: int = number) -> None:
             raise OSError(number, os.strerror(number))
 
         monkeypatch.setattr(lock.fcntl, "flock", flock)
-        with pytest.warns(GloamWarning, match=os.strerror(number)), exclusive(tmp_path / str(number) / "lock"):
+        with (
+            pytest.warns(GloamWarning, match=os.strerror(number)),
+            exclusive(tmp_path / str(number) / "lock"),
+        ):
             pass

@@ -1,4 +1,5 @@
-"""What is measured of a candidate, against formulas written out again and against pictures whose measures are known."""
+"""What is measured of a candidate, against formulas written out again and against pictures whose
+measures are known."""
 
 from __future__ import annotations
 
@@ -42,13 +43,18 @@ def differing_bits(a: int, b: int) -> int:
     return (a ^ b).bit_count()
 
 
-@pytest.mark.parametrize("colour", [(0, 0, 0), (255, 255, 255), (128, 128, 128), (255, 0, 0), (10, 200, 60)])
+@pytest.mark.parametrize(
+    "colour", [(0, 0, 0), (255, 255, 255), (128, 128, 128), (255, 0, 0), (10, 200, 60)]
+)
 def test_mean_of_a_flat_picture_is_its_luma(colour: tuple[int, int, int]) -> None:
-    assert measured(flat(colour)).mean == pytest.approx(luma_of(np.array(colour, np.uint8)) / 255, abs=0.003)
+    assert measured(flat(colour)).mean == pytest.approx(
+        luma_of(np.array(colour, np.uint8)) / 255, abs=0.003
+    )
 
 
 def test_measures_of_a_small_picture_follow_their_definitions(photograph: Any) -> None:
-    """No side exceeds SIDE, so nothing is reduced and the definitions can be applied to the pixels themselves."""
+    """No side exceeds SIDE, so nothing is reduced and the definitions can be applied to the pixels
+    themselves."""
     pixels = photograph(1, SIDE, 90)
     luma = np.rint(luma_of(pixels))
     found = measured(pixels)
@@ -86,7 +92,9 @@ def test_clipped_and_dark_are_shares_of_the_area(share: float) -> None:
     assert measured(pixels).dark == pytest.approx(share)
 
 
-@pytest.mark.parametrize(("level", "clipped", "dark"), [(249, 0, 0), (250, 1, 0), (25, 0, 1), (26, 0, 0)])
+@pytest.mark.parametrize(
+    ("level", "clipped", "dark"), [(249, 0, 0), (250, 1, 0), (25, 0, 1), (26, 0, 0)]
+)
 def test_clipped_and_dark_begin_at_their_levels(level: int, clipped: float, dark: float) -> None:
     found = measured(flat((level, level, level)))
     assert (found.clipped, found.dark) == (clipped, dark)
@@ -95,7 +103,9 @@ def test_clipped_and_dark_begin_at_their_levels(level: int, clipped: float, dark
 def test_a_blurred_picture_has_a_lower_laplacian(photograph: Any) -> None:
     sharp = photograph(4, 150, 110)
     variances = [
-        measured(np.asarray(Image.fromarray(sharp).filter(ImageFilter.GaussianBlur(radius)))).laplacian
+        measured(
+            np.asarray(Image.fromarray(sharp).filter(ImageFilter.GaussianBlur(radius)))
+        ).laplacian
         for radius in (0, 0.7, 2, 5)
     ]
     assert variances == sorted(variances, reverse=True)
@@ -111,7 +121,9 @@ def test_large_pictures_are_measured_on_a_small_copy(photograph: Any) -> None:
     assert other.values()[2:] == pytest.approx(one.values()[2:])
 
 
-def test_a_jpeg_is_measured_much_like_the_same_picture_as_png(skimage_data: Any, encoded: Any) -> None:
+def test_a_jpeg_is_measured_much_like_the_same_picture_as_png(
+    skimage_data: Any, encoded: Any
+) -> None:
     with Image.open(skimage_data / "chelsea.png") as image:
         pixels = np.asarray(image.convert("RGB"))
     exact, lossy = measured(pixels), measure(encoded(pixels, "JPEG", quality=95), MAX_PIXELS)
@@ -131,14 +143,23 @@ def test_values_are_in_the_order_of_the_fields(photograph: Any) -> None:
 # The perceptual hash
 
 
-def test_hash_survives_scaling_recompression_and_brightening(skimage_data: Any, encoded: Any) -> None:
+def test_hash_survives_scaling_recompression_and_brightening(
+    skimage_data: Any, encoded: Any
+) -> None:
     for name in ("chelsea.png", "coffee.png", "astronaut.png"):
         with Image.open(skimage_data / name) as image:
             original = image.convert("RGB")
         own = measured(np.asarray(original)).perceptual_hash
-        half = np.asarray(original.resize((original.width // 2, original.height // 2), Image.Resampling.LANCZOS))
+        half = np.asarray(
+            original.resize((original.width // 2, original.height // 2), Image.Resampling.LANCZOS)
+        )
         assert differing_bits(own, measured(half).perceptual_hash) <= 3
-        assert differing_bits(own, measure(encoded(half, "JPEG", quality=60), MAX_PIXELS).perceptual_hash) <= 4
+        assert (
+            differing_bits(
+                own, measure(encoded(half, "JPEG", quality=60), MAX_PIXELS).perceptual_hash
+            )
+            <= 4
+        )
         brighter = np.clip(half.astype(float) * 1.1, 0, 255).astype(np.uint8)
         assert differing_bits(own, measured(brighter).perceptual_hash) <= 8
 
@@ -152,11 +173,17 @@ def test_hashes_of_different_pictures_are_far_apart(photograph: Any) -> None:
 
 def test_a_mirrored_picture_has_another_hash(photograph: Any) -> None:
     pixels = photograph(7)
-    assert differing_bits(measured(pixels).perceptual_hash, measured(pixels[:, ::-1].copy()).perceptual_hash) > 6
+    assert (
+        differing_bits(
+            measured(pixels).perceptual_hash, measured(pixels[:, ::-1].copy()).perceptual_hash
+        )
+        > 6
+    )
 
 
 def test_hash_is_the_signs_of_the_lowest_frequencies_against_their_median(photograph: Any) -> None:
-    """On a grey picture of 32 x 32 pixels, which needs no resizing; by SciPy's transform instead of OpenCV's."""
+    """On a grey picture of 32 x 32 pixels, which needs no resizing; by SciPy's transform instead of
+    OpenCV's."""
     for seed in range(5):
         grey = np.repeat(photograph(seed, 32, 32)[:, :, :1], 3, axis=2)
         low = fft.dctn(grey[:, :, 0].astype(float), norm="ortho")[:8, :8].ravel()[1:]
@@ -190,7 +217,9 @@ def test_more_pixels_than_allowed_are_refused(photograph: Any, encoded: Any) -> 
 
 
 @pytest.mark.parametrize("options", [{}, {"progressive": True}, {"mode": "L"}])
-def test_a_jpeg_that_is_cut_short_is_refused_already_when_measured(photograph: Any, encoded: Any, options: Any) -> None:
+def test_a_jpeg_that_is_cut_short_is_refused_already_when_measured(
+    photograph: Any, encoded: Any, options: Any
+) -> None:
     """Else it would be planned, and be missing in the end."""
     data = encoded(photograph(1, 300, 200), "JPEG", **options)
     for share in (0.3, 0.6, 0.9, 0.99):
@@ -201,7 +230,9 @@ def test_a_jpeg_that_is_cut_short_is_refused_already_when_measured(photograph: A
             assert refused.value.reason == "damaged"
 
 
-@pytest.mark.parametrize("size", [(1, 1), (1, 300), (300, 1), (2, 2), (7, 5), (8, 8), (65, 63), (640, 3)])
+@pytest.mark.parametrize(
+    "size", [(1, 1), (1, 300), (300, 1), (2, 2), (7, 5), (8, 8), (65, 63), (640, 3)]
+)
 def test_pictures_of_any_shape_can_be_measured(photograph: Any, size: tuple[int, int]) -> None:
     found = measured(photograph(1, *size))
     assert (found.width, found.height) == size
@@ -231,16 +262,32 @@ def test_the_bright_part_of_a_picture_is_counted_in_cells(columns: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["chelsea.png", "coffee.png", "astronaut.png", "rocket.jpg", "retina.jpg", "motorcycle_left.png", "color.png"]
+    "name",
+    [
+        "chelsea.png",
+        "coffee.png",
+        "astronaut.png",
+        "rocket.jpg",
+        "retina.jpg",
+        "motorcycle_left.png",
+        "color.png",
+    ],
 )
 def test_share_is_near_that_of_superpixels(skimage_data: Any, name: str) -> None:
-    """AGLLNet judges superpixels; cells of a grid say nearly the same, in a tenth of the time and in whole numbers."""
+    """AGLLNet judges superpixels; cells of a grid say nearly the same, in a tenth of the time and
+    in whole numbers."""
     with Image.open(skimage_data / name) as image:
         whole = image.convert("RGB")
     small = whole.copy()
     small.thumbnail((64, 64), Image.Resampling.BOX)
     cells = (small.width // 8) * (small.height // 8)
-    labels = slic(np.asarray(small), n_segments=cells, compactness=10, enforce_connectivity=False, start_label=0)
+    labels = slic(
+        np.asarray(small),
+        n_segments=cells,
+        compactness=10,
+        enforce_connectivity=False,
+        start_label=0,
+    )
     luma = luma_of(np.asarray(small))
     means = ndimage.mean(luma, labels, np.unique(labels))
     assert share_of(np.asarray(whole)) == pytest.approx(np.mean(means >= 0.25 * 255), abs=0.16)
@@ -282,14 +329,20 @@ OTHER_CPUS = [
 ]
 
 
-def test_measures_do_not_depend_on_the_instructions_of_a_cpu(photograph: Any, encoded: Any, tmp_path: Any) -> None:
-    for seed, (width, height) in enumerate([(500, 375), (331, 500), (1200, 801), (119, 90), (241, 361), (640, 37)]):
+def test_measures_do_not_depend_on_the_instructions_of_a_cpu(
+    photograph: Any, encoded: Any, tmp_path: Any
+) -> None:
+    for seed, (width, height) in enumerate(
+        [(500, 375), (331, 500), (1200, 801), (119, 90), (241, 361), (640, 37)]
+    ):
         pixels = photograph(seed, width, height)
         (tmp_path / f"{seed}.jpg").write_bytes(encoded(pixels, "JPEG", quality=88))
         (tmp_path / f"{seed}.png").write_bytes(encoded(pixels, "PNG"))
     command = [sys.executable, "-W", "ignore", "-c", MEASURE, str(tmp_path)]
     runs = [
-        subprocess.run(command, env={**os.environ, **changes}, capture_output=True, text=True, check=True)
+        subprocess.run(
+            command, env={**os.environ, **changes}, capture_output=True, text=True, check=True
+        )
         for changes in OTHER_CPUS
     ]
     assert len({run.stdout for run in runs}) == 1

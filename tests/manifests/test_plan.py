@@ -16,7 +16,17 @@ from pydantic import ValidationError
 from gloam.errors import ConfigError
 from gloam.manifests.selection.bounds import EVERYTHING, KEPT, Profile, load_profile
 from gloam.manifests.selection.candidates import MEASURE_SCHEMA
-from gloam.manifests.selection.plan import DUPLICATE, PLAN_SCHEMA, SPARE, TRAIN, VAL, Plan, PlanOptions, _apportion, make_plan
+from gloam.manifests.selection.plan import (
+    DUPLICATE,
+    PLAN_SCHEMA,
+    SPARE,
+    TRAIN,
+    VAL,
+    Plan,
+    PlanOptions,
+    _apportion,
+    make_plan,
+)
 from gloam.manifests.sources import Source
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -40,18 +50,33 @@ def source(name: str, limit: int | None = None) -> Source:
 
 
 def far_apart_hashes(count: int) -> list[int]:
-    """Hashes of which no two are near-duplicates (random 63-bit numbers differ in about half their bits)."""
+    """Hashes of which no two are near-duplicates (random 63-bit numbers differ in about half their
+    bits)."""
     return np.random.default_rng(5).integers(0, 2**63, count, dtype=np.uint64).tolist()
 
 
-def candidates_of(counts: dict[str, int], changes: dict[int, dict[str, Any]] | None = None) -> pa.Table:
-    """A table as `measure_candidates` returns it, of so many suitable candidates a source; `changes` by row."""
+def candidates_of(
+    counts: dict[str, int], changes: dict[int, dict[str, Any]] | None = None
+) -> pa.Table:
+    """A table as `measure_candidates` returns it, of so many suitable candidates a source;
+    `changes` by row."""
     rows = []
     hashes = far_apart_hashes(sum(counts.values()))
     for name, count in counts.items():
         for i in range(count):
-            place = {"source": name, "key": f"{name}-{i:05d}", "path": f"{i:05d}.jpg", "container": "c", "member": f"{i}.jpg"}
-            rows.append(place | {"offset": -1, "size": 1000 + i, "stamp": 0} | GOOD | {"perceptual_hash": hashes[len(rows)]})
+            place = {
+                "source": name,
+                "key": f"{name}-{i:05d}",
+                "path": f"{i:05d}.jpg",
+                "container": "c",
+                "member": f"{i}.jpg",
+            }
+            rows.append(
+                place
+                | {"offset": -1, "size": 1000 + i, "stamp": 0}
+                | GOOD
+                | {"perceptual_hash": hashes[len(rows)]}
+            )
     for row, change in (changes or {}).items():
         rows[row] |= change
     places = [pa.field(n, pa.string()) for n in ("source", "key", "path", "container", "member")]
@@ -75,18 +100,25 @@ def keys(plan: Plan, split: str | None = None) -> list[str]:
 
 
 def reasons(plan: Plan) -> dict[str, str]:
-    return dict(zip(plan.candidates["key"].to_pylist(), plan.candidates["reason"].to_pylist(), strict=True))
+    return dict(
+        zip(plan.candidates["key"].to_pylist(), plan.candidates["reason"].to_pylist(), strict=True)
+    )
 
 
 def check_whole(plan: Plan, candidates: pa.Table) -> None:
-    """What holds of each plan: every candidate is a pair or has a reason, and rows are copied, sorted and counted right."""
+    """What holds of each plan: every candidate is a pair or has a reason, and rows are copied,
+    sorted and counted right."""
     assert plan.pairs.schema == PLAN_SCHEMA
     given = {row["key"]: row for row in candidates.to_pylist()}
     rows = plan.pairs.to_pylist()
     assert len({row["key"] for row in rows}) == len(rows)
     for row in rows:
         origin = given[row["key"]]
-        assert (row["source"], row["path"], row["bytes"]) == (origin["source"], origin["path"], origin["size"])
+        assert (row["source"], row["path"], row["bytes"]) == (
+            origin["source"],
+            origin["path"],
+            origin["size"],
+        )
     assert plan.candidates.schema == candidates.schema
     same = [name for name in candidates.column_names if name not in ("reason", "detail")]
     assert plan.candidates.select(same) == candidates.select(same)
@@ -108,9 +140,13 @@ def shuffled(table: pa.Table, seed: int) -> pa.Table:
 # A function of seed and candidates
 
 
-@pytest.mark.parametrize("options", [{}, {"pairs": 37}, {"pairs": 37, "val": 9}, {"val": 5, "shard_size": 7}])
+@pytest.mark.parametrize(
+    "options", [{}, {"pairs": 37}, {"pairs": 37, "val": 9}, {"val": 5, "shard_size": 7}]
+)
 def test_row_order_of_the_candidates_changes_nothing(options: dict[str, Any]) -> None:
-    candidates = candidates_of({"a": 40, "b": 25, "c": 3}, {7: {"mean": 0.0}, 50: {"reason": "damaged"}})
+    candidates = candidates_of(
+        {"a": 40, "b": 25, "c": 3}, {7: {"mean": 0.0}, 50: {"reason": "damaged"}}
+    )
     sources = [source("a"), source("b", 20), source("c")]
     plan = make_plan(candidates, sources, load_profile(), PlanOptions(seed=3, **options))
     check_whole(plan, candidates)
@@ -131,7 +167,8 @@ def test_the_same_seed_gives_the_same_plan_and_another_seed_another() -> None:
 
 
 def test_choice_split_and_order_have_luck_of_their_own() -> None:
-    """With one hash for all, the validation split would be the first chosen, and the first of its shard."""
+    """With one hash for all, the validation split would be the first chosen, and the first of its
+    shard."""
     plan = plan_of({"a": 400}, val=100, seed=1)
     assert set(keys(plan, VAL)) != set(keys(plan_of({"a": 400}, pairs=100, seed=1)))
     assert set(keys(plan, VAL)) != set(keys(plan_of({"a": 400}, seed=1))[:100])
@@ -181,16 +218,23 @@ def test_without_a_number_every_suitable_candidate_is_taken() -> None:
         ({"a": 94, "b": 6}, 10, {"a": 9, "b": 1}),
     ],
 )
-def test_sources_are_drawn_from_in_proportion(counts: dict[str, int], pairs: int, taken: dict[str, int]) -> None:
+def test_sources_are_drawn_from_in_proportion(
+    counts: dict[str, int], pairs: int, taken: dict[str, int]
+) -> None:
     plan = plan_of(counts, pairs=pairs)
     assert Counter(plan.pairs["source"].to_pylist()) == taken
-    assert Counter(reasons(plan).values()) == Counter([KEPT] * pairs + [SPARE] * (sum(counts.values()) - pairs))
+    assert Counter(reasons(plan).values()) == Counter(
+        [KEPT] * pairs + [SPARE] * (sum(counts.values()) - pairs)
+    )
 
 
 def test_limits_cap_a_source_before_the_proportions() -> None:
     counts = {"a": 80, "b": 20}
     assert Counter(plan_of(counts, {"a": 20}).pairs["source"].to_pylist()) == {"a": 20, "b": 20}
-    assert Counter(plan_of(counts, {"a": 20}, pairs=10).pairs["source"].to_pylist()) == {"a": 5, "b": 5}
+    assert Counter(plan_of(counts, {"a": 20}, pairs=10).pairs["source"].to_pylist()) == {
+        "a": 5,
+        "b": 5,
+    }
     plan = plan_of(counts, {"a": 20, "b": 1000})
     assert Counter(reasons(plan).values()) == {KEPT: 40, SPARE: 60}
 
@@ -203,7 +247,9 @@ def test_limits_count_suitable_candidates_only() -> None:
 
 def test_too_few_candidates_are_refused_with_the_counts() -> None:
     dark = {i: {"mean": 0.0} for i in range(10)}
-    with pytest.raises(ConfigError, match=r"pairs = 2,000: only 1,095 candidates are suitable \(a 1,090, b 5\)"):
+    with pytest.raises(
+        ConfigError, match=r"pairs = 2,000: only 1,095 candidates are suitable \(a 1,090, b 5\)"
+    ):
         plan_of({"a": 1100, "b": 50}, {"b": 5}, dark, load_profile(), pairs=2000)
 
 
@@ -220,18 +266,24 @@ def test_no_suitable_candidate_is_refused_with_the_way_out() -> None:
 
 @relaxed
 @given(st.lists(st.integers(0, 10**7), min_size=1, max_size=8).filter(any), st.data())
-def test_apportioning_gives_all_and_never_more_than_there_is(available: list[int], data: st.DataObject) -> None:
+def test_apportioning_gives_all_and_never_more_than_there_is(
+    available: list[int], data: st.DataObject
+) -> None:
     whole = sum(available)
     total = data.draw(st.integers(0, whole))
     shares = _apportion(total, available)
     assert sum(shares) == total
     assert all(0 <= share <= n for share, n in zip(shares, available, strict=True))
-    assert all(abs(share - total * n / whole) < 1 for share, n in zip(shares, available, strict=True))
+    assert all(
+        abs(share - total * n / whole) < 1 for share, n in zip(shares, available, strict=True)
+    )
 
 
 @relaxed
 @given(st.integers(1, 50), st.integers(1, 6), st.data())
-def test_apportioning_equal_sources_favours_the_earlier(each: int, count: int, data: st.DataObject) -> None:
+def test_apportioning_equal_sources_favours_the_earlier(
+    each: int, count: int, data: st.DataObject
+) -> None:
     shares = _apportion(data.draw(st.integers(0, each * count)), [each] * count)
     assert shares == sorted(shares, reverse=True)
     assert shares[0] - shares[-1] <= 1
@@ -279,7 +331,9 @@ def test_validation_of_fewer_pairs_is_part_of_that_of_more() -> None:
         (8001, None, [251] + [250] * 31),
     ],
 )
-def test_shards_are_balanced_and_no_larger_than_asked_for(pairs: int, size: int | None, lengths: list[int]) -> None:
+def test_shards_are_balanced_and_no_larger_than_asked_for(
+    pairs: int, size: int | None, lengths: list[int]
+) -> None:
     plan = plan_of({"a": pairs}, shard_size=size)
     sizes = Counter(plan.pairs["shard"].to_pylist())
     assert [sizes[shard] for shard in sorted(sizes)] == lengths
@@ -306,7 +360,9 @@ def test_duplicates_are_dropped_and_name_the_first_which_is_kept() -> None:
     plan = plan_of({"a": 10}, changes=changes, profile=Profile(duplicate_bits=3))
     found = reasons(plan)
     assert {key for key, reason in found.items() if reason == DUPLICATE} == {"a-00005", "a-00009"}
-    details = dict(zip(plan.candidates["key"].to_pylist(), plan.candidates["detail"].to_pylist(), strict=True))
+    details = dict(
+        zip(plan.candidates["key"].to_pylist(), plan.candidates["detail"].to_pylist(), strict=True)
+    )
     assert details["a-00005"] == details["a-00009"] == "of a-00002"
     check_whole(plan, candidates_of({"a": 10}, changes))
     assert len(keys(plan)) == 8
@@ -320,20 +376,28 @@ def test_duplicates_are_kept_without_a_bound_and_by_a_lower_bound() -> None:
 
 
 def test_an_unsuitable_photograph_does_not_drop_its_duplicates() -> None:
-    changes = {0: {"perceptual_hash": 1, "mean": 0.0}, 1: {"perceptual_hash": 1}, 2: {"perceptual_hash": 1}}
+    changes = {
+        0: {"perceptual_hash": 1, "mean": 0.0},
+        1: {"perceptual_hash": 1},
+        2: {"perceptual_hash": 1},
+    }
     found = reasons(plan_of({"a": 3}, changes=changes, profile=load_profile()))
     assert found == {"a-00000": "too dark", "a-00001": KEPT, "a-00002": DUPLICATE}
 
 
 def test_duplicates_of_other_sources_are_dropped_too() -> None:
     plan = plan_of(
-        {"a": 2, "b": 2}, changes={1: {"perceptual_hash": 9}, 2: {"perceptual_hash": 9}}, profile=Profile(duplicate_bits=0)
+        {"a": 2, "b": 2},
+        changes={1: {"perceptual_hash": 9}, 2: {"perceptual_hash": 9}},
+        profile=Profile(duplicate_bits=0),
     )
     assert reasons(plan)["b-00000"] == DUPLICATE
 
 
 def test_reasons_and_details_of_measuring_are_kept() -> None:
-    plan = plan_of({"a": 4}, changes={1: {"reason": "damaged", "detail": "ends early"}}, profile=load_profile())
+    plan = plan_of(
+        {"a": 4}, changes={1: {"reason": "damaged", "detail": "ends early"}}, profile=load_profile()
+    )
     row = plan.candidates.to_pylist()[1]
     assert (row["reason"], row["detail"]) == ("damaged", "ends early")
     assert "a-00001" not in keys(plan)
@@ -353,7 +417,9 @@ def test_every_candidate_ends_as_a_pair_or_with_a_reason(seed: int) -> None:
             {"laplacian": 1.0},
         ][kind]
     limits = {"a": 30, "c": 5}
-    plan = plan_of(counts, limits, changes, load_profile(), pairs=40, val=7, shard_size=9, seed=seed)
+    plan = plan_of(
+        counts, limits, changes, load_profile(), pairs=40, val=7, shard_size=9, seed=seed
+    )
     check_whole(plan, candidates_of(counts, changes))
     assert plan.pairs.num_rows == 40
     assert set(reasons(plan).values()) == {KEPT, SPARE, DUPLICATE, "damaged", "too dark", "blurred"}

@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 
 from gloam.errors import SetError
-from gloam.manifests.sets.receipts import Receipt, RefusedPair, UnitFile, is_done, read_receipt, receipt_path, write_receipt
+from gloam.manifests.sets.receipts import (
+    Receipt,
+    RefusedPair,
+    UnitFile,
+    is_done,
+    read_receipt,
+    receipt_path,
+    write_receipt,
+)
 from gloam.manifests.sets.sample import FORMAT
 
 UNIT = "train-000000"
@@ -22,7 +30,15 @@ def receipt_of(**changes: Any) -> Receipt:
         "unit": UNIT,
         "fingerprint": PRINT,
         "pairs": 7,
-        "refused": [RefusedPair(key="voc-x", source="voc", path="JPEGImages/x.jpg", reason="damaged", detail="caf\u00e9")],
+        "refused": [
+            RefusedPair(
+                key="voc-x",
+                source="voc",
+                path="JPEGImages/x.jpg",
+                reason="damaged",
+                detail="caf\u00e9",
+            )
+        ],
         "files": [
             UnitFile(path=f"shards/{UNIT}.tar", sha256="ab" * 32, bytes=20480),
             UnitFile(path=f"shards/{UNIT}.idx", sha256="01" * 32, bytes=93),
@@ -50,7 +66,9 @@ def test_two_writes_give_equal_bytes_and_no_temporary_name(tmp_path: Path) -> No
 def test_the_order_of_the_files_survives(tmp_path: Path) -> None:
     """The files layout reads its pairs in the order of the receipt."""
     names = ["train/draw/b.json", "train/low/b.png", "train/draw/a.json", "train/low/a.png"]
-    write_receipt(tmp_path, receipt_of(files=[UnitFile(path=name, sha256="00", bytes=1) for name in names]))
+    write_receipt(
+        tmp_path, receipt_of(files=[UnitFile(path=name, sha256="00", bytes=1) for name in names])
+    )
     assert list(read_receipt(tmp_path, UNIT).file_dicts()) == names
 
 
@@ -69,7 +87,9 @@ def test_any_flipped_bit_is_detected(tmp_path: Path) -> None:
             assert str(error).startswith(f"{path}: ")  # noqa: PT017
         else:
             passed.append(bytes(data[max(0, bit // 8 - 20) : bit // 8 + 1]))
-    assert passed == [], f"{len(passed)} of {8 * len(whole)} flipped bits pass, the first after {passed[0]!r}"
+    assert passed == [], (
+        f"{len(passed)} of {8 * len(whole)} flipped bits pass, the first after {passed[0]!r}"
+    )
 
 
 @pytest.mark.parametrize("length", [0, 1, 50, -2, -1])
@@ -81,7 +101,9 @@ def test_a_receipt_cut_short_is_refused(tmp_path: Path, length: int) -> None:
         read_receipt(tmp_path, UNIT)
 
 
-@pytest.mark.parametrize("data", [b"", b"{}", b"[]", b"null", b"3", b"text", b"\xff\xfe", b'{"format":1}'])
+@pytest.mark.parametrize(
+    "data", [b"", b"{}", b"[]", b"null", b"3", b"text", b"\xff\xfe", b'{"format":1}']
+)
 def test_what_is_no_receipt_is_refused(tmp_path: Path, data: bytes) -> None:
     path = receipt_path(tmp_path, UNIT)
     path.parent.mkdir()
@@ -109,7 +131,10 @@ def test_a_newer_format_is_refused_with_the_way_out(tmp_path: Path) -> None:
     path = receipt_path(tmp_path, UNIT)
     path.parent.mkdir()
     path.write_text(json.dumps({"format": FORMAT + 1, "whatever": ["it", "holds"]}))
-    with pytest.raises(SetError, match=rf"written by a newer gloam \(format {FORMAT + 1}\); upgrade gloam to read it"):
+    with pytest.raises(
+        SetError,
+        match=rf"written by a newer gloam \(format {FORMAT + 1}\); upgrade gloam to read it",
+    ):
         read_receipt(tmp_path, UNIT)
 
 

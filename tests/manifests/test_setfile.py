@@ -28,7 +28,11 @@ from gloam.manifests.sets.sample import FORMAT
 from gloam.storage.atomic import canonical_json
 
 NOTE = BuildNote(
-    request={"plan": {"seed": 7, "pairs": None}, "sources": [{"kind": "voc", "limit": 5}], "recipe": {"camera": {"iso": 3200}}},
+    request={
+        "plan": {"seed": 7, "pairs": None},
+        "sources": [{"kind": "voc", "limit": 5}],
+        "recipe": {"camera": {"iso": 3200}},
+    },
     versions={"gloam": "0.1.0", "numpy": "2.4"},
     plan_sha256="ab" * 32,
 )
@@ -105,7 +109,9 @@ def test_the_same_values_written_in_another_way_are_refused(tmp_path: Path) -> N
 def test_a_newer_format_is_refused_with_the_way_out(tmp_path: Path) -> None:
     (tmp_path / SET_FILE).write_text(json.dumps({"format": FORMAT + 1, "else": "unknown"}))
     for reader in (read_set, read_note):
-        with pytest.raises(SetError, match=rf"newer gloam \(format {FORMAT + 1}\); upgrade gloam to read it"):
+        with pytest.raises(
+            SetError, match=rf"newer gloam \(format {FORMAT + 1}\); upgrade gloam to read it"
+        ):
             reader(tmp_path)
 
 
@@ -115,14 +121,18 @@ def test_no_set_and_an_unfinished_set_are_told_apart(tmp_path: Path) -> None:
     with pytest.raises(SetError, match="not a gloam set"):
         read_set(tmp_path / "nowhere")
     (tmp_path / WORK_FOLDER).mkdir()
-    with pytest.raises(SetError, match="the set is not finished; run its gloam build command again"):
+    with pytest.raises(
+        SetError, match="the set is not finished; run its gloam build command again"
+    ):
         read_set(tmp_path)
 
 
 # The note of a build
 
 
-def test_a_note_reads_back_until_the_set_is_finished_and_from_the_set_afterwards(tmp_path: Path) -> None:
+def test_a_note_reads_back_until_the_set_is_finished_and_from_the_set_afterwards(
+    tmp_path: Path,
+) -> None:
     assert read_note(tmp_path) is None
     write_note(tmp_path, NOTE)
     assert note_path(tmp_path).is_relative_to(tmp_path / WORK_FOLDER)
@@ -158,7 +168,9 @@ def test_fingerprint_depends_on_every_value_and_on_no_order() -> None:
         NOTE.model_copy(update={"plan_sha256": "ac" * 32}),
         NOTE.model_copy(update={"versions": {"gloam": "0.1.0", "numpy": "2.5"}}),
         NOTE.model_copy(update={"request": NOTE.request | {"plan": {"seed": 8, "pairs": None}}}),
-        NOTE.model_copy(update={"request": NOTE.request | {"sources": [{"kind": "voc", "limit": 6}]}}),
+        NOTE.model_copy(
+            update={"request": NOTE.request | {"sources": [{"kind": "voc", "limit": 6}]}}
+        ),
         NOTE.model_copy(update={"format": FORMAT + 1}),
     ]
     assert len({note.fingerprint for note in [NOTE, *others]}) == 6
@@ -175,8 +187,18 @@ def test_fingerprint_survives_being_stored(tmp_path: Path) -> None:
 
 
 def test_differences_name_the_leaves_that_changed() -> None:
-    before = {"plan": {"seed": 1, "val": 0}, "sources": [{"kind": "voc"}, {"kind": "coco"}], "same": [1, 2], "gone": "x"}
-    now = {"plan": {"seed": 2, "val": 0}, "sources": [{"kind": "voc"}, {"kind": "iapr"}], "same": [1, 2], "new": 3}
+    before = {
+        "plan": {"seed": 1, "val": 0},
+        "sources": [{"kind": "voc"}, {"kind": "coco"}],
+        "same": [1, 2],
+        "gone": "x",
+    }
+    now = {
+        "plan": {"seed": 2, "val": 0},
+        "sources": [{"kind": "voc"}, {"kind": "iapr"}],
+        "same": [1, 2],
+        "new": 3,
+    }
     assert differences(before, now) == [
         'gone: "x", now null',
         "new: null, now 3",
@@ -203,4 +225,6 @@ def test_long_values_are_shown_in_short() -> None:
 def test_facts_are_size_and_checksum_of_a_file(tmp_path: Path) -> None:
     data = bytes(range(256)) * 5000
     (tmp_path / "x").write_bytes(data)
-    assert facts_of(tmp_path / "x") == FileFacts(sha256=hashlib.sha256(data).hexdigest(), bytes=len(data))
+    assert facts_of(tmp_path / "x") == FileFacts(
+        sha256=hashlib.sha256(data).hexdigest(), bytes=len(data)
+    )

@@ -53,7 +53,9 @@ def shard(tmp_path: Path, pairs: list[Pair]) -> Path:
 # What is written
 
 
-def test_members_are_adjacent_in_order_and_hold_the_bytes_of_the_pairs(shard: Path, pairs: list[Pair]) -> None:
+def test_members_are_adjacent_in_order_and_hold_the_bytes_of_the_pairs(
+    shard: Path, pairs: list[Pair]
+) -> None:
     with tarfile.open(shard_path(shard, UNIT)) as archive:
         found = [(member.name, archive.extractfile(member).read()) for member in archive]  # type: ignore[union-attr]
     expected = []
@@ -70,7 +72,13 @@ def test_headers_are_plain_ustar_and_name_neither_time_nor_machine(shard: Path) 
     assert len(data) % tarfile.RECORDSIZE == 0
     with tarfile.open(shard_path(shard, UNIT)) as archive:
         for member in archive:
-            assert (member.mtime, member.uid, member.gid, member.uname, member.gname) == (0, 0, 0, "", "")
+            assert (member.mtime, member.uid, member.gid, member.uname, member.gname) == (
+                0,
+                0,
+                0,
+                "",
+                "",
+            )
             assert (member.mode, member.type, member.pax_headers) == (0o644, tarfile.REGTYPE, {})
             assert data[member.offset + 257 : member.offset + 265] == b"ustar\x0000"
             assert member.offset_data == member.offset + 512  # no further header before the data
@@ -80,7 +88,9 @@ def test_two_writes_give_equal_bytes(tmp_path: Path, pairs: list[Pair]) -> None:
     facts = [write_shard(tmp_path / name, pairs) for name in ("one", "two")]
     assert facts[0] == facts[1]
     for path in (shard_path, index_path):
-        assert path(tmp_path / "one", UNIT).read_bytes() == path(tmp_path / "two", UNIT).read_bytes()
+        assert (
+            path(tmp_path / "one", UNIT).read_bytes() == path(tmp_path / "two", UNIT).read_bytes()
+        )
 
 
 def test_writing_again_replaces_what_was_there(tmp_path: Path, pairs: list[Pair]) -> None:
@@ -90,7 +100,9 @@ def test_writing_again_replaces_what_was_there(tmp_path: Path, pairs: list[Pair]
     assert facts == write_shard(tmp_path / "other", pairs)
 
 
-def test_close_tells_path_size_and_checksum_of_both_files(tmp_path: Path, pairs: list[Pair]) -> None:
+def test_close_tells_path_size_and_checksum_of_both_files(
+    tmp_path: Path, pairs: list[Pair]
+) -> None:
     facts = write_shard(tmp_path, pairs)
     assert list(facts) == ["shards/train-000003.tar", "shards/train-000003.idx"]
     for name, fact in facts.items():
@@ -105,7 +117,9 @@ def test_leaving_without_close_leaves_no_file(tmp_path: Path, pairs: list[Pair])
     assert list((tmp_path / "shards").iterdir()) == []
 
 
-def test_leaving_by_an_exception_leaves_no_file_and_keeps_an_older_shard(tmp_path: Path, pairs: list[Pair]) -> None:
+def test_leaving_by_an_exception_leaves_no_file_and_keeps_an_older_shard(
+    tmp_path: Path, pairs: list[Pair]
+) -> None:
     write_shard(tmp_path, pairs)
     before = {path.name: path.read_bytes() for path in (tmp_path / "shards").iterdir()}
     broken = Pair("k" * 200, {}, b"", b"", "png", "jpg")  # a name that no plain header holds
@@ -114,13 +128,18 @@ def test_leaving_by_an_exception_leaves_no_file_and_keeps_an_older_shard(tmp_pat
     assert {path.name: path.read_bytes() for path in (tmp_path / "shards").iterdir()} == before
 
 
-def test_nothing_stands_under_the_final_names_before_close(tmp_path: Path, pairs: list[Pair]) -> None:
+def test_nothing_stands_under_the_final_names_before_close(
+    tmp_path: Path, pairs: list[Pair]
+) -> None:
     with ShardWriter(tmp_path, UNIT) as writer:
         writer.add(pairs[0])
         assert not shard_path(tmp_path, UNIT).exists()
         assert not index_path(tmp_path, UNIT).exists()
         writer.close()
-        assert sorted(path.name for path in (tmp_path / "shards").iterdir()) == ["train-000003.idx", "train-000003.tar"]
+        assert sorted(path.name for path in (tmp_path / "shards").iterdir()) == [
+            "train-000003.idx",
+            "train-000003.tar",
+        ]
 
 
 def test_the_longest_key_fits_the_header(tmp_path: Path, make_test_pair: Any) -> None:
@@ -142,7 +161,9 @@ def test_index_points_at_every_member(shard: Path, pairs: list[Pair]) -> None:
     for sample, pair in zip(samples, pairs, strict=True):
         low, normal = f"low.{pair.low_suffix}", f"normal.{pair.normal_suffix}"
         assert [member.ending for member in sample] == ["json", low, normal]
-        assert [member.name for member in sample] == [f"{pair.key}.{member.ending}" for member in sample]
+        assert [member.name for member in sample] == [
+            f"{pair.key}.{member.ending}" for member in sample
+        ]
         found = [data[member.offset : member.offset + member.size] for member in sample]
         assert json.loads(found[0]) == pair.record
         assert found[1:] == [pair.low, pair.normal]
@@ -154,7 +175,11 @@ def test_index_equals_dalis_own_tool(tmp_path: Path, pairs: list[Pair], count: i
     write_shard(tmp_path, pairs[:count])
     theirs = tmp_path / "theirs.idx"
     tool = Path(sys.executable).with_name("wds2idx")
-    subprocess.run([sys.executable, tool, shard_path(tmp_path, UNIT), theirs], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [sys.executable, tool, shard_path(tmp_path, UNIT), theirs],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     assert index_path(tmp_path, UNIT).read_bytes() == theirs.read_bytes()
 
 
@@ -184,14 +209,18 @@ def test_a_missing_index_is_named(tmp_path: Path) -> None:
 
 def test_index_of_two_members_is_read_into_places(tmp_path: Path) -> None:
     (tmp_path / "x.idx").write_text("v1.2 1\njson 512 3 a.json low.png 1536 70 a.low.png\n")
-    assert read_index(tmp_path / "x.idx") == [[Member("json", 512, 3, "a.json"), Member("low.png", 1536, 70, "a.low.png")]]
+    assert read_index(tmp_path / "x.idx") == [
+        [Member("json", 512, 3, "a.json"), Member("low.png", 1536, 70, "a.low.png")]
+    ]
 
 
 def test_places_are_those_of_the_index(shard: Path, pairs: list[Pair], tmp_path: Path) -> None:
     samples = read_index(index_path(shard, UNIT))
     keys, places = read_places(index_path(shard, UNIT), ("normal", "low"))
     assert keys == [pair.key for pair in pairs]
-    assert places.tolist() == [[[sample[i].offset, sample[i].size] for i in (2, 1)] for sample in samples]
+    assert places.tolist() == [
+        [[sample[i].offset, sample[i].size] for i in (2, 1)] for sample in samples
+    ]
     for text in (
         "v1.2 1\njson 0 1 a.json low.png 1 2\n",
         "v1.2 2\njson 0 1 a.json low.png 1 2 a.low.png\n",
@@ -241,17 +270,26 @@ def test_the_layout_reads_and_writes_the_same_shard(tmp_path: Path, pairs: list[
             writer.add(pair)
         files = writer.close()
     assert list(layouts.read_pairs(layouts.SHARDS, tmp_path, UNIT, files)) == pairs
-    assert list(layouts.read_records(layouts.SHARDS, tmp_path, UNIT, files)) == [pair.record for pair in pairs]
+    assert list(layouts.read_records(layouts.SHARDS, tmp_path, UNIT, files)) == [
+        pair.record for pair in pairs
+    ]
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning")  # webdataset leaves the shards that it opened to the garbage collector
+@pytest.mark.filterwarnings(
+    "ignore::ResourceWarning"
+)  # webdataset leaves the shards that it opened to the garbage collector
 def test_webdataset_reads_the_same_pixels_and_records(shard: Path, pairs: list[Pair]) -> None:
-    samples = list(webdataset.WebDataset(str(shard_path(shard, UNIT)), shardshuffle=False).decode("rgb8"))
+    samples = list(
+        webdataset.WebDataset(str(shard_path(shard, UNIT)), shardshuffle=False).decode("rgb8")
+    )
     gc.collect()
     assert [sample["__key__"] for sample in samples] == [pair.key for pair in pairs]
     for sample, pair in zip(samples, pairs, strict=True):
         assert sample["json"] == pair.record
-        for image, data, suffix in (("low", pair.low, pair.low_suffix), ("normal", pair.normal, pair.normal_suffix)):
+        for image, data, suffix in (
+            ("low", pair.low, pair.low_suffix),
+            ("normal", pair.normal, pair.normal_suffix),
+        ):
             theirs, ours = sample[f"{image}.{suffix}"], decode(data, suffix)
             assert theirs.shape == ours.shape
             assert np.abs(theirs.astype(int) - ours).max() <= (1 if suffix == "jpg" else 0)
@@ -267,13 +305,18 @@ def test_a_missing_shard_is_named(tmp_path: Path, reader: Any) -> None:
 
 
 def test_a_shard_cut_short_anywhere_is_refused(shard: Path, pairs: list[Pair]) -> None:
-    """Also between two pairs, where a reader that trusts tarfile sees a shorter shard and nothing wrong."""
+    """Also between two pairs, where a reader that trusts tarfile sees a shorter shard and nothing
+    wrong."""
     path = shard_path(shard, UNIT)
     whole = path.read_bytes()
     last = read_index(index_path(shard, UNIT))[-1][-1]
     end = last.offset + -(-last.size // 512) * 512
     members = [member for sample in read_index(index_path(shard, UNIT)) for member in sample]
-    cuts = {place for member in members for place in (member.offset - 512, member.offset - 300, member.offset, member.offset + 9)}
+    cuts = {
+        place
+        for member in members
+        for place in (member.offset - 512, member.offset - 300, member.offset, member.offset + 9)
+    }
     passed = []
     for length in sorted(cuts | set(range(1, end, 1013)) | {end - 1}):
         path.write_bytes(whole[:length])
@@ -281,7 +324,9 @@ def test_a_shard_cut_short_anywhere_is_refused(shard: Path, pairs: list[Pair]) -
             passed.append((length, len(list(read_pairs(shard, UNIT)))))
         except SetError as error:
             assert UNIT in str(error)  # noqa: PT017
-    assert passed == [], f"(bytes, pairs) of a shard of {len(pairs)} pairs that were read as if it were whole"
+    assert passed == [], (
+        f"(bytes, pairs) of a shard of {len(pairs)} pairs that were read as if it were whole"
+    )
 
 
 def test_a_damaged_header_is_refused_whichever_it_is(shard: Path, pairs: list[Pair]) -> None:
@@ -298,10 +343,14 @@ def test_a_damaged_header_is_refused_whichever_it_is(shard: Path, pairs: list[Pa
                     passed.append((member.name, place, len(list(read_pairs(shard, UNIT)))))
                 except SetError as error:
                     assert UNIT in str(error)  # noqa: PT017
-    assert passed == [], f"(member, damaged byte of its header, pairs read) of a shard of {len(pairs)} pairs"
+    assert passed == [], (
+        f"(member, damaged byte of its header, pairs read) of a shard of {len(pairs)} pairs"
+    )
 
 
-def test_a_shard_that_ends_inside_a_pair_says_so(tmp_path: Path, write_tar: Any, pairs: list[Pair]) -> None:
+def test_a_shard_that_ends_inside_a_pair_says_so(
+    tmp_path: Path, write_tar: Any, pairs: list[Pair]
+) -> None:
     members = {f"{pairs[0].key}.{ending}": data for ending, data in pairs[0].members()}
     members |= dict([(f"{pairs[1].key}.{ending}", data) for ending, data in pairs[1].members()][:2])
     write_tar(shard_path(tmp_path, UNIT), members)
@@ -346,20 +395,34 @@ def test_records_through_a_shard_that_was_cut_are_refused(shard: Path) -> None:
 
 def test_records_hold_sizes_and_checksums_of_both_images(pairs: list[Pair]) -> None:
     for pair in pairs:
-        for image, data, suffix in (("low", pair.low, pair.low_suffix), ("normal", pair.normal, pair.normal_suffix)):
-            facts = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data), "suffix": suffix}
+        for image, data, suffix in (
+            ("low", pair.low, pair.low_suffix),
+            ("normal", pair.normal, pair.normal_suffix),
+        ):
+            facts = {
+                "sha256": hashlib.sha256(data).hexdigest(),
+                "bytes": len(data),
+                "suffix": suffix,
+            }
             assert pair.record[image] == facts
         assert (pair.record["format"], pair.record["key"]) == (FORMAT, pair.key)
-        assert (pair.record["width"], pair.record["height"]) == decode(pair.low, pair.low_suffix).shape[1::-1]
+        assert (pair.record["width"], pair.record["height"]) == decode(
+            pair.low, pair.low_suffix
+        ).shape[1::-1]
 
 
 def test_record_of_a_newer_format_is_refused_with_the_way_out(pairs: list[Pair]) -> None:
     newer = json.dumps(pairs[0].record | {"format": FORMAT + 1}).encode()
-    with pytest.raises(SetError, match=rf"x\.json: written by a newer gloam \(format {FORMAT + 1}\); upgrade gloam"):
+    with pytest.raises(
+        SetError, match=rf"x\.json: written by a newer gloam \(format {FORMAT + 1}\); upgrade gloam"
+    ):
         parse_record(newer, "x.json")
 
 
-@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"3", b"{}", b'{"format": 1}', b'{"format": "1", "key": "a"}', b"\xff"])
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"{", b"[]", b"3", b"{}", b'{"format": 1}', b'{"format": "1", "key": "a"}', b"\xff"],
+)
 def test_what_is_no_record_is_refused(data: bytes) -> None:
     with pytest.raises(SetError, match=r"x\.json: not a pair's record"):
         parse_record(data, "x.json")

@@ -25,7 +25,9 @@ WITH_LIST = [("@trainval", "trainval", None), ("@train.v2:7", "train.v2", 7)]
     [(kind, *case) for kind in sorted(set(KINDS) - {"sample"}) for case in WITHOUT_LIST]
     + [(kind, *case) for kind in LISTED_KINDS for case in WITH_LIST],
 )
-def test_path_list_and_limit_are_told_apart(tmp_path: Path, kind: str, ending: str, listing: str, limit: int | None) -> None:
+def test_path_list_and_limit_are_told_apart(
+    tmp_path: Path, kind: str, ending: str, listing: str, limit: int | None
+) -> None:
     source = parse_source(f"{kind}={tmp_path}/photos{ending}")
     assert source == Source(kind=kind, path=f"{tmp_path}/photos", listing=listing, limit=limit)
 
@@ -42,11 +44,16 @@ def test_a_path_that_exists_is_taken_whole(tmp_path: Path, name: str) -> None:
     assert parse_source(f"folder={path}") == Source(kind="folder", path=str(path))
     assert parse_source(f"folder={path}:5") == Source(kind="folder", path=str(path), limit=5)
     assert parse_source(f"voc={path}@val") == Source(kind="voc", path=str(path), listing="val")
-    assert parse_source(f"voc={path}@val:5") == Source(kind="voc", path=str(path), listing="val", limit=5)
+    assert parse_source(f"voc={path}@val:5") == Source(
+        kind="voc", path=str(path), listing="val", limit=5
+    )
 
 
-def test_a_pattern_below_a_folder_with_an_at_sign_is_taken_whole(tmp_path: Path, write_tar: Any, jpegs: list[bytes]) -> None:
-    """A pattern never exists as it is written; webdataset has no lists, so its "@" can only be part of the path."""
+def test_a_pattern_below_a_folder_with_an_at_sign_is_taken_whole(
+    tmp_path: Path, write_tar: Any, jpegs: list[bytes]
+) -> None:
+    """A pattern never exists as it is written; webdataset has no lists, so its "@" can only be part
+    of the path."""
     for i in range(2):
         write_tar(tmp_path / "me@lab" / f"{i}.tar", {f"{i}.jpg": jpegs[i]})
     source = parse_source(f"webdataset={tmp_path}/me@lab/{{0..1}}.tar:7")
@@ -57,12 +64,18 @@ def test_a_pattern_below_a_folder_with_an_at_sign_is_taken_whole(tmp_path: Path,
 def test_a_pattern_below_a_folder_with_a_colon_is_taken_whole(tmp_path: Path) -> None:
     pattern = f"{tmp_path}/day:2/{{0..1}}.tar"
     assert parse_source(f"webdataset={pattern}") == Source(kind="webdataset", path=pattern)
-    assert parse_source(f"webdataset={pattern}:7") == Source(kind="webdataset", path=pattern, limit=7)
+    assert parse_source(f"webdataset={pattern}:7") == Source(
+        kind="webdataset", path=pattern, limit=7
+    )
 
 
-@pytest.mark.parametrize("text", ["imagnet=x", "photos", "", "=x", "/data/photos", "Folder=x", "sample@x"])
+@pytest.mark.parametrize(
+    "text", ["imagnet=x", "photos", "", "=x", "/data/photos", "Folder=x", "sample@x"]
+)
 def test_an_unknown_kind_is_refused_with_those_that_are_known(text: str) -> None:
-    with pytest.raises(ConfigError, match=r"unknown kind .* known are archive, coco, folder, iapr, imagenet"):
+    with pytest.raises(
+        ConfigError, match=r"unknown kind .* known are archive, coco, folder, iapr, imagenet"
+    ):
         parse_source(text)
 
 
@@ -74,7 +87,8 @@ def test_a_missing_path_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["folder=:20", "voc=@trainval", "voc=@trainval:20"])
 def test_a_path_that_is_only_a_limit_or_a_list_is_missing(text: str) -> None:
-    """What `folder=$PHOTOS:20` becomes when PHOTOS is not set; it must not mean the current folder."""
+    """What `folder=$PHOTOS:20` becomes when PHOTOS is not set; it must not mean the current
+    folder."""
     with pytest.raises(ConfigError):
         parse_source(text)
 
@@ -142,7 +156,8 @@ def test_one_name_for_two_sources_is_refused() -> None:
 @given(
     st.lists(
         st.tuples(
-            st.sampled_from(["folder", "voc", "coco"]), st.sampled_from(["", "", "folder", "folder-2", "voc", "voc-3", "a"])
+            st.sampled_from(["folder", "voc", "coco"]),
+            st.sampled_from(["", "", "folder", "folder-2", "voc", "voc-3", "a"]),
         ),
         max_size=8,
     )

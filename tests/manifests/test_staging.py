@@ -24,12 +24,25 @@ def built(request, photographs, tmp_path_factory) -> Path:
     root = tmp_path_factory.mktemp("staging") / "set"
     source = Source(kind="folder", path=str(photographs), name="p")
     plan, output = PlanOptions(val=4, shard_size=5), OutputOptions(layout=request.param)
-    build(Request(sources=(source,), profile=EVERYTHING, plan=plan, recipe=load_recipe("even"), output=output), root)
+    build(
+        Request(
+            sources=(source,),
+            profile=EVERYTHING,
+            plan=plan,
+            recipe=load_recipe("even"),
+            output=output,
+        ),
+        root,
+    )
     return root
 
 
 def content(root: Path) -> dict[str, bytes]:
-    return {p.relative_to(root).as_posix(): p.read_bytes() for p in sorted(root.rglob("*")) if p.is_file()}
+    return {
+        p.relative_to(root).as_posix(): p.read_bytes()
+        for p in sorted(root.rglob("*"))
+        if p.is_file()
+    }
 
 
 def test_a_copy_has_the_same_bytes_and_is_a_set(built, tmp_path):
@@ -71,7 +84,9 @@ def test_it_refuses_what_is_not_a_place_for_it(built, tmp_path, monkeypatch):
     assert [p.name for p in (tmp_path / "other").iterdir()] == ["thesis.tex"]
     with pytest.raises(SetError, match="the set itself"):
         stage(built, built)
-    monkeypatch.setattr(staging.shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10, 9, 1))
+    monkeypatch.setattr(
+        staging.shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10, 9, 1)
+    )
     with pytest.raises(SetError, match="GiB more"):
         stage(built, tmp_path / "full")
 
@@ -88,4 +103,6 @@ def test_a_damaged_original_is_not_copied(built, tmp_path):
 
 def test_one_split_alone(built, tmp_path):
     stage(built, tmp_path / "copy", ("val",))
-    assert not [name for name in content(tmp_path / "copy") if name.startswith(("shards/train", "train/"))]
+    assert not [
+        name for name in content(tmp_path / "copy") if name.startswith(("shards/train", "train/"))
+    ]

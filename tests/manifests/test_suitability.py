@@ -77,7 +77,15 @@ def test_aspect_counts_whichever_side_is_longer(width: int, height: int) -> None
 
 
 def test_without_bounds_all_that_could_be_measured_is_kept() -> None:
-    extreme = {"width": 1, "height": 5000, "mean": 0.0, "clipped": 1.0, "dark": 1.0, "bright": 0.0, "laplacian": 0.0}
+    extreme = {
+        "width": 1,
+        "height": 5000,
+        "mean": 0.0,
+        "clipped": 1.0,
+        "dark": 1.0,
+        "bright": 0.0,
+        "laplacian": 0.0,
+    }
     assert reasons(EVERYTHING, extreme, {}, {"reason": "damaged"}) == [KEPT, KEPT, "damaged"]
     assert Profile() == EVERYTHING
 
@@ -88,7 +96,9 @@ def test_what_could_not_be_measured_keeps_its_reason() -> None:
 
 
 def test_one_breach_is_enough_and_the_first_of_several_is_named() -> None:
-    assert reasons(load_profile(), {"laplacian": 0.0}, {"mean": 0.1, "laplacian": 0.0, "width": 10}) == ["blurred", "too small"]
+    assert reasons(
+        load_profile(), {"laplacian": 0.0}, {"mean": 0.1, "laplacian": 0.0, "width": 10}
+    ) == ["blurred", "too small"]
 
 
 def test_judging_changes_no_candidate() -> None:
@@ -100,7 +110,10 @@ def test_judging_changes_no_candidate() -> None:
 
 def test_judging_does_not_depend_on_the_other_candidates() -> None:
     rng = np.random.default_rng(0)
-    rows = [{name: float(rng.random()) for name in ("mean", "clipped", "dark", "bright")} for _ in range(50)]
+    rows = [
+        {name: float(rng.random()) for name in ("mean", "clipped", "dark", "bright")}
+        for _ in range(50)
+    ]
     together = reasons(load_profile(), *rows)
     assert together == [reasons(load_profile(), row)[0] for row in rows]
     assert len(set(together)) > 3
@@ -121,8 +134,13 @@ def test_the_shipped_profile_keeps_good_photographs_and_refuses_what_was_spoilt(
         "too small": good.resize((100, 100)),
         "too elongated": good.resize((1200, 140)),
     }
-    rows = [(*measure(encoded(np.asarray(image), "PNG"), MAX_PIXELS).values(), "", "") for image in spoilt.values()]
-    candidates = pa.table([list(column) for column in zip(*rows, strict=True)], schema=MEASURE_SCHEMA)
+    rows = [
+        (*measure(encoded(np.asarray(image), "PNG"), MAX_PIXELS).values(), "", "")
+        for image in spoilt.values()
+    ]
+    candidates = pa.table(
+        [list(column) for column in zip(*rows, strict=True)], schema=MEASURE_SCHEMA
+    )
     assert list(judge(candidates, load_profile())) == list(spoilt)
 
 
@@ -144,7 +162,10 @@ def test_an_empty_profile_applies_no_bound(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("min_sdie: 64", "unknown key min_sdie = 64; min_side is meant?; known here: min_side, max_side"),
+        (
+            "min_sdie: 64",
+            "unknown key min_sdie = 64; min_side is meant?; known here: min_side, max_side",
+        ),
         ("min_side: 0", "min_side = 0: Input should be greater than or equal to 1"),
         ("min_side: wide", "min_side = 'wide'"),
         ("max_mean: 1.5", "max_mean = 1.5: Input should be less than or equal to 1"),
@@ -155,7 +176,9 @@ def test_an_empty_profile_applies_no_bound(tmp_path: Path) -> None:
         ("min_side: [", "not YAML"),
     ],
 )
-def test_a_wrong_profile_is_refused_with_file_key_value_and_bound(tmp_path: Path, text: str, says: str) -> None:
+def test_a_wrong_profile_is_refused_with_file_key_value_and_bound(
+    tmp_path: Path, text: str, says: str
+) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(text)
     with pytest.raises(ConfigError) as refused:

@@ -164,11 +164,16 @@ def test_an_exception_is_raised_where_its_result_is_taken(workers: int) -> None:
 def test_a_refusal_keeps_its_reason_and_detail_on_its_way(workers: int) -> None:
     with pytest.raises(ImageRefused) as refused:
         list(ordered_map(read_header, [b"text"], workers))
-    assert (refused.value.reason, refused.value.detail) == ("not an image", "no JPEG, PNG, TIFF, BMP, WebP, AVIF or HEIC header")
+    assert (refused.value.reason, refused.value.detail) == (
+        "not an image",
+        "no JPEG, PNG, TIFF, BMP, WebP, AVIF or HEIC header",
+    )
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_time_out_of_a_task_is_an_exception_like_any_other(tasks: ModuleType, workers: int) -> None:
+def test_a_time_out_of_a_task_is_an_exception_like_any_other(
+    tasks: ModuleType, workers: int
+) -> None:
     with pytest.raises(TimeoutError, match="of task 7"):
         list(ordered_map(tasks.time_out, [7], workers))
 
@@ -277,7 +282,9 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("deadly", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_no_worker_outlives_its_parent(tasks: ModuleType, tmp_path: Path, deadly: signal.Signals) -> None:
+def test_no_worker_outlives_its_parent(
+    tasks: ModuleType, tmp_path: Path, deadly: signal.Signals
+) -> None:
     script = tmp_path / "modules" / "parent.py"
     script.write_text(PARENT)
     held = [tmp_path / "a", tmp_path / "b"]
@@ -296,7 +303,8 @@ ELSEWHERE = """
 import multiprocessing
 import operator
 import sys
-from gloam.engines.local import ordered_map, prepare_workers
+from gloam.engines.forkserver import prepare_workers
+from gloam.engines.local import ordered_map
 
 
 def negated(tasks):
@@ -318,23 +326,38 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("temporary", ["short", "long" * 25])
-def test_workers_take_their_modules_from_where_their_parent_does(tmp_path: Path, temporary: str) -> None:
-    """Not from the current folder; also in a forked child, and where a socket's path would be too long."""
-    script, here, scratch = tmp_path / "scripts" / "elsewhere.py", tmp_path / "here", tmp_path / temporary
+def test_workers_take_their_modules_from_where_their_parent_does(
+    tmp_path: Path, temporary: str
+) -> None:
+    """Not from the current folder; also in a forked child, and where a socket's path would be too
+    long."""
+    script, here, scratch = (
+        tmp_path / "scripts" / "elsewhere.py",
+        tmp_path / "here",
+        tmp_path / temporary,
+    )
     for folder in (script.parent, here, scratch):
         folder.mkdir()
     script.write_text(ELSEWHERE)
     (here / "yaml.py").write_text("open('imported', 'w').close()")
     (here / "gloam").mkdir()
     environment = os.environ | {"TMPDIR": str(scratch)}
-    done = subprocess.run([sys.executable, script], cwd=here, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, script],
+        cwd=here,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert not (here / "imported").exists()
 
 
 OWN_SERVER = """
 import multiprocessing, os
-from gloam.engines.local import ordered_map, own_server, prepare_workers
+from gloam.engines.forkserver import own_server, prepare_workers
+from gloam.engines.local import ordered_map
 
 def running():
     return multiprocessing.forkserver._forkserver._forkserver_pid

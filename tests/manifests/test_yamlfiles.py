@@ -41,7 +41,12 @@ def written(tmp_path: Path, text: str | bytes) -> Path:
 
 def test_a_mapping_is_read_with_its_types(tmp_path: Path) -> None:
     text = "a: 1\nb: 2.5\nc: [x, true, null]\nd: {e: stra\u00dfe}\n# nothing\n"
-    assert load_yaml(written(tmp_path, text)) == {"a": 1, "b": 2.5, "c": ["x", True, None], "d": {"e": "stra\u00dfe"}}
+    assert load_yaml(written(tmp_path, text)) == {
+        "a": 1,
+        "b": 2.5,
+        "c": ["x", True, None],
+        "d": {"e": "stra\u00dfe"},
+    }
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "# only a comment\n", "---\n", "null\n"])
@@ -50,7 +55,8 @@ def test_an_empty_file_is_an_empty_mapping(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "kind"), [("- 1\n- 2\n", "list"), ("just text\n", "str"), ("42\n", "int"), ("2024-01-01\n", "date")]
+    ("text", "kind"),
+    [("- 1\n- 2\n", "list"), ("just text\n", "str"), ("42\n", "int"), ("2024-01-01\n", "date")],
 )
 def test_what_is_no_mapping_is_refused_by_its_kind(tmp_path: Path, text: str, kind: str) -> None:
     with pytest.raises(ConfigError, match=rf"x\.yaml: expected keys and values, found a {kind}"):
@@ -70,7 +76,17 @@ def test_what_is_no_mapping_is_refused_by_its_kind(tmp_path: Path, text: str, ki
         b"a: \x00",
         "[" * 5000,
     ],
-    ids=["open list", "indent", "tab", "alias", "python object", "list as key", "not utf-8", "zero byte", "deep"],
+    ids=[
+        "open list",
+        "indent",
+        "tab",
+        "alias",
+        "python object",
+        "list as key",
+        "not utf-8",
+        "zero byte",
+        "deep",
+    ],
 )
 def test_what_is_no_safe_yaml_is_refused_in_one_line(tmp_path: Path, text: str | bytes) -> None:
     with pytest.raises(ConfigError, match=r"x\.yaml: not YAML: ") as refused:
@@ -108,17 +124,34 @@ def test_right_values_become_a_model() -> None:
     [
         ({}, "x.yaml: name: Field required"),
         ({"name": 3}, "x.yaml: name = 3: Input should be a valid string"),
-        ({"name": "x", "nmae": 3}, "x.yaml: unknown key nmae = 3; name is meant?; known here: name, camera, sizes"),
-        ({"name": "x", "camera": {"ISO": 3}}, "x.yaml: unknown key camera.ISO = 3; known here: iso, mode"),
-        ({"name": "x", "camera": {"iso": 7}}, "x.yaml: camera.iso = 7: Input should be greater than or equal to 50"),
-        ({"name": "x", "camera": {"mode": "mean"}}, "x.yaml: camera.mode = 'mean': Input should be 'binned' or 'malvar'"),
-        ({"name": "x", "camera": 5}, "x.yaml: camera = 5: must hold keys and values; known here: iso, mode"),
+        (
+            {"name": "x", "nmae": 3},
+            "x.yaml: unknown key nmae = 3; name is meant?; known here: name, camera, sizes",
+        ),
+        (
+            {"name": "x", "camera": {"ISO": 3}},
+            "x.yaml: unknown key camera.ISO = 3; known here: iso, mode",
+        ),
+        (
+            {"name": "x", "camera": {"iso": 7}},
+            "x.yaml: camera.iso = 7: Input should be greater than or equal to 50",
+        ),
+        (
+            {"name": "x", "camera": {"mode": "mean"}},
+            "x.yaml: camera.mode = 'mean': Input should be 'binned' or 'malvar'",
+        ),
+        (
+            {"name": "x", "camera": 5},
+            "x.yaml: camera = 5: must hold keys and values; known here: iso, mode",
+        ),
         ({"name": "x", "sizes": [1, "two"]}, "x.yaml: sizes.1 = 'two': "),
         ({"name": "forbidden"}, "x.yaml: name = forbidden: choose another"),
         ({"name": "x", 5: 6}, "x.yaml: 5 = "),
     ],
 )
-def test_a_wrong_value_is_told_by_file_key_value_and_what_is_allowed(values: dict[str, object], line: str) -> None:
+def test_a_wrong_value_is_told_by_file_key_value_and_what_is_allowed(
+    values: dict[str, object], line: str
+) -> None:
     with pytest.raises(ConfigError) as refused:
         validated(Outer, values, "x.yaml")
     (found,) = str(refused.value).splitlines()
@@ -131,7 +164,11 @@ def test_every_mistake_gets_a_line() -> None:
     lines = str(refused.value).splitlines()
     assert len(lines) == 4
     assert all(line.startswith("x.yaml: ") for line in lines)
-    assert [key for key in ("name", "camera.iso", "camera.lens", "size") if any(key in line for line in lines)] == [
+    assert [
+        key
+        for key in ("name", "camera.iso", "camera.lens", "size")
+        if any(key in line for line in lines)
+    ] == [
         "name",
         "camera.iso",
         "camera.lens",

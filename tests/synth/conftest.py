@@ -6,7 +6,12 @@ import pytest
 
 from gloam.synth.kernels import sensor as sites
 from gloam.synth.kernels.numbers.poisson import poisson_alias_table
-from gloam.synth.kernels.numbers.quantiles import Coefficients, normal_pair_quantile, normal_quantile, scaled
+from gloam.synth.kernels.numbers.quantiles import (
+    Coefficients,
+    normal_pair_quantile,
+    normal_quantile,
+    scaled,
+)
 
 
 class Sensor:
@@ -32,7 +37,9 @@ class Sensor:
         states, shot, *words = [np.empty(len(means), np.uint32) for _ in range(4)]
         sites.draw_words(*place, states, shot, words[0])
         sites.draw_rounding(states, words[1])
-        sites.count_electrons(means, counts, states, shot, scaled(normal_quantile(), 1.0), poisson_alias_table())
+        sites.count_electrons(
+            means, counts, states, shot, scaled(normal_quantile(), 1.0), poisson_alias_table()
+        )
         offsets = np.full_like(means, offset)
         noise = (normal_pair_quantile() if pair else normal_quantile()) if read is None else read
         settings = np.float32(gain), np.float32(white), scaled(noise, read_scale)

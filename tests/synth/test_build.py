@@ -40,7 +40,11 @@ def request_for(folder: Path, **changes) -> Request:
 
 
 def content(root: Path) -> dict[str, bytes]:
-    return {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    return {
+        path.relative_to(root).as_posix(): path.read_bytes()
+        for path in root.rglob("*")
+        if path.is_file()
+    }
 
 
 @pytest.fixture(scope="module")
@@ -71,22 +75,33 @@ def test_every_photograph_ends_as_a_pair_or_as_a_refusal_with_its_reason(photogr
     root = tmp_path / "set"
     report = build(request_for(folder), root)
     pairs = pq.read_table(root / "pairs.parquet")["path"].to_pylist()
-    refused = {row["path"]: row["reason"] for row in pq.read_table(root / "refused.parquet").to_pylist()}
+    refused = {
+        row["path"]: row["reason"] for row in pq.read_table(root / "refused.parquet").to_pylist()
+    }
     assert sorted(pairs + list(refused)) == sorted(path.name for path in folder.iterdir())
-    assert refused == {"empty.jpg": "empty", "text.jpg": "not an image", "cut.jpg": "damaged", "twin.jpg": "near-duplicate"}
+    assert refused == {
+        "empty.jpg": "empty",
+        "text.jpg": "not an image",
+        "cut.jpg": "damaged",
+        "twin.jpg": "near-duplicate",
+    }
     assert report.candidates == 28
     assert report.reasons["folder"].total() == 4
     assert verify_set(root) == []
 
 
-def test_without_selection_nothing_is_measured_and_refusals_come_from_making_pairs(photographs, tmp_path):
+def test_without_selection_nothing_is_measured_and_refusals_come_from_making_pairs(
+    photographs, tmp_path
+):
     folder = tmp_path / "photos"
     shutil.copytree(photographs, folder)
     (folder / "text.jpg").write_text("not a photograph")
     root = tmp_path / "set"
     build(request_for(folder, profile=EVERYTHING, plan=PlanOptions(shard_size=6)), root)
     refused = pq.read_table(root / "refused.parquet").to_pylist()
-    assert [(row["path"], row["stage"], row["reason"]) for row in refused] == [("text.jpg", "building", "not an image")]
+    assert [(row["path"], row["stage"], row["reason"]) for row in refused] == [
+        ("text.jpg", "building", "not an image")
+    ]
     assert read_set(root).counts == {"train": 24, "val": 0, "refused": 1}
     assert verify_set(root) == []
 
@@ -114,7 +129,9 @@ def test_where_the_source_lies_does_not_matter(photographs, reference, tmp_path)
 
 
 def test_another_seed_or_recipe_changes_lows_and_keeps_normals(photographs, reference, tmp_path):
-    build(request_for(photographs, recipe=load_recipe("uneven", ["camera.iso=50"])), tmp_path / "set")
+    build(
+        request_for(photographs, recipe=load_recipe("uneven", ["camera.iso=50"])), tmp_path / "set"
+    )
     before = pq.read_table(reference / "pairs.parquet")
     after = pq.read_table(tmp_path / "set" / "pairs.parquet")
     assert before["normal_sha256"] == after["normal_sha256"]
@@ -128,7 +145,9 @@ def test_files_layout_holds_the_same_pairs(photographs, reference, tmp_path):
     assert verify_set(root) == []
     assert recheck_set(open_set(root)) == []
     same = ["key", "low_sha256", "normal_sha256"]
-    shards, files = (pq.read_table(r / "pairs.parquet", columns=same).to_pydict() for r in (reference, root))
+    shards, files = (
+        pq.read_table(r / "pairs.parquet", columns=same).to_pydict() for r in (reference, root)
+    )
     assert shards == files
     low = (root / "lists" / "train-low.txt").read_text().splitlines()
     normal = (root / "lists" / "train-normal.txt").read_text().splitlines()
@@ -199,7 +218,9 @@ def test_a_folder_of_something_else_is_refused_and_left_alone(photographs, tmp_p
 
 def test_lows_of_another_model_are_not_called_damaged(reference):
     pairs = open_set(reference)
-    note = pairs.info.build.model_copy(update={"versions": pairs.info.build.versions | {"model": "1"}})
+    note = pairs.info.build.model_copy(
+        update={"versions": pairs.info.build.versions | {"model": "1"}}
+    )
     pairs.info = pairs.info.model_copy(update={"build": note})
     with pytest.raises(SetError, match="made by model 1"):
         recheck_set(pairs)
@@ -211,7 +232,9 @@ def test_too_few_suitable_photographs_is_an_error_before_anything_is_made(photog
     assert not (tmp_path / "set" / "shards").exists()
 
 
-def test_a_source_that_changed_since_the_plan_stops_the_build_and_loses_nothing(photographs, reference, tmp_path):
+def test_a_source_that_changed_since_the_plan_stops_the_build_and_loses_nothing(
+    photographs, reference, tmp_path
+):
     folder, root = tmp_path / "photos", tmp_path / "set"
     shutil.copytree(photographs, folder)
     shutil.copytree(reference, root)
@@ -230,21 +253,41 @@ def test_a_source_that_changed_since_the_plan_stops_the_build_and_loses_nothing(
 
 def command(folder: Path, root: Path, workers: int) -> list[str]:
     gloam = [sys.executable, "-c", "from gloam.cli.main import gloam; gloam()"]
-    options = ["--source", f"folder={folder}", "--val", "3", "--shard-size", "5", "--seed", "4", "--low-codec", "jpeg"]
+    options = [
+        "--source",
+        f"folder={folder}",
+        "--val",
+        "3",
+        "--shard-size",
+        "5",
+        "--seed",
+        "4",
+        "--low-codec",
+        "jpeg",
+    ]
     return [*gloam, "build", str(root), *options, "--workers", str(workers)]
 
 
-@pytest.mark.parametrize(("workers", "number"), [(1, 9), (2, 9), (2, signal.SIGINT), (2, signal.SIGTERM)])
-def test_a_build_killed_at_several_moments_ends_in_the_same_bytes(photographs, reference, tmp_path, workers, number):
+@pytest.mark.parametrize(
+    ("workers", "number"), [(1, 9), (2, 9), (2, signal.SIGINT), (2, signal.SIGTERM)]
+)
+def test_a_build_killed_at_several_moments_ends_in_the_same_bytes(
+    photographs, reference, tmp_path, workers, number
+):
     root = tmp_path / "set"
     moments = random.Random(workers * 100 + number)
     begun = time.monotonic()
-    subprocess.run(command(photographs, tmp_path / "whole", workers), check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        command(photographs, tmp_path / "whole", workers), check=True, stdout=subprocess.DEVNULL
+    )
     whole = time.monotonic() - begun
     kills = 0
     for _ in range(5):
         process = subprocess.Popen(
-            command(photographs, root, workers), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+            command(photographs, root, workers),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
         )
         begun = time.monotonic()
         wait = moments.uniform(0.3, 1.0) * whole
@@ -256,7 +299,8 @@ def test_a_build_killed_at_several_moments_ends_in_the_same_bytes(photographs, r
                 os.killpg(process.pid, number)
             else:
                 process.send_signal(number)
-                # 128 + number once the command runs; before that Python (or Click, with 1) itself ends by the signal.
+                # 128 + number once the command runs; before that Python (or Click, with 1) itself
+                # ends by the signal.
                 assert process.wait(timeout=20) in (128 + number, -number, 1, 0)
             process.wait()
         else:
@@ -268,7 +312,9 @@ def test_a_build_killed_at_several_moments_ends_in_the_same_bytes(photographs, r
 
 def test_a_lost_worker_stops_the_build_with_the_way_out(photographs, reference, tmp_path):
     root = tmp_path / "set"
-    process = subprocess.Popen(command(photographs, root, 2), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command(photographs, root, 2), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     killed = False
     deadline = time.monotonic() + 60
     while process.poll() is None and not killed and time.monotonic() < deadline:
@@ -287,25 +333,39 @@ def test_a_lost_worker_stops_the_build_with_the_way_out(photographs, reference, 
 
 @pytest.mark.parametrize("wait", [0, 0.2, 0.5, 0.9])
 def test_ctrl_c_prints_one_line_however_early(photographs, tmp_path, wait):
-    """A terminal sends it to every process; here while imports run, the server starts, and workers start."""
+    """A terminal sends it to every process; here while imports run, the server starts, and workers
+    start."""
     process = subprocess.Popen(
-        command(photographs, tmp_path / "set", 2), stderr=subprocess.PIPE, text=True, start_new_session=True
+        command(photographs, tmp_path / "set", 2),
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     deadline = time.monotonic() + 60
-    while len(_children(process.pid)) < 2 and process.poll() is None and time.monotonic() < deadline:
+    while (
+        len(_children(process.pid)) < 2 and process.poll() is None and time.monotonic() < deadline
+    ):
         time.sleep(0.001)  # until the server that workers come from is there
     time.sleep(wait)
     os.killpg(process.pid, signal.SIGINT)
     errors = process.communicate(timeout=60)[1]
     if wait < 0.9 or process.returncode:
-        assert (errors, process.returncode) == ("gloam: stopped; run the same command again to continue\n", 128 + signal.SIGINT)
+        assert (errors, process.returncode) == (
+            "gloam: stopped; run the same command again to continue\n",
+            128 + signal.SIGINT,
+        )
 
 
 def test_no_worker_outlives_a_killed_parent(photographs, tmp_path):
-    process = subprocess.Popen(command(photographs, tmp_path / "set", 2), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command(photographs, tmp_path / "set", 2),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     children: list[str] = []
     deadline = time.monotonic() + 60
-    # What it starts: the server that workers are forked from, two workers, and what cleans up after semaphores.
+    # What it starts: the server that workers are forked from, two workers, and what cleans up after
+    # semaphores.
     while len(children) < 4 and process.poll() is None and time.monotonic() < deadline:
         own = _children(process.pid)
         children = own + [worker for child in own for worker in _children(child)]
@@ -313,7 +373,9 @@ def test_no_worker_outlives_a_killed_parent(photographs, tmp_path):
     process.kill()
     process.wait()
     for _ in range(200):
-        alive = [child for child in children if Path(f"/proc/{child}").exists() and _state(child) != "Z"]
+        alive = [
+            child for child in children if Path(f"/proc/{child}").exists() and _state(child) != "Z"
+        ]
         if not alive:
             return
         time.sleep(0.1)
@@ -339,21 +401,47 @@ def test_real_photographs_as_two_sources(real_photos, tmp_path):
         Source(kind="imagenet", path=str(real_photos / "imagenet"), name="imagenet"),
         Source(kind="folder", path=str(real_photos / "bsds"), name="folder"),
     )
-    request = Request(sources=sources, profile=load_profile(), recipe=load_recipe("even"), plan=PlanOptions(val=10))
+    request = Request(
+        sources=sources,
+        profile=load_profile(),
+        recipe=load_recipe("even"),
+        plan=PlanOptions(val=10),
+    )
     report = build(request, tmp_path / "set")
-    paths = {p for kind in ("pairs", "refused") for p in pq.read_table(tmp_path / "set" / f"{kind}.parquet")["path"].to_pylist()}
+    paths = {
+        p
+        for kind in ("pairs", "refused")
+        for p in pq.read_table(tmp_path / "set" / f"{kind}.parquet")["path"].to_pylist()
+    }
     assert len(paths) == report.candidates == 200
     assert verify_set(tmp_path / "set") == []
 
 
 def test_tasks_build_disjoint_shards_of_one_set(photographs, tmp_path):
-    """Three tasks at once, one of them killed and started again, then closed: the bytes of a build in one go."""
-    common = ["--source", f"folder={photographs}", "--val", "3", "--shard-size", "4", "--no-select", "--workers", "1"]
+    """Three tasks at once, one of them killed and started again, then closed: the bytes of a build
+    in one go."""
+    common = [
+        "--source",
+        f"folder={photographs}",
+        "--val",
+        "3",
+        "--shard-size",
+        "4",
+        "--no-select",
+        "--workers",
+        "1",
+    ]
     gloam = [sys.executable, "-c", "from gloam.cli.main import gloam; gloam()"]
-    subprocess.run([*gloam, "build", str(tmp_path / "whole"), *common], check=True, capture_output=True)
+    subprocess.run(
+        [*gloam, "build", str(tmp_path / "whole"), *common], check=True, capture_output=True
+    )
     command = [*gloam, "build", str(tmp_path / "set"), *common]
     tasks = [
-        subprocess.Popen([*command, "--task-index", str(i), "--task-count", "3"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        subprocess.Popen(
+            [*command, "--task-index", str(i), "--task-count", "3"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         for i in range(3)
     ]
     time.sleep(1.5)
@@ -361,7 +449,12 @@ def test_tasks_build_disjoint_shards_of_one_set(photographs, tmp_path):
     for task in tasks:
         task.communicate(timeout=120)
     assert [task.returncode for task in tasks] in ([0, -9, 0], [0, 0, 0])
-    again = subprocess.run([*command, "--task-index", "1", "--task-count", "3"], capture_output=True, text=True, check=True)
+    again = subprocess.run(
+        [*command, "--task-index", "1", "--task-count", "3"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert "all are there" in again.stdout
     assert not (tmp_path / "set" / "set.json").exists()
     closed = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -369,17 +462,24 @@ def test_tasks_build_disjoint_shards_of_one_set(photographs, tmp_path):
     assert content(tmp_path / "set") == content(tmp_path / "whole")
 
 
-@pytest.mark.parametrize("name", ["set.json", "plan.parquet", "candidates.parquet", "recipe.yaml", "pairs.parquet"])
+@pytest.mark.parametrize(
+    "name", ["set.json", "plan.parquet", "candidates.parquet", "recipe.yaml", "pairs.parquet"]
+)
 def test_a_damaged_record_of_a_set_is_made_again(photographs, tmp_path, name):
     request = request_for(photographs)
     build(request, tmp_path / "set")
     whole = content(tmp_path / "set")
     data = whole[name]
-    (tmp_path / "set" / name).write_bytes(data[: len(data) // 2] + bytes([data[len(data) // 2] ^ 1]) + data[len(data) // 2 + 1 :])
+    (tmp_path / "set" / name).write_bytes(
+        data[: len(data) // 2] + bytes([data[len(data) // 2] ^ 1]) + data[len(data) // 2 + 1 :]
+    )
     build(request, tmp_path / "set")
     assert content(tmp_path / "set") == whole
     (tmp_path / "set" / "set.json").write_bytes(b"{}")
     with pytest.raises(SetError, match="not those it was built with"):
-        build(request_for(photographs, plan=PlanOptions(val=3, shard_size=5, seed=99)), tmp_path / "set")
+        build(
+            request_for(photographs, plan=PlanOptions(val=3, shard_size=5, seed=99)),
+            tmp_path / "set",
+        )
     build(request, tmp_path / "set")
     assert content(tmp_path / "set") == whole

@@ -26,7 +26,8 @@ images = hnp.arrays(np.uint8, st.tuples(st.integers(1, 40), st.integers(1, 40), 
 
 
 def noiseless(recipe: CameraRecipe, seed: int = 0, key: str = "k", **changes: object) -> CameraDraw:
-    """A draw without any noise: next to infinitely many electrons, rounded much finer than a grey level."""
+    """A draw without any noise: next to infinitely many electrons, rounded much finer than a grey
+    level."""
     quiet = {"gain": 1e-4, "read_scale": 0.0, "row_sigma": 0.0, "black": 0, "white": 2**22 - 1}
     return draw(recipe, seed, key).model_copy(update=quiet | changes)
 
@@ -36,13 +37,27 @@ NEUTRAL = CameraRecipe()
 
 COLOURFUL = load_recipe(
     "even",
-    ["exposure.ev=0", "illumination.probability=0", "white_balance.error_ev=0", "isp.contrast=1", "isp.chroma.strength=0"],
+    [
+        "exposure.ev=0",
+        "illumination.probability=0",
+        "white_balance.error_ev=0",
+        "isp.contrast=1",
+        "isp.chroma.strength=0",
+    ],
 )
 
 
 @settings(deadline=None, max_examples=100)
-@given(images, st.floats(0.5, 4), st.floats(0.5, 4), st.sampled_from([0.0, 0.2, 1.0]), st.integers(0, 2**32))
-def test_without_darkness_and_noise_the_normal_comes_back_from_any_camera(image, red, blue, tone, seed):
+@given(
+    images,
+    st.floats(0.5, 4),
+    st.floats(0.5, 4),
+    st.sampled_from([0.0, 0.2, 1.0]),
+    st.integers(0, 2**32),
+)
+def test_without_darkness_and_noise_the_normal_comes_back_from_any_camera(
+    image, red, blue, tone, seed
+):
     low = render(image, noiseless(COLOURFUL, seed, red_gain=red, blue_gain=blue, tone=tone))
     assert np.abs(low.astype(int) - image).max() <= 1
 
@@ -50,22 +65,34 @@ def test_without_darkness_and_noise_the_normal_comes_back_from_any_camera(image,
 @settings(deadline=None, max_examples=40)
 @given(images, st.floats(0, 8), st.floats(0, 4), st.integers(0, 2**32))
 def test_more_ev_never_brightens(image, ev, more, seed):
-    changes = noiseless(load_recipe("uneven"), seed).model_dump(include={"smooth_cells", "smooth_ev", "vignette_ev", "contrast"})
+    changes = noiseless(load_recipe("uneven"), seed).model_dump(
+        include={"smooth_cells", "smooth_ev", "vignette_ev", "contrast"}
+    )
     before = render(image, noiseless(NEUTRAL, exposure_ev=ev, **changes))
     after = render(image, noiseless(NEUTRAL, exposure_ev=ev + more, **changes))
     assert (after <= before).all()
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.integers(0, 255), st.floats(1, 3), st.floats(1, 3), st.floats(0, 8), st.integers(0, 2**32))
+@given(
+    st.integers(0, 255), st.floats(1, 3), st.floats(1, 3), st.floats(0, 8), st.integers(0, 2**32)
+)
 def test_neutral_grey_stays_neutral(level, red, blue, ev, seed):
     grey = np.full((8, 8, 3), level, np.uint8)
-    low = render(grey, noiseless(COLOURFUL, seed, red_gain=red, blue_gain=blue, exposure_ev=ev, highlights_ev=2.0))
+    low = render(
+        grey,
+        noiseless(COLOURFUL, seed, red_gain=red, blue_gain=blue, exposure_ev=ev, highlights_ev=2.0),
+    )
     assert np.ptp(low.astype(int), axis=2).max() <= 1
 
 
 @settings(deadline=None, max_examples=60)
-@given(images, st.sampled_from(sorted(shipped_recipes())), st.integers(0, 2**63 - 1), st.text("abc-_09", min_size=1, max_size=8))
+@given(
+    images,
+    st.sampled_from(sorted(shipped_recipes())),
+    st.integers(0, 2**63 - 1),
+    st.text("abc-_09", min_size=1, max_size=8),
+)
 def test_any_image_and_recipe_give_an_image_and_the_same_one_again(image, recipe, seed, key):
     low = darken(image, recipe, seed=seed, key=key)
     assert low.shape == image.shape
@@ -79,7 +106,11 @@ def paths(section: type[BaseModel], prefix: str = "") -> dict[str, Within | OneO
     for name, info in section.model_fields.items():
         if isinstance(info.annotation, type) and issubclass(info.annotation, BaseModel):
             found |= paths(info.annotation, f"{prefix}{name}.")
-        found |= {f"{prefix}{name}": allowed for allowed in info.metadata if isinstance(allowed, Within | OneOf)}
+        found |= {
+            f"{prefix}{name}": allowed
+            for allowed in info.metadata
+            if isinstance(allowed, Within | OneOf)
+        }
     return found
 
 
@@ -94,10 +125,13 @@ def schema_recipes(draw_one: st.DrawFn) -> CameraRecipe:
             value: object = draw_one(st.sampled_from(allowed.names))
         elif allowed.whole:
             value = draw_one(
-                st.sampled_from([int(allowed.low), int(allowed.high)]) | st.integers(int(allowed.low), int(allowed.high))
+                st.sampled_from([int(allowed.low), int(allowed.high)])
+                | st.integers(int(allowed.low), int(allowed.high))
             )
         else:
-            value = draw_one(st.sampled_from([allowed.low, allowed.high]) | st.floats(allowed.low, allowed.high))
+            value = draw_one(
+                st.sampled_from([allowed.low, allowed.high]) | st.floats(allowed.low, allowed.high)
+            )
         settings_.append(f"{path}={value}")
     name = next((s.split("=")[1] for s in settings_ if s.startswith("camera.name=")), "sony-a7s2")
     settings_.append(f"camera.iso={draw_one(st.sampled_from(iso_range(name)))}")
@@ -109,12 +143,15 @@ def schema_recipes(draw_one: st.DrawFn) -> CameraRecipe:
 @settings(deadline=None, max_examples=150)
 @given(images, schema_recipes(), st.integers(0, 2**32))
 def test_any_recipe_in_the_schema_gives_an_image(image, recipe, seed):
-    """No NaN and no wrap-around on the way: black stays below white, and tables are met within their bounds."""
+    """No NaN and no wrap-around on the way: black stays below white, and tables are met within
+    their bounds."""
     drawn = draw(recipe, seed, "k")
     assert np.isfinite(parameters(drawn)).all()
     low = render(image, drawn)
     assert low.shape == image.shape
-    black = render(np.zeros_like(image), drawn.model_copy(update={"read_scale": 0.0, "row_sigma": 0.0}))
+    black = render(
+        np.zeros_like(image), drawn.model_copy(update={"read_scale": 0.0, "row_sigma": 0.0})
+    )
     assert black.max() <= 1
 
 
@@ -122,7 +159,10 @@ def test_any_recipe_in_the_schema_gives_an_image(image, recipe, seed):
 @pytest.mark.parametrize("end", [0, 1])
 def test_every_camera_renders_at_the_ends_of_its_calibration(photograph, name, end):
     iso = iso_range(name)[end]
-    low = darken(photograph, load_recipe("even", ["exposure.ev=3", f"camera.name={name}", f"camera.iso={iso}"]))
+    low = darken(
+        photograph,
+        load_recipe("even", ["exposure.ev=3", f"camera.name={name}", f"camera.iso={iso}"]),
+    )
     assert 0 < low.mean() < photograph.mean()
 
 
@@ -134,7 +174,13 @@ def test_a_coarser_converter_has_fewer_levels(photograph):
 
 def test_warm_lights_are_red_and_keep_luminance(photograph):
     grey = np.full((96, 128, 3), 128, np.uint8)
-    changes = {"light_places": (0.5,), "light_evs": (4.0,), "light_radii": (0.3,), "light_falloffs": (2.0,), "exposure_ev": 6.0}
+    changes = {
+        "light_places": (0.5,),
+        "light_evs": (4.0,),
+        "light_radii": (0.3,),
+        "light_falloffs": (2.0,),
+        "exposure_ev": 6.0,
+    }
     white = render(grey, noiseless(NEUTRAL, light_warmths=(0.0,), **changes)).astype(float)
     warm = render(grey, noiseless(NEUTRAL, light_warmths=(2.0,), **changes)).astype(float)
     assert np.abs(np.ptp(white, axis=2)).max() <= 1
@@ -158,12 +204,19 @@ def test_no_two_images_share_their_noise():
 
 
 def test_no_two_pixels_share_their_noise():
-    """Equal sites would show as repeated rows, columns or planes: the noise of a flat image is white but for its rows."""
+    """Equal sites would show as repeated rows, columns or planes: the noise of a flat image is
+    white but for its rows."""
     grey = np.full((256, 256, 3), 128, np.uint8)
     one = draw(
         load_recipe(
             "even",
-            ["exposure.ev=4", "illumination.probability=0", "camera.iso=3200", "camera.matrix=none", "isp.chroma.strength=0"],
+            [
+                "exposure.ev=4",
+                "illumination.probability=0",
+                "camera.iso=3200",
+                "camera.matrix=none",
+                "isp.chroma.strength=0",
+            ],
         ),
         0,
         "k",
@@ -172,14 +225,16 @@ def test_no_two_pixels_share_their_noise():
     noise -= noise.mean(axis=(0, 1))
     power = np.abs(np.fft.fft2(noise, axes=(0, 1))) ** 2
     power /= power.mean(axis=(0, 1))
-    # Of white noise the largest of 65,536 exponential variables stays below 25 with a probability of 1e-6.
+    # Of white noise the largest of 65,536 exponential variables stays below 25 with a probability
+    # of 1e-6.
     assert power.max() < 25
     channels = np.corrcoef(noise.reshape(-1, 3).T)
     assert np.abs(channels - np.eye(3)).max() < 5 / 256
 
 
 def test_rows_show_the_row_noise():
-    """With the row noise made large, quad rows move as one: red with its green, blue with its, and not with each other."""
+    """With the row noise made large, quad rows move as one: red with its green, blue with its, and
+    not with each other."""
     grey = np.full((400, 64, 3), 128, np.uint8)
     recipe = load_recipe(
         "even",
@@ -209,7 +264,10 @@ def test_digital_gain_undoes_exposure(photograph):
 
 def test_bright_light_is_cut_off_and_does_not_wrap_around():
     white = np.full((16, 16, 3), 255, np.uint8)
-    low = render(white, draw(load_recipe("even", ["exposure.ev=-4", "highlights.ev=8", "isp.contrast=1"]), 0, "k"))
+    low = render(
+        white,
+        draw(load_recipe("even", ["exposure.ev=-4", "highlights.ev=8", "isp.contrast=1"]), 0, "k"),
+    )
     assert (low == 255).all()
 
 
@@ -225,14 +283,22 @@ def test_highlights_keep_lamps_bright(photograph):
 def test_highlights_do_not_make_the_grain_of_a_pale_wall_glitter():
     """Four times the light at white: neighbouring levels still differ by few per cent."""
     light = LEVEL_LIGHT.astype(np.float32)
-    brightened = np.array([x * light_factor(x, x, x, np.float32(1), np.float32(1), np.float32(3)) for x in light])
+    brightened = np.array(
+        [x * light_factor(x, x, x, np.float32(1), np.float32(1), np.float32(3)) for x in light]
+    )
     assert brightened[255] == pytest.approx(4)
     steps = brightened[201:] / brightened[200:-1]
     assert 1 < steps.min() <= steps.max() < 1.07
 
 
 @pytest.mark.parametrize(
-    "bad", [np.zeros((4, 4), np.uint8), np.zeros((4, 4, 4), np.uint8), np.zeros((4, 4, 3)), np.zeros((0, 4, 3), np.uint8)]
+    "bad",
+    [
+        np.zeros((4, 4), np.uint8),
+        np.zeros((4, 4, 4), np.uint8),
+        np.zeros((4, 4, 3)),
+        np.zeros((0, 4, 3), np.uint8),
+    ],
 )
 def test_other_arrays_are_refused(bad):
     with pytest.raises(ValueError, match="normal"):
@@ -241,7 +307,9 @@ def test_other_arrays_are_refused(bad):
 
 def test_strided_images_give_the_same_low(photograph):
     drawn = draw(load_recipe("uneven"), 0, "k")
-    assert (render(photograph[::2, ::-1], drawn) == render(photograph[::2, ::-1].copy(), drawn)).all()
+    assert (
+        render(photograph[::2, ::-1], drawn) == render(photograph[::2, ::-1].copy(), drawn)
+    ).all()
 
 
 def test_parameters_are_float32():

@@ -14,11 +14,15 @@ from gloam.synth.recipes.load import load_recipe
 
 
 def planes_of(height, width, seed=0):
-    cells = np.random.default_rng(seed).integers(0, ENCODE_CELLS, (3, height, width)).astype(np.uint16)
+    cells = (
+        np.random.default_rng(seed).integers(0, ENCODE_CELLS, (3, height, width)).astype(np.uint16)
+    )
     table = fine_table(1.0, 0.0)
     planes = np.empty((3, height, width), np.int16)
     for y in range(height):
-        split(cells[0, y], cells[1, y], cells[2, y], table, planes[0, y], planes[1, y], planes[2, y])
+        split(
+            cells[0, y], cells[1, y], cells[2, y], table, planes[0, y], planes[1, y], planes[2, y]
+        )
     return table[cells].astype(np.float64) / UNIT, planes
 
 
@@ -32,7 +36,8 @@ def test_it_is_a_blend_with_the_blur(shape, strength, sigma):
     half = blur_weights(sigma).astype(np.float64)
     line = np.concatenate([half[:0:-1], half])
     red, blue = (
-        (1 - strength) * c + strength * convolve1d(convolve1d(c, line, 0, mode="nearest"), line, 1, mode="nearest")
+        (1 - strength) * c
+        + strength * convolve1d(convolve1d(c, line, 0, mode="nearest"), line, 1, mode="nearest")
         for c in (rgb[0] - y, rgb[2] - y)
     )
     expected = 255 * np.stack([y + red, y - (0.299 * red + 0.114 * blue) / 0.587, y + blue], axis=2)
@@ -53,7 +58,9 @@ def test_it_turns_the_correlation_of_red_and_green_round():
     correlations = []
     for strength in (0.0, 0.6):
         drawn = draw(load_recipe("even", ["exposure.ev=4", "illumination.probability=0"]), 0, "k")
-        low = render(grey, drawn.model_copy(update={"chroma_strength": strength, "row_sigma": 0.0})).astype(float)
+        low = render(
+            grey, drawn.model_copy(update={"chroma_strength": strength, "row_sigma": 0.0})
+        ).astype(float)
         correlations.append(np.corrcoef(low[:, :, 0].ravel(), low[:, :, 1].ravel())[0, 1])
     assert correlations[0] < -0.1
     assert correlations[1] > correlations[0] + 0.3

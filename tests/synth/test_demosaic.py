@@ -10,13 +10,44 @@ from gloam.synth.kernels.demosaic import BILINEAR, BORDER, MALVAR, demosaic_row
 from gloam.synth.models import draw, render
 from gloam.synth.recipes.load import load_recipe
 
-G_CROSS = np.array([[0, 0, -1, 0, 0], [0, 0, 2, 0, 0], [-1, 2, 4, 2, -1], [0, 0, 2, 0, 0], [0, 0, -1, 0, 0]]) / 8
-ROW = np.array([[0, 0, 0.5, 0, 0], [0, -1, 0, -1, 0], [-1, 4, 5, 4, -1], [0, -1, 0, -1, 0], [0, 0, 0.5, 0, 0]]) / 8
-DIAGONAL = np.array([[0, 0, -1.5, 0, 0], [0, 2, 0, 2, 0], [-1.5, 0, 6, 0, -1.5], [0, 2, 0, 2, 0], [0, 0, -1.5, 0, 0]]) / 8
+G_CROSS = (
+    np.array(
+        [[0, 0, -1, 0, 0], [0, 0, 2, 0, 0], [-1, 2, 4, 2, -1], [0, 0, 2, 0, 0], [0, 0, -1, 0, 0]]
+    )
+    / 8
+)
+ROW = (
+    np.array(
+        [
+            [0, 0, 0.5, 0, 0],
+            [0, -1, 0, -1, 0],
+            [-1, 4, 5, 4, -1],
+            [0, -1, 0, -1, 0],
+            [0, 0, 0.5, 0, 0],
+        ]
+    )
+    / 8
+)
+DIAGONAL = (
+    np.array(
+        [
+            [0, 0, -1.5, 0, 0],
+            [0, 2, 0, 2, 0],
+            [-1.5, 0, 6, 0, -1.5],
+            [0, 2, 0, 2, 0],
+            [0, 0, -1.5, 0, 0],
+        ]
+    )
+    / 8
+)
 
 
 def mosaic(height, width, seed=0):
-    return np.random.default_rng(seed).integers(0, 16384, (height + 2 * BORDER, width + 2 * BORDER)).astype(np.float32)
+    return (
+        np.random.default_rng(seed)
+        .integers(0, 16384, (height + 2 * BORDER, width + 2 * BORDER))
+        .astype(np.float32)
+    )
 
 
 def demosaiced(raw, method):
@@ -42,8 +73,12 @@ def test_malvar_is_the_filters_of_the_paper():
     at_red, at_blue = even_y & even_x, ~even_y & ~even_x
     at_green = ~(at_red | at_blue)
     assert (green == np.where(at_green, own, cross)).all()
-    assert (red == np.where(at_red, own, np.where(at_blue, diagonal, np.where(even_y, row, column)))).all()
-    assert (blue == np.where(at_blue, own, np.where(at_red, diagonal, np.where(even_y, column, row)))).all()
+    assert (
+        red == np.where(at_red, own, np.where(at_blue, diagonal, np.where(even_y, row, column)))
+    ).all()
+    assert (
+        blue == np.where(at_blue, own, np.where(at_red, diagonal, np.where(even_y, column, row)))
+    ).all()
 
 
 def test_bilinear_is_the_mean_of_the_nearest():
@@ -66,11 +101,23 @@ def test_a_flat_mosaic_stays_flat_at_any_size(method, shape):
     assert (demosaiced(raw, method) == 700).all()
 
 
-@pytest.mark.parametrize(("method", "expected"), [("binned", 0.0), ("none", 0.0), ("bilinear", 0.6), ("malvar", 0.2)])
+@pytest.mark.parametrize(
+    ("method", "expected"), [("binned", 0.0), ("none", 0.0), ("bilinear", 0.6), ("malvar", 0.2)]
+)
 def test_demosaic_is_what_correlates_neighbours(method, expected):
     grey = np.full((256, 256, 3), 120, np.uint8)
-    recipe = load_recipe("even", ["isp.chroma.strength=0", "camera.matrix=none", "camera.iso=6400", "illumination.probability=0"])
-    drawn = draw(recipe, 0, "k").model_copy(update={"demosaic": method, "row_sigma": 0.0, "exposure_ev": 2.0})
+    recipe = load_recipe(
+        "even",
+        [
+            "isp.chroma.strength=0",
+            "camera.matrix=none",
+            "camera.iso=6400",
+            "illumination.probability=0",
+        ],
+    )
+    drawn = draw(recipe, 0, "k").model_copy(
+        update={"demosaic": method, "row_sigma": 0.0, "exposure_ev": 2.0}
+    )
     red = render(grey, drawn)[:, :, 0].astype(float)
     neighbours = np.corrcoef(red[:, :-1].ravel(), red[:, 1:].ravel())[0, 1]
     assert neighbours == pytest.approx(expected, abs=0.15)

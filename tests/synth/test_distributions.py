@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from gloam.synth.parameters.distributions import Choice, Constant, LogUniform, Normal, Uniform, parse
+from gloam.synth.parameters.distributions import (
+    Choice,
+    Constant,
+    LogUniform,
+    Normal,
+    Uniform,
+    parse,
+)
 
 unit = st.floats(0, 1, exclude_min=True, exclude_max=True)
 number = st.floats(-1e6, 1e6)
@@ -87,7 +94,9 @@ def test_choice_gives_each_value_its_share():
     assert np.bincount([int(Choice((0.0, 1.0, 2.0)).quantile(x)) for x in u]).tolist() == [1000] * 3
 
 
-@pytest.mark.parametrize("text", ["normal(0, 1, 9, 12)", "normal(10, 1, 0, 1)", "normal(5, 0, 6, 8)"])
+@pytest.mark.parametrize(
+    "text", ["normal(0, 1, 9, 12)", "normal(10, 1, 0, 1)", "normal(5, 0, 6, 8)"]
+)
 def test_bounds_that_hold_nothing_of_a_normal_distribution_are_refused(text):
     with pytest.raises(ValueError, match="next to nothing of it lies between its bounds"):
         parse(text)

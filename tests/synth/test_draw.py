@@ -46,6 +46,11 @@ def test_random_numbers_are_uniform_and_independent_of_their_neighbours():
 
 
 def test_red_and_blue_err_separately():
-    errors = np.array([[d.red_error_ev, d.blue_error_ev] for d in (draw(load_recipe("even"), 0, str(i)) for i in range(2000))])
+    errors = np.array(
+        [
+            [d.red_error_ev, d.blue_error_ev]
+            for d in (draw(load_recipe("even"), 0, str(i)) for i in range(2000))
+        ]
+    )
     assert abs(np.corrcoef(errors.T)[0, 1]) < 0.1
     assert np.abs(errors.std(axis=0) - 0.3).max() < 0.03

@@ -1,4 +1,5 @@
-"""Lows of a GPU have the bytes of those of the CPU. Runs where there is one; benchmarks/gpu.py does it for 1,000 images."""
+"""Lows of a GPU have the bytes of those of the CPU. Runs where there is one; benchmarks/gpu.py does
+it for 1,000 images."""
 
 from __future__ import annotations
 

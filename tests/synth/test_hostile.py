@@ -1,4 +1,5 @@
-"""Sources that nobody would make, all at once: each file ends as a pair or a refusal, and nothing is written outside the set."""
+"""Sources that nobody would make, all at once: each file ends as a pair or a refusal, and nothing
+is written outside the set."""
 
 from __future__ import annotations
 
@@ -24,8 +25,21 @@ from gloam.synth.building.request import Request
 from gloam.synth.recipes.load import load_recipe
 
 EXIF_LOOP = b"II*\0" + struct.pack("<IHHHIII", 8, 1, 0x8769, 4, 1, 8, 8)
-EXIF_HUGE = b"II*\0" + struct.pack("<IHHHIIHHIII", 8, 2, 0x0112, 3, 0xFFFFFFFF, 8, 0x927C, 7, 0x7FFFFFFF, 8, 0)
-ODD_NAMES = ["new\nline", "quo'te\"", "emoji \U0001f303", "a" * 240, "Case", "case", "back\\slash", "tab\t", "-rf", "CON"]
+EXIF_HUGE = b"II*\0" + struct.pack(
+    "<IHHHIIHHIII", 8, 2, 0x0112, 3, 0xFFFFFFFF, 8, 0x927C, 7, 0x7FFFFFFF, 8, 0
+)
+ODD_NAMES = [
+    "new\nline",
+    "quo'te\"",
+    "emoji \U0001f303",
+    "a" * 240,
+    "Case",
+    "case",
+    "back\\slash",
+    "tab\t",
+    "-rf",
+    "CON",
+]
 ODD_NAMES += ["$(reboot)", "%s%n", ".hidden", "dots..", "comma,semi;", ".", " blanks ", "\u202egnp"]
 
 
@@ -37,7 +51,11 @@ def encoded(kind: str, seed: int = 0, **options: object) -> bytes:
 
 
 def with_segments(jpeg: bytes, *segments: tuple[int, bytes]) -> bytes:
-    return jpeg[:2] + b"".join(bytes([0xFF, m]) + struct.pack(">H", len(d) + 2) + d for m, d in segments) + jpeg[2:]
+    return (
+        jpeg[:2]
+        + b"".join(bytes([0xFF, m]) + struct.pack(">H", len(d) + 2) + d for m, d in segments)
+        + jpeg[2:]
+    )
 
 
 def chunk(kind: bytes, data: bytes) -> bytes:
@@ -45,7 +63,9 @@ def chunk(kind: bytes, data: bytes) -> bytes:
 
 
 def bmp(width: int, height: int) -> bytes:
-    return b"BM" + struct.pack("<IHHIIiiHHIIiiII", 54, 0, 0, 54, 40, width, height, 1, 24, 0, 0, 0, 0, 0, 0)
+    return b"BM" + struct.pack(
+        "<IHHIIiiHHIIiiII", 54, 0, 0, 54, 40, width, height, 1, 24, 0, 0, 0, 0, 0, 0
+    )
 
 
 def files() -> dict[str, tuple[bytes, bool | None]]:
@@ -62,7 +82,12 @@ def files() -> dict[str, tuple[bytes, bool | None]]:
         "comments.jpg": (with_segments(jpeg, *[(0xFE, b"x" * 10)] * 5000), True),
         "many-pixels.jpg": (jpeg.replace(size, struct.pack(">HH", 60_000, 60_000), 1), False),
         "no-height.jpg": (jpeg.replace(size, struct.pack(">HH", 0, 80), 1), False),
-        "many-pixels.png": (png[:8] + chunk(b"IHDR", struct.pack(">IIBBBBB", 60_000, 60_000, 8, 2, 0, 0, 0)) + png[33:], False),
+        "many-pixels.png": (
+            png[:8]
+            + chunk(b"IHDR", struct.pack(">IIBBBBB", 60_000, 60_000, 8, 2, 0, 0, 0))
+            + png[33:],
+            False,
+        ),
         "text-bomb.png": (png[:33] + chunk(b"zTXt", bomb) + png[33:], None),
         "profile-bomb.png": (png[:33] + chunk(b"iCCP", bomb) + png[33:], None),
         "exif-loop.png": (png[:33] + chunk(b"eXIf", EXIF_LOOP) + png[33:], True),
@@ -76,7 +101,9 @@ def files() -> dict[str, tuple[bytes, bool | None]]:
         "loop.tif": (EXIF_LOOP, False),
         "cut.webp": (encoded("WEBP")[:200], False),
     }
-    return found | {f"{name}.jpg": (with_segments(jpeg, (0xFE, name.encode())), True) for name in ODD_NAMES}
+    return found | {
+        f"{name}.jpg": (with_segments(jpeg, (0xFE, name.encode())), True) for name in ODD_NAMES
+    }
 
 
 def add(archive: tarfile.TarFile, name: str, data: bytes = b"", **changes: object) -> None:
@@ -105,7 +132,14 @@ def ground(tmp_path_factory) -> Path:
     (deep / "deep.jpg").write_bytes(encoded("JPEG"))
     with tarfile.open(root / "evil.tar", "w", format=tarfile.PAX_FORMAT) as archive:
         up = ["/etc/evil.jpg", "../../outside.jpg", "a/../../b.jpg"]
-        odd = ["n" * 300 + ".jpg", "new\nline.jpg", "Same.jpg", "same.jpg", "x/" * 400 + "deep.jpg", "bad\udcff.jpg"]
+        odd = [
+            "n" * 300 + ".jpg",
+            "new\nline.jpg",
+            "Same.jpg",
+            "same.jpg",
+            "x/" * 400 + "deep.jpg",
+            "bad\udcff.jpg",
+        ]
         for i, name in enumerate(up + odd):
             add(archive, name, encoded("JPEG", i))
         add(archive, "link.jpg", type=tarfile.SYMTYPE, linkname="/etc/passwd")
@@ -138,16 +172,26 @@ def test_every_file_ends_as_a_pair_or_a_refusal_and_nothing_is_outside_the_set(g
     assert [path.name for path in tmp_path.iterdir()] == ["set"]
     assert verify_set(tmp_path / "set") == []
 
-    made = {(row["source"], row["path"]) for row in pq.read_table(tmp_path / "set" / PAIRS).to_pylist()}
-    refused = {(row["source"], row["path"]): row["reason"] for row in pq.read_table(tmp_path / "set" / REFUSED).to_pylist()}
-    listed = {(row["source"], row["path"]) for row in pq.read_table(tmp_path / "set" / CANDIDATES).to_pylist()}
+    made = {
+        (row["source"], row["path"]) for row in pq.read_table(tmp_path / "set" / PAIRS).to_pylist()
+    }
+    refused = {
+        (row["source"], row["path"]): row["reason"]
+        for row in pq.read_table(tmp_path / "set" / REFUSED).to_pylist()
+    }
+    listed = {
+        (row["source"], row["path"])
+        for row in pq.read_table(tmp_path / "set" / CANDIDATES).to_pylist()
+    }
     assert made | refused.keys() == listed
     assert not made & refused.keys()
     assert report.candidates == len(listed)
     for name, (_, expected) in files().items():
         assert expected is None or (("photos", name) in made) == expected, name
     assert refused[("photos", "passwd.jpg")] == "not an image"
-    assert refused[("photos", "bad\\udcff.jpg")] == refused[("tar", "bad\\udcff.jpg")] == "file name"
+    assert (
+        refused[("photos", "bad\\udcff.jpg")] == refused[("tar", "bad\\udcff.jpg")] == "file name"
+    )
     assert ("photos", "d/" * 100 + "deep.jpg") in made
     assert sum(source == "tar" for source, _ in made) == 8
     assert sum(source == "zip" for source, _ in made) == 4

@@ -34,7 +34,10 @@ def test_a_smooth_field_of_constant_values_is_flat_and_bicubic_keeps_its_nodes(p
 
 
 def test_a_light_brightens_its_middle_most(photograph):
-    field = field_ev(photograph, bare(light_places=(0.5,), light_evs=(3.0,), light_radii=(0.2,), light_falloffs=(2.0,)))
+    field = field_ev(
+        photograph,
+        bare(light_places=(0.5,), light_evs=(3.0,), light_radii=(0.2,), light_falloffs=(2.0,)),
+    )
     peak = np.unravel_index(field.argmax(), field.shape)
     assert field[peak] - field.min() == pytest.approx(3.0, abs=0.05)
 
@@ -45,8 +48,15 @@ def test_lights_are_drawn_to_bright_places(photograph):
     dark_left[:, 64:] = 220
     right = 0
     for i in range(200):
-        one = bare(light_places=((i + 0.5) / 200,), light_evs=(3.0,), light_radii=(0.05,), light_falloffs=(2.0,))
-        right += np.unravel_index(field_ev(dark_left, one).argmax(), (CELLS, CELLS))[1] >= CELLS // 2
+        one = bare(
+            light_places=((i + 0.5) / 200,),
+            light_evs=(3.0,),
+            light_radii=(0.05,),
+            light_falloffs=(2.0,),
+        )
+        right += (
+            np.unravel_index(field_ev(dark_left, one).argmax(), (CELLS, CELLS))[1] >= CELLS // 2
+        )
     assert 150 < right < 200
 
 
@@ -63,13 +73,19 @@ def test_vignetting_is_cos4_and_meets_its_corner_value():
     square = np.full((320, 320, 3), 128, np.uint8)
     field = field_ev(square, bare(vignette_ev=2.0))
     middle, corner = field[15:17, 15:17].mean(), field[0, 0]
-    assert middle - corner == pytest.approx(2.0, abs=0.12)  # the corner cell's middle lies a little inside
-    angle = np.arctan(np.sqrt(2.0 ** (2.0 / 2) - 1) * np.hypot(1 / 32, 1 / 32) / np.sqrt(2 * (31 / 32) ** 2))
+    assert middle - corner == pytest.approx(
+        2.0, abs=0.12
+    )  # the corner cell's middle lies a little inside
+    angle = np.arctan(
+        np.sqrt(2.0 ** (2.0 / 2) - 1) * np.hypot(1 / 32, 1 / 32) / np.sqrt(2 * (31 / 32) ** 2)
+    )
     assert field[15, 15] - (field[15, 15] + 4 * np.log2(np.cos(angle))) >= 0
 
 
 def test_a_gradient_spans_its_ev():
-    field = field_ev(np.full((90, 120, 3), 128, np.uint8), bare(gradient_ev=3.0, gradient_angle=0.0))
+    field = field_ev(
+        np.full((90, 120, 3), 128, np.uint8), bare(gradient_ev=3.0, gradient_angle=0.0)
+    )
     assert field[:, -1].mean() - field[:, 0].mean() == pytest.approx(3.0, abs=1e-9)
 
 
@@ -85,4 +101,10 @@ def test_any_size_has_an_illumination(shape):
 
 
 def test_cell_luminance_of_a_flat_image_is_its_linear_value():
-    assert np.abs(cell_luminance(np.full((50, 70, 3), 128, np.uint8)) - srgb_to_linear(np.array(128 / 255))).max() < 1e-12
+    assert (
+        np.abs(
+            cell_luminance(np.full((50, 70, 3), 128, np.uint8))
+            - srgb_to_linear(np.array(128 / 255))
+        ).max()
+        < 1e-12
+    )

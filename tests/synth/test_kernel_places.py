@@ -1,4 +1,5 @@
-"""Where compiled kernels go: the first place that can be written; what is there already is read, also from read-only places."""
+"""Where compiled kernels go: the first place that can be written; what is there already is read,
+also from read-only places."""
 
 from __future__ import annotations
 
@@ -32,7 +33,9 @@ def places(monkeypatch, tmp_path):
             yield Path(os.environ["HOME"]) / ".cache" / "gloam"
 
         monkeypatch.setattr(kernel_places, "_folders", folders)
-        monkeypatch.setattr(kernel_places.tempfile, "gettempdir", lambda: str(temporary or tmp_path / "temporary"))
+        monkeypatch.setattr(
+            kernel_places.tempfile, "gettempdir", lambda: str(temporary or tmp_path / "temporary")
+        )
         (temporary or tmp_path / "temporary").mkdir(exist_ok=True)
         kernel_places.places.cache_clear()
         try:
@@ -44,7 +47,8 @@ def places(monkeypatch, tmp_path):
 
 
 def in_the_way(path: Path) -> Path:
-    """A path below which nothing can be made, whoever asks (root may write into folders that are read-only)."""
+    """A path below which nothing can be made, whoever asks (root may write into folders that are
+    read-only)."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("a file")
     return path
@@ -56,7 +60,10 @@ def name() -> str:
 
 def test_the_first_place_that_can_be_written_is_taken(places, tmp_path, monkeypatch):
     assert places(tmp_path / "beside").writable == tmp_path / "beside" / name()
-    assert places(in_the_way(tmp_path / "file")).writable == tmp_path / "home" / ".cache" / "gloam" / name()
+    assert (
+        places(in_the_way(tmp_path / "file")).writable
+        == tmp_path / "home" / ".cache" / "gloam" / name()
+    )
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "given"))
     assert places(tmp_path / "beside").writable == tmp_path / "given" / name()
 
@@ -88,24 +95,46 @@ def test_kernels_of_older_sources_beside_the_code_are_cleared(places, tmp_path):
 
 
 def test_compiled_code_that_an_image_brings_is_read_where_nothing_can_be_written(tmp_path):
-    """The whole command on a copy of the packages whose folders cannot be written: once compiled, nothing compiles again."""
+    """The whole command on a copy of the packages whose folders cannot be written: once compiled,
+    nothing compiles again."""
     source = Path(gloam.__file__).parent
     copy = tmp_path / "site" / "gloam"
     for package in ("cli", "engines", "loaders", "manifests", "storage", "synth"):
-        shutil.copytree(source / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            source / package, copy / package, ignore=shutil.ignore_patterns("__pycache__")
+        )
     for file in ("__init__.py", "errors.py", "progress.py"):
         shutil.copy(source / file, copy)
     photo = tmp_path / "photo.png"
     Image.fromarray(np.full((32, 32, 3), 128, np.uint8)).save(photo)
     baked, nowhere = tmp_path / "baked", str(in_the_way(tmp_path / "nowhere"))
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site"), "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": str(tmp_path)}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(tmp_path / "site"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "TMPDIR": str(tmp_path),
+    }
     environment.pop("NUMBA_CACHE_DIR", None)
-    command = [sys.executable, "-c", "from gloam.cli.main import gloam; gloam()", "preview", str(photo)]
+    command = [
+        sys.executable,
+        "-c",
+        "from gloam.cli.main import gloam; gloam()",
+        "preview",
+        str(photo),
+    ]
     command += ["--recipe", "even", "--out", str(tmp_path / "sheet.png")]
 
     def preview(**changes: str) -> str:
         environ = environment | changes
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environ, timeout=300, cwd=tmp_path)
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            check=False,
+            env=environ,
+            timeout=300,
+            cwd=tmp_path,
+        )
         assert done.returncode == 0, done.stderr[-2000:]
         return done.stderr
 
@@ -116,4 +145,7 @@ def test_compiled_code_that_an_image_brings_is_read_where_nothing_can_be_written
     shutil.copytree(baked / name(), copy / "synth" / "kernels" / "__pycache__" / name())
     before = sorted(path.name for path in (copy / "synth" / "kernels" / "__pycache__").rglob("*"))
     assert preview(HOME=nowhere, XDG_CACHE_HOME=nowhere) == ""
-    assert sorted(path.name for path in (copy / "synth" / "kernels" / "__pycache__").rglob("*")) == before
+    assert (
+        sorted(path.name for path in (copy / "synth" / "kernels" / "__pycache__").rglob("*"))
+        == before
+    )

@@ -13,7 +13,8 @@ ALPHA = 1e-4  # with fixed seeds a test either passes always or never
 
 
 def chi_square(values, pmf, least=20.0):
-    """The p-value of whole values against probabilities of 0, 1, ...; rare counts are put together."""
+    """The p-value of whole values against probabilities of 0, 1, ...; rare counts are put
+    together."""
     observed = np.bincount(values.astype(int), minlength=len(pmf)).astype(float)
     expected = pmf * len(values)
     assert len(observed) == len(pmf), f"a draw of {len(observed) - 1} has a probability below 1e-12"
@@ -27,7 +28,9 @@ def chi_square(values, pmf, least=20.0):
 
 
 @pytest.mark.parametrize("seed", [1, 2**40 + 5])
-@pytest.mark.parametrize("mean", [0.01, 0.1, 0.3, 1, 2.7, 3, 7.9, 8, 8.1, 10, 12.5, 16, 30, 100, 1000])
+@pytest.mark.parametrize(
+    "mean", [0.01, 0.1, 0.3, 1, 2.7, 3, 7.9, 8, 8.1, 10, 12.5, 16, 30, 100, 1000]
+)
 def test_shot_noise_is_poisson(sensor, mean, seed):
     counts = sensor(mean, DRAWS, seed=seed)
     pmf = stats.poisson.pmf(np.arange(int(stats.poisson.isf(1e-13, mean)) + 3), np.float32(mean))
@@ -54,7 +57,8 @@ def test_counts_are_whole_and_never_negative(sensor, mean):
 
 
 def test_a_sample_does_not_depend_on_its_neighbours(sensor):
-    """Stretches on one side of the Poisson limit take another path than mixed ones; the draws must be the same."""
+    """Stretches on one side of the Poisson limit take another path than mixed ones; the draws must
+    be the same."""
     bright = np.where(np.arange(4096) % 2, 3.0, 40.0).astype(np.float32)
     mixed = sensor(bright, read_scale=2.0, offset=100)
     few = sensor(np.full(4096, 3.0, np.float32), read_scale=2.0, offset=100)
@@ -74,9 +78,14 @@ def test_a_sample_depends_on_its_index_only(sensor, offset):
 @pytest.mark.parametrize("shape", [-0.186, -0.09, -1e-6, 0.0, 1e-6, 0.1488])
 def test_read_noise_is_tukey_lambda(sensor, shape):
     scale = 5000.0  # so that rounding to whole DN is small beside the noise
-    read = sensor(0.0, 400_000, read_scale=scale, read=tukey_lambda_quantile(shape), offset=1_000_000)
+    read = sensor(
+        0.0, 400_000, read_scale=scale, read=tukey_lambda_quantile(shape), offset=1_000_000
+    )
     values = (read.astype(np.float64) - 1_000_000) / scale
-    assert stats.kstest(values, stats.tukeylambda(0.0 if abs(shape) < 1e-5 else shape).cdf).pvalue > ALPHA
+    assert (
+        stats.kstest(values, stats.tukeylambda(0.0 if abs(shape) < 1e-5 else shape).cdf).pvalue
+        > ALPHA
+    )
 
 
 def test_read_noise_is_gaussian(sensor):
@@ -101,7 +110,9 @@ def test_no_two_seeds_indices_or_purposes_share_their_noise(sensor):
 
 def test_neighbouring_samples_are_independent(sensor):
     noise = sensor(40.0, 1_000_000, read_scale=3.0, offset=50) - 90
-    spectrum = np.correlate(noise - noise.mean(), noise[:-20] - noise.mean(), "valid") / (noise.var() * len(noise))
+    spectrum = np.correlate(noise - noise.mean(), noise[:-20] - noise.mean(), "valid") / (
+        noise.var() * len(noise)
+    )
     assert np.abs(spectrum[1:]).max() < 5 / np.sqrt(len(noise))
 
 

@@ -1,4 +1,5 @@
-"""Raw samples against the camera file, by photon transfer: what a sensor laboratory would measure of gloam's sensor."""
+"""Raw samples against the camera file, by photon transfer: what a sensor laboratory would measure
+of gloam's sensor."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ ISOS = [50, 100, 800, 1600, 2000, 6400, 25600]
 @pytest.mark.parametrize("iso", ISOS)
 @pytest.mark.parametrize("level", [0.0005, 0.004, 0.05, 0.4])
 def test_mean_and_variance_follow_gain_and_read_noise(sensor, iso, level):
-    """Mean = black + x (white - black), variance = K (mean - black) + sigma^2 + 1/12, within sampling error."""
+    """Mean = black + x (white - black), variance = K (mean - black) + sigma^2 + 1/12, within
+    sampling error."""
     camera = sensor_at("sony-a7s2", iso)
     signal = level * (camera.white - camera.black)
     raw = sensor(
@@ -54,7 +56,13 @@ def test_the_slope_of_the_photon_transfer_curve_is_the_gain(sensor, iso):
 
 
 def test_raw_samples_are_whole_and_within_the_bit_depth(sensor):
-    raw = sensor(np.linspace(0, 30_000, 100_000).astype(np.float32), gain=1.0, read_scale=200.0, offset=512, white=16383)
+    raw = sensor(
+        np.linspace(0, 30_000, 100_000).astype(np.float32),
+        gain=1.0,
+        read_scale=200.0,
+        offset=512,
+        white=16383,
+    )
     assert (raw == np.rint(raw)).all()
     assert raw.min() == 0
     assert raw.max() == 16383
@@ -63,18 +71,24 @@ def test_raw_samples_are_whole_and_within_the_bit_depth(sensor):
 def test_iso_is_snapped_to_the_nearest_calibrated_one_and_never_crosses_the_dual_gain():
     assert sensor_at("sony-a7s2", 1700).iso == 1600
     assert sensor_at("sony-a7s2", 1900).iso == 2000
-    assert sensor_at("sony-a7s2", 2000).gaussian_sigma < sensor_at("sony-a7s2", 1600).gaussian_sigma / 2
+    assert (
+        sensor_at("sony-a7s2", 2000).gaussian_sigma
+        < sensor_at("sony-a7s2", 1600).gaussian_sigma / 2
+    )
     assert iso_range("sony-a7s2") == (50, 25600)
 
 
 @pytest.mark.parametrize("iso", ISOS)
 @pytest.mark.parametrize("level", [0.0005, 0.05])
 def test_two_greens_read_at_once_are_two_sites(sensor, iso, level):
-    """Their sum has twice the mean and twice the variance of one, rounding included, and is as whole as they are."""
+    """Their sum has twice the mean and twice the variance of one, rounding included, and is as
+    whole as they are."""
     camera = sensor_at("sony-a7s2", iso)
     signal = level * (camera.white - camera.black)
     settings = {"gain": camera.gain, "read_scale": camera.gaussian_sigma, "white": camera.white}
-    both = sensor(2 * signal / camera.gain, SAMPLES, offset=2 * camera.black, pair=True, **settings).astype(np.float64)
+    both = sensor(
+        2 * signal / camera.gain, SAMPLES, offset=2 * camera.black, pair=True, **settings
+    ).astype(np.float64)
     one = sensor(signal / camera.gain, SAMPLES, offset=camera.black, seed=5, **settings)
     other = sensor(signal / camera.gain, SAMPLES, offset=camera.black, seed=6, **settings)
     apart = (one + other).astype(np.float64)

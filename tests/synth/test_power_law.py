@@ -59,7 +59,9 @@ def test_noise_through_a_mosaic_is_that_of_linear_light_interpolated():
     light = srgb_to_linear(low)
     assert light.mean() == pytest.approx(srgb_to_linear(np.array(188 / 255)), abs=0.002)
     assert light[:, :, 1].var() == pytest.approx(0.02**2 * (1 + 1 / 4) / 2, rel=0.05)
-    assert light[:, :, 0].var() == pytest.approx(0.02**2 * (1 + 1 / 2 + 1 / 2 + 1 / 4) / 4, rel=0.05)
+    assert light[:, :, 0].var() == pytest.approx(
+        0.02**2 * (1 + 1 / 2 + 1 / 2 + 1 / 4) / 4, rel=0.05
+    )
     assert np.abs(linear_to_srgb(light) - low).max() < 1e-9
 
 
@@ -73,7 +75,9 @@ def test_draws_stay_in_the_recipes_ranges_and_survive_json():
         assert PowerLawDraw.model_validate_json(one.model_dump_json()) == one
 
 
-@pytest.mark.parametrize("bad", [np.zeros((4, 4), np.uint8), np.zeros((4, 4, 3)), np.zeros((0, 4, 3), np.uint8)])
+@pytest.mark.parametrize(
+    "bad", [np.zeros((4, 4), np.uint8), np.zeros((4, 4, 3)), np.zeros((0, 4, 3), np.uint8)]
+)
 def test_other_arrays_are_refused(bad):
     with pytest.raises(ValueError, match="normal"):
         render(bad, drawn())

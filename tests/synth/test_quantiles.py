@@ -35,7 +35,10 @@ def shapes():
 
 def test_the_normal_distribution():
     assert np.abs(value(normal_quantile(), TAILS) - stats.norm.isf(TAILS)).max() < 3e-5
-    assert np.abs(value(normal_pair_quantile(), TAILS) - np.sqrt(2) * stats.norm.isf(TAILS)).max() < 5e-5
+    assert (
+        np.abs(value(normal_pair_quantile(), TAILS) - np.sqrt(2) * stats.norm.isf(TAILS)).max()
+        < 5e-5
+    )
 
 
 @pytest.mark.parametrize("shape", shapes())
@@ -56,5 +59,7 @@ def test_the_sum_of_two_draws(shape):
     truth = stats.tukeylambda(shape)
     for tail in (0.4, 0.2, 0.05, 1e-3, 1e-5):
         s = float(value(tukey_lambda_pair_quantile(shape), np.array(tail)))
-        exceeded = integrate.quad(lambda u, s=s: truth.sf(s - truth.ppf(u)), 0, 1, limit=400, points=[1e-6, 0.5, 1 - 1e-6])[0]
+        exceeded = integrate.quad(
+            lambda u, s=s: truth.sf(s - truth.ppf(u)), 0, 1, limit=400, points=[1e-6, 0.5, 1 - 1e-6]
+        )[0]
         assert exceeded == pytest.approx(tail, rel=3e-3 if tail > 1e-4 else 1e-2)

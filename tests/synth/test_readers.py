@@ -39,7 +39,9 @@ def expected(root):
 
 
 def paths(root, kind):
-    return [str(root / line) for line in (root / "lists" / f"train-{kind}.txt").read_text().splitlines()]
+    return [
+        str(root / line) for line in (root / "lists" / f"train-{kind}.txt").read_text().splitlines()
+    ]
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -77,7 +79,11 @@ def test_dali_reads_every_pair_through_the_index(shards):
     pipe = pipeline()
     pipe.build()
     pairs = expected(shards)
-    assert pipe.reader_meta("reader")["epoch_size"] == len(pairs) == sum(read_set(shards).units.values())
+    assert (
+        pipe.reader_meta("reader")["epoch_size"]
+        == len(pairs)
+        == sum(read_set(shards).units.values())
+    )
     seen = set()
     for _ in range(-(-len(pairs) // 4)):
         lows, normals, records = pipe.run()
@@ -104,7 +110,11 @@ def test_hugging_face_datasets_reads_every_pair(shards, tmp_path):
     only_png = [p for p in expected(shards).values() if p.normal_suffix == "jpg"]
     assert only_png
     loaded = datasets.load_dataset(
-        "webdataset", data_files={"train": paths(shards, "shards")}, split="train", streaming=True, cache_dir=str(tmp_path)
+        "webdataset",
+        data_files={"train": paths(shards, "shards")},
+        split="train",
+        streaming=True,
+        cache_dir=str(tmp_path),
     )
     keys = [row["__key__"] for row in loaded]
     assert keys == list(expected(shards))

@@ -49,7 +49,10 @@ def test_values_are_changed_from_the_command_line():
         ("camera.iso=99999", ["camera.iso = 99999", "sony-a7s2 is calibrated from 50 to 25600"]),
         ("camera.iso=uniform(25, 100)", ["camera.iso = 25", "from 50 to 25600"]),
         ("illumination.smooth.cells=2.5", ["illumination.smooth.cells", "whole number"]),
-        ("illumination.smooth.cells=uniform(2, 5)", ["illumination.smooth.cells", "choice(a, b, ...)"]),
+        (
+            "illumination.smooth.cells=uniform(2, 5)",
+            ["illumination.smooth.cells", "choice(a, b, ...)"],
+        ),
         ("camera.read_noise=pink", ["camera.read_noise", "'pink'", "tukey, gaussian"]),
         ("exposure", ["exposure", "KEY=VALUE"]),
         ("exposure.ev.deep=3", ["exposure.ev.deep"]),
@@ -68,7 +71,9 @@ def test_an_unknown_recipe_names_the_known_ones():
         load_recipe("evn")
 
 
-@pytest.mark.parametrize("text", ["- 1\n- 2\n", "a: [1\n", "!!python/object/apply:os.system ['true']", "\x00"])
+@pytest.mark.parametrize(
+    "text", ["- 1\n- 2\n", "a: [1\n", "!!python/object/apply:os.system ['true']", "\x00"]
+)
 def test_a_file_that_is_no_recipe_is_refused(tmp_path, text):
     (tmp_path / "r.yaml").write_text(text)
     with pytest.raises(ConfigError, match=r"r\.yaml"):
@@ -83,7 +88,13 @@ def test_a_missing_file_is_named(tmp_path):
 def test_the_resolved_yaml_holds_every_value():
     whole = yaml.safe_load(recipe_yaml(CameraRecipe()))
     assert whole["illumination"]["lights"]["count"] == 0
-    assert whole["camera"] == {"name": "sony-a7s2", "iso": 800, "read_noise": "tukey", "matrix": "none", "levels": 0}
+    assert whole["camera"] == {
+        "name": "sony-a7s2",
+        "iso": 800,
+        "read_noise": "tukey",
+        "matrix": "none",
+        "levels": 0,
+    }
 
 
 def test_an_unknown_key_suggests_the_one_that_is_meant():
@@ -116,7 +127,10 @@ def test_every_parameter_says_what_it_is():
         for field_name, field in kind.model_fields.items():
             if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
                 yield from sections(field.annotation)
-            elif field_name not in ("name", "about", "model") or kind not in (CameraRecipe, PowerLawRecipe):
+            elif field_name not in ("name", "about", "model") or kind not in (
+                CameraRecipe,
+                PowerLawRecipe,
+            ):
                 yield kind, field_name, field
 
     for model in (CameraRecipe, PowerLawRecipe):
@@ -139,13 +153,23 @@ cameras:
 
 def test_cameras_of_ones_own_become_part_of_the_recipe(tmp_path):
     (tmp_path / "cameras.yaml").write_text(OWN)
-    recipe = load_recipe("even", [f"camera.file={tmp_path / 'cameras.yaml'}", "camera.name=mine", "camera.iso=3200"])
+    recipe = load_recipe(
+        "even", [f"camera.file={tmp_path / 'cameras.yaml'}", "camera.name=mine", "camera.iso=3200"]
+    )
     again = CameraRecipe.model_validate(yaml.safe_load(recipe_yaml(recipe)))
     (tmp_path / "cameras.yaml").unlink()
     assert again == recipe
     drawn = draw(again, 1, "a")
-    assert (drawn.camera, drawn.gain, drawn.read_scale, drawn.black, drawn.white) == ("mine", 6.4, 5.1, 64, 4095)
-    assert "own" not in recipe_yaml(load_recipe("even")).decode()  # recipes without one are as they were
+    assert (drawn.camera, drawn.gain, drawn.read_scale, drawn.black, drawn.white) == (
+        "mine",
+        6.4,
+        5.1,
+        64,
+        4095,
+    )
+    assert (
+        "own" not in recipe_yaml(load_recipe("even")).decode()
+    )  # recipes without one are as they were
 
 
 @pytest.mark.parametrize(
@@ -167,8 +191,13 @@ def test_wrong_camera_files_are_named(tmp_path, change, word):
 
 def test_darken_takes_single_values(photograph):
     changed = darken(photograph, "even", seed=3, key="a", overrides=["exposure.ev=2"])
-    assert (changed == darken(photograph, load_recipe("even", ["exposure.ev=2"]), seed=3, key="a")).all()
-    assert (changed == darken(photograph, load_recipe("even"), seed=3, key="a", overrides=["exposure.ev=2"])).all()
+    assert (
+        changed == darken(photograph, load_recipe("even", ["exposure.ev=2"]), seed=3, key="a")
+    ).all()
+    assert (
+        changed
+        == darken(photograph, load_recipe("even"), seed=3, key="a", overrides=["exposure.ev=2"])
+    ).all()
     assert (changed != darken(photograph, "even", seed=3, key="a")).any()
     with pytest.raises(ConfigError, match="is meant"):
         darken(photograph, "even", overrides=["ev=2"])

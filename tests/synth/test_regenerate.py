@@ -32,18 +32,35 @@ def origin(request, photographs, tmp_path_factory) -> Path:
     source = Source(kind="folder", path=str(photos), name="p")
     output = OutputOptions(layout=request.param)
     plan = PlanOptions(val=5, shard_size=7, seed=3)
-    build(Request(sources=(source,), profile=EVERYTHING, plan=plan, recipe=load_recipe("even"), output=output), folder / "set")
+    build(
+        Request(
+            sources=(source,),
+            profile=EVERYTHING,
+            plan=plan,
+            recipe=load_recipe("even"),
+            output=output,
+        ),
+        folder / "set",
+    )
     shutil.rmtree(photos)  # the sources are gone
     return folder / "set"
 
 
 def bytes_of(root: Path) -> dict[str, bytes]:
-    return {p.relative_to(root).as_posix(): p.read_bytes() for p in sorted(root.rglob("*")) if p.is_file()}
+    return {
+        p.relative_to(root).as_posix(): p.read_bytes()
+        for p in sorted(root.rglob("*"))
+        if p.is_file()
+    }
 
 
 def pairs_of(root: Path):
     info = read_set(root)
-    return [p for unit in info.units for p in read_pairs(info.layout, root, unit, read_receipt(root, unit).file_dicts())]
+    return [
+        p
+        for unit in info.units
+        for p in read_pairs(info.layout, root, unit, read_receipt(root, unit).file_dicts())
+    ]
 
 
 def test_nothing_changed_gives_the_same_bytes(origin, tmp_path):
@@ -60,7 +77,10 @@ def test_only_lows_and_draws_differ(origin, tmp_path):
     assert [p.normal for p in before] == [p.normal for p in after]
     assert all(a.low != b.low for a, b in zip(before, after, strict=True))
     assert all(b.record["draw"]["iso"] == 12800 for b in after)
-    assert all(a.record["draw"]["exposure_ev"] == b.record["draw"]["exposure_ev"] for a, b in zip(before, after, strict=True))
+    assert all(
+        a.record["draw"]["exposure_ev"] == b.record["draw"]["exposure_ev"]
+        for a, b in zip(before, after, strict=True)
+    )
     assert read_set(origin).units == info.units
     assert read_set(origin).counts == info.counts
     assert info.build.origin["sha256"] == read_set(origin).sha256
@@ -71,17 +91,23 @@ def test_only_lows_and_draws_differ(origin, tmp_path):
 
 def test_lows_only(origin, tmp_path):
     whole = regenerate(origin, tmp_path / "whole", overrides=["camera.iso=12800"])
-    info = regenerate(origin, tmp_path / "lows", overrides=["camera.iso=12800"], lows_only=True, workers=2)
+    info = regenerate(
+        origin, tmp_path / "lows", overrides=["camera.iso=12800"], lows_only=True, workers=2
+    )
     assert info.build.lows_only
     lows = pairs_of(tmp_path / "lows")
-    assert [(p.key, p.low, p.record) for p in lows] == [(p.key, p.low, p.record) for p in pairs_of(tmp_path / "whole")]
+    assert [(p.key, p.low, p.record) for p in lows] == [
+        (p.key, p.low, p.record) for p in pairs_of(tmp_path / "whole")
+    ]
     assert not any(p.normal for p in lows)
     assert info.counts == whole.counts
     size = {name: sum(map(len, bytes_of(tmp_path / name).values())) for name in ("lows", "whole")}
     assert size["lows"] < size["whole"]
     assert verify_set(tmp_path / "lows") == []
     assert recheck_set(open_set(tmp_path / "lows", origin)) == []
-    assert measure_set(open_set(tmp_path / "lows", origin), 5) == measure_set(open_set(tmp_path / "whole"), 5)
+    assert measure_set(open_set(tmp_path / "lows", origin), 5) == measure_set(
+        open_set(tmp_path / "whole"), 5
+    )
     for refused in (
         lambda: recheck_set(open_set(tmp_path / "lows")),
         lambda: recheck_set(open_set(tmp_path / "lows", tmp_path / "whole")),
@@ -100,7 +126,9 @@ def test_a_damaged_set_of_lows_is_mended_by_the_same_call(origin, tmp_path):
     name = max(before, key=lambda name: len(before[name]))
     (tmp_path / "lows" / name).write_bytes(before[name][:-1] + b"?")
     problems = verify_set(tmp_path / "lows")
-    assert [(p.where.startswith(name), "gloam regenerate" in p.mend) for p in problems] == [(True, True)]
+    assert [(p.where.startswith(name), "gloam regenerate" in p.mend) for p in problems] == [
+        (True, True)
+    ]
     assert regenerate(origin, tmp_path / "lows", lows_only=True) == info
     assert bytes_of(tmp_path / "lows") == before
 
@@ -158,6 +186,10 @@ def test_export_there_and_back(origin, tmp_path):
     ]
     export(tmp_path / "other", tmp_path / "back", layout)
     ours, theirs = bytes_of(tmp_path / "back"), bytes_of(origin)
-    kept = [name for name in theirs if name.startswith(("shards/", "train/", "val/", "lists/", "pairs.", "plan."))]
+    kept = [
+        name
+        for name in theirs
+        if name.startswith(("shards/", "train/", "val/", "lists/", "pairs.", "plan."))
+    ]
     assert kept
     assert all(ours[name] == theirs[name] for name in kept)

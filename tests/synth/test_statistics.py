@@ -9,7 +9,13 @@ import pytest
 
 from gloam.errors import SourceError
 from gloam.manifests.images.encode import encode
-from gloam.synth.analysis.pair_statistics import LABELS, low_statistics, pair_statistics, reference_statistics, summary
+from gloam.synth.analysis.pair_statistics import (
+    LABELS,
+    low_statistics,
+    pair_statistics,
+    reference_statistics,
+    summary,
+)
 from gloam.synth.analysis.photon_transfer import pooled, transfer_points
 from gloam.synth.analysis.set_statistics import image_files, measure_folders
 from gloam.synth.camera.draw import CameraDraw
@@ -37,7 +43,9 @@ def test_a_field_of_known_deviation_is_measured():
     normal = np.full((256, 256, 3), 220, np.uint8)
     field = np.repeat(np.repeat(np.random.default_rng(0).normal(0, 1, (4, 4)), 64, 0), 64, 1)
     light = srgb_to_linear(normal / 255) * np.exp2(-3 + field)[:, :, None]
-    found = pair_statistics(np.rint(255 * linear_to_srgb(light.clip(0, 1))).astype(np.uint8), normal)
+    found = pair_statistics(
+        np.rint(255 * linear_to_srgb(light.clip(0, 1))).astype(np.uint8), normal
+    )
     assert found["field_ev"] == pytest.approx(field[::64, ::64].std(), abs=0.05)
 
 
@@ -84,24 +92,37 @@ def test_references_have_known_names():
         assert set(reference) <= set(LABELS)
 
 
-@pytest.mark.parametrize("overrides", [[], ["isp.chroma.strength=0"], ["camera.name=canon-5d4", "isp.demosaic=none"]])
+@pytest.mark.parametrize(
+    "overrides", [[], ["isp.chroma.strength=0"], ["camera.name=canon-5d4", "isp.demosaic=none"]]
+)
 def test_the_noise_of_a_low_is_what_the_camera_file_says(overrides):
     """Through white balance, matrix, encoding and chroma smoothing, to a few per cent."""
-    normal = np.repeat(np.linspace(40, 230, 256).astype(np.uint8)[None, :, None], 256, 0).repeat(3, 2)
-    recipe = load_recipe("even", ["exposure.ev=uniform(1,3)", "camera.iso=1600", "illumination.probability=0", *overrides])
+    normal = np.repeat(np.linspace(40, 230, 256).astype(np.uint8)[None, :, None], 256, 0).repeat(
+        3, 2
+    )
+    recipe = load_recipe(
+        "even",
+        ["exposure.ev=uniform(1,3)", "camera.iso=1600", "illumination.probability=0", *overrides],
+    )
     points = []
     for i in range(12):
         drawn = draw(recipe, 0, str(i))
         assert isinstance(drawn, CameraDraw)
         points += transfer_points(render(normal, drawn), normal, drawn)
     joined = pooled(points)
-    ratio = np.average([p.measured / p.expected for p in joined], weights=[p.pixels for p in joined])
+    ratio = np.average(
+        [p.measured / p.expected for p in joined], weights=[p.pixels for p in joined]
+    )
     assert ratio == pytest.approx(1, abs=0.03)
 
 
 def test_twice_the_gain_is_noticed():
     normal = np.full((200, 200, 3), 160, np.uint8)
-    drawn = draw(load_recipe("even", ["exposure.ev=2", "camera.iso=3200", "illumination.probability=0"]), 0, "k")
+    drawn = draw(
+        load_recipe("even", ["exposure.ev=2", "camera.iso=3200", "illumination.probability=0"]),
+        0,
+        "k",
+    )
     noisier = render(normal, drawn.model_copy(update={"gain": 2 * drawn.gain}))
     (point,) = pooled(transfer_points(noisier, normal, drawn))
     assert point.measured > 1.5 * point.expected

@@ -5,12 +5,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gloam.synth.kernels.curves import encode_table, inverse_tone_curve, linear_table, linear_to_srgb, srgb_to_linear, tone_curve
+from gloam.synth.kernels.curves import (
+    encode_table,
+    inverse_tone_curve,
+    linear_table,
+    linear_to_srgb,
+    srgb_to_linear,
+    tone_curve,
+)
 from gloam.synth.kernels.develop import ENCODE_CELLS
 
 
 def test_srgb_meets_known_values():
-    assert srgb_to_linear(np.array([0.0, 0.04045, 0.5, 1.0])) == pytest.approx([0, 0.0031308, 0.2140411, 1], abs=1e-7)
+    assert srgb_to_linear(np.array([0.0, 0.04045, 0.5, 1.0])) == pytest.approx(
+        [0, 0.0031308, 0.2140411, 1], abs=1e-7
+    )
 
 
 def test_srgb_and_its_inverse_undo_each_other():
@@ -28,7 +37,9 @@ def test_the_tone_curve_is_inverted(strength):
 @pytest.mark.parametrize("tone", [0.0, 0.3, 1.0])
 def test_encoding_gives_every_level_back(tone):
     cells = np.rint(np.sqrt(linear_table(tone).astype(float)) * (ENCODE_CELLS - 1)).astype(int)
-    assert np.abs(encode_table(1.0, tone)[cells].astype(int) - np.arange(256)).max() <= (1 if tone else 0)
+    assert np.abs(encode_table(1.0, tone)[cells].astype(int) - np.arange(256)).max() <= (
+        1 if tone else 0
+    )
 
 
 def test_contrast_darkens_the_dark():

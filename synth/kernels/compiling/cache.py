@@ -1,4 +1,5 @@
-"""Compiled kernels, kept in the folders of `kernel_places`: Numba's own cache needs one folder that can be written."""
+"""Compiled kernels, kept in the folders of `kernel_places`: Numba's own cache needs one folder that
+can be written."""
 
 from __future__ import annotations
 
@@ -7,9 +8,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
+from numba.core.caching import (
+    CompileResultCacheImpl,
+    FunctionCache,
+    IndexDataCacheFile,
+    _CacheLocator,
+)
 
-from ....engines.local import is_own_process
+from ....engines.process import is_own_process
 from . import places as kernel_places
 from .places import places, sources_hash
 
@@ -87,5 +93,7 @@ class _FolderCache(FunctionCache):
         super().__init__(function)
         self._cache_path = str(folder)
         self._cache_file = IndexDataCacheFile(
-            cache_path=self._cache_path, filename_base=self._impl.filename_base, source_stamp=sources_hash()
+            cache_path=self._cache_path,
+            filename_base=self._impl.filename_base,
+            source_stamp=sources_hash(),
         )

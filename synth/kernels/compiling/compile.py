@@ -1,7 +1,8 @@
 """The decorators that every kernel of gloam is compiled with.
 
-Kernel arithmetic is IEEE float32: no fast-math, and no contraction of a multiplication and an addition but where `fma` asks
-for it, so that the same inputs give the same bits on every CPU, whatever the width of its vectors.
+Kernel arithmetic is IEEE float32: no fast-math, and no contraction of a multiplication and an
+addition but where `fma` asks for it, so that the same inputs give the same bits on every CPU,
+whatever the width of its vectors.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _NoAliasCompiler(Compiler):
-    """Numba's default compiler, promising LLVM that the array arguments of a function do not overlap.
+    """Numba's default compiler, promising LLVM that the array arguments of a function do not
+    overlap.
 
-    Without the promise LLVM cannot turn table look-ups beside stores into vector gathers, and the kernels run four times
-    slower. It changes no result, as no kernel here is called with overlapping arrays.
+    Without the promise LLVM cannot turn table look-ups beside stores into vector gathers, and the
+    kernels run four times slower. It changes no result, as no kernel here is called with
+    overlapping arrays.
     """
 
     def __init__(self, *args: Any) -> None:
@@ -31,12 +34,13 @@ class _NoAliasCompiler(Compiler):
         self.state.flags.noalias = True
 
 
-def _fma(typing_context, a, b, c):  # type: ignore[no-untyped-def]
-    """a * b + c of three equal floats, rounded once, as IEEE 754 defines it: the same bits on every CPU and GPU."""
+def _fma(typing_context, a, b, c):
+    """a * b + c of three equal floats, rounded once, as IEEE 754 defines it: the same bits on every
+    CPU and GPU."""
     if not isinstance(a, types.Float) or a != b or b != c:
         return None
 
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):
         return builder.fma(*arguments)
 
     return a(a, b, c), generate
@@ -46,22 +50,30 @@ fma: Any = intrinsic(_fma)
 
 
 def scalar(function: F) -> F:
-    """Compile a function of scalars (and of tables that it only reads), to be called from kernels and inlined there.
+    """Compile a function of scalars (and of tables that it only reads), to be called from kernels
+    and inlined there.
 
-    The same source is what a GPU kernel calls: Numba's CUDA target compiles it again for the device.
+    The same source is what a GPU kernel calls: Numba's CUDA target compiles it again for the
+    device.
     """
     compiled: Any = numba.njit(error_model="numpy", forceinline=True)(function)
     return compiled
 
 
 def inlined(function: F) -> F:
-    """Compile a loop over arrays into the kernels that call it: for loops so short that a call weighs, such as over one row."""
-    compiled: Any = numba.njit(error_model="numpy", forceinline=True, pipeline_class=_NoAliasCompiler)(function)
+    """Compile a loop over arrays into the kernels that call it: for loops so short that a call
+    weighs, such as over one row."""
+    compiled: Any = numba.njit(
+        error_model="numpy", forceinline=True, pipeline_class=_NoAliasCompiler
+    )(function)
     return compiled
 
 
 def kernel(function: F) -> F:
-    """Compile a loop over arrays that do not overlap, without the interpreter's lock; the machine code is cached."""
-    compiled: Any = numba.njit(error_model="numpy", nogil=True, pipeline_class=_NoAliasCompiler)(function)
+    """Compile a loop over arrays that do not overlap, without the interpreter's lock; the machine
+    code is cached."""
+    compiled: Any = numba.njit(error_model="numpy", nogil=True, pipeline_class=_NoAliasCompiler)(
+        function
+    )
     compiled._cache = KernelCache(compiled.py_func)
     return compiled

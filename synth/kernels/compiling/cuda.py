@@ -1,7 +1,7 @@
 """The scalar functions of the kernels, compiled for CUDA from the same source. Needs numba-cuda.
 
-Numba's CUDA target is asked for plain IEEE arithmetic: it would otherwise join multiplications and additions where the CPU
-does not, and lows would differ in their last bit.
+Numba's CUDA target is asked for plain IEEE arithmetic: it would otherwise join multiplications and
+additions where the CPU does not, and lows would differ in their last bit.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _done: dict[int, Any] = {}
 
 
 def kernel(function: Any) -> Any:
-    """A CUDA kernel. Not optimised at link time, where multiplications and additions would be joined again.
+    """A CUDA kernel. Not optimised at link time, where multiplications and additions would be
+    joined again.
 
     Given as an argument of a call: as `@cuda.jit(lto=False)` numba-cuda 0.30 forgets the option.
     """
@@ -36,23 +37,23 @@ def device_function(function: Any) -> Any:
 
 
 @device_function
-def fma(a, b, c):  # type: ignore[no-untyped-def]
+def fma(a, b, c):
     """a * b + c of float32, rounded once."""
     return libdevice.fmaf_rn(a, b, c)
 
 
 @device_function
-def _sqrt(x):  # type: ignore[no-untyped-def]
+def _sqrt(x):
     return math.sqrt(x)
 
 
 @device_function
-def _rint(x):  # type: ignore[no-untyped-def]
+def _rint(x):
     return libdevice.rintf(x)
 
 
 @device_function
-def _floor(x):  # type: ignore[no-untyped-def]
+def _floor(x):
     return libdevice.floorf(x)
 
 
@@ -60,7 +61,9 @@ def _numpy_on_device() -> types.ModuleType:
     """What scalar functions take from NumPy."""
     module = types.ModuleType("numpy_on_device")
     module.__dict__.update(sqrt=_sqrt, rint=_rint, floor=_floor)
-    module.__dict__.update({name: getattr(np, name) for name in ("float32", "int32", "uint32", "uint8")})
+    module.__dict__.update(
+        {name: getattr(np, name) for name in ("float32", "int32", "uint32", "uint8")}
+    )
     return module
 
 

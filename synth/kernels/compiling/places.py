@@ -1,7 +1,7 @@
 """Where compiled kernels are kept, so that they are compiled once on a machine.
 
-The first of these folders that has them, compiled from these very sources, is read; the first that can be written takes what is
-compiled:
+The first of these folders that has them, compiled from these very sources, is read; the first that
+can be written takes what is compiled:
 
 1. `NUMBA_CACHE_DIR`, where it is set;
 2. `__pycache__` beside the kernels, where an image or a package can bring them along;
@@ -22,19 +22,21 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from ....engines.local import is_own_process
+from ....engines.process import is_own_process
 from ....errors import GloamWarning
 
 _KERNELS = Path(__file__).parent.parent
 
 
 def announce() -> None:
-    """Called before kernels are compiled. The command puts another function in its place, which says so."""
+    """Called before kernels are compiled. The command puts another function in its place, which
+    says so."""
 
 
 @dataclass(frozen=True)
 class Places:
-    """Folders that hold compiled kernels already, and the one that takes new ones (None where nothing can be written)."""
+    """Folders that hold compiled kernels already, and the one that takes new ones (None where
+    nothing can be written)."""
 
     readable: tuple[Path, ...]
     writable: Path | None
@@ -47,7 +49,9 @@ def places() -> Places:
     readable = tuple(folder / name for folder in _folders() if any((folder / name).glob("*.nbi")))
     writable = next((folder / name for folder in _folders() if _can_write(folder / name)), None)
     if writable is not None and writable.parent.name == "__pycache__":
-        for old in set(writable.parent.glob("gloam-*")) - {writable}:  # of sources that are not there any more
+        for old in set(writable.parent.glob("gloam-*")) - {
+            writable
+        }:  # of sources that are not there any more
             shutil.rmtree(old, ignore_errors=True)
     if writable is None:
         writable = _temporary(name)
@@ -70,12 +74,15 @@ def announce_compiling() -> None:
 def are_compiled() -> bool:
     """Whether kernels were compiled from these sources before."""
     found = places()
-    return bool(found.readable) or (found.writable is not None and any(found.writable.glob("*.nbi")))
+    return bool(found.readable) or (
+        found.writable is not None and any(found.writable.glob("*.nbi"))
+    )
 
 
 @lru_cache(maxsize=1)
 def sources_hash() -> str:
-    """Of all that may be compiled into a kernel: Numba itself looks only at the file that holds one."""
+    """Of all that may be compiled into a kernel: Numba itself looks only at the file that holds
+    one."""
     digest = hashlib.sha256()
     for path in sorted(_KERNELS.rglob("*.py")):
         digest.update(path.relative_to(_KERNELS).as_posix().encode() + b"\0" + path.read_bytes())

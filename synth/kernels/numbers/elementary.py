@@ -1,5 +1,5 @@
-"""Powers of two and logarithms in float64 from plain arithmetic alone: the same bits on every machine, whatever its
-mathematical library, and several at once where a CPU has vectors.
+"""Powers of two and logarithms in float64 from plain arithmetic alone: the same bits on every
+machine, whatever its mathematical library, and several at once where a CPU has vectors.
 """
 
 from __future__ import annotations
@@ -16,14 +16,17 @@ f64 = np.float64
 _ROOT_HALF = i64(np.float64(math.sqrt(0.5)).view(np.int64))
 _MANTISSA_BITS, _BIAS = i64(52), i64(1023)
 _HALF, _LEAST, _MOST = 0.5, -1000.0, 1000.0
-# log2(m) = 2 / ln 2 (t + t^3/3 + t^5/5 + ...), t = (m - 1) / (m + 1); |t| < .172, so that what is left out is below 1e-14.
+# log2(m) = 2 / ln 2 (t + t^3/3 + t^5/5 + ...), t = (m - 1) / (m + 1); |t| < .172, so that what is
+# left out is below 1e-14.
 _L1, _L3, _L5, _L7, _L9, _L11, _L13, _L15 = (2 / math.log(2) / n for n in range(1, 16, 2))
 # 2^f = sum of (f ln 2)^n / n!, |f| <= 1/2; what is left out is below 1e-13.
-_E1, _E2, _E3, _E4, _E5, _E6, _E7, _E8, _E9, _E10, _E11 = (math.log(2) ** n / math.factorial(n) for n in range(1, 12))
+_E1, _E2, _E3, _E4, _E5, _E6, _E7, _E8, _E9, _E10, _E11 = (
+    math.log(2) ** n / math.factorial(n) for n in range(1, 12)
+)
 
 
 @scalar
-def log2(x):  # type: ignore[no-untyped-def]
+def log2(x):
     """Of a positive normal number, within 1e-14 + 1e-15 of the result."""
     bits = f64(x).view(np.int64)
     octave = (bits - _ROOT_HALF) >> _MANTISSA_BITS
@@ -35,7 +38,7 @@ def log2(x):  # type: ignore[no-untyped-def]
 
 
 @scalar
-def exp2(x):  # type: ignore[no-untyped-def]
+def exp2(x):
     """2^x, within 1e-13 of the result, for x from -1000 to 1000, and as there beyond."""
     cut = min(max(f64(x), _LEAST), _MOST)
     whole = np.floor(cut + _HALF)

@@ -22,7 +22,9 @@ _THRESHOLD_SHIFT = u32(8 - (POISSON_SLOTS - 1).bit_length())
 _ALIAS_MASK = i32(POISSON_LIMIT * POISSON_STEPS_PER_ELECTRON * POISSON_SLOTS - 1)
 _MANTISSA = i32((1 << 23) - 1)
 _PER_BIT = f32(2.0**-23)
-_NO_OCTAVES = f32(127 + 32)  # 1 - log2(2 p) is 32 - log2(t), and the bits' exponent has a bias of 127
+_NO_OCTAVES = f32(
+    127 + 32
+)  # 1 - log2(2 p) is 32 - log2(t), and the bits' exponent has a bias of 127
 _DEEPEST = f32(OCTAVES + 1)
 _ONE = i32(127 << 23)
 _B0, _B1, _B2, _B3 = f32(0.90740375), f32(-0.70526627), f32(0.28515506), f32(-0.04487396)
@@ -30,12 +32,12 @@ _PER_HALF, _CENTRE = f32(PER_HALF), f32(-CENTRE * PER_HALF)
 
 
 @scalar
-def symmetric_quantile(word, c):  # type: ignore[no-untyped-def]
+def symmetric_quantile(word, c):
     """A draw from the symmetric distribution of the coefficients `c` of a polynomial (`quantiles`).
 
-    The lowest bit of `word` (uint32) is the sign, the other 31 are the tail probability p = t / 2^32. The bits of t, read as a
-    number, are its exponent and mantissa m, which is log2(t) within 0.09; m (1 - m) times a polynomial in 1 + m, met at the
-    Chebyshev nodes, is what lacks, to 5e-5.
+    The lowest bit of `word` (uint32) is the sign, the other 31 are the tail probability p = t /
+    2^32. The bits of t, read as a number, are its exponent and mantissa m, which is log2(t) within
+    0.09; m (1 - m) times a polynomial in 1 + m, met at the Chebyshev nodes, is what lacks, to 5e-5.
     """
     t = f32(i32(word >> u32(1))) + f32(0.5)
     bits = f32(t).view(np.int32)
@@ -52,11 +54,13 @@ def symmetric_quantile(word, c):  # type: ignore[no-untyped-def]
 
 
 @scalar
-def small_poisson(mean, word, rest_word, alias_table):  # type: ignore[no-untyped-def]
-    """A Poisson draw (float32, whole) for 0 <= mean < POISSON_LIMIT, exact up to the 24 bits of its thresholds.
+def small_poisson(mean, word, rest_word, alias_table):
+    """A Poisson draw (float32, whole) for 0 <= mean < POISSON_LIMIT, exact up to the 24 bits of its
+    thresholds.
 
-    A sum of independent Poisson draws is a Poisson draw of the summed mean. So the mean is cut into a multiple of a step,
-    drawn from Walker's alias table of that multiple, and a remainder below one step, drawn by inversion.
+    A sum of independent Poisson draws is a Poisson draw of the summed mean. So the mean is cut into
+    a multiple of a step, drawn from Walker's alias table of that multiple, and a remainder below
+    one step, drawn by inversion.
     """
     mean = min(mean, _UNDER_LIMIT)
     step = i32(mean * _STEPS)
@@ -66,9 +70,13 @@ def small_poisson(mean, word, rest_word, alias_table):  # type: ignore[no-untype
     below = u32(u32(word >> _THRESHOLD_SHIFT) & u32(0xFFFFFF)) < u32(entry >> u32(8))
     whole = slot if below else u32(entry & u32(0xFF))
 
-    # exp(-rest) by its series, and counts up to 3: rest < 1/8, so what is left out has a probability below 1e-5 for the count
-    # and 1e-6 for the series.
-    zero = fma(-rest, fma(-rest, fma(-rest, fma(-rest, f32(1 / 24), f32(1 / 6)), f32(1 / 2)), f32(1)), f32(1))
+    # exp(-rest) by its series, and counts up to 3: rest < 1/8, so what is left out has a
+    # probability below 1e-5 for the count and 1e-6 for the series.
+    zero = fma(
+        -rest,
+        fma(-rest, fma(-rest, fma(-rest, f32(1 / 24), f32(1 / 6)), f32(1 / 2)), f32(1)),
+        f32(1),
+    )
     one = zero * rest
     two = one * rest * f32(1 / 2)
     v = f32(i32(rest_word >> u32(8))) * f32(2.0**-24)
@@ -79,13 +87,14 @@ def small_poisson(mean, word, rest_word, alias_table):  # type: ignore[no-untype
 
 
 @scalar
-def large_poisson(mean, z):  # type: ignore[no-untyped-def]
+def large_poisson(mean, z):
     """A Poisson draw (float32, whole) for mean >= POISSON_LIMIT from a standard normal draw `z`.
 
-    The asymptotic expansion of the Poisson quantile about the normal one, skew and two more corrections, rounded down:
-    M. B. Giles, Algorithm 955 (ACM TOMS 42(1), 2016), Q_N3, and a term in mean^-1.5 whose three
-    coefficients are a least squares fit to the inverse of the regularised gamma function for means of 6 to 32. From a mean of
-    POISSON_LIMIT on, a million draws do not tell it from the Poisson distribution (tests/synth/test_noise.py).
+    The asymptotic expansion of the Poisson quantile about the normal one, skew and two more
+    corrections, rounded down: M. B. Giles, Algorithm 955 (ACM TOMS 42(1), 2016), Q_N3, and a term
+    in mean^-1.5 whose three coefficients are a least squares fit to the inverse of the regularised
+    gamma function for means of 6 to 32. From a mean of POISSON_LIMIT on, a million draws do not
+    tell it from the Poisson distribution (tests/synth/test_noise.py).
     """
     mean = max(mean, _LIMIT)
     root = np.sqrt(mean)
@@ -95,5 +104,7 @@ def large_poisson(mean, z):  # type: ignore[no-untyped-def]
     third = z * fma(-zz, fma(zz, f32(0.00156), f32(0.0037)), f32(0.0207))
     second = fma(third, per_root, fma(zz, fma(zz, f32(1 / 270), f32(7 / 810)), f32(-8 / 405)))
     first = -z * fma(zz, f32(1 / 72), f32(2 / 72))
-    value = fma(second, per_mean, fma(first, per_root, fma(root, z, mean) + fma(zz, f32(1 / 6), f32(1 / 3))))
+    value = fma(
+        second, per_mean, fma(first, per_root, fma(root, z, mean) + fma(zz, f32(1 / 6), f32(1 / 3)))
+    )
     return max(np.floor(value), f32(0))

@@ -1,8 +1,10 @@
-"""Random bits for pixels: an integer hash of (pixel seed, sample index), the same on every machine and device.
+"""Random bits for pixels: an integer hash of (pixel seed, sample index), the same on every machine
+and device.
 
-Every sample owns one index, so no sample's bits depend on which worker, thread or order made it. The bits of one sample
-come as one 32-bit state and as many 32-bit words finished from it as the sample needs (shot noise, its remainder, read
-noise). All arithmetic is explicit uint32: Numba would otherwise widen it to 64 bits, which is slower and differs on GPUs.
+Every sample owns one index, so no sample's bits depend on which worker, thread or order made it.
+The bits of one sample come as one 32-bit state and as many 32-bit words finished from it as the
+sample needs (shot noise, its remainder, read noise). All arithmetic is explicit uint32: Numba would
+otherwise widen it to 64 bits, which is slower and differs on GPUs.
 """
 
 from __future__ import annotations
@@ -21,11 +23,12 @@ ROW = u32(0xB5297A4D)
 
 
 @scalar
-def sample_state(index, seed_low, seed_high):  # type: ignore[no-untyped-def]
+def sample_state(index, seed_low, seed_high):
     """The 32-bit state of sample `index` (uint32) under a 64-bit seed given as two uint32 halves.
 
-    Two rounds of xor-shift and multiplication with the constants of Wellons' hash prospector (public domain, bias about
-    0.1), one half of the seed entering before each, so that two seeds never yield shifted copies of one sequence.
+    Two rounds of xor-shift and multiplication with the constants of Wellons' hash prospector
+    (public domain, bias about 0.1), one half of the seed entering before each, so that two seeds
+    never yield shifted copies of one sequence.
     """
     x = u32(index ^ seed_low)
     x = u32(x ^ u32(x >> u32(16)))
@@ -37,7 +40,7 @@ def sample_state(index, seed_low, seed_high):  # type: ignore[no-untyped-def]
 
 
 @scalar
-def random_word(state, purpose):  # type: ignore[no-untyped-def]
+def random_word(state, purpose):
     """32 random bits (uint32) of a sample for one `purpose`, a constant of this module."""
     x = u32(state ^ purpose)
     x = u32(x * u32(0x9E3779B1))

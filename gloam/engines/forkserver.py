@@ -1,0 +1,134 @@
+"""The server that workers are forked from.
+
+On Linux workers are forked from a server: a fresh process that has no threads, as it has only
+imported modules. Forking this process instead could deadlock, as Arrow and progress bars run
+threads in it; and a fresh interpreter for every worker would spend a second of each core and 100 MB
+more memory. The server lives as long as this process, or as the block of `own_server` in which it
+was started, and keeps the environment, the limits and the CPU affinity that this process had then.
+
+It rests on names of CPython's own, of `multiprocessing.forkserver`; where one is missing, workers
+are fresh interpreters.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from multiprocessing import resource_tracker
+from typing import Any
+
+from .process import MARK
+
+_ONE_THREAD = {
+    "OPENBLAS_NUM_THREADS": "1"
+}  # of the server and its workers: NumPy has nothing to do there that needs more
+# What Python's tracker of semaphores says of those that it gives back after a process was killed:
+# nobody can do anything.
+_QUIET = "ignore::UserWarning:multiprocessing.resource_tracker"
+
+
+def prepare_workers(modules: Sequence[str], workers: int, deaf: bool = False) -> str:
+    """Begin to get ready for an `ordered_map` to come, without waiting: start the server and have
+    it import modules.
+
+    Parameters
+    ----------
+    modules : names of modules
+        What is loaded in them need not be loaded in each worker. No effect when a server is running
+        already.
+    workers : int
+        As of that `ordered_map`; 1 does nothing.
+    deaf : bool
+        Whether Ctrl-C is to be blocked for good in the server and in all that is forked from it.
+        Else there are moments in which a worker that begins would show it as a traceback. For a
+        process all of whose workers are those of `ordered_map`.
+
+    Returns
+    -------
+    str
+        How multiprocessing is to start workers.
+    """
+    if workers <= 1 or sys.platform != "linux":  # elsewhere system libraries do not survive a fork
+        return "spawn"
+    try:
+        from multiprocessing import forkserver  # which not every system has
+
+        server: Any = forkserver._forkserver
+        preload = server._preload_modules
+    except (ImportError, AttributeError):
+        return "spawn"
+    path = os.pathsep.join(str(place) for place in sys.path if place)
+    try:
+        server.set_forkserver_preload(list(modules))
+        # The server looks for modules where this process does: not in the current folder, as
+        # `python -c` would.
+        quiet = ",".join(filter(None, [os.environ.get("PYTHONWARNINGS"), _QUIET]))
+        with _environment(
+            PYTHONSAFEPATH="1", PYTHONPATH=path, PYTHONWARNINGS=quiet, **{MARK: "1"}, **_ONE_THREAD
+        ):
+            # Or ensure_running below would do it, which unblocks Ctrl-C.
+            resource_tracker.ensure_running()
+            with _no_interrupt() if deaf else nullcontext():
+                server.ensure_running()
+    except (
+        OSError
+    ):  # no room for its socket's path; or this process was forked from one that has a server
+        return "spawn"
+    finally:
+        server._preload_modules = preload
+    return "forkserver"
+
+
+@contextmanager
+def own_server() -> Iterator[None]:
+    """A server that is started within the block ends with it, at once: it may still be importing,
+    with our streams open."""
+    before = _server_pid()
+    try:
+        yield
+    finally:
+        if _server_pid() not in (None, before):
+            kill_server()
+            sys.modules[
+                "multiprocessing.forkserver"
+            ]._forkserver._stop()  # wait for its end, and forget it
+
+
+def _server_pid() -> int | None:
+    forkserver: Any = sys.modules.get("multiprocessing.forkserver")
+    return None if forkserver is None else forkserver._forkserver._forkserver_pid
+
+
+def kill_server() -> None:
+    pid = _server_pid()
+    if pid is not None:
+        with suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+
+
+@contextmanager
+def _no_interrupt() -> Iterator[None]:
+    """Ctrl-C waits until the block ends; for processes started within, it waits for ever."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _environment(**variables: str) -> Iterator[None]:
+    """The environment of what is started within the block."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

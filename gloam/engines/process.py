@@ -1,0 +1,88 @@
+"""What a process of gloam's own is, and how it differs from one that only imports gloam."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import multiprocessing
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from multiprocessing import spawn
+from typing import Any
+
+MARK = "GLOAM_SERVER"
+"""A variable of the environment that the server and its workers have."""
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
+
+
+def is_own_process() -> bool:
+    """Whether this process is one of gloam's workers, or the server that they are forked from."""
+    return MARK in os.environ or multiprocessing.parent_process() is not None
+
+
+def prepare_own_process() -> None:
+    """Make a process one worker among several: for processes that are gloam's own, never for one
+    that only imports it.
+
+    OpenCV's threads would only compete with the other workers; Pillow's limit of pixels stands
+    beside gloam's own, with another message; what Pillow and tifffile report is raised or refused
+    in gloam anyway; and freed memory is kept.
+    """
+    import cv2
+    from PIL import Image
+
+    cv2.setNumThreads(0)
+    Image.MAX_IMAGE_PIXELS = None
+    for library in ("tifffile", "PIL"):
+        logging.getLogger(library).setLevel(logging.CRITICAL)
+    _keep_freed_memory()
+
+
+@contextmanager
+def main_left_alone() -> Iterator[None]:
+    """Processes started within the block do not import this program's main script, which they have
+    no need of.
+
+    Python would run it in each of them; a script without `if __name__ == "__main__"` then starts
+    itself over.
+    """
+    if not hasattr(
+        spawn, "get_preparation_data"
+    ):  # a name of CPython's own: without it scripts need that line
+        yield
+        return
+    whole: Any = spawn.get_preparation_data
+    thread = threading.get_ident()
+
+    def without_main(name: str) -> dict[str, Any]:
+        data = whole(name)
+        mine = threading.get_ident() == thread
+        return {
+            key: value for key, value in data.items() if not (mine and key.startswith("init_main"))
+        }
+
+    spawn.get_preparation_data = without_main
+    try:
+        yield
+    finally:
+        spawn.get_preparation_data = whole
+
+
+@lru_cache(maxsize=1)
+def _keep_freed_memory() -> None:
+    """Ask glibc to keep up to 64 MB that were freed: images come and go, and fresh pages for each
+    cost 3 % of a build's time."""
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):  # another C library
+            mallopt = ctypes.CDLL(None).mallopt
+            mallopt(_M_MMAP_THRESHOLD, 32 << 20)
+            mallopt(_M_TRIM_THRESHOLD, 64 << 20)
+
+
+def available_cores() -> int:
+    """The CPU cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,55 @@
+"""What DALI's outputs become: tensors, keys, and batches for tools that skip by them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import LoaderError
+from ..dataset import ReadyBatch
+
+if TYPE_CHECKING:
+    from .pair_loader import PairLoader
+
+
+class ReadyBatches:
+    """The batches of a new epoch, each as the one sample of a batch."""
+
+    def __init__(self, loader: PairLoader) -> None:
+        self._loader = loader
+
+    def set_epoch(self, epoch: int) -> None:
+        """As of the loader: Hugging Face's Trainer asks for it here when it goes on in
+        mid-epoch."""
+        self._loader.set_epoch(epoch)
+
+    def __iter__(self) -> Iterator[list[ReadyBatch]]:
+        return ([ReadyBatch(batch)] for batch in self._loader)
+
+    def __len__(self) -> int:
+        return len(self._loader)
+
+
+def keys_of(records: Any, count: int) -> list[str]:
+    """The keys in the records of a batch."""
+    return [
+        str(json.loads(np.array(records[i]).tobytes().rstrip(b"\0"))["key"]) for i in range(count)
+    ]
+
+
+def tensor_of(images: Any) -> Any:
+    """A torch tensor over DALI's memory, without a copy."""
+    from torch.utils.dlpack import from_dlpack
+
+    try:
+        tensor = images.astensor_of()
+    except Exception as error:
+        shapes = sorted({tuple(shape) for shape in images.shape()})
+        raise LoaderError(
+            f"images of one batch have different sizes ({', '.join(map(str, shapes[:3]))}): give"
+            " size=, pad=True or batch_size=1"
+        ) from error
+    return from_dlpack(tensor)
