@@ -35,6 +35,9 @@ def user_errors(function: F) -> F:
             if isinstance(error, WorkerLost):
                 leave(USER_ERROR)
             sys.exit(USER_ERROR)
+        except MemoryError:
+            click.echo("gloam: out of memory; try fewer --workers", err=True)
+            sys.exit(USER_ERROR)
         except BrokenPipeError:
             # Whoever read the output has seen enough, as `head` has: end as other programs do,
             # without a word.

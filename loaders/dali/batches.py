@@ -45,7 +45,7 @@ def tensor_of(images: Any) -> Any:
     from torch.utils.dlpack import from_dlpack
 
     try:
-        tensor = images.astensor_of()
+        tensor = images.as_tensor()
     except Exception as error:
         shapes = sorted({tuple(shape) for shape in images.shape()})
         raise LoaderError(

@@ -13,6 +13,12 @@ from ...errors import LoaderError
 from .pair_loader import PairLoader
 
 
+class _Pipelines(PairLoader):
+    """For its pipelines alone."""
+
+    _gives_tensors = False
+
+
 def jax_iterator(
     data: str | Path | Sequence[Any],
     split: str = "train",
@@ -41,7 +47,7 @@ def jax_iterator(
     if options.get("last_batch", "drop") != "drop":
         raise LoaderError("last_batch: DALI's iterator for JAX knows 'drop' alone")
     options = {"device": "cpu", **options, "last_batch": "drop"}
-    loader = PairLoader(data, split, **options)
+    loader = _Pipelines(data, split, **options)
     names = (
         ["low", "normal", "low_label", "normal_label"]
         if loader.reader == "file"

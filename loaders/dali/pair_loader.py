@@ -87,6 +87,7 @@ class PairLoader(EpochLoader):
     """
 
     num_workers = 0
+    _gives_tensors = True  # of torch, which must be installed then
 
     def __init__(
         self,
@@ -118,7 +119,7 @@ class PairLoader(EpochLoader):
         prefetch: int = 4,
         **unknown: Unpack[Nothing],
     ) -> None:
-        _check_installed()
+        _check_installed(self._gives_tensors)
         training = split == "train"
         self._wanted = find_device(device, device_id)
         if self._wanted.kind == "mps" and device == "auto":
@@ -379,7 +380,7 @@ class PairLoader(EpochLoader):
     def _batch_of(self, outputs: tuple[Any, ...], count: int) -> tuple[Any, ...]:
         low, normal, *labels = outputs
         if self.reader == "file":
-            numbers = [np.array(label.as_cpu().astensor_of()).ravel() for label in labels]
+            numbers = [np.array(label.as_cpu().as_tensor()).ravel() for label in labels]
             if (numbers[0] != numbers[1]).any():
                 raise LoaderError(
                     f"{self.contents.name}: the lists of lows and normals are out of step; gloam"
@@ -396,11 +397,11 @@ class PairLoader(EpochLoader):
             return images
         if self.reader == "webdataset":
             return (*images, keys or keys_of(labels[0], count))
-        places = np.array(labels[0].as_cpu().astensor_of()).ravel()[:count]
+        places = np.array(labels[0].as_cpu().as_tensor()).ravel()[:count]
         return (*images, [self.contents.pairs[int(place)].key for place in places])
 
 
-def _check_installed() -> None:
+def _check_installed(torch_too: bool) -> None:
     if (
         importlib.util.find_spec("nvidia") is None
         or importlib.util.find_spec("nvidia.dali") is None
@@ -409,7 +410,7 @@ def _check_installed() -> None:
             "PairLoader needs NVIDIA DALI, which runs on Linux: pip install nvidia-dali-cuda120;"
             " TorchLoader does not"
         )
-    if not has_torch():
+    if torch_too and not has_torch():
         raise LoaderError("PairLoader hands out torch tensors: pip install 'gloam[torch]'")
 
 
