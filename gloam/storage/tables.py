@@ -1,4 +1,4 @@
-"""Parquet files by their local names: pyarrow takes a name such as `run:1/plan.parquet` for a URI."""
+"""Parquet files by their local names: pyarrow takes `run:1/plan.parquet` for a URI."""
 
 from __future__ import annotations
 
