@@ -34,8 +34,7 @@ def explained(
     """
     found = _first_damage(contents, suspects(), options.threads)
     if found is None:
-        # A machine without memory fails at sound images too; everything is asked only where nothing
-        # else was found.
+        # As where the machine has no memory left: what DALI says is all there is.
         return LoaderError(f"{contents.name}: DALI: {last_words(error)}")
     return LoaderError(f"{contents.name}: {found}")
 

@@ -13,7 +13,7 @@ _handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
 import numpy as np  # noqa: E402
 
 from ..models import darken  # noqa: E402
-from . import worker as making  # noqa: E402, F401 - with all that making a unit imports
+from . import worker  # noqa: E402, F401 - with all that making a unit imports
 
 # What fails here would end that process without a word; a worker meets the same failure and reports
 # it.
