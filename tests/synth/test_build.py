@@ -340,6 +340,8 @@ def test_ctrl_c_prints_one_line_however_early(photographs, tmp_path, wait):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # A shell that starts tests in the background has them ignore it, and so does gloam then.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 60
     while (
@@ -349,7 +351,7 @@ def test_ctrl_c_prints_one_line_however_early(photographs, tmp_path, wait):
     time.sleep(wait)
     os.killpg(process.pid, signal.SIGINT)
     errors = process.communicate(timeout=60)[1]
-    if wait < 0.9 or process.returncode:
+    if wait == 0 or process.returncode:  # on a busy machine it may be done by then
         assert (errors, process.returncode) == (
             "gloam: stopped; run the same command again to continue\n",
             128 + signal.SIGINT,
