@@ -268,6 +268,12 @@ def command(folder: Path, root: Path, workers: int) -> list[str]:
     return [*gloam, "build", str(root), *options, "--workers", str(workers)]
 
 
+def heeding_ctrl_c():
+    """Of a new process: a shell that starts tests in the background has them ignore Ctrl-C, and
+    so does gloam then."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize(
     ("workers", "number"), [(1, 9), (2, 9), (2, signal.SIGINT), (2, signal.SIGTERM)]
 )
@@ -288,6 +294,7 @@ def test_a_build_killed_at_several_moments_ends_in_the_same_bytes(
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
+            preexec_fn=heeding_ctrl_c,
         )
         begun = time.monotonic()
         wait = moments.uniform(0.3, 1.0) * whole
@@ -340,8 +347,7 @@ def test_ctrl_c_prints_one_line_however_early(photographs, tmp_path, wait):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        # A shell that starts tests in the background has them ignore it, and so does gloam then.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=heeding_ctrl_c,
     )
     deadline = time.monotonic() + 60
     while (
