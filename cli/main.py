@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import threading
 import warnings
 from functools import cache
 from importlib import metadata
@@ -64,6 +65,7 @@ class _Lazy(click.Group):
             warnings.simplefilter("always", GloamWarning)
             warnings.showwarning = _show_warning
             kernel_places.announce = _tell_of_compiling
+            threading.excepthook = _show_thread_error
             return super().invoke(context)
 
     def list_commands(self, context: click.Context) -> list[str]:
@@ -93,6 +95,12 @@ def _workers(args: list[str]) -> int:
     now is told then."""
     text = " ".join(args).replace("=", " ").partition("--workers ")[2].partition(" ")[0]
     return int(text) if text.isdecimal() and len(text) < 9 else available_cores()
+
+
+def _show_thread_error(args: threading.ExceptHookArgs) -> None:
+    """What ends a thread of a library, such as a limit of the system: the command says what follows
+    from it."""
+    click.echo(f"gloam: {args.exc_value}", err=True)
 
 
 def _show_warning(

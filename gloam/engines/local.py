@@ -152,7 +152,7 @@ def _map_in_processes(
                     waiting.append(pool.submit(function, task))
             if not waiting:
                 break
-            yield _wait(waiting.popleft(), counter, tick)
+            yield _wait(waiting.popleft(), counter, tick, pool)
         finished = True
     except BrokenProcessPool:
         raise WorkerLost(
@@ -166,15 +166,25 @@ def _map_in_processes(
         pool.shutdown(wait=finished, cancel_futures=True)
 
 
-def _wait(future: Future[R], counter: Counter, tick: Callable[[int], None]) -> R:
+def _wait(
+    future: Future[R],
+    counter: Counter,
+    tick: Callable[[int], None],
+    pool: ProcessPoolExecutor | None = None,
+) -> R:
+    manager = getattr(pool, "_executor_manager_thread", None)
     while True:
         try:
             result = future.result(timeout=0.2)
         except TimeoutError:
             if future.done():
-                return (
-                    future.result()
-                )  # came after the wait ran out, or is a TimeoutError of the task's own
+                # Came after the wait ran out, or is a TimeoutError of the task's own.
+                return future.result()
+            if manager is not None and not manager.is_alive():
+                raise WorkerLost(
+                    "the system starts no more threads, as memory or processes are limited "
+                    "(ulimit -v, ulimit -u); raise the limit, or take --workers 1"
+                ) from None
             tick(counter.value)
         else:
             tick(counter.value)
