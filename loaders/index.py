@@ -16,9 +16,8 @@ import numpy.typing as npt
 
 from ..errors import LoaderError, SetError, SourceError
 from ..manifests.images.folders import image_files
-from ..manifests.sets.info import check_normals, read_set
-from ..manifests.sets.layout import SHARDS, split_of
-from ..manifests.sets.pair_set import SPLITS, PairSet
+from ..manifests.sets.layout import SHARDS
+from ..manifests.sets.pair_set import SPLITS, PairSet, open_set
 from ..manifests.sets.receipts import read_receipt
 from ..manifests.sets.shards import index_path, read_places, shard_path
 from .columns import Files, GivenPairs, Pairs, SetPairs, Tarred, Texts
@@ -165,15 +164,13 @@ def contents_of(
     """
     if split not in SPLITS:
         raise LoaderError(f"split {split!r}: must be one of {', '.join(SPLITS)}")
-    if isinstance(data, PairSet):
-        return _of_set(data.root, split, Path(normals) if normals is not None else data.normals)
-    if isinstance(data, str | Path):
-        if str(data).startswith("s3://"):
-            raise LoaderError(
-                f"{data}: a set on s3 is read with gloam.loaders.dali.pipelines.webdataset_pairs,"
-                " given its shards and indexes"
-            )
-        return _of_set(Path(data), split, None if normals is None else Path(normals))
+    if isinstance(data, str | Path) and str(data).startswith("s3://"):
+        raise LoaderError(
+            f"{data}: a set on s3 is read with gloam.loaders.dali.pipelines.webdataset_pairs,"
+            " given its shards and indexes"
+        )
+    if isinstance(data, PairSet | str | Path):
+        return _of_set(open_set(data, normals), split)
     if normals is not None:
         raise LoaderError("normals= goes with a set of lows only, not with a list of pairs")
     given = _two_each(data)
@@ -192,17 +189,17 @@ def contents_of(
     )
 
 
-def _of_set(root: Path, split: str, normals: Path | None) -> Contents:
-    info = read_set(root)
-    normal_layout = check_normals(root, info, normals).layout
-    units = tuple(unit for unit, pairs in info.units.items() if pairs and split_of(unit) == split)
+def _of_set(pairs: PairSet, split: str) -> Contents:
+    pairs.check_normals()
+    root, info = pairs.root, pairs.info
+    units = tuple(unit.name for unit in pairs.units(split) if unit.count)
     count = sum(info.units[unit] for unit in units)
     if not count:
         raise LoaderError(
             f"{root}: has no pairs in {split}; it has "
             + ", ".join(f"{s} {n}" for s, n in info.counts.items())
         )
-    normal_root = normals or root
+    normal_root, normal_layout = pairs.normals or root, pairs.normal_layout
     for folder, layout in {root: info.layout, normal_root: normal_layout}.items():
         if layout == SHARDS:
             for unit in units:

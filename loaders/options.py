@@ -130,11 +130,7 @@ def make_options(unknown: Mapping[str, object], **values: Any) -> Options:
         Naming the option, its value and what is allowed.
     """
     for name in unknown:
-        known = [
-            option
-            for option in (*Options.model_fields, "workers", "rank", "world_size")
-            if option not in ("device",)
-        ]
+        known = [*Options.model_fields, "workers", "rank", "world_size"]
         near = difflib.get_close_matches(name, known, 1, 0.6)
         raise LoaderError(
             f"{name}: no such option"

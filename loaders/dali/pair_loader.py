@@ -21,7 +21,7 @@ from ..options import Nothing, make_options, same_number
 from ..sampling import epoch_order, epoch_seed, local_ranks, usable_cores
 from .batches import ReadyBatches, keys_of, tensor_of
 from .encoded import EncodedPairs
-from .failures import explained, last_words
+from .failures import explained, last_words, replayed
 
 if TYPE_CHECKING:
     import torch
@@ -359,16 +359,13 @@ class PairLoader(EpochLoader):
     def _suspects(self) -> list[int]:
         """Numbers of the pairs that DALI was at when it failed: those of the next batch and of the
         ones that it makes ahead."""
-        epoch_batches = self._epoch_batches()
-        first = (self.epoch - self._base) * epoch_batches + self._batch
         if self.reader == "external":
             order, start = self._order(self.epoch), self._batch * self.batch_size
             return [
                 int(number)
                 for number in order[start : start + (self.options.prefetch + 1) * self.batch_size]
             ]
-        from .failures import replayed
-
+        first = (self.epoch - self._base) * self._epoch_batches() + self._batch
         return replayed(
             self.contents,
             self.options,

@@ -127,9 +127,10 @@ class PairSet:
             if isinstance(normals, PairSet)
             else (None if normals is None else Path(normals))
         )
-        self._normal_layout = (
-            "" if normals is None else check_normals(self.root, self.info, self.normals).layout
-        )
+        self.normal_layout = self.info.layout
+        """How its normals lie, here or in that other set."""
+        if normals is not None:
+            self.normal_layout = check_normals(self.root, self.info, self.normals).layout
 
     @property
     def name(self) -> str:
@@ -163,7 +164,7 @@ class PairSet:
     def units(self, split: str | None = None) -> list[Unit]:
         """Its units, or those of a split, in order."""
         return [
-            Unit(self.root, self.layout, name, count, self.normals, self._normal_layout)
+            Unit(self.root, self.layout, name, count, self.normals, self.normal_layout)
             for name, count in self.info.units.items()
             if split in (None, split_of(name))
         ]
