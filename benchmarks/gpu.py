@@ -1,27 +1,24 @@
-"""Lows of a CUDA GPU against the CPU's: equality over 1,000 photographs, and images a second at 500
-x 375.
+"""Lows of a CUDA GPU, a batch at a time: equality with the CPU's over 1,000 photographs of any
+sizes, and images a second at 500 x 375, whole model, draws given.
 
-    python benchmarks/gpu.py [--images 1000]
+    python benchmarks/gpu.py [--images 1000] [--batch 256] [--out benchmarks/results/gpu.txt]
 
 The photographs are those inside scikit-image, cropped, turned and scaled at random to sizes between
-64 and 640; each is darkened by one of four recipes (even, uneven, night-lights, extreme). Needs
-numba-cuda and a GPU.
-
-On one NVIDIA H200 (CPU: Intel Xeon), two runs: of 462,292,869 samples none differs. Images of 500 x
-375 a second, launched one by one from Python (five launches of some 35 us each are the limit), as
-one picture of a hundred, and on one CPU core:
-
-    even           5,790   48,318    282
-    uneven         5,767   48,329    278
-    night-lights   5,798   47,029    241
-    extreme        5,013   39,732    301
+64 and 640; each is darkened by one of six recipes. Needs numba-cuda and a GPU. What is timed is
+from normals, packed draws and sizes in device memory to lows there: illumination and tables
+included, copies not. Beside it stand the whole of `CudaRenderer.render`, copies and packing
+included, and one CPU core.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import datetime
+import io
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import skimage.data
@@ -29,16 +26,20 @@ from numba import cuda
 from PIL import Image
 
 from gloam.synth.camera.draw import CameraDraw
-from gloam.synth.camera.render import arguments, render_camera
-from gloam.synth.camera.render_cuda import launch, on_device, render_on_gpu, workspace
+from gloam.synth.camera.pack import pack
+from gloam.synth.camera.render import render_camera
+from gloam.synth.camera.render_cuda import CameraOnCuda
+from gloam.synth.kernels.batch import cuda as steps
+from gloam.synth.kernels.compiling.cuda import plain_arithmetic
 from gloam.synth.models import draw
 from gloam.synth.recipes.load import load_recipe
 
-RECIPES = ("even", "uneven", "night-lights", "extreme")
+RECIPES = ("even", "uneven", "night-lights", "extreme", "maet-cpu", "maet-gpu")
+TIMED = RECIPES[:4]
 
 
-def photographs(count: int) -> list[np.ndarray]:
-    """Crops of colour photographs, all different."""
+def photographs(count: int, size: tuple[int, int] | None = None) -> list[np.ndarray]:
+    """Crops of colour photographs, all different, of one size or of many."""
     originals = [
         getattr(skimage.data, name)() for name in ("astronaut", "coffee", "chelsea", "rocket")
     ]
@@ -46,7 +47,7 @@ def photographs(count: int) -> list[np.ndarray]:
     made = []
     for i in range(count):
         image = originals[i % len(originals)][..., :3]
-        height, width = (375, 500) if i % 2 else rng.integers(64, 640, 2).tolist()
+        height, width = size or ((375, 500) if i % 2 else rng.integers(64, 640, 2).tolist())
         share = rng.uniform(0.4, 1)
         h, w = int(image.shape[0] * share), int(image.shape[1] * share)
         y, x = rng.integers(0, image.shape[0] - h + 1), rng.integers(0, image.shape[1] - w + 1)
@@ -57,10 +58,91 @@ def photographs(count: int) -> list[np.ndarray]:
     return made
 
 
-def drawn_for(i: int) -> CameraDraw:
-    one = draw(load_recipe(RECIPES[i % len(RECIPES)]), 1, str(i))
+def drawn_for(i: int, recipe: str, *overrides: str) -> CameraDraw:
+    """The draw of an image."""
+    one = draw(load_recipe(recipe, overrides), 1, str(i))
     assert isinstance(one, CameraDraw)
     return one
+
+
+def equality(camera: CameraOnCuda, count: int, batch: int) -> None:
+    """Compare the lows of both."""
+    everything = photographs(count)
+    different = samples = largest = images = 0
+    for first in range(0, count, batch):
+        normals = everything[first : first + batch]
+        draws = [drawn_for(first + i, RECIPES[i % len(RECIPES)]) for i in range(len(normals))]
+        for low, normal, one in zip(camera.render(normals, draws), normals, draws, strict=True):
+            apart = np.abs(low.astype(int) - render_camera(normal, one))
+            different += int(np.count_nonzero(apart))
+            images += bool(apart.any())
+            largest = max(largest, int(apart.max()))
+            samples += apart.size
+    print(
+        f"{count} photographs, {samples:,} samples: {different} differ (in {images} images),"
+        f" by {largest} levels at most"
+    )
+
+
+def speed(camera: CameraOnCuda, recipe: str, batch: int, rounds: int = 10) -> None:
+    """Time a batch of one recipe."""
+    normals = photographs(batch, (375, 500))
+    draws = [drawn_for(i, recipe) for i in range(batch)]
+    flat = cuda.to_device(np.concatenate([normal.reshape(-1) for normal in normals]))
+    low = cuda.device_array(flat.shape, np.uint8)
+    prepared = camera.prepare(pack(draws), [(375, 500)] * batch, (flat, low))
+    prepared.launch()
+    cuda.synchronize()
+    begin, end = cuda.event(), cuda.event()
+    begin.record()
+    start = time.perf_counter()
+    for _ in range(rounds):
+        prepared.launch()
+    asked = (time.perf_counter() - start) / rounds
+    end.record()
+    end.synchronize()
+    device = cuda.event_elapsed_time(begin, end) / 1e3 / rounds
+    camera.render(normals, draws)
+    start = time.perf_counter()
+    camera.render(normals, draws)
+    whole = time.perf_counter() - start
+    start = time.perf_counter()
+    for normal, one in zip(normals[:10], draws, strict=False):
+        render_camera(normal, one)
+    cpu = (time.perf_counter() - start) / 10
+    print(
+        f"{recipe:13} {batch / device:8,.0f} images a second on the GPU ({asked * 1e3:.2f} ms to"
+        f" launch a batch of {batch}); {batch / whole:,.0f} with packing and copies; one CPU core"
+        f" {1 / cpu:,.0f}"
+    )
+    parts = [
+        (step.py_func.__name__, _timed(step, prepared))
+        for step in (*steps.OVER_IMAGES, *steps.OVER_CELLS, steps.tables, *steps.OVER_WORK)
+    ]
+    print("    us an image: " + ", ".join(f"{n} {1e6 * t / batch:.2f}" for n, t in parts if t))
+
+
+def _timed(step: object, prepared: object, rounds: int = 10) -> float:
+    """Seconds that one step takes; the batch's arrays are filled already."""
+    batch, name = prepared.batch, step.py_func.__name__
+    count = batch.images.shape[0]
+    begin, end = cuda.event(), cuda.event()
+    work = prepared.work.get({"merges": "blurs"}.get(name, name))
+    if step in steps.OVER_WORK and work is None:
+        return 0.0
+    with plain_arithmetic():
+        begin.record()
+        for _ in range(rounds):
+            if step in steps.OVER_WORK:
+                blocks = prepared.plan.blocks[{"merges": "blurs"}.get(name, name)]
+                step[blocks, steps.THREADS](batch, work)
+            else:
+                many = {steps.lights: 1, steps.means: 1, steps.tables: steps.ENCODE_CELLS}
+                places = count * many.get(step, steps.FIELD)
+                step[-(-places // steps.THREADS), steps.THREADS](batch)
+        end.record()
+        end.synchronize()
+    return cuda.event_elapsed_time(begin, end) / 1e3 / rounds
 
 
 def main() -> None:
@@ -68,74 +150,21 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--images", type=int, default=1000)
+    parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--out", type=Path, help="Also write the figures into this file.")
     args = parser.parse_args()
-    warnings.filterwarnings(
-        "ignore", ".*Grid size"
-    )  # single images do not fill a GPU; that is what is measured
-    print(f"GPU: {cuda.get_current_device().name}")
-    different = samples = largest = images = 0
-    for i, normal in enumerate(photographs(args.images)):
-        one = drawn_for(i)
-        apart = np.abs(render_on_gpu(normal, one).astype(int) - render_camera(normal, one))
-        different += int(np.count_nonzero(apart))
-        images += bool(apart.any())
-        largest = max(largest, int(apart.max()))
-        samples += apart.size
-    print(
-        f"{args.images} photographs, {samples:,} samples: {different} differ (in {images} images),"
-        f" by {largest} levels at most"
-    )
-    speed()
-
-
-def speed(rounds: int = 200) -> None:
-    """Time of the kernels alone: arguments and pixels lie in device memory."""
-    normal = next(p for p in photographs(8) if p.shape == (375, 500, 3))
-    for name in RECIPES:
-        one = draw(load_recipe(name), 1, "speed")
-        assert isinstance(one, CameraDraw)
-        given = arguments(normal, one)
-        held, low, work = (
-            on_device(given),
-            cuda.device_array(normal.shape, np.uint8),
-            workspace(375, 500),
-        )
-        rgb = cuda.to_device(normal)
-        launch(rgb, held, given, low, work)
-        cuda.synchronize()
-        begin, end = cuda.event(), cuda.event()
-        start = time.perf_counter()
-        begin.record()
-        for _ in range(rounds):
-            launch(rgb, held, given, low, work)
-        end.record()
-        end.synchronize()
-        wall = time.perf_counter() - start
-        device = cuda.event_elapsed_time(begin, end) / 1e3
-        wide = np.tile(normal, (10, 10, 1))
-        many = arguments(wide, one)
-        held, low, work = (
-            on_device(many),
-            cuda.device_array(wide.shape, np.uint8),
-            workspace(*wide.shape[:2]),
-        )
-        rgb = cuda.to_device(wide)
-        launch(rgb, held, many, low, work)
-        begin.record()
-        for _ in range(20):
-            launch(rgb, held, many, low, work)
-        end.record()
-        end.synchronize()
-        filled = 20 * 100 / (cuda.event_elapsed_time(begin, end) / 1e3)
-        start = time.perf_counter()
-        for _ in range(10):
-            render_camera(normal, one)
-        cpu = (time.perf_counter() - start) / 10
-        print(
-            f"{name:13} 500 x 375: {rounds / device:8,.0f} images a second on the GPU, launched one"
-            f" by one from Python; {rounds / wall:,.0f} by the clock; {filled:,.0f} a hundred at"
-            f" once; one CPU core {1 / cpu:,.0f}"
-        )
+    warnings.filterwarnings("ignore", ".*Grid size")  # steps over images do not fill a GPU
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        name = cuda.get_current_device().name
+        print(f"{datetime.date.today()}, {name.decode() if isinstance(name, bytes) else name}")
+        camera = CameraOnCuda()
+        equality(camera, args.images, args.batch)
+        for recipe in TIMED:
+            speed(camera, recipe, args.batch)
+    print(text.getvalue(), end="")
+    if args.out:
+        args.out.write_text(text.getvalue())
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from ..engines.forkserver import own_server, prepare_workers
 from ..engines.process import available_cores, prepare_own_process
 from ..engines.stopping import stoppable
 from ..errors import GloamWarning
-from ..synth.building import PRELOAD
+from ..synth.building import WARM
 from ..synth.kernels.compiling import places as kernel_places
 
 _COMMANDS = {
@@ -54,7 +54,7 @@ class _Lazy(click.Group):
             and not {"-h", "--help"} & set(args)
             and not context.resilient_parsing
         ):
-            prepare_workers([__name__, PRELOAD], _workers(args), deaf=True)
+            prepare_workers([__name__, WARM], _workers(args), deaf=True)
         resolved = super().resolve_command(context, args)
         if args[0] in _IMAGES:
             prepare_own_process()

@@ -74,7 +74,7 @@ def preview(
         try:
             normal = load_normal(data).pixels
         except ImageRefused as refusal:
-            raise SourceError(f"{name}: {refusal}") from refusal
+            raise SourceError(f"{name}: {refusal}", path=name) from refusal
         for recipe_name in names:
             if grid is None:
                 rows.append(row_of(normal, load_recipe(recipe_name, overrides), seed, name, width))
@@ -117,7 +117,7 @@ def _photographs(photos: tuple[Path, ...]) -> list[tuple[str, bytes]]:
         if photo.is_dir():
             found = sorted(path for path in photo.rglob("*") if path.suffix.lower() in SUFFIXES)
             if not found:
-                raise SourceError(f"{photo}: holds no photographs")
+                raise SourceError(f"{photo}: holds no photographs", path=photo)
             files += found[:4]
         else:
             files.append(photo)
@@ -128,4 +128,4 @@ def _photographs(photos: tuple[Path, ...]) -> list[tuple[str, bytes]]:
     try:
         return [(path.name, path.read_bytes()) for path in files]
     except OSError as error:
-        raise SourceError(f"{error.filename}: {error.strerror}") from error
+        raise SourceError(f"{error.filename}: {error.strerror}", path=error.filename) from error

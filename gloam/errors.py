@@ -1,5 +1,5 @@
 """Everything that gloam raises on purpose. Each message names the file, shard or key, and the way
-out.
+out; each error has the same as attributes, for programs.
 
     GloamError          root: something the user can mend; a line of the command, and exit code 1
       SourceError       a source is missing, unreadable, or not laid out as its kind says
@@ -8,16 +8,61 @@ out.
         DamagedError    a set's own record is not as it was written
       LoaderError       a set cannot be loaded as asked; also a ValueError
       WorkerLost        a worker process ended without an answer; also a RuntimeError
-      ImageRefused      one photograph cannot be used; a build counts it and goes on
+      ImageRefused      one photograph cannot be used, for a `Reason`; a build counts it and goes on
     GloamWarning        something to know that goes on all the same; a UserWarning
+
+SetError and SourceError are no OSErrors: what reads archives would take them for its own.
 """
 
 from __future__ import annotations
 
+from enum import StrEnum
+from typing import Any
+
 
 class GloamError(Exception):
     """Root of gloam's errors: something the user can mend. The command line shows its message and
-    exits with 1."""
+    exits with 1.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong with what, and the way out.
+    path : object, optional
+        The file or folder that it is about. Where the message begins with it, `what` is the rest.
+    key : str, optional
+        Of a recipe or a file of options, such as `camera.iso`; or of a pair.
+    value : object, optional
+        What stands there.
+    allowed : object, optional
+        What may stand there.
+
+    Examples
+    --------
+    >>> import gloam
+    >>> try:
+    ...     gloam.load_recipe("even", ["camera.iso=1"])
+    ... except gloam.errors.ConfigError as error:
+    ...     print(error.key, error.value)
+    camera.iso 1
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: object = None,
+        key: str | None = None,
+        value: Any = None,
+        allowed: Any = None,
+    ) -> None:
+        super().__init__(message)
+        self.path, self.key, self.value, self.allowed = path, key, value, allowed
+
+    @property
+    def what(self) -> str:
+        """What is wrong, without the path that the message begins with."""
+        return str(self).removeprefix(f"{self.path}: ")
 
 
 class GloamWarning(UserWarning):
@@ -52,21 +97,35 @@ class WorkerLost(GloamError, RuntimeError):
     memory."""
 
 
+class Reason(StrEnum):
+    """Why a photograph is refused; refusals are counted by it."""
+
+    UNREADABLE = "unreadable"
+    """Its bytes cannot be had."""
+    NOT_AN_IMAGE = "not an image"
+    EMPTY = "empty"
+    DAMAGED = "damaged"
+    UNSUPPORTED = "unsupported"
+    """Of a format or a form that gloam does not read."""
+    TOO_LARGE = "too large"
+    FILE_NAME = "file name"
+    """Not valid text."""
+
+
 class ImageRefused(GloamError):
     """One photograph cannot be used. The build counts it and goes on.
 
     Attributes
     ----------
-    reason : str
-        A short word that refusals are counted by, such as "damaged".
+    reason : Reason
     detail : str
         What exactly was wrong.
     """
 
-    def __init__(self, reason: str, detail: str) -> None:
+    def __init__(self, reason: Reason, detail: str) -> None:
         super().__init__(f"{reason}: {detail}")
         self.reason = reason
         self.detail = detail
 
-    def __reduce__(self) -> tuple[type[ImageRefused], tuple[str, str]]:
+    def __reduce__(self) -> tuple[type[ImageRefused], tuple[Reason, str]]:
         return type(self), (self.reason, self.detail)

@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import torch
 
 from ..engines.process import available_cores
 from ..errors import LoaderError
-from ..manifests.sets.layout import SHARDS
 from .index import contents_of
 from .torch_loader import TorchLoader
 
@@ -91,8 +90,7 @@ def bench(
         "torch": torch.__version__,
     }
     speeds = []
-    native: Reader = "webdataset" if contents.layout == SHARDS else "file"
-    readers: tuple[Reader, ...] = (native, "external")
+    readers = cast(tuple[Reader, ...], tuple(dict.fromkeys((contents.reader, "external"))))
     for reader in readers:
         say(f"DALI, {reader}")
         speeds.append(_dali(root, split, reader, gpu, common, seconds))

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..errors import ImageRefused, LoaderError
 from ..manifests.images.decode import decode_as_rgb
-from .columns import StoredPair
+from .columns import StoredPair, read_extent
 from .index import Contents
 
 Pixels = npt.NDArray[np.uint8]
@@ -66,7 +66,7 @@ def decoded_pair(pair: StoredPair, decoder: str) -> tuple[Pixels, Pixels]:
     decoded = []
     for member, piece in (("low", pair.low), ("normal", pair.normal)):
         try:
-            decoded.append(_decoded(piece.read(), decoder))
+            decoded.append(_decoded(read_extent(piece), decoder))
         except ImageRefused as refusal:
             where = piece.named(pair.key, member)
             raise LoaderError(

@@ -190,12 +190,14 @@ class EpochLoader(ABC):
         count = self.contents.count
         if count < rank.world:
             raise LoaderError(
-                f"{self.contents.name}: {count} pairs are fewer than {rank.world} ranks"
+                f"{self.contents.name}: {count} pairs are fewer than {rank.world} ranks",
+                path=self.contents.name,
             )
         if not rank.batches(count, self.batch_size, self.drop_last):
             raise LoaderError(
                 f"{self.contents.name}: {count} pairs give {rank.world} ranks no whole batch of"
-                f" {self.batch_size}; take smaller batches or last_batch='partial'"
+                f" {self.batch_size}; take smaller batches or last_batch='partial'",
+                path=self.contents.name,
             )
 
     def _bind(self) -> None:
@@ -206,7 +208,8 @@ class EpochLoader(ABC):
             raise LoaderError(
                 f"{self.contents.name}: this was rank {self._bound.rank} of {self._bound.world} at"
                 f" the loader's first batch and is {found.rank} of {found.world} now; make a new"
-                " loader, or give rank= and world_size="
+                " loader, or give rank= and world_size=",
+                path=self.contents.name,
             )
         self._check_share(found)
         self._bound = found

@@ -11,16 +11,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from ..errors import LoaderError, SetError, SourceError
 from ..manifests.images.folders import image_files
-from ..manifests.sets.layout import SHARDS
+from ..manifests.sets.layouts import layout_named
+from ..manifests.sets.layouts.extents import Extents, Texts
+from ..manifests.sets.layouts.layout import Layout
+from ..manifests.sets.layouts.lists import list_path
+from ..manifests.sets.layouts.shards import index_path, shard_path
 from ..manifests.sets.pair_set import SPLITS, PairSet, open_set
-from ..manifests.sets.receipts import read_receipt
-from ..manifests.sets.shards import index_path, read_places, shard_path
-from .columns import Files, GivenPairs, Pairs, SetPairs, Tarred, Texts
+from .columns import GivenPairs, Pairs, SetPairs
 
 
 @dataclass(frozen=True)
@@ -32,8 +31,8 @@ class Contents:
     name : str
         Of the set or the list, for messages.
     split : str
-    layout : str
-        "shards", "files" or "lists".
+    layout : Layout, optional
+        Of a set; a list has none.
     count : int
         Pairs.
     identity : str
@@ -42,21 +41,21 @@ class Contents:
         Of a set.
     normal_root : Path
         Of the set that holds its normals: the same one, but for a set of lows only.
-    normal_layout : str
+    normal_layout : Layout, optional
     units : tuple of str
-        Of a set in shards: those of the split that hold pairs.
+        Of a set: those of the split that hold pairs.
     given : sequence of (low, normal)
         Of lists: paths or bytes.
     """
 
     name: str
     split: str
-    layout: str
+    layout: Layout | None
     count: int
     identity: str
     root: Path = Path()
     normal_root: Path = Path()
-    normal_layout: str = ""
+    normal_layout: Layout | None = None
     units: tuple[str, ...] = ()
     given: Sequence[Any] = ()
 
@@ -64,6 +63,13 @@ class Contents:
         return {
             name: value for name, value in self.__dict__.items() if name != "pairs"
         }  # read again where it is wanted
+
+    @property
+    def reader(self) -> str:
+        """Of DALI's readers the one that takes them as they lie, or "external" for gloam's own."""
+        if self.layout is None or self.layout != self.normal_layout:
+            return "external"
+        return self.layout.reader
 
     @property
     def two_sets(self) -> bool:
@@ -86,58 +92,32 @@ class Contents:
         SetError
             When an index or list cannot be read.
         """
-        if self.layout == "lists":
+        if self.layout is None:
             return GivenPairs(self.given)
-        if self.layout == SHARDS and not self.two_sets:
-            keys, tarred = self._tarred(self.root, ("low", "normal"))
-            return SetPairs(keys, *tarred)
-        low_keys, lows = self._column("low", self.root, self.layout)
-        normal_keys, normals = self._column("normal", self.normal_root, self.normal_layout)
+        if not self.two_sets:
+            keys, (lows, normals) = self._extents(self.root, self.layout, ("low", "normal"))
+            return SetPairs(keys, lows, normals)
+        low_keys, (lows,) = self._extents(self.root, self.layout, ("low",))
+        normal_keys, (normals,) = self._extents(self.normal_root, self.normal_layout, ("normal",))
         for number in range(self.count):
             if low_keys[number] != normal_keys[number]:
                 where = (
                     f"{self.normal_root}: {normal_keys[number]} stands where {self.root} has"
                     f" {low_keys[number]}"
                 )
-                raise SetError(f"{where}; gloam verify both")
+                raise SetError(f"{where}; gloam verify both", path=self.normal_root)
         return SetPairs(low_keys, lows, normals)
 
-    def _column(self, kind: str, root: Path, layout: str) -> tuple[Texts, Tarred | Files]:
-        """Keys and images of one kind, in order."""
-        if layout != SHARDS:
-            names = self.listed(kind)
-            return Texts(Path(name).stem for name in names), Files(str(root), Texts(names))
-        keys, (images,) = self._tarred(root, (kind,))
-        return keys, images
-
-    def _tarred(self, root: Path, kinds: tuple[str, ...]) -> tuple[Texts, list[Tarred]]:
-        """Keys, and images of each kind, in order, by the indexes of the shards."""
-        keys: list[str] = []
-        parts: list[npt.NDArray[np.int64]] = []
-        for unit in self.units:
-            unit_keys, places = read_places(index_path(root, unit), kinds)
-            keys += unit_keys
-            parts.append(places)
-        paths = tuple(str(shard_path(root, unit)) for unit in self.units)
-        tars = np.repeat(np.arange(len(parts), dtype=np.int32), [len(part) for part in parts])
-        places = np.concatenate(parts)
-        return Texts(keys), [Tarred(paths, tars, *places[:, k].T.copy()) for k in range(len(kinds))]
+    def _extents(
+        self, root: Path, layout: Layout | None, names: tuple[str, ...]
+    ) -> tuple[Texts, list[Extents]]:
+        assert layout is not None
+        return layout.extents(root, self.split, self.units, names)
 
     def list_path(self, kind: str) -> Path:
         """Of a set in files: the list of its lows or normals, as `fn.readers.file` takes it."""
-        return (
-            (self.root if kind == "low" else self.normal_root)
-            / "lists"
-            / f"{self.split}-{kind}.txt"
-        )
-
-    def listed(self, kind: str) -> list[str]:
-        """Paths in that list."""
-        try:
-            lines = self.list_path(kind).read_text("utf-8").splitlines()
-        except OSError as error:
-            raise SetError(f"{error.filename}: {error.strerror}") from error
-        return [line.rpartition(" ")[0] for line in lines]
+        root = self.root if kind == "low" else self.normal_root
+        return list_path(root, f"{self.split}-{kind}")
 
 
 def contents_of(
@@ -167,7 +147,8 @@ def contents_of(
     if isinstance(data, str | Path) and str(data).startswith("s3://"):
         raise LoaderError(
             f"{data}: a set on s3 is read with gloam.loaders.dali.pipelines.webdataset_pairs,"
-            " given its shards and indexes"
+            " given its shards and indexes",
+            path=data,
         )
     if isinstance(data, PairSet | str | Path):
         return _of_set(open_set(data, normals), split)
@@ -184,9 +165,7 @@ def contents_of(
                 if isinstance(item, bytes)
                 else os.fspath(item).encode() + b"\0"
             )
-    return Contents(
-        "list of pairs", split, "lists", len(given), digest.hexdigest()[:16], given=given
-    )
+    return Contents("list of pairs", split, None, len(given), digest.hexdigest()[:16], given=given)
 
 
 def _of_set(pairs: PairSet, split: str) -> Contents:
@@ -199,18 +178,14 @@ def _of_set(pairs: PairSet, split: str) -> Contents:
             f"{root}: has no pairs in {split}; it has "
             + ", ".join(f"{s} {n}" for s, n in info.counts.items())
         )
-    normal_root, normal_layout = pairs.normals or root, pairs.normal_layout
-    for folder, layout in {root: info.layout, normal_root: normal_layout}.items():
-        if layout == SHARDS:
-            for unit in units:
-                _check_unit(folder, unit)
-            _check_list(
-                folder, split, "shards", [shard_path(Path(), unit).as_posix() for unit in units]
-            )
-    contents = Contents(
+    normal_root = pairs.normals or root
+    layout, normal_layout = layout_named(pairs.layout), layout_named(pairs.normal_layout)
+    for folder, own in {root: layout, normal_root: normal_layout}.items():
+        own.check(folder, split, units, count)
+    return Contents(
         str(root),
         split,
-        info.layout,
+        layout,
         count,
         f"{info.sha256[:16]}-{split}",
         root,
@@ -218,48 +193,6 @@ def _of_set(pairs: PairSet, split: str) -> Contents:
         normal_layout,
         units,
     )
-    for kind, layout in (("low", info.layout), ("normal", normal_layout)):
-        if layout != SHARDS and len(contents.listed(kind)) != count:
-            raise SetError(
-                f"{contents.list_path(kind)}: has {len(contents.listed(kind))} lines, the set"
-                f" {count} pairs; gloam verify says what was changed"
-            )
-    return contents
-
-
-def _check_unit(root: Path, unit: str) -> None:
-    """That tar and index are those of the receipt: sizes, and for the small index its bytes too."""
-    for name, facts in read_receipt(root, unit).file_dicts().items():
-        path = root / name
-        try:
-            size = path.stat().st_size
-            fresh = size == facts["bytes"] and (
-                path.suffix != ".idx"
-                or hashlib.sha256(path.read_bytes()).hexdigest() == facts["sha256"]
-            )
-        except OSError as error:
-            raise SetError(
-                f"{path}: {error.strerror or error}; gloam build with the set's options makes it"
-                " again"
-            ) from error
-        if not fresh:
-            raise SetError(
-                f"{path}: is not the one that was built; gloam build with the set's options makes"
-                " it again"
-            )
-
-
-def _check_list(root: Path, split: str, kind: str, expected: list[str]) -> None:
-    path = root / "lists" / f"{split}-{kind}.txt"
-    try:
-        lines = path.read_text("utf-8").splitlines()
-    except OSError as error:
-        raise SetError(f"{path}: {error.strerror or error}") from error
-    if lines != expected:
-        strange = sorted(set(lines) - set(expected)) or ["its order"]
-        raise SetError(
-            f"{path}: {strange[0]} does not belong to the set; gloam verify says what was changed"
-        )
 
 
 def _two_each(data: Sequence[Any]) -> Sequence[tuple[Any, Any]]:

@@ -18,6 +18,25 @@ M = TypeVar("M", bound=BaseModel)
 _MERGE = "tag:yaml.org,2002:merge"
 
 
+class Finding(ValueError):
+    """What a validator of several fields finds wrong with one of them.
+
+    Parameters
+    ----------
+    key : str
+        The field.
+    value : object
+        What it holds.
+    problem : str
+        What is wrong, and what is allowed.
+    """
+
+    def __init__(self, key: str, value: Any, problem: str) -> None:
+        shown = f"{value:g}" if isinstance(value, float) else f"{value}"
+        super().__init__(f"{key} = {shown}: {problem}")
+        self.key, self.value, self.problem = key, value, problem
+
+
 class _Loader(yaml.SafeLoader):
     """The safe loader, which does not take the last of two equal keys without a word."""
 
@@ -44,13 +63,15 @@ def load_yaml(path: Path) -> dict[str, Any]:
     try:
         value = yaml.load(path.read_text("utf-8"), _Loader)
     except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror or error}") from error
+        raise ConfigError(f"{path}: {error.strerror or error}", path=path) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ConfigError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+        raise ConfigError(f"{path}: not YAML: {' '.join(str(error).split())}", path=path) from error
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise ConfigError(f"{path}: expected keys and values, found a {type(value).__name__}")
+        raise ConfigError(
+            f"{path}: expected keys and values, found a {type(value).__name__}", path=path
+        )
     return value
 
 
@@ -65,7 +86,20 @@ def validated(model: type[M], values: dict[str, Any], where: str) -> M:
     try:
         return model.model_validate(values)
     except ValidationError as error:
-        raise ConfigError("\n".join(describe(error, model, where))) from None
+        key, value, allowed = _facts(error.errors()[0], model)
+        lines = describe(error, model, where)
+        raise ConfigError("\n".join(lines), key=key, value=value, allowed=allowed) from None
+
+
+def _facts(finding: Any, model: type[BaseModel]) -> tuple[str, Any, Any]:
+    """Key, value, and what is allowed, of one of pydantic's findings."""
+    place = [str(part) for part in finding["loc"]]
+    own = finding.get("ctx", {}).get("error")
+    if isinstance(own, Finding):
+        return ".".join([*place, own.key]), own.value, own.problem
+    if finding["type"] == "extra_forbidden":
+        return ".".join(place), finding["input"], _fields_at(model, finding["loc"][:-1])
+    return ".".join(place), finding.get("input"), finding["msg"].removeprefix("Value error, ")
 
 
 def describe(error: ValidationError, model: type[BaseModel], where: str) -> list[str]:

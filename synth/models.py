@@ -13,7 +13,7 @@ from .camera.draw import CameraDraw, draw_camera
 from .camera.recipe import CameraRecipe
 from .camera.render import render_camera
 from .kernels.arrays import Pixels
-from .parameters.randomness import Source
+from .parameters.randomness import KeyedRandom
 from .power_law.draw import PowerLawDraw, draw_power_law
 from .power_law.render import render_power_law
 from .recipes.load import DEFAULT, Recipe, load_recipe
@@ -36,11 +36,11 @@ def draw(recipe: Recipe, seed: int, key: str) -> Draw:
     key : str
         Of the pair.
     """
-    source = Source(seed, key)
+    random = KeyedRandom(seed, key)
     return (
-        draw_camera(recipe, source)
+        draw_camera(recipe, random)
         if isinstance(recipe, CameraRecipe)
-        else draw_power_law(recipe, source)
+        else draw_power_law(recipe, random)
     )
 
 

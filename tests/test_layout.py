@@ -26,6 +26,7 @@ SYNTH = [
     {"camera", "power_law"},
     {"recipes"},
     {"models"},
+    {"renderers"},
     {"analysis"},
     {"building"},
 ]

@@ -31,8 +31,8 @@ _QUIET = "ignore::UserWarning:multiprocessing.resource_tracker"
 
 
 def prepare_workers(modules: Sequence[str], workers: int, deaf: bool = False) -> str:
-    """Begin to get ready for an `ordered_map` to come, without waiting: start the server and have
-    it import modules.
+    """Begin to get ready for a `LocalEngine.map` to come, without waiting: start the server and
+    have it import modules.
 
     Parameters
     ----------
@@ -40,11 +40,11 @@ def prepare_workers(modules: Sequence[str], workers: int, deaf: bool = False) ->
         What is loaded in them need not be loaded in each worker. No effect when a server is running
         already.
     workers : int
-        As of that `ordered_map`; 1 does nothing.
+        As of that engine; 1 does nothing.
     deaf : bool
         Whether Ctrl-C is to be blocked for good in the server and in all that is forked from it.
         Else there are moments in which a worker that begins would show it as a traceback. For a
-        process all of whose workers are those of `ordered_map`.
+        process all of whose workers are those of a `LocalEngine`.
 
     Returns
     -------

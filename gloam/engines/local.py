@@ -1,7 +1,9 @@
-"""Worker processes: results in order, a bounded number of tasks in flight, and no orphan left
-behind.
+"""Worker processes: results in order, few jobs in flight at a time, and no orphan left behind.
 
-How failures behave. An exception in a task is raised where its result is taken, and the tasks that
+    jobs -> 2 a worker are handed out -> worker processes -> results, taken in order
+                                         count() --------> a shared number -> at(...)
+
+How failures behave. An exception in a job is raised where its result is taken, and the jobs that
 were not begun are dropped. A worker that dies (killed by the system, say) raises `WorkerLost`.
 Ctrl-C reaches only the parent: workers ignore it, the parent ends them. When the parent itself is
 killed, its workers notice and end.
@@ -18,24 +20,23 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
 from ..errors import WorkerLost
+from .engine import J, R, ignored
 from .forkserver import kill_server, prepare_workers
 from .process import main_left_alone, prepare_own_process
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 _counter: Any = None
 _pools: set[ProcessPoolExecutor] = set()  # of the maps that run
 
 
 class Counter:
-    """A number that workers add to while they are inside a task, for progress bars.
+    """A number that workers add to while they are inside a job, for progress bars.
 
-    In the parent, `value` is the sum so far. In a task, `Counter.add` is found through the module,
+    In the parent, `value` is the sum so far. In a job, `Counter.add` is found through the module,
     as processes share it.
     """
 
@@ -68,64 +69,62 @@ def abandon_workers() -> None:
 
 
 def count(amount: int = 1) -> None:
-    """Called inside a task: add to the counter of the running `ordered_map`."""
+    """Called inside a job: add to the counter of the running `LocalEngine.map`."""
     if _counter is not None:
         _counter.add(amount)
 
 
-def ordered_map(
-    function: Callable[[T], R],
-    tasks: Iterable[T],
-    workers: int,
-    tick: Callable[[int], None] = lambda counted: None,
-) -> Iterator[R]:
-    """`function` of every task, in the tasks' order.
+@dataclass(frozen=True)
+class LocalEngine:
+    """Processes of this machine; see `engine.Engine`.
 
-    Parameters
+    Attributes
     ----------
-    function : a module-level function
-    tasks : iterable
-        Taken from only as fast as they are worked on.
     workers : int
-        Processes; 1 runs everything in this one.
-    tick : function
-        Called every fraction of a second, and after each result, with the number that tasks have
-        counted so far.
-
-    Raises
-    ------
-    WorkerLost
-        When a worker process died.
+        How many; 1 runs everything in this process.
     """
-    if workers <= 1:
-        yield from _map_here(function, tasks, tick)
-    else:
-        yield from _map_in_processes(function, tasks, workers, tick)
+
+    workers: int = 1
+
+    def map(
+        self,
+        function: Callable[[J], R],
+        jobs: Iterable[J],
+        at: Callable[[int], Any] = ignored,
+    ) -> Iterator[R]:
+        """Run `function` on every job; results come in the jobs' order."""
+        if self.workers <= 1:
+            return _map_here(function, jobs, at)
+        return _map_in_processes(function, jobs, self.workers, at)
+
+    def warm(self, module: str) -> None:
+        """Start the server that workers are forked from, and have it import a module."""
+        prepare_workers([module], self.workers)
 
 
 def _map_here(
-    function: Callable[[T], R], tasks: Iterable[T], tick: Callable[[int], None]
+    function: Callable[[J], R], jobs: Iterable[J], at: Callable[[int], Any]
 ) -> Iterator[R]:
     global _counter
-    outer, _counter = _counter, _LocalCounter(tick)
+    outer, _counter = _counter, _LocalCounter(at)
     try:
-        for task in tasks:
-            yield function(task)
+        for job in jobs:
+            yield function(job)
     finally:
         _counter = outer
 
 
 class _LocalCounter:
-    def __init__(self, tick: Callable[[int], None]) -> None:
-        self._tick, self._value = tick, 0
+    def __init__(self, at: Callable[[int], Any]) -> None:
+        self._at, self._value = at, 0
 
     def add(self, amount: int) -> None:
         self._value += amount
-        self._tick(self._value)
+        self._at(self._value)
 
 
 def _map_in_processes(
-    function: Callable[[T], R], tasks: Iterable[T], workers: int, tick: Callable[[int], None]
+    function: Callable[[J], R], jobs: Iterable[J], workers: int, at: Callable[[int], Any]
 ) -> Iterator[R]:
     module = getattr(getattr(function, "func", function), "__module__", None)
     context = multiprocessing.get_context(
@@ -143,16 +142,16 @@ def _map_in_processes(
         ) from error
     _pools.add(pool)
     waiting: deque[Future[R]] = deque()
-    remaining = iter(tasks)
+    remaining = iter(jobs)
     finished = False
     try:
         while True:
-            for task in islice(remaining, 2 * workers - len(waiting)):
+            for job in islice(remaining, 2 * workers - len(waiting)):
                 with main_left_alone():
-                    waiting.append(pool.submit(function, task))
+                    waiting.append(pool.submit(function, job))
             if not waiting:
                 break
-            yield _wait(waiting.popleft(), counter, tick, pool)
+            yield _wait(waiting.popleft(), counter, at, pool)
         finished = True
     except BrokenProcessPool:
         raise WorkerLost(
@@ -169,7 +168,7 @@ def _map_in_processes(
 def _wait(
     future: Future[R],
     counter: Counter,
-    tick: Callable[[int], None],
+    at: Callable[[int], Any],
     pool: ProcessPoolExecutor | None = None,
 ) -> R:
     manager = getattr(pool, "_executor_manager_thread", None)
@@ -178,16 +177,16 @@ def _wait(
             result = future.result(timeout=0.2)
         except TimeoutError:
             if future.done():
-                # Came after the wait ran out, or is a TimeoutError of the task's own.
+                # Came after the wait ran out, or is a TimeoutError of the job's own.
                 return future.result()
             if manager is not None and not manager.is_alive():
                 raise WorkerLost(
                     "the system starts no more threads, as memory or processes are limited "
                     "(ulimit -v, ulimit -u); raise the limit, or take --workers 1"
                 ) from None
-            tick(counter.value)
+            at(counter.value)
         else:
-            tick(counter.value)
+            at(counter.value)
             return result
 
 

@@ -30,7 +30,9 @@ def refuse_uri(path: Path | str) -> None:
         When it is one.
     """
     if _URI.match(str(path)) and not Path(Path(path).parts[0]).exists():
-        raise SetError(f"{path}: sets lie in folders; build it in one, and copy it to the store")
+        raise SetError(
+            f"{path}: sets lie in folders; build it in one, and copy it to the store", path=path
+        )
 
 
 def temporary_beside(path: Path) -> Path:

@@ -91,7 +91,8 @@ def _held(path: Path, handle: IO[str]) -> SetError:
     handle.seek(0)
     return SetError(
         f"{path.parent.parent}: {handle.read().strip() or 'another process'} is working on it; wait"
-        " for it or end it"
+        " for it or end it",
+        path=path.parent.parent,
     )
 
 

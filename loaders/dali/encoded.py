@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..columns import Pairs, Piece
+from ...manifests.sets.layouts.extents import Extent
+from ..columns import Pairs, read_extent
 
 _NEAR = 4096  # bytes between two members that are read at once
 
@@ -74,8 +75,10 @@ class EncodedPairs:
             and 0 <= normal.offset - low.offset - low.size < _NEAR
         ):
             whole = np.frombuffer(
-                Piece(low.path, low.offset, normal.offset + normal.size - low.offset).read(),
+                read_extent(Extent(low.path, low.offset, normal.offset + normal.size - low.offset)),
                 np.uint8,
             )
             return whole[: low.size], whole[normal.offset - low.offset :]
-        return np.frombuffer(low.read(), np.uint8), np.frombuffer(normal.read(), np.uint8)
+        return np.frombuffer(read_extent(low), np.uint8), np.frombuffer(
+            read_extent(normal), np.uint8
+        )

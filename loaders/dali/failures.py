@@ -35,8 +35,8 @@ def explained(
     found = _first_damage(contents, suspects(), options.threads)
     if found is None:
         # As where the machine has no memory left: what DALI says is all there is.
-        return LoaderError(f"{contents.name}: DALI: {last_words(error)}")
-    return LoaderError(f"{contents.name}: {found}")
+        return LoaderError(f"{contents.name}: DALI: {last_words(error)}", path=contents.name)
+    return LoaderError(f"{contents.name}: {found}", path=contents.name)
 
 
 def _first_damage(contents: Contents, numbers: Iterable[int], threads: int) -> LoaderError | None:
@@ -78,7 +78,7 @@ def replayed(
         "options": options,
         **sharding,
     }
-    if contents.layout == "shards":
+    if contents.reader == "webdataset":
         pipeline = pipelines.webdataset_records(*contents.shards(), **common)
     else:
         pipeline = pipelines.file_labels(
@@ -88,7 +88,7 @@ def replayed(
     for _ in range(first):
         pipeline.run()
     labels = [sample for _ in range(batches) for sample in _samples(pipeline)]
-    if contents.layout != "shards":
+    if contents.reader != "webdataset":
         return [int(label.item()) for label in labels]
     keys = {json.loads(record.tobytes().rstrip(b"\0"))["key"] for record in labels}
     return [number for number in range(contents.count) if contents.pairs[number].key in keys]

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 import numpy as np
 
 from ...errors import LoaderError
-from ...manifests.sets.layout import SHARDS
 from ..dataset import PairDataset, first_batch
 from ..devices import find_device, has_torch
 from ..epochs import EpochLoader
@@ -323,7 +322,9 @@ class PairLoader(EpochLoader):
         try:
             pipeline.build()
         except RuntimeError as error:  # no GPU, no memory on it, ...
-            raise LoaderError(f"{self.contents.name}: DALI: {last_words(error)}") from error
+            raise LoaderError(
+                f"{self.contents.name}: DALI: {last_words(error)}", path=self.contents.name
+            ) from error
         return pipeline
 
     def _sharding(self, epoch: int) -> dict[str, Any]:
@@ -381,7 +382,8 @@ class PairLoader(EpochLoader):
             if (numbers[0] != numbers[1]).any():
                 raise LoaderError(
                     f"{self.contents.name}: the lists of lows and normals are out of step; gloam"
-                    " verify the set"
+                    " verify the set",
+                    path=self.contents.name,
                 )
         keys: list[str] = []
         if self.reader == "webdataset" and self.contents.two_sets:
@@ -416,16 +418,13 @@ def _rank_order(count: int, seed: int, shuffle: bool, first: int, last: int, epo
 
 
 def _reader(reader: str, contents: Contents) -> str:
-    fitting = {"lists": "external", SHARDS: "webdataset"}.get(contents.layout, "file")
-    if contents.two_sets and contents.layout != contents.normal_layout:
-        fitting = "external"
+    fitting = contents.reader
     if reader == "auto":
         return fitting
     if reader not in READERS:
         raise LoaderError(f"reader {reader!r}: must be auto or one of {', '.join(READERS)}")
     if reader not in (fitting, "external"):
         raise LoaderError(
-            f"reader {reader!r} cannot read {contents.name}, whose layout is {contents.layout};"
-            f" take {fitting!r}"
+            f"reader {reader!r} cannot read {contents.name}, which lies otherwise; take {fitting!r}"
         )
     return reader

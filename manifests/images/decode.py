@@ -20,7 +20,7 @@ import simplejpeg
 import tifffile
 from PIL import Image, ImageOps
 
-from ...errors import ImageRefused
+from ...errors import ImageRefused, Reason
 from .header import Header
 from .opening import JPEG_FORMATS, Pixels, first_line, is_16_bit, is_tiff, open_lazily, orientation
 
@@ -51,7 +51,7 @@ def decode(data: bytes, suffix: str) -> Pixels:
     except ImageRefused:
         raise
     except Exception as error:  # a damaged image can raise nearly anything
-        raise ImageRefused("damaged", first_line(error)) from error
+        raise ImageRefused(Reason.DAMAGED, first_line(error)) from error
 
 
 def decode_small(data: bytes, header: Header, side: int) -> Pixels:
@@ -71,7 +71,7 @@ def decode_small(data: bytes, header: Header, side: int) -> Pixels:
                 data, "RGB", min_height=least[0], min_width=least[1], min_factor=1.0, strict=True
             )
         except Exception as error:
-            raise ImageRefused("damaged", first_line(error)) from error
+            raise ImageRefused(Reason.DAMAGED, first_line(error)) from error
     return decode_as_rgb(data)
 
 
@@ -100,7 +100,7 @@ def decode_as_rgb(data: bytes) -> Pixels:
     except ImageRefused:
         raise
     except Exception as error:  # a damaged image can raise nearly anything
-        raise ImageRefused("damaged", first_line(error)) from error
+        raise ImageRefused(Reason.DAMAGED, first_line(error)) from error
 
 
 def _decode_opened(image: Image.Image, data: bytes) -> Pixels:
@@ -138,9 +138,9 @@ def check_png(data: bytes) -> None:
         length = int.from_bytes(data[place : place + 4], "big")
         end = place + 12 + length
         if end > len(data):
-            raise ImageRefused("damaged", "the PNG ends early")
+            raise ImageRefused(Reason.DAMAGED, "the PNG ends early")
         if zlib.crc32(data[place + 4 : end - 4]) != int.from_bytes(data[end - 4 : end], "big"):
-            raise ImageRefused("damaged", "the checksum of a PNG chunk differs")
+            raise ImageRefused(Reason.DAMAGED, "the checksum of a PNG chunk differs")
         if data[place + 4 : place + 8] == b"IEND":
             return
         place = end
@@ -163,7 +163,7 @@ def _tiff_samples(data: bytes) -> npt.NDArray[Any]:
         page = file.pages.first
         if page.bitspersample not in (8, 16) or page.samplesperpixel < 3:
             raise ImageRefused(
-                "damaged", "a TIFF that cannot be opened"
+                Reason.DAMAGED, "a TIFF that cannot be opened"
             )  # Pillow opens all that have fewer
         if (
             page.samplesperpixel > _MOST_SAMPLES
@@ -171,14 +171,14 @@ def _tiff_samples(data: bytes) -> npt.NDArray[Any]:
             or max(page.tilewidth, page.tilelength) > _LARGEST_TILE
         ):
             raise ImageRefused(
-                "unsupported",
+                Reason.UNSUPPORTED,
                 f"a TIFF of {page.samplesperpixel} samples a pixel, {page.imagedepth} deep, "
                 f"in tiles of {page.tilewidth} x {page.tilelength}",
             )
         try:
             samples = page.asarray()
         except ValueError as error:
-            reason = "unsupported" if "imagecodecs" in str(error) else "damaged"
+            reason = Reason.UNSUPPORTED if "imagecodecs" in str(error) else Reason.DAMAGED
             raise ImageRefused(reason, f"TIFF: {first_line(error)}") from error
         return np.moveaxis(samples, 0, 2) if page.planarconfig == 2 else samples
 
@@ -186,7 +186,7 @@ def _tiff_samples(data: bytes) -> npt.NDArray[Any]:
 def _png_samples(data: bytes) -> npt.NDArray[Any]:
     samples = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
     if samples is None or samples.ndim != 3 or samples.shape[2] != 3:
-        raise ImageRefused("unsupported", "16-bit samples in a layout that cannot be read")
+        raise ImageRefused(Reason.UNSUPPORTED, "16-bit samples in a layout that cannot be read")
     return samples[:, :, ::-1]
 
 
@@ -206,7 +206,7 @@ def _from_samples(samples: npt.NDArray[Any]) -> Pixels:
         samples = _to_8_bit(samples)
     if samples.dtype != np.uint8 or samples.ndim not in (2, 3):
         raise ImageRefused(
-            "unsupported", f"samples of type {samples.dtype} in {samples.ndim} dimensions"
+            Reason.UNSUPPORTED, f"samples of type {samples.dtype} in {samples.ndim} dimensions"
         )
     if samples.ndim == 2:
         samples = samples[:, :, None]
@@ -219,7 +219,7 @@ def _to_rgb(image: Image.Image) -> Pixels:
     if image.mode.startswith("I;16") or image.mode in ("I", "F"):
         values = np.asarray(image)
         if image.mode == "F" or values.min() < 0 or values.max() > 65535:
-            raise ImageRefused("unsupported", f"{image.mode} samples outside 16 bit")
+            raise ImageRefused(Reason.UNSUPPORTED, f"{image.mode} samples outside 16 bit")
         return _from_samples(values.astype(np.uint16))
     if image.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in image.info:
         rgba = image.convert("RGBA")

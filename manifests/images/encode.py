@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 import simplejpeg
 
-from ...errors import ImageRefused
+from ...errors import ImageRefused, Reason
 from .opening import Pixels
 
 _PNG_OPTIONS = [cv2.IMWRITE_PNG_STRATEGY, cv2.IMWRITE_PNG_STRATEGY_HUFFMAN_ONLY]
@@ -23,5 +23,5 @@ def encode(pixels: Pixels, suffix: str, quality: int = 95, chroma: str = "444") 
         )
     done, array = cv2.imencode(".png", cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR), _PNG_OPTIONS)
     if not done:
-        raise ImageRefused("damaged", "could not be encoded as PNG")
+        raise ImageRefused(Reason.DAMAGED, "could not be encoded as PNG")
     return array.tobytes()

@@ -18,7 +18,7 @@ def image_files(folder: Path) -> dict[str, Path]:
         When there is no such folder, no image in it, or two of one name.
     """
     if not folder.is_dir():
-        raise SourceError(f"{folder}: not a folder")
+        raise SourceError(f"{folder}: not a folder", path=folder)
     found: dict[str, Path] = {}
     for path in sorted(folder.rglob("*")):
         if path.suffix.lower() in SUFFIXES and path.is_file():
@@ -26,9 +26,10 @@ def image_files(folder: Path) -> dict[str, Path]:
             if name in found:
                 raise SourceError(
                     f"{path}: {found[name].name} has the same name but for its suffix; which of the"
-                    " two is meant?"
+                    " two is meant?",
+                    path=path,
                 )
             found[name] = path
     if not found:
-        raise SourceError(f"{folder}: holds no images ({', '.join(sorted(SUFFIXES))})")
+        raise SourceError(f"{folder}: holds no images ({', '.join(sorted(SUFFIXES))})", path=folder)
     return found

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import simplejpeg
 from PIL import Image
 
-from ...errors import ImageRefused
+from ...errors import ImageRefused, Reason
 from .opening import (
     JPEG_FORMATS,
     first_line,
@@ -114,13 +114,13 @@ def read_header(data: bytes, max_pixels: int = MAX_PIXELS) -> Header:
         "empty", "not an image", "too large" or "damaged".
     """
     if not data:
-        raise ImageRefused("empty", "the file has no bytes")
+        raise ImageRefused(Reason.EMPTY, "the file has no bytes")
     try:
         return _describe(data, max_pixels)
     except ImageRefused:
         raise
     except Exception as error:  # Pillow raises many kinds on damaged headers
-        raise ImageRefused("damaged", f"header: {first_line(error)}") from error
+        raise ImageRefused(Reason.DAMAGED, f"header: {first_line(error)}") from error
 
 
 def _describe(data: bytes, max_pixels: int) -> Header:
@@ -130,7 +130,7 @@ def _describe(data: bytes, max_pixels: int) -> Header:
         return Header("JPEG", *plain, "")
     if data.startswith(_JPEG) and data.count(_SCAN) > MAX_SCANS:
         raise ImageRefused(
-            "damaged", f"a JPEG of {data.count(_SCAN):,} scans, the limit is {MAX_SCANS}"
+            Reason.DAMAGED, f"a JPEG of {data.count(_SCAN):,} scans, the limit is {MAX_SCANS}"
         )
     try:
         image = open_lazily(data)
@@ -178,7 +178,7 @@ def _is_plain(data: bytes) -> bool:
 def _check_size(width: int, height: int, max_pixels: int) -> None:
     if width * height > max_pixels:
         raise ImageRefused(
-            "too large", f"{width} x {height} pixels, the limit is {max_pixels:,} in all"
+            Reason.TOO_LARGE, f"{width} x {height} pixels, the limit is {max_pixels:,} in all"
         )
 
 

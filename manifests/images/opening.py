@@ -13,7 +13,7 @@ import numpy.typing as npt
 import tifffile
 from PIL import Image, UnidentifiedImageError
 
-from ...errors import ImageRefused
+from ...errors import ImageRefused, Reason
 
 Pixels = npt.NDArray[np.uint8]
 
@@ -53,7 +53,7 @@ def open_lazily(data: bytes) -> Image.Image:
             return _identified(data)
     except UnidentifiedImageError:
         raise ImageRefused(
-            "not an image", "no JPEG, PNG, TIFF, BMP, WebP, AVIF or HEIC header"
+            Reason.NOT_AN_IMAGE, "no JPEG, PNG, TIFF, BMP, WebP, AVIF or HEIC header"
         ) from None
 
 
@@ -71,7 +71,7 @@ def _identified(data: bytes) -> Image.Image:
         factory, accept = Image.OPEN[name]
         accepted = accept is None or accept(data[:16])
         if isinstance(accepted, str):  # what this Pillow lacks
-            raise ImageRefused("unsupported", accepted)
+            raise ImageRefused(Reason.UNSUPPORTED, accepted)
         if accepted:
             with suppress(
                 SyntaxError, IndexError, TypeError, struct.error
@@ -86,7 +86,7 @@ def _heif(data: bytes) -> Image.Image:
         from pillow_heif import HeifImageFile
     except ImportError:
         raise ImageRefused(
-            "unsupported",
+            Reason.UNSUPPORTED,
             "HEIC; it is read where pillow-heif is installed (pip install pillow-heif)",
         ) from None
     opened: Image.Image = HeifImageFile(io.BytesIO(data))

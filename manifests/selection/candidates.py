@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ...engines.local import count, ordered_map
+from ...engines.engine import Engine, ignored
+from ...engines.local import count
 from ...errors import ImageRefused, SourceError
 from ...storage.atomic import atomic_write
 from ...storage.tables import read_table
@@ -33,7 +34,7 @@ MEASURE_SCHEMA = pa.schema(
 )
 _CACHE_SCHEMA = MEASURE_SCHEMA.append(pa.field("identity", pa.uint64()))
 _PLACE = tuple(field.name for field in fields(Location))
-_TASK = 64
+_JOB = 64
 _PART = 2048
 
 
@@ -103,7 +104,7 @@ def locations(table: pa.Table) -> Iterator[Location]:
 
 
 @dataclass(frozen=True)
-class _MeasureTask:
+class _MeasureJob:
     places: tuple[Location, ...]
     max_pixels: int
 
@@ -111,9 +112,9 @@ class _MeasureTask:
 def measure_candidates(
     listed: pa.Table,
     cache: Path,
-    workers: int,
+    engine: Engine,
     max_pixels: int,
-    progress: Callable[[int], None] = lambda measured: None,
+    at: Callable[[int], None] = ignored,
 ) -> pa.Table:
     """Add the columns of `MEASURE_SCHEMA` to a table of `list_candidates`.
 
@@ -126,10 +127,11 @@ def measure_candidates(
     listed : pyarrow.Table
     cache : Path
         Folder for the measurements; made if missing.
-    workers : int
+    engine : Engine
+        Where they are measured.
     max_pixels : int
         Refuse images with more.
-    progress : function
+    at : function
         Called with the number of candidates measured so far, those from the cache included.
     """
     cache.mkdir(parents=True, exist_ok=True)
@@ -137,17 +139,16 @@ def measure_candidates(
     known = _load_cache(cache)
     todo = np.flatnonzero(~np.isin(identity, known.column("identity").to_numpy()))
     done = len(identity) - len(todo)
-    progress(done)
+    at(done)
 
     fresh: list[pa.Table] = []
     rows: list[tuple[float | int | str, ...]] = []
     identities: list[int] = []
-    tasks = (
-        _MeasureTask(tuple(locations(listed.take(part))), max_pixels)
-        for part in _parts(todo, _TASK)
+    jobs = (
+        _MeasureJob(tuple(locations(listed.take(part))), max_pixels) for part in _parts(todo, _JOB)
     )
-    results = ordered_map(_measure_task, tasks, workers, lambda counted: progress(done + counted))
-    for part, result in zip(_parts(todo, _TASK), results, strict=True):
+    results = engine.map(_measure, jobs, lambda counted: at(done + counted))
+    for part, result in zip(_parts(todo, _JOB), results, strict=True):
         rows += result
         identities += identity[part].tolist()
         if len(rows) >= _PART:
@@ -207,11 +208,11 @@ def _store(
     return table
 
 
-def _measure_task(task: _MeasureTask) -> list[tuple[float | int | str, ...]]:
+def _measure(job: _MeasureJob) -> list[tuple[float | int | str, ...]]:
     rows: list[tuple[float | int | str, ...]] = []
-    for place in task.places:
+    for place in job.places:
         try:
-            rows.append((*measure(read(place), task.max_pixels).values(), "", ""))
+            rows.append((*measure(read(place), job.max_pixels).values(), "", ""))
         except ImageRefused as refusal:
             rows.append((*(0 for _ in FIELDS), refusal.reason, refusal.detail))
         count()

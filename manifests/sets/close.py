@@ -26,9 +26,10 @@ from .info import (
     facts_of,
     write_set,
 )
-from .layout import SHARDS, read_records, unit_name
-from .lists import write_pair_lists, write_shard_lists
+from .layouts import layout_named
+from .layouts.layout import Layout, unit_name
 from .receipts import Receipt, read_receipt, receipt_path
+from .sample import LOW, NORMAL
 
 _PAIR_FIELDS = [
     pa.field("key", pa.string()),
@@ -40,7 +41,7 @@ _PAIR_FIELDS = [
     pa.field("height", pa.int32()),
     pa.field("converted", pa.string()),
 ]
-_IMAGE_FIELDS = [("sha256", pa.string()), ("bytes", pa.int64()), ("suffix", pa.string())]
+_MEMBER_FIELDS = [("sha256", pa.string()), ("bytes", pa.int64()), ("suffix", pa.string())]
 _REFUSED_SCHEMA = pa.schema(
     [(name, pa.string()) for name in ("key", "source", "path", "stage", "reason", "detail")]
 )
@@ -67,7 +68,7 @@ def finish_set(
     libraries : dict
         Versions for the record.
     draw_fields : list of pyarrow.Field
-        Columns of the drawn parameters, named as in the records' `draw`.
+        Columns of the drawn parameters, named by their paths in the records' `draw`.
     """
     plan = read_table(root / PLAN, columns=["split", "shard"])
     units = sorted(set(zip(plan["split"].to_pylist(), plan["shard"].to_pylist(), strict=True)))
@@ -75,20 +76,12 @@ def finish_set(
     receipts = {unit: read_receipt(root, unit) for unit in names}
 
     files = [root / RECIPE, root / PLAN, root / CANDIDATES]
-    files.append(_write_pairs(root, layout, names, receipts, draw_fields))
+    files.append(_write_pairs(root, layout_named(layout), names, receipts, draw_fields))
     files.append(_write_refused(root, receipts))
     for split in sorted({split for split, _ in units}):
-        own = [unit for unit, (s, _) in names.items() if s == split and receipts[unit].pairs]
-        if layout == SHARDS:
-            files += write_shard_lists(root, split, own)
-        else:
-            records = (
-                r
-                for unit in own
-                for r in read_records(layout, root, unit, receipts[unit].file_dicts())
-            )
-            named = ((r["key"], r["low"]["suffix"], r["normal"]["suffix"]) for r in records)
-            files += write_pair_lists(root, split, named, note.lows_only)
+        own = [receipts[unit] for unit, (s, _) in names.items() if s == split]
+        held = [receipt for receipt in own if receipt.pairs]
+        files += layout_named(layout).write_lists(root, split, held)
     files += [receipt_path(root, unit) for unit in names]
 
     counts = {
@@ -122,28 +115,24 @@ def low_seed(note: BuildNote) -> int:
 
 def _write_pairs(
     root: Path,
-    layout: str,
+    layout: Layout,
     names: dict[str, tuple[str, int]],
     receipts: dict[str, Receipt],
     draw_fields: list[pa.Field],
 ) -> Path:
     """`pairs.parquet`, a row group a unit, so that memory does not grow with the set."""
+    first = next((receipt for receipt in receipts.values() if receipt.pairs), None)
+    members = next(layout.records(root, first))["members"] if first else (LOW, NORMAL)
     fields = list(_PAIR_FIELDS)
     fields += [
-        pa.field(f"{image}_{name}", kind)
-        for image in ("low", "normal")
-        for name, kind in _IMAGE_FIELDS
+        pa.field(f"{member}_{name}", kind) for member in members for name, kind in _MEMBER_FIELDS
     ]
-    fields += [field.with_name(f"draw_{field.name}") for field in draw_fields]
+    fields += [field.with_name(_column(field.name)) for field in draw_fields]
     schema = pa.schema(fields)
     path = root / PAIRS
     with atomic_write(path) as handle, pq.ParquetWriter(handle, schema) as writer:
         for unit, (split, number) in names.items():
-            records = (
-                read_records(layout, root, unit, receipts[unit].file_dicts())
-                if receipts[unit].pairs
-                else iter(())
-            )
+            records = layout.records(root, receipts[unit]) if receipts[unit].pairs else ()
             rows = [_row(record, split, number) for record in records]
             if rows:
                 writer.write_table(pa.Table.from_pylist(rows, schema=schema))
@@ -154,11 +143,25 @@ def _row(record: dict[str, Any], split: str, shard: int) -> dict[str, Any]:
     row = {name: record[name] for name in ("key", "source", "path", "width", "height", "converted")}
     row |= {"split": split, "shard": shard}
     row |= {
-        f"{image}_{name}": record[image][name]
-        for image in ("low", "normal")
-        for name, _ in _IMAGE_FIELDS
+        f"{member}_{name}": facts[name]
+        for member, facts in record["members"].items()
+        for name, _ in _MEMBER_FIELDS
     }
-    return row | {f"draw_{name}": value for name, value in record["draw"].items()}
+    return row | {_column(path): value for path, value in _leaves(record["draw"])}
+
+
+def _column(path: str) -> str:
+    """The column of a drawn parameter: `draw_camera_sensor_gain` of `camera.sensor.gain`."""
+    return f"draw_{path.replace('.', '_')}"
+
+
+def _leaves(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """The drawn parameters of a record, by their paths."""
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
 
 
 def _write_refused(root: Path, receipts: dict[str, Receipt]) -> Path:

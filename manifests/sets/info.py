@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from ...errors import DamagedError, SetError
 from ...storage.atomic import canonical_json, refuse_uri, sha256_bytes, sha256_file, write_bytes
 from .receipts import FileFacts
-from .sample import FORMAT
+from .sample import FORMAT, check_format
 
 SET_FILE = "set.json"
 WORK_FOLDER = ".gloam"
@@ -128,16 +128,18 @@ def read_set(root: Path) -> SetInfo:
     path = root / SET_FILE
     if not path.is_file():
         if (root / WORK_FOLDER).is_dir():
-            raise SetError(f"{root}: the set is not finished; run its gloam build command again")
-        raise SetError(f"{root}: not a gloam set (it has no {SET_FILE})")
+            raise SetError(
+                f"{root}: the set is not finished; run its gloam build command again", path=root
+            )
+        raise SetError(f"{root}: not a gloam set (it has no {SET_FILE})", path=root)
     data = _read(path)
     value = _parse(data, path)
     try:
         info = SetInfo.model_validate(value)
     except ValidationError as error:
-        raise DamagedError(f"{path}: damaged: {error.errors()[0]['msg']}") from error
+        raise DamagedError(f"{path}: damaged: {error.errors()[0]['msg']}", path=path) from error
     if info.sealed() != info or canonical_json(info.model_dump()) != data:
-        raise DamagedError(f"{path}: damaged: not as it was written")
+        raise DamagedError(f"{path}: damaged: not as it was written", path=path)
     return info
 
 
@@ -152,19 +154,23 @@ def check_normals(root: Path, info: SetInfo, normals: Path | None = None) -> Set
     """
     if not info.build.lows_only or info.build.origin is None:
         if normals is not None:
-            raise SetError(f"{root}: holds its own normals; leave out those of {normals}")
+            raise SetError(
+                f"{root}: holds its own normals; leave out those of {normals}", path=root
+            )
         return info
     origin = info.build.origin
     if normals is None:
         raise SetError(
             f"{root}: holds lows only; its normals are in the set that it was made from,"
-            f" {origin['name']!r}"
+            f" {origin['name']!r}",
+            path=root,
         )
     given = read_set(normals)
     if given.sha256 != origin["sha256"]:
         raise SetError(
             f"{normals}: is not the set that {root} was made from: its set.json has the checksum "
-            f"{given.sha256[:16]}, wanted is {origin['sha256'][:16]}"
+            f"{given.sha256[:16]}, wanted is {origin['sha256'][:16]}",
+            path=normals,
         )
     return given
 
@@ -192,7 +198,7 @@ def read_note(root: Path) -> BuildNote | None:
         try:
             return BuildNote.model_validate(_parse(_read(path), path))
         except ValidationError as error:
-            raise DamagedError(f"{path}: damaged: {error.errors()[0]['msg']}") from error
+            raise DamagedError(f"{path}: damaged: {error.errors()[0]['msg']}", path=path) from error
     return read_set(root).build if (root / SET_FILE).is_file() else None
 
 
@@ -200,22 +206,16 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise SetError(f"{path}: {error.strerror or error}") from error
+        raise SetError(f"{path}: {error.strerror or error}", path=path) from error
 
 
 def _parse(data: bytes, path: Path) -> Any:
     try:
         value = json.loads(data)
     except ValueError as error:
-        raise DamagedError(f"{path}: damaged: {error}") from error
-    if (
-        isinstance(value, dict)
-        and isinstance(value.get("format"), int)
-        and value["format"] > FORMAT
-    ):
-        raise SetError(
-            f"{path}: written by a newer gloam (format {value['format']}); upgrade gloam to read it"
-        )
+        raise DamagedError(f"{path}: damaged: {error}", path=path) from error
+    if isinstance(value, dict) and "format" in value:
+        check_format(value["format"], path)
     return value
 
 

@@ -15,9 +15,10 @@ from ...errors import SetError
 from ...storage.atomic import sha256_bytes
 from ...storage.tables import read_table
 from .info import CANDIDATES, PAIRS, PLAN, RECIPE, REFUSED, SetInfo, check_normals, read_set
-from .layout import read_pairs, read_records, split_of
+from .layouts import layout_named
+from .layouts.layout import split_of
 from .receipts import Receipt, read_receipt
-from .sample import Pair
+from .sample import NORMAL, Sample
 
 SPLITS = ("train", "val")
 TABLES = {"pairs": PAIRS, "plan": PLAN, "candidates": CANDIDATES, "refused": REFUSED}
@@ -62,9 +63,9 @@ class Unit:
     def records(self) -> Iterator[dict[str, Any]]:
         """The records of its pairs, in order, without their images."""
         if self.count:
-            yield from read_records(self.layout, self.root, self.name, self.receipt.file_dicts())
+            yield from layout_named(self.layout).records(self.root, self.receipt)
 
-    def pairs(self) -> Iterator[Pair]:
+    def pairs(self) -> Iterator[Sample]:
         """Its pairs, in order, whole.
 
         Raises
@@ -74,24 +75,25 @@ class Unit:
         """
         if not self.count:
             return
-        own = read_pairs(self.layout, self.root, self.name, self.receipt.file_dicts())
+        own = layout_named(self.layout).samples(self.root, self.receipt)
         if self.normal_root is None:
             yield from own
             return
-        files = read_receipt(self.normal_root, self.name).file_dicts()
-        others = read_pairs(self.normal_layout, self.normal_root, self.name, files)
+        receipt = read_receipt(self.normal_root, self.name)
+        others = layout_named(self.normal_layout).samples(self.normal_root, receipt)
         for pair, other in zip(
             own, others, strict=False
         ):  # a number that differs is found by verify
             if (
                 other.key != pair.key
-                or sha256_bytes(other.normal) != pair.record["normal"]["sha256"]
+                or sha256_bytes(other.normal.data) != pair.record["members"][NORMAL]["sha256"]
             ):
                 raise SetError(
                     f"{self.normal_root}: {self.name}: {other.key}: its normal is not the one that"
-                    f" {pair.key} was made from"
+                    f" {pair.key} was made from",
+                    path=self.normal_root,
                 )
-            yield replace(pair, normal=other.normal)
+            yield replace(pair, members={**pair.members, NORMAL: other.normal})
 
 
 class PairSet:
@@ -116,7 +118,7 @@ class PairSet:
     >>> pairs.counts                                              # doctest: +SKIP
     {'train': 152856, 'val': 1000}
     >>> pair = next(pairs.pairs("val"))                           # doctest: +SKIP
-    >>> low, normal = pair.decoded()                              # doctest: +SKIP
+    >>> low, normal = pair.pixels()                               # doctest: +SKIP
     """
 
     def __init__(self, root: str | Path, normals: str | Path | PairSet | None = None) -> None:
@@ -174,8 +176,8 @@ class PairSet:
         for unit in self.units(split):
             yield from unit.records()
 
-    def pairs(self, split: str | None = None) -> Iterator[Pair]:
-        """All pairs, or those of a split, in order; `Pair.decoded` gives their pixels.
+    def pairs(self, split: str | None = None) -> Iterator[Sample]:
+        """All pairs, or those of a split, in order; `Sample.pixels` gives their pixels.
 
         Raises
         ------
@@ -196,11 +198,16 @@ class PairSet:
             When there is no such table, or it cannot be read.
         """
         if name not in TABLES:
-            raise SetError(f"{self.root}: table {name!r}: must be one of {', '.join(TABLES)}")
+            raise SetError(
+                f"{self.root}: table {name!r}: must be one of {', '.join(TABLES)}", path=self.root
+            )
         try:
             return read_table(self.root / TABLES[name])
         except (OSError, ValueError) as error:
-            raise SetError(f"{self.root / TABLES[name]}: cannot be read: {error}") from error
+            raise SetError(
+                f"{self.root / TABLES[name]}: cannot be read: {error}",
+                path=self.root / TABLES[name],
+            ) from error
 
     @property
     def recipe_yaml(self) -> str:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ...errors import SetError
 from ...storage.atomic import canonical_json, sha256_bytes, write_bytes
-from .sample import FORMAT
+from .sample import check_format
 
 FOLDER = "receipts"
 
@@ -77,10 +76,6 @@ class Receipt(BaseModel):
         bare = self.model_copy(update={"sha256": ""})
         return self.model_copy(update={"sha256": sha256_bytes(canonical_json(bare.model_dump()))})
 
-    def file_dicts(self) -> dict[str, dict[str, Any]]:
-        """Path to size and checksum, in order."""
-        return {file.path: {"sha256": file.sha256, "bytes": file.bytes} for file in self.files}
-
 
 def receipt_path(root: Path, unit: str) -> Path:
     """Where a unit's receipt lies in a set."""
@@ -98,34 +93,28 @@ def read_receipt(root: Path, unit: str) -> Receipt:
     Raises
     ------
     SetError
-        When it is missing, damaged (also by a single bit), or of a newer format.
+        When it is missing, damaged (also by a single bit), or of another format.
     """
     path = receipt_path(root, unit)
     try:
         data = path.read_bytes()
         value = json.loads(data)
     except OSError as error:
-        raise SetError(f"{path}: {error.strerror or error}") from error
+        raise SetError(f"{path}: {error.strerror or error}", path=path) from error
     except ValueError as error:
-        raise SetError(f"{path}: damaged receipt: {error}") from error
-    if (
-        isinstance(value, dict)
-        and isinstance(value.get("format"), int)
-        and value["format"] > FORMAT
-    ):
-        raise SetError(
-            f"{path}: written by a newer gloam (format {value['format']}); upgrade gloam to read it"
-        )
+        raise SetError(f"{path}: damaged receipt: {error}", path=path) from error
+    if isinstance(value, dict) and "format" in value:
+        check_format(value["format"], path)
     try:
         receipt = Receipt.model_validate(value)
     except ValidationError as error:
-        raise SetError(f"{path}: damaged receipt: {error.errors()[0]['msg']}") from error
+        raise SetError(f"{path}: damaged receipt: {error.errors()[0]['msg']}", path=path) from error
     if (
         receipt.sealed() != receipt
         or canonical_json(receipt.model_dump()) != data
         or receipt.unit != unit
     ):
-        raise SetError(f"{path}: damaged receipt: not as it was written")
+        raise SetError(f"{path}: damaged receipt: not as it was written", path=path)
     return receipt
 
 

@@ -1,100 +1,164 @@
-"""A pair as it is stored: a record (the draw, source, sizes, checksums), the low and the normal,
-under one key."""
+"""A sample as it is stored: one key, one record (the draw, source, sizes, checksums) and named
+members. A pair is the common case: its members are the low and the normal."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...errors import SetError
+from ...errors import DamagedError, SetError
 from ...storage.atomic import canonical_json, sha256_bytes
 from ..images.decode import decode
 from ..images.opening import Pixels
 
-FORMAT = 1
-"""Version of the set format: of the records, receipts, and set.json. Readers refuse a larger
+FORMAT = 2
+"""Version of the set format: of the records, receipts, and set.json. Readers refuse every other
 one."""
+LOW, NORMAL, RECORD = "low", "normal", "json"
 SUFFIXES = ("jpg", "png")
 
 
 @dataclass(frozen=True)
-class Pair:
-    """One pair of a set.
+class Encoded:
+    """The bytes of a member, and the suffix that says what they are ("jpg", "png", "npy", ...)."""
+
+    data: bytes
+    suffix: str
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One sample of a set.
 
     Attributes
     ----------
     key : str
     record : dict
-        What `KEY.json` holds; see `make_record`.
-    low, normal : bytes
-        Encoded images. The normal is empty where a set holds lows only.
-    low_suffix, normal_suffix : str
-        "jpg" or "png".
+        What `KEY.json` holds; see `make_sample`.
+    members : mapping of name to Encoded
+        In the order in which they are stored: "low", "normal". A set of lows only has no normals.
     """
 
     key: str
     record: dict[str, Any]
-    low: bytes
-    normal: bytes
-    low_suffix: str
-    normal_suffix: str
+    members: Mapping[str, Encoded]
 
-    def decoded(self) -> tuple[Pixels, Pixels]:
+    @property
+    def low(self) -> Encoded:
+        """The low."""
+        return self.members[LOW]
+
+    @property
+    def normal(self) -> Encoded:
+        """The normal."""
+        return self.members[NORMAL]
+
+    def decoded(self, name: str) -> Pixels:
+        """An image among the members, uint8 RGB (H, W, 3).
+
+        Raises
+        ------
+        ImageRefused
+            When it is damaged, or not there.
+        """
+        member = self.members.get(name, Encoded(b"", "png"))
+        return decode(member.data, member.suffix)
+
+    def pixels(self) -> tuple[Pixels, Pixels]:
         """The low and the normal, uint8 RGB (H, W, 3).
 
         Raises
         ------
         ImageRefused
-            When one of them is damaged, or the normal is not there.
+            When one of them is damaged, or not there.
         """
-        return decode(self.low, self.low_suffix), decode(self.normal, self.normal_suffix)
+        return self.decoded(LOW), self.decoded(NORMAL)
 
-    def members(self) -> list[tuple[str, bytes]]:
-        """Ending and bytes of the files of a pair, in their order: `json`, `low.png`, `normal.jpg`,
+    def files(self) -> list[tuple[str, bytes]]:
+        """Ending and bytes of the sample's files, in their order: `json`, `low.png`, `normal.jpg`,
         say."""
-        members = [("json", canonical_json(self.record)), (f"low.{self.low_suffix}", self.low)]
-        if self.normal:
-            members.append((f"normal.{self.normal_suffix}", self.normal))
-        return members
+        return [
+            (RECORD, canonical_json(self.record)),
+            *((ending(name, member.suffix), member.data) for name, member in self.members.items()),
+        ]
 
 
-def make_pair(
-    key: str,
-    place: dict[str, str],
-    size: tuple[int, int],
-    converted: str,
-    draw: dict[str, Any],
-    low: tuple[bytes, str],
-    normal: tuple[bytes, str],
-) -> Pair:
-    """Put a pair and its record together.
+def ending(name: str, suffix: str) -> str:
+    """What follows a sample's key in the name of a member's file."""
+    return f"{name}.{suffix}" if suffix else name
+
+
+def split_ending(text: str) -> tuple[str, str]:
+    """Name and suffix of a member, from what follows the key: the other way round."""
+    name, _, suffix = text.rpartition(".")
+    return (name, suffix) if name else (suffix, "")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a sample's photograph is from.
+
+    Attributes
+    ----------
+    source : str
+        Name of the source.
+    path : str
+        In that source.
+    width, height : int
+        Of the stored normal, pixels.
+    converted : str
+        Why the normal is not the photograph byte for byte, or "".
+    """
+
+    source: str
+    path: str
+    width: int
+    height: int
+    converted: str = ""
+
+
+def make_sample(
+    key: str, origin: Origin, draw: dict[str, Any], members: Mapping[str, Encoded]
+) -> Sample:
+    """Put a sample and its record together.
 
     Parameters
     ----------
     key : str
-    place : dict
-        `source` and original `path`.
-    size : (width, height)
-        Pixels, of both images.
-    converted : str
-        Why the normal is not the photograph byte for byte, or "".
+    origin : Origin
     draw : dict
         The parameters that made the low, as JSON values.
-    low, normal : (bytes, suffix)
+    members : mapping of name to Encoded
     """
     record = {
         "format": FORMAT,
         "key": key,
-        **place,
-        "width": size[0],
-        "height": size[1],
-        "converted": converted,
-        "low": {"sha256": sha256_bytes(low[0]), "bytes": len(low[0]), "suffix": low[1]},
-        "normal": {"sha256": sha256_bytes(normal[0]), "bytes": len(normal[0]), "suffix": normal[1]},
+        "source": origin.source,
+        "path": origin.path,
+        "width": origin.width,
+        "height": origin.height,
+        "converted": origin.converted,
+        "members": {name: _facts(member) for name, member in members.items()},
         "draw": draw,
     }
-    return Pair(key, record, low[0], normal[0], low[1], normal[1])
+    return Sample(key, record, members)
+
+
+def origin_of(record: Mapping[str, Any]) -> Origin:
+    """Where the photograph of a record is from."""
+    return Origin(
+        record["source"], record["path"], record["width"], record["height"], record["converted"]
+    )
+
+
+def _facts(member: Encoded) -> dict[str, Any]:
+    return {
+        "sha256": sha256_bytes(member.data),
+        "bytes": len(member.data),
+        "suffix": member.suffix,
+    }
 
 
 def parse_record(data: bytes, where: str) -> dict[str, Any]:
@@ -103,22 +167,37 @@ def parse_record(data: bytes, where: str) -> dict[str, Any]:
     Raises
     ------
     SetError
-        When they are not a record of a known format.
+        When they are not a record of this format.
     """
     try:
         record = json.loads(data)
         version, key = record["format"], record["key"]
-        if (
-            not isinstance(key, str)
-            or isinstance(version, bool)
-            or not isinstance(version, int)
-            or version < 1
-        ):
+        if not isinstance(key, str) or isinstance(version, bool) or not isinstance(version, int):
             raise ValueError(f"format {version!r}, key {key!r}")
     except (ValueError, KeyError, TypeError) as error:
-        raise SetError(f"{where}: not a pair's record: {error}") from error
+        raise SetError(f"{where}: not a sample's record: {error}") from error
+    check_format(version, where)
+    return dict(record)
+
+
+def check_format(version: Any, where: object) -> None:
+    """Refuse what another gloam wrote.
+
+    Raises
+    ------
+    SetError
+        When the version is not `FORMAT`.
+    DamagedError
+        When it is no version at all.
+    """
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise DamagedError(f"{where}: damaged: format {version!r}")
     if version > FORMAT:
         raise SetError(
             f"{where}: written by a newer gloam (format {version}); upgrade gloam to read it"
         )
-    return dict(record)
+    if version < FORMAT:
+        raise SetError(
+            f"{where}: written by an older gloam (format {version}, this one has {FORMAT}); build"
+            " the set anew, in another folder, or read it with that gloam"
+        )

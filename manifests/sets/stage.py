@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...engines.engine import ignored
 from ...errors import SetError
 from ...storage.atomic import atomic_write, refuse_uri, remove_temporaries, sha256_file
 from ...storage.locks import exclusive
@@ -52,7 +53,7 @@ def stage(
     pairs: PairSet | str | Path,
     target: Path,
     splits: tuple[str, ...] = SPLITS,
-    tick: Callable[[int], None] = lambda done: None,
+    at: Callable[[int], None] = ignored,
 ) -> tuple[int, int]:
     """Copy a set. Files that are already there with their right bytes are kept, so that a stopped
     copy goes on.
@@ -65,7 +66,7 @@ def stage(
         A folder to be made, or one in which a copy of the same set was begun.
     splits : tuple of str
         Which shards to copy; receipts and tables always come along.
-    tick : function
+    at : function
         Called with the number of bytes done so far.
 
     Returns
@@ -80,7 +81,7 @@ def stage(
     pairs = open_set(pairs)
     root, info = pairs.root, pairs.info
     if target.resolve() == root.resolve():
-        raise SetError(f"{target}: is the set itself")
+        raise SetError(f"{target}: is the set itself", path=target)
     refuse_uri(target)
     files = files_of_set(pairs, splits)
     _check_target(target, info)
@@ -89,10 +90,10 @@ def stage(
         _check_room(target, sum(file.size for file in missing))
         remove_temporaries(target)
         done = sum(file.size for file in files) - sum(file.size for file in missing)
-        tick(done)
+        at(done)
         for file in missing:
             done += _copy(root, target, file)
-            tick(done)
+            at(done)
     shutil.rmtree(target / WORK_FOLDER, ignore_errors=True)
     return len(missing), len(files) - len(missing)
 
@@ -101,7 +102,9 @@ def _check_target(target: Path, info: SetInfo) -> None:
     """A folder that is new, empty, a copy of this very set, or one that was begun."""
     if (target / SET_FILE).is_file():
         if read_set(target).sha256 != info.sha256:
-            raise SetError(f"{target}: holds another set; give another folder, or delete it")
+            raise SetError(
+                f"{target}: holds another set; give another folder, or delete it", path=target
+            )
     elif target.exists():
         receipts = (
             list((target / "receipts").glob("*.json")) if (target / "receipts").is_dir() else []
@@ -121,7 +124,8 @@ def _check_target(target: Path, info: SetInfo) -> None:
         ]
         if strange or any(path.name not in known for path in receipts):
             raise SetError(
-                f"{target}: holds other files ({(strange or ['receipts'])[0]}); give a new folder"
+                f"{target}: holds other files ({(strange or ['receipts'])[0]}); give a new folder",
+                path=target,
             )
 
 
@@ -143,7 +147,8 @@ def _check_room(target: Path, needed: int) -> None:
     if needed > free:
         raise SetError(
             f"{target}: the set needs {needed / 2**30:.2f} GiB more, {free / 2**30:.2f} GiB are"
-            " free"
+            " free",
+            path=target,
         )
 
 
@@ -158,11 +163,13 @@ def _copy(root: Path, target: Path, file: StagedFile) -> int:
                 copy.write(piece)
             if file.sha256 and (digest.hexdigest() != file.sha256 or size != file.size):
                 raise SetError(
-                    f"{root / file.path}: is damaged; gloam verify the set, gloam build mends it"
+                    f"{root / file.path}: is damaged; gloam verify the set, gloam build mends it",
+                    path=root / file.path,
                 )
     except OSError as error:
         raise SetError(
             f"{error.filename or target / file.path}: {os.strerror(error.errno or 0)}; run it again"
-            " to continue"
+            " to continue",
+            path=error.filename or target / file.path,
         ) from error
     return size

@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
-import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 
+from ...engines.engine import ignored
 from ...errors import SetError
-from ...storage.atomic import sha256_bytes, sha256_file
+from ...storage.atomic import sha256_file
 from ...storage.tables import read_table
 from .info import PAIRS, PLAN, SetInfo
-from .layout import SHARDS
+from .layouts import layout_named
 from .pair_set import PairSet, open_set
+from .receipts import FOLDER as RECEIPTS
 from .receipts import read_receipt
-from .sample import parse_record
-from .shards import Member, index_path, read_index, shard_path
+
+
+class Kind(StrEnum):
+    """What sort of thing is wrong."""
+
+    MISSING = "missing"
+    UNREADABLE = "unreadable"
+    SIZE = "size"
+    CHANGED = "changed"
+    """Other bytes than were written."""
+    RECEIPT = "receipt"
+    """A receipt that is damaged, or of another build."""
+    COUNT = "count"
+    """Pairs that are planned and not there, or counted differently."""
+    LOW = "low"
+    """A low that its normal and its draw do not make."""
+    STRANGER = "stranger"
+    """A file that no receipt knows."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +48,7 @@ class Problem:
         What is wrong.
     mend : str
         What to do about it.
+    kind : Kind
     remark : bool
         Whether it is no damage, but a file that is not of the set.
     """
@@ -37,6 +56,7 @@ class Problem:
     where: str
     what: str
     mend: str = ""
+    kind: Kind = Kind.CHANGED
     remark: bool = False
 
     def __str__(self) -> str:
@@ -46,7 +66,7 @@ class Problem:
 def verify_set(
     pairs: PairSet | str | Path,
     quick: bool = False,
-    tick: Callable[[int], None] = lambda done: None,
+    at: Callable[[int], None] = ignored,
     strict: bool = False,
 ) -> list[Problem]:
     """Check a finished set and report everything that is wrong.
@@ -56,7 +76,7 @@ def verify_set(
     pairs : PairSet or path
     quick : bool
         Compare sizes only, and read no checksums.
-    tick : function
+    at : function
         Called with the number of units checked so far.
     strict : bool
         Take files that are not of the set for damage. Other tools leave theirs beside one:
@@ -76,8 +96,8 @@ def verify_set(
     root, info = pairs.root, pairs.info
     problems = list(_own_files(root, info, quick))
     for done, unit in enumerate(info.units):
-        problems += unit_problems(root, unit, checksums=not quick)
-        tick(done + 1)
+        problems += unit_problems(root, info.layout, unit, checksums=not quick)
+        at(done + 1)
     damaged = {problem.where for problem in problems}
     if not damaged & {PLAN, PAIRS}:
         problems += _counts(root, info)
@@ -102,69 +122,34 @@ def _check_file(root: Path, name: str, size: int, sha256: str | None) -> Iterato
                 name,
                 f"has {found:,} bytes, {size:,} were written"
                 + (" (cut short)" if found < size else ""),
+                kind=Kind.SIZE,
             )
         elif sha256 is not None and sha256_file(path) != sha256:
-            yield Problem(name, "is not as it was written (its SHA-256 differs)")
+            yield Problem(name, "is not as it was written (its SHA-256 differs)", kind=Kind.CHANGED)
     except FileNotFoundError:
-        yield Problem(name, "is missing")
+        yield Problem(name, "is missing", kind=Kind.MISSING)
     except OSError as error:
-        yield Problem(name, f"cannot be read: {error.strerror or error}")
+        yield Problem(name, f"cannot be read: {error.strerror or error}", kind=Kind.UNREADABLE)
 
 
-def unit_problems(root: Path, unit: str, checksums: bool) -> list[Problem]:
+def unit_problems(root: Path, layout: str, unit: str, checksums: bool) -> list[Problem]:
     """What is wrong with the files of one unit, by its receipt; where bytes differ, the members
     concerned are named."""
     try:
         receipt = read_receipt(root, unit)
     except SetError as error:
-        return [Problem(f"receipts/{unit}.json", str(error).partition(": ")[2] or str(error))]
+        return [Problem(f"receipts/{unit}.json", error.what, kind=Kind.RECEIPT)]
     problems = []
     for file in receipt.files:
         name = file.path
         found = list(_check_file(root, name, file.bytes, file.sha256 if checksums else None))
-        if found and found[0].what.startswith("is not as") and name.endswith(".tar"):
-            found = _blame_members(root, unit, name) or found
+        if found and found[0].kind is Kind.CHANGED:
+            damage = layout_named(layout).damage(root, unit, name)
+            named = [
+                Problem(f"{name}: {member}", what, kind=Kind.CHANGED) for member, what in damage
+            ]
+            found = named or found
         problems += found
-    return problems
-
-
-def _blame_members(root: Path, unit: str, name: str) -> list[Problem]:
-    """The members of a damaged shard that hold the damage, by the checksums in the records; empty
-    if none can be named."""
-    try:
-        index = read_index(index_path(root, unit))
-        tar = shard_path(root, unit).read_bytes()
-    except (SetError, OSError):
-        return []
-    problems = []
-    for sample in index:
-        problems += _blame_sample(tar, sample, name)
-    return problems
-
-
-def _blame_sample(tar: bytes, sample: list[Member], name: str) -> list[Problem]:
-    record_member = sample[0]
-    try:
-        data = tar[record_member.offset : record_member.offset + record_member.size]
-        record = parse_record(data, name)
-        sums = {"low": record["low"]["sha256"], "normal": record["normal"]["sha256"]}
-    except (SetError, KeyError, TypeError):
-        return [Problem(f"{name}: {record_member.name}", "is damaged")]
-    problems = []
-    for member in sample[1:]:
-        image = member.ending.partition(".")[0]
-        if sha256_bytes(tar[member.offset : member.offset + member.size]) != sums.get(image):
-            problems.append(
-                Problem(
-                    f"{name}: {member.name}", "is damaged (its SHA-256 differs from its record's)"
-                )
-            )
-    for member in sample:
-        header = tar[member.offset - tarfile.BLOCKSIZE : member.offset]
-        try:
-            tarfile.TarInfo.frombuf(header, "ascii", "strict")
-        except tarfile.HeaderError:
-            problems.append(Problem(f"{name}: {member.name}", "has a damaged tar header"))
     return problems
 
 
@@ -174,7 +159,7 @@ def _counts(root: Path, info: SetInfo) -> Iterator[Problem]:
         planned = set(read_table(root / PLAN, columns=["key"])["key"].to_pylist())
         made = read_table(root / PAIRS, columns=["key"])["key"].to_pylist()
     except (OSError, ValueError) as error:
-        yield Problem(PAIRS, f"cannot be read: {error}")
+        yield Problem(PAIRS, f"cannot be read: {error}", kind=Kind.UNREADABLE)
         return
     refused: set[str] = set()
     for unit, pairs in info.units.items():
@@ -185,20 +170,25 @@ def _counts(root: Path, info: SetInfo) -> Iterator[Problem]:
         refused |= {pair.key for pair in receipt.refused}
         if receipt.pairs != pairs:
             yield Problem(
-                f"receipts/{unit}.json", f"counts {receipt.pairs} pairs, set.json {pairs}"
+                f"receipts/{unit}.json",
+                f"counts {receipt.pairs} pairs, set.json {pairs}",
+                kind=Kind.COUNT,
             )
         if receipt.fingerprint != info.fingerprint:
-            yield Problem(f"receipts/{unit}.json", "belongs to another build")
+            yield Problem(f"receipts/{unit}.json", "belongs to another build", kind=Kind.RECEIPT)
     lost = planned - set(made) - refused
     if lost:
         yield Problem(
-            PAIRS, f"{len(lost)} planned pairs are neither there nor refused, such as {min(lost)}"
+            PAIRS,
+            f"{len(lost)} planned pairs are neither there nor refused, such as {min(lost)}",
+            kind=Kind.COUNT,
         )
     if len(made) != sum(info.units.values()) or len(set(made)) != len(made):
         yield Problem(
             PAIRS,
             f"has {len(made)} rows, {len(set(made))} keys; the receipts count"
             f" {sum(info.units.values())}",
+            kind=Kind.COUNT,
         )
 
 
@@ -210,10 +200,10 @@ def _strangers(root: Path, info: SetInfo, strict: bool) -> Iterator[Problem]:
             known |= {file.path for file in read_receipt(root, unit).files}
         except SetError:
             return
-    folders = ["shards", "receipts"] if info.layout == SHARDS else ["train", "val", "receipts"]
-    for folder in folders:
+    for folder in (*layout_named(info.layout).folders, RECEIPTS):
         for path in sorted((root / folder).rglob("*")):
             name = path.relative_to(root).as_posix()
             if path.is_file() and name not in known:
                 mend = "move it elsewhere or delete it" if strict else ""
-                yield Problem(name, "does not belong to the set", mend, remark=not strict)
+                what = "does not belong to the set"
+                yield Problem(name, what, mend, kind=Kind.STRANGER, remark=not strict)

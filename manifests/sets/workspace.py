@@ -29,11 +29,14 @@ def prepare_output(root: Path) -> None:
         ours = (root / SET_FILE).is_file() or (root / WORK_FOLDER).is_dir()
         if root.exists() and not ours and (not root.is_dir() or any(root.iterdir())):
             raise SetError(
-                f"{root}: exists and is not a gloam set; choose another folder or empty it"
+                f"{root}: exists and is not a gloam set; choose another folder or empty it",
+                path=root,
             )
         (root / WORK_FOLDER).mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise SetError(f"{root}: cannot be written: {error.strerror or error}") from error
+        raise SetError(
+            f"{root}: cannot be written: {error.strerror or error}", path=root
+        ) from error
 
 
 @contextmanager
@@ -75,11 +78,12 @@ def refuse_mixing(root: Path, note: BuildNote) -> None:
             raise SetError(
                 f"{root}: its plan or set.json is damaged, and these settings or sources are not"
                 " those it was built with; repeat its command as it was with the sources as they"
-                " were, or build a new set"
+                " were, or build a new set",
+                path=root,
             )
 
 
-def missing_units(root: Path, units: Iterable[str], note: BuildNote) -> list[str]:
+def missing_units(root: Path, layout: str, units: Iterable[str], note: BuildNote) -> list[str]:
     """Units to make: without a receipt of this build or, in a set that was finished once, not as
     the receipt says."""
     finished = (root / SET_FILE).is_file()
@@ -87,5 +91,5 @@ def missing_units(root: Path, units: Iterable[str], note: BuildNote) -> list[str
         unit
         for unit in units
         if not is_done(root, unit, note.fingerprint)
-        or unit_problems(root, unit, checksums=finished)
+        or unit_problems(root, layout, unit, checksums=finished)
     ]

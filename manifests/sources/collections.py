@@ -132,7 +132,8 @@ def _by_path(entries: Iterable[Entry]) -> Iterator[Listed]:
 def _refuse_list(kind: str, listing: str) -> None:
     if listing:
         raise SourceError(
-            f"{kind}: has no lists, so @{listing} means nothing; lists are for voc and coco"
+            f"{kind}: has no lists, so @{listing} means nothing; lists are for voc and coco",
+            path=kind,
         )
 
 
@@ -181,7 +182,7 @@ def _voc(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
 def _names_of_list(path: str, entries: list[Entry], ending: str) -> list[str]:
     found = [e for e in entries if f"/{e.name}".endswith(f"/{ending}")]
     if not found:
-        raise SourceError(f"{path}: has no {ending}")
+        raise SourceError(f"{path}: has no {ending}", path=path)
     names = []
     for entry in found:  # VOC's archives of several years hold a list each
         lines = _read_text(path, entry).splitlines()
@@ -193,14 +194,14 @@ def _read_text(path: str, entry: Entry) -> str:
     try:
         return read(entry.location).decode("utf-8")
     except (ImageRefused, UnicodeDecodeError) as error:
-        raise SourceError(f"{path}: {entry.name} cannot be read: {error}") from error
+        raise SourceError(f"{path}: {entry.name} cannot be read: {error}", path=path) from error
 
 
 def _read_beside(path: Path) -> str:
     try:
         return path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"{path}: cannot be read: {error}") from error
+        raise SourceError(f"{path}: cannot be read: {error}", path=path) from error
 
 
 def _only(images: list[Entry], wanted: Iterable[str], path: str, listing: str) -> list[Entry]:
@@ -210,7 +211,8 @@ def _only(images: list[Entry], wanted: Iterable[str], path: str, listing: str) -
     if missing:
         raise SourceError(
             f"{path}: {len(missing)} of {len(names)} images of the list {listing} are missing, such"
-            f" as {min(missing)}"
+            f" as {min(missing)}",
+            path=path,
         )
     return kept
 
@@ -228,11 +230,13 @@ def _coco(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     elif beside.is_file():
         text = _read_beside(beside)
     else:
-        raise SourceError(f"{path}: has no {ending}, neither inside nor beside it")
+        raise SourceError(f"{path}: has no {ending}, neither inside nor beside it", path=path)
     try:
         wanted = [str(image["file_name"]) for image in json.loads(text)["images"]]
     except (ValueError, KeyError, TypeError) as error:
-        raise SourceError(f"{path}: {ending} is not a COCO annotation file: {error!r}") from error
+        raise SourceError(
+            f"{path}: {ending} is not a COCO annotation file: {error!r}", path=path
+        ) from error
     return _by_stem(_only(list(_images(entries, passed)), wanted, path, listing))
 
 

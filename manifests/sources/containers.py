@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from ...errors import ImageRefused, SourceError
+from ...errors import ImageRefused, Reason, SourceError
 from ..images.header import MAX_BYTES
 
 _OPEN_FILES = 32
@@ -99,7 +99,7 @@ def list_container(path: Path) -> Iterator[Entry]:
     if path.is_dir():
         return _list_folder(path)
     if not path.is_file():
-        raise SourceError(f"{path}: no such file or folder")
+        raise SourceError(f"{path}: no such file or folder", path=path)
     return _list_archive(path)
 
 
@@ -110,7 +110,7 @@ def _list_archive(path: Path) -> Iterator[Entry]:
         else:
             yield from _list_tar(path)
     except _ARCHIVE_ERRORS as error:
-        raise SourceError(f"{path}: not a readable tar or zip: {error}") from error
+        raise SourceError(f"{path}: not a readable tar or zip: {error}", path=path) from error
 
 
 def _is_zip(path: Path) -> bool:
@@ -121,7 +121,9 @@ def _is_zip(path: Path) -> bool:
 
 def _list_folder(root: Path) -> Iterator[Entry]:
     def unreadable(error: OSError) -> None:
-        raise SourceError(f"{error.filename}: {error.strerror or error}") from error
+        raise SourceError(
+            f"{error.filename}: {error.strerror or error}", path=error.filename
+        ) from error
 
     for folder, folders, files in os.walk(root, onerror=unreadable):
         folders.sort()
@@ -156,7 +158,8 @@ def _list_tar(path: Path) -> Iterator[Entry]:
             if mark.match(begin):
                 raise SourceError(
                     f"{path}: a compressed tar cannot be read in random order; make it a plain one"
-                    f" first, for example: {command} -k {path.name}"
+                    f" first, for example: {command} -k {path.name}",
+                    path=path,
                 )
         yield from _walk_tar(handle, str(path), 0, path.stat().st_size, path.stat().st_mtime_ns, "")
 
@@ -173,7 +176,8 @@ def _walk_tar(
             offset = start + member.offset_data
             if offset + member.size > end:
                 raise SourceError(
-                    f"{container}: ends inside {member.name}; the archive was cut short"
+                    f"{container}: ends inside {member.name}; the archive was cut short",
+                    path=container,
                 )
             if member.name.endswith(".tar"):
                 inner = f"{prefix}{member.name[:-4]}/"
@@ -192,10 +196,11 @@ def _check_end(view: _Window, place: int, container: str) -> None:
     block = view.read(tarfile.BLOCKSIZE)
     if len(block) < tarfile.BLOCKSIZE:
         raise SourceError(
-            f"{container}: has no end mark at byte {place}; the archive was cut short"
+            f"{container}: has no end mark at byte {place}; the archive was cut short",
+            path=container,
         )
     if block.count(0) < len(block):
-        raise SourceError(f"{container}: damaged header at byte {place}")
+        raise SourceError(f"{container}: damaged header at byte {place}", path=container)
 
 
 class _Window:
@@ -269,21 +274,21 @@ def read(location: Location) -> bytes:
         is not valid text.
     """
     if location.size > MAX_BYTES:
-        raise ImageRefused("too large", f"{location.size:,} bytes, the limit is {MAX_BYTES:,}")
+        raise ImageRefused(Reason.TOO_LARGE, f"{location.size:,} bytes, the limit is {MAX_BYTES:,}")
     try:
         if location.offset >= 0:
             handle = _archives.get(location, zipped=False)
             handle.seek(location.offset)
             data: bytes = handle.read(location.size)
         elif not location.member:
-            raise ImageRefused("file name", "its bytes are not valid UTF-8; rename the file")
+            raise ImageRefused(Reason.FILE_NAME, "its bytes are not valid UTF-8; rename the file")
         elif os.path.isdir(location.container):
             with open(os.path.join(location.container, location.member), "rb") as file:
                 data = file.read()
         else:
             data = _archives.get(location, zipped=True).read(location.member)
     except _MEMBER_ERRORS as error:
-        raise ImageRefused("unreadable", str(error)) from error
+        raise ImageRefused(Reason.UNREADABLE, str(error)) from error
     if len(data) != location.size and location.offset >= 0:
-        raise ImageRefused("unreadable", f"{len(data)} of {location.size} bytes")
+        raise ImageRefused(Reason.UNREADABLE, f"{len(data)} of {location.size} bytes")
     return data

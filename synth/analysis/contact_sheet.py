@@ -89,19 +89,22 @@ def described(drawn: Draw, width: int) -> list[str]:
     """The drawn parameters that one sees, in lines that fit under a tile."""
     if isinstance(drawn, CameraDraw):
         words = [
-            f"{drawn.exposure_ev:.1f} EV",
-            f"{drawn.camera} ISO {drawn.iso:.0f}",
-            f"contrast {drawn.contrast:.2f}",
+            f"{drawn.exposure.ev:.1f} EV",
+            f"{drawn.camera.name} ISO {drawn.camera.iso:.0f}",
+            f"contrast {drawn.isp.contrast:.2f}",
         ]
-        words.append(f"white balance {drawn.red_error_ev:+.2f} {drawn.blue_error_ev:+.2f} EV")
-        words += [f"smooth {np.std(drawn.smooth_ev):.1f} EV"] if drawn.smooth_cells else []
-        words += [f"{len(drawn.light_places)} lights"] if drawn.light_places else []
-        words += [f"scene {drawn.scene_strength:.2f}"] if drawn.scene_strength else []
-        words += [f"highlights +{drawn.highlights_ev:.1f} EV"] if drawn.highlights_ev else []
-        words += [f"vignette {drawn.vignette_ev:.1f} EV"] if drawn.vignette_ev else []
-        words += [f"digital gain {drawn.digital_gain_ev:.1f} EV"] if drawn.digital_gain_ev else []
+        red, blue = drawn.white_balance.error_ev
+        words.append(f"white balance {red:+.2f} {blue:+.2f} EV")
+        field, gain = drawn.illumination, drawn.isp.digital_gain_ev
+        lights = field.lights.count + field.lamps.count
+        words += [f"smooth {np.std(field.smooth.values):.1f} EV"] if field.smooth.cells else []
+        words += [f"{lights} lights"] if lights else []
+        words += [f"scene {field.scene.strength:.2f}"] if field.scene.strength else []
+        words += [f"highlights +{drawn.highlights.ev:.1f} EV"] if drawn.highlights.ev else []
+        words += [f"vignette {field.vignette.ev:.1f} EV"] if field.vignette.ev else []
+        words += [f"digital gain {gain:.1f} EV"] if gain else []
     else:
-        values = drawn.model_dump(exclude={"model", "pixel_seed"})
+        values = drawn.curve.model_dump() | drawn.noise.model_dump()
         words = [
             f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}"
             for name, value in values.items()

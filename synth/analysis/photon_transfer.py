@@ -15,13 +15,12 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from ..camera.draw import CameraDraw
-from ..camera.render import parameters, render_camera
+from ..camera.draw import CameraDraw, SensorDraw
+from ..camera.render import optics, render_camera, shown_tone
 from ..kernels.arrays import Pixels
 from ..kernels.chroma import blur_weights
 from ..kernels.curves import encoding
 from ..kernels.develop import ENCODE_CELLS
-from ..kernels.exposure import DEVELOP_GAINS, TO_SRGB
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -65,17 +64,17 @@ def transfer_points(low: Pixels, normal: Pixels, draw: CameraDraw) -> list[Trans
     draw : CameraDraw
         Of the pair.
     """
-    if draw.demosaic not in ("binned", "none"):
+    if draw.isp.demosaic not in ("binned", "none"):
         return []
     quiet = {
-        "gain": 1e-4,
-        "read_scale": 0.0,
-        "row_sigma": 0.0,
-        "black": 0,
-        "white": 2**22 - 1,
-        "demosaic": "none",
+        "camera.sensor.gain": 1e-4,
+        "camera.sensor.read_scale": 0.0,
+        "camera.sensor.row_sigma": 0.0,
+        "camera.sensor.black": 0,
+        "camera.sensor.white": 2**22 - 1,
+        "isp.demosaic": "none",
     }
-    clean = render_camera(normal, draw.model_copy(update=quiet)).reshape(-1, 3)
+    clean = render_camera(normal, draw.changed(quiet)).reshape(-1, 3)
     step = max(1, len(clean) // _SAMPLES)
     clean = clean[::step]
     noise = low.reshape(-1, 3)[::step, _GREEN].astype(np.float64) - clean[:, _GREEN]
@@ -95,8 +94,8 @@ def transfer_points(low: Pixels, normal: Pixels, draw: CameraDraw) -> list[Trans
         if count:
             points.append(
                 TransferPoint(
-                    draw.camera,
-                    draw.iso,
+                    draw.camera.name,
+                    draw.camera.iso,
                     float(level[here].mean()),
                     float((noise[here] ** 2).mean()),
                     float(expected[here].mean()),
@@ -109,20 +108,19 @@ def transfer_points(low: Pixels, normal: Pixels, draw: CameraDraw) -> list[Trans
 def expected_variance(clean: Pixels, draw: CameraDraw) -> FloatArray:
     """Variance in levels^2 of green that the draw's sensor gives noise-free pixels (N, 3), both
     roundings to levels included."""
-    curve = (
-        encoding(draw.contrast, draw.tone if draw.tone_applied == "both" else 0.0, draw.gamma) * 255
-    )
+    curve = encoding(draw.isp.contrast, shown_tone(draw), draw.tone.exponent) * 255
     light_of_cell = (np.arange(ENCODE_CELLS) / (ENCODE_CELLS - 1)) ** 2
     light = np.interp(np.arange(256), curve, light_of_cell)
     slope = 1 / np.gradient(light)  # levels per linear light
-    p = parameters(draw).astype(np.float64)
-    to_srgb = p[TO_SRGB : TO_SRGB + 9].reshape(3, 3)
-    gains = p[DEVELOP_GAINS : DEVELOP_GAINS + 3]
-    span = draw.white - draw.black
+    _, colour = optics(draw)
+    to_srgb = np.array(colour.to_srgb, dtype=np.float64).reshape(3, 3)
+    gains = np.array([colour.red_gain, colour.green_gain, colour.blue_gain], dtype=np.float64)
+    sensor = draw.camera.sensor
+    span = sensor.white - sensor.black
     signal = np.maximum(light[clean] @ np.linalg.inv(to_srgb).T / gains * span, 0)  # DN
-    read = draw.read_scale**2 * _read_variance(draw)
-    variance = (draw.gain * signal + read + draw.row_sigma**2 + 1 / 12) * (gains / span) ** 2
-    if draw.demosaic == "binned":
+    read = sensor.read_scale**2 * _read_variance(sensor)
+    variance = (sensor.gain * signal + read + sensor.row_sigma**2 + 1 / 12) * (gains / span) ** 2
+    if draw.isp.demosaic == "binned":
         variance[:, _GREEN] /= 2
     mixed = slope[clean][:, :, None] * to_srgb  # (N, 3, 3): level of channel i per camera channel j
     luma = _LUMA @ mixed  # (N, 3)
@@ -136,10 +134,10 @@ def expected_variance(clean: Pixels, draw: CameraDraw) -> FloatArray:
 
 def _kept(draw: CameraDraw) -> tuple[float, float]:
     """Of white chroma noise, what stays at its own pixel, and what stays of its variance."""
-    strength = draw.chroma_strength
+    strength = draw.isp.chroma.strength
     if not strength:
         return 1.0, 1.0
-    half = blur_weights(draw.chroma_sigma).astype(np.float64)
+    half = blur_weights(draw.isp.chroma.sigma).astype(np.float64)
     line = np.concatenate([half[:0:-1], half])
     centre, square = half[0] ** 2, float((line**2).sum()) ** 2
     return (
@@ -148,13 +146,13 @@ def _kept(draw: CameraDraw) -> tuple[float, float]:
     )
 
 
-def _read_variance(draw: CameraDraw) -> float:
+def _read_variance(sensor: SensorDraw) -> float:
     """Variance of the read noise's distribution at scale 1 (of Tukey-lambda, by its quantile
     function on a fine grid)."""
-    if draw.read_noise == "gaussian":
+    if sensor.read_noise == "gaussian":
         return 1.0
     u = (np.arange(200_000) + 0.5) / 200_000
-    shape = draw.read_shape
+    shape = sensor.read_shape
     quantile = np.log(u / (1 - u)) if shape == 0 else (u**shape - (1 - u) ** shape) / shape
     return float((quantile**2).mean())
 

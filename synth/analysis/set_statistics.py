@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ...engines.local import count, ordered_map
+from ...engines.engine import Engine, ignored
+from ...engines.local import LocalEngine, count
 from ...errors import ImageRefused, SetError, SourceError
 from ...manifests.images.decode import decode_as_rgb
 from ...manifests.images.folders import image_files
@@ -47,7 +48,12 @@ class Measured:
 
 
 def measure_set(
-    pairs: PairSet, most: int, workers: int = 1, tick: Callable[[int], None] = lambda done: None
+    pairs: PairSet,
+    most: int,
+    workers: int = 1,
+    at: Callable[[int], None] = ignored,
+    *,
+    engine: Engine | None = None,
 ) -> Measured:
     """Measure at most `most` pairs of a set, evenly spread over it.
 
@@ -67,7 +73,7 @@ def measure_set(
         if places:
             jobs.append((unit, places))
         start += unit.count
-    results = list(ordered_map(_measure_unit, jobs, workers, tick))
+    results = list((engine or LocalEngine(workers)).map(_measure_unit, jobs, at))
     return Measured(
         [row for rows, _ in results for row in rows],
         pooled(p for _, points in results for p in points),
@@ -84,11 +90,13 @@ def _measure_unit(
         if i not in wanted:
             continue
         try:
-            low, normal = pair.decoded()
+            low, normal = pair.pixels()
             rows.append(pair_statistics(low, normal))
             drawn = parse_draw(pair.record["draw"])
         except (ImageRefused, ValueError) as error:
-            raise SetError(f"{unit.root}: {unit.name}: {pair.key}: {error}") from error
+            raise SetError(
+                f"{unit.root}: {unit.name}: {pair.key}: {error}", path=unit.root
+            ) from error
         if isinstance(drawn, CameraDraw):
             points += transfer_points(low, normal, drawn)
         count()
@@ -100,7 +108,9 @@ def measure_folders(
     normals: Path | None,
     most: int,
     workers: int = 1,
-    tick: Callable[[int], None] = lambda done: None,
+    at: Callable[[int], None] = ignored,
+    *,
+    engine: Engine | None = None,
 ) -> Measured:
     """Measure real pairs: a folder of lows and one of normals with equal names (suffixes may
     differ), or lows alone.
@@ -126,9 +136,8 @@ def measure_folders(
     chosen = np.unique(np.linspace(0, len(pairs) - 1, min(most, len(pairs))).astype(int))
     wanted = [pairs[i] for i in chosen]
     groups = [wanted[i : i + _GROUP] for i in range(0, len(wanted), _GROUP)]
-    return Measured(
-        [row for rows in ordered_map(_measure_files, groups, workers, tick) for row in rows], []
-    )
+    results = (engine or LocalEngine(workers)).map(_measure_files, groups, at)
+    return Measured([row for rows in results for row in rows], [])
 
 
 def _measure_files(pairs: list[tuple[Path, Path | None]]) -> list[dict[str, float]]:
@@ -140,9 +149,9 @@ def _measure_files(pairs: list[tuple[Path, Path | None]]) -> list[dict[str, floa
             rows.append(low_statistics(low) if normal is None else pair_statistics(low, normal))
         except ImageRefused as refusal:
             raise SourceError(
-                f"{low_path}: it or its normal is damaged: {refusal.detail}"
+                f"{low_path}: it or its normal is damaged: {refusal.detail}", path=low_path
             ) from refusal
         except (OSError, ValueError) as error:
-            raise SourceError(f"{low_path}: {error}") from error
+            raise SourceError(f"{low_path}: {error}", path=low_path) from error
         count()
     return rows

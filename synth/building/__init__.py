@@ -1,4 +1,4 @@
 """Building sets: requests, plans executed by workers, sets made again."""
 
-PRELOAD = f"{__name__}.preload"
+WARM = f"{__name__}.warm"
 """The module that loads what workers need; a name, so that asking for it loads nothing."""

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, get_args
 
 import pyarrow as pa
 from pydantic import BaseModel
 
+_KINDS: dict[Any, pa.DataType] = {int: pa.int64(), float: pa.float64(), str: pa.string()}
+
 
 def draw_fields(model: type[BaseModel]) -> list[pa.Field]:
-    """The Arrow columns of a draw's parameters."""
-    kinds: dict[Any, pa.DataType] = {int: pa.int64(), float: pa.float64(), str: pa.string()}
-    fields = []
+    """Arrow columns of a draw's parameters, named by their paths: `camera.sensor.gain`."""
+    return [pa.field(path, kind) for path, kind in _fields(model, "")]
+
+
+def _fields(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, pa.DataType]]:
     for name, info in model.model_fields.items():
         annotation: Any = info.annotation
-        kind: pa.DataType
-        if annotation == tuple[float, ...]:
-            kind = pa.list_(pa.float64())
-        else:
-            kind = kinds.get(annotation) or kinds[type(get_args(annotation)[0])]
-        fields.append(pa.field(name, kind))
-    return fields
+        path = prefix + name
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            yield from _fields(annotation, f"{path}.")
+        elif annotation in _KINDS:
+            yield path, _KINDS[annotation]
+        elif get_args(annotation)[0] is float:
+            yield path, pa.list_(pa.float64())
+        else:  # one of some names
+            yield path, pa.string()

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
+from ...engines.engine import Engine
 from ...errors import ConfigError
 from ...manifests.config import load_yaml, validated
 from ...manifests.selection.bounds import EVERYTHING, load_profile
@@ -16,8 +17,7 @@ from ...progress import Progress
 from ..recipes.load import Recipe, load_recipe
 from .build import Report
 from .build import build as build_request
-from .config import BuildFile
-from .request import OutputOptions, Request
+from .request import BuildFile, OutputOptions, Request
 
 
 def build(
@@ -44,6 +44,7 @@ def build(
     cache: str | Path | None = None,
     progress: Progress | None = None,
     max_refused: float = 1.0,
+    engine: Engine | None = None,
 ) -> Report:
     """Make a set of pairs from photographs, or go on with one that the same call began.
 
@@ -77,6 +78,8 @@ def build(
     progress : Progress, optional
     max_refused : float
         Largest share of the planned pairs that may fail while they are made.
+    engine : Engine, optional
+        Where the work is done, instead of processes of this machine.
 
     Returns
     -------
@@ -113,7 +116,7 @@ def build(
         },
     )
     cached = None if cache is None else Path(cache)
-    return build_request(request, Path(root), workers, cached, progress, max_refused)
+    return build_request(request, Path(root), workers, cached, progress, max_refused, engine=engine)
 
 
 def make_request(

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...engines.forkserver import prepare_workers
-from ...engines.local import count, ordered_map
+from ...engines.engine import Engine, ignored
+from ...engines.local import LocalEngine, count
 from ...errors import ImageRefused, SetError
 from ...manifests.images.decode import decode
 from ...manifests.images.opening import first_line
 from ...manifests.sets.pair_set import PairSet, Unit
-from ...manifests.sets.sample import Pair
-from ...manifests.sets.verify import Problem
+from ...manifests.sets.sample import Sample
+from ...manifests.sets.verify import Kind, Problem
 from ..models import MODEL, parse_draw, render
-from . import PRELOAD
+from . import WARM
 from .request import OutputOptions
 from .worker import encode_low
 
@@ -34,7 +34,11 @@ class _Job:
 
 
 def recheck_set(
-    pairs: PairSet, workers: int = 1, tick: Callable[[int], None] = lambda done: None
+    pairs: PairSet,
+    workers: int = 1,
+    at: Callable[[int], None] = ignored,
+    *,
+    engine: Engine | None = None,
 ) -> list[Problem]:
     """Make every low of a set again and compare.
 
@@ -43,9 +47,11 @@ def recheck_set(
     pairs : PairSet
         With its normals, where they lie in another set.
     workers : int
-        Processes.
-    tick : function
+        Processes of this machine.
+    at : function
         Called with the number of pairs compared so far.
+    engine : Engine, optional
+        Where the work is done, instead.
 
     Returns
     -------
@@ -63,16 +69,14 @@ def recheck_set(
     if model != str(MODEL):
         raise SetError(
             f"{pairs.root}: its lows were made by model {model}, this gloam has model {MODEL};"
-            " verify it deeply with that gloam"
+            " verify it deeply with that gloam",
+            path=pairs.root,
         )
-    prepare_workers([PRELOAD], workers)
+    engine = engine or LocalEngine(workers)
+    engine.warm(WARM)
     output = OutputOptions.model_validate(pairs.info.build.request["output"])
     jobs = (_Job(unit, output) for unit in pairs.units())
-    return [
-        problem
-        for problems in ordered_map(_recheck_unit, jobs, workers, tick)
-        for problem in problems
-    ]
+    return [problem for problems in engine.map(_recheck_unit, jobs, at) for problem in problems]
 
 
 def _recheck_unit(job: _Job) -> list[Problem]:
@@ -81,21 +85,22 @@ def _recheck_unit(job: _Job) -> list[Problem]:
         for pair in job.unit.pairs():
             problem = _recheck_pair(pair, job.output)
             if problem:
-                problems.append(Problem(f"{job.unit.name}: {pair.key}", problem, _MEND))
+                problems.append(Problem(f"{job.unit.name}: {pair.key}", problem, _MEND, Kind.LOW))
             count()
     except SetError as error:
         problems.append(Problem(job.unit.name, str(error)))
     return problems
 
 
-def _recheck_pair(pair: Pair, output: OutputOptions) -> str:
+def _recheck_pair(pair: Sample, output: OutputOptions) -> str:
     try:
         drawn = parse_draw(pair.record["draw"])
     except (ValueError, TypeError) as error:
         return f"the stored draw is damaged: {first_line(error)}"
     try:
-        low, normal = pair.decoded()
-        again = decode(encode_low(render(normal, drawn), output), output.low_codec)
+        low, normal = pair.pixels()
+        encoded = encode_low(render(normal, drawn), output)
+        again = decode(encoded.data, encoded.suffix)
     except ImageRefused as refusal:
         return f"cannot be decoded: {refusal.detail}"
     if low.shape != again.shape:

@@ -4,7 +4,7 @@ the other layout (`export`)."""
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,10 +12,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ...engines.forkserver import prepare_workers
-from ...engines.local import count, ordered_map
+from ...engines.engine import Engine
+from ...engines.local import LocalEngine, count
 from ...errors import DamagedError, ImageRefused, SetError
-from ...manifests.images.decode import decode
 from ...manifests.sets.close import finish_set, low_seed
 from ...manifests.sets.info import (
     CANDIDATES,
@@ -29,17 +28,16 @@ from ...manifests.sets.info import (
     read_note,
     write_note,
 )
-from ...manifests.sets.layout import writer
 from ...manifests.sets.pair_set import PairSet, Unit, open_set
-from ...manifests.sets.receipts import Receipt, write_receipt
-from ...manifests.sets.sample import FORMAT, Pair, make_pair
+from ...manifests.sets.publish import publish_unit
+from ...manifests.sets.sample import LOW, NORMAL, Sample, make_sample, origin_of
 from ...manifests.sets.workspace import missing_units, refuse_mixing, working_on
 from ...progress import Progress, Silent
 from ...storage.atomic import atomic_write, write_bytes
 from ..kernels.compiling.places import announce_compiling
 from ..models import draw, draw_type, render
 from ..recipes.load import Recipe, load_recipe, recipe_of, recipe_yaml
-from . import PRELOAD
+from . import WARM
 from .draw_columns import draw_fields
 from .request import OutputOptions, deciding_versions, recorded_versions
 from .worker import encode_low
@@ -68,6 +66,7 @@ def regenerate(
     progress: Progress | None = None,
     *,
     lows_only: bool = False,
+    engine: Engine | None = None,
 ) -> SetInfo:
     """Make the same pairs with another recipe, other values of it, or another seed.
 
@@ -91,6 +90,8 @@ def regenerate(
     lows_only : bool
         Leave the normals in `origin`, and write lows and records only. Loaders take the two sets
         together.
+    engine : Engine, optional
+        Where the work is done, instead of processes of this machine.
 
     Raises
     ------
@@ -113,7 +114,8 @@ def regenerate(
     request["recipe"] = chosen.model_dump(mode="json")
     if seed is not None:
         request["low_seed"] = None if seed == request["plan"]["seed"] else seed
-    return _remake(origin, root, request, chosen, workers, progress or Silent(), lows_only)
+    engine = engine or LocalEngine(workers)
+    return _remake(origin, root, request, chosen, engine, progress or Silent(), lows_only)
 
 
 def export(
@@ -122,13 +124,15 @@ def export(
     layout: str,
     workers: int = 1,
     progress: Progress | None = None,
+    *,
+    engine: Engine | None = None,
 ) -> SetInfo:
     """Write the pairs of a set in another layout, images and records byte for byte. Stopped, the
     same call continues.
 
     Parameters
     ----------
-    origin, root, workers, progress
+    origin, root, workers, progress, engine
         As of `regenerate`.
     layout : str
         "shards" or "files".
@@ -137,7 +141,8 @@ def export(
     info = origin.info
     request = dict(info.build.request)
     request["output"] = {**request["output"], "layout": layout}
-    return _remake(origin, root, request, None, workers, progress or Silent())
+    engine = engine or LocalEngine(workers)
+    return _remake(origin, root, request, None, engine, progress or Silent())
 
 
 def _remake(
@@ -145,28 +150,26 @@ def _remake(
     root: Path,
     request: dict[str, Any],
     recipe: Recipe | None,
-    workers: int,
+    engine: Engine,
     progress: Progress,
     lows_only: bool = False,
 ) -> SetInfo:
     if root.resolve() == origin.root.resolve():
-        raise SetError(f"{root}: is the set itself; give another folder")
+        raise SetError(f"{root}: is the set itself; give another folder", path=root)
     origin.check_normals()
     info = origin.info
     if recipe is not None:
         announce_compiling()
-        prepare_workers([PRELOAD], workers)
+        engine.warm(WARM)
     note = _note(info, request, recipe is None, lows_only)
     with working_on(root):
         _begin(origin.root, root, note)
-        tasks = _tasks(origin, root, note, recipe)
+        jobs = _jobs(origin, root, note, recipe)
         total = sum(info.units.values())
-        before = total - sum(task.unit.count for task in tasks)
+        before = total - sum(job.unit.count for job in jobs)
         progress.stage("building", total)
         progress.at(before)
-        for _ in ordered_map(
-            _make_unit, tasks, workers, lambda counted: progress.at(before + counted)
-        ):
+        for _ in engine.map(_make_unit, jobs, lambda counted: progress.at(before + counted)):
             pass
         own = recipe or recipe_of(deepcopy(request["recipe"]), (), "recipe")
         fields = draw_fields(draw_type(own.model))
@@ -210,12 +213,16 @@ def _begin(origin: Path, root: Path, note: BuildNote) -> None:
         found = differences(begun.model_dump(), note.model_dump())
         raise SetError(
             f"{root}: holds a set begun with other settings ({'; '.join(found[:5])}); "
-            "repeat its command as it was, or choose another folder"
+            "repeat its command as it was, or choose another folder",
+            path=root,
         )
     for name in (PLAN, CANDIDATES):
         wanted = facts_of(origin / name)
         if name == PLAN and wanted.sha256 != note.plan_sha256:
-            raise SetError(f"{origin / name}: damaged; gloam build with the set's options mends it")
+            raise SetError(
+                f"{origin / name}: damaged; gloam build with the set's options mends it",
+                path=origin / name,
+            )
         if not (root / name).is_file() or facts_of(root / name) != wanted:
             with open(origin / name, "rb") as source, atomic_write(root / name) as copy:
                 shutil.copyfileobj(source, copy)
@@ -225,15 +232,16 @@ def _begin(origin: Path, root: Path, note: BuildNote) -> None:
         write_note(root, note)
 
 
-def _tasks(origin: PairSet, root: Path, note: BuildNote, recipe: Recipe | None) -> list[_Job]:
+def _jobs(origin: PairSet, root: Path, note: BuildNote, recipe: Recipe | None) -> list[_Job]:
     try:
         output = OutputOptions.model_validate(note.request["output"])
     except ValidationError as error:
         raise SetError(
             f"{origin.root / SET_FILE}: its output options are of another gloam:"
-            f" {error.errors()[0]['msg']}"
+            f" {error.errors()[0]['msg']}",
+            path=origin.root / SET_FILE,
         ) from error
-    missing = set(missing_units(root, origin.info.units, note))
+    missing = set(missing_units(root, output.layout, origin.info.units, note))
     common = recipe, low_seed(note), output, note.lows_only
     return [
         _Job(unit, root, note.fingerprint, *common)
@@ -242,54 +250,55 @@ def _tasks(origin: PairSet, root: Path, note: BuildNote, recipe: Recipe | None) 
     ]
 
 
-def _make_unit(task: _Job) -> None:
-    before = task.unit.receipt
-    files: dict[str, dict[str, Any]] = {}
-    made = 0
-    if before.pairs:
-        with writer(task.output.layout, task.root, task.unit.name) as out:
-            for pair in task.unit.pairs():
-                made_again = pair if task.recipe is None else _remade(task, task.recipe, pair)
-                out.add(replace(made_again, normal=b"") if task.lows_only else made_again)
-                made += 1
-                count()
-            if made != before.pairs:
-                raise SetError(
-                    f"{task.unit.root}: {task.unit.name} holds {made} pairs, its receipt says"
-                    f" {before.pairs}; gloam verify it"
-                )
-            files = out.close()
-    receipt = Receipt.model_validate(
-        {
-            "format": FORMAT,
-            "unit": task.unit.name,
-            "fingerprint": task.fingerprint,
-            "pairs": made,
-            "refused": [refused.model_dump() for refused in before.refused],
-            "files": [{"path": path, **facts} for path, facts in files.items()],
-        }
+def _make_unit(job: _Job) -> None:
+    before = job.unit.receipt
+    publish_unit(
+        job.root,
+        job.output.layout,
+        job.unit.name,
+        job.fingerprint,
+        _samples(job, before.pairs),
+        before.refused,
     )
-    write_receipt(task.root, receipt)
 
 
-def _remade(task: _Job, recipe: Recipe, pair: Pair) -> Pair:
-    """The pair with a new low, from its stored normal."""
+def _samples(job: _Job, wanted: int) -> Iterator[Sample]:
+    """The unit's samples, made again.
+
+    Raises
+    ------
+    SetError
+        When there is another number of them than its receipt says.
+    """
+    made = 0
+    for sample in job.unit.pairs():
+        again = sample if job.recipe is None else _remade(job, job.recipe, sample)
+        if job.lows_only:
+            members = {name: member for name, member in again.members.items() if name != NORMAL}
+            again = replace(again, members=members)
+        yield again
+        made += 1
+        count()
+    if made != wanted:
+        raise SetError(
+            f"{job.unit.root}: {job.unit.name} holds {made} pairs, its receipt says {wanted};"
+            " gloam verify it",
+            path=job.unit.root,
+        )
+
+
+def _remade(job: _Job, recipe: Recipe, sample: Sample) -> Sample:
+    """The sample with a new low, from its stored normal."""
     try:
-        normal = decode(pair.normal, pair.normal_suffix)
+        normal = sample.decoded(NORMAL)
     except ImageRefused as refusal:
         raise SetError(
-            f"{task.unit.root}: {task.unit.name}: {pair.key}.normal: {refusal.detail}; gloam build"
-            " mends the set"
+            f"{job.unit.root}: {job.unit.name}: {sample.key}.normal: {refusal.detail}; gloam"
+            " build mends the set",
+            path=job.unit.root,
         ) from refusal
-    drawn = draw(recipe, task.seed, pair.key)
-    low = encode_low(render(normal, drawn), task.output)
-    record = pair.record
-    return make_pair(
-        pair.key,
-        {"source": record["source"], "path": record["path"]},
-        (record["width"], record["height"]),
-        record["converted"],
-        drawn.model_dump(),
-        (low, task.output.low_codec),
-        (pair.normal, pair.normal_suffix),
+    drawn = draw(recipe, job.seed, sample.key)
+    low = encode_low(render(normal, drawn), job.output)
+    return make_sample(
+        sample.key, origin_of(sample.record), drawn.model_dump(), {**sample.members, LOW: low}
     )

@@ -1,9 +1,9 @@
-"""What a user asks of a build: sources, selection, plan, recipe, output. One validated object, from
-a file or from flags."""
+"""What a user asks of a build: sources, selection, plan, recipe, output. One validated object, and
+the YAML file that can hold it."""
 
 from __future__ import annotations
 
-from importlib import metadata
+from importlib import metadata, resources
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -14,7 +14,7 @@ from ...manifests.selection.measures import MEASURES
 from ...manifests.selection.plan import PlanOptions
 from ...manifests.sources import Source
 from ..models import MODEL
-from ..recipes.load import Recipe
+from ..recipes.load import DEFAULT, Recipe
 
 _DECIDING = ("gloam", "simplejpeg", "opencv-python-headless", "pillow")
 """Distributions whose code decides bytes of a set; their versions are part of its fingerprint."""
@@ -100,6 +100,43 @@ class Request(BaseModel):
             {k: v for k, v in source.items() if k != "path"} for source in whole["sources"]
         ]
         return whole
+
+
+class BuildFile(BaseModel):
+    """A build as a file.
+
+    Attributes
+    ----------
+    sources : list of Source
+        Mappings of kind, path, limit, listing and name.
+    select : bool
+        False takes every photograph that can be read.
+    profile : str, optional
+        YAML file of suitability bounds; gloam's own if left out.
+    plan : PlanOptions
+        pairs, val, shard_size, seed.
+    recipe : str
+        A shipped recipe's name or a YAML file.
+    set : dict
+        Values of the recipe to change, such as `camera.iso: 3200`.
+    output : OutputOptions
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    sources: tuple[Source, ...] = ()
+    select: bool = True
+    profile: str | None = None
+    plan: PlanOptions = PlanOptions()
+    recipe: str = DEFAULT
+    set: dict[str, Any] = Field(default_factory=dict)
+    output: OutputOptions = OutputOptions()
+
+
+def reference_config() -> str:
+    """The build file of the reference set (153,856 pairs), to be copied and given the paths of
+    one's sources."""
+    return (resources.files(__package__) / "reference.yaml").read_text("utf-8")
 
 
 def deciding_versions(request: Request | None = None) -> dict[str, str]:

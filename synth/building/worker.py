@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...engines.local import count
-from ...errors import ImageRefused, SourceError
+from ...errors import ImageRefused, Reason, SourceError
 from ...manifests.images.encode import encode
 from ...manifests.images.normal import load_normal
-from ...manifests.sets.layout import writer
-from ...manifests.sets.receipts import Receipt, RefusedPair, write_receipt
-from ...manifests.sets.sample import FORMAT, Pair, make_pair
+from ...manifests.sets.publish import publish_unit
+from ...manifests.sets.receipts import Receipt, RefusedPair
+from ...manifests.sets.sample import LOW, NORMAL, Encoded, Origin, Sample, make_sample
 from ...manifests.sources import Location, read
 from ..kernels.arrays import Pixels
 from ..models import Draw, draw, render
@@ -22,7 +22,7 @@ from .request import OutputOptions
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedPair:
     """A pair to be made: its key, source name, original path, and where the photograph lies."""
 
     key: str
@@ -32,13 +32,13 @@ class Planned:
 
 
 @dataclass(frozen=True)
-class UnitTask:
+class UnitJob:
     """All that a worker needs to make one unit."""
 
     root: Path
     unit: str
     fingerprint: str
-    planned: tuple[Planned, ...]
+    planned: tuple[PlannedPair, ...]
     recipe: Recipe
     seed: int
     output: OutputOptions
@@ -47,7 +47,7 @@ class UnitTask:
     then."""
 
 
-def make_unit(task: UnitTask) -> Receipt:
+def make_unit(job: UnitJob) -> Receipt:
     """Make a unit's pairs and publish them, then the receipt.
 
     Raises
@@ -56,39 +56,25 @@ def make_unit(task: UnitTask) -> Receipt:
         When a photograph that was measured cannot be read any more; nothing is published then.
     """
     refused: list[RefusedPair] = []
-    made = 0
-    with writer(task.output.layout, task.root, task.unit) as out:
-        for pair in _pairs(task, refused):
-            out.add(pair)
-            made += 1
-        files = out.close() if made else {}
-    receipt = Receipt.model_validate(
-        {
-            "format": FORMAT,
-            "unit": task.unit,
-            "fingerprint": task.fingerprint,
-            "pairs": made,
-            "refused": refused,
-            "files": [{"path": path, **facts} for path, facts in files.items()],
-        }
-    )
-    write_receipt(task.root, receipt)
-    return receipt
+    samples = _samples(job, refused)
+    layout = job.output.layout
+    return publish_unit(job.root, layout, job.unit, job.fingerprint, samples, refused)
 
 
-def _pairs(task: UnitTask, refused: list[RefusedPair]) -> Iterator[Pair]:
+def _samples(job: UnitJob, refused: list[RefusedPair]) -> Iterator[Sample]:
     # All at once: between two photographs a CPU's caches forget how to draw, and it takes four
     # times as long.
-    draws = [draw(task.recipe, task.seed, planned.key) for planned in task.planned]
-    for planned, drawn in zip(task.planned, draws, strict=True):
+    draws = [draw(job.recipe, job.seed, planned.key) for planned in job.planned]
+    for planned, drawn in zip(job.planned, draws, strict=True):
         try:
-            yield _make_pair(task, planned, drawn)
+            yield _make_sample(job, planned, drawn)
         except ImageRefused as refusal:
-            if refusal.reason == "unreadable" and not task.unmeasured:
+            if refusal.reason is Reason.UNREADABLE and not job.unmeasured:
                 raise SourceError(
                     f"{planned.source}: {planned.path} could be read when the set was planned, but"
                     f" now: {refusal.detail}; make the source readable again and run the same"
-                    " command to continue"
+                    " command to continue",
+                    path=planned.source,
                 ) from refusal
             refused.append(
                 RefusedPair(
@@ -102,22 +88,20 @@ def _pairs(task: UnitTask, refused: list[RefusedPair]) -> Iterator[Pair]:
         count()
 
 
-def _make_pair(task: UnitTask, planned: Planned, drawn: Draw) -> Pair:
-    output = task.output
+def _make_sample(job: UnitJob, planned: PlannedPair, drawn: Draw) -> Sample:
+    output = job.output
     normal = load_normal(read(planned.place), output.max_side, output.max_pixels)
     low = encode_low(render(normal.pixels, drawn), output)
     height, width = normal.pixels.shape[:2]
-    return make_pair(
+    return make_sample(
         planned.key,
-        {"source": planned.source, "path": planned.path},
-        (width, height),
-        normal.converted,
+        Origin(planned.source, planned.path, width, height, normal.converted),
         drawn.model_dump(),
-        (low, output.low_codec),
-        (normal.data, normal.suffix),
+        {LOW: low, NORMAL: Encoded(normal.data, normal.suffix)},
     )
 
 
-def encode_low(low: Pixels, output: OutputOptions) -> bytes:
+def encode_low(low: Pixels, output: OutputOptions) -> Encoded:
     """A low as its set stores it."""
-    return encode(low, output.low_codec, output.low_quality, output.low_chroma)
+    data = encode(low, output.low_codec, output.low_quality, output.low_chroma)
+    return Encoded(data, output.low_codec)

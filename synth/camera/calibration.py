@@ -123,7 +123,8 @@ def read_cameras(path: Path) -> dict[str, Any]:
     if not isinstance(cameras, dict) or not cameras:
         raise ConfigError(
             f"{path}: has no cameras; write them as in gloam's own camera file, below the key"
-            " cameras"
+            " cameras",
+            path=path,
         )
     return {
         str(name): validated(Calibration, entry, f"{path}: {name}").model_dump(mode="json")

@@ -15,11 +15,20 @@ import numpy as np
 import numpy.typing as npt
 
 from ..kernels.curves import LEVEL_LIGHT, LUMINANCE
-from ..kernels.illumination import CELLS, FAINTEST, interpolate, light_of, mean_luminance, sum_field
-from .draw import CameraDraw
+from ..kernels.illumination import (
+    CELLS,
+    FAINTEST,
+    Lights,
+    Parts,
+    interpolate,
+    light_of,
+    mean_luminance,
+    sum_field,
+)
+from .draw import CameraDraw, GradientDraw, IlluminationDraw
 
-_CHANNEL_LIGHT = LUMINANCE[:, None] * LEVEL_LIGHT
-_NOTHING = np.empty((0, 0))
+CHANNEL_LIGHT = LUMINANCE[:, None] * LEVEL_LIGHT
+_NOTHING, _DARK = np.empty((0, 0)), np.zeros((CELLS, CELLS))
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -45,60 +54,72 @@ def _field(pixels: npt.NDArray[np.uint8], draw: CameraDraw) -> tuple[FloatArray,
     """The field, and the colour of its light: factors (32, 32, 3) on R, G and B that keep
     luminance, None for white light."""
     y, x = _places(*pixels.shape[:2])
-    n = draw.smooth_cells
-    lights = np.array(
-        (draw.light_places, draw.light_evs, draw.light_radii, draw.light_falloffs)
-    ).T.copy()
-    luminance = (
-        cell_luminance(pixels) if len(lights) or draw.scene_strength else np.zeros((CELLS, CELLS))
-    )
+    field = draw.illumination
+    n, lights = field.smooth.cells, lights_of(field)
+    count = len(lights.place)
+    luminance = cell_luminance(pixels) if count or field.scene.strength else _DARK
     gradient = np.zeros(2)
-    if draw.gradient_ev:
-        direction = np.array([math.sin(draw.gradient_angle), math.cos(draw.gradient_angle)])
+    if field.gradient.ev:
+        direction = np.array(direction_of(field.gradient))
         reach = float(np.abs(direction[0] * y[:, None] + direction[1] * x).max())
-        gradient = direction * (draw.gradient_ev / 2 / (reach or 1.0))
-    field, pools = np.empty((CELLS, CELLS)), np.empty((len(lights), CELLS, CELLS))
-    smooth = np.array(draw.smooth_ev).reshape(n, n)
-    cubic = _cubic_weights(n) if n else _NOTHING
-    sum_field(
-        luminance,
-        smooth,
-        cubic,
+        gradient = direction * (field.gradient.ev / 2 / (reach or 1.0))
+    parts = Parts(
+        np.array(field.smooth.values).reshape(n, n),
+        cubic_weights(n) if n else _NOTHING,
         lights,
-        _blur_weights(),
-        draw.scene_strength,
-        y,
-        x,
-        draw.vignette_ev,
+        blur_weights(),
+        field.scene.strength,
+        field.vignette.ev,
         gradient,
-        field,
-        pools,
     )
-    if not any(draw.light_warmths):
-        return field, None
-    coloured = np.ones((CELLS, CELLS, 3))
-    for pool, warmth in zip(pools, draw.light_warmths, strict=True):
-        coloured += pool[..., None] * _tint(warmth)
-    coloured = np.maximum(coloured, FAINTEST)
-    return field, coloured / _luminance(coloured)[..., None]
+    total, pools = np.empty((CELLS, CELLS)), np.empty((count, CELLS, CELLS))
+    sum_field(luminance, parts, (y, x), total, pools)
+    if not coloured(field):
+        return total, None
+    colour = np.ones((CELLS, CELLS, 3))
+    for pool, tint in zip(pools, lights.tint, strict=True):
+        colour += pool[..., None] * tint
+    colour = np.maximum(colour, FAINTEST)
+    return total, colour / _luminance(colour)[..., None]
+
+
+def lights_of(field: IlluminationDraw) -> Lights:
+    """Lights, then lamps, as kernels take them."""
+    sorts = field.lights, field.lamps
+    place, ev, radius, falloff = (
+        np.array([*getattr(sorts[0], name), *getattr(sorts[1], name)], np.float64)
+        for name in ("place", "ev", "radius", "falloff")
+    )
+    tints = [_tint(warmth) for sort in sorts for warmth in sort.warmth_ev]
+    return Lights(place, ev, radius, falloff, np.array(tints, np.float64).reshape(-1, 3))
+
+
+def coloured(field: IlluminationDraw) -> bool:
+    """Whether any light has a colour."""
+    return any(field.lights.warmth_ev) or any(field.lamps.warmth_ev)
+
+
+def direction_of(gradient: GradientDraw) -> tuple[float, float]:
+    """Of a gradient, down and across."""
+    return math.sin(gradient.angle), math.cos(gradient.angle)
 
 
 def illumination_rows(
     pixels: npt.NDArray[np.uint8], draw: CameraDraw
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """The factors on scene light, interpolated to every column: what `photograph.photograph` takes.
+    """The factors on scene light, interpolated to every column: what `exposure.Scene` takes.
 
     Returns
     -------
     float32 array (32, W)
-        2^(field - exposure_ev) at the middle of each of 32 bands of rows.
+        2^(field - exposure.ev) at the middle of each of 32 bands of rows.
     float32 array (32, 3, W) or (0, 3, W)
         The light's colour there, if it has any.
     """
     field, colour = _field(pixels, draw)
     width = pixels.shape[1]
     light = np.empty((CELLS, CELLS), np.float32)
-    light_of(field, draw.exposure_ev, light)
+    light_of(field, draw.exposure.ev, light)
     rows = _to_columns(light, width)
     if colour is None:
         return rows, np.empty((0, 3, width), np.float32)
@@ -124,12 +145,12 @@ def _columns(width: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]
 def cell_luminance(pixels: npt.NDArray[np.uint8]) -> FloatArray:
     """Mean linear luminance of 32 x 32 parts of an image, from 2 x 2 evenly spaced samples each."""
     cells = np.empty((CELLS, CELLS))
-    mean_luminance(np.ascontiguousarray(pixels), _CHANNEL_LIGHT, cells)
+    mean_luminance(np.ascontiguousarray(pixels), CHANNEL_LIGHT, cells)
     return cells
 
 
 @lru_cache(maxsize=32)
-def _cubic_weights(n: int) -> FloatArray:
+def cubic_weights(n: int) -> FloatArray:
     """Bicubic interpolation (Catmull-Rom, edges repeated) of n values to the grid, as weights (32,
     n)."""
     position = (np.arange(CELLS) + 0.5) * n / CELLS - 0.5
@@ -174,7 +195,7 @@ def _luminance(colour: FloatArray) -> FloatArray:
 
 
 @lru_cache(maxsize=1)
-def _blur_weights() -> FloatArray:
+def blur_weights() -> FloatArray:
     """Binomial 1-4-6-4-1 blur with repeated edges, as weights (32, 32)."""
     weights = np.zeros((CELLS, CELLS))
     for offset, tap in zip((-2, -1, 0, 1, 2), (1, 4, 6, 4, 1), strict=True):

@@ -13,9 +13,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from ...errors import ConfigError
+from ...manifests.config import Finding
 from ..kernels.demosaic import METHODS
 from ..parameters.distributions import Constant, Distribution
-from ..parameters.fields import OneOf, Section, Within, about
+from ..parameters.fields import Chance, Each, OneOf, Section, Within, about
 from .calibration import Calibration, read_cameras
 from .sensors import GAUSSIAN, MAX_LEVELS, TUKEY, camera_names, iso_range
 
@@ -78,6 +79,7 @@ class Smooth(Section):
 class Lights(Section):
     """Pools of light, placed at random, preferably where the photograph is bright."""
 
+    repeated = True
     count: Annotated[Distribution, Within(0, MAX_LIGHTS, whole=True), about("how many")] = Constant(
         0.0
     )
@@ -131,7 +133,7 @@ class Illumination(Section):
     """
 
     probability: Annotated[
-        Distribution, Within(0, 1), about("share of the images that have a field")
+        Distribution, Within(0, 1), Chance(), about("share of the images that have a field")
     ] = Constant(1.0)
     smooth: Smooth = Smooth()
     lights: Lights = Lights()
@@ -144,7 +146,7 @@ class Illumination(Section):
 class Camera(Section):
     """The sensor.
 
-    own: calibrations besides gloam's, by name, in the form of `synth/data/cameras.yaml`. They are
+    own: calibrations besides gloam's, by name, in the form of `synth/camera/sensors.yaml`. They are
     part of the recipe, so that a set can be made again without any other file; `file` in a recipe,
     or `camera.file=FILE`, takes them from a YAML file when it is read.
     """
@@ -197,14 +199,12 @@ class Camera(Section):
         known = (*camera_names(), *self.own)
         for name in map(str, self.name.extremes()):
             if name not in known:
-                raise ValueError(
-                    f"name = {name}: unknown name {name!r}; allowed: {', '.join(known)}"
-                )
+                raise Finding("name", name, f"unknown name {name!r}; allowed: {', '.join(known)}")
             low, high = iso_range(name, self.own)
             for iso in self.iso.extremes():
                 if not low <= float(iso) <= high:
-                    raise ValueError(
-                        f"iso = {iso:g}: {name} is calibrated from {low:g} to {high:g}"
+                    raise Finding(
+                        "iso", float(iso), f"{name} is calibrated from {low:g} to {high:g}"
                     )
         return self
 
@@ -222,7 +222,10 @@ class WhiteBalance(Section):
     red: Annotated[Distribution, Within(0.2, 8), about("gain of red over green")] = Constant(1.0)
     blue: Annotated[Distribution, Within(0.2, 8), about("gain of blue over green")] = Constant(1.0)
     error_ev: Annotated[
-        Distribution, Within(-3, 3, "EV"), about("the camera's error, drawn for red and for blue")
+        Distribution,
+        Within(-3, 3, "EV"),
+        Each(2),
+        about("the camera's error, drawn for red and for blue"),
     ] = Constant(0.0)
 
 

@@ -1,22 +1,20 @@
-"""The camera model: a normal and a draw become a low. See the README for the model, `photograph`
-for its loops."""
+"""The camera model: a normal and a draw become a low. See docs/architecture.md for
+the model, `kernels.camera` for its loops."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..kernels import exposure as places
 from ..kernels.arrays import Pixels, check_normal
-from ..kernels.camera import photograph
+from ..kernels.camera import expose_and_develop
 from ..kernels.chroma import blur_weights
 from ..kernels.curves import encode_table, fine_table, linear_table
 from ..kernels.demosaic import METHODS
-from ..kernels.develop import ENCODE_CELLS
+from ..kernels.develop import ENCODE_CELLS, Colour, Development
+from ..kernels.exposure import Exposure, Matrix, Scene
 from ..kernels.numbers.poisson import poisson_alias_table
 from ..kernels.numbers.quantiles import (
     normal_pair_quantile,
@@ -25,66 +23,13 @@ from ..kernels.numbers.quantiles import (
     tukey_lambda_pair_quantile,
     tukey_lambda_quantile,
 )
-from .draw import CameraDraw
+from ..kernels.numbers.random_bits import pixel_seed
+from ..kernels.sensor import Noise, Sensor
+from .draw import CameraDraw, SensorDraw
 from .illumination import illumination_rows
 
-_U32 = 0xFFFFFFFF
 _NO_TABLE, _NO_FINE_TABLE = np.zeros(ENCODE_CELLS, np.uint8), np.zeros(ENCODE_CELLS, np.int16)
 _NO_BLUR = np.empty(0, np.float32)
-
-
-@dataclass(frozen=True)
-class Arguments:
-    """What a kernel needs besides the pixels: see `photograph.photograph`."""
-
-    linear: npt.NDArray[np.float32]
-    illumination: npt.NDArray[np.float32]
-    cast: npt.NDArray[np.float32]
-    p: npt.NDArray[np.float32]
-    seed: npt.NDArray[np.uint32]
-    read: npt.NDArray[np.float32]
-    read_pair: npt.NDArray[np.float32]
-    normal: npt.NDArray[np.float32]
-    alias: npt.NDArray[np.uint32]
-    table: npt.NDArray[np.uint8]
-    fine: npt.NDArray[np.int16]
-    blur: npt.NDArray[np.float32]
-    method: int
-
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """The arrays among them, by name."""
-        return {name: value for name, value in self.__dict__.items() if name != "method"}
-
-
-def arguments(normal: Pixels, draw: CameraDraw) -> Arguments:
-    """Work out what a kernel needs for one image, in float64, rounded once.
-
-    Raises
-    ------
-    ValueError
-        When the normal is not a uint8 array (H, W, 3), or empty, or larger than the sample index
-        counts.
-    """
-    check_normal(normal)
-    gaussian, shape = draw.read_noise == "gaussian", draw.read_shape
-    read = normal_quantile() if gaussian else tukey_lambda_quantile(shape)
-    read_pair = normal_pair_quantile() if gaussian else tukey_lambda_pair_quantile(shape)
-    tone = draw.tone if draw.tone_applied == "both" else 0.0
-    smooth = draw.chroma_strength > 0
-    return Arguments(
-        linear_table(draw.tone, draw.gamma),
-        *illumination_rows(normal, draw),
-        parameters(draw),
-        np.array([draw.pixel_seed & _U32, draw.pixel_seed >> 32], dtype=np.uint32),
-        scaled(read, draw.read_scale),
-        scaled(read_pair, draw.read_scale),
-        scaled(normal_quantile(), 1.0),
-        poisson_alias_table(),
-        _NO_TABLE if smooth else encode_table(draw.contrast, tone, draw.gamma),
-        fine_table(draw.contrast, tone, draw.gamma) if smooth else _NO_FINE_TABLE,
-        blur_weights(draw.chroma_sigma) if smooth else _NO_BLUR,
-        METHODS[draw.demosaic],
-    )
 
 
 def render_camera(normal: Pixels, draw: CameraDraw) -> Pixels:
@@ -100,61 +45,103 @@ def render_camera(normal: Pixels, draw: CameraDraw) -> Pixels:
     -------
     uint8 array (H, W, 3)
         RGB.
+
+    Raises
+    ------
+    ValueError
+        When the normal is not a uint8 array (H, W, 3), or empty, or larger than the sample index
+        counts.
     """
-    given = arguments(normal, draw)
+    check_normal(normal)
     normal = np.ascontiguousarray(normal)
     low = np.empty_like(normal)
-    photograph(
-        normal,
-        low,
-        given.linear,
-        given.illumination,
-        given.cast,
-        given.p,
-        given.seed,
-        given.read,
-        given.read_pair,
-        given.normal,
-        given.alias,
-        given.table,
-        given.fine,
-        given.blur,
-        given.method,
+    exposure, colour = optics(draw)
+    scene = Scene(
+        linear_table(draw.tone.strength, draw.tone.exponent),
+        *illumination_rows(normal, draw),
+        exposure,
     )
+    expose_and_develop(normal, low, scene, sensor(draw), development(draw, colour))
     return low
 
 
-def parameters(draw: CameraDraw) -> npt.NDArray[np.float32]:
-    """The vector that `pixels` describes: computed in float64, rounded once. In plain numbers: a
-    LAPACK's last bits depend on the machine.
+def sensor(draw: CameraDraw) -> Sensor:
+    """The sensor as kernels take it."""
+    body = draw.camera.sensor
+    return Sensor(
+        METHODS[draw.isp.demosaic],
+        np.float32(body.gain),
+        np.float32(body.black),
+        np.float32(body.white),
+        np.float32(body.row_sigma),
+        pixel_seed(draw.pixel_seed),
+        Noise(*read_noise(body), scaled(normal_quantile(), 1.0), poisson_alias_table()),
+    )
+
+
+def read_noise(sensor: SensorDraw) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+    """Quantile polynomials of a site's read noise, and of the sum of two."""
+    if sensor.read_noise == "gaussian":
+        one, pair = normal_quantile(), normal_pair_quantile()
+    else:
+        one = tukey_lambda_quantile(sensor.read_shape)
+        pair = tukey_lambda_pair_quantile(sensor.read_shape)
+    return scaled(one, sensor.read_scale), scaled(pair, sensor.read_scale)
+
+
+def development(draw: CameraDraw, colour: Colour) -> Development:
+    """What becomes of samples, as kernels take it."""
+    curve = draw.isp.contrast, shown_tone(draw), draw.tone.exponent
+    smooth = draw.isp.chroma.strength > 0
+    return Development(
+        colour,
+        _NO_TABLE if smooth else encode_table(*curve),
+        fine_table(*curve) if smooth else _NO_FINE_TABLE,
+        blur_weights(draw.isp.chroma.sigma) if smooth else _NO_BLUR,
+        np.float32(draw.isp.chroma.strength),
+    )
+
+
+def shown_tone(draw: CameraDraw) -> float:
+    """Strength of the tone curve on the way out."""
+    return draw.tone.strength if draw.tone.applied == "both" else 0.0
+
+
+def optics(draw: CameraDraw) -> tuple[Exposure, Colour]:
+    """How the camera sees light and makes colours: computed in float64, rounded once. In plain
+    numbers: a LAPACK's last bits depend on the machine.
     """
-    p = [0.0] * places.PARAMETERS
-    gains = draw.red_gain, 1.0, draw.blue_gain
-    errors = 2.0**draw.red_error_ev, 1.0, 2.0**draw.blue_error_ev
+    balance, matrix, body = draw.white_balance, draw.camera.matrix, draw.camera.sensor
+    gains = balance.red, 1.0, balance.blue
+    errors = 2.0 ** balance.error_ev[0], 1.0, 2.0 ** balance.error_ev[1]
     # Plain division keeps highlights neutral here. Brooks et al. divide clipped light by less,
     # which holds its colour only when it is clipped again on the way out; in the dark it would turn
-    # magenta. `highlights_ev` brightens it instead.
-    to_camera = [draw.matrix[i] / gains[i // 3] for i in range(9)]
+    # magenta. `highlights.ev` brightens it instead.
+    to_camera = [matrix[i] / gains[i // 3] for i in range(9)]
     # A gain below 1 would lift white above what the sensor holds; its exposure is such that the
     # brightest colour just fits.
     headroom = max(
         1.0,
         *(sum(max(value, 0.0) for value in to_camera[3 * row : 3 * row + 3]) for row in range(3)),
     )
-    p[places.TO_CAMERA : places.TO_CAMERA + 9] = [value / headroom for value in to_camera]
-    p[places.TO_SRGB : places.TO_SRGB + 9] = inverse(draw.matrix)
-    for channel in range(3):
-        p[places.DEVELOP_GAINS + channel] = (
-            gains[channel] * errors[channel] * headroom * 2**draw.digital_gain_ev
-        )
-    p[places.ELECTRONS] = (draw.white - draw.black) / draw.gain
-    p[places.GAIN] = draw.gain
-    p[places.ROW_SIGMA] = draw.row_sigma
-    p[places.BLACK] = draw.black
-    p[places.WHITE] = draw.white
-    p[places.CHROMA] = draw.chroma_strength
-    p[places.HIGHLIGHTS] = 2**draw.highlights_ev - 1
-    return np.array(p, dtype=np.float32)
+    exposure = Exposure(
+        Matrix(*(np.float32(value / headroom) for value in to_camera)),
+        np.float32((body.white - body.black) / body.gain),
+        np.float32(2**draw.highlights.ev - 1),
+    )
+    red, green, blue = (
+        np.float32(gain * error * headroom * 2**draw.isp.digital_gain_ev)
+        for gain, error in zip(gains, errors, strict=True)
+    )
+    colour = Colour(
+        np.float32(body.black),
+        np.float32(body.white),
+        red,
+        green,
+        blue,
+        Matrix(*map(np.float32, inverse(matrix))),
+    )
+    return exposure, colour
 
 
 def inverse(matrix: Sequence[float]) -> list[float]:

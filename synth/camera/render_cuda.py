@@ -1,103 +1,103 @@
-"""Lows of the camera model on a CUDA GPU, with the bytes of the CPU. Needs numba-cuda."""
+"""Lows of the camera model on a CUDA GPU, a batch at a time, with the bytes of the CPU. Needs
+numba-cuda."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numba import cuda
 
-from ..kernels.arrays import Pixels
-from ..kernels.camera_cuda import (
-    blur_columns,
-    demosaic_planes,
-    develop_planes,
-    merge_chroma,
-    sense_mosaic,
-    sense_quads,
-)
-from ..kernels.compiling.cuda import plain_arithmetic
-from ..kernels.demosaic import BILINEAR, BORDER
-from ..kernels.exposure import CHROMA
+from ..kernels.arrays import Pixels, check_normal
+from ..kernels.batch.arrays import Batch, Work
+from ..kernels.batch.cuda import launch
+from .batch import Plan, Tables, lay_out, plan_batch
 from .draw import CameraDraw
-from .render import Arguments, arguments
-
-_THREADS = 256
+from .pack import Packed, pack
 
 
-def render_on_gpu(normal: Pixels, draw: CameraDraw) -> Pixels:
-    """As `camera_model.render_camera`, on the current CUDA device.
+@dataclass(frozen=True)
+class Prepared:
+    """A batch in device memory, ready to be launched as often as one likes."""
 
-    Parameters
-    ----------
-    normal : uint8 array (H, W, 3)
-    draw : CameraDraw
+    batch: Batch
+    work: dict[str, Work]
+    plan: Plan
 
-    Returns
-    -------
-    uint8 array (H, W, 3)
-    """
-    given = arguments(normal, draw)
-    low = cuda.device_array(normal.shape, np.uint8)
-    launch(cuda.to_device(np.ascontiguousarray(normal)), on_device(given), given, low)
-    return np.asarray(low.copy_to_host())
+    def launch(self, stream: Any = 0) -> None:
+        """Begin to make all lows, without waiting for them; see `kernels.batch.cuda.launch`."""
+        launch(self.batch, self.work, self.plan.blocks, stream)
 
 
-def on_device(given: Arguments) -> dict[str, Any]:
-    """The tables and parameters of one image in device memory."""
-    return {name: cuda.to_device(value) for name, value in given.arrays().items()}
+class CameraOnCuda:
+    """The camera model on the current CUDA device."""
+
+    def __init__(self) -> None:
+        self._tables = Tables(_to_device)
+
+    def render(self, normals: Sequence[Pixels], draws: Sequence[CameraDraw]) -> list[Pixels]:
+        """Make the lows of a batch of images of any sizes.
+
+        Parameters
+        ----------
+        normals : sequence of uint8 arrays (H, W, 3)
+        draws : sequence of CameraDraw
+            As many.
+
+        Returns
+        -------
+        list of uint8 arrays (H, W, 3)
+
+        Raises
+        ------
+        ValueError
+            When a normal is not of that type and shape.
+        """
+        for normal in normals:
+            check_normal(normal)
+        if not normals:
+            return []
+        flat = np.concatenate([np.ascontiguousarray(normal).reshape(-1) for normal in normals])
+        low = cuda.device_array(flat.shape, np.uint8)
+        sizes = [(normal.shape[0], normal.shape[1]) for normal in normals]
+        self.prepare(pack(draws), sizes, (cuda.to_device(flat), low)).launch()
+        flat = low.copy_to_host()
+        ends = np.cumsum([normal.size for normal in normals])[:-1]
+        return [
+            part.reshape(normal.shape)
+            for part, normal in zip(np.split(flat, ends), normals, strict=True)
+        ]
+
+    def prepare(
+        self, packed: Packed, sizes: Sequence[tuple[int, int]], pixels: tuple[Any, Any]
+    ) -> Prepared:
+        """Bring what a batch needs into device memory.
+
+        Parameters
+        ----------
+        packed : Packed
+            Draws.
+        sizes : sequence of (height, width)
+        pixels : (normals, lows)
+            Flat uint8 device arrays, of all images one after the other.
+        """
+        plan = plan_batch(packed, sizes)
+        batch = lay_out(plan, packed, pixels, self._tables, _to_device, cuda.device_array)
+        work = {
+            name: Work(_to_device(work.images), _to_device(work.first))
+            for name, work in plan.work.items()
+            if len(work.images)
+        }
+        return Prepared(batch, work, plan)
 
 
-def launch(
-    rgb: Any, held: dict[str, Any], given: Arguments, low: Any, work: dict[str, Any] | None = None
-) -> None:
-    """Run the kernels of one image: `rgb` and `low` are device arrays (H, W, 3) uint8.
-
-    Parameters
-    ----------
-    held : dict
-        Of `on_device`.
-    work : dict, optional
-        Device arrays to work in, of `workspace`; made anew when not given.
-    """
-    height, width = rgb.shape[:2]
-    work = work or workspace(height, width)
-    blocks = -(-height * width // _THREADS)
-    noises = held["normal"], held["alias"]
-    scene = rgb, held["linear"], held["illumination"], held["cast"], held["p"]
-    with plain_arithmetic():
-        if given.method >= BILINEAR:
-            sites_blocks = -(-(height + 2 * BORDER) * (width + 2 * BORDER) // _THREADS)
-            sense_mosaic[sites_blocks, _THREADS](
-                *scene, held["seed"], held["read"], *noises, work["mosaic"]
-            )
-            demosaic_planes[blocks, _THREADS](work["mosaic"], given.method, work["raw"])
-        else:
-            sense_quads[blocks, _THREADS](
-                *scene,
-                held["seed"],
-                held["read"],
-                held["read_pair"],
-                *noises,
-                given.method,
-                work["raw"],
-            )
-        smooth = len(given.blur) > 0
-        develop_planes[blocks, _THREADS](
-            work["raw"], held["p"], smooth, held["table"], held["fine"], low, work["planes"]
-        )
-        if smooth:
-            blur_columns[2 * blocks, _THREADS](work["planes"], held["blur"], work["columns"])
-            merge_chroma[blocks, _THREADS](
-                work["planes"], work["columns"], held["blur"], given.p[CHROMA], low
-            )
+def _to_device(array: npt.NDArray[Any]) -> Any:
+    return cuda.to_device(np.ascontiguousarray(array))
 
 
-def workspace(height: int, width: int) -> dict[str, Any]:
-    """Device arrays that `launch` works in, for images of one size."""
-    return {
-        "raw": cuda.device_array((3, height, width), np.float32),
-        "mosaic": cuda.device_array((height + 2 * BORDER, width + 2 * BORDER), np.float32),
-        "planes": cuda.device_array((3, height, width), np.int16),
-        "columns": cuda.device_array((2, height, width), np.float32),
-    }
+def is_available() -> bool:
+    """Whether there is a CUDA GPU that can be used."""
+    return bool(cuda.is_available())

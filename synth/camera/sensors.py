@@ -175,7 +175,6 @@ def _by_gain(
     def sigma(line: GainFit, spread: float) -> float:
         return math.exp(line.slope * log_gain + line.bias + line.spread * spread)
 
-    # One deviation for both fits of the read noise: they describe the same noise.
     return Sensor(
         camera,
         iso,

@@ -29,6 +29,8 @@ _R, _G, _B = f32(0.299), f32(0.587), f32(0.114)
 _R_OVER_G, _B_OVER_G = f32(0.299 / 0.587), f32(0.114 / 0.587)
 _LEVEL = f32(255.0 / UNIT)
 _TAPS = 3
+MOST_TAPS = 16
+"""Weights of the widest blur that a recipe may ask for, of 5 pixels."""
 
 
 @lru_cache(maxsize=64)
@@ -62,47 +64,82 @@ def green_from(y, red_difference, blue_difference):
     return y - (_R_OVER_G * red_difference + _B_OVER_G * blue_difference)
 
 
+@scalar
+def split_pixel(r, g, b):
+    """Brightness of three encoded values in UNITs (int32), and the differences of red and blue to
+    it."""
+    bright = luma(r, g, b)
+    return bright, r - bright, b - bright
+
+
+@scalar
+def smoothed(difference, smooth, strength):
+    """A colour difference, the share `strength` of the way to its blur."""
+    return fma(strength, smooth - difference, difference)
+
+
+@scalar
+def merge_pixel(bright, red_difference, blue_difference):
+    """8-bit red, green and blue of a brightness and smoothed colour differences (float32)."""
+    return (
+        grey_level(bright + red_difference),
+        grey_level(green_from(bright, red_difference, blue_difference)),
+        grey_level(bright + blue_difference),
+    )
+
+
 @kernel
-def split(red, green, blue, table, y, red_difference, blue_difference):
-    """Turn encoding table places, rows (N), into brightness and the differences of red and blue to
-    it, int16 rows in UNITs."""
+def split(cells, table, planes):
+    """Turn encoding table places, three rows (N), into brightness and the differences of red and
+    blue to it, int16 rows (N) in UNITs."""
+    red, green, blue = cells
+    y, red_difference, blue_difference = planes
     for x in range(y.shape[0]):
-        r, g, b = i32(table[red[x]]), i32(table[green[x]]), i32(table[blue[x]])
-        bright = luma(r, g, b)
-        y[x] = i16(bright)
-        red_difference[x] = i16(r - bright)
-        blue_difference[x] = i16(b - bright)
+        bright, r, b = split_pixel(i32(table[red[x]]), i32(table[green[x]]), i32(table[blue[x]]))
+        y[x], red_difference[x], blue_difference[x] = i16(bright), i16(r), i16(b)
 
 
 @kernel
-def _add_rows(out, n1, s1, n2, s2, n3, s3, w1, w2, w3):
+def _add_rows(out, north, south, weights):
     """Add three pairs of int16 rows, each weighted, to a row.
 
     Differences lie within UNIT of zero, so the sum of two fits into int16, in which a CPU adds
     twice as many at once.
     """
+    n1, n2, n3 = north
+    s1, s2, s3 = south
+    w1, w2, w3 = weights
     for x in range(out.shape[0]):
         near = fma(w1, f32(i16(n1[x] + s1[x])), out[x])
         out[x] = fma(w3, f32(i16(n3[x] + s3[x])), fma(w2, f32(i16(n2[x] + s2[x])), near))
 
 
 @kernel
-def _first_rows(out, middle, n1, s1, n2, s2, n3, s3, w0, w1, w2, w3):
+def _first_rows(out, middle, north, south, weights):
     """As `_add_rows`, to the row's own weighted middle: nearly always all there is."""
+    n1, n2, n3 = north
+    s1, s2, s3 = south
+    w0, w1, w2, w3 = weights
     for x in range(out.shape[0]):
         near = fma(w1, f32(i16(n1[x] + s1[x])), w0 * f32(middle[x]))
         out[x] = fma(w3, f32(i16(n3[x] + s3[x])), fma(w2, f32(i16(n2[x] + s2[x])), near))
 
 
 @kernel
-def _add_columns(out, e1, f1, e2, f2, e3, f3, w1, w2, w3):
+def _add_columns(out, west, east, weights):
+    e1, e2, e3 = west
+    f1, f2, f3 = east
+    w1, w2, w3 = weights
     for x in range(out.shape[0]):
         near = fma(w1, e1[x] + f1[x], out[x])
         out[x] = fma(w3, e3[x] + f3[x], fma(w2, e2[x] + f2[x], near))
 
 
 @kernel
-def _first_columns(out, middle, e1, f1, e2, f2, e3, f3, w0, w1, w2, w3):
+def _first_columns(out, middle, west, east, weights):
+    e1, e2, e3 = west
+    f1, f2, f3 = east
+    w0, w1, w2, w3 = weights
     for x in range(out.shape[0]):
         near = fma(w1, e1[x] + f1[x], w0 * middle[x])
         out[x] = fma(w3, e3[x] + f3[x], fma(w2, e2[x] + f2[x], near))
@@ -116,59 +153,48 @@ def _blurred_row(plane, y, weights, padded, out):
     reach = weights.shape[0] - 1
     column = padded[reach : reach + width]
     for d in range(1, reach, _TAPS):
-        n1, n2, n3 = plane[max(y - d, 0)], plane[max(y - d - 1, 0)], plane[max(y - d - 2, 0)]
-        s1, s2, s3 = (
+        north = plane[max(y - d, 0)], plane[max(y - d - 1, 0)], plane[max(y - d - 2, 0)]
+        south = (
             plane[min(y + d, height - 1)],
             plane[min(y + d + 1, height - 1)],
             plane[min(y + d + 2, height - 1)],
         )
+        taps = weights[d], weights[d + 1], weights[d + 2]
         if d == 1:
-            _first_rows(
-                column,
-                plane[y],
-                n1,
-                s1,
-                n2,
-                s2,
-                n3,
-                s3,
-                weights[0],
-                weights[1],
-                weights[2],
-                weights[3],
-            )
+            _first_rows(column, plane[y], north, south, (weights[0], *taps))
         else:
-            _add_rows(column, n1, s1, n2, s2, n3, s3, weights[d], weights[d + 1], weights[d + 2])
+            _add_rows(column, north, south, taps)
     padded[:reach] = column[0]
     padded[reach + width :] = column[width - 1]
     for d in range(1, reach, _TAPS):
         a, b, c = reach - d, reach - d - 1, reach - d - 2
-        e1, e2, e3 = padded[a : a + width], padded[b : b + width], padded[c : c + width]
+        west = padded[a : a + width], padded[b : b + width], padded[c : c + width]
         a, b, c = reach + d, reach + d + 1, reach + d + 2
-        f1, f2, f3 = padded[a : a + width], padded[b : b + width], padded[c : c + width]
+        east = padded[a : a + width], padded[b : b + width], padded[c : c + width]
+        taps = weights[d], weights[d + 1], weights[d + 2]
         if d == 1:
-            _first_columns(
-                out, column, e1, f1, e2, f2, e3, f3, weights[0], weights[1], weights[2], weights[3]
-            )
+            _first_columns(out, column, west, east, (weights[0], *taps))
         else:
-            _add_columns(out, e1, f1, e2, f2, e3, f3, weights[d], weights[d + 1], weights[d + 2])
+            _add_columns(out, west, east, taps)
 
 
 @inlined
-def _merge(y, red_difference, blue_difference, red_smooth, blue_smooth, strength, red, green, blue):
-    """Fill rows (W) of 8-bit red, green and blue."""
+def _merge(planes, smooth, strength, levels):
+    """Fill rows (W) of 8-bit red, green and blue from rows of brightness and colour differences and
+    the latters' blur."""
+    y, red_difference, blue_difference = planes
+    red_smooth, blue_smooth = smooth
+    red, green, blue = levels
     for x in range(y.shape[0]):
-        bright = f32(y[x])
-        r = fma(strength, red_smooth[x] - f32(red_difference[x]), f32(red_difference[x]))
-        b = fma(strength, blue_smooth[x] - f32(blue_difference[x]), f32(blue_difference[x]))
-        red[x] = grey_level(bright + r)
-        green[x] = grey_level(green_from(bright, r, b))
-        blue[x] = grey_level(bright + b)
+        r = smoothed(f32(red_difference[x]), red_smooth[x], strength)
+        b = smoothed(f32(blue_difference[x]), blue_smooth[x], strength)
+        red[x], green[x], blue[x] = merge_pixel(f32(y[x]), r, b)
 
 
 @inlined
-def _interleave(red, green, blue, low):
+def _interleave(levels, low):
     """Fill a row of pixels, flat (3 W): with a second dimension this would not vectorise."""
+    red, green, blue = levels
     for x in range(red.shape[0]):
         low[3 * x] = red[x]
         low[3 * x + 1] = green[x]
@@ -183,24 +209,12 @@ def reduce_chroma(planes, weights, strength, low):
     height, width = planes.shape[1], planes.shape[2]
     padded = np.empty(width + 2 * (weights.shape[0] - 1), np.float32)
     red_smooth, blue_smooth = np.empty(width, np.float32), np.empty(width, np.float32)
-    red, green, blue = (
-        np.empty(width, np.uint8),
-        np.empty(width, np.uint8),
-        np.empty(width, np.uint8),
-    )
+    levels = np.empty(width, np.uint8), np.empty(width, np.uint8), np.empty(width, np.uint8)
     rows = low.reshape(height, 3 * width)
     for y in range(height):
         _blurred_row(planes[1], y, weights, padded, red_smooth)
         _blurred_row(planes[2], y, weights, padded, blue_smooth)
         _merge(
-            planes[0, y],
-            planes[1, y],
-            planes[2, y],
-            red_smooth,
-            blue_smooth,
-            strength,
-            red,
-            green,
-            blue,
+            (planes[0, y], planes[1, y], planes[2, y]), (red_smooth, blue_smooth), strength, levels
         )
-        _interleave(red, green, blue, rows[y])
+        _interleave(levels, rows[y])

@@ -10,11 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from .chroma import UNIT
-from .compiling.compile import kernel
+from .compiling.compile import kernel, scalar
 from .develop import ENCODE_CELLS
 from .numbers.elementary import exp2, log2
 
 FloatArray = npt.NDArray[np.float64]
+i32 = np.int32
+f64 = np.float64
+
+DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.cuda`
 
 _LOG2_TOE = math.log2(0.0031308)  # below it the transfer function of sRGB is a straight line
 
@@ -69,39 +73,54 @@ def linear_table(tone: float, gamma: float = 0.0) -> npt.NDArray[np.float32]:
 
 @kernel
 def _log_squares(logs):
-    """Fill `logs` (N) with log2 of (i / N)^2, i from 1 on."""
-    for i in range(logs.shape[0]):
-        logs[i] = 2.0 * log2((i + 1.0) / logs.shape[0])
+    """Fill `logs` (N) with log2 of (i / (N - 1))^2, i from 1 on; the first is nobody's."""
+    logs[0] = 0.0
+    for i in range(1, logs.shape[0]):
+        logs[i] = 2.0 * log2(f64(i) / (logs.shape[0] - 1))
 
 
 @lru_cache(maxsize=1)
-def _log_light() -> FloatArray:
-    """log2 of the linear light of the encoding table's places after the first, which is dark."""
-    logs = np.empty(ENCODE_CELLS - 1)
+def log_light() -> FloatArray:
+    """log2 of the linear light of the encoding table's places; the first, which is dark, has 0."""
+    logs = np.empty(ENCODE_CELLS)
     _log_squares(logs)
+    logs.flags.writeable = False
     return logs
 
 
+@scalar
+def encoded(log_light, contrast, tone, gamma):
+    """Encoded value of light, given as log2: contrast exponent, sRGB transfer (or a plain gamma),
+    tone curve."""
+    light = contrast * log_light
+    toe = gamma == 0.0 and light <= _LOG2_TOE
+    power = exp2(light if toe else light * (1.0 / (gamma if gamma != 0.0 else 2.4)))
+    curve = power if gamma != 0.0 else 1.055 * power - 0.055
+    x = 12.92 * power if toe else curve
+    return (1.0 - tone) * x + tone * (3.0 - 2.0 * x) * (x * x)
+
+
+@scalar
+def rounded(value, scale):
+    """A whole number of steps, `scale` of which are 1."""
+    return i32(np.rint(scale * value))
+
+
 @kernel
-def _encode(log_light, contrast, gamma, encoded):
-    """Fill `encoded` (N) with the sRGB transfer (or a plain gamma) of light whose log2 is
-    `contrast` times `log_light` (N)."""
-    slope = 1.0 / (gamma if gamma != 0.0 else 2.4)
-    for i in range(encoded.shape[0]):
-        light = contrast * log_light[i]
-        toe = gamma == 0.0 and light <= _LOG2_TOE
-        power = exp2(light if toe else light * slope)
-        curve = power if gamma != 0.0 else 1.055 * power - 0.055
-        encoded[i] = 12.92 * power if toe else curve
+def _encode(log_light, contrast, tone, gamma, values):
+    """Fill `values` (N) with encoded light whose log2 is `log_light` (N); the first is dark."""
+    values[0] = 0.0
+    for i in range(1, values.shape[0]):
+        values[i] = encoded(log_light[i], contrast, tone, gamma)
 
 
 def encoding(contrast: float, tone: float, gamma: float = 0.0) -> FloatArray:
     """Encoded values in [0, 1] of linear light (i / (ENCODE_CELLS - 1))^2: contrast exponent, sRGB
     transfer (or a plain gamma), tone curve.
     """
-    encoded = np.zeros(ENCODE_CELLS)
-    _encode(_log_light(), float(contrast), float(gamma), encoded[1:])
-    return tone_curve(encoded, tone) if tone else encoded
+    values = np.empty(ENCODE_CELLS)
+    _encode(log_light(), float(contrast), float(tone), float(gamma), values)
+    return values
 
 
 def encode_table(contrast: float, tone: float, gamma: float = 0.0) -> npt.NDArray[np.uint8]:

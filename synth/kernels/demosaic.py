@@ -7,6 +7,8 @@ Its coefficients are multiples of 1/16, so that sums of whole DN are exact in fl
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from .compiling.compile import kernel, scalar
@@ -18,6 +20,17 @@ METHODS = {"binned": BINNED, "none": FULL, "bilinear": BILINEAR, "malvar": MALVA
 BORDER = 2
 """Sites by which the sensor extends beyond the picture on every side, so that all its pixels have
 all neighbours."""
+
+
+class Around(NamedTuple):
+    """Sums of the sites about a site, in DN: of the two above and below, of the two beside, of
+    those two sites away each way, and of the four at the corners."""
+
+    vertical: np.float32
+    horizontal: np.float32
+    vertical2: np.float32
+    horizontal2: np.float32
+    diagonal: np.float32
 
 
 @scalar
@@ -41,10 +54,31 @@ def opposite(own, diagonal, far, sharp):
     return f32(0.25) * diagonal + sharp * (f32(0.75) * own - f32(0.1875) * far)
 
 
+@scalar
+def demosaic_site(own, around, at_green, odd, sharp):
+    """Red, twice green, and blue of a pixel: `own` is its site, in an `odd` row or not, `around`
+    what lies about it, `sharp` 1 for Malvar, 0 for bilinear."""
+    far = around.vertical2 + around.horizontal2
+    green = own if at_green else cross(own, around.vertical + around.horizontal, far, sharp)
+    # The channel that shares the site's row, and the one that does not.
+    in_row = (
+        along(own, around.horizontal, around.horizontal2, around.vertical2, around.diagonal, sharp)
+        if at_green
+        else own
+    )
+    other = (
+        along(own, around.vertical, around.vertical2, around.horizontal2, around.diagonal, sharp)
+        if at_green
+        else opposite(own, around.diagonal, far, sharp)
+    )
+    return other if odd else in_row, f32(2) * green, in_row if odd else other
+
+
 @kernel
-def demosaic_row(raw, y, method, red, greens, blue):
+def demosaic_row(raw, y, method, rows):
     """Fill rows (W) of red, of twice green, and of blue, in DN, for picture row `y` of a mosaic (H
     + 4, W + 4)."""
+    red, greens, blue = rows
     width = red.shape[0]
     sharp = f32(1) if method == MALVAR else f32(0)
     n2, n1, mid, s1, s2 = raw[y], raw[y + 1], raw[y + 2], raw[y + 3], raw[y + 4]
@@ -59,19 +93,12 @@ def demosaic_row(raw, y, method, red, greens, blue):
     nw, ne, sw, se = n1[1 : 1 + width], n1[3 : 3 + width], s1[1 : 1 + width], s1[3 : 3 + width]
     odd = y & 1
     for x in range(width):
-        c, vertical, horizontal = own[x], north[x] + south[x], west[x] + east[x]
-        vertical2, horizontal2 = north2[x] + south2[x], west2[x] + east2[x]
-        diagonal = (nw[x] + ne[x]) + (sw[x] + se[x])
-        at_green = ((x + odd) & 1) == 1
-        far = vertical2 + horizontal2
-        green = c if at_green else cross(c, vertical + horizontal, far, sharp)
-        # The channel that shares the site's row, and the one that does not.
-        in_row = along(c, horizontal, horizontal2, vertical2, diagonal, sharp) if at_green else c
-        other = (
-            along(c, vertical, vertical2, horizontal2, diagonal, sharp)
-            if at_green
-            else opposite(c, diagonal, far, sharp)
+        around = Around(
+            north[x] + south[x],
+            west[x] + east[x],
+            north2[x] + south2[x],
+            west2[x] + east2[x],
+            (nw[x] + ne[x]) + (sw[x] + se[x]),
         )
-        red[x] = other if odd else in_row
-        greens[x] = f32(2) * green
-        blue[x] = in_row if odd else other
+        at_green = ((x + odd) & 1) == 1
+        red[x], greens[x], blue[x] = demosaic_site(own[x], around, at_green, odd, sharp)

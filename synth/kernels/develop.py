@@ -3,10 +3,13 @@ Scalar functions of one pixel, which a GPU compiles from the same source, and lo
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 
 from .compiling.compile import kernel, scalar
-from .exposure import BLACK, DEVELOP_GAINS, WHITE, weighted
+from .exposure import Matrix, transformed
 
 u16 = np.uint16
 i32 = np.int32
@@ -15,6 +18,50 @@ f32 = np.float32
 ENCODE_CELLS = 1 << 12
 """Cells of the encoding table, evenly spaced in the square root of linear light."""
 TOP = f32(ENCODE_CELLS - 1)
+
+
+class Colour(NamedTuple):
+    """How a camera makes colours of samples, of float32.
+
+    Attributes
+    ----------
+    black, white : float
+        Levels, DN.
+    red_gain, green_gain, blue_gain : float
+        The camera's own, erring white balance and digital gain.
+    to_srgb : Matrix
+        Camera RGB, white balanced, to linear sRGB.
+    """
+
+    black: np.float32
+    white: np.float32
+    red_gain: np.float32
+    green_gain: np.float32
+    blue_gain: np.float32
+    to_srgb: Matrix
+
+
+class Development(NamedTuple):
+    """What becomes of a sensor's samples.
+
+    Attributes
+    ----------
+    colour : Colour
+    table : uint8 array (ENCODE_CELLS)
+        Level of each place of the encoding table.
+    fine_table : int16 array (ENCODE_CELLS)
+        The same in the UNITs of `chroma`.
+    blur : float32 array (n)
+        Weights of the chroma noise reduction, or none.
+    strength : float
+        Of the chroma noise reduction, 0 to 1.
+    """
+
+    colour: Colour
+    table: npt.NDArray[np.uint8]
+    fine_table: npt.NDArray[np.int16]
+    blur: npt.NDArray[np.float32]
+    strength: np.float32
 
 
 @scalar
@@ -33,41 +80,33 @@ def encoding_cell(light):
     return i32(np.sqrt(min(max(light, f32(0)), f32(1))) * TOP + f32(0.5))
 
 
+@scalar
+def develop_pixel(red, greens, blue, colour):
+    """Places in the encoding table of a pixel, from the samples of red, of two greens and of blue:
+    black, white balance, digital gain, colour matrix."""
+    unit = f32(1) / (colour.white - colour.black)
+    r = balanced(red, colour.black, colour.red_gain * unit)
+    g = balanced(greens * f32(0.5), colour.black, colour.green_gain * unit)
+    b = balanced(blue, colour.black, colour.blue_gain * unit)
+    r, g, b = transformed(colour.to_srgb, r, g, b)
+    return encoding_cell(r), encoding_cell(g), encoding_cell(b)
+
+
 @kernel
-def develop(r_raw, gg_raw, b_raw, p, red, green, blue):
-    """Turn samples, rows (N) of red, of the sum of two greens and of blue, into encoding table
-    places: black, white balance, digital gain, colour matrix.
-    """
-    black = p[BLACK]
-    unit = f32(1) / (p[WHITE] - black)
-    r_unit, g_unit, b_unit = (
-        p[DEVELOP_GAINS] * unit,
-        p[DEVELOP_GAINS + 1] * unit,
-        p[DEVELOP_GAINS + 2] * unit,
-    )
-    rr, rg, rb, gr, gg, gb, br, bg, bb = (
-        p[9],
-        p[10],
-        p[11],
-        p[12],
-        p[13],
-        p[14],
-        p[15],
-        p[16],
-        p[17],
-    )
+def develop(raw, colour, cells):
+    """Turn samples, rows (N) of red, of the sum of two greens and of blue, into rows (N) of
+    encoding table places."""
+    red, greens, blue = raw
+    r_cells, g_cells, b_cells = cells
     for x in range(red.shape[0]):
-        r = balanced(r_raw[x], black, r_unit)
-        g = balanced(gg_raw[x] * f32(0.5), black, g_unit)
-        b = balanced(b_raw[x], black, b_unit)
-        red[x] = u16(encoding_cell(weighted(rr, rg, rb, r, g, b)))
-        green[x] = u16(encoding_cell(weighted(gr, gg, gb, r, g, b)))
-        blue[x] = u16(encoding_cell(weighted(br, bg, bb, r, g, b)))
+        r, g, b = develop_pixel(red[x], greens[x], blue[x], colour)
+        r_cells[x], g_cells[x], b_cells[x] = u16(r), u16(g), u16(b)
 
 
 @kernel
-def encode(red, green, blue, table, low):
+def encode(cells, table, low):
     """Fill 8-bit pixels (N, 3) from encoding table places, three rows (N)."""
+    red, green, blue = cells
     for x in range(low.shape[0]):
         low[x, 0] = table[red[x]]
         low[x, 1] = table[green[x]]

@@ -1,73 +1,123 @@
 """From 8-bit pixels to the light on the sensor: scalar functions of one pixel, which a GPU compiles
-from the same source, and loops over rows of pixels.
-
-What an image needs besides its pixels is small: a vector of float32 parameters (named below), the
-illumination as a few rows, a table that linearises, one that encodes, the quantiles of its read
-noise, and a 64-bit seed.
-"""
+from the same source, and loops over rows of pixels."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 
 from .compiling.compile import kernel, scalar
 
+i32 = np.int32
 f32 = np.float32
-
-# Places of the parameter vector.
-TO_CAMERA = 0
-"""3 x 3, row by row: linear sRGB to camera RGB, divided by the white balance gains."""
-TO_SRGB = 9
-"""3 x 3, row by row: camera RGB, white balanced, to linear sRGB."""
-ELECTRONS = 18
-"""Electrons of a sample of linear value 1: (white - black) / K."""
-GAIN = 19
-"""System gain K, DN per electron."""
-ROW_SIGMA = 20
-"""Standard deviation of the row noise, DN."""
-BLACK = 21
-"""Black level, DN."""
-WHITE = 22
-"""Largest value of the sensor's bit depth, DN."""
-HIGHLIGHTS = 23
-"""By how much white is brightened, less 1: 2^ev - 1."""
-DEVELOP_GAINS = 24
-"""Of red, green and blue: the camera's own, erring white balance and digital gain."""
-CHROMA = 27
-"""Strength of the chroma noise reduction, 0 to 1."""
-PARAMETERS = 28
 
 _KNEE = f32(0.6)
 _PER_KNEE = f32(1 / 0.4)
 _SIXTH = f32(1 / 6)
 
 
-@scalar
-def light_factor(r, g, b, light, scale, boost):
-    """Mean electrons that a pixel's linear light of 1 becomes: illumination, sensor, and its
-    highlights' own brightening.
+class Matrix(NamedTuple):
+    """A colour matrix, row by row, of float32: `rg` is what the new red takes of green."""
 
-    Light of white was cut off by the camera that took the photograph: it is brightened by the
-    factor 1 + boost, equally in all channels, so that lamps stay both bright and neutral in the
-    dark. How near to white light is, is half its largest channel and half the mean of all: from .6
-    on it is brightened, a warm bulb (255, 214, 150) by a third of the boost. A steeper rise, or the
-    largest channel alone, would make the fine grain of skin or a pale wall glitter.
+    rr: np.float32
+    rg: np.float32
+    rb: np.float32
+    gr: np.float32
+    gg: np.float32
+    gb: np.float32
+    br: np.float32
+    bg: np.float32
+    bb: np.float32
+
+
+class Exposure(NamedTuple):
+    """How a camera sees light, of float32.
+
+    Attributes
+    ----------
+    to_camera : Matrix
+        Linear sRGB to camera RGB, divided by the white balance gains.
+    electrons : float
+        Of a sample of linear value 1: (white - black) / K.
+    highlights : float
+        By how much white is brightened, less 1: 2^ev - 1.
     """
-    near = max(r, max(g, b)) * f32(0.5) + (r + g + b) * _SIXTH
-    over = max(near - _KNEE, f32(0)) * _PER_KNEE
-    return light * (scale + scale * boost * over * over)
+
+    to_camera: Matrix
+    electrons: np.float32
+    highlights: np.float32
 
 
-@scalar
-def weighted(a, b, c, x, y, z):
-    """One row of a colour matrix, (a, b, c), applied to (x, y, z)."""
-    return a * x + b * y + c * z
+class Scene(NamedTuple):
+    """The light that a photograph becomes.
+
+    Attributes
+    ----------
+    linear : float32 array (256)
+        Linear light of each level.
+    illumination : float32 array (rows, W)
+        Factor on it at the centres of evenly spaced rows, already interpolated to every column.
+    cast : float32 array (rows, 3, W) or (0, 3, W)
+        Further factors on red, green and blue, where the light has a colour.
+    exposure : Exposure
+    """
+
+    linear: npt.NDArray[np.float32]
+    illumination: npt.NDArray[np.float32]
+    cast: npt.NDArray[np.float32]
+    exposure: Exposure
 
 
 @scalar
 def between(upper, lower, share):
-    """Linear interpolation."""
+    """Interpolate linearly."""
     return upper + (lower - upper) * share
+
+
+@scalar
+def row_above(y, height, rows):
+    """Find the last of evenly spaced `rows` above picture row `y`, and how far it lies below."""
+    position = (f32(y) + f32(0.5)) * (f32(rows) / f32(height)) - f32(0.5)
+    position = min(max(position, f32(0)), f32(rows - 1))
+    j = min(i32(position), i32(rows - 2))
+    return j, position - f32(j)
+
+
+@scalar
+def light_factor(r, g, b, light, exposure):
+    """Mean electrons that a pixel's linear light of 1 becomes: illumination, sensor, and its
+    highlights' own brightening.
+
+    Light of white was cut off by the camera that took the photograph: it is brightened by the
+    factor 1 + highlights, equally in all channels, so that lamps stay both bright and neutral in
+    the dark. How near to white light is, is half its largest channel and half the mean of all: from
+    .6 on it is brightened, a warm bulb (255, 214, 150) by a third of the whole. A steeper rise, or
+    the largest channel alone, would make the fine grain of skin or a pale wall glitter.
+    """
+    scale = exposure.electrons
+    near = max(r, max(g, b)) * f32(0.5) + (r + g + b) * _SIXTH
+    over = max(near - _KNEE, f32(0)) * _PER_KNEE
+    return light * (scale + scale * exposure.highlights * over * over)
+
+
+@scalar
+def transformed(m, x, y, z):
+    """Apply a colour matrix."""
+    return (
+        m.rr * x + m.rg * y + m.rb * z,
+        m.gr * x + m.gg * y + m.gb * z,
+        m.br * x + m.bg * y + m.bb * z,
+    )
+
+
+@scalar
+def expose_pixel(r, g, b, light, exposure):
+    """Mean electrons of the red, green and blue sites under a pixel of linear sRGB light."""
+    e = light_factor(r, g, b, light, exposure)
+    red, green, blue = transformed(exposure.to_camera, r, g, b)
+    return max(red, f32(0)) * e, max(green, f32(0)) * e, max(blue, f32(0)) * e
 
 
 @kernel
@@ -80,27 +130,31 @@ def linearise(rgb, linear, red, green, blue):
 
 
 @kernel
-def expose(red, green, blue, upper, lower, t, p):
-    """Turn the light of a row of pixels, three rows (W), into the mean electrons of red, green and
-    blue sites, in place.
-
-    The illumination lies the share `t` below its row `upper` on the way to `lower`.
-    """
-    scale, boost = p[ELECTRONS], p[HIGHLIGHTS]
-    rr, rg, rb, gr, gg, gb, br, bg, bb = p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8]
+def _expose(rows, upper, lower, share, exposure):
+    """Turn the light of a row of pixels, three rows (W), into mean electrons, in place."""
+    red, green, blue = rows
     for x in range(red.shape[0]):
-        r, g, b = red[x], green[x], blue[x]
-        e = light_factor(r, g, b, between(upper[x], lower[x], t), scale, boost)
-        red[x] = max(weighted(rr, rg, rb, r, g, b), f32(0)) * e
-        green[x] = max(weighted(gr, gg, gb, r, g, b), f32(0)) * e
-        blue[x] = max(weighted(br, bg, bb, r, g, b), f32(0)) * e
+        light = between(upper[x], lower[x], share)
+        red[x], green[x], blue[x] = expose_pixel(red[x], green[x], blue[x], light, exposure)
 
 
 @kernel
-def tint(red, green, blue, upper, lower, t):
+def _tint(rows, upper, lower, share):
     """Colour the light of a row of pixels, three rows (W), in place: `upper` and `lower` are (3, W)
     factors on R, G and B."""
+    red, green, blue = rows
     for x in range(red.shape[0]):
-        red[x] *= between(upper[0, x], lower[0, x], t)
-        green[x] *= between(upper[1, x], lower[1, x], t)
-        blue[x] *= between(upper[2, x], lower[2, x], t)
+        red[x] *= between(upper[0, x], lower[0, x], share)
+        green[x] *= between(upper[1, x], lower[1, x], share)
+        blue[x] *= between(upper[2, x], lower[2, x], share)
+
+
+@kernel
+def expose_row(y, height, scene, rows):
+    """Turn the light of picture row `y`, three rows (W), into the mean electrons of red, green and
+    blue sites, in place."""
+    light, cast = scene.illumination, scene.cast
+    j, share = row_above(y, height, light.shape[0])
+    if cast.shape[0]:
+        _tint(rows, cast[j], cast[j + 1], share)
+    _expose(rows, light[j], light[j + 1], share, scene.exposure)

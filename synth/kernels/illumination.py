@@ -3,10 +3,18 @@ light."""
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
-from .compiling.compile import kernel
+import numpy as np
+import numpy.typing as npt
+
+from .compiling.compile import kernel, scalar
 from .numbers.elementary import exp2, log2
+
+FloatArray = npt.NDArray[np.float64]
+i32 = np.int32
+f32 = np.float32
+f64 = np.float64
 
 CELLS = 32
 SAMPLES = 2
@@ -18,6 +26,89 @@ _LOG2_E = 1 / np.log(2.0)
 _NEAREST = 1e-30  # squared distance whose logarithm is still taken
 
 
+DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.cuda`
+
+
+class Lights(NamedTuple):
+    """What of lights a cell needs, a row a light, of float64.
+
+    Attributes
+    ----------
+    place : array (L)
+        In [0, 1) of the cells in order, each as long as its weight.
+    ev : array (L)
+        At the middle.
+    radius : array (L)
+        A share of the image's longer side.
+    falloff : array (L)
+    tint : array (L, 3)
+        Factors on R, G and B, of luminance 1.
+    """
+
+    place: FloatArray
+    ev: FloatArray
+    radius: FloatArray
+    falloff: FloatArray
+    tint: FloatArray
+
+
+@scalar
+def sample_place(i, size):
+    """Row or column of the `i`-th of evenly spaced samples along a side of so many pixels."""
+    return i32((f64(i) + 0.5) * f64(size) / (CELLS * SAMPLES))
+
+
+@scalar
+def light_weight(luminance):
+    """How likely a light is in a cell, which grows with the photograph's own light, but is never
+    0."""
+    return np.sqrt(luminance) + 0.05
+
+
+@scalar
+def pool(square_distance, ev, radius, falloff):
+    """What a light adds to a light of 1, at a distance in halves of the image's longer side."""
+    distance = max(square_distance * (1.0 / (4.0 * radius * radius)), _NEAREST)
+    return (exp2(ev) - 1.0) * exp2(-_LOG2_E * exp2(falloff / 2.0 * log2(distance)))
+
+
+@scalar
+def lights_ev(light):
+    """Stops that the light of all lights and the scene's own, 1, are brighter than that."""
+    return log2(max(light, FAINTEST))
+
+
+@scalar
+def scene_ev(luminance, strength):
+    """Stops that the photograph's own light, smoothed, adds."""
+    return strength * log2(max(luminance, _DARKEST))
+
+
+@scalar
+def slope_ev(y, x, gradient):
+    """Stops of a gradient of so many for each unit of y and of x."""
+    return gradient[0] * y + gradient[1] * x
+
+
+@scalar
+def per_corner(vignette, y, x):
+    """What the squared distance of the corner cell, at (y, x), becomes in `vignette_ev`."""
+    return (exp2(vignette / 2.0) - 1.0) / (y**2 + x**2)
+
+
+@scalar
+def vignette_ev(square_distance, corner):
+    """Stops lost by the cos^4 law of natural vignetting: illuminance falls with cos^4 of the angle
+    to the axis."""
+    return 2.0 * log2(1.0 + corner * square_distance)
+
+
+@scalar
+def cell_light(field, mean, exposure_ev):
+    """Factor on scene light of a cell of a field in EV, shifted by its mean."""
+    return f32(exp2(field - mean - exposure_ev))
+
+
 @kernel
 def mean_luminance(pixels, channel_light, cells):
     """Fill `cells` (32, 32) with the mean linear luminance of parts of an image (H, W, 3), from 2 x
@@ -27,9 +118,9 @@ def mean_luminance(pixels, channel_light, cells):
     along = CELLS * SAMPLES
     columns = np.empty(along, np.int64)
     for j in range(along):
-        columns[j] = int((j + 0.5) * width / along)
+        columns[j] = sample_place(j, width)
     for i in range(along):
-        y = int((i + 0.5) * height / along)
+        y = sample_place(i, height)
         for j in range(along):
             x = columns[j]
             light = (
@@ -65,83 +156,88 @@ def _both_ways(weights, grid, out):
 
 @kernel
 def _light_pools(luminance, lights, y, x, pools):
-    """Fill `pools` (L, 32, 32) with the light that each of `lights` (L, 4) adds to a light of 1.
-
-    Their columns: a place in [0, 1) of the cells in order, each as long as its weight; EV at the
-    middle; radius, a share of the image's longer side; falloff. Weights grow with the photograph's
-    own light, but none is 0.
-    """
+    """Fill `pools` (L, 32, 32) with the light that each of `lights` adds to a light of 1."""
     cumulative = np.empty(CELLS * CELLS)
     total = 0.0
     for i in range(CELLS):
         for j in range(CELLS):
-            total += np.sqrt(luminance[i, j]) + 0.05
+            total += light_weight(luminance[i, j])
             cumulative[i * CELLS + j] = total
-    square = np.empty(CELLS)
-    for light in range(lights.shape[0]):
-        cell = min(np.searchsorted(cumulative, lights[light, 0] * total), CELLS * CELLS - 1)
-        strength = exp2(lights[light, 1]) - 1.0
-        # Distances are in halves of the longer side.
-        per_square = 1.0 / (4.0 * lights[light, 2] * lights[light, 2])
-        power = lights[light, 3] / 2.0
-        for j in range(CELLS):
-            square[j] = (x[j] - x[cell % CELLS]) ** 2
+    for light in range(lights.place.shape[0]):
+        cell = min(np.searchsorted(cumulative, lights.place[light] * total), CELLS * CELLS - 1)
         for i in range(CELLS):
             down = (y[i] - y[cell // CELLS]) ** 2
             for j in range(CELLS):
-                distance = max((down + square[j]) * per_square, _NEAREST)
-                pools[light, i, j] = strength * exp2(-_LOG2_E * exp2(power * log2(distance)))
+                square = down + (x[j] - x[cell % CELLS]) ** 2
+                pools[light, i, j] = pool(
+                    square, lights.ev[light], lights.radius[light], lights.falloff[light]
+                )
+
+
+class Parts(NamedTuple):
+    """What a field is the sum of, of float64.
+
+    Attributes
+    ----------
+    smooth, cubic : arrays (n, n), (32, n)
+        Nodes in EV and what of them each cell takes; n may be 0.
+    lights : Lights
+    blur : array (32, 32)
+        What of its neighbours' luminance each cell takes, and
+    scene : float
+        the share of log2 of it that is added.
+    vignette : float
+        EV that the corners lack.
+    gradient : array (2)
+        EV for each unit of y and of x.
+    """
+
+    smooth: FloatArray
+    cubic: FloatArray
+    lights: Lights
+    blur: FloatArray
+    scene: float
+    vignette: float
+    gradient: FloatArray
 
 
 @kernel
-def sum_field(
-    luminance, smooth, cubic, lights, blur, scene, y, x, vignette, gradient, field, pools
-):
+def sum_field(luminance, parts, places, field, pools):
     """Fill `field` (32, 32), in EV with mean 0, and `pools` (L, 32, 32), see `_light_pools`.
 
     Parameters
     ----------
     luminance : float64 array (32, 32)
         Of the photograph; for lights and scene.
-    smooth, cubic : float64 arrays (n, n), (32, n)
-        Nodes in EV and what of them each cell takes; n may be 0.
-    lights : float64 array (L, 4)
-    blur, scene : float64 array (32, 32), float
-        What of its neighbours' luminance each cell takes, and the share of log2 of it that is
-        added.
-    y, x : float64 arrays (32)
-        Cell middles about the image's middle, in halves of its longer side.
-    vignette : float
-        EV that the corners lack, by the cos^4 law of natural vignetting: illuminance falls with
-        cos^4 of the angle to the axis.
-    gradient : float64 array (2)
-        EV for each unit of y and of x.
+    parts : Parts
+    places : two float64 arrays (32)
+        Cell middles about the image's middle, down and across, in halves of its longer side.
     """
-    part = np.empty((CELLS, CELLS))
+    y, x = places
+    light = np.empty((CELLS, CELLS))
     field[:] = 0.0
-    if smooth.shape[0]:
-        _both_ways(cubic, smooth, field)
-    if lights.shape[0]:
-        _light_pools(luminance, lights, y, x, pools)
-        part[:] = 1.0
-        for light in range(lights.shape[0]):
+    if parts.smooth.shape[0]:
+        _both_ways(parts.cubic, parts.smooth, field)
+    if parts.lights.place.shape[0]:
+        _light_pools(luminance, parts.lights, y, x, pools)
+        light[:] = 1.0
+        for k in range(pools.shape[0]):
             for i in range(CELLS):
                 for j in range(CELLS):
-                    part[i, j] += pools[light, i, j]
+                    light[i, j] += pools[k, i, j]
         for i in range(CELLS):
             for j in range(CELLS):
-                field[i, j] += log2(max(part[i, j], FAINTEST))
-    if scene != 0.0:
-        _both_ways(blur, luminance, part)
+                field[i, j] += lights_ev(light[i, j])
+    if parts.scene != 0.0:
+        _both_ways(parts.blur, luminance, light)
         for i in range(CELLS):
             for j in range(CELLS):
-                field[i, j] += scene * log2(max(part[i, j], _DARKEST))
-    corner = exp2(vignette / 2.0) - 1.0
-    per_corner = corner / (y[CELLS - 1] ** 2 + x[CELLS - 1] ** 2)
+                field[i, j] += scene_ev(light[i, j], parts.scene)
+    corner = per_corner(parts.vignette, y[CELLS - 1], x[CELLS - 1])
     for i in range(CELLS):
         for j in range(CELLS):
-            along = gradient[0] * y[i] + gradient[1] * x[j]
-            field[i, j] += along - 2.0 * log2(1.0 + per_corner * (y[i] * y[i] + x[j] * x[j]))
+            square = y[i] * y[i] + x[j] * x[j]
+            field[i, j] += slope_ev(y[i], x[j], parts.gradient) - vignette_ev(square, corner)
     total = 0.0
     for i in range(CELLS):
         for j in range(CELLS):
@@ -156,7 +252,7 @@ def light_of(field, exposure_ev, out):
     """Fill `out` (32, 32) float32 with 2^(field - exposure_ev)."""
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
-            out[i, j] = np.float32(exp2(field[i, j] - exposure_ev))
+            out[i, j] = cell_light(field[i, j], 0.0, exposure_ev)
 
 
 @kernel

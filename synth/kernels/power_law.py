@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
-from .compiling.compile import fma, kernel
+import numpy as np
+import numpy.typing as npt
+
+from .compiling.compile import fma, kernel, scalar
 from .demosaic import BILINEAR, BORDER, demosaic_row
 from .develop import encoding_cell
 from .numbers.noise import large_poisson, small_poisson, symmetric_quantile
 from .numbers.poisson import POISSON_LIMIT
-from .numbers.random_bits import READ, SHOT, SHOT_REST, random_word, sample_state
+from .numbers.random_bits import (
+    READ,
+    SHOT,
+    SHOT_REST,
+    PixelSeed,
+    mosaic_sample,
+    random_word,
+    sample_state,
+)
 
 u32 = np.uint32
 f32 = np.float32
@@ -17,34 +28,66 @@ u8 = np.uint8
 _LIMIT = f32(POISSON_LIMIT)
 
 
+class EncodedNoise(NamedTuple):
+    """Noise of samples in [0, 1].
+
+    Attributes
+    ----------
+    peak, variance, per_light : float
+        Photons of white (0 for no Poisson noise), variance, and standard deviation per light, of
+        float32.
+    gaussian, alias : arrays
+        As of `sensor.Noise`.
+    seed : PixelSeed
+    """
+
+    peak: np.float32
+    variance: np.float32
+    per_light: np.float32
+    gaussian: npt.NDArray[np.float32]
+    alias: npt.NDArray[np.uint32]
+    seed: PixelSeed
+
+
+@scalar
+def noisy(v, index, noise):
+    """A sample with its noise."""
+    state = sample_state(index, noise.seed)
+    sigma = np.sqrt(fma(noise.per_light * v, noise.per_light * v, noise.variance))
+    if noise.peak > f32(0):
+        word = random_word(state, SHOT)
+        mean = v * noise.peak
+        few = small_poisson(mean, word, random_word(state, SHOT_REST), noise.alias)
+        many = large_poisson(mean, symmetric_quantile(word, noise.gaussian))
+        v = min((few if mean < _LIMIT else many) * (f32(1) / noise.peak), f32(1))
+    z = symmetric_quantile(random_word(state, READ), noise.gaussian)
+    return fma(sigma, z, v)
+
+
+@scalar
+def level(value):
+    """8-bit level of a value, cut to [0, 1]."""
+    return u8(np.rint(min(max(value, f32(0)), f32(1)) * f32(255)))
+
+
 @kernel
-def add_noise(values, first, seed_low, seed_high, noise, normal, alias):
-    """Add noise to samples (N) in [0, 1], in place; `first` is the index of the first, `noise` the
-    peak, variance and deviation per light."""
-    peak, constant, per_light = noise[0], noise[1], noise[2]
-    per_photon = f32(1) / peak if peak > f32(0) else f32(0)
+def add_noise(values, first, noise):
+    """Add noise to samples (N) in [0, 1], in place; `first` is the index of the first."""
     for x in range(values.shape[0]):
-        state = sample_state(u32(first + u32(x)), seed_low, seed_high)
-        v = values[x]
-        sigma = np.sqrt(fma(per_light * v, per_light * v, constant))
-        if peak > f32(0):
-            word = random_word(state, SHOT)
-            mean = v * peak
-            few = small_poisson(mean, word, random_word(state, SHOT_REST), alias)
-            many = large_poisson(mean, symmetric_quantile(word, normal))
-            v = min((few if mean < _LIMIT else many) * per_photon, f32(1))
-        z = symmetric_quantile(random_word(state, READ), normal)
-        values[x] = fma(sigma, z, v)
+        values[x] = noisy(values[x], u32(first + u32(x)), noise)
 
 
 @kernel
 def round_levels(values, low):
+    """Fill 8-bit levels (N) from values (N)."""
     for x in range(values.shape[0]):
-        low[x] = u8(np.rint(min(max(values[x], f32(0)), f32(1)) * f32(255)))
+        low[x] = level(values[x])
 
 
 @kernel
-def through_mosaic(rgb, light, seed_low, seed_high, noise, normal, alias, table, low):
+def through_mosaic(rgb, light, noise, table, low):
+    """Fill `low` (H, W, 3) from the noisy samples of an RGGB mosaic of the linear `light` (256) of
+    `rgb`, bilinear, encoded by `table`."""
     height, width = rgb.shape[0], rgb.shape[1]
     mosaic = np.empty((height + 2 * BORDER, width + 2 * BORDER), np.float32)
     sites = mosaic.shape[1]
@@ -54,16 +97,11 @@ def through_mosaic(rgb, light, seed_low, seed_high, noise, normal, alias, table,
             x = min(max(site - BORDER, 0), width - 1)
             channel = (row & 1) + (site & 1)  # RGGB
             mosaic[row, site] = light[rgb[y, x, channel]]
-        add_noise(
-            mosaic[row], u32(u32(row) * u32(sites)), seed_low, seed_high, noise, normal, alias
-        )
-    red, greens, blue = (
-        np.empty(width, np.float32),
-        np.empty(width, np.float32),
-        np.empty(width, np.float32),
-    )
+        add_noise(mosaic[row], mosaic_sample(row, 0, sites), noise)
+    rows = np.empty(width, np.float32), np.empty(width, np.float32), np.empty(width, np.float32)
+    red, greens, blue = rows
     for y in range(height):
-        demosaic_row(mosaic, y, BILINEAR, red, greens, blue)
+        demosaic_row(mosaic, y, BILINEAR, rows)
         for x in range(width):
             low[y, x, 0] = table[encoding_cell(red[x])]
             low[y, x, 1] = table[encoding_cell(greens[x] * f32(0.5))]

@@ -5,12 +5,25 @@ GPU compiles from the same source.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 
 from .compiling.compile import fma, kernel, scalar
 from .numbers.noise import large_poisson, small_poisson, symmetric_quantile
 from .numbers.poisson import POISSON_LIMIT
-from .numbers.random_bits import READ, ROUNDING, ROW, SHOT, SHOT_REST, random_word, sample_state
+from .numbers.random_bits import (
+    READ,
+    ROUNDING,
+    ROW,
+    SHOT,
+    SHOT_REST,
+    PixelSeed,
+    random_word,
+    row_sample,
+    sample_state,
+)
 
 u32 = np.uint32
 u64 = np.uint64
@@ -21,22 +34,108 @@ _LIMIT = f32(POISSON_LIMIT)
 _BLOCK = 64
 
 
+class Noise(NamedTuple):
+    """Distributions of a sensor's noise.
+
+    Attributes
+    ----------
+    read, read_pair : float32 arrays (10)
+        Quantile polynomials of a site's read noise and of the sum of two, DN.
+    gaussian : float32 array (10)
+        The same of the standard normal distribution.
+    alias : uint32 array
+        Of `poisson.poisson_alias_table`.
+    """
+
+    read: npt.NDArray[np.float32]
+    read_pair: npt.NDArray[np.float32]
+    gaussian: npt.NDArray[np.float32]
+    alias: npt.NDArray[np.uint32]
+
+
+class Sensor(NamedTuple):
+    """A sensor and the photograph's own random bits.
+
+    Attributes
+    ----------
+    method : int
+        Of `demosaic`: how its sites lie.
+    gain : float
+        System gain K, DN per electron.
+    black, white : float
+        Black level and largest value of its bit depth, DN.
+    row_sigma : float
+        Standard deviation of the row noise, DN.
+    seed : PixelSeed
+    noise : Noise
+    """
+
+    method: int
+    gain: np.float32
+    black: np.float32
+    white: np.float32
+    row_sigma: np.float32
+    seed: PixelSeed
+    noise: Noise
+
+
 @scalar
-def single_site(electrons, noise, offset, gain, white):
+def electrons_of(mean, state, word, noise):
+    """Electrons (float32, whole), Poisson distributed, of a site in this state, by its `word` for
+    shot noise."""
+    if mean < _LIMIT:
+        return small_poisson(mean, word, random_word(state, SHOT_REST), noise.alias)
+    return large_poisson(mean, symmetric_quantile(word, noise.gaussian))
+
+
+@scalar
+def single_site(electrons, drawn, offset, sensor):
     """Whole DN in [0, white], black still in, of a site; `offset` is the black level plus its row's
-    noise."""
-    return min(max(np.rint(fma(gain, electrons, noise + offset)), f32(0)), white)
+    noise, `drawn` its read noise."""
+    return min(max(np.rint(fma(sensor.gain, electrons, drawn + offset)), f32(0)), sensor.white)
 
 
 @scalar
-def both_greens(electrons, noise, offset, word, gain, top):
-    """The sum of the DN of two sites; see `read_out_pair`. `top` is twice the white level."""
+def both_greens(electrons, drawn, offset, word, sensor):
+    """The sum of the DN of two sites under equal light, within [0, 2 white].
+
+    `electrons` are those of both, Poisson distributed with the sum of their means; `offset` the sum
+    of theirs, `drawn` of the distribution of the sum of two read noises. Each site is rounded on
+    its own: the sum is rounded once, after adding a number that is uniform in [-1/2, 1/2), by
+    `word`, which gives the sum of two roundings its distribution.
+    """
     rounding = f32(i32(word)) * f32(2.0**-32)
-    return min(max(np.rint(fma(gain, electrons, noise) + (offset + rounding)), f32(0)), top)
+    value = np.rint(fma(sensor.gain, electrons, drawn) + (offset + rounding))
+    return min(max(value, f32(0)), f32(2) * sensor.white)
+
+
+@scalar
+def row_offset(row, samples, sensor):
+    """Black level plus the noise in DN of a sensor row, whose sample comes after all others."""
+    word = random_word(sample_state(row_sample(row, samples), sensor.seed), ROW)
+    return sensor.black + sensor.row_sigma * symmetric_quantile(word, sensor.noise.gaussian)
+
+
+@scalar
+def sense_site(mean, index, offset, sensor):
+    """DN of the site whose sample is `index`, from its mean electrons to its read-out."""
+    state = sample_state(index, sensor.seed)
+    electrons = electrons_of(mean, state, random_word(state, SHOT), sensor.noise)
+    drawn = symmetric_quantile(random_word(state, READ), sensor.noise.read)
+    return single_site(electrons, drawn, offset, sensor)
+
+
+@scalar
+def sense_greens(mean, index, offset, sensor):
+    """The sum of the DN of the two greens of a quad, each under `mean` electrons."""
+    state = sample_state(index, sensor.seed)
+    electrons = electrons_of(f32(2) * mean, state, random_word(state, SHOT), sensor.noise)
+    drawn = symmetric_quantile(random_word(state, READ), sensor.noise.read_pair)
+    return both_greens(electrons, drawn, offset, random_word(state, ROUNDING), sensor)
 
 
 @kernel
-def draw_words(first, seed_low, seed_high, states, shot, read):
+def draw_words(first, seed, states, shot, read):
     """Fill rows (N) of the states (uint32) of the samples from index `first` on, and of words for
     shot and read noise.
 
@@ -44,7 +143,7 @@ def draw_words(first, seed_low, seed_high, states, shot, read):
     registers.
     """
     for x in range(shot.shape[0]):
-        state = sample_state(u32(first + u32(x)), seed_low, seed_high)
+        state = sample_state(u32(first + u32(x)), seed)
         states[x], shot[x], read[x] = state, random_word(state, SHOT), random_word(state, READ)
 
 
@@ -57,7 +156,7 @@ def draw_rounding(states, rounding):
 
 
 @kernel
-def count_electrons(means, counts, states, shot, normal, alias_table):
+def count_electrons(means, counts, states, shot, noise):
     """Fill `counts` (N) with the electrons, Poisson distributed, of sites exposed to `means` (N).
 
     Blocks whose means all lie on one side of the Poisson limit skip the other side's arithmetic;
@@ -74,7 +173,7 @@ def count_electrons(means, counts, states, shot, normal, alias_table):
             bright += i32(means[start + u64(x)] >= _LIMIT)
         if bright > 0:
             for x in range(_BLOCK):
-                counts[start + u64(x)] = symmetric_quantile(shot[start + u64(x)], normal)
+                counts[start + u64(x)] = symmetric_quantile(shot[start + u64(x)], noise.gaussian)
             for x in range(_BLOCK):
                 counts[start + u64(x)] = large_poisson(
                     means[start + u64(x)], counts[start + u64(x)]
@@ -83,20 +182,15 @@ def count_electrons(means, counts, states, shot, normal, alias_table):
             for x in range(_BLOCK):
                 i = start + u64(x)
                 few = small_poisson(
-                    means[i], shot[i], random_word(states[i], SHOT_REST), alias_table
+                    means[i], shot[i], random_word(states[i], SHOT_REST), noise.alias
                 )
                 counts[i] = few if means[i] < _LIMIT else counts[i]
     for x in range(blocks * _BLOCK, means.shape[0]):
-        if means[x] < _LIMIT:
-            counts[x] = small_poisson(
-                means[x], shot[x], random_word(states[x], SHOT_REST), alias_table
-            )
-        else:
-            counts[x] = large_poisson(means[x], symmetric_quantile(shot[x], normal))
+        counts[x] = electrons_of(means[x], states[x], shot[x], noise)
 
 
 @kernel
-def read_out(counts, raw, offsets, words, gain, white, read):
+def read_out(counts, raw, offsets, words, sensor):
     """Fill `raw` (N) with whole DN in [0, white], black still in, of sites that counted so many
     electrons.
 
@@ -104,27 +198,13 @@ def read_out(counts, raw, offsets, words, gain, white, read):
     read noise.
     """
     for x in range(raw.shape[0]):
-        raw[x] = single_site(counts[x], symmetric_quantile(words[x], read), offsets[x], gain, white)
+        drawn = symmetric_quantile(words[x], sensor.noise.read)
+        raw[x] = single_site(counts[x], drawn, offsets[x], sensor)
 
 
 @kernel
-def read_out_pair(counts, raw, offsets, words, rounding, gain, white, read_pair):
-    """As `read_out` for two sites under equal light at once: `raw` is the sum of their DN, within
-    [0, 2 white].
-
-    `counts` are the electrons of both, which are Poisson distributed with the sum of their means;
-    `offsets` the sum of theirs, `read_pair` the distribution of the sum of two read noises. Each
-    site is rounded on its own: the sum is rounded once, after adding a number that is uniform in
-    [-1/2, 1/2), which gives the sum of two roundings its distribution.
-    """
-    top = f32(2) * white
+def read_out_pair(counts, raw, offsets, words, rounding, sensor):
+    """As `read_out`, for the sum of two sites under equal light: see `both_greens`."""
     for x in range(raw.shape[0]):
-        noise = symmetric_quantile(words[x], read_pair)
-        raw[x] = both_greens(counts[x], noise, offsets[x], rounding[x], gain, top)
-
-
-@scalar
-def row_noise(row, sites, seed_low, seed_high, sigma, normal):
-    """The noise in DN of a sensor row, whose sample comes after those of all `sites`."""
-    word = random_word(sample_state(u32(sites + row), seed_low, seed_high), ROW)
-    return sigma * symmetric_quantile(word, normal)
+        drawn = symmetric_quantile(words[x], sensor.noise.read_pair)
+        raw[x] = both_greens(counts[x], drawn, offsets[x], rounding[x], sensor)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError, core_schema
@@ -13,14 +13,30 @@ from .distributions import ALLOWED, Choice, Constant, Distribution, parse, shown
 
 
 class Section(BaseModel):
-    """A part of a recipe: unknown keys are refused."""
+    """A part of a recipe: unknown keys are refused.
+
+    repeated: whether what it holds is there `count` times, each drawn anew.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+    repeated: ClassVar[bool] = False
 
 
 def about(text: str) -> Any:
     """What a parameter is, for people."""
     return Field(description=text)
+
+
+@dataclass(frozen=True)
+class Each:
+    """Annotates a field that is drawn several times, each with a random number of its own."""
+
+    times: int
+
+
+@dataclass(frozen=True)
+class Chance:
+    """Annotates a field that is the probability of something: what is drawn is whether it is."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from statistics import NormalDist
 _NORMAL = NormalDist()
 
 
-class Source:
+class KeyedRandom:
     """The random numbers of one image.
 
     Parameters
@@ -29,15 +29,15 @@ class Source:
         self._hash = hashlib.blake2b(f"{seed}\0{key}\0".encode(), person=b"gloam draw")
 
     def bits(self, purpose: str, index: int = 0) -> int:
-        """64 random bits."""
+        """Draw 64 random bits."""
         hasher = self._hash.copy()
         hasher.update(f"{purpose}\0{index}".encode())
         return int.from_bytes(hasher.digest()[:8], "little")
 
     def uniform(self, purpose: str, index: int = 0) -> float:
-        """A uniform number strictly between 0 and 1, a multiple of 2^-53 and half of one."""
+        """Draw a number strictly between 0 and 1, a multiple of 2^-53 and half of one."""
         return ((self.bits(purpose, index) >> 12) + 0.5) * 2.0**-52
 
-    def normal(self, purpose: str, index: int = 0) -> float:
-        """A standard normal number."""
+    def gaussian(self, purpose: str, index: int = 0) -> float:
+        """Draw from the standard normal distribution."""
         return _NORMAL.inv_cdf(self.uniform(purpose, index))

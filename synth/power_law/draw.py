@@ -4,36 +4,46 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
-from ..parameters.randomness import Source
+from ..parameters.drawing import Drawn, draw_section
+from ..parameters.randomness import KeyedRandom
 from .recipe import PowerLawRecipe
 
 
-class PowerLawDraw(BaseModel):
-    """Parameters of one low; see `Curve` and `Noise`. pixel_seed: 63 bits that key the noise of all
-    samples."""
+class CurveDraw(Drawn):
+    """See `recipe.Curve`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    model: Literal["power_law"] = "power_law"
-    pixel_seed: int
     alpha: float
     beta: float
     gamma: float
     stretch: Literal["none", "range"]
+
+
+class NoiseDraw(Drawn):
+    """See `recipe.Noise`."""
+
     space: Literal["srgb", "raw"]
     peak: float
     variance: float
     deviation: float
     deviation_per_light: float
 
+    @property
+    def silent(self) -> bool:
+        """Whether there is no noise at all."""
+        return not (self.peak or self.variance or self.deviation or self.deviation_per_light)
 
-def draw_power_law(recipe: PowerLawRecipe, source: Source) -> PowerLawDraw:
-    """Draw one image's parameters, each with a random number keyed by its path in the recipe."""
-    values: dict[str, float | str] = {}
-    for section in ("curve", "noise"):
-        part = getattr(recipe, section)
-        for name in type(part).model_fields:
-            values[name] = getattr(part, name).quantile(source.uniform(f"{section}.{name}"))
-    return PowerLawDraw.model_validate({"pixel_seed": source.bits("pixels") >> 1, **values})
+
+class PowerLawDraw(Drawn):
+    """Parameters of one low, as `recipe.PowerLawRecipe` has distributions. pixel_seed: 63 bits that
+    key the noise of all samples."""
+
+    model: Literal["power_law"] = "power_law"
+    pixel_seed: int
+    curve: CurveDraw
+    noise: NoiseDraw
+
+
+def draw_power_law(recipe: PowerLawRecipe, random: KeyedRandom) -> PowerLawDraw:
+    """Draw one image's parameters."""
+    values = draw_section(recipe, random)
+    return PowerLawDraw.model_validate({"pixel_seed": random.bits("pixels") >> 1, **values})

@@ -73,7 +73,12 @@ def load_recipe(name: Recipe | str, overrides: Iterable[str] = ()) -> Recipe:
             for file in folder.iterdir()
             if file.name.endswith(".yaml")
         )
-        raise ConfigError(f"recipe {name}: neither a file nor one of {', '.join(known)}")
+        raise ConfigError(
+            f"recipe {name}: neither a file nor one of {', '.join(known)}",
+            key="recipe",
+            value=name,
+            allowed=known,
+        )
     return recipe_of(values, overrides, f"recipe {name}")
 
 
@@ -90,7 +95,12 @@ def recipe_of(values: dict[str, Any], overrides: Iterable[str], where: str) -> R
         _set(values, override)
     model = values.get("model", "camera")
     if not isinstance(model, str) or model not in _RECIPES:
-        raise ConfigError(f"{where}: model = {model}: unknown; allowed: {', '.join(_RECIPES)}")
+        raise ConfigError(
+            f"{where}: model = {model}: unknown; allowed: {', '.join(_RECIPES)}",
+            key="model",
+            value=model,
+            allowed=list(_RECIPES),
+        )
     return validated(_RECIPES[model], values, where)
 
 

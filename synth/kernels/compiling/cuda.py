@@ -57,22 +57,35 @@ def _floor(x):
     return libdevice.floorf(x)
 
 
-def _numpy_on_device() -> types.ModuleType:
+@device_function
+def _rint64(x):
+    return libdevice.rint(x)
+
+
+@device_function
+def _floor64(x):
+    return libdevice.floor(x)
+
+
+def _numpy_on_device(rint: Any, floor: Any) -> types.ModuleType:
     """What scalar functions take from NumPy."""
     module = types.ModuleType("numpy_on_device")
-    module.__dict__.update(sqrt=_sqrt, rint=_rint, floor=_floor)
-    module.__dict__.update(
-        {name: getattr(np, name) for name in ("float32", "int32", "uint32", "uint8")}
-    )
+    module.__dict__.update(sqrt=_sqrt, rint=rint, floor=floor)
+    kinds = "float32", "float64", "int16", "int32", "int64", "uint8", "uint32"
+    module.__dict__.update({name: getattr(np, name) for name in kinds})
     return module
 
 
-_NUMPY = _numpy_on_device()
+_SINGLE, _DOUBLE = _numpy_on_device(_rint, _floor), _numpy_on_device(_rint64, _floor64)
 
 
 def device(function: Any) -> Any:
-    """A function made by `compiling.scalar`, and all that it calls, as a CUDA device function."""
+    """A function made by `compiling.scalar`, and all that it calls, as a CUDA device function.
+
+    Its floats are float32, or float64 where its module says `DOUBLE_PRECISION`.
+    """
     source = function.py_func
+    numpy = _DOUBLE if source.__globals__.get("DOUBLE_PRECISION") else _SINGLE
     if id(function) not in _done:
         names = dict(source.__globals__)
         for name in source.__code__.co_names:
@@ -80,7 +93,7 @@ def device(function: Any) -> Any:
             if value is compiling.fma:
                 names[name] = fma
             elif value is np:
-                names[name] = _NUMPY
+                names[name] = numpy
             elif hasattr(value, "py_func"):
                 names[name] = device(value)
         copy = types.FunctionType(source.__code__, names, source.__name__, source.__defaults__)

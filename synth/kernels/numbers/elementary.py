@@ -13,6 +13,8 @@ from ..compiling.compile import scalar
 i64 = np.int64
 f64 = np.float64
 
+DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.cuda`
+
 _ROOT_HALF = i64(np.float64(math.sqrt(0.5)).view(np.int64))
 _MANTISSA_BITS, _BIAS = i64(52), i64(1023)
 _HALF, _LEAST, _MOST = 0.5, -1000.0, 1000.0

@@ -33,7 +33,7 @@ _PER_HALF, _CENTRE = f32(PER_HALF), f32(-CENTRE * PER_HALF)
 
 @scalar
 def symmetric_quantile(word, c):
-    """A draw from the symmetric distribution of the coefficients `c` of a polynomial (`quantiles`).
+    """Draw from the symmetric distribution of the coefficients `c` of a polynomial (`quantiles`).
 
     The lowest bit of `word` (uint32) is the sign, the other 31 are the tail probability p = t /
     2^32. The bits of t, read as a number, are its exponent and mantissa m, which is log2(t) within

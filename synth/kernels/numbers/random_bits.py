@@ -9,6 +9,8 @@ otherwise widen it to 64 bits, which is slower and differs on GPUs.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ..compiling.compile import scalar
@@ -22,18 +24,49 @@ ROUNDING = u32(0x7FEB352D)
 ROW = u32(0xB5297A4D)
 
 
+class PixelSeed(NamedTuple):
+    """The 64 bits that key the noise of an image, as two uint32."""
+
+    lower: np.uint32
+    upper: np.uint32
+
+
+def pixel_seed(bits: int) -> PixelSeed:
+    """The seed of 64 bits, as kernels take it."""
+    return PixelSeed(u32(bits & 0xFFFFFFFF), u32(bits >> 32))
+
+
 @scalar
-def sample_state(index, seed_low, seed_high):
-    """The 32-bit state of sample `index` (uint32) under a 64-bit seed given as two uint32 halves.
+def channel_sample(channel, pixel, pixels):
+    """Index of a sample of a sensor that has red, green and blue at each of its `pixels`: plane
+    after plane."""
+    return u32(u32(channel) * u32(pixels) + u32(pixel))
+
+
+@scalar
+def mosaic_sample(row, site, sites):
+    """Index of a site of a mosaic with so many `sites` a row."""
+    return u32(u32(row) * u32(sites) + u32(site))
+
+
+@scalar
+def row_sample(row, samples):
+    """Index of a sensor row, for the noise that all of it shares: after all of its `samples`."""
+    return u32(u32(samples) + u32(row))
+
+
+@scalar
+def sample_state(index, seed):
+    """The 32-bit state of sample `index` (uint32) under a `PixelSeed`.
 
     Two rounds of xor-shift and multiplication with the constants of Wellons' hash prospector
     (public domain, bias about 0.1), one half of the seed entering before each, so that two seeds
     never yield shifted copies of one sequence.
     """
-    x = u32(index ^ seed_low)
+    x = u32(index ^ seed.lower)
     x = u32(x ^ u32(x >> u32(16)))
     x = u32(x * u32(0x21F0AAAD))
-    x = u32(x ^ seed_high)
+    x = u32(x ^ seed.upper)
     x = u32(x ^ u32(x >> u32(15)))
     x = u32(x * u32(0xD35A2D97))
     return u32(x ^ u32(x >> u32(15)))

@@ -123,7 +123,8 @@ def test_twice_the_gain_is_noticed():
         0,
         "k",
     )
-    noisier = render(normal, drawn.model_copy(update={"gain": 2 * drawn.gain}))
+    twice = {"camera.sensor.gain": 2 * drawn.camera.sensor.gain}
+    noisier = render(normal, drawn.changed(twice))
     (point,) = pooled(transfer_points(noisier, normal, drawn))
     assert point.measured > 1.5 * point.expected
 

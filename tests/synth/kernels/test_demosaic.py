@@ -54,7 +54,7 @@ def demosaiced(raw, method):
     height, width = raw.shape[0] - 2 * BORDER, raw.shape[1] - 2 * BORDER
     out = np.empty((3, height, width), np.float32)
     for y in range(height):
-        demosaic_row(raw, y, method, out[0, y], out[1, y], out[2, y])
+        demosaic_row(raw, y, method, (out[0, y], out[1, y], out[2, y]))
     out[1] /= 2
     return out
 
@@ -115,8 +115,8 @@ def test_demosaic_is_what_correlates_neighbours(method, expected):
             "illumination.probability=0",
         ],
     )
-    drawn = draw(recipe, 0, "k").model_copy(
-        update={"demosaic": method, "row_sigma": 0.0, "exposure_ev": 2.0}
+    drawn = draw(recipe, 0, "k").changed(
+        {"isp.demosaic": method, "camera.sensor.row_sigma": 0.0, "exposure.ev": 2.0}
     )
     red = render(grey, drawn)[:, :, 0].astype(float)
     neighbours = np.corrcoef(red[:, :-1].ravel(), red[:, 1:].ravel())[0, 1]

@@ -21,7 +21,9 @@ def planes_of(height, width, seed=0):
     planes = np.empty((3, height, width), np.int16)
     for y in range(height):
         split(
-            cells[0, y], cells[1, y], cells[2, y], table, planes[0, y], planes[1, y], planes[2, y]
+            (cells[0, y], cells[1, y], cells[2, y]),
+            table,
+            (planes[0, y], planes[1, y], planes[2, y]),
         )
     return table[cells].astype(np.float64) / UNIT, planes
 
@@ -58,9 +60,8 @@ def test_it_turns_the_correlation_of_red_and_green_round():
     correlations = []
     for strength in (0.0, 0.6):
         drawn = draw(load_recipe("even", ["exposure.ev=4", "illumination.probability=0"]), 0, "k")
-        low = render(
-            grey, drawn.model_copy(update={"chroma_strength": strength, "row_sigma": 0.0})
-        ).astype(float)
+        changes = {"isp.chroma.strength": strength, "camera.sensor.row_sigma": 0.0}
+        low = render(grey, drawn.changed(changes)).astype(float)
         correlations.append(np.corrcoef(low[:, :, 0].ravel(), low[:, :, 1].ravel())[0, 1])
     assert correlations[0] < -0.1
     assert correlations[1] > correlations[0] + 0.3

@@ -1,4 +1,4 @@
-"""The units of a plan, and for each the task that a worker makes it from."""
+"""The units of a plan, and for each the job that a worker makes it from."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ...errors import SourceError
 from ...manifests.selection.candidates import locations
 from ...manifests.sets.close import low_seed
 from ...manifests.sets.info import BuildNote
-from ...manifests.sets.layout import unit_name
+from ...manifests.sets.layouts.layout import unit_name
 from .request import Request
-from .worker import Planned, UnitTask
+from .worker import PlannedPair, UnitJob
 
 
 def units_of(plan: pa.Table) -> dict[str, list[int]]:
@@ -26,15 +26,15 @@ def units_of(plan: pa.Table) -> dict[str, list[int]]:
     return units
 
 
-def tasks_of(
+def jobs_of(
     request: Request,
     root: Path,
     note: BuildNote,
     plan: pa.Table,
     wanted: dict[str, list[int]],
     listed: pa.Table,
-) -> list[UnitTask]:
-    """The tasks of some units, with the places of their photographs, all of which are checked
+) -> list[UnitJob]:
+    """The jobs of some units, with the places of their photographs, all of which are checked
     before the first one is made.
 
     Parameters
@@ -65,16 +65,17 @@ def tasks_of(
             what = "is gone" if place < 0 else "has another size"
             raise SourceError(
                 f"{photo['source']}: {photo['path']} {what} since the set was planned; "
-                "restore the source and run the same command, or build a new set"
+                "restore the source and run the same command, or build a new set",
+                path=photo["source"],
             )
     planned = iter(
         [
-            Planned(photo["key"], photo["source"], photo["path"], place)
+            PlannedPair(photo["key"], photo["source"], photo["path"], place)
             for photo, place in zip(photographs, locations(listed.take(found)), strict=True)
         ]
     )
     return [
-        UnitTask(
+        UnitJob(
             root,
             unit,
             note.fingerprint,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,9 +14,9 @@ from hypothesis.extra import numpy as hnp
 from pydantic import BaseModel
 
 from gloam.synth import darken
-from gloam.synth.camera.draw import CameraDraw
+from gloam.synth.camera.draw import CameraDraw, LightsDraw
 from gloam.synth.camera.recipe import CameraRecipe
-from gloam.synth.camera.render import parameters
+from gloam.synth.camera.render import development, optics, sensor
 from gloam.synth.camera.sensors import camera_names, iso_range
 from gloam.synth.kernels.curves import LEVEL_LIGHT, srgb_to_linear
 from gloam.synth.kernels.exposure import light_factor
@@ -24,17 +26,13 @@ from gloam.synth.recipes.load import load_recipe, shipped_recipes
 
 images = hnp.arrays(np.uint8, st.tuples(st.integers(1, 40), st.integers(1, 40), st.just(3)))
 
-
-def noiseless(recipe: CameraRecipe, seed: int = 0, key: str = "k", **changes: object) -> CameraDraw:
-    """A draw without any noise: next to infinitely many electrons, rounded much finer than a grey
-    level."""
-    quiet = {"gain": 1e-4, "read_scale": 0.0, "row_sigma": 0.0, "black": 0, "white": 2**22 - 1}
-    return draw(recipe, seed, key).model_copy(update=quiet | changes)
-
-
+SILENT = {"camera.sensor.read_scale": 0.0, "camera.sensor.row_sigma": 0.0}
+QUIET = SILENT | {
+    "camera.sensor.gain": 1e-4,
+    "camera.sensor.black": 0,
+    "camera.sensor.white": 2**22 - 1,
+}
 NEUTRAL = CameraRecipe()
-
-
 COLOURFUL = load_recipe(
     "even",
     [
@@ -45,6 +43,12 @@ COLOURFUL = load_recipe(
         "isp.chroma.strength=0",
     ],
 )
+
+
+def noiseless(recipe: CameraRecipe, changes: dict[str, object], seed: int = 0) -> CameraDraw:
+    """A draw without any noise: next to infinitely many electrons, rounded much finer than a grey
+    level; `changes` are further ones, by their paths."""
+    return draw(recipe, seed, "k").changed(QUIET | changes)
 
 
 @settings(deadline=None, max_examples=100)
@@ -58,18 +62,25 @@ COLOURFUL = load_recipe(
 def test_without_darkness_and_noise_the_normal_comes_back_from_any_camera(
     image, red, blue, tone, seed
 ):
-    low = render(image, noiseless(COLOURFUL, seed, red_gain=red, blue_gain=blue, tone=tone))
+    changes = {"white_balance.red": red, "white_balance.blue": blue, "tone.strength": tone}
+    low = render(image, noiseless(COLOURFUL, changes, seed))
     assert np.abs(low.astype(int) - image).max() <= 1
 
 
 @settings(deadline=None, max_examples=40)
 @given(images, st.floats(0, 8), st.floats(0, 4), st.integers(0, 2**32))
 def test_more_ev_never_brightens(image, ev, more, seed):
-    changes = noiseless(load_recipe("uneven"), seed).model_dump(
-        include={"smooth_cells", "smooth_ev", "vignette_ev", "contrast"}
+    uneven = draw(load_recipe("uneven"), seed, "k")
+    one = noiseless(
+        NEUTRAL,
+        {
+            "illumination.smooth": uneven.illumination.smooth,
+            "illumination.vignette": uneven.illumination.vignette,
+            "isp.contrast": uneven.isp.contrast,
+        },
     )
-    before = render(image, noiseless(NEUTRAL, exposure_ev=ev, **changes))
-    after = render(image, noiseless(NEUTRAL, exposure_ev=ev + more, **changes))
+    before = render(image, one.changed({"exposure.ev": ev}))
+    after = render(image, one.changed({"exposure.ev": ev + more}))
     assert (after <= before).all()
 
 
@@ -79,10 +90,13 @@ def test_more_ev_never_brightens(image, ev, more, seed):
 )
 def test_neutral_grey_stays_neutral(level, red, blue, ev, seed):
     grey = np.full((8, 8, 3), level, np.uint8)
-    low = render(
-        grey,
-        noiseless(COLOURFUL, seed, red_gain=red, blue_gain=blue, exposure_ev=ev, highlights_ev=2.0),
-    )
+    changes = {
+        "white_balance.red": red,
+        "white_balance.blue": blue,
+        "exposure.ev": ev,
+        "highlights.ev": 2.0,
+    }
+    low = render(grey, noiseless(COLOURFUL, changes, seed))
     assert np.ptp(low.astype(int), axis=2).max() <= 1
 
 
@@ -140,18 +154,31 @@ def schema_recipes(draw_one: st.DrawFn) -> CameraRecipe:
     return recipe
 
 
+def numbers(drawn: CameraDraw) -> list[np.float32]:
+    """What kernels take of a draw besides tables and random bits, one after the other."""
+    exposure, colour = optics(drawn)
+    body = sensor(drawn)
+    strength = development(drawn, colour).strength
+    own = body.gain, body.black, body.white, body.row_sigma, strength
+    return list(flat((exposure, colour, own)))
+
+
+def flat(values: tuple[Any, ...]) -> Iterator[Any]:
+    """What is in nested tuples."""
+    for value in values:
+        yield from flat(value) if isinstance(value, tuple) else (value,)
+
+
 @settings(deadline=None, max_examples=150)
 @given(images, schema_recipes(), st.integers(0, 2**32))
 def test_any_recipe_in_the_schema_gives_an_image(image, recipe, seed):
     """No NaN and no wrap-around on the way: black stays below white, and tables are met within
     their bounds."""
     drawn = draw(recipe, seed, "k")
-    assert np.isfinite(parameters(drawn)).all()
+    assert np.isfinite(numbers(drawn)).all()
     low = render(image, drawn)
     assert low.shape == image.shape
-    black = render(
-        np.zeros_like(image), drawn.model_copy(update={"read_scale": 0.0, "row_sigma": 0.0})
-    )
+    black = render(np.zeros_like(image), drawn.changed(SILENT))
     assert black.max() <= 1
 
 
@@ -174,15 +201,12 @@ def test_a_coarser_converter_has_fewer_levels(photograph):
 
 def test_warm_lights_are_red_and_keep_luminance(photograph):
     grey = np.full((96, 128, 3), 128, np.uint8)
-    changes = {
-        "light_places": (0.5,),
-        "light_evs": (4.0,),
-        "light_radii": (0.3,),
-        "light_falloffs": (2.0,),
-        "exposure_ev": 6.0,
-    }
-    white = render(grey, noiseless(NEUTRAL, light_warmths=(0.0,), **changes)).astype(float)
-    warm = render(grey, noiseless(NEUTRAL, light_warmths=(2.0,), **changes)).astype(float)
+    light = LightsDraw(
+        count=1, place=(0.5,), ev=(4.0,), radius=(0.3,), falloff=(2.0,), warmth_ev=(0.0,)
+    )
+    one = noiseless(NEUTRAL, {"illumination.lights": light, "exposure.ev": 6.0})
+    white = render(grey, one).astype(float)
+    warm = render(grey, one.changed({"illumination.lights.warmth_ev": (2.0,)})).astype(float)
     assert np.abs(np.ptp(white, axis=2)).max() <= 1
     place = np.unravel_index(white.mean(axis=2).argmax(), white.shape[:2])
     assert warm[place][0] > 1.3 * warm[place][2]
@@ -221,7 +245,7 @@ def test_no_two_pixels_share_their_noise():
         0,
         "k",
     )
-    noise = render(grey, one.model_copy(update={"row_sigma": 0.0})).astype(float)
+    noise = render(grey, one.changed({"camera.sensor.row_sigma": 0.0})).astype(float)
     noise -= noise.mean(axis=(0, 1))
     power = np.abs(np.fft.fft2(noise, axes=(0, 1))) ** 2
     power /= power.mean(axis=(0, 1))
@@ -247,7 +271,8 @@ def test_rows_show_the_row_noise():
             "isp.chroma.strength=0",
         ],
     )
-    low = render(grey, noiseless(recipe, black=400_000, row_sigma=60_000.0)).astype(float)
+    changes = {"camera.sensor.black": 400_000, "camera.sensor.row_sigma": 60_000.0}
+    low = render(grey, noiseless(recipe, changes)).astype(float)
     rows = low.mean(axis=1)
     assert low.std(axis=1).max() < 1
     table = np.corrcoef(rows.T)
@@ -258,7 +283,8 @@ def test_rows_show_the_row_noise():
 
 
 def test_digital_gain_undoes_exposure(photograph):
-    low = render(photograph, noiseless(NEUTRAL, exposure_ev=5.0, digital_gain_ev=5.0))
+    changes = {"exposure.ev": 5.0, "isp.digital_gain_ev": 5.0}
+    low = render(photograph, noiseless(NEUTRAL, changes))
     assert np.abs(low.astype(int) - photograph).max() <= 1
 
 
@@ -272,8 +298,9 @@ def test_bright_light_is_cut_off_and_does_not_wrap_around():
 
 
 def test_highlights_keep_lamps_bright(photograph):
-    plain = render(photograph, noiseless(NEUTRAL, exposure_ev=4.0))
-    lamps = render(photograph, noiseless(NEUTRAL, exposure_ev=4.0, highlights_ev=3.0))
+    one = noiseless(NEUTRAL, {"exposure.ev": 4.0})
+    plain = render(photograph, one)
+    lamps = render(photograph, one.changed({"highlights.ev": 3.0}))
     white = (photograph == 255).all(axis=2)
     assert (lamps[white] > plain[white]).all()
     dim = photograph.max(axis=2) < 203  # .6 of white
@@ -283,9 +310,9 @@ def test_highlights_keep_lamps_bright(photograph):
 def test_highlights_do_not_make_the_grain_of_a_pale_wall_glitter():
     """Four times the light at white: neighbouring levels still differ by few per cent."""
     light = LEVEL_LIGHT.astype(np.float32)
-    brightened = np.array(
-        [x * light_factor(x, x, x, np.float32(1), np.float32(1), np.float32(3)) for x in light]
-    )
+    exposure, _ = optics(noiseless(NEUTRAL, {"highlights.ev": 2.0}))
+    exposure = exposure._replace(electrons=np.float32(1))
+    brightened = np.array([x * light_factor(x, x, x, np.float32(1), exposure) for x in light])
     assert brightened[255] == pytest.approx(4)
     steps = brightened[201:] / brightened[200:-1]
     assert 1 < steps.min() <= steps.max() < 1.07
@@ -302,7 +329,7 @@ def test_highlights_do_not_make_the_grain_of_a_pale_wall_glitter():
 )
 def test_other_arrays_are_refused(bad):
     with pytest.raises(ValueError, match="normal"):
-        render(bad, noiseless(NEUTRAL))
+        render(bad, noiseless(NEUTRAL, {}))
 
 
 def test_strided_images_give_the_same_low(photograph):
@@ -313,7 +340,7 @@ def test_strided_images_give_the_same_low(photograph):
 
 
 def test_parameters_are_float32():
-    assert parameters(noiseless(NEUTRAL)).dtype == np.float32
+    assert {type(number) for number in numbers(noiseless(NEUTRAL, {}))} == {np.float32}
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gloam.synth.camera.draw import LightsDraw
 from gloam.synth.camera.illumination import CELLS, cell_luminance, field_ev, illumination_rows
 from gloam.synth.camera.recipe import CameraRecipe
 from gloam.synth.kernels.curves import srgb_to_linear
@@ -10,13 +11,22 @@ from gloam.synth.models import draw
 from gloam.synth.recipes.load import load_recipe
 
 
-def bare(**changes):
-    return draw(CameraRecipe(), 0, "k").model_copy(update=changes)
+def bare(changes):
+    """A draw with no field but what is given, by its paths."""
+    return draw(CameraRecipe(), 0, "k").changed(changes)
+
+
+def one_light(place, radius):
+    """A draw whose field is one pool of light."""
+    light = LightsDraw(
+        count=1, place=(place,), ev=(3.0,), radius=(radius,), falloff=(2.0,), warmth_ev=(0.0,)
+    )
+    return bare({"illumination.lights": light})
 
 
 def test_no_field_is_flat(photograph):
-    assert not field_ev(photograph, bare()).any()
-    assert (illumination_rows(photograph, bare(exposure_ev=3.0))[0] == 0.125).all()
+    assert not field_ev(photograph, bare({})).any()
+    assert (illumination_rows(photograph, bare({"exposure.ev": 3.0}))[0] == 0.125).all()
 
 
 @pytest.mark.parametrize("key", ["a", "b", "c", "d"])
@@ -25,8 +35,13 @@ def test_the_mean_of_every_field_is_zero(photograph, key):
 
 
 def test_a_smooth_field_of_constant_values_is_flat_and_bicubic_keeps_its_nodes(photograph):
-    assert np.abs(field_ev(photograph, bare(smooth_cells=4, smooth_ev=(2.0,) * 16))).max() < 1e-9
-    step = field_ev(photograph, bare(smooth_cells=2, smooth_ev=(1.0, -1.0, 1.0, -1.0)))
+    flat = {"illumination.smooth.cells": 4, "illumination.smooth.values": (2.0,) * 16}
+    assert np.abs(field_ev(photograph, bare(flat))).max() < 1e-9
+    halves = {
+        "illumination.smooth.cells": 2,
+        "illumination.smooth.values": (1.0, -1.0, 1.0, -1.0),
+    }
+    step = field_ev(photograph, bare(halves))
     assert (step[:, :16] > 0).all()
     assert np.abs(step + step[:, ::-1]).max() < 1e-9
     assert np.abs(step).max() < 1.2
@@ -34,10 +49,7 @@ def test_a_smooth_field_of_constant_values_is_flat_and_bicubic_keeps_its_nodes(p
 
 
 def test_a_light_brightens_its_middle_most(photograph):
-    field = field_ev(
-        photograph,
-        bare(light_places=(0.5,), light_evs=(3.0,), light_radii=(0.2,), light_falloffs=(2.0,)),
-    )
+    field = field_ev(photograph, one_light(0.5, 0.2))
     peak = np.unravel_index(field.argmax(), field.shape)
     assert field[peak] - field.min() == pytest.approx(3.0, abs=0.05)
 
@@ -48,12 +60,7 @@ def test_lights_are_drawn_to_bright_places(photograph):
     dark_left[:, 64:] = 220
     right = 0
     for i in range(200):
-        one = bare(
-            light_places=((i + 0.5) / 200,),
-            light_evs=(3.0,),
-            light_radii=(0.05,),
-            light_falloffs=(2.0,),
-        )
+        one = one_light((i + 0.5) / 200, 0.05)
         right += (
             np.unravel_index(field_ev(dark_left, one).argmax(), (CELLS, CELLS))[1] >= CELLS // 2
         )
@@ -63,7 +70,7 @@ def test_lights_are_drawn_to_bright_places(photograph):
 def test_scene_darkens_what_was_dark(photograph):
     picture = np.zeros((64, 64, 3), np.uint8)
     picture[:, 32:] = 200
-    field = field_ev(picture, bare(scene_strength=0.5))
+    field = field_ev(picture, bare({"illumination.scene.strength": 0.5}))
     assert field[:, :8].max() < 0 < field[:, -8:].min()
     ratio = np.log2(srgb_to_linear(np.array(200 / 255)) / 2.0**-10)
     assert field[16, -1] - field[16, 0] == pytest.approx(0.5 * ratio, abs=1e-9)
@@ -71,7 +78,7 @@ def test_scene_darkens_what_was_dark(photograph):
 
 def test_vignetting_is_cos4_and_meets_its_corner_value():
     square = np.full((320, 320, 3), 128, np.uint8)
-    field = field_ev(square, bare(vignette_ev=2.0))
+    field = field_ev(square, bare({"illumination.vignette.ev": 2.0}))
     middle, corner = field[15:17, 15:17].mean(), field[0, 0]
     assert middle - corner == pytest.approx(
         2.0, abs=0.12
@@ -83,9 +90,8 @@ def test_vignetting_is_cos4_and_meets_its_corner_value():
 
 
 def test_a_gradient_spans_its_ev():
-    field = field_ev(
-        np.full((90, 120, 3), 128, np.uint8), bare(gradient_ev=3.0, gradient_angle=0.0)
-    )
+    slope = {"illumination.gradient.ev": 3.0, "illumination.gradient.angle": 0.0}
+    field = field_ev(np.full((90, 120, 3), 128, np.uint8), bare(slope))
     assert field[:, -1].mean() - field[:, 0].mean() == pytest.approx(3.0, abs=1e-9)
 
 

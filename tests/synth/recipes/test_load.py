@@ -160,13 +160,9 @@ def test_cameras_of_ones_own_become_part_of_the_recipe(tmp_path):
     (tmp_path / "cameras.yaml").unlink()
     assert again == recipe
     drawn = draw(again, 1, "a")
-    assert (drawn.camera, drawn.gain, drawn.read_scale, drawn.black, drawn.white) == (
-        "mine",
-        6.4,
-        5.1,
-        64,
-        4095,
-    )
+    sensor = drawn.camera.sensor
+    assert drawn.camera.name == "mine"
+    assert (sensor.gain, sensor.read_scale, sensor.black, sensor.white) == (6.4, 5.1, 64, 4095)
     assert (
         "own" not in recipe_yaml(load_recipe("even")).decode()
     )  # recipes without one are as they were

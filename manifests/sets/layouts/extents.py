@@ -1,0 +1,101 @@
+"""Where the bytes of members lie, as columns: a set of any size takes some 50 bytes a pair, shared
+by all who ask for one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from ....errors import SetError
+
+
+@dataclass(frozen=True)
+class Extent:
+    """Where the bytes of one member are: in memory, or `size` bytes at `offset` of a file (all of
+    it for size -1)."""
+
+    path: str = ""
+    offset: int = 0
+    size: int = -1
+    data: bytes | None = None
+
+    def named(self, key: str, member: str) -> str:
+        """What it is called in messages: the file, and the sample's key and member."""
+        return f"{self.path}: {key}.{member}" if self.path else f"pair {key}, {member}"
+
+    def read(self) -> bytes:
+        """The bytes.
+
+        Raises
+        ------
+        SetError
+            When the file cannot be read, or ends before them.
+        """
+        if self.data is not None:
+            return self.data
+        try:
+            if self.size < 0:
+                return Path(self.path).read_bytes()
+            # Opened for each member: that costs microseconds, and threads need not share
+            # descriptors.
+            with open(self.path, "rb", buffering=0) as handle:
+                handle.seek(self.offset)
+                data = handle.read(self.size)
+        except OSError as error:
+            raise SetError(f"{self.path}: {error.strerror or error}", path=self.path) from error
+        if len(data) != self.size:
+            raise SetError(
+                f"{self.path}: ends inside an image; gloam verify the set, gloam build mends it",
+                path=self.path,
+            )
+        return data
+
+
+class Texts:
+    """A column of texts as one piece of memory; a list of as many Python strings takes several
+    times as much."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        encoded = [text.encode() for text in texts]
+        self._bytes = b"".join(encoded)
+        self._ends = np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)))
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def __getitem__(self, number: int) -> str:
+        return self._bytes[self._ends[number - 1] if number else 0 : self._ends[number]].decode()
+
+
+@dataclass(frozen=True)
+class Tarred:
+    """Members of one name in tars: the number of the tar in `paths`, offset and size of each."""
+
+    paths: tuple[str, ...]
+    tar: npt.NDArray[np.int32]
+    offset: npt.NDArray[np.int64]
+    size: npt.NDArray[np.int64]
+
+    def __getitem__(self, number: int) -> Extent:
+        return Extent(
+            self.paths[self.tar[number]], int(self.offset[number]), int(self.size[number])
+        )
+
+
+@dataclass(frozen=True)
+class Filed:
+    """Members of one name in files, by their paths below a folder."""
+
+    folder: str
+    names: Texts
+
+    def __getitem__(self, number: int) -> Extent:
+        return Extent(os.path.join(self.folder, self.names[number]))
+
+
+Extents = Tarred | Filed

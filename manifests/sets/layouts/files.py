@@ -1,0 +1,158 @@
+"""The files layout: `{split}/low/KEY.ext`, `{split}/normal/KEY.ext` (not in a set of lows only) and
+the record `{split}/draw/KEY.json`; a member of another name in a folder of that name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ....errors import SetError
+from ....storage.atomic import flush, sha256_bytes, temporary_beside
+from ..receipts import Receipt
+from ..sample import LOW, NORMAL, RECORD, Encoded, Sample, ending, parse_record
+from .extents import Extents, Filed, Texts
+from .layout import read_list, split_of
+from .lists import list_path, write_list
+
+DRAW = "draw"
+"""The folder of the records."""
+
+
+class FilesWriter:
+    """Writes the files of one unit; `close` makes them durable. What is left without it is
+    overwritten by the next run."""
+
+    def __init__(self, root: Path, unit: str) -> None:
+        self._root = root
+        self._split = split_of(unit)
+        self._files: dict[str, dict[str, Any]] = {}
+
+    def __enter__(self) -> FilesWriter:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        pass
+
+    def add(self, sample: Sample) -> None:
+        """Write a sample's files."""
+        for member, data in sample.files():
+            name = file_name(self._split, sample.key, member)
+            path = self._root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary = temporary_beside(path)
+            temporary.write_bytes(data)
+            os.replace(temporary, path)
+            self._files[name] = {"sha256": sha256_bytes(data), "bytes": len(data)}
+
+    def close(self) -> dict[str, dict[str, Any]]:
+        """Flush the files and their folders to disk; returns path, sha256 and size of every file,
+        as receipts hold them."""
+        for path in sorted({(self._root / name).parent for name in self._files}) + [
+            self._root / name for name in self._files
+        ]:
+            flush(path)
+        return self._files
+
+
+def file_name(split: str, key: str, member: str) -> str:
+    """Path in the set of a file, by what follows the key in its name elsewhere: `low.png`."""
+    kind, _, rest = member.partition(".")
+    return f"{split}/{DRAW if kind == RECORD else kind}/{key}.{rest or kind}"
+
+
+@dataclass(frozen=True)
+class Files:
+    """A set as folders of images and lists of them."""
+
+    name = "files"
+    reader = "file"
+    folders = ("train", "val")
+
+    def writer(self, root: Path, unit: str) -> FilesWriter:
+        """Begin to write a unit."""
+        return FilesWriter(root, unit)
+
+    def records(self, root: Path, receipt: Receipt) -> Iterator[dict[str, Any]]:
+        """The records among the files of a receipt, in order."""
+        for file in receipt.files:
+            if file.path.split("/")[1] == DRAW:
+                yield parse_record(_read(root / file.path), str(root / file.path))
+
+    def samples(self, root: Path, receipt: Receipt) -> Iterator[Sample]:
+        """The samples among the files of a receipt, in order.
+
+        Raises
+        ------
+        SetError
+            When a file is missing or cannot be read.
+        """
+        split, known = split_of(receipt.unit), {file.path for file in receipt.files}
+        for record in self.records(root, receipt):
+            key, members = record["key"], {}
+            for name, facts in record["members"].items():
+                path = file_name(split, key, ending(name, facts["suffix"]))
+                if path in known:
+                    members[name] = Encoded(_read(root / path), facts["suffix"])
+            yield Sample(key, record, members)
+
+    def damage(self, root: Path, unit: str, path: str) -> list[tuple[str, str]]:
+        """Nothing more can be told: a file holds one member."""
+        return []
+
+    def write_lists(self, root: Path, split: str, receipts: Sequence[Receipt]) -> list[Path]:
+        """Write `lists/{split}-low.txt` and `-normal.txt` in DALI's file-list form, `path label`.
+
+        Line i has the label i in both, so that a reader can prove that its two streams are in step.
+        A set without lows, or of lows only, has one of them.
+        """
+        written = []
+        for kind in (LOW, NORMAL):
+            paths = [
+                file.path
+                for receipt in receipts
+                for file in receipt.files
+                if file.path.split("/")[1] == kind
+            ]
+            if paths:
+                lines = (f"{path} {i}" for i, path in enumerate(paths))
+                written.append(write_list(root, f"{split}-{kind}", lines))
+        return written
+
+    def check(self, root: Path, split: str, units: Sequence[str], count: int) -> None:
+        """Refuse lists of another length.
+
+        Raises
+        ------
+        SetError
+            When there is one.
+        """
+        for kind in (LOW, NORMAL):
+            path = list_path(root, f"{split}-{kind}")
+            lines = len(read_list(path)) if kind == LOW or path.is_file() else count
+            if lines != count:
+                raise SetError(
+                    f"{path}: has {lines} lines, the set {count} pairs; gloam verify says what was"
+                    " changed",
+                    path=path,
+                )
+
+    def extents(
+        self, root: Path, split: str, units: Sequence[str], names: Sequence[str]
+    ) -> tuple[Texts, list[Extents]]:
+        """Keys of a split, and where its members lie, by its lists."""
+        columns = []
+        for name in names:
+            lines = read_list(list_path(root, f"{split}-{name}"))
+            columns.append([line.rpartition(" ")[0] for line in lines])
+        keys = Texts(Path(path).stem for path in columns[0])
+        return keys, [Filed(str(root), Texts(paths)) for paths in columns]
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise SetError(f"{path}: {error.strerror or error}", path=path) from error

@@ -1,0 +1,122 @@
+"""What a layout is: a way in which a set holds its samples. There are two, `shards.Shards` and
+`files.Files`.
+
+A unit is the samples of one shard, `train-000000` say, in either layout: what is built, receipted
+and verified at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol
+
+from ....errors import SetError
+from ..receipts import Receipt
+from ..sample import Sample
+from .extents import Extents, Texts
+
+
+class UnitWriter(Protocol):
+    """Writes one unit: a context manager. What is left without `close` is overwritten by the next
+    run."""
+
+    def __enter__(self) -> UnitWriter: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+    def add(self, sample: Sample) -> None:
+        """Write a sample's record and members."""
+
+    def close(self) -> dict[str, dict[str, Any]]:
+        """Make all of it durable; returns path, sha256 and size of every file, as receipts hold
+        them."""
+
+
+class Layout(Protocol):
+    """A way in which a set holds its samples.
+
+    Attributes
+    ----------
+    name : str
+        As `set.json` has it.
+    reader : str
+        Of DALI's readers the one that takes it.
+    folders : tuple of str
+        Those that its units' files lie in.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def reader(self) -> str: ...
+
+    @property
+    def folders(self) -> tuple[str, ...]: ...
+
+    def writer(self, root: Path, unit: str) -> UnitWriter:
+        """Begin to write a unit."""
+
+    def records(self, root: Path, receipt: Receipt) -> Iterator[dict[str, Any]]:
+        """The records of a unit, in order, without reading its images."""
+
+    def samples(self, root: Path, receipt: Receipt) -> Iterator[Sample]:
+        """The samples of a unit, in order, whole.
+
+        Raises
+        ------
+        SetError
+            When one cannot be read.
+        """
+
+    def damage(self, root: Path, unit: str, path: str) -> list[tuple[str, str]]:
+        """Which members of one of a unit's files are damaged, and what is wrong with each; empty
+        where that cannot be told."""
+
+    def write_lists(self, root: Path, split: str, receipts: Sequence[Receipt]) -> list[Path]:
+        """Write the lists of a split that other readers take; returns their paths."""
+
+    def check(self, root: Path, split: str, units: Sequence[str], count: int) -> None:
+        """Refuse what loaders would read, where it is not what was built.
+
+        Raises
+        ------
+        SetError
+            When a file or a list is missing or another one; it says what to do.
+        """
+
+    def extents(
+        self, root: Path, split: str, units: Sequence[str], names: Sequence[str]
+    ) -> tuple[Texts, list[Extents]]:
+        """Keys of a split, and for each named member where its bytes lie, as columns."""
+
+
+def unit_name(split: str, number: int) -> str:
+    """`train-000000`."""
+    return f"{split}-{number:06d}"
+
+
+def split_of(unit: str) -> str:
+    """The split of a unit: `train` of `train-000000`."""
+    return unit.rpartition("-")[0]
+
+
+def read_list(path: Path) -> list[str]:
+    """The lines of one of a set's lists.
+
+    Raises
+    ------
+    SetError
+        When it cannot be read.
+    """
+    try:
+        return path.read_text("utf-8").splitlines()
+    except OSError as error:
+        raise SetError(f"{path}: {error.strerror or error}", path=path) from error

@@ -1,0 +1,25 @@
+"""The lists of a set: plain text files that name its shards and indexes, or its lows and normals,
+line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from ....storage.atomic import atomic_write
+
+FOLDER = "lists"
+
+
+def list_path(root: Path, name: str) -> Path:
+    """Where a list such as `train-low` lies in a set."""
+    return root / FOLDER / f"{name}.txt"
+
+
+def write_list(root: Path, name: str, lines: Iterable[str]) -> Path:
+    """Publish a list; returns its path."""
+    path = list_path(root, name)
+    with atomic_write(path) as handle:
+        for line in lines:
+            handle.write(f"{line}\n".encode("ascii"))
+    return path

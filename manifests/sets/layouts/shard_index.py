@@ -1,0 +1,104 @@
+"""DALI's index of a shard, version 1.2: for each sample a line with the ending, offset, size and
+name of each member."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from ....errors import SetError
+
+INDEX_VERSION = "v1.2"
+
+
+@dataclass(frozen=True)
+class Member:
+    """A line group of an index: where one file of a sample lies in the tar."""
+
+    ending: str
+    offset: int
+    size: int
+    name: str
+
+
+def read_index(path: Path) -> list[list[Member]]:
+    """The samples of a DALI index, each a list of members.
+
+    Raises
+    ------
+    SetError
+        When it is missing or not an index of version 1.2.
+    """
+    try:
+        lines = path.read_text("ascii").splitlines()
+        version, count = lines[0].split(" ")
+        samples: list[list[Member]] = []
+        for line in lines[1:]:
+            words = line.split(" ")
+            if len(words) % 4:
+                raise ValueError(f"line {len(samples) + 2} is not groups of four")
+            groups = zip(*[iter(words)] * 4, strict=True)
+            samples.append(
+                [
+                    Member(ending, int(offset), int(size), name)
+                    for ending, offset, size, name in groups
+                ]
+            )
+        if version != INDEX_VERSION or int(count) != len(samples):
+            raise ValueError(f"first line says {lines[0]!r}, {len(samples)} samples follow")
+    except OSError as error:
+        raise SetError(f"{path}: {error.strerror or error}", path=path) from error
+    except (ValueError, IndexError, UnicodeDecodeError) as error:
+        raise SetError(
+            f"{path}: not a DALI index of {INDEX_VERSION}: {error}", path=path
+        ) from error
+    return samples
+
+
+def read_places(path: Path, kinds: Sequence[str]) -> tuple[list[str], npt.NDArray[np.int64]]:
+    """Where the images of an index lie: four times as fast as `read_index`, for sets of many
+    shards.
+
+    Parameters
+    ----------
+    path : Path
+        An index as `ShardWriter` writes it, whose checksum is known to be right.
+    kinds : sequence of str
+        Such as ("low", "normal"); every sample has them at the same places.
+
+    Returns
+    -------
+    keys : list of str
+    places : int64 array (samples, kinds, 2)
+        Offset and size.
+
+    Raises
+    ------
+    SetError
+        When it is missing, or not such an index.
+    """
+    try:
+        words = path.read_text("ascii").split()
+        count = int(words[1])
+        each = (len(words) - 2) // (4 * count)
+        endings, names = words[2::4], words[5::4]
+        at = [[ending.partition(".")[0] for ending in endings[:each]].index(kind) for kind in kinds]
+        regular = all(
+            ending.startswith(f"{kind}.")
+            for place, kind in zip(at, kinds, strict=True)
+            for ending in endings[place::each]
+        )
+        if words[0] != INDEX_VERSION or len(words) - 2 != 4 * count * each or not regular:
+            raise ValueError("its samples do not have the same members")
+        places = np.array([words[3::4], words[4::4]], np.int64).T.reshape(count, each, 2)
+    except OSError as error:
+        raise SetError(f"{path}: {error.strerror or error}", path=path) from error
+    except (ValueError, IndexError, ZeroDivisionError) as error:
+        raise SetError(
+            f"{path}: not a DALI index of {INDEX_VERSION} of pairs: {error}", path=path
+        ) from error
+    return [name.partition(".")[0] for name in names[::each]], places[:, at]

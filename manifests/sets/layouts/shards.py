@@ -1,0 +1,334 @@
+"""The shards layout: a USTAR tar of samples with DALI's index beside it, equal bytes on every run.
+
+Members of a sample are adjacent: KEY.json, KEY.low.png|jpg, KEY.normal.jpg|png; a set of lows only
+has no normals. Headers carry no time, owner or name of a machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tarfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ....errors import SetError
+from ....storage.atomic import publish, sha256_bytes, temporary_beside, write_bytes
+from ..receipts import Receipt, read_receipt
+from ..sample import RECORD, Encoded, Sample, parse_record, split_ending
+from .extents import Extents, Tarred, Texts
+from .layout import read_list
+from .lists import list_path, write_list
+from .shard_index import INDEX_VERSION, Member, read_index, read_places
+
+FOLDER = "shards"
+_NAME, _SIZE, _CHECKSUM = 100, 124, 148
+"""Of a USTAR header: the length of the name, which comes first, and the places of size and checksum
+(POSIX.1-1988)."""
+
+
+def shard_path(root: Path, unit: str) -> Path:
+    """Where the tar of a unit such as `train-000000` lies in a set."""
+    return root / FOLDER / f"{unit}.tar"
+
+
+def index_path(root: Path, unit: str) -> Path:
+    """Where its index lies; not `X.tar.idx`, which other tools use for a format of theirs."""
+    return root / FOLDER / f"{unit}.idx"
+
+
+class ShardWriter:
+    """Writes one shard under a temporary name; `close` publishes it and its index, leaving without
+    it deletes it.
+
+    Use as a context manager.
+    """
+
+    def __init__(self, root: Path, unit: str) -> None:
+        self._root, self._path, self._index = root, shard_path(root, unit), index_path(root, unit)
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._temporary = temporary_beside(self._path)
+        self._handle: IO[bytes] = open(self._temporary, "wb")  # noqa: SIM115
+        self._hash = hashlib.sha256()
+        self._place = 0
+        self._lines: list[str] = []
+
+    def __enter__(self) -> ShardWriter:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._handle.close()
+        self._temporary.unlink(missing_ok=True)
+
+    def add(self, sample: Sample) -> None:
+        """Append a sample's files."""
+        groups, pieces, place = [], [], self._place
+        for end, data in sample.files():
+            name = f"{sample.key}.{end}"
+            place += tarfile.BLOCKSIZE
+            groups.append(f"{end} {place} {len(data)} {name}")
+            padding = -len(data) % tarfile.BLOCKSIZE
+            place += len(data) + padding
+            pieces += [_header(name, len(data)), data, bytes(padding)]
+        self._write(b"".join(pieces))
+        self._lines.append(" ".join(groups))
+
+    def close(self) -> dict[str, dict[str, Any]]:
+        """Publish the tar, then the index; returns path, sha256 and size of both, as receipts hold
+        them."""
+        self._write(bytes(2 * tarfile.BLOCKSIZE))
+        self._write(bytes(-self._place % tarfile.RECORDSIZE))
+        self._handle.flush()
+        os.fsync(self._handle.fileno())
+        self._handle.close()
+        publish(self._temporary, self._path)
+        index = f"{INDEX_VERSION} {len(self._lines)}\n" + "".join(
+            f"{line}\n" for line in self._lines
+        )
+        write_bytes(self._index, index.encode("ascii"))
+        return {
+            self._path.relative_to(self._root).as_posix(): {
+                "sha256": self._hash.hexdigest(),
+                "bytes": self._place,
+            },
+            self._index.relative_to(self._root).as_posix(): {
+                "sha256": sha256_bytes(index.encode("ascii")),
+                "bytes": len(index),
+            },
+        }
+
+    def _write(self, data: bytes) -> None:
+        self._handle.write(data)
+        self._hash.update(data)
+        self._place += len(data)
+
+
+@lru_cache(maxsize=1)
+def _blank_header() -> bytes:
+    """tarfile's header of an empty file of the mode that members have, without its name and with
+    its checksum blank."""
+    header = tarfile.TarInfo("")
+    header.mode = 0o644
+    buffer = header.tobuf(tarfile.USTAR_FORMAT, "ascii", "strict")
+    return buffer[:_CHECKSUM] + b" " * 8 + buffer[_CHECKSUM + 8 :]
+
+
+def _header(name: str, size: int) -> bytes:
+    """The bytes of tarfile's USTAR header, in a tenth of its time: only name, size and checksum
+    differ between members.
+
+    Raises
+    ------
+    ValueError
+        When the name or the size does not fit.
+    """
+    encoded = name.encode("ascii")
+    if len(encoded) > _NAME or size >= 8**11:
+        raise ValueError(f"{name}: the name or size ({size}) does not fit into a USTAR header")
+    blank = _blank_header()
+    head = (
+        encoded.ljust(_NAME, b"\0")
+        + blank[_NAME:_SIZE]
+        + b"%011o\0" % size
+        + blank[_SIZE + 12 : _CHECKSUM]
+    )
+    rest = blank[_CHECKSUM + 8 :]
+    return b"%b%06o\0 %b" % (head, sum(head) + 8 * ord(" ") + sum(rest), rest)
+
+
+@dataclass(frozen=True)
+class Shards:
+    """A set as tars with their indexes."""
+
+    name = "shards"
+    reader = "webdataset"
+    folders = (FOLDER,)
+
+    def writer(self, root: Path, unit: str) -> ShardWriter:
+        """Begin to write a unit."""
+        return ShardWriter(root, unit)
+
+    def records(self, root: Path, receipt: Receipt) -> Iterator[dict[str, Any]]:
+        """The records of a shard in order, found through its index, without reading its images."""
+        path = shard_path(root, receipt.unit)
+        samples = read_index(index_path(root, receipt.unit))
+        try:
+            with open(path, "rb") as handle:
+                for sample in samples:
+                    handle.seek(sample[0].offset)
+                    yield parse_record(handle.read(sample[0].size), f"{path}: {sample[0].name}")
+        except OSError as error:
+            raise SetError(f"{path}: {error.strerror or error}", path=path) from error
+
+    def samples(self, root: Path, receipt: Receipt) -> Iterator[Sample]:
+        """The samples of a shard in order, whole.
+
+        Raises
+        ------
+        SetError
+            When the tar is missing, damaged, or its members are not whole samples.
+        """
+        return read_samples(shard_path(root, receipt.unit))
+
+    def damage(self, root: Path, unit: str, path: str) -> list[tuple[str, str]]:
+        """The damaged members of a shard, by the checksums in its records."""
+        return damaged_members(root, unit) if path.endswith(".tar") else []
+
+    def write_lists(self, root: Path, split: str, receipts: Sequence[Receipt]) -> list[Path]:
+        """Write `lists/{split}-shards.txt` and `-indexes.txt`: a path relative to the set a line,
+        line i of one belonging to line i of the other; what `fn.readers.webdataset` takes as
+        `paths` and `index_paths`."""
+        units = [receipt.unit for receipt in receipts]
+        return [
+            write_list(root, f"{split}-shards", (_relative(shard_path, unit) for unit in units)),
+            write_list(root, f"{split}-indexes", (_relative(index_path, unit) for unit in units)),
+        ]
+
+    def check(self, root: Path, split: str, units: Sequence[str], count: int) -> None:
+        """Refuse tars and indexes of other sizes than the receipts', other indexes, and a list that
+        names others.
+
+        Raises
+        ------
+        SetError
+            When there is one.
+        """
+        for unit in units:
+            _check_unit(root, unit)
+        path = list_path(root, f"{split}-shards")
+        lines, expected = read_list(path), [_relative(shard_path, unit) for unit in units]
+        if lines != expected:
+            strange = sorted(set(lines) - set(expected)) or ["its order"]
+            raise SetError(
+                f"{path}: {strange[0]} does not belong to the set; gloam verify says what was"
+                " changed",
+                path=path,
+            )
+
+    def extents(
+        self, root: Path, split: str, units: Sequence[str], names: Sequence[str]
+    ) -> tuple[Texts, list[Extents]]:
+        """Keys of a split, and where its members lie, by the indexes of its shards."""
+        keys: list[str] = []
+        parts: list[npt.NDArray[np.int64]] = []
+        for unit in units:
+            unit_keys, places = read_places(index_path(root, unit), names)
+            keys += unit_keys
+            parts.append(places)
+        paths = tuple(str(shard_path(root, unit)) for unit in units)
+        tars = np.repeat(np.arange(len(parts), dtype=np.int32), [len(part) for part in parts])
+        places = np.concatenate(parts)
+        return Texts(keys), [Tarred(paths, tars, *places[:, k].T.copy()) for k in range(len(names))]
+
+
+def _relative(place: Callable[[Path, str], Path], unit: str) -> str:
+    return place(Path(), unit).as_posix()
+
+
+def read_samples(path: Path) -> Iterator[Sample]:
+    """The samples of a tar in order, whole, by walking the tar itself (not the index).
+
+    Raises
+    ------
+    SetError
+        When the tar is missing, damaged, or its members are not whole samples.
+    """
+    try:
+        with open(path, "rb") as tar, tarfile.open(fileobj=tar, mode="r:") as archive:
+            members: list[tuple[str, bytes]] = []
+            names: list[str] = []  # of a sample's members, as of the first one
+            for header in archive:
+                archive.members = []  # type: ignore[attr-defined]  # else tarfile keeps every header
+                handle = archive.extractfile(header)
+                if members and header.name.endswith(f".{RECORD}"):
+                    yield _sample(members, names, str(path))
+                    members = []
+                members.append((header.name, handle.read() if handle else b""))
+            if members:
+                yield _sample(members, names, str(path))
+            # tarfile takes a header that it cannot read for the end, and says nothing.
+            tar.seek(archive.offset)
+            end = tar.read(tarfile.BLOCKSIZE)
+            if end != bytes(tarfile.BLOCKSIZE):
+                raise SetError(
+                    f"{path}: damaged header, or cut short, at byte {archive.offset}", path=path
+                )
+    except (tarfile.TarError, OSError, EOFError) as error:
+        raise SetError(f"{path}: {error}", path=path) from error
+
+
+def _sample(files: list[tuple[str, bytes]], names: list[str], where: str) -> Sample:
+    """A sample of some files; all samples of a tar have members of the same `names`."""
+    parts = [(*name.partition("."), data) for name, data in files]
+    keys = {key for key, _, _, _ in parts}
+    members = {
+        name: Encoded(data, suffix)
+        for _, _, end, data in parts[1:]
+        for name, suffix in [split_ending(end)]
+    }
+    names += [] if names else list(members)
+    if len(keys) != 1 or parts[0][2] != RECORD or not members or list(members) != names:
+        raise SetError(f"{where}: {', '.join(name for name, _ in files)} are not one sample")
+    record = parse_record(files[0][1], f"{where}: {files[0][0]}")
+    return Sample(keys.pop(), record, members)
+
+
+def damaged_members(root: Path, unit: str) -> list[tuple[str, str]]:
+    """The members of a shard that are not as its records say, each with what is wrong."""
+    path = shard_path(root, unit)
+    try:
+        index = read_index(index_path(root, unit))
+        tar = path.read_bytes()
+    except (SetError, OSError):
+        return []
+    return [found for sample in index for found in _damage(tar, sample, str(path))]
+
+
+def _damage(tar: bytes, sample: list[Member], where: str) -> list[tuple[str, str]]:
+    first = sample[0]
+    try:
+        record = parse_record(tar[first.offset : first.offset + first.size], where)
+        sums = {name: facts["sha256"] for name, facts in record["members"].items()}
+    except (SetError, KeyError, TypeError, AttributeError):
+        return [(first.name, "is damaged")]
+    found = []
+    for member in sample[1:]:
+        data = tar[member.offset : member.offset + member.size]
+        if sha256_bytes(data) != sums.get(split_ending(member.ending)[0]):
+            found.append((member.name, "is damaged (its SHA-256 differs from its record's)"))
+    for member in sample:
+        header = tar[member.offset - tarfile.BLOCKSIZE : member.offset]
+        try:
+            tarfile.TarInfo.frombuf(header, "ascii", "strict")
+        except tarfile.HeaderError:
+            found.append((member.name, "has a damaged tar header"))
+    return found
+
+
+def _check_unit(root: Path, unit: str) -> None:
+    """Refuse a tar or an index that is not that of the receipt: by sizes, and for the small index
+    by its bytes too."""
+    for file in read_receipt(root, unit).files:
+        path = root / file.path
+        try:
+            fresh = path.stat().st_size == file.bytes and (
+                path.suffix != ".idx" or sha256_bytes(path.read_bytes()) == file.sha256
+            )
+        except OSError as error:
+            raise SetError(
+                f"{path}: {error.strerror or error}; gloam build with the set's options makes it"
+                " again",
+                path=path,
+            ) from error
+        if not fresh:
+            raise SetError(
+                f"{path}: is not the one that was built; gloam build with the set's options makes"
+                " it again",
+                path=path,
+            )

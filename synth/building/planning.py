@@ -1,0 +1,164 @@
+"""Planning a build: what its folder holds already, or a new plan from its sources."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ...engines.engine import Engine
+from ...errors import DamagedError, SetError
+from ...manifests.selection.candidates import leave_unmeasured, list_candidates, measure_candidates
+from ...manifests.selection.plan import make_plan
+from ...manifests.sets.info import (
+    CANDIDATES,
+    PLAN,
+    RECIPE,
+    SET_FILE,
+    WORK_FOLDER,
+    BuildNote,
+    differences,
+    facts_of,
+    read_note,
+    read_set,
+    write_note,
+)
+from ...manifests.sets.workspace import refuse_mixing
+from ...progress import Progress
+from ...storage.atomic import sha256_bytes, write_bytes
+from ..kernels.compiling.places import announce_compiling
+from ..recipes.load import recipe_yaml
+from . import WARM
+from .request import Request, deciding_versions
+
+
+@dataclass
+class Run:
+    """One run of a build: what is asked, where, and by whom.
+
+    Attributes
+    ----------
+    request : Request
+    root : Path
+    engine : Engine
+    cache : Path, optional
+        Folder to keep measurements in.
+    progress : Progress
+    passed : dict of source to Counter of kind
+        Files of the sources that may be photographs and are not taken, once they were listed.
+    """
+
+    request: Request
+    root: Path
+    engine: Engine
+    cache: Path | None
+    progress: Progress
+    passed: dict[str, Counter[str]] = field(default_factory=dict)
+
+
+def planned(run: Run) -> tuple[BuildNote, pa.Table | None]:
+    """The note of the folder's plan, which is made if there is none; and the listed candidates if
+    that was so.
+
+    Raises
+    ------
+    SetError
+        When the folder holds a build with another request.
+    SourceError, ConfigError
+        As of `build`.
+    """
+    note = _sound_note(run.root, run.request)
+    if note is not None:
+        return note, None
+    listed = list_sources(run)
+    return _plan(run, listed), listed
+
+
+def list_sources(run: Run) -> pa.Table:
+    """The candidates that the sources hold now."""
+    run.progress.stage("listing", None)
+    listed = list_candidates(list(run.request.sources), run.progress.at, run.passed)
+    announce_compiling()
+    run.engine.warm(WARM)  # what needs it comes next
+    return listed
+
+
+def _plan(run: Run, listed: pa.Table) -> BuildNote:
+    request, root = run.request, run.root
+    if request.takes_everything:
+        # Nothing to choose, so nothing to measure: what cannot be read is refused when its pair is
+        # made.
+        measured = leave_unmeasured(listed)
+    else:
+        run.progress.stage("measuring", len(listed))
+        cache = run.cache or root / WORK_FOLDER / "measured"
+        measured = measure_candidates(
+            listed, cache, run.engine, request.output.max_pixels, run.progress.at
+        )
+    plan = make_plan(measured, list(request.sources), request.profile, request.plan)
+    # Where the photographs lie on this machine is nobody else's business, and would change the
+    # set's bytes.
+    public = plan.candidates.drop_columns(["container", "member", "offset", "stamp"])
+    tables = {CANDIDATES: _parquet(public), PLAN: _parquet(plan.pairs)}
+    note = BuildNote(
+        request=request.identity(),
+        versions=deciding_versions(request),
+        plan_sha256=sha256_bytes(tables[PLAN]),
+    )
+    refuse_mixing(root, note)
+    write_bytes(root / RECIPE, recipe_yaml(request.recipe))
+    for name, data in tables.items():
+        write_bytes(root / name, data)
+    write_note(root, note)
+    return note
+
+
+def _parquet(table: pa.Table) -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(table.combine_chunks(), buffer)
+    return buffer.getvalue()
+
+
+def _sound_note(root: Path, request: Request) -> BuildNote | None:
+    """The note of what the folder holds, if it can be gone on with; None when there is none, or
+    when the set's own records are damaged and must be made again from the sources.
+    """
+    try:
+        note = read_note(root)
+    except DamagedError:
+        return None
+    if note is None:
+        return None
+    _refuse_other(root, request, note)
+    if not (root / PLAN).is_file() or facts_of(root / PLAN).sha256 != note.plan_sha256:
+        return None
+    if (root / SET_FILE).is_file():
+        try:
+            known = read_set(root).files
+        except DamagedError:
+            return None
+        if any(
+            not (root / name).is_file() or facts_of(root / name) != known[name]
+            for name in (CANDIDATES, RECIPE)
+        ):
+            return None
+    return note
+
+
+def _refuse_other(root: Path, request: Request, note: BuildNote) -> None:
+    changed = differences(note.request, request.identity()) + differences(
+        note.versions, deciding_versions(request), "version"
+    )
+    if changed:
+        shown = "; ".join(changed[:5]) + (
+            f"; and {len(changed) - 5} more" if len(changed) > 5 else ""
+        )
+        raise SetError(
+            f"{root}: holds a set begun with other settings ({shown}); repeat its command as it"
+            " was, or choose another folder",
+            path=root,
+        )

@@ -1,0 +1,116 @@
+"""A batch of draws as the records and columns that a GPU's kernels read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..kernels.batch.arrays import IMAGE
+from ..kernels.chroma import MOST_TAPS, blur_weights
+from ..kernels.curves import linear_table
+from ..kernels.demosaic import METHODS
+from ..kernels.illumination import CELLS
+from ..kernels.numbers.random_bits import pixel_seed
+from .draw import CameraDraw
+from .illumination import coloured, cubic_weights, direction_of, lights_of
+from .recipe import MAX_CELLS
+from .render import optics, read_noise, shown_tone
+
+
+@dataclass(frozen=True)
+class Packed:
+    """What a batch of N draws is to kernels: see `kernels.batch.arrays.Batch`.
+
+    Attributes
+    ----------
+    images : array (N) of IMAGE
+        Without sizes and places.
+    linear : float32 array (T, 256)
+    read : float32 array (N, 2, 10)
+    blur : float32 array (N, MOST_TAPS)
+    smooth : float64 array
+    lights : float64 array (L, 7)
+    """
+
+    images: npt.NDArray[Any]
+    linear: npt.NDArray[np.float32]
+    read: npt.NDArray[np.float32]
+    blur: npt.NDArray[np.float32]
+    smooth: npt.NDArray[np.float64]
+    lights: npt.NDArray[np.float64]
+
+
+def pack(draws: Sequence[CameraDraw]) -> Packed:
+    """Pack draws: computed in float64, rounded once, as for the CPU."""
+    rows, read, lights = [], [], []
+    smooth: list[float] = []
+    tables: dict[tuple[float, float], int] = {}
+    blur = np.zeros((len(draws), MOST_TAPS), np.float32)
+    nodes = first_light = 0
+    for number, draw in enumerate(draws):
+        field, sensor, isp = draw.illumination, draw.camera.sensor, draw.isp
+        weights = blur_weights(isp.chroma.sigma) if isp.chroma.strength > 0 else blur[0, :0]
+        blur[number, : len(weights)] = weights
+        exposure, colour = optics(draw)
+        own = lights_of(field)
+        rows.append(
+            (
+                *(0, 0, 0, 0, 0),
+                draw.exposure.ev,
+                field.scene.strength,
+                field.vignette.ev,
+                field.gradient.ev,
+                *direction_of(field.gradient),
+                isp.contrast,
+                shown_tone(draw),
+                draw.tone.exponent,
+                *(0, 0),
+                METHODS[isp.demosaic],
+                int(np.count_nonzero(weights)),
+                tables.setdefault((draw.tone.strength, draw.tone.exponent), len(tables)),
+                field.smooth.cells,
+                nodes,
+                len(own.place),
+                first_light,
+                coloured(field),
+                *pixel_seed(draw.pixel_seed),
+                *exposure.to_camera,
+                *colour.to_srgb,
+                exposure.electrons,
+                exposure.highlights,
+                sensor.gain,
+                sensor.black,
+                sensor.white,
+                sensor.row_sigma,
+                colour.red_gain,
+                colour.green_gain,
+                colour.blue_gain,
+                isp.chroma.strength,
+            )
+        )
+        read.append(read_noise(sensor))
+        smooth += field.smooth.values
+        lights.append(np.column_stack([own.place, own.ev, own.radius, own.falloff, own.tint]))
+        nodes, first_light = nodes + len(field.smooth.values), first_light + len(own.place)
+    return Packed(
+        np.array(rows, IMAGE),
+        np.stack([linear_table(*key) for key in tables]),
+        np.array(read, np.float32),
+        blur,
+        np.array(smooth, np.float64),
+        np.concatenate(lights),
+    )
+
+
+@lru_cache(maxsize=1)
+def all_cubic_weights() -> npt.NDArray[np.float64]:
+    """What of its nodes each cell takes, for each number of them along a side: (17, 32, 16)."""
+    weights = np.zeros((MAX_CELLS + 1, CELLS, MAX_CELLS))
+    for n in range(1, MAX_CELLS + 1):
+        weights[n, :, :n] = cubic_weights(n)
+    return weights

@@ -1,0 +1,164 @@
+"""The steps of a batch as CUDA kernels: one launch a step for all images. Needs numba-cuda."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import cuda
+
+from ..compiling.cuda import device, kernel, plain_arithmetic
+from ..develop import ENCODE_CELLS
+from . import arrays, field, pixels
+from .arrays import EACH, FIELD, THREADS, Batch, Work
+
+u32 = np.uint32
+
+place_of = device(arrays.place_of)
+luminance_step, lights_step = device(field.luminance_step), device(field.lights_step)
+field_step, mean_step = device(field.field_step), device(field.mean_step)
+light_step, table_step = device(field.light_step), device(field.table_step)
+row_step, quad_step = device(pixels.row_step), device(pixels.quad_step)
+site_step = device(pixels.site_step)
+mosaic_step = device(pixels.mosaic_step)
+blur_step, merge_step = device(pixels.blur_step), device(pixels.merge_step)
+
+
+@kernel
+def luminance(batch):
+    """Fill the mean luminance of all cells of images that need it."""
+    i = cuda.grid(1)
+    luminance_step(i // FIELD, i % FIELD, batch)
+
+
+@kernel
+def lights(batch):
+    """Find the cells of all lights."""
+    i = cuda.grid(1)
+    if i < batch.images.shape[0]:
+        lights_step(i, batch)
+
+
+@kernel
+def fields(batch):
+    """Fill the fields in EV."""
+    i = cuda.grid(1)
+    field_step(i // FIELD, i % FIELD, batch)
+
+
+@kernel
+def means(batch):
+    """Fill the fields' means."""
+    i = cuda.grid(1)
+    if i < batch.images.shape[0]:
+        mean_step(i, batch)
+
+
+@kernel
+def light(batch):
+    """Fill the factors on scene light."""
+    i = cuda.grid(1)
+    light_step(i // FIELD, i % FIELD, batch)
+
+
+@kernel
+def tables(batch):
+    """Fill the encoding tables."""
+    i = cuda.grid(1)
+    table_step(i // ENCODE_CELLS, i % ENCODE_CELLS, batch)
+
+
+@kernel
+def rows(batch, work):
+    """Draw the noise of sensors' rows."""
+    place = place_of(cuda.blockIdx.x, work)
+    first = (cuda.blockIdx.x - work.first[place]) * (EACH * THREADS) + cuda.threadIdx.x
+    for each in range(EACH):
+        row_step(work.images[place], u32(first + each * THREADS), batch)
+
+
+@kernel
+def quads(batch, work):
+    """Make pixels of sensors without a mosaic."""
+    place = place_of(cuda.blockIdx.x, work)
+    first = (cuda.blockIdx.x - work.first[place]) * (EACH * THREADS) + cuda.threadIdx.x
+    for each in range(EACH):
+        quad_step(work.images[place], u32(first + each * THREADS), batch)
+
+
+@kernel
+def sites(batch, work):
+    """Fill mosaics."""
+    place = place_of(cuda.blockIdx.x, work)
+    first = (cuda.blockIdx.x - work.first[place]) * (EACH * THREADS) + cuda.threadIdx.x
+    for each in range(EACH):
+        site_step(work.images[place], u32(first + each * THREADS), batch)
+
+
+@kernel
+def mosaics(batch, work):
+    """Make pixels out of mosaics."""
+    place = place_of(cuda.blockIdx.x, work)
+    first = (cuda.blockIdx.x - work.first[place]) * (EACH * THREADS) + cuda.threadIdx.x
+    for each in range(EACH):
+        mosaic_step(work.images[place], u32(first + each * THREADS), batch)
+
+
+@kernel
+def blurs(batch, work):
+    """Blur colour differences along columns."""
+    place = place_of(cuda.blockIdx.x, work)
+    first = (cuda.blockIdx.x - work.first[place]) * (EACH * THREADS) + cuda.threadIdx.x
+    for each in range(EACH):
+        blur_step(work.images[place], u32(first + each * THREADS), batch)
+
+
+@kernel
+def merges(batch, work):
+    """Blur them along rows, and make pixels."""
+    place = place_of(cuda.blockIdx.x, work)
+    first = (cuda.blockIdx.x - work.first[place]) * (EACH * THREADS) + cuda.threadIdx.x
+    for each in range(EACH):
+        merge_step(work.images[place], u32(first + each * THREADS), batch)
+
+
+OVER_IMAGES = (lights, means)
+OVER_CELLS = (luminance, fields, light)
+OVER_WORK = (rows, quads, sites, mosaics, blurs, merges)
+
+
+def launch(batch: Batch, work: dict[str, Work], blocks: dict[str, int], stream: Any = 0) -> None:
+    """Run all steps of a batch, in device memory, without waiting for them.
+
+    Parameters
+    ----------
+    batch : Batch
+        Of device arrays.
+    work : dict of step to Work
+        "rows", "quads", "sites", "mosaics", "blurs" (for merging too); steps without images may be
+        left out.
+    blocks : dict of step to int
+        How many blocks each `Work` has.
+    stream : CUDA stream
+        Of numba-cuda; 0 is the default one.
+    """
+    count = batch.images.shape[0]
+    over_images = -(-count // THREADS), THREADS, stream
+    over_cells = count * (FIELD // THREADS), THREADS, stream
+    with plain_arithmetic():
+        luminance[over_cells](batch)
+        lights[over_images](batch)
+        fields[over_cells](batch)
+        means[over_images](batch)
+        light[over_cells](batch)
+        tables[count * (ENCODE_CELLS // THREADS), THREADS, stream](batch)
+        for name, step in (
+            ("rows", rows),
+            ("quads", quads),
+            ("sites", sites),
+            ("mosaics", mosaics),
+            ("blurs", blurs),
+            ("blurs", merges),
+        ):
+            if blocks.get(name):
+                step[blocks[name], THREADS, stream](batch, work[name])

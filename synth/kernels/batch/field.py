@@ -1,0 +1,180 @@
+"""The illumination and the encoding tables of a batch: what `illumination` and `curves` do for one
+image, a cell or a table place at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..chroma import UNIT
+from ..compiling.compile import scalar
+from ..curves import LUMINANCE, encoded, rounded
+from ..illumination import (
+    CELLS,
+    FAINTEST,
+    SAMPLES,
+    cell_light,
+    light_weight,
+    lights_ev,
+    per_corner,
+    pool,
+    sample_place,
+    scene_ev,
+    slope_ev,
+    vignette_ev,
+)
+from .arrays import FIELD
+
+DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.cuda`
+
+i16 = np.int16
+i32 = np.int32
+u8 = np.uint8
+u64 = np.uint64
+f32 = np.float32
+f64 = np.float64
+
+_RED, _GREEN, _BLUE = (float(share) for share in LUMINANCE)
+
+
+@scalar
+def luminance_step(number, cell, batch):
+    """Mean linear luminance of a cell of an image that has lights or a scene part."""
+    image = batch.images[number]
+    if image.lights == 0 and image.scene == 0.0:
+        return
+    total = 0.0
+    for i in range(SAMPLES):
+        y = sample_place(cell // CELLS * SAMPLES + i, image.height)
+        for j in range(SAMPLES):
+            x = sample_place(cell % CELLS * SAMPLES + j, image.width)
+            at = image.normal + u64(3 * (y * image.width + x))
+            total += (
+                batch.channel_light[0, batch.normal[at]]
+                + batch.channel_light[1, batch.normal[at + u64(1)]]
+                + batch.channel_light[2, batch.normal[at + u64(2)]]
+            )
+    batch.luminance[number, cell] = total / (SAMPLES * SAMPLES)
+
+
+@scalar
+def lights_step(number, batch):
+    """Cells of the lights of an image, by their places among all, weighted."""
+    image = batch.images[number]
+    if image.lights == 0:
+        return
+    total = 0.0
+    for cell in range(FIELD):
+        total += light_weight(batch.luminance[number, cell])
+        batch.cumulative[number, cell] = total
+    for light in range(image.first_light, image.first_light + image.lights):
+        wanted = batch.lights[light, 0] * total
+        lower, upper = 0, FIELD  # of the first cell whose sum reaches it
+        while lower < upper:
+            middle = (lower + upper) >> 1
+            if batch.cumulative[number, middle] < wanted:
+                lower = middle + 1
+            else:
+                upper = middle
+        batch.light_cell[light] = min(lower, FIELD - 1)
+
+
+@scalar
+def along(cell, size, longer):
+    """The middle of a cell about the image's middle, in halves of its longer side."""
+    return ((f64(cell) + 0.5) / CELLS * 2 - 1) * (f64(size) / f64(longer))
+
+
+@scalar
+def smooth_ev(i, j, image, batch):
+    """The smooth field in a cell."""
+    n = image.cells
+    total = 0.0
+    for k in range(n):
+        row = 0.0
+        for m in range(n):
+            row += batch.cubic[n, i, m] * batch.smooth[image.smooth + m * n + k]
+        total += row * batch.cubic[n, j, k]
+    return total
+
+
+@scalar
+def smoothed_luminance(i, j, number, batch):
+    """Luminance of a cell and its neighbours."""
+    total = 0.0
+    for k in range(max(j - 2, 0), min(j + 3, CELLS)):
+        row = 0.0
+        for m in range(max(i - 2, 0), min(i + 3, CELLS)):
+            row += batch.binomial[i, m] * batch.luminance[number, m * CELLS + k]
+        total += row * batch.binomial[j, k]
+    return total
+
+
+@scalar
+def field_step(number, cell, batch):
+    """The field in a cell in EV, not yet shifted, and the colour of its light."""
+    image = batch.images[number]
+    i, j = cell // CELLS, cell % CELLS
+    longer = max(image.height, image.width)
+    y, x = along(i, image.height, longer), along(j, image.width, longer)
+    field = smooth_ev(i, j, image, batch) if image.cells > 0 else 0.0
+    if image.lights > 0:
+        light, red, green, blue = 1.0, 1.0, 1.0, 1.0
+        for k in range(image.first_light, image.first_light + image.lights):
+            place = batch.light_cell[k]
+            down = (y - along(place // CELLS, image.height, longer)) ** 2
+            square = down + (x - along(place % CELLS, image.width, longer)) ** 2
+            more = pool(square, batch.lights[k, 1], batch.lights[k, 2], batch.lights[k, 3])
+            light += more
+            red += more * batch.lights[k, 4]
+            green += more * batch.lights[k, 5]
+            blue += more * batch.lights[k, 6]
+        field += lights_ev(light)
+        if image.coloured:
+            red, green, blue = max(red, FAINTEST), max(green, FAINTEST), max(blue, FAINTEST)
+            luminance = _RED * red + _GREEN * green + _BLUE * blue
+            batch.colour[number, 0, cell] = f32(red / luminance)
+            batch.colour[number, 1, cell] = f32(green / luminance)
+            batch.colour[number, 2, cell] = f32(blue / luminance)
+    if image.scene != 0.0:
+        field += scene_ev(smoothed_luminance(i, j, number, batch), image.scene)
+    bottom, right = (
+        along(CELLS - 1, image.height, longer),
+        along(CELLS - 1, image.width, longer),
+    )
+    # The largest sum lies in a corner.
+    reach = abs(image.down) * bottom + abs(image.across) * right
+    per_unit = image.gradient_ev / 2 / (reach if reach != 0.0 else 1.0)
+    gradient = image.down * per_unit, image.across * per_unit
+    corner = per_corner(image.vignette, bottom, right)
+    field += slope_ev(y, x, gradient) - vignette_ev(y * y + x * x, corner)
+    batch.field[number, cell] = field
+
+
+@scalar
+def mean_step(number, batch):
+    """The mean of an image's field, summed in order."""
+    total = 0.0
+    for cell in range(FIELD):
+        total += batch.field[number, cell]
+    batch.mean[number] = total / FIELD
+
+
+@scalar
+def light_step(number, cell, batch):
+    """Factor on scene light in a cell."""
+    batch.light[number, cell] = cell_light(
+        batch.field[number, cell], batch.mean[number], batch.images[number].exposure_ev
+    )
+
+
+@scalar
+def table_step(number, place, batch):
+    """A place of an image's encoding table: the fine one where chroma is to be smoothed."""
+    image = batch.images[number]
+    value = 0.0
+    if place > 0:
+        value = encoded(batch.log_light[place], image.contrast, image.tone, image.gamma)
+    if image.taps > 0:
+        batch.fine_table[number, place] = i16(rounded(value, float(UNIT)))
+    else:
+        batch.table[number, place] = u8(rounded(value, 255.0))

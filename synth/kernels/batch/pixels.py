@@ -1,0 +1,233 @@
+"""From the normals of a batch to its lows, a pixel or a sensor site at a time: the same scalar
+functions as `camera`, in the same order.
+
+    images that have red, green and blue at each pixel    row_step -> quad_step
+    images behind a mosaic                                 row_step -> site_step -> mosaic_step
+    where chroma is smoothed, after either                 -> blur_step -> merge_step
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..chroma import merge_pixel, smoothed, split_pixel
+from ..compiling.compile import fma, scalar
+from ..demosaic import BILINEAR, BINNED, BORDER, MALVAR, Around, demosaic_site
+from ..develop import develop_pixel
+from ..exposure import between, expose_pixel, row_above
+from ..illumination import CELLS
+from ..numbers.random_bits import channel_sample, mosaic_sample
+from ..sensor import row_offset, sense_greens, sense_site
+from .arrays import colour_of, exposure_of, sensor_of
+
+i16 = np.int16
+i32 = np.int32
+u32 = np.uint32
+u64 = np.uint64
+f32 = np.float32
+f64 = np.float64
+
+# Places are unsigned, and of 32 bits within an image: signed ones might count from an array's end,
+# and wider ones cost a GPU twice as much.
+
+
+@scalar
+def column_left(x, width):
+    """The last cell of a row left of a pixel's column, and how far it lies on the way to the
+    next."""
+    position = (f64(x) + 0.5) * (CELLS / f64(width)) - 0.5
+    position = min(max(position, 0.0), f64(CELLS - 1))
+    left = min(i32(position), i32(CELLS - 2))
+    return left, f32(position - f64(left))
+
+
+@scalar
+def grid_value(grid, row, column):
+    """A grid (1024) float32 at a row and a column, each a cell and the share of the way to the next
+    one: first along rows, as the CPU does."""
+    at = u32(row[0] * CELLS + column[0])
+    upper = grid[at] + (grid[u32(at + u32(1))] - grid[at]) * column[1]
+    at = u32(at + u32(CELLS))
+    lower = grid[at] + (grid[u32(at + u32(1))] - grid[at]) * column[1]
+    return between(upper, lower, row[1])
+
+
+@scalar
+def mean_electrons(number, y, x, batch):
+    """Mean electrons of red, green and blue sites under a pixel."""
+    image = batch.images[number]
+    row, column = row_above(y, image.height, CELLS), column_left(x, image.width)
+    at = image.normal + u64(u32(3) * u32(y * image.width + x))
+    linear = batch.linear[image.linear]
+    r = linear[batch.normal[at]]
+    g = linear[batch.normal[at + u64(1)]]
+    b = linear[batch.normal[at + u64(2)]]
+    if image.coloured:
+        r = r * grid_value(batch.colour[number, 0], row, column)
+        g = g * grid_value(batch.colour[number, 1], row, column)
+        b = b * grid_value(batch.colour[number, 2], row, column)
+    light = grid_value(batch.light[number], row, column)
+    return expose_pixel(r, g, b, light, exposure_of(image))
+
+
+@scalar
+def develop_to(number, pixel, samples, batch):
+    """Write a pixel of the low, or of the planes of an image whose chroma is to be smoothed."""
+    image = batch.images[number]
+    red, green, blue = develop_pixel(samples[0], samples[1], samples[2], colour_of(image))
+    if image.taps > 0:
+        table = batch.fine_table[number]
+        bright, r, b = split_pixel(
+            i32(table[u32(red)]), i32(table[u32(green)]), i32(table[u32(blue)])
+        )
+        at = image.plane + u64(pixel)
+        batch.bright[at] = i16(bright)
+        batch.differences[u64(2) * at] = i16(r)
+        batch.differences[u64(2) * at + u64(1)] = i16(b)
+    else:
+        levels = batch.table[number]
+        at = image.low + u64(u32(3) * pixel)
+        batch.low[at] = levels[u32(red)]
+        batch.low[at + u64(1)] = levels[u32(green)]
+        batch.low[at + u64(2)] = levels[u32(blue)]
+
+
+@scalar
+def row_step(number, row, batch):
+    """Black level plus noise of a row of the sensor."""
+    image = batch.images[number]
+    mosaic = image.method >= BILINEAR
+    rows = image.height + 2 * BORDER if mosaic else 2 * image.height
+    if row >= u32(rows):
+        return
+    samples = rows * (image.width + 2 * BORDER) if mosaic else 3 * image.height * image.width
+    offset = row_offset(row, samples, sensor_of(number, image, batch))
+    batch.rows[image.row + u64(row)] = offset
+
+
+@scalar
+def quad_step(number, pixel, batch):
+    """A pixel of a sensor with a quad of sites for each, or with red, green and blue at one."""
+    image = batch.images[number]
+    pixels, width = u32(image.height * image.width), u32(image.width)
+    if pixel >= pixels:
+        return
+    y = i32(pixel // width)
+    x = i32(pixel - u32(y) * width)
+    sensor = sensor_of(number, image, batch)
+    red, green, blue = mean_electrons(number, y, x, batch)
+    at = image.row + u64(u32(2 * y))
+    upper = batch.rows[at]
+    first, second, third = (
+        channel_sample(0, pixel, pixels),
+        channel_sample(1, pixel, pixels),
+        channel_sample(2, pixel, pixels),
+    )
+    r = sense_site(red, first, upper, sensor)
+    if image.method == BINNED:
+        lower = batch.rows[at + u64(1)]
+        g = sense_greens(green, second, upper + lower, sensor)
+        b = sense_site(blue, third, lower, sensor)
+    else:
+        g = f32(2) * sense_site(green, second, upper, sensor)
+        b = sense_site(blue, third, upper, sensor)
+    develop_to(number, pixel, (r, g, b), batch)
+
+
+@scalar
+def site_step(number, site, batch):
+    """A site of a mosaic (H + 4, W + 4)."""
+    image = batch.images[number]
+    columns = u32(image.width + 2 * BORDER)
+    if site >= u32(u32(image.height + 2 * BORDER) * columns):
+        return
+    row = i32(site // columns)
+    column = i32(site - u32(row) * columns)
+    y = min(max(i32(row - BORDER), i32(0)), i32(image.height - 1))
+    x = min(max(i32(column - BORDER), i32(0)), i32(image.width - 1))
+    red, green, blue = mean_electrons(number, y, x, batch)
+    odd = row & 1
+    mean = green if ((column + odd) & 1) == 1 else (blue if odd else red)
+    index = mosaic_sample(row, column, columns)
+    offset = batch.rows[image.row + u64(u32(row))]
+    dn = sense_site(mean, index, offset, sensor_of(number, image, batch))
+    batch.mosaic[image.mosaic + u64(site)] = dn
+
+
+@scalar
+def mosaic_step(number, pixel, batch):
+    """A pixel out of a mosaic."""
+    image = batch.images[number]
+    width = u32(image.width)
+    if pixel >= u32(u32(image.height) * width):
+        return
+    y = u32(pixel // width)
+    x = u32(pixel - y * width)
+    m, first, w = batch.mosaic, image.mosaic, u32(width + u32(2 * BORDER))
+    two = u32(BORDER)
+    c = u32((y + two) * w + x + two)
+    north, south = first + u64(u32(c - w)), first + u64(u32(c + w))
+    north2, south2 = first + u64(u32(c - two * w)), first + u64(u32(c + two * w))
+    own = first + u64(c)
+    one = u64(1)
+    around = Around(
+        m[north] + m[south],
+        m[own - one] + m[own + one],
+        m[north2] + m[south2],
+        m[own - u64(2)] + m[own + u64(2)],
+        (m[north - one] + m[north + one]) + (m[south - one] + m[south + one]),
+    )
+    odd = i32(y) & 1
+    sharp = f32(1) if image.method == MALVAR else f32(0)
+    samples = demosaic_site(m[own], around, ((i32(x) + odd) & 1) == 1, odd, sharp)
+    develop_to(number, pixel, samples, batch)
+
+
+@scalar
+def blur_step(number, pixel, batch):
+    """Both colour differences of a pixel, blurred along its column."""
+    image = batch.images[number]
+    height, width = u32(image.height), u32(image.width)
+    if pixel >= u32(height * width):
+        return
+    y = u32(pixel // width)
+    weights, plane, two, one = batch.blur[number], image.plane, u64(2), u64(1)
+    below = u32(height - y - u32(1))
+    at = two * (plane + u64(pixel))
+    red = weights[0] * f32(batch.differences[at])
+    blue = weights[0] * f32(batch.differences[at + one])
+    for tap in range(u32(1), u32(image.taps)):
+        d = u32(tap)
+        up = two * (plane + u64(u32(pixel - min(d, y) * width)))
+        down = two * (plane + u64(u32(pixel + min(d, below) * width)))
+        pair = i32(batch.differences[up]) + i32(batch.differences[down])
+        red = fma(weights[d], f32(i32(pair)), red)
+        pair = i32(batch.differences[up + one]) + i32(batch.differences[down + one])
+        blue = fma(weights[d], f32(i32(pair)), blue)
+    batch.columns[at], batch.columns[at + one] = red, blue
+
+
+@scalar
+def merge_step(number, pixel, batch):
+    """A pixel of the low, from its planes and their blur along the row."""
+    image = batch.images[number]
+    width = u32(image.width)
+    if pixel >= u32(u32(image.height) * width):
+        return
+    x = u32(pixel % width)
+    weights, plane, two, one = batch.blur[number], image.plane, u64(2), u64(1)
+    beyond = u32(width - x - u32(1))
+    at = two * (plane + u64(pixel))
+    red = weights[0] * batch.columns[at]
+    blue = weights[0] * batch.columns[at + one]
+    for tap in range(u32(1), u32(image.taps)):
+        d = u32(tap)
+        left = two * (plane + u64(u32(pixel - min(d, x))))
+        right = two * (plane + u64(u32(pixel + min(d, beyond))))
+        red = fma(weights[d], batch.columns[left] + batch.columns[right], red)
+        blue = fma(weights[d], batch.columns[left + one] + batch.columns[right + one], blue)
+    r = smoothed(f32(batch.differences[at]), red, image.strength)
+    b = smoothed(f32(batch.differences[at + one]), blue, image.strength)
+    r8, g8, b8 = merge_pixel(f32(batch.bright[plane + u64(pixel)]), r, b)
+    to = image.low + u64(u32(3) * pixel)
+    batch.low[to], batch.low[to + one], batch.low[to + two] = r8, g8, b8

@@ -1,0 +1,90 @@
+"""Drawing an image's parameters by walking a recipe: what comes out is shaped like it.
+
+Every parameter has a random number of its own, keyed by (seed, key, the parameter's path in the
+recipe), so that changing one distribution of a recipe leaves all other parameters as they were.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from .distributions import Constant, Distribution, Value
+from .fields import Chance, Each, Section, Within
+from .randomness import KeyedRandom
+
+D = TypeVar("D", bound="Drawn")
+
+
+class Drawn(BaseModel):
+    """A part of one image's own parameters, shaped like the recipe's section of it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def changed(self: D, values: dict[str, Any]) -> D:
+        """The same with other values, by their paths.
+
+        Parameters
+        ----------
+        values : dict
+            Such as `{"exposure.ev": 3.0, "camera.sensor.gain": 0.5}`. They are not checked.
+        """
+        changed = self
+        for path, value in values.items():
+            name, dot, rest = path.partition(".")
+            own = getattr(changed, name) if name in type(self).model_fields else None
+            if own is None or (dot and not isinstance(own, Drawn)):
+                raise AttributeError(f"{type(self).__name__} has no {path}")
+            inner = own.changed({rest: value}) if dot else value
+            changed = changed.model_copy(update={name: inner})
+        return changed
+
+
+def draw_section(section: Section, random: KeyedRandom, path: str = "") -> dict[str, Any]:
+    """Draw all parameters of a section, and of the sections in it.
+
+    Parameters
+    ----------
+    section : Section
+    random : KeyedRandom
+        The image's random numbers.
+    path : str
+        Of the section in its recipe, with a dot at its end.
+
+    Returns
+    -------
+    dict
+        By field: a number or a name; a tuple of them where the field is drawn several times
+        (`Each`, or a section with a `count`); a bool for a `Chance`; a dict for a section.
+    """
+    values: dict[str, Any] = {}
+    times: int | None = None
+    for name, field in type(section).model_fields.items():
+        value, own = getattr(section, name), path + name
+        if isinstance(value, Section):
+            values[name] = draw_section(value, random, f"{own}.")
+        elif isinstance(value, Distribution):
+            marks = field.metadata
+            whole = any(isinstance(mark, Within) and mark.whole for mark in marks)
+            each = next((mark.times for mark in marks if isinstance(mark, Each)), times)
+            if any(isinstance(mark, Chance) for mark in marks):
+                share = float(draw_value(value, random, f"{own}.value"))
+                values[name] = random.uniform(own) < share
+            elif each is None:
+                drawn = draw_value(value, random, own)
+                values[name] = int(drawn) if whole else drawn
+            else:
+                values[name] = tuple(draw_value(value, random, own, i) for i in range(each))
+            if type(section).repeated and name == "count":
+                times = values[name]
+    return values
+
+
+def draw_value(
+    distribution: Distribution, random: KeyedRandom, purpose: str, index: int = 0
+) -> Value:
+    """Draw one value; a constant costs no random number."""
+    if type(distribution) is Constant:
+        return distribution.value
+    return distribution.quantile(random.uniform(purpose, index))

@@ -1,0 +1,94 @@
+"""Making lows a batch at a time, on a CPU or a GPU: the same bytes on both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+from ..errors import ConfigError
+from .camera.draw import CameraDraw
+from .kernels.arrays import Pixels
+from .models import Draw, render
+
+Device = Literal["cpu", "cuda", "auto"]
+DEVICES = ("cpu", "cuda", "auto")
+_NEEDS = "it needs an NVIDIA GPU with its driver, and: pip install 'gloam[gpu]'"
+
+
+class Renderer(Protocol):
+    """Makes lows: normals and draws in, lows out."""
+
+    def render(self, normals: Sequence[Pixels], draws: Sequence[Draw]) -> list[Pixels]:
+        """Make the lows of a batch of images of any sizes, in order.
+
+        Parameters
+        ----------
+        normals : sequence of uint8 arrays (H, W, 3)
+        draws : sequence of Draw
+            As many.
+        """
+
+
+class CpuRenderer:
+    """One image after the other, on one core."""
+
+    def render(self, normals: Sequence[Pixels], draws: Sequence[Draw]) -> list[Pixels]:
+        """Make the lows of a batch; see `Renderer`."""
+        return [render(normal, drawn) for normal, drawn in zip(normals, draws, strict=True)]
+
+
+class CudaRenderer:
+    """All images at once, on the current CUDA device.
+
+    Draws of the power_law model are made on the CPU.
+
+    Raises
+    ------
+    ConfigError
+        When there is no GPU, or numba-cuda is not installed.
+    """
+
+    def __init__(self) -> None:
+        try:
+            from .camera.render_cuda import CameraOnCuda, is_available
+        except ImportError as error:
+            raise ConfigError(f"device cuda: {error}; {_NEEDS}", key="device") from error
+        if not is_available():
+            raise ConfigError(f"device cuda: there is none; {_NEEDS}", key="device", value="cuda")
+        self._camera = CameraOnCuda()
+
+    def render(self, normals: Sequence[Pixels], draws: Sequence[Draw]) -> list[Pixels]:
+        """Make the lows of a batch; see `Renderer`."""
+        by_camera = [i for i, drawn in enumerate(draws) if isinstance(drawn, CameraDraw)]
+        cameras = [drawn for drawn in draws if isinstance(drawn, CameraDraw)]
+        made = self._camera.render([normals[i] for i in by_camera], cameras)
+        lows = dict(zip(by_camera, made, strict=True))
+        return [
+            lows[i] if i in lows else render(normal, drawn)
+            for i, (normal, drawn) in enumerate(zip(normals, draws, strict=True))
+        ]
+
+
+def renderer_on(device: Device) -> Renderer:
+    """A renderer on a device; "auto" is a GPU where there is one.
+
+    Raises
+    ------
+    ConfigError
+        When there is no such device.
+    """
+    if device not in DEVICES:
+        raise ConfigError(
+            f"device {device!r}: must be one of {', '.join(DEVICES)}",
+            key="device",
+            value=device,
+            allowed=DEVICES,
+        )
+    if device == "cpu":
+        return CpuRenderer()
+    try:
+        return CudaRenderer()
+    except ConfigError:
+        if device == "cuda":
+            raise
+        return CpuRenderer()

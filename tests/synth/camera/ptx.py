@@ -1,0 +1,73 @@
+"""Compiling CUDA kernels where there is no GPU."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import numba
+import numpy as np
+from numba import cuda
+from numba.cuda import dispatcher
+
+from gloam.synth.kernels.batch.arrays import IMAGE, Batch, Work
+from gloam.synth.kernels.compiling.cuda import plain_arithmetic
+
+CAPABILITY = (9, 0)
+
+
+def array_type(dtype: Any, dimensions: int) -> Any:
+    return numba.types.Array(numba.from_dtype(np.dtype(dtype)), dimensions, "C")
+
+
+DIMENSIONS = {
+    "images": (IMAGE, 1),
+    "normal": ("u1", 1),
+    "low": ("u1", 1),
+    "linear": ("f4", 2),
+    "read": ("f4", 3),
+    "gaussian": ("f4", 1),
+    "alias": ("u4", 1),
+    "blur": ("f4", 2),
+    "smooth": ("f8", 1),
+    "lights": ("f8", 2),
+    "cubic": ("f8", 3),
+    "binomial": ("f8", 2),
+    "channel_light": ("f8", 2),
+    "log_light": ("f8", 1),
+    "luminance": ("f8", 2),
+    "cumulative": ("f8", 2),
+    "field": ("f8", 2),
+    "light_cell": ("i4", 1),
+    "mean": ("f8", 1),
+    "light": ("f4", 2),
+    "colour": ("f4", 3),
+    "table": ("u1", 2),
+    "fine_table": ("i2", 2),
+    "bright": ("i2", 1),
+    "differences": ("i2", 1),
+    "columns": ("f4", 1),
+    "mosaic": ("f4", 1),
+    "rows": ("f4", 1),
+}
+BATCH = numba.types.NamedTuple([array_type(*DIMENSIONS[name]) for name in Batch._fields], Batch)
+WORK = numba.types.NamedTuple([array_type("i4", 1)] * 2, Work)
+
+
+def ptx_of(kernel: Any, *arguments: Any) -> str:
+    """The PTX of a kernel of `kernels.batch.cuda`, compiled as on a GPU."""
+    before = dispatcher.get_current_device
+    dispatcher.get_current_device = lambda: types.SimpleNamespace(compute_capability=CAPABILITY)
+    try:
+        with plain_arithmetic():
+            text, _ = cuda.compile(
+                kernel.py_func,
+                numba.void(*arguments),
+                device=False,
+                cc=CAPABILITY,
+                output="ptx",
+                abi="numba",
+            )
+    finally:
+        dispatcher.get_current_device = before
+    return str(text)

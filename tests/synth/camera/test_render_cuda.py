@@ -1,0 +1,56 @@
+"""Lows of a GPU have the bytes of those of the CPU: where there is one, they are compared
+(benchmarks/gpu.py does it for 1,000 photographs); where there is none, the kernels are compiled."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from gloam.errors import ConfigError
+from gloam.synth.models import draw, render
+from gloam.synth.recipes.load import load_recipe, shipped_recipes
+from gloam.synth.renderers import CpuRenderer, CudaRenderer, renderer_on
+
+pytest.importorskip("numba_cuda")
+from numba import cuda
+
+GPU = cuda.is_available()
+
+
+@pytest.mark.skipif(not GPU, reason="no CUDA GPU")
+@pytest.mark.filterwarnings("ignore")
+def test_the_gpu_makes_the_same_bytes(photograph):
+    draws = [draw(load_recipe(name), 0, name) for name in sorted(shipped_recipes())]
+    normals = [np.ascontiguousarray(photograph[i:, 3 * i :]) for i in range(len(draws))]
+    lows = CudaRenderer().render(normals, draws)
+    for low, normal, drawn in zip(lows, normals, draws, strict=True):
+        assert (low == render(normal, drawn)).all()
+
+
+@pytest.mark.skipif(GPU, reason="there is a CUDA GPU")
+def test_without_a_gpu_one_is_told_so():
+    with pytest.raises(ConfigError, match="device cuda: there is none; it needs an NVIDIA GPU"):
+        renderer_on("cuda")
+    assert isinstance(renderer_on("auto"), CpuRenderer)
+
+
+def test_every_kernel_compiles_to_ptx_without_joining_multiplications_and_additions():
+    """All that `fma` asks for, and none besides: fields, tables and mosaics ask for none."""
+    pytest.importorskip("nvidia.cuda_nvcc", reason="NVIDIA's compiler is not installed")
+    from gloam.synth.kernels.batch import cuda as steps
+
+    from .ptx import BATCH, WORK, ptx_of
+
+    kernels = {step.py_func.__name__: (step, BATCH) for step in (*steps.OVER_IMAGES,)}
+    kernels |= {step.py_func.__name__: (step, BATCH) for step in (*steps.OVER_CELLS, steps.tables)}
+    kernels |= {step.py_func.__name__: (step, BATCH, WORK) for step in steps.OVER_WORK}
+    joined = {}
+    for name, (step, *arguments) in kernels.items():
+        text = ptx_of(step, *arguments)
+        assert ".target sm_90" in text
+        entry = text[text.index(".visible .entry") :]
+        joined[name] = len(re.findall(r"\bfma\.rn", entry))
+    asked = {"rows", "quads", "sites", "blurs", "merges"}
+    assert {name for name, count in joined.items() if count} == asked
