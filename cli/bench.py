@@ -43,7 +43,8 @@ def bench(
     as_json: bool,
 ) -> None:
     """Pairs a second of every reader this machine can run, of a plain DataLoader, and of data that
-    is in memory already."""
+    is in memory already.
+    """
     try:
         from ..loaders.benchmark import bench as measure
     except ImportError as error:

@@ -81,7 +81,8 @@ _UNITS = {
 
 class Bars:
     """A progress bar for each stage, with rate and time left; nothing when the error stream is not
-    a terminal."""
+    a terminal.
+    """
 
     def __init__(self) -> None:
         self._bar: tqdm[Any] | None = None

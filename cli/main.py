@@ -92,14 +92,16 @@ def _tell_of_compiling() -> None:
 
 def _workers(args: list[str]) -> int:
     """What --workers asks for, before the command that knows it is imported; what cannot be told
-    now is told then."""
+    now is told then.
+    """
     text = " ".join(args).replace("=", " ").partition("--workers ")[2].partition(" ")[0]
     return int(text) if text.isdecimal() and len(text) < 9 else available_cores()
 
 
 def _show_thread_error(args: threading.ExceptHookArgs) -> None:
     """What ends a thread of a library, such as a limit of the system: the command says what follows
-    from it."""
+    from it.
+    """
     click.echo(f"gloam: {args.exc_value}", err=True)
 
 
@@ -111,7 +113,7 @@ def _show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    """gloam's own as a line; a library's concern programmers, who can ask Python for them."""
+    """Gloam's own as a line; a library's concern programmers, who can ask Python for them."""
     if issubclass(category, GloamWarning) or sys.warnoptions:
         click.echo(f"gloam: {message}", err=True)
 

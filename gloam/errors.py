@@ -67,7 +67,8 @@ class GloamError(Exception):
 
 class GloamWarning(UserWarning):
     """Something that the user should know, and that goes on all the same. The command line shows it
-    as a line."""
+    as a line.
+    """
 
 
 class SourceError(GloamError):
@@ -76,7 +77,8 @@ class SourceError(GloamError):
 
 class ConfigError(GloamError, ValueError):
     """A recipe, a suitability profile, a build file or an option has an unknown key or a wrong
-    value."""
+    value.
+    """
 
 
 class SetError(GloamError):
@@ -89,12 +91,14 @@ class DamagedError(SetError):
 
 class LoaderError(GloamError, ValueError):
     """A set cannot be loaded as asked: options, ranks, a state of something else, a damaged
-    image."""
+    image.
+    """
 
 
 class WorkerLost(GloamError, RuntimeError):
     """A worker process ended without an answer, for example because the system ran out of
-    memory."""
+    memory.
+    """
 
 
 class Reason(StrEnum):

@@ -10,7 +10,8 @@ class Progress(Protocol):
 
     def stage(self, name: str, total: int | None) -> None:
         """A stage begins: "listing", "measuring" or "building", with its number of photographs or
-        pairs if known."""
+        pairs if known.
+        """
 
     def at(self, done: int) -> None:
         """So many are done."""

@@ -24,7 +24,8 @@ Reader = Literal["auto", "webdataset", "file", "external"]
 @dataclass(frozen=True)
 class Speed:
     """One way to load: what it is called, pairs a second, seconds to its first batch; or why it did
-    not run."""
+    not run.
+    """
 
     name: str
     pairs_a_second: float

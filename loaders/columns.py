@@ -23,7 +23,8 @@ class StoredPair:
 
 class Pairs(Protocol):
     """The pairs of a split in order, each made when it is asked for: a set of any size takes some
-    50 bytes a pair."""
+    50 bytes a pair.
+    """
 
     def __len__(self) -> int: ...
 

@@ -1,5 +1,6 @@
 """Pairs one by one, decoded on the CPU: what a loader is a loader of, and what TorchLoader's
-processes make batches from."""
+processes make batches from.
+"""
 
 from __future__ import annotations
 

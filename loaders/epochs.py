@@ -69,7 +69,8 @@ class EpochLoader(ABC):
     @property
     def rank(self) -> Rank:
         """This process's part: as given, or as found at the first batch; until then, as it would be
-        found now."""
+        found now.
+        """
         return self._given or self._bound or find_rank()
 
     @property
@@ -96,7 +97,8 @@ class EpochLoader(ABC):
     @abstractmethod
     def batch_sampler(self) -> Any:
         """Iterated, it begins an epoch of the loader: for tools that skip batches by it
-        (Accelerate's `skip_first_batches`)."""
+        (Accelerate's `skip_first_batches`).
+        """
 
     def __len__(self) -> int:
         """Batches an epoch, of this rank."""
@@ -104,7 +106,8 @@ class EpochLoader(ABC):
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         """Begin an epoch, or go on with the one of a loaded state. A pass that is still under way
-        ends."""
+        ends.
+        """
         if self._closed:
             raise LoaderError("the loader is closed")
         self._pass = _Pass(self)
@@ -152,7 +155,8 @@ class EpochLoader(ABC):
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copies: the place, but no pass, process or pipeline. Before its first
-        batch it finds its own rank."""
+        batch it finds its own rank.
+        """
         begun = self.epoch or self._batch
         return self.__dict__ | {
             "_pass": None,
@@ -202,7 +206,8 @@ class EpochLoader(ABC):
 
     def _bind(self) -> None:
         """Find this process's rank, now that batches are wanted; it stays what it was at the first
-        one."""
+        one.
+        """
         found = self._given or find_rank()
         if self._bound is not None and found != self._bound:
             raise LoaderError(
@@ -227,7 +232,8 @@ class EpochLoader(ABC):
 
     def _count(self) -> bool:
         """A batch was handed out; returns whether it was the last one, with which the next epoch's
-        turn comes."""
+        turn comes.
+        """
         self._batch += 1
         self.end_of_dataloader = self._batch == len(self)
         if self.end_of_dataloader:
@@ -274,7 +280,8 @@ class _Pass:
 
 def _tell_accelerate(loader: EpochLoader, running: bool) -> None:
     """Let Accelerate know which loader is gone through, where a program uses it: its `accumulate`
-    ends with an epoch."""
+    ends with an epoch.
+    """
     state = getattr(sys.modules.get("accelerate.state"), "GradientState", None)
     if state is None or not state._shared_state:  # no Accelerator was made
         return

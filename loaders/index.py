@@ -1,5 +1,6 @@
 """What there is to load: the pairs of one split of a set, or of lists of one's own, as columns that
-say where each image lies."""
+say where each image lies.
+"""
 
 from __future__ import annotations
 

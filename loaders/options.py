@@ -104,14 +104,16 @@ class Options(BaseModel):
 
     def fingerprint(self) -> dict[str, Any]:
         """What of it decides which samples come in which order and form: a state fits only the
-        same."""
+        same.
+        """
         ignored = {"device", "threads", "hw_decoder_load", "prefetch"}
         return self.model_dump(mode="json", exclude=ignored)
 
 
 class Nothing(TypedDict):
     """The type of keywords that there are not: editors and type checkers show them, and
-    `make_options` names them."""
+    `make_options` names them.
+    """
 
 
 def make_options(unknown: Mapping[str, object], **values: Any) -> Options:

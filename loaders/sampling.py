@@ -1,5 +1,6 @@
 """Which pairs this process reads, and in which order: its part among ranks, and each epoch's order
-as a function of (seed, epoch)."""
+as a function of (seed, epoch).
+"""
 
 from __future__ import annotations
 
@@ -39,12 +40,14 @@ class Rank:
 
     def slice(self, count: int) -> tuple[int, int]:
         """First and one past the last of `count` samples that belong to this rank: contiguous, as
-        DALI shards."""
+        DALI shards.
+        """
         return count * self.rank // self.world, count * (self.rank + 1) // self.world
 
     def batches(self, count: int, batch_size: int, drop: bool) -> int:
         """Batches an epoch: whole ones, equally many on every rank, if `drop`; else as many as hold
-        this rank's samples."""
+        this rank's samples.
+        """
         if drop:
             return count // self.world // batch_size
         first, last = self.slice(count)

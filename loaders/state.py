@@ -1,5 +1,6 @@
 """States of loaders: small dicts that say where in which epoch of what a loader was, refused by any
-other."""
+other.
+"""
 
 from __future__ import annotations
 

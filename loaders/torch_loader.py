@@ -1,5 +1,6 @@
 """The same batches without DALI: a plain torch DataLoader, for machines that have none; PairLoader
-is measured against it."""
+is measured against it.
+"""
 
 from __future__ import annotations
 
@@ -130,7 +131,8 @@ class TorchLoader(EpochLoader):
     @property
     def batch_sampler(self) -> Any:
         """Iterated, it begins an epoch, and gives for each batch what `dataset` takes in place of
-        numbers."""
+        numbers.
+        """
         return _FreshEpochs(self)
 
     @property
@@ -228,7 +230,8 @@ def _handed_out(batch: tuple[Any, ...], stream: Any) -> tuple[Any, ...]:
 
 def _prepare_worker(number: int) -> None:
     """One thread a process, as the processes are the parallelism; and an end without C++
-    destructors, which can abort in a worker that is stopped in mid-batch."""
+    destructors, which can abort in a worker that is stopped in mid-batch.
+    """
     prepare_own_process()
     multiprocessing.util.Finalize(None, os._exit, (0,), exitpriority=-100)
 
@@ -251,7 +254,8 @@ class _FreshEpochs(_RestOfEpoch):
 
     def set_epoch(self, epoch: int) -> None:
         """As of the loader: Hugging Face's Trainer asks for it here when it goes on in
-        mid-epoch."""
+        mid-epoch.
+        """
         self._loader.set_epoch(epoch)
 
     def __iter__(self) -> Iterator[list[Place]]:

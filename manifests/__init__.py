@@ -1,2 +1,3 @@
 """What a set holds: sources, suitability, plan, splits, shards and lists, receipts,
-verification."""
+verification.
+"""

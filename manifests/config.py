@@ -1,5 +1,6 @@
 """Reading YAML, and turning pydantic's findings into one line each: file, key, value, what is
-allowed."""
+allowed.
+"""
 
 from __future__ import annotations
 
@@ -136,7 +137,8 @@ def describe(error: ValidationError, model: type[BaseModel], where: str) -> list
 
 def _near(model: type[BaseModel], key: str) -> str:
     """The key of a model that somebody who wrote another one may have meant: of the same last part,
-    or spelt nearly so; or ""."""
+    or spelt nearly so; or "".
+    """
     paths = list(_paths(model))
     last = key.rpartition(".")[2]
     same = [path for path in paths if path.rpartition(".")[2] == last]

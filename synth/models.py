@@ -1,5 +1,6 @@
 """The models behind one interface: a recipe and (seed, key) give a draw, a draw and a normal give a
-low."""
+low.
+"""
 
 from __future__ import annotations
 

@@ -15,7 +15,8 @@ def ignored(counted: int) -> None:
 
 class Engine(Protocol):
     """Runs a function over jobs. Which engine it is, and how many workers it has, decides no byte
-    of a result."""
+    of a result.
+    """
 
     def map(
         self,
@@ -46,4 +47,5 @@ class Engine(Protocol):
 
     def warm(self, module: str) -> None:
         """Begin to get workers ready for a `map` to come, without waiting: have them import a
-        module that loads what jobs need."""
+        module that loads what jobs need.
+        """

@@ -85,7 +85,8 @@ def prepare_workers(modules: Sequence[str], workers: int, deaf: bool = False) ->
 @contextmanager
 def own_server() -> Iterator[None]:
     """A server that is started within the block ends with it, at once: it may still be importing,
-    with our streams open."""
+    with our streams open.
+    """
     before = _server_pid()
     try:
         yield

@@ -75,7 +75,8 @@ def main_left_alone() -> Iterator[None]:
 @lru_cache(maxsize=1)
 def _keep_freed_memory() -> None:
     """Ask glibc to keep up to 64 MB that were freed: images come and go, and fresh pages for each
-    cost 3 % of a build's time."""
+    cost 3 % of a build's time.
+    """
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):  # another C library
             mallopt = ctypes.CDLL(None).mallopt

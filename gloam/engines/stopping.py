@@ -1,5 +1,6 @@
 """How a command ends before its time: Ctrl-C and SIGTERM leave one line and a set that the same
-command continues."""
+command continues.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +50,8 @@ def stoppable() -> Iterator[None]:
 
 def leave(code: int) -> NoReturn:
     """End at once. The executor's own clean-up at exit can wait for ever, or complain, once its
-    processes were killed."""
+    processes were killed.
+    """
     with suppress(Exception):  # it may be in the middle of writing
         sys.stdout.flush()
         sys.stderr.flush()

@@ -1,5 +1,6 @@
 """Writing artefacts so that they are either whole or not there, and reading them back as exact
-bytes."""
+bytes.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ def refuse_uri(path: Path | str) -> None:
 
 def temporary_beside(path: Path) -> Path:
     """The name under which this process writes what is to become `path`; in the same folder, so
-    that renaming is atomic."""
+    that renaming is atomic.
+    """
     return path.with_name(f"{path.name}{TEMPORARY_MARK}{os.getpid()}")
 
 
@@ -59,7 +61,8 @@ def flush(path: Path) -> None:
 @contextmanager
 def atomic_write(path: Path) -> Iterator[IO[bytes]]:
     """A binary file that appears under `path` only when the block ends without an exception,
-    flushed to disk."""
+    flushed to disk.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = temporary_beside(path)
     try:
@@ -81,7 +84,8 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 def canonical_json(value: Any) -> bytes:
     """JSON with sorted keys, no blanks and a final newline: equal values give equal bytes. NaN and
-    infinity are refused."""
+    infinity are refused.
+    """
     text = json.dumps(
         value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
     )

@@ -109,7 +109,8 @@ def _warn(path: Path, error: OSError) -> None:
 @contextmanager
 def _file_lock(path: Path, shared: bool, wait: bool = False) -> Iterator[None]:
     """A file that is made by one process at a time. Those that share a lock have a file each, which
-    say that it is not free."""
+    say that it is not free.
+    """
     only = path.with_name(f"{path.name}.held")
     own = (
         path.with_name(f"{path.name}.held-{socket.gethostname()}-{os.getpid()}") if shared else only
@@ -141,7 +142,8 @@ def _made(path: Path) -> bool:
 
 def _alive(path: Path) -> bool:
     """Whether the process that made a lock's file may still be there; the files of dead ones of
-    this machine are deleted."""
+    this machine are deleted.
+    """
     try:
         match = _HOLDER.fullmatch(path.read_text())
     except OSError:

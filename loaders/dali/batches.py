@@ -23,7 +23,8 @@ class ReadyBatches:
 
     def set_epoch(self, epoch: int) -> None:
         """As of the loader: Hugging Face's Trainer asks for it here when it goes on in
-        mid-epoch."""
+        mid-epoch.
+        """
         self._loader.set_epoch(epoch)
 
     def __iter__(self) -> Iterator[list[ReadyBatch]]:

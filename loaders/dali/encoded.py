@@ -1,5 +1,6 @@
 """Encoded pairs for DALI's external source: read at their offsets, by several threads, in the order
-of each epoch."""
+of each epoch.
+"""
 
 from __future__ import annotations
 

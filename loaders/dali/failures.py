@@ -1,5 +1,6 @@
 """Which image DALI failed at: it does not say, so the pairs of its next batches are found out and
-decoded here."""
+decoded here.
+"""
 
 from __future__ import annotations
 

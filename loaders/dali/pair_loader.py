@@ -171,7 +171,8 @@ class PairLoader(EpochLoader):
     @property
     def batch_sampler(self) -> Any:
         """Iterated, it begins an epoch, and gives its batches as `dataset` and `collate_fn` take
-        and return them."""
+        and return them.
+        """
         return ReadyBatches(self)
 
     @property
@@ -215,7 +216,8 @@ class PairLoader(EpochLoader):
 
     def pipeline(self, epoch: int = 0) -> Any:
         """The DALI pipeline of an epoch, built, of this rank's samples; `len(self)` batches of it
-        are the epoch."""
+        are the epoch.
+        """
         return self._build(epoch, None)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -276,7 +278,8 @@ class PairLoader(EpochLoader):
 
     def _settle(self) -> None:
         """Take the pipeline from the end of one epoch to the beginning of the next; a new one would
-        cost seconds on a GPU."""
+        cost seconds on a GPU.
+        """
         for _ in range(self._padding):
             self._run()
         self._padding = 0
@@ -359,7 +362,8 @@ class PairLoader(EpochLoader):
 
     def _suspects(self) -> list[int]:
         """Numbers of the pairs that DALI was at when it failed: those of the next batch and of the
-        ones that it makes ahead."""
+        ones that it makes ahead.
+        """
         if self.reader == "external":
             order, start = self._order(self.epoch), self._batch * self.batch_size
             return [

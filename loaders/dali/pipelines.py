@@ -132,7 +132,8 @@ def webdataset_records(
     shuffle_seed: int = 0,
 ) -> Any:
     """The records alone of the pairs that `webdataset_pairs` gives, in the same order: to tell
-    which pairs a batch held."""
+    which pairs a batch held.
+    """
     places = {"paths": list(paths), "index_paths": list(index_paths), "name": "reader"}
     return fn.pad(
         fn.readers.webdataset(
@@ -178,7 +179,8 @@ def _sharded(
 
 def _reading(options: Options, rank: int, world: int, shuffle_seed: int) -> dict[str, Any]:
     """What readers have in common. Two of them draw alike, and go in step, only if all of it is
-    equal."""
+    equal.
+    """
     return {
         "random_shuffle": options.shuffle,
         "initial_fill": options.shuffle_buffer,
@@ -193,7 +195,8 @@ def _reading(options: Options, rank: int, world: int, shuffle_seed: int) -> dict
 @pipeline_def(enable_conditionals=True)
 def external_pairs(source: Callable[[Any], tuple[Any, ...]], options: Options) -> tuple[Any, ...]:
     """Pairs from a function of DALI's BatchInfo that returns lists of encoded lows and normals
-    (uint8 arrays) and of numbers."""
+    (uint8 arrays) and of numbers.
+    """
     low, normal, label = fn.external_source(
         source=source, num_outputs=3, batch=True, batch_info=True
     )

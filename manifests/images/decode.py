@@ -148,7 +148,8 @@ def check_png(data: bytes) -> None:
 
 def _upright(pixels: Pixels, turn: int) -> Pixels:
     """Apply an EXIF orientation: 2 to 4 mirror or turn by 180 degrees, 5 to 8 also swap rows and
-    columns."""
+    columns.
+    """
     if turn >= 5:
         pixels = pixels.transpose(1, 0, 2)
     if turn in (2, 3, 6, 7):

@@ -16,7 +16,8 @@ own filter) is the smallest and the fastest here."""
 
 def encode(pixels: Pixels, suffix: str, quality: int = 95, chroma: str = "444") -> bytes:
     """Encode RGB (H, W, 3) uint8 as "jpg" (quality 1 to 100, chroma "444", "422" or "420") or as
-    "png" (lossless)."""
+    "png" (lossless).
+    """
     if suffix == "jpg":
         return simplejpeg.encode_jpeg(
             np.ascontiguousarray(pixels), quality, "RGB", chroma, fastdct=False

@@ -1,5 +1,6 @@
 """What a photograph is, by its first bytes: format, size, and whether its bytes can be kept as a
-normal."""
+normal.
+"""
 
 from __future__ import annotations
 

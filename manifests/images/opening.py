@@ -59,7 +59,8 @@ def open_lazily(data: bytes) -> Image.Image:
 
 def _identified(data: bytes) -> Image.Image:
     """As `Image.open`, but for its limit of pixels: that is the program's own to set, and gloam has
-    one of its own."""
+    one of its own.
+    """
     Image.preinit()
     if data[4:8] == b"ftyp" and data[8:12] in _HEIF_BRANDS and b"avif" not in data[8:32]:
         return _heif(data)
@@ -107,7 +108,8 @@ def tiff_size(data: bytes) -> tuple[int, int]:
 
 def orientation(image: Image.Image) -> int:
     """The EXIF orientation of an opened image, 1 (upright) to 8; 1 when its metadata is missing or
-    damaged."""
+    damaged.
+    """
     if "exif" not in image.info and image.format != "TIFF":
         return 1  # asking Pillow would make it read a PNG to its end
     try:

@@ -1,2 +1,3 @@
 """Which photographs become pairs: candidates, what is measured of them, bounds, near-duplicates,
-the plan."""
+the plan.
+"""

@@ -169,7 +169,8 @@ def measure_candidates(
 
 def leave_unmeasured(listed: pa.Table) -> pa.Table:
     """Add the columns of `MEASURE_SCHEMA` with nothing in them, for a plan that takes every
-    candidate as it is."""
+    candidate as it is.
+    """
     for field in MEASURE_SCHEMA:
         blank = "" if field.name in ("reason", "detail") else None
         listed = listed.append_column(field, pa.array([blank] * len(listed), field.type))

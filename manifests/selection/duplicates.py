@@ -50,7 +50,8 @@ def _near_pairs(
     values: npt.NDArray[np.uint64], bits: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """The pairs (later, earlier) of images whose hashes differ in at most `bits` bits, ordered;
-    each once."""
+    each once.
+    """
     later, earlier = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for chunk in range(_CHUNKS):
         part = (values >> np.uint64(_CHUNK_BITS * chunk)) & np.uint64(0xFFFF)

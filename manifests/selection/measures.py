@@ -111,7 +111,8 @@ def measure(data: bytes, max_pixels: int) -> Measures:
 
 def _reduce(pixels: Pixels) -> Pixels:
     """The channels (3, H, W) of a copy whose longer side is `SIDE`, unless it is shorter: means
-    over areas, rounded, first of whole blocks of pixels."""
+    over areas, rounded, first of whole blocks of pixels.
+    """
     longer = max(pixels.shape[:2])
     if longer <= SIDE:
         return np.ascontiguousarray(pixels.transpose(2, 0, 1))
@@ -129,7 +130,8 @@ def _reduce(pixels: Pixels) -> Pixels:
 @lru_cache(maxsize=1024)
 def _overlaps(length: int, cells: int) -> npt.NDArray[np.float32]:
     """By how many parts of 1 / cells of a pixel each of `cells` equal cells overlaps each of length
-    pixels (cells, pixels)."""
+    pixels (cells, pixels).
+    """
     cell, pixel = (
         np.arange(cells, dtype=np.int32)[:, None] * length,
         np.arange(length, dtype=np.int32)[None, :] * cells,
@@ -140,7 +142,8 @@ def _overlaps(length: int, cells: int) -> npt.NDArray[np.float32]:
 
 def _blocks(pixels: Pixels, side: int) -> Pixels:
     """Means of blocks of side x side pixels, rounded; what fills no block, to the right and below,
-    is left out."""
+    is left out.
+    """
     height, width = (max(1, length // side) for length in pixels.shape[:2])
     down, across = (min(side, length) for length in pixels.shape[:2])
     if down == across == 1:
@@ -176,7 +179,8 @@ def _bright_share(luma: Pixels) -> float:
 
 def _moments(values: npt.NDArray[np.int16]) -> tuple[float, float]:
     """Mean and variance of whole numbers. Their sums are exact, so it does not matter in which
-    order a CPU adds them."""
+    order a CPU adds them.
+    """
     exact = values.ravel().astype(np.float64)
     count, total, squares = len(exact), int(exact.sum()), int(exact @ exact)
     return total / count, (count * squares - total * total) / (count * count)
@@ -208,7 +212,8 @@ def _perceptual_hash(luma: Pixels) -> int:
 @lru_cache(maxsize=1)
 def _waves() -> npt.NDArray[np.float64]:
     """The lowest waves of the DCT-II over 32 cells, orthonormal but for a common factor of some
-    1,024, rounded (waves, cells)."""
+    1,024, rounded (waves, cells).
+    """
     wave, cell = np.arange(_HASH_WAVES)[:, None], np.arange(_HASH_SIDE)[None, :]
     return np.rint(
         1024

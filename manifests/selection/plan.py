@@ -1,5 +1,6 @@
 """The plan: which candidates become pairs, in which split and shard. A function of the seed and the
-candidates alone."""
+candidates alone.
+"""
 
 from __future__ import annotations
 
@@ -216,7 +217,8 @@ def _counted(of_source: npt.NDArray[np.object_], reasons: npt.NDArray[np.object_
 
 def _apportion(total: int, available: list[int]) -> list[int]:
     """Cut `total` in proportion to what is available, by largest remainders (the earlier source
-    wins a tie)."""
+    wins a tie).
+    """
     whole = sum(available)
     shares = [total * n // whole for n in available]
     by_remainder = sorted(range(len(available)), key=lambda i: (-(total * available[i] % whole), i))

@@ -1,2 +1,3 @@
 """What a set is on disk: samples, shards or folders, receipts, its own files; verifying and copying
-it."""
+it.
+"""

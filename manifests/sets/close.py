@@ -1,5 +1,6 @@
 """Closing a set: when every unit has its receipt, its tables and lists are written, then
-`set.json`, and it is done."""
+`set.json`, and it is done.
+"""
 
 from __future__ import annotations
 
@@ -166,7 +167,8 @@ def _leaves(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
 
 def _write_refused(root: Path, receipts: dict[str, Receipt]) -> Path:
     """`refused.parquet`: every photograph that was found unsuitable, or that failed when its pair
-    was made, and why."""
+    was made, and why.
+    """
     candidates = read_table(
         root / CANDIDATES, columns=["key", "source", "path", "reason", "detail"]
     )

@@ -1,5 +1,6 @@
 """A set's own files: `set.json`, which is written last and knows every other file, and the note of
-a build under way."""
+a build under way.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """A finished set as one object: its facts, units, pairs, records and tables, wherever its normals
-lie."""
+lie.
+"""
 
 from __future__ import annotations
 

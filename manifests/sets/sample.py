@@ -1,5 +1,6 @@
 """A sample as it is stored: one key, one record (the draw, source, sizes, checksums) and named
-members. A pair is the common case: its members are the low and the normal."""
+members. A pair is the common case: its members are the low and the normal.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +79,8 @@ class Sample:
 
     def files(self) -> list[tuple[str, bytes]]:
         """Ending and bytes of the sample's files, in their order: `json`, `low.png`, `normal.jpg`,
-        say."""
+        say.
+        """
         return [
             (RECORD, canonical_json(self.record)),
             *((ending(name, member.suffix), member.data) for name, member in self.members.items()),

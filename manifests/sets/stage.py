@@ -23,7 +23,8 @@ _PIECE = 1 << 22
 @dataclass(frozen=True)
 class StagedFile:
     """A file of a set: its path there, size, and checksum ("" for set.json, which checks
-    itself)."""
+    itself).
+    """
 
     path: str
     size: int

@@ -134,7 +134,8 @@ def _check_file(root: Path, name: str, size: int, sha256: str | None) -> Iterato
 
 def unit_problems(root: Path, layout: str, unit: str, checksums: bool) -> list[Problem]:
     """What is wrong with the files of one unit, by its receipt; where bytes differ, the members
-    concerned are named."""
+    concerned are named.
+    """
     try:
         receipt = read_receipt(root, unit)
     except SetError as error:

@@ -85,7 +85,8 @@ def refuse_mixing(root: Path, note: BuildNote) -> None:
 
 def missing_units(root: Path, layout: str, units: Iterable[str], note: BuildNote) -> list[str]:
     """Units to make: without a receipt of this build or, in a set that was finished once, not as
-    the receipt says."""
+    the receipt says.
+    """
     finished = (root / SET_FILE).is_file()
     return [
         unit

@@ -1,5 +1,6 @@
 """Where photographs come from: containers (folder, tar, zip), the layouts of known collections, and
-reading one image."""
+reading one image.
+"""
 
 from .collections import KINDS, Listed, counted, list_source
 from .containers import Location, read

@@ -1,5 +1,6 @@
 """The layouts of known collections: which files of a container are photographs, and what the
-collection calls them."""
+collection calls them.
+"""
 
 from __future__ import annotations
 

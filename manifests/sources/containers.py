@@ -191,7 +191,8 @@ def _walk_tar(
 
 def _check_end(view: _Window, place: int, container: str) -> None:
     """Tell the end of a tar from a header that cannot be read: tarfile takes both for the end and
-    says nothing."""
+    says nothing.
+    """
     view.seek(place)
     block = view.read(tarfile.BLOCKSIZE)
     if len(block) < tarfile.BLOCKSIZE:

@@ -1,5 +1,6 @@
 """What the user says about a source: `KIND=PATH`, `KIND=PATH@LIST`, `KIND=PATH:LIMIT`, or the same
-in a build file."""
+in a build file.
+"""
 
 from __future__ import annotations
 

@@ -34,7 +34,8 @@ class Tile:
 
 def brightened(low: Pixels) -> Pixels:
     """A low under a gain in linear light that takes its mean to middle grey: what it hides, noise
-    and all."""
+    and all.
+    """
     light = LEVEL_LIGHT[low]
     gain = _GREY / max(float(light.mean()), 1e-6)
     shown: Pixels = np.rint(255 * linear_to_srgb(np.minimum(light * gain, 1.0))).astype(np.uint8)
@@ -161,7 +162,8 @@ def _scaled(pixels: Pixels, width: int) -> Pixels:
 
 def _close_up(pixels: Pixels, height: int, width: int) -> Pixels:
     """The middle of a picture as it is, never scaled; padded with paper where it is smaller than
-    the tile."""
+    the tile.
+    """
     top, left = max(0, (pixels.shape[0] - height) // 2), max(0, (pixels.shape[1] - width) // 2)
     part = pixels[top : top + height, left : left + width]
     padded = np.full((height, width, 3), _PAPER, np.uint8)

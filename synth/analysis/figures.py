@@ -19,7 +19,8 @@ _COLOURS = {"LOL": "tab:orange", "DICM": "tab:green"}
 
 def statistics_figure(measured: Measured) -> bytes:
     """A PNG: histograms over the reference bands (percentiles 5 to 95, line at the median), and the
-    photon transfer curve."""
+    photon transfer curve.
+    """
     figure = Figure(figsize=(15, 8), layout="constrained")
     axes = figure.subplots(2, 3).ravel()
     references = reference_statistics()

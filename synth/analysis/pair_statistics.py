@@ -115,7 +115,8 @@ def log_grid(light: FloatArray) -> FloatArray:
 
 def _noise(low: Pixels, normal: Pixels) -> dict[str, float]:
     """Of the residual of the low to its own blur (sigma 2), where the normal is flattest: a fifth
-    of the image."""
+    of the image.
+    """
     values = low.astype(np.float32)
     residual = values - cv2.GaussianBlur(values, (0, 0), 2)
     green = normal[:, :, 1].astype(np.float32)
@@ -147,7 +148,8 @@ def correlation(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
 
 def _power_law(low: Pixels, normal: Pixels) -> dict[str, float]:
     """Least squares of log low = log a + b log normal over means of 50-pixel blocks of grey,
-    sRGB-encoded."""
+    sRGB-encoded.
+    """
     height, width = low.shape[0] // _BLOCK, low.shape[1] // _BLOCK
     if height * width < 4:
         return {"scale": float("nan"), "exponent": float("nan")}
@@ -165,7 +167,8 @@ def _power_law(low: Pixels, normal: Pixels) -> dict[str, float]:
 
 def summary(measured: Iterable[dict[str, float]]) -> dict[str, tuple[float, ...]]:
     """Percentiles 5, 50 and 95 of every statistic over many pairs, NaNs left out; a statistic that
-    nobody has is left out."""
+    nobody has is left out.
+    """
     rows = list(measured)
     table = {}
     for name in LABELS:
@@ -178,6 +181,7 @@ def summary(measured: Iterable[dict[str, float]]) -> dict[str, tuple[float, ...]
 @lru_cache(maxsize=1)
 def reference_statistics() -> dict[str, dict[str, Any]]:
     """Published columns to compare with, by the set's name: for every known statistic its
-    percentiles or its median alone."""
+    percentiles or its median alone.
+    """
     with resources.as_file(resources.files(__package__) / "reference_statistics.yaml") as path:
         return dict(load_yaml(Path(path)))

@@ -107,7 +107,8 @@ def transfer_points(low: Pixels, normal: Pixels, draw: CameraDraw) -> list[Trans
 
 def expected_variance(clean: Pixels, draw: CameraDraw) -> FloatArray:
     """Variance in levels^2 of green that the draw's sensor gives noise-free pixels (N, 3), both
-    roundings to levels included."""
+    roundings to levels included.
+    """
     curve = encoding(draw.isp.contrast, shown_tone(draw), draw.tone.exponent) * 255
     light_of_cell = (np.arange(ENCODE_CELLS) / (ENCODE_CELLS - 1)) ** 2
     light = np.interp(np.arange(256), curve, light_of_cell)
@@ -148,7 +149,8 @@ def _kept(draw: CameraDraw) -> tuple[float, float]:
 
 def _read_variance(sensor: SensorDraw) -> float:
     """Variance of the read noise's distribution at scale 1 (of Tukey-lambda, by its quantile
-    function on a fine grid)."""
+    function on a fine grid).
+    """
     if sensor.read_noise == "gaussian":
         return 1.0
     u = (np.arange(200_000) + 0.5) / 200_000

@@ -1,5 +1,6 @@
 """Deep verification: every low made again from its stored normal and its stored draw, and compared
-pixel by pixel."""
+pixel by pixel.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """Making a set anew from its own shards, without sources: with other noise (`regenerate`), or in
-the other layout (`export`)."""
+the other layout (`export`).
+"""
 
 from __future__ import annotations
 
@@ -186,7 +187,8 @@ def _remake(
 
 def _note(info: SetInfo, request: dict[str, Any], keeps_lows: bool, lows_only: bool) -> BuildNote:
     """What the new set is a function of. Unchanged, it is the old set's own note, and so are all
-    its bytes."""
+    its bytes.
+    """
     changed = differences(info.build.request, request)
     # What its photographs were chosen by stays that of the old set.
     chosen = {name: version for name, version in info.build.versions.items() if name == "measures"}

@@ -1,5 +1,6 @@
 """What a user asks of a build: sources, selection, plan, recipe, output. One validated object, and
-the YAML file that can hold it."""
+the YAML file that can hold it.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +95,8 @@ class Request(BaseModel):
 
     def identity(self) -> dict[str, Any]:
         """What of it decides the set's bytes, as JSON values: all but the places where the sources
-        happen to lie."""
+        happen to lie.
+        """
         whole = self.model_dump(mode="json")
         whole["sources"] = [
             {k: v for k, v in source.items() if k != "path"} for source in whole["sources"]
@@ -135,13 +137,15 @@ class BuildFile(BaseModel):
 
 def reference_config() -> str:
     """The build file of the reference set (153,856 pairs), to be copied and given the paths of
-    one's sources."""
+    one's sources.
+    """
     return (resources.files(__package__) / "reference.yaml").read_text("utf-8")
 
 
 def deciding_versions(request: Request | None = None) -> dict[str, str]:
     """Versions of the code that decides a set's bytes; with a request also of what its photographs
-    are chosen by."""
+    are chosen by.
+    """
     versions = {name: metadata.version(name) for name in _DECIDING} | {"model": str(MODEL)}
     return (
         versions

@@ -1,5 +1,6 @@
 """Making one unit: the pairs of a shard, from photographs to a published tar and its receipt. What
-workers run."""
+workers run.
+"""
 
 from __future__ import annotations
 

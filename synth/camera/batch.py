@@ -1,5 +1,6 @@
 """A batch of images of any sizes, laid out for the kernels that make all their lows at once: where
-the pixels of each lie, which steps it takes part in, and room to work."""
+the pixels of each lie, which steps it takes part in, and room to work.
+"""
 
 from __future__ import annotations
 

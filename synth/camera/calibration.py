@@ -30,7 +30,8 @@ class GainFit(BaseModel):
 
 class ByGain(BaseModel):
     """Noise as a function of the system gain K, whose logarithm goes from `ln_k_min` to
-    `ln_k_max`."""
+    `ln_k_max`.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
@@ -44,7 +45,8 @@ class ByGain(BaseModel):
 
 class Relation(BaseModel):
     """ln(read) = slope ln(shot) + bias + N(0, spread) of the variances of a heteroscedastic
-    model."""
+    model.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -255,7 +255,8 @@ def _body(drawn: dict[str, Any], recipe: CameraRecipe, random: KeyedRandom) -> d
 
 def _random_matrix(random: KeyedRandom) -> npt.NDArray[np.float64]:
     """A random convex combination of the cameras' matrices, all combinations equally likely (flat
-    Dirichlet)."""
+    Dirichlet).
+    """
     matrices = sensor_colour_matrices()
     weights = np.array(
         [-math.log(random.uniform("camera.matrix.weight", i)) for i in range(len(matrices))]

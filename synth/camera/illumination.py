@@ -52,7 +52,8 @@ def field_ev(pixels: npt.NDArray[np.uint8], draw: CameraDraw) -> FloatArray:
 
 def _field(pixels: npt.NDArray[np.uint8], draw: CameraDraw) -> tuple[FloatArray, FloatArray | None]:
     """The field, and the colour of its light: factors (32, 32, 3) on R, G and B that keep
-    luminance, None for white light."""
+    luminance, None for white light.
+    """
     y, x = _places(*pixels.shape[:2])
     field = draw.illumination
     n, lights = field.smooth.cells, lights_of(field)
@@ -136,7 +137,8 @@ def _to_columns(grid: npt.NDArray[np.float32], width: int) -> npt.NDArray[np.flo
 @lru_cache(maxsize=256)
 def _columns(width: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
     """The cell to the left of every column, and how far the column lies on the way to the next
-    one."""
+    one.
+    """
     position = np.clip((np.arange(width) + 0.5) * (CELLS / width) - 0.5, 0, CELLS - 1)
     left = np.minimum(position.astype(np.int64), CELLS - 2)
     return left, (position - left).astype(np.float32)
@@ -152,7 +154,8 @@ def cell_luminance(pixels: npt.NDArray[np.uint8]) -> FloatArray:
 @lru_cache(maxsize=32)
 def cubic_weights(n: int) -> FloatArray:
     """Bicubic interpolation (Catmull-Rom, edges repeated) of n values to the grid, as weights (32,
-    n)."""
+    n).
+    """
     position = (np.arange(CELLS) + 0.5) * n / CELLS - 0.5
     base = np.floor(position).astype(np.int64)
     t = position - base
@@ -171,7 +174,8 @@ def cubic_weights(n: int) -> FloatArray:
 @lru_cache(maxsize=256)
 def _places(height: int, width: int) -> tuple[FloatArray, FloatArray]:
     """Cell middles about the image's middle, down and across, in units of half of its longer
-    side."""
+    side.
+    """
     along = (np.arange(CELLS) + 0.5) / CELLS * 2 - 1
     longer = max(height, width)
     return along * (height / longer), along * (width / longer)
@@ -185,7 +189,8 @@ def _tint(warmth_ev: float) -> FloatArray:
 
 def _luminance(colour: FloatArray) -> FloatArray:
     """Of linear RGB in the last dimension, summed in order: a matrix library's last bits depend on
-    the machine."""
+    the machine.
+    """
     weighted: FloatArray = (
         LUMINANCE[0] * colour[..., 0]
         + LUMINANCE[1] * colour[..., 1]

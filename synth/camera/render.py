@@ -1,5 +1,6 @@
 """The camera model: a normal and a draw become a low. See docs/architecture.md for
-the model, `kernels.camera` for its loops."""
+the model, `kernels.camera` for its loops.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """Lows of the camera model on a CUDA GPU, a batch at a time, with the bytes of the CPU. Needs
-numba-cuda."""
+numba-cuda.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """Camera calibrations: system gain and noise of real sensors by ISO, from `sensors.yaml` (its
-sources stand there)."""
+sources stand there).
+"""
 
 from __future__ import annotations
 
@@ -73,7 +74,7 @@ def _file() -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def shipped_cameras() -> dict[str, Calibration]:
-    """gloam's own calibrations, by name."""
+    """Gloam's own calibrations, by name."""
     return {name: Calibration.model_validate(entry) for name, entry in _file()["cameras"].items()}
 
 
@@ -189,7 +190,7 @@ def _by_gain(
 
 
 def _heteroscedastic(camera: str, iso: float, shot: float, read: float) -> Sensor:
-    """var = shot x + read of x in [0, 1]: K = shot (white - black), sigma = sqrt(read) (white -
+    """Var = shot x + read of x in [0, 1]: K = shot (white - black), sigma = sqrt(read) (white -
     black).
 
     Such a calibration has no DN of its own. Fourteen bits over a pedestal keep rounding and

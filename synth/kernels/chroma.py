@@ -67,7 +67,8 @@ def green_from(y, red_difference, blue_difference):
 @scalar
 def split_pixel(r, g, b):
     """Brightness of three encoded values in UNITs (int32), and the differences of red and blue to
-    it."""
+    it.
+    """
     bright = luma(r, g, b)
     return bright, r - bright, b - bright
 
@@ -91,7 +92,8 @@ def merge_pixel(bright, red_difference, blue_difference):
 @kernel
 def split(cells, table, planes):
     """Turn encoding table places, three rows (N), into brightness and the differences of red and
-    blue to it, int16 rows (N) in UNITs."""
+    blue to it, int16 rows (N) in UNITs.
+    """
     red, green, blue = cells
     y, red_difference, blue_difference = planes
     for x in range(y.shape[0]):
@@ -148,7 +150,8 @@ def _first_columns(out, middle, west, east, weights):
 @inlined
 def _blurred_row(plane, y, weights, padded, out):
     """Blur row `y` of an int16 plane (H, W), edges repeated, into `out` (W); `padded` (W + 2 reach)
-    is room to work."""
+    is room to work.
+    """
     height, width = plane.shape
     reach = weights.shape[0] - 1
     column = padded[reach : reach + width]
@@ -181,7 +184,8 @@ def _blurred_row(plane, y, weights, padded, out):
 @inlined
 def _merge(planes, smooth, strength, levels):
     """Fill rows (W) of 8-bit red, green and blue from rows of brightness and colour differences and
-    the latters' blur."""
+    the latters' blur.
+    """
     y, red_difference, blue_difference = planes
     red_smooth, blue_smooth = smooth
     red, green, blue = levels

@@ -1,5 +1,6 @@
 """Transfer curves between 8-bit values and scene-linear light, as tables: computed in float64,
-rounded once."""
+rounded once.
+"""
 
 from __future__ import annotations
 
@@ -45,13 +46,15 @@ def linear_to_srgb(linear: FloatArray) -> FloatArray:
 
 def tone_curve(encoded: FloatArray, strength: float) -> FloatArray:
     """(1-t) x + t (3x^2 - 2x^3): nothing for strength 0, the smoothstep of Brooks et al. (CVPR
-    2019) for 1."""
+    2019) for 1.
+    """
     return (1 - strength) * encoded + strength * (3 - 2 * encoded) * encoded**2
 
 
 def inverse_tone_curve(shown: FloatArray, strength: float) -> FloatArray:
     """The x in [0, 1] whose `tone_curve` is `shown`, by bisection to the last bit of the float64
-    interval."""
+    interval.
+    """
     low, high = np.zeros_like(shown), np.ones_like(shown)
     for _ in range(60):
         middle = (low + high) / 2
@@ -63,7 +66,8 @@ def inverse_tone_curve(shown: FloatArray, strength: float) -> FloatArray:
 @lru_cache(maxsize=64)
 def linear_table(tone: float, gamma: float = 0.0) -> npt.NDArray[np.float32]:
     """Scene-linear light of the 256 levels of a photograph: inverse tone curve, then inverse sRGB
-    transfer (or a plain gamma)."""
+    transfer (or a plain gamma).
+    """
     encoded = np.arange(256) / 255
     encoded = inverse_tone_curve(encoded, tone) if tone else encoded
     table = (encoded**gamma if gamma else srgb_to_linear(encoded)).astype(np.float32)
@@ -91,7 +95,8 @@ def log_light() -> FloatArray:
 @scalar
 def encoded(log_light, contrast, tone, gamma):
     """Encoded value of light, given as log2: contrast exponent, sRGB transfer (or a plain gamma),
-    tone curve."""
+    tone curve.
+    """
     light = contrast * log_light
     toe = gamma == 0.0 and light <= _LOG2_TOE
     power = exp2(light if toe else light * (1.0 / (gamma if gamma != 0.0 else 2.4)))

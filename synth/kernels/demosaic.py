@@ -24,7 +24,8 @@ all neighbours."""
 
 class Around(NamedTuple):
     """Sums of the sites about a site, in DN: of the two above and below, of the two beside, of
-    those two sites away each way, and of the four at the corners."""
+    those two sites away each way, and of the four at the corners.
+    """
 
     vertical: np.float32
     horizontal: np.float32
@@ -36,7 +37,8 @@ class Around(NamedTuple):
 @scalar
 def cross(own, near, far, sharp):
     """Green at a red or blue site: `near` is the sum of the four greens around, `far` of its own
-    channel two sites away."""
+    channel two sites away.
+    """
     return f32(0.25) * near + sharp * (f32(0.5) * own - f32(0.125) * far)
 
 
@@ -50,14 +52,16 @@ def along(own, beside, far_along, far_across, diagonal, sharp):
 @scalar
 def opposite(own, diagonal, far, sharp):
     """Red at a blue site or blue at a red one, `diagonal` the sum of the four sites of that channel
-    around."""
+    around.
+    """
     return f32(0.25) * diagonal + sharp * (f32(0.75) * own - f32(0.1875) * far)
 
 
 @scalar
 def demosaic_site(own, around, at_green, odd, sharp):
     """Red, twice green, and blue of a pixel: `own` is its site, in an `odd` row or not, `around`
-    what lies about it, `sharp` 1 for Malvar, 0 for bilinear."""
+    what lies about it, `sharp` 1 for Malvar, 0 for bilinear.
+    """
     far = around.vertical2 + around.horizontal2
     green = own if at_green else cross(own, around.vertical + around.horizontal, far, sharp)
     # The channel that shares the site's row, and the one that does not.
@@ -77,7 +81,8 @@ def demosaic_site(own, around, at_green, odd, sharp):
 @kernel
 def demosaic_row(raw, y, method, rows):
     """Fill rows (W) of red, of twice green, and of blue, in DN, for picture row `y` of a mosaic (H
-    + 4, W + 4)."""
+    + 4, W + 4).
+    """
     red, greens, blue = rows
     width = red.shape[0]
     sharp = f32(1) if method == MALVAR else f32(0)

@@ -1,5 +1,6 @@
 """From the sensor's samples to encoded pixels: black, white balance, colour matrix, encoding.
-Scalar functions of one pixel, which a GPU compiles from the same source, and loops over rows."""
+Scalar functions of one pixel, which a GPU compiles from the same source, and loops over rows.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +84,8 @@ def encoding_cell(light):
 @scalar
 def develop_pixel(red, greens, blue, colour):
     """Places in the encoding table of a pixel, from the samples of red, of two greens and of blue:
-    black, white balance, digital gain, colour matrix."""
+    black, white balance, digital gain, colour matrix.
+    """
     unit = f32(1) / (colour.white - colour.black)
     r = balanced(red, colour.black, colour.red_gain * unit)
     g = balanced(greens * f32(0.5), colour.black, colour.green_gain * unit)
@@ -95,7 +97,8 @@ def develop_pixel(red, greens, blue, colour):
 @kernel
 def develop(raw, colour, cells):
     """Turn samples, rows (N) of red, of the sum of two greens and of blue, into rows (N) of
-    encoding table places."""
+    encoding table places.
+    """
     red, greens, blue = raw
     r_cells, g_cells, b_cells = cells
     for x in range(red.shape[0]):

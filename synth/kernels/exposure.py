@@ -1,5 +1,6 @@
 """From 8-bit pixels to the light on the sensor: scalar functions of one pixel, which a GPU compiles
-from the same source, and loops over rows of pixels."""
+from the same source, and loops over rows of pixels.
+"""
 
 from __future__ import annotations
 
@@ -141,7 +142,8 @@ def _expose(rows, upper, lower, share, exposure):
 @kernel
 def _tint(rows, upper, lower, share):
     """Colour the light of a row of pixels, three rows (W), in place: `upper` and `lower` are (3, W)
-    factors on R, G and B."""
+    factors on R, G and B.
+    """
     red, green, blue = rows
     for x in range(red.shape[0]):
         red[x] *= between(upper[0, x], lower[0, x], share)
@@ -152,7 +154,8 @@ def _tint(rows, upper, lower, share):
 @kernel
 def expose_row(y, height, scene, rows):
     """Turn the light of picture row `y`, three rows (W), into the mean electrons of red, green and
-    blue sites, in place."""
+    blue sites, in place.
+    """
     light, cast = scene.illumination, scene.cast
     j, share = row_above(y, height, light.shape[0])
     if cast.shape[0]:

@@ -1,5 +1,6 @@
 """Loops of the illumination: its parts in EV, summed on a 32 x 32 grid, and the grid as factors on
-light."""
+light.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +62,8 @@ def sample_place(i, size):
 @scalar
 def light_weight(luminance):
     """How likely a light is in a cell, which grows with the photograph's own light, but is never
-    0."""
+    0.
+    """
     return np.sqrt(luminance) + 0.05
 
 
@@ -99,7 +101,8 @@ def per_corner(vignette, y, x):
 @scalar
 def vignette_ev(square_distance, corner):
     """Stops lost by the cos^4 law of natural vignetting: illuminance falls with cos^4 of the angle
-    to the axis."""
+    to the axis.
+    """
     return 2.0 * log2(1.0 + corner * square_distance)
 
 
@@ -112,7 +115,8 @@ def cell_light(field, mean, exposure_ev):
 @kernel
 def mean_luminance(pixels, channel_light, cells):
     """Fill `cells` (32, 32) with the mean linear luminance of parts of an image (H, W, 3), from 2 x
-    2 samples each."""
+    2 samples each.
+    """
     height, width = pixels.shape[0], pixels.shape[1]
     cells[:] = 0.0
     along = CELLS * SAMPLES
@@ -136,7 +140,7 @@ def mean_luminance(pixels, channel_light, cells):
 
 @kernel
 def _weighted_rows(weights, grid, out):
-    """out (M, N) = weights (M, K) grid (K, N), summed in order, unlike a matrix library's."""
+    """Out (M, N) = weights (M, K) grid (K, N), summed in order, unlike a matrix library's."""
     for i in range(out.shape[0]):
         out[i] = 0.0
         for k in range(grid.shape[0]):
@@ -147,7 +151,7 @@ def _weighted_rows(weights, grid, out):
 
 @kernel
 def _both_ways(weights, grid, out):
-    """out = weights grid weights^T: (M, K), (K, K) -> (M, M)."""
+    """Out = weights grid weights^T: (M, K), (K, K) -> (M, M)."""
     rows = np.empty((weights.shape[0], grid.shape[1]))
     _weighted_rows(weights, grid, rows)
     across = np.ascontiguousarray(weights.T)
@@ -258,7 +262,8 @@ def light_of(field, exposure_ev, out):
 @kernel
 def interpolate(grid, left, share, rows):
     """Fill `rows` (32, W) from `grid` (32, 32): column x lies `share[x]` of the way from cell
-    `left[x]` to the next one."""
+    `left[x]` to the next one.
+    """
     for y in range(rows.shape[0]):
         for x in range(rows.shape[1]):
             here = grid[y, left[x]]

@@ -87,7 +87,8 @@ def round_levels(values, low):
 @kernel
 def through_mosaic(rgb, light, noise, table, low):
     """Fill `low` (H, W, 3) from the noisy samples of an RGGB mosaic of the linear `light` (256) of
-    `rgb`, bilinear, encoded by `table`."""
+    `rgb`, bilinear, encoded by `table`.
+    """
     height, width = rgb.shape[0], rgb.shape[1]
     mosaic = np.empty((height + 2 * BORDER, width + 2 * BORDER), np.float32)
     sites = mosaic.shape[1]

@@ -82,7 +82,8 @@ class Sensor(NamedTuple):
 @scalar
 def electrons_of(mean, state, word, noise):
     """Electrons (float32, whole), Poisson distributed, of a site in this state, by its `word` for
-    shot noise."""
+    shot noise.
+    """
     if mean < _LIMIT:
         return small_poisson(mean, word, random_word(state, SHOT_REST), noise.alias)
     return large_poisson(mean, symmetric_quantile(word, noise.gaussian))
@@ -91,7 +92,8 @@ def electrons_of(mean, state, word, noise):
 @scalar
 def single_site(electrons, drawn, offset, sensor):
     """Whole DN in [0, white], black still in, of a site; `offset` is the black level plus its row's
-    noise, `drawn` its read noise."""
+    noise, `drawn` its read noise.
+    """
     return min(max(np.rint(fma(sensor.gain, electrons, drawn + offset)), f32(0)), sensor.white)
 
 
@@ -150,7 +152,8 @@ def draw_words(first, seed, states, shot, read):
 @kernel
 def draw_rounding(states, rounding):
     """Fill a row (N) of random words of samples that are the sum of two sites: for that sum's
-    rounding."""
+    rounding.
+    """
     for x in range(rounding.shape[0]):
         rounding[x] = random_word(states[x], ROUNDING)
 

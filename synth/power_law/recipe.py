@@ -28,7 +28,8 @@ class Curve(Section):
 
 class Noise(Section):
     """Poisson noise, and Gaussian noise that for light L, white 1, has the variance
-    variance + deviation^2 + (deviation_per_light L)^2."""
+    variance + deviation^2 + (deviation_per_light L)^2.
+    """
 
     space: Annotated[
         Distribution,

@@ -1,5 +1,6 @@
 """Where the bytes of members lie, as columns: a set of any size takes some 50 bytes a pair, shared
-by all who ask for one."""
+by all who ask for one.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from ....errors import SetError
 @dataclass(frozen=True)
 class Extent:
     """Where the bytes of one member are: in memory, or `size` bytes at `offset` of a file (all of
-    it for size -1)."""
+    it for size -1).
+    """
 
     path: str = ""
     offset: int = 0
@@ -58,7 +60,8 @@ class Extent:
 
 class Texts:
     """A column of texts as one piece of memory; a list of as many Python strings takes several
-    times as much."""
+    times as much.
+    """
 
     def __init__(self, texts: Iterable[str]) -> None:
         encoded = [text.encode() for text in texts]

@@ -1,5 +1,6 @@
 """The files layout: `{split}/low/KEY.ext`, `{split}/normal/KEY.ext` (not in a set of lows only) and
-the record `{split}/draw/KEY.json`; a member of another name in a folder of that name."""
+the record `{split}/draw/KEY.json`; a member of another name in a folder of that name.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ DRAW = "draw"
 
 class FilesWriter:
     """Writes the files of one unit; `close` makes them durable. What is left without it is
-    overwritten by the next run."""
+    overwritten by the next run.
+    """
 
     def __init__(self, root: Path, unit: str) -> None:
         self._root = root
@@ -49,7 +51,8 @@ class FilesWriter:
 
     def close(self) -> dict[str, dict[str, Any]]:
         """Flush the files and their folders to disk; returns path, sha256 and size of every file,
-        as receipts hold them."""
+        as receipts hold them.
+        """
         for path in sorted({(self._root / name).parent for name in self._files}) + [
             self._root / name for name in self._files
         ]:

@@ -20,7 +20,8 @@ from .extents import Extents, Texts
 
 class UnitWriter(Protocol):
     """Writes one unit: a context manager. What is left without `close` is overwritten by the next
-    run."""
+    run.
+    """
 
     def __enter__(self) -> UnitWriter: ...
 
@@ -36,7 +37,8 @@ class UnitWriter(Protocol):
 
     def close(self) -> dict[str, dict[str, Any]]:
         """Make all of it durable; returns path, sha256 and size of every file, as receipts hold
-        them."""
+        them.
+        """
 
 
 class Layout(Protocol):
@@ -78,7 +80,8 @@ class Layout(Protocol):
 
     def damage(self, root: Path, unit: str, path: str) -> list[tuple[str, str]]:
         """Which members of one of a unit's files are damaged, and what is wrong with each; empty
-        where that cannot be told."""
+        where that cannot be told.
+        """
 
     def write_lists(self, root: Path, split: str, receipts: Sequence[Receipt]) -> list[Path]:
         """Write the lists of a split that other readers take; returns their paths."""

@@ -1,5 +1,6 @@
 """The lists of a set: plain text files that name its shards and indexes, or its lows and normals,
-line by line."""
+line by line.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """DALI's index of a shard, version 1.2: for each sample a line with the ending, offset, size and
-name of each member."""
+name of each member.
+"""
 
 from __future__ import annotations
 

@@ -81,7 +81,8 @@ class ShardWriter:
 
     def close(self) -> dict[str, dict[str, Any]]:
         """Publish the tar, then the index; returns path, sha256 and size of both, as receipts hold
-        them."""
+        them.
+        """
         self._write(bytes(2 * tarfile.BLOCKSIZE))
         self._write(bytes(-self._place % tarfile.RECORDSIZE))
         self._handle.flush()
@@ -111,8 +112,9 @@ class ShardWriter:
 
 @lru_cache(maxsize=1)
 def _blank_header() -> bytes:
-    """tarfile's header of an empty file of the mode that members have, without its name and with
-    its checksum blank."""
+    """Tarfile's header of an empty file of the mode that members have, without its name and with
+    its checksum blank.
+    """
     header = tarfile.TarInfo("")
     header.mode = 0o644
     buffer = header.tobuf(tarfile.USTAR_FORMAT, "ascii", "strict")
@@ -183,7 +185,8 @@ class Shards:
     def write_lists(self, root: Path, split: str, receipts: Sequence[Receipt]) -> list[Path]:
         """Write `lists/{split}-shards.txt` and `-indexes.txt`: a path relative to the set a line,
         line i of one belonging to line i of the other; what `fn.readers.webdataset` takes as
-        `paths` and `index_paths`."""
+        `paths` and `index_paths`.
+        """
         units = [receipt.unit for receipt in receipts]
         return [
             write_list(root, f"{split}-shards", (_relative(shard_path, unit) for unit in units)),
@@ -313,7 +316,8 @@ def _damage(tar: bytes, sample: list[Member], where: str) -> list[tuple[str, str
 
 def _check_unit(root: Path, unit: str) -> None:
     """Refuse a tar or an index that is not that of the receipt: by sizes, and for the small index
-    by its bytes too."""
+    by its bytes too.
+    """
     for file in read_receipt(root, unit).files:
         path = root / file.path
         try:

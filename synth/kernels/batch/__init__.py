@@ -1,2 +1,3 @@
 """The camera model over a whole batch of images of any sizes, for a GPU: each step a scalar
-function of one pixel, cell or table place, launched once for all images."""
+function of one pixel, cell or table place, launched once for all images.
+"""

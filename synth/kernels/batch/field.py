@@ -1,5 +1,6 @@
 """The illumination and the encoding tables of a batch: what `illumination` and `curves` do for one
-image, a cell or a table place at a time."""
+image, a cell or a table place at a time.
+"""
 
 from __future__ import annotations
 

@@ -34,7 +34,8 @@ f64 = np.float64
 @scalar
 def column_left(x, width):
     """The last cell of a row left of a pixel's column, and how far it lies on the way to the
-    next."""
+    next.
+    """
     position = (f64(x) + 0.5) * (CELLS / f64(width)) - 0.5
     position = min(max(position, 0.0), f64(CELLS - 1))
     left = min(i32(position), i32(CELLS - 2))
@@ -44,7 +45,8 @@ def column_left(x, width):
 @scalar
 def grid_value(grid, row, column):
     """A grid (1024) float32 at a row and a column, each a cell and the share of the way to the next
-    one: first along rows, as the CPU does."""
+    one: first along rows, as the CPU does.
+    """
     at = u32(row[0] * CELLS + column[0])
     upper = grid[at] + (grid[u32(at + u32(1))] - grid[at]) * column[1]
     at = u32(at + u32(CELLS))

@@ -1,5 +1,6 @@
 """Compiled kernels, kept in the folders of `kernel_places`: Numba's own cache needs one folder that
-can be written."""
+can be written.
+"""
 
 from __future__ import annotations
 

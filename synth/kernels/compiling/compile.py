@@ -35,8 +35,9 @@ class _NoAliasCompiler(Compiler):
 
 
 def _fma(typing_context, a, b, c):
-    """a * b + c of three equal floats, rounded once, as IEEE 754 defines it: the same bits on every
-    CPU and GPU."""
+    """A * b + c of three equal floats, rounded once, as IEEE 754 defines it: the same bits on every
+    CPU and GPU.
+    """
     if not isinstance(a, types.Float) or a != b or b != c:
         return None
 
@@ -62,7 +63,8 @@ def scalar(function: F) -> F:
 
 def inlined(function: F) -> F:
     """Compile a loop over arrays into the kernels that call it: for loops so short that a call
-    weighs, such as over one row."""
+    weighs, such as over one row.
+    """
     compiled: Any = numba.njit(
         error_model="numpy", forceinline=True, pipeline_class=_NoAliasCompiler
     )(function)
@@ -71,7 +73,8 @@ def inlined(function: F) -> F:
 
 def kernel(function: F) -> F:
     """Compile a loop over arrays that do not overlap, without the interpreter's lock; the machine
-    code is cached."""
+    code is cached.
+    """
     compiled: Any = numba.njit(error_model="numpy", nogil=True, pipeline_class=_NoAliasCompiler)(
         function
     )

@@ -38,7 +38,7 @@ def device_function(function: Any) -> Any:
 
 @device_function
 def fma(a, b, c):
-    """a * b + c of float32, rounded once."""
+    """A * b + c of float32, rounded once."""
     return libdevice.fmaf_rn(a, b, c)
 
 

@@ -30,13 +30,15 @@ _KERNELS = Path(__file__).parent.parent
 
 def announce() -> None:
     """Called before kernels are compiled. The command puts another function in its place, which
-    says so."""
+    says so.
+    """
 
 
 @dataclass(frozen=True)
 class Places:
     """Folders that hold compiled kernels already, and the one that takes new ones (None where
-    nothing can be written)."""
+    nothing can be written).
+    """
 
     readable: tuple[Path, ...]
     writable: Path | None
@@ -82,7 +84,8 @@ def are_compiled() -> bool:
 @lru_cache(maxsize=1)
 def sources_hash() -> str:
     """Of all that may be compiled into a kernel: Numba itself looks only at the file that holds
-    one."""
+    one.
+    """
     digest = hashlib.sha256()
     for path in sorted(_KERNELS.rglob("*.py")):
         digest.update(path.relative_to(_KERNELS).as_posix().encode() + b"\0" + path.read_bytes())

@@ -1,5 +1,6 @@
 """The look-up table of the kernels: computed in float64, rounded once, so that it is the same on
-every machine."""
+every machine.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ def poisson_alias_table() -> npt.NDArray[np.uint32]:
 
 def _alias_slots(weights: list[float]) -> list[int]:
     """Walker's alias method in Vose's form: slots whose mean weight is 1, each split between itself
-    and one other."""
+    and one other.
+    """
     weights = list(weights)
     threshold, alias = [1.0] * len(weights), list(range(len(weights)))
     small = [i for i, w in enumerate(weights) if w < 1.0]

@@ -39,7 +39,8 @@ def pixel_seed(bits: int) -> PixelSeed:
 @scalar
 def channel_sample(channel, pixel, pixels):
     """Index of a sample of a sensor that has red, green and blue at each of its `pixels`: plane
-    after plane."""
+    after plane.
+    """
     return u32(u32(channel) * u32(pixels) + u32(pixel))
 
 

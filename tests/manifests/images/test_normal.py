@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import struct
-import sys
-import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -13,46 +11,27 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 import pytest
-import tifffile
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from PIL import Image, features
+from PIL import Image
 
 from gloam.errors import ImageRefused
-from gloam.manifests.images.decode import decode, decode_small
-from gloam.manifests.images.encode import encode
-from gloam.manifests.images.header import MAX_PIXELS, read_header
+from gloam.manifests.images.decode import decode
+from gloam.manifests.images.header import read_header
 from gloam.manifests.images.normal import NORMAL_QUALITY, Normal, load_normal
 
+from .making import (
+    KINDS,
+    ORIENTATION_TAG,
+    ORIENTATIONS,
+    STORED_FROM_UPRIGHT,
+    difference,
+    exif_of,
+    sixteen_bit_png,
+    tiff_of,
+)
+
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-
-ORIENTATIONS = range(1, 9)
-_ORIENTATION_TAG = 0x0112
-
-STORED_FROM_UPRIGHT: dict[int, Callable[[npt.NDArray[Any]], npt.NDArray[Any]]] = {
-    1: lambda a: a,
-    2: lambda a: a[:, ::-1],
-    3: lambda a: a[::-1, ::-1],
-    4: lambda a: a[::-1],
-    5: lambda a: a.swapaxes(0, 1),
-    6: lambda a: np.rot90(a),  # "rotate 90 clockwise to show": stored turned counter-clockwise
-    7: lambda a: a[::-1, ::-1].swapaxes(0, 1),
-    8: lambda a: np.rot90(a, -1),
-}
-"""How upright pixels lie in a file of each EXIF orientation (CIPA DC-008, tag 274)."""
-
-
-def exif_of(orientation: int) -> Image.Exif:
-    exif = Image.Exif()
-    exif[_ORIENTATION_TAG] = orientation
-    return exif
-
-
-def difference(a: npt.NDArray[np.uint8], b: npt.NDArray[np.uint8]) -> float:
-    """Mean absolute difference; infinite when the shapes differ."""
-    return (
-        float(np.abs(a.astype(int) - b.astype(int)).mean()) if a.shape == b.shape else float("inf")
-    )
 
 
 def check_is_a_normal(normal: Normal) -> None:
@@ -67,35 +46,6 @@ def check_is_a_normal(normal: Normal) -> None:
     assert (header.height, header.width) == normal.pixels.shape[:2]
     again = load_normal(normal.data)
     assert (again.data, again.converted) == (normal.data, "")
-
-
-def sixteen_bit_png(samples: npt.NDArray[np.uint16]) -> bytes:
-    """A 16-bit RGB PNG by hand (Pillow writes none): PNG 1.2, chapter 3, filter type 0."""
-    height, width = samples.shape[:2]
-    rows = b"".join(b"\0" + row.astype(">u2").tobytes() for row in samples)
-    return png_of(struct.pack(">IIBBBBB", width, height, 16, 2, 0, 0, 0), zlib.compress(rows))
-
-
-def png_of(header: bytes, compressed: bytes) -> bytes:
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return (
-            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-        )
-
-    return (
-        b"\x89PNG\r\n\x1a\n"
-        + chunk(b"IHDR", header)
-        + chunk(b"IDAT", compressed)
-        + chunk(b"IEND", b"")
-    )
-
-
-def tiff_of(samples: npt.NDArray[Any], **options: Any) -> bytes:
-    out = io.BytesIO()
-    tifffile.imwrite(
-        out, samples, photometric="rgb" if samples.ndim == 3 else "minisblack", **options
-    )
-    return out.getvalue()
 
 
 def nearest_8_bit(samples: npt.NDArray[np.uint16]) -> npt.NDArray[np.uint8]:
@@ -224,7 +174,7 @@ def test_rotated_lossless_files_come_out_upright_and_exact(
 def test_rotated_16_bit_tiff_comes_out_upright(photograph: Any, orientation: int) -> None:
     upright = photograph(3, 64, 40)
     stored = STORED_FROM_UPRIGHT[orientation](upright).astype(np.uint16) * 257
-    normal = load_normal(tiff_of(stored, extratags=[(_ORIENTATION_TAG, "H", 1, orientation, True)]))
+    normal = load_normal(tiff_of(stored, extratags=[(ORIENTATION_TAG, "H", 1, orientation, True)]))
     assert np.array_equal(normal.pixels, upright)
 
 
@@ -487,90 +437,7 @@ def test_max_pixels_is_the_last_number_that_is_taken(photograph: Any, encoded: A
     assert refused.value.reason == "too large"
 
 
-def test_a_header_that_claims_60000_by_60000_is_refused_before_decoding() -> None:
-    data = png_of(struct.pack(">IIBBBBB", 60000, 60000, 8, 2, 0, 0, 0), zlib.compress(bytes(1000)))
-    assert MAX_PIXELS < 60000 * 60000
-    for refuse in (load_normal, read_header):
-        with pytest.raises(ImageRefused, match="60000 x 60000") as refused:
-            refuse(data)
-        assert refused.value.reason == "too large"
-
-
 # What is refused
-
-
-@pytest.mark.parametrize(
-    ("data", "reason"),
-    [
-        (b"", "empty"),
-        (b"\0", "not an image"),
-        (b"Not Found\n", "not an image"),
-        (b"<!DOCTYPE html><html><body>404</body></html>" * 20, "not an image"),
-        (bytes(5000), "not an image"),
-        (b"\xff\xd8\xff", "not an image"),
-    ],
-)
-def test_what_is_not_an_image_is_refused_with_its_reason(data: bytes, reason: str) -> None:
-    for refuse in (load_normal, read_header):
-        with pytest.raises(ImageRefused) as refused:
-            refuse(data)
-        assert refused.value.reason == reason
-        assert refused.value.detail
-        assert str(refused.value).startswith(reason)
-
-
-@pytest.mark.parametrize("file_format", ["GIF", "PPM", "ICO"])
-def test_formats_that_gloam_does_not_read_are_not_images(
-    photograph: Any, encoded: Any, file_format: str
-) -> None:
-    with pytest.raises(ImageRefused) as refused:
-        load_normal(encoded(photograph(1, 32, 32), file_format))
-    assert refused.value.reason == "not an image"
-
-
-def make_every_format(photograph: Any, encoded: Any) -> dict[str, bytes]:
-    pixels = photograph(10, 80, 60)
-    return {
-        "jpeg": encoded(pixels, "JPEG"),
-        "progressive jpeg": encoded(pixels, "JPEG", progressive=True),
-        "grey jpeg": encoded(pixels, "JPEG", "L"),
-        "cmyk jpeg": encoded(pixels, "JPEG", "CMYK"),
-        "rotated jpeg": encoded(pixels, "JPEG", exif=exif_of(6)),
-        "png": encoded(pixels, "PNG"),
-        "palette png": encoded(pixels, "PNG", "P"),
-        "png with alpha": encoded(pixels, "PNG", "RGBA"),
-        "bmp": encoded(pixels, "BMP"),
-        "webp": encoded(pixels, "WEBP"),
-        "lossless webp": encoded(pixels, "WEBP", lossless=True),
-        "tiff": encoded(pixels, "TIFF"),
-        "deflate tiff": encoded(pixels, "TIFF", compression="tiff_adobe_deflate"),
-        "16-bit tiff": tiff_of(pixels.astype(np.uint16) * 257),
-    }
-
-
-KINDS = [
-    "jpeg",
-    "progressive jpeg",
-    "grey jpeg",
-    "cmyk jpeg",
-    "rotated jpeg",
-    "png",
-    "palette png",
-    "png with alpha",
-    "bmp",
-    "webp",
-    "lossless webp",
-    "tiff",
-    "deflate tiff",
-    "16-bit tiff",
-]
-
-
-@pytest.fixture(scope="module")
-def every_format(photograph: Any, encoded: Any) -> dict[str, bytes]:
-    made = make_every_format(photograph, encoded)
-    assert list(made) == KINDS
-    return made
 
 
 @pytest.mark.parametrize("kind", ["jpeg", "progressive jpeg"])
@@ -710,43 +577,6 @@ def test_any_bytes_behind_any_beginning_end_as_a_refusal_or_an_image(
         assert normal.pixels.shape[2:] == (3,)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_decodes_small_also_loads_and_what_is_cut_does_neither(
-    every_format: dict[str, bytes], kind: str
-) -> None:
-    whole = every_format[kind]
-    header = read_header(whole)
-    small = decode_small(whole, header, 20)
-    assert small.dtype == np.uint8
-    assert 20 <= max(small.shape[:2]) <= max(header.width, header.height)
-    short = whole[: len(whole) * 2 // 3]
-    with pytest.raises(ImageRefused):
-        decode_small(short, header, 20)
-    with pytest.raises(ImageRefused):
-        load_normal(short)
-
-
-@pytest.mark.parametrize("kind", ["jpeg", "progressive jpeg", "rotated jpeg", "png"])
-def test_garbage_that_decoding_small_refuses_is_refused_at_full_size_too(
-    every_format: dict[str, bytes], kind: str
-) -> None:
-    """A candidate that is measured must not be refused when its pair is made, nor the other way
-    round."""
-    whole = every_format[kind]
-    header = read_header(whole)
-    rng = np.random.default_rng(2)
-    refused = 0
-    for place in np.linspace(len(whole) // 2, len(whole) - 130, 6).astype(int):
-        data = whole[:place] + rng.bytes(100) + whole[place + 100 :]
-        try:
-            decode_small(data, header, 20)
-        except ImageRefused:
-            refused += 1
-            with pytest.raises(ImageRefused):
-                load_normal(data)
-    assert refused > 3
-
-
 def test_samples_outside_16_bit_are_unsupported() -> None:
     with pytest.raises(ImageRefused) as refused:
         load_normal(tiff_of(np.full((8, 8), 70_000, np.int32)))
@@ -754,95 +584,3 @@ def test_samples_outside_16_bit_are_unsupported() -> None:
     with pytest.raises(ImageRefused) as refused:
         load_normal(tiff_of(np.linspace(0, 1, 64, dtype=np.float32).reshape(8, 8)))
     assert refused.value.reason == "unsupported"
-
-
-def test_header_tells_size_as_stored_and_why_to_convert(photograph: Any, encoded: Any) -> None:
-    header = read_header(encoded(photograph(1, 50, 40), "JPEG", exif=exif_of(6)))
-    assert (header.format, header.width, header.height, header.convert) == (
-        "JPEG",
-        50,
-        40,
-        "rotated",
-    )
-
-
-# Encoding and decoding
-
-
-def test_png_encoding_is_lossless_and_repeatable(photograph: Any) -> None:
-    pixels = photograph(11)
-    data = encode(pixels, "png")
-    assert np.array_equal(decode(data, "png"), pixels)
-    with Image.open(io.BytesIO(data)) as image:
-        assert np.array_equal(np.asarray(image), pixels)
-    assert encode(pixels.copy(), "png") == data
-
-
-def test_jpeg_encoding_is_repeatable_and_closer_at_a_higher_quality(photograph: Any) -> None:
-    pixels = photograph(11)
-    assert encode(pixels, "jpg", 90, "420") == encode(np.asfortranarray(pixels), "jpg", 90, "420")
-    errors = [
-        difference(decode(encode(pixels, "jpg", quality, "444"), "jpg"), pixels)
-        for quality in (40, 70, 95)
-    ]
-    assert errors[0] > errors[1] > errors[2]
-    sizes = [len(encode(pixels, "jpg", 90, chroma)) for chroma in ("444", "422", "420")]
-    assert sizes[0] > sizes[1] > sizes[2]
-
-
-def test_decode_refuses_an_image_of_the_other_kind(photograph: Any) -> None:
-    with pytest.raises(ImageRefused) as refused:
-        decode(encode(photograph(11), "png"), "jpg")
-    assert refused.value.reason == "damaged"
-
-
-@pytest.mark.parametrize("data", [b"", b"text", b"\xff\xd8\xff\xd9"])
-@pytest.mark.parametrize("suffix", ["jpg", "png"])
-def test_decode_refuses_what_is_no_image(data: bytes, suffix: str) -> None:
-    with pytest.raises(ImageRefused):
-        decode(data, suffix)
-
-
-@relaxed
-@given(width=st.integers(1, 40), height=st.integers(1, 40), seed=st.integers(0, 2**32 - 1))
-def test_png_keeps_noise_of_any_size(width: int, height: int, seed: int) -> None:
-    pixels = np.random.default_rng(seed).integers(0, 256, (height, width, 3), dtype=np.uint8)
-    assert np.array_equal(decode(encode(pixels, "png"), "png"), pixels)
-
-
-# AVIF and HEIC
-
-
-def test_avif_is_read_where_pillow_can(photograph: Any, encoded: Any) -> None:
-    if not features.check("avif"):
-        pytest.skip("this Pillow reads no AVIF")
-    pixels = photograph(1, 64, 48)
-    normal = load_normal(encoded(pixels, "AVIF", quality=100))
-    assert (normal.suffix, normal.converted) == ("png", "avif file")
-    assert np.abs(normal.pixels.astype(int) - pixels).mean() < 6
-
-
-def test_heic_is_read_where_pillow_heif_is_installed(photograph: Any) -> None:
-    pillow_heif = pytest.importorskip("pillow_heif")
-    pixels = photograph(1, 64, 48)
-    out = io.BytesIO()
-    pillow_heif.from_pillow(Image.fromarray(pixels)).save(out, quality=100)
-    normal = load_normal(out.getvalue())
-    assert (normal.suffix, normal.converted) == ("png", "heif file")
-    assert np.abs(normal.pixels.astype(int) - pixels).mean() < 6
-
-
-def test_heic_without_a_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pillow_heif", None)
-    with pytest.raises(ImageRefused) as refused:
-        load_normal(b"\0\0\0\x18ftypheic\0\0\0\0heicmif1" + bytes(64))
-    assert refused.value.reason == "unsupported"
-    assert "pip install pillow-heif" in refused.value.detail
-
-
-def test_a_limit_of_pixels_that_the_program_set_in_pillow_is_neither_used_nor_changed(
-    monkeypatch: pytest.MonkeyPatch, photograph: Any, encoded: Any
-) -> None:
-    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
-    assert load_normal(encoded(photograph(1, 64, 48), "PNG")).pixels.shape == (48, 64, 3)
-    assert Image.MAX_IMAGE_PIXELS == 100
