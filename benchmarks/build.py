@@ -1,6 +1,6 @@
 """Speed and memory of `gloam build` and `gloam regenerate`, as ratios within one run.
 
-    python benchmarks/build.py PHOTOS [--copies 30]
+    python benchmarks/build.py PHOTOS [--copies 30] [--record build]
 
 PHOTOS is a folder of photographs; it is built as if it held several copies of each, with JPEG lows
 (quality 95, 4:4:4). The floor is what any such tool must do: OpenCV decode of each photograph plus
@@ -8,24 +8,8 @@ OpenCV encode of it at the same quality and chroma. Ratios to OpenCV's default 4
 third faster to encode, are shown beside. "build" is everything after start-up on one core: listing,
 measuring, planning, darkening, packing, closing.
 
-On two shared cores of an AMD EPYC of family 26, 100 photographs of ImageNet (0.231 Mpixel), 30
-copies; two runs:
-
-    OpenCV decode and encode       1.90 ms an image          1.91 ms
-    build --no-select              4.16 ms, 2.19 of it       4.16 ms, 2.17 of it
-    regenerate, another ISO        4.39 ms, 2.31 of it       4.24 ms, 2.22 of it
-    build, with selection          6.47 ms, 3.40 of it       6.26 ms, 3.27 of it
-    gloam build, one/two workers   14.00 s, 7.34 s: 1.91     14.21 s, 7.73 s: 1.84 times as fast
-    gloam regenerate               14.11 s, 7.42 s: 1.90     14.27 s, 7.93 s: 1.80 times as fast
-    OpenCV in two processes        (not comparable)          1.66 times as fast
-    memory of the largest worker   173 MB                    165 MB after 3,000 pairs
-
-The last two are whole commands, Python's start included: the server that two workers are forked
-from imports while the command itself does. The cores share a host with others. Of a pair's time 1.0
-ms is decoding, 1.7 darkening (1.5 the kernel, 6.7 ns a pixel; with the draw .87 of the floor,
-chroma noise reduction included), .9 encoding, .2 hashing every byte twice. Measuring a candidate
-decodes it once more, which is most of what selection costs. The marks are 2.5 of the floor and 1.8
-times (2.0 end to end and 1.5 for the model alone): all but the 2.0 are reached.
+The whole commands have Python's start in them; the server that two workers are forked from imports
+while the command itself does. What is printed goes to results/build.txt.
 """
 
 from __future__ import annotations
@@ -46,6 +30,7 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+from recording import recorded
 
 from gloam.manifests.images.decode import decode
 from gloam.manifests.images.header import SUFFIXES
@@ -74,7 +59,14 @@ def main() -> None:
         "--copies", type=int, default=30, help="of each photograph in the set that is built"
     )
     parser.add_argument("--recipe", default="uneven")
+    parser.add_argument("--record", metavar="NAME", help="Also write results/NAME.txt.")
     args = parser.parse_args()
+    with recorded(args.record):
+        everything(args)
+
+
+def everything(args: argparse.Namespace) -> None:
+    """Measure the parts, then the whole."""
     files = sorted(path for path in args.photos.rglob("*") if path.suffix.lower() in SUFFIXES)
     data = [path.read_bytes() for path in files]
     stages(data, args.recipe)

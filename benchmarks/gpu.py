@@ -1,7 +1,7 @@
 """Lows of a CUDA GPU, a batch at a time: equality with the CPU's over 1,000 photographs of any
 sizes, and images a second at 500 x 375, whole model, draws given.
 
-    python benchmarks/gpu.py [--images 1000] [--batch 256] [--out benchmarks/results/gpu.txt]
+    python benchmarks/gpu.py [--images 1000] [--batch 256] [--record gpu]
 
 The photographs are those inside scikit-image, cropped, turned and scaled at random to sizes between
 64 and 640; each is darkened by one of six recipes. Needs numba-cuda and a GPU. What is timed is
@@ -13,17 +13,14 @@ included, and one CPU core.
 from __future__ import annotations
 
 import argparse
-import contextlib
-import datetime
-import io
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
 import skimage.data
 from numba import cuda
 from PIL import Image
+from recording import recorded
 
 from gloam.synth.camera.draw import CameraDraw
 from gloam.synth.camera.pack import pack
@@ -151,20 +148,14 @@ def main() -> None:
     )
     parser.add_argument("--images", type=int, default=1000)
     parser.add_argument("--batch", type=int, default=256)
-    parser.add_argument("--out", type=Path, help="Also write the figures into this file.")
+    parser.add_argument("--record", metavar="NAME", help="Also write results/NAME.txt.")
     args = parser.parse_args()
     warnings.filterwarnings("ignore", ".*Grid size")  # steps over images do not fill a GPU
-    text = io.StringIO()
-    with contextlib.redirect_stdout(text):
-        name = cuda.get_current_device().name
-        print(f"{datetime.date.today()}, {name.decode() if isinstance(name, bytes) else name}")
+    with recorded(args.record):
         camera = CameraOnCuda()
         equality(camera, args.images, args.batch)
         for recipe in TIMED:
             speed(camera, recipe, args.batch)
-    print(text.getvalue(), end="")
-    if args.out:
-        args.out.write_text(text.getvalue())
 
 
 if __name__ == "__main__":

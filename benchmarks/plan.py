@@ -2,10 +2,7 @@
 
     python benchmarks/plan.py [--candidates 1500000] [--pairs 153856]
 
-On two cores of an AMD EPYC of family 26 at 2.6 GHz:
-
-    153,856 planned, 16,229 near-duplicates, 947,702 not chosen, the others unsuitable
-    1,500,000 candidates, 153,856 planned: 4.1 s, 1182 MB at most, made-up rows included
+What is printed goes to results/plan.txt with `--record plan`.
 """
 
 from __future__ import annotations
@@ -17,6 +14,7 @@ import time
 
 import numpy as np
 import pyarrow as pa
+from recording import recorded
 
 from gloam.manifests.selection.bounds import load_profile
 from gloam.manifests.selection.plan import PlanOptions, make_plan
@@ -67,12 +65,19 @@ def main() -> None:
     )
     parser.add_argument("--candidates", type=int, default=1_500_000)
     parser.add_argument("--pairs", type=int, default=153_856)
+    parser.add_argument("--record", metavar="NAME", help="Also write results/NAME.txt.")
     args = parser.parse_args()
-    table = made_up(args.candidates)
+    with recorded(args.record):
+        measure(args.candidates, args.pairs)
+
+
+def measure(candidates: int, pairs: int) -> None:
+    """Plan, and say what it took."""
+    table = made_up(candidates)
     sources = [Source(kind=kind, path="photographs", name=kind) for kind in KINDS]
     start = time.perf_counter()
     plan = make_plan(
-        table, sources, load_profile(), PlanOptions(pairs=args.pairs, val=1856, shard_size=1000)
+        table, sources, load_profile(), PlanOptions(pairs=pairs, val=1856, shard_size=1000)
     )
     seconds = time.perf_counter() - start
     reasons, counts = np.unique(

@@ -42,8 +42,9 @@ def bench(
     workers: tuple[int, ...],
     as_json: bool,
 ) -> None:
-    """Pairs a second of every reader this machine can run, of a plain DataLoader, and of data that
-    is in memory already.
+    """Measure the pairs a second of every reader that this machine can run.
+
+    Beside them, those of a plain DataLoader, and of data that is in memory already.
     """
     try:
         from ..loaders.benchmark import bench as measure

@@ -19,11 +19,11 @@ from .common import user_errors
 )
 @user_errors
 def cameras(file: Path | None) -> None:
-    """List the calibrated cameras with the ISOs that a recipe's camera.iso may have, and where each
-    calibration is from.
+    """List the calibrated cameras, their ISOs, and where each calibration is from.
 
-    A recipe takes one by camera.name. Cameras of your own go into a YAML file of the form of
-    gloam's camera file (synth/data/cameras.yaml): --set camera.file=FILE --set camera.name=NAME.
+    A recipe takes a camera by camera.name; its camera.iso may be one of that camera's. Cameras of
+    your own go into a YAML file of the form of gloam's camera file (synth/data/cameras.yaml): --set
+    camera.file=FILE --set camera.name=NAME.
     """
     own = (
         {}

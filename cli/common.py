@@ -64,7 +64,7 @@ def check_png(option: str, path: Path) -> None:
 
 
 def default_workers() -> int:
-    """The CPU cores that this process may use."""
+    """Return the number of CPU cores that this process may use."""
     return available_cores()
 
 
@@ -80,8 +80,9 @@ _UNITS = {
 
 
 class Bars:
-    """A progress bar for each stage, with rate and time left; nothing when the error stream is not
-    a terminal.
+    """A progress bar for each stage, with rate and time left.
+
+    Nothing is shown when the error stream is not a terminal.
     """
 
     def __init__(self) -> None:
@@ -100,7 +101,7 @@ class Bars:
         )
 
     def at(self, done: int) -> None:
-        """So many are done."""
+        """Show that so many are done."""
         if self._bar is not None:
             self._bar.update(done - self._bar.n)
 

@@ -23,8 +23,9 @@ from .common import Bars, default_workers, user_errors
 )
 @user_errors
 def export(origin: Path, root: Path, layout: str, workers: int) -> None:
-    """Write the pairs of SET to NEW as folders of lows and normals with file lists (or as shards),
-    byte for byte.
+    """Write the pairs of SET to NEW, as files or as shards, byte for byte.
+
+    Files are folders of lows and normals, with file lists.
 
     Run again, it continues where it was stopped.
     """

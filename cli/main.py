@@ -91,16 +91,18 @@ def _tell_of_compiling() -> None:
 
 
 def _workers(args: list[str]) -> int:
-    """What --workers asks for, before the command that knows it is imported; what cannot be told
-    now is told then.
+    """Return what --workers asks for, before the command that knows it is imported.
+
+    What cannot be told now is told then.
     """
     text = " ".join(args).replace("=", " ").partition("--workers ")[2].partition(" ")[0]
     return int(text) if text.isdecimal() and len(text) < 9 else available_cores()
 
 
 def _show_thread_error(args: threading.ExceptHookArgs) -> None:
-    """What ends a thread of a library, such as a limit of the system: the command says what follows
-    from it.
+    """Show what ends a thread of a library, such as a limit of the system.
+
+    The command says what follows from it.
     """
     click.echo(f"gloam: {args.exc_value}", err=True)
 
@@ -113,7 +115,10 @@ def _show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    """Gloam's own as a line; a library's concern programmers, who can ask Python for them."""
+    """Show gloam's own warnings as a line.
+
+    A library's concern programmers, who can ask Python for them.
+    """
     if issubclass(category, GloamWarning) or sys.warnoptions:
         click.echo(f"gloam: {message}", err=True)
 
@@ -123,4 +128,4 @@ def _show_warning(
 )
 @click.version_option(metadata.version("gloam"), prog_name="gloam")
 def gloam() -> None:
-    """Paired low-light / normal-light image sets from ordinary photographs."""
+    """Make paired low-light / normal-light image sets from ordinary photographs."""

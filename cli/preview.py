@@ -62,8 +62,9 @@ def preview(
     width: int,
     out: Path,
 ) -> None:
-    """Make a contact sheet: normal, low, brightened low and a close-up at 1:1 of each PHOTO and
-    recipe, with what was drawn.
+    """Make a contact sheet of each PHOTO and recipe.
+
+    It shows normal, low, brightened low and a close-up at 1:1, with what was drawn.
 
     Without a PHOTO, of photographs inside scikit-image. Of a folder, the first few.
     """
@@ -93,7 +94,7 @@ def preview(
 
 
 def _axis(text: str) -> list[str]:
-    """`camera.iso=400,1600` as two overrides; commas inside brackets do not part."""
+    """Read `camera.iso=400,1600` as two overrides; commas inside brackets do not part."""
     key, equals, values = text.partition("=")
     parts, depth = [""], 0
     for letter in values:

@@ -33,8 +33,9 @@ def recipes(context: click.Context) -> None:
 )
 @user_errors
 def show(name: str, overrides: tuple[str, ...]) -> None:
-    """Print the recipe NAME (a shipped one, or a YAML file) with all its values, and what each is
-    and may be.
+    """Print the recipe NAME with all its values, and what each is and may be.
+
+    NAME is a shipped recipe, or a YAML file.
 
     What is printed is a recipe too: gloam recipes show uneven > mine.yaml, change it, and gloam
     build --recipe mine.yaml.

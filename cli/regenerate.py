@@ -52,8 +52,9 @@ def regenerate(
     low_only: bool,
     workers: int,
 ) -> None:
-    """Make NEW with the pairs of SET: same keys, splits, order, shards and normals, other lows. The
-    sources are not needed.
+    """Make NEW with the pairs of SET, but other lows.
+
+    Keys, splits, order, shards and normals are the same. The sources are not needed.
 
     Run again with the same options, it continues where it was stopped.
     """

@@ -46,11 +46,10 @@ from .common import Bars, check_png, default_workers, user_errors
 def stats(
     lows: Path, normals: Path | None, pairs: int, as_json: bool, figure: Path | None, workers: int
 ) -> None:
-    """How dark, uneven and noisy the pairs of a set are, or those of two folders (equal names),
-    beside LOL and DICM.
+    """Measure how dark, uneven and noisy the pairs of a set are, beside LOL and DICM.
 
-    With LOW_DIR alone, what can be said without normals. A set of lows only wants the set beside it
-    that it was made from.
+    Or the pairs of two folders (equal names). With LOW_DIR alone, what can be said without normals.
+    A set of lows only wants the set beside it that it was made from.
     """
     if figure is not None:
         check_png("--figure", figure)

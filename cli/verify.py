@@ -1,4 +1,4 @@
-"""`gloam verify`: is it still what was built?"""
+"""`gloam verify`: whether a set is still what was built."""
 
 from __future__ import annotations
 

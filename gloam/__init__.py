@@ -1,5 +1,6 @@
-"""gloam: paired low-light / normal-light image sets from ordinary photographs, for training
-low-light image enhancement.
+"""gloam: paired low-light / normal-light image sets from ordinary photographs.
+
+The sets are for training low-light image enhancement.
 
     darken(image, recipe, seed=, key=)      one low
     load_recipe(name)                       what lows are drawn from
@@ -9,7 +10,7 @@ low-light image enhancement.
     PairLoader, TorchLoader, pairs_in       loading pairs in training
     errors                                  what is raised
 
-Importing it loads nothing else and changes nothing; each name is imported when it is first used.
+Importing gloam loads nothing else and changes nothing; each name is imported when it is first used.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""Everything that gloam raises on purpose. Each message names the file, shard or key, and the way
-out; each error has the same as attributes, for programs.
+"""Everything that gloam raises on purpose.
+
+Each message names the file, shard or key, and the way out; each error has the same as attributes,
+for programs.
 
     GloamError          root: something the user can mend; a line of the command, and exit code 1
       SourceError       a source is missing, unreadable, or not laid out as its kind says
@@ -21,8 +23,9 @@ from typing import Any
 
 
 class GloamError(Exception):
-    """Root of gloam's errors: something the user can mend. The command line shows its message and
-    exits with 1.
+    """Root of gloam's errors: something the user can mend.
+
+    The command line shows its message and exits with 1.
 
     Parameters
     ----------
@@ -44,7 +47,7 @@ class GloamError(Exception):
     ...     gloam.load_recipe("even", ["camera.iso=1"])
     ... except gloam.errors.ConfigError as error:
     ...     print(error.key, error.value)
-    camera.iso 1
+    camera.iso 1.0
     """
 
     def __init__(
@@ -66,8 +69,9 @@ class GloamError(Exception):
 
 
 class GloamWarning(UserWarning):
-    """Something that the user should know, and that goes on all the same. The command line shows it
-    as a line.
+    """Something that the user should know, and that goes on all the same.
+
+    The command line shows it as a line.
     """
 
 
@@ -76,8 +80,9 @@ class SourceError(GloamError):
 
 
 class ConfigError(GloamError, ValueError):
-    """A recipe, a suitability profile, a build file or an option has an unknown key or a wrong
-    value.
+    """An unknown key or a wrong value.
+
+    It stands in a recipe, a suitability profile, a build file or an option.
     """
 
 
@@ -90,14 +95,16 @@ class DamagedError(SetError):
 
 
 class LoaderError(GloamError, ValueError):
-    """A set cannot be loaded as asked: options, ranks, a state of something else, a damaged
-    image.
+    """A set cannot be loaded as asked.
+
+    Options, ranks, a state of something else or a damaged image are the cause.
     """
 
 
 class WorkerLost(GloamError, RuntimeError):
-    """A worker process ended without an answer, for example because the system ran out of
-    memory.
+    """A worker process ended without an answer.
+
+    For example because the system ran out of memory.
     """
 
 
@@ -110,7 +117,7 @@ class Reason(StrEnum):
     EMPTY = "empty"
     DAMAGED = "damaged"
     UNSUPPORTED = "unsupported"
-    """Of a format or a form that gloam does not read."""
+    """It has a format or a form that gloam does not read."""
     TOO_LARGE = "too large"
     FILE_NAME = "file name"
     """Not valid text."""

@@ -9,19 +9,20 @@ class Progress(Protocol):
     """What a build tells of its progress."""
 
     def stage(self, name: str, total: int | None) -> None:
-        """A stage begins: "listing", "measuring" or "building", with its number of photographs or
-        pairs if known.
+        """Begin a stage: "listing", "measuring" or "building".
+
+        `total` is its number of photographs or pairs, if known.
         """
 
     def at(self, done: int) -> None:
-        """So many are done."""
+        """Take notice that so many are done."""
 
 
 class Silent:
     """Tells nothing."""
 
     def stage(self, name: str, total: int | None) -> None:
-        """Nothing."""
+        """Take no notice."""
 
     def at(self, done: int) -> None:
-        """Nothing."""
+        """Take no notice."""

@@ -23,8 +23,9 @@ Reader = Literal["auto", "webdataset", "file", "external"]
 
 @dataclass(frozen=True)
 class Speed:
-    """One way to load: what it is called, pairs a second, seconds to its first batch; or why it did
-    not run.
+    """One way to load, and how fast it was.
+
+    What it is called, pairs a second, seconds to its first batch; or why it did not run.
     """
 
     name: str
@@ -41,7 +42,7 @@ class Bench:
     speeds: list[Speed]
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         return {"machine": self.machine, "speeds": [asdict(speed) for speed in self.speeds]}
 
 
@@ -54,7 +55,7 @@ def bench(
     workers: tuple[int, ...],
     say: Callable[[str], None],
 ) -> Bench:
-    """Measure.
+    """Measure the ways to load a set.
 
     Parameters
     ----------
@@ -150,7 +151,7 @@ def _endless(loader: Any) -> Iterator[Any]:
 
 
 def _upper_bound(batch_size: int, size: int, gpu: bool, seconds: float) -> Speed:
-    """Random pairs of images that lie decoded in the device's memory, as floats."""
+    """Measure random pairs of images that lie decoded in the device's memory, as floats."""
     device = "cuda" if gpu else "cpu"
     held = torch.randint(
         0, 256, (min(2048, 4 * batch_size), 2, 3, size, size), dtype=torch.uint8, device=device

@@ -22,8 +22,9 @@ class StoredPair:
 
 
 class Pairs(Protocol):
-    """The pairs of a split in order, each made when it is asked for: a set of any size takes some
-    50 bytes a pair.
+    """The pairs of a split in order, each made when it is asked for.
+
+    A set of any size takes some 50 bytes a pair.
     """
 
     def __len__(self) -> int: ...
@@ -61,7 +62,7 @@ class GivenPairs:
 
 
 def read_extent(extent: Extent) -> bytes:
-    """The bytes of an image.
+    """Read the bytes of an image.
 
     Raises
     ------

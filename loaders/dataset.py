@@ -1,5 +1,6 @@
-"""Pairs one by one, decoded on the CPU: what a loader is a loader of, and what TorchLoader's
-processes make batches from.
+"""Pairs one by one, decoded on the CPU.
+
+They are what a loader is a loader of, and what TorchLoader's processes make batches from.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class PairDataset:
         return self._contents.count
 
     def __getitem__(self, number: Any) -> Any:
-        """The low and the normal of a pair, decoded: uint8 RGB (H, W, 3).
+        """Return the low and the normal of a pair, decoded: uint8 RGB (H, W, 3).
 
         Raises
         ------
@@ -57,7 +58,7 @@ def first_batch(samples: list[ReadyBatch]) -> tuple[Any, ...]:
 
 
 def decoded_pair(pair: StoredPair, decoder: str) -> tuple[Pixels, Pixels]:
-    """Both images of a pair, decoded.
+    """Decode both images of a pair.
 
     Raises
     ------

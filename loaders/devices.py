@@ -29,7 +29,7 @@ class Device:
     number: int | None = None
 
     def current(self) -> int:
-        """The number of the GPU, as it stands now."""
+        """Return the number of the GPU, as it stands now."""
         if self.number is not None:
             return self.number
         import torch
@@ -78,5 +78,5 @@ def _seen_by_torch() -> str:
 
 
 def has_torch() -> bool:
-    """Whether PyTorch is installed; it is not imported for this."""
+    """Return whether PyTorch is installed; it is not imported for this."""
     return importlib.util.find_spec("torch") is not None

@@ -1,5 +1,6 @@
-"""How a loader is gone through: epochs, ranks, states and what trainers ask of a DataLoader, alike
-for every loader of gloam.
+"""How a loader is gone through, alike for every loader of gloam.
+
+Here are epochs, ranks, states and what trainers ask of a DataLoader.
 
 Each `iter()` begins an epoch of exactly `len(loader)` batches, whoever takes them and however many:
 an epoch that was left before its end counts as one, so the next pass has the next number (and the
@@ -68,8 +69,9 @@ class EpochLoader(ABC):
 
     @property
     def rank(self) -> Rank:
-        """This process's part: as given, or as found at the first batch; until then, as it would be
-        found now.
+        """The part of this process: as given, or as found at the first batch.
+
+        Until then, as it would be found now.
         """
         return self._given or self._bound or find_rank()
 
@@ -96,17 +98,19 @@ class EpochLoader(ABC):
     @property
     @abstractmethod
     def batch_sampler(self) -> Any:
-        """Iterated, it begins an epoch of the loader: for tools that skip batches by it
-        (Accelerate's `skip_first_batches`).
+        """What begins an epoch of the loader when it is iterated.
+
+        It is for tools that skip batches by it (Accelerate's `skip_first_batches`).
         """
 
     def __len__(self) -> int:
-        """Batches an epoch, of this rank."""
+        """Return how many batches an epoch has, of this rank."""
         return self.rank.batches(self.contents.count, self.options.batch_size, self.drop_last)
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        """Begin an epoch, or go on with the one of a loaded state. A pass that is still under way
-        ends.
+        """Begin an epoch, or go on with the one of a loaded state.
+
+        A pass that is still under way ends.
         """
         if self._closed:
             raise LoaderError("the loader is closed")
@@ -126,7 +130,7 @@ class EpochLoader(ABC):
         self._moved()
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the loader is: a small dict of JSON values. Take it between batches."""
+        """Return where the loader is: a small dict of JSON values. Take it between batches."""
         return {"fingerprint": self._fingerprint(), "epoch": self.epoch, "batch": self._batch}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -154,8 +158,9 @@ class EpochLoader(ABC):
         self.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle and copies: the place, but no pass, process or pipeline. Before its first
-        batch it finds its own rank.
+        """Return what pickle and copies take: the place, but no pass, process or pipeline.
+
+        Before its first batch a copy finds its own rank.
         """
         begun = self.epoch or self._batch
         return self.__dict__ | {
@@ -173,14 +178,14 @@ class EpochLoader(ABC):
 
     @abstractmethod
     def _begin(self) -> Iterator[tuple[Any, ...]]:
-        """The batches from `_batch` of `epoch` on."""
+        """Return the batches from `_batch` of `epoch` on."""
 
     @abstractmethod
     def _moved(self) -> None:
-        """The place is another one than what was made ready for."""
+        """Drop what was made ready: the place is another one now."""
 
     def _abandoned(self, left: int) -> None:
-        """The epoch before this place was left before its end, with so many batches to come."""
+        """Drop what was made ready: the last epoch was left with so many batches to come."""
         self._moved()
 
     @abstractmethod
@@ -190,7 +195,7 @@ class EpochLoader(ABC):
         return fingerprint(self.contents, self.options, self.rank, self.reader)
 
     def _check_share(self, rank: Rank) -> None:
-        """That each rank has a batch."""
+        """Check that each rank has a batch."""
         count = self.contents.count
         if count < rank.world:
             raise LoaderError(
@@ -205,8 +210,9 @@ class EpochLoader(ABC):
             )
 
     def _bind(self) -> None:
-        """Find this process's rank, now that batches are wanted; it stays what it was at the first
-        one.
+        """Find this process's rank, now that batches are wanted.
+
+        It stays what it was at the first one.
         """
         found = self._given or find_rank()
         if self._bound is not None and found != self._bound:
@@ -231,8 +237,9 @@ class EpochLoader(ABC):
         return self._begin()
 
     def _count(self) -> bool:
-        """A batch was handed out; returns whether it was the last one, with which the next epoch's
-        turn comes.
+        """Count a batch that was handed out; return whether it was the epoch's last one.
+
+        With that the next epoch's turn comes.
         """
         self._batch += 1
         self.end_of_dataloader = self._batch == len(self)
@@ -279,8 +286,9 @@ class _Pass:
 
 
 def _tell_accelerate(loader: EpochLoader, running: bool) -> None:
-    """Let Accelerate know which loader is gone through, where a program uses it: its `accumulate`
-    ends with an epoch.
+    """Let Accelerate know which loader is gone through, where a program uses it.
+
+    Its `accumulate` ends with an epoch.
     """
     state = getattr(sys.modules.get("accelerate.state"), "GradientState", None)
     if state is None or not state._shared_state:  # no Accelerator was made

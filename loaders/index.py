@@ -1,5 +1,6 @@
-"""What there is to load: the pairs of one split of a set, or of lists of one's own, as columns that
-say where each image lies.
+"""What there is to load: the pairs of one split of a set, or of lists of one's own.
+
+Columns say where each image lies.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Contents:
 
     @property
     def reader(self) -> str:
-        """Of DALI's readers the one that takes them as they lie, or "external" for gloam's own."""
+        """The one of DALI's readers that takes them as they lie, or "external" for gloam's own."""
         if self.layout is None or self.layout != self.normal_layout:
             return "external"
         return self.layout.reader
@@ -78,7 +79,7 @@ class Contents:
         return self.root != self.normal_root
 
     def shards(self, kind: str = "low") -> tuple[list[str], list[str]]:
-        """Paths of tars and of their indexes, those that hold the lows or the normals."""
+        """Return paths of tars and of their indexes, those that hold the lows or the normals."""
         root = self.root if kind == "low" else self.normal_root
         return [str(shard_path(root, u)) for u in self.units], [
             str(index_path(root, u)) for u in self.units
@@ -116,7 +117,7 @@ class Contents:
         return layout.extents(root, self.split, self.units, names)
 
     def list_path(self, kind: str) -> Path:
-        """Of a set in files: the list of its lows or normals, as `fn.readers.file` takes it."""
+        """Return where the list of lows or normals of a set in files is, for `fn.readers.file`."""
         root = self.root if kind == "low" else self.normal_root
         return list_path(root, f"{self.split}-{kind}")
 
@@ -124,7 +125,7 @@ class Contents:
 def contents_of(
     data: PairSet | str | Path | Sequence[Any], split: str, normals: str | Path | None = None
 ) -> Contents:
-    """What a loader was given.
+    """Find out what a loader was given.
 
     Parameters
     ----------
@@ -214,14 +215,22 @@ def _two_each(data: Sequence[Any]) -> Sequence[tuple[Any, Any]]:
 
 
 def pairs_in(lows: str | Path, normals: str | Path) -> list[tuple[str, str]]:
-    """The (low, normal) paths of two folders, matched by relative path without suffix: LOL's `low`
-    and `high`, say, or `train/img` and `train/gt`.
+    """Return the (low, normal) paths of two folders, matched by relative path without suffix.
+
+    The folders are LOL's `low` and `high`, say, or `train/img` and `train/gt`.
 
     Raises
     ------
     LoaderError
         When a folder is missing or empty, an image has no partner, or two of one folder have the
         same name but for the suffix.
+
+    Examples
+    --------
+    >>> import gloam
+    >>> pairs = gloam.pairs_in("files/train/low", "files/train/normal")
+    >>> len(pairs)
+    4
     """
     try:
         found = [image_files(Path(folder)) for folder in (lows, normals)]

@@ -103,21 +103,23 @@ class Options(BaseModel):
         return self.size is None or self.size[0] == self.size[1]
 
     def fingerprint(self) -> dict[str, Any]:
-        """What of it decides which samples come in which order and form: a state fits only the
-        same.
+        """Return the options that decide which samples come in which order and form.
+
+        A state fits only the same.
         """
         ignored = {"device", "threads", "hw_decoder_load", "prefetch"}
         return self.model_dump(mode="json", exclude=ignored)
 
 
 class Nothing(TypedDict):
-    """The type of keywords that there are not: editors and type checkers show them, and
-    `make_options` names them.
+    """The type of keywords that there are not.
+
+    Editors and type checkers show them, and `make_options` names them.
     """
 
 
 def make_options(unknown: Mapping[str, object], **values: Any) -> Options:
-    """Validate.
+    """Validate the options of a loader.
 
     Parameters
     ----------
@@ -154,7 +156,7 @@ def make_options(unknown: Mapping[str, object], **values: Any) -> Options:
 
 
 def same_number(workers: int | None, threads: int | None) -> int | None:
-    """How many decode side by side, by either of its two names.
+    """Return how many decode side by side, by either of its two names.
 
     Raises
     ------

@@ -46,7 +46,7 @@ class Samples(PairDataset, Dataset[Any]):
 
 
 def _change(height: int, width: int, options: Options, draws: np.random.Generator) -> Any:
-    """One pair's crop, resize, flips and turn, as a function of an image."""
+    """Return one pair's crop, resize, flips and turn, as a function of an image."""
     top, left, h, w = 0, 0, height, width
     if options.crop == "random" and options.size is not None:
         share = max(1.0, options.size[0] / height, options.size[1] / width)
@@ -89,6 +89,7 @@ class Collate:
         self._options = options
 
     def __call__(self, samples: list[tuple[Any, Any, str]]) -> tuple[Any, ...]:
+        """Return a batch of samples."""
         lows, normals, keys = zip(*samples, strict=True)
         images = self._stacked(lows), self._stacked(normals)
         return (*images, list(keys)) if self._options.keys else images

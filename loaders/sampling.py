@@ -1,5 +1,6 @@
-"""Which pairs this process reads, and in which order: its part among ranks, and each epoch's order
-as a function of (seed, epoch).
+"""Which pairs this process reads, and in which order.
+
+Its part is that among ranks; each epoch's order is a function of (seed, epoch).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _VARIABLES = (("RANK", "WORLD_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS"))
 
 @dataclass(frozen=True)
 class Rank:
-    """This process's number among `world`."""
+    """The number of this process among `world`."""
 
     rank: int = 0
     world: int = 1
@@ -39,14 +40,16 @@ class Rank:
             )
 
     def slice(self, count: int) -> tuple[int, int]:
-        """First and one past the last of `count` samples that belong to this rank: contiguous, as
-        DALI shards.
+        """Return the first and one past the last of `count` samples that belong to this rank.
+
+        Its part is contiguous, as DALI shards.
         """
         return count * self.rank // self.world, count * (self.rank + 1) // self.world
 
     def batches(self, count: int, batch_size: int, drop: bool) -> int:
-        """Batches an epoch: whole ones, equally many on every rank, if `drop`; else as many as hold
-        this rank's samples.
+        """Return how many batches an epoch has.
+
+        Whole ones, equally many on every rank, if `drop`; else as many as hold this rank's samples.
         """
         if drop:
             return count // self.world // batch_size
@@ -55,8 +58,10 @@ class Rank:
 
 
 def find_rank(rank: int | None = None, world: int | None = None) -> Rank:
-    """As given, or from torch.distributed if it is initialised, or from the environment of torchrun
-    or SLURM, or alone.
+    """Find the rank of this process.
+
+    The one given, or that of torch.distributed if it is initialised, or of the environment of
+    torchrun or SLURM; else the process is alone.
 
     Raises
     ------
@@ -84,10 +89,10 @@ def find_rank(rank: int | None = None, world: int | None = None) -> Rank:
 
 
 def local_ranks() -> int:
-    """How many processes of this host train together, as torchrun's or SLURM's environment says; 1
-    where neither does.
+    """Return how many processes of this host train together.
 
-    SLURM writes one number for each node, such as "4(x2),3": the first one is taken.
+    The environment of torchrun or SLURM says so; where neither does, it is 1. SLURM writes one
+    number for each node, such as "4(x2),3": the first one is taken.
     """
     for name in _LOCAL:
         first = re.match(r"\d+", os.environ.get(name, ""))
@@ -97,12 +102,12 @@ def local_ranks() -> int:
 
 
 def usable_cores() -> int:
-    """This process's share of the cores, when several of one host train together."""
+    """Return this process's share of the cores, when several of one host train together."""
     return max(1, available_cores() // local_ranks())
 
 
 def epoch_seed(seed: int, epoch: int, purpose: str) -> int:
-    """A 31-bit seed for one purpose of one epoch."""
+    """Return a 31-bit seed for one purpose of one epoch."""
     digest = hashlib.blake2b(
         f"{seed}\0{epoch}\0{purpose}".encode(), digest_size=8, person=b"gloam load"
     ).digest()
@@ -110,7 +115,7 @@ def epoch_seed(seed: int, epoch: int, purpose: str) -> int:
 
 
 def epoch_order(count: int, seed: int, epoch: int, shuffle: bool) -> npt.NDArray[np.int64]:
-    """The numbers 0 to count - 1, shuffled or not; equal on all ranks."""
+    """Return the numbers 0 to count - 1, shuffled or not; equal on all ranks."""
     if not shuffle:
         return np.arange(count)
     return np.random.Generator(np.random.Philox(key=epoch_seed(seed, epoch, "order"))).permutation(

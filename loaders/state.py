@@ -1,5 +1,6 @@
-"""States of loaders: small dicts that say where in which epoch of what a loader was, refused by any
-other.
+"""States of loaders: small dicts that say where in which epoch of what a loader was.
+
+Any other loader refuses them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ VERSION = 1
 
 
 def fingerprint(contents: Contents, options: Options, rank: Rank, reader: str) -> dict[str, Any]:
-    """What two loaders must have in common for a state of one to fit the other."""
+    """Return what two loaders must have in common for a state of one to fit the other."""
     return {
         "version": VERSION,
         "data": contents.identity,
@@ -30,7 +31,7 @@ def fingerprint(contents: Contents, options: Options, rank: Rank, reader: str) -
 
 
 def check_state(state: dict[str, Any], own: dict[str, Any]) -> None:
-    """That a state is one of this very loader.
+    """Check that a state is one of this very loader.
 
     Raises
     ------

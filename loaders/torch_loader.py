@@ -1,5 +1,6 @@
-"""The same batches without DALI: a plain torch DataLoader, for machines that have none; PairLoader
-is measured against it.
+"""The same batches without DALI: a plain torch DataLoader, for machines that have none.
+
+PairLoader is measured against it.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ from .sampling import epoch_order, epoch_seed, usable_cores
 
 
 class TorchLoader(EpochLoader):
-    """As `PairLoader`, with its options, epochs, ranks and states; decoding by OpenCV or Pillow in
-    worker processes.
+    """A loader like `PairLoader`, with its options, epochs, ranks and states, without DALI.
+
+    OpenCV or Pillow decode in worker processes.
 
     For a seed it gives the pairs in the order of `PairLoader(reader="external")`; the webdataset
     and file readers, which PairLoader takes by itself for sets, shuffle within a buffer and have an
@@ -50,6 +52,13 @@ class TorchLoader(EpochLoader):
     ------
     LoaderError, SetError
         As `PairLoader`.
+
+    Examples
+    --------
+    >>> import gloam
+    >>> loader = gloam.TorchLoader("SET", "val", batch_size=2, size=64, workers=0, device="cpu")
+    >>> [tuple(normal.shape) for low, normal in loader]
+    [(2, 3, 64, 64)]
     """
 
     def __init__(
@@ -130,8 +139,9 @@ class TorchLoader(EpochLoader):
 
     @property
     def batch_sampler(self) -> Any:
-        """Iterated, it begins an epoch, and gives for each batch what `dataset` takes in place of
-        numbers.
+        """What begins an epoch when it is iterated.
+
+        It gives for each batch what `dataset` takes in place of numbers.
         """
         return _FreshEpochs(self)
 
@@ -174,7 +184,7 @@ class TorchLoader(EpochLoader):
             yield _handed_out(ahead, stream)
 
     def _processes(self, device: torch.device) -> DataLoader[Any]:
-        """The DataLoader, whose processes live from epoch to epoch."""
+        """Return the DataLoader, whose processes live from epoch to epoch."""
         if self._loader is None:
             workers = self.num_workers
             self._loader = DataLoader(
@@ -205,7 +215,7 @@ class TorchLoader(EpochLoader):
         return super().__getstate__() | {"_loader": None}
 
     def _places(self) -> Iterator[list[Place]]:
-        """What is left of the running epoch: batches of pairs and of the seeds of their draws."""
+        """Yield what is left of the running epoch: batches of pairs and of their draws' seeds."""
         first, last = self.rank.slice(self.contents.count)
         order = epoch_order(
             self.contents.count, self.options.seed, self.epoch, self.options.shuffle
@@ -229,8 +239,10 @@ def _handed_out(batch: tuple[Any, ...], stream: Any) -> tuple[Any, ...]:
 
 
 def _prepare_worker(number: int) -> None:
-    """One thread a process, as the processes are the parallelism; and an end without C++
-    destructors, which can abort in a worker that is stopped in mid-batch.
+    """Give a worker process one thread, and an end without C++ destructors.
+
+    The processes are the parallelism. Destructors can abort in a worker that is stopped in
+    mid-batch.
     """
     prepare_own_process()
     multiprocessing.util.Finalize(None, os._exit, (0,), exitpriority=-100)
@@ -253,8 +265,9 @@ class _FreshEpochs(_RestOfEpoch):
     """Each iteration is a pass of the loader, whose batches somebody else makes."""
 
     def set_epoch(self, epoch: int) -> None:
-        """As of the loader: Hugging Face's Trainer asks for it here when it goes on in
-        mid-epoch.
+        """Set the loader's epoch.
+
+        Hugging Face's Trainer asks for it here when it goes on in mid-epoch.
         """
         self._loader.set_epoch(epoch)
 

@@ -1,3 +1,4 @@
-"""What a set holds: sources, suitability, plan, splits, shards and lists, receipts,
-verification.
+"""What a set holds.
+
+Sources, suitability, plan, splits, shards and lists, receipts, verification.
 """

@@ -1,5 +1,6 @@
-"""Reading YAML, and turning pydantic's findings into one line each: file, key, value, what is
-allowed.
+"""Reading YAML, and turning pydantic's findings into one line each.
+
+A line holds file, key, value, and what is allowed.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def load_yaml(path: Path) -> dict[str, Any]:
-    """A mapping from a YAML file, by the safe loader.
+    """Read a mapping from a YAML file, by the safe loader.
 
     Raises
     ------
@@ -77,7 +78,7 @@ def load_yaml(path: Path) -> dict[str, Any]:
 
 
 def validated(model: type[M], values: dict[str, Any], where: str) -> M:
-    """A model made from a mapping.
+    """Make a model from a mapping.
 
     Raises
     ------
@@ -93,7 +94,7 @@ def validated(model: type[M], values: dict[str, Any], where: str) -> M:
 
 
 def _facts(finding: Any, model: type[BaseModel]) -> tuple[str, Any, Any]:
-    """Key, value, and what is allowed, of one of pydantic's findings."""
+    """Return key, value, and what is allowed, of one of pydantic's findings."""
     place = [str(part) for part in finding["loc"]]
     own = finding.get("ctx", {}).get("error")
     if isinstance(own, Finding):
@@ -104,7 +105,7 @@ def _facts(finding: Any, model: type[BaseModel]) -> tuple[str, Any, Any]:
 
 
 def describe(error: ValidationError, model: type[BaseModel], where: str) -> list[str]:
-    """One line for each finding of pydantic's."""
+    """Write one line for each finding of pydantic's."""
     lines = []
     for finding in error.errors():
         key = ".".join(str(part) for part in finding["loc"])
@@ -136,8 +137,9 @@ def describe(error: ValidationError, model: type[BaseModel], where: str) -> list
 
 
 def _near(model: type[BaseModel], key: str) -> str:
-    """The key of a model that somebody who wrote another one may have meant: of the same last part,
-    or spelt nearly so; or "".
+    """Find the key of a model that somebody who wrote another one may have meant.
+
+    It has the same last part, or is spelt nearly so; "" when there is none.
     """
     paths = list(_paths(model))
     last = key.rpartition(".")[2]

@@ -36,6 +36,13 @@ def draw(recipe: Recipe, seed: int, key: str) -> Draw:
         Of the set.
     key : str
         Of the pair.
+
+    Examples
+    --------
+    >>> from gloam.synth.recipes.load import load_recipe
+    >>> drawn = draw(load_recipe("even", ["exposure.ev=uniform(3, 5)"]), seed=0, key="a")
+    >>> 3 < drawn.exposure.ev < 5
+    True
     """
     random = KeyedRandom(seed, key)
     return (
@@ -91,6 +98,15 @@ def render(normal: Pixels, drawn: Draw) -> Pixels:
     ------
     ValueError
         When the normal is not of that type and shape.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gloam.synth.recipes.load import load_recipe
+    >>> normal = np.full((48, 64, 3), 160, np.uint8)
+    >>> drawn = draw(load_recipe("even"), seed=0, key="a")
+    >>> bool((render(normal, drawn) == render(normal, drawn)).all())
+    True
     """
     return (
         render_camera(normal, drawn)
@@ -139,6 +155,14 @@ def darken(
     -----
     See the README for the camera model; each recipe, and each camera of the camera file, names its
     sources.
+
+    Examples
+    --------
+    >>> import numpy as np, gloam
+    >>> normal = np.full((48, 64, 3), 160, np.uint8)
+    >>> low = gloam.darken(normal, "even", seed=1, key="a", overrides=["exposure.ev=4"])
+    >>> low.shape, bool(low.mean() < 100)
+    ((48, 64, 3), True)
     """
     if not isinstance(image, np.ndarray):
         raise ValueError(f"image must be a uint8 array (H, W, 3), not a {type(image).__name__}")

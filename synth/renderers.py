@@ -76,6 +76,17 @@ def renderer_on(device: Device) -> Renderer:
     ------
     ConfigError
         When there is no such device.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gloam.synth.models import draw
+    >>> from gloam.synth.recipes.load import load_recipe
+    >>> normals = [np.full((48, 64, 3), 160, np.uint8)] * 2
+    >>> draws = [draw(load_recipe("even"), 0, key) for key in ("a", "b")]
+    >>> lows = renderer_on("cpu").render(normals, draws)
+    >>> len(lows), lows[0].shape
+    (2, (48, 64, 3))
     """
     if device not in DEVICES:
         raise ConfigError(

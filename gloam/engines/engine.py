@@ -14,8 +14,9 @@ def ignored(counted: int) -> None:
 
 
 class Engine(Protocol):
-    """Runs a function over jobs. Which engine it is, and how many workers it has, decides no byte
-    of a result.
+    """Runs a function over jobs.
+
+    Which engine it is, and how many workers it has, decides no byte of a result.
     """
 
     def map(
@@ -46,6 +47,7 @@ class Engine(Protocol):
         """
 
     def warm(self, module: str) -> None:
-        """Begin to get workers ready for a `map` to come, without waiting: have them import a
-        module that loads what jobs need.
+        """Begin to get workers ready for a `map` to come, without waiting.
+
+        They import a module that loads what jobs need.
         """

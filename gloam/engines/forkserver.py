@@ -31,8 +31,9 @@ _QUIET = "ignore::UserWarning:multiprocessing.resource_tracker"
 
 
 def prepare_workers(modules: Sequence[str], workers: int, deaf: bool = False) -> str:
-    """Begin to get ready for a `LocalEngine.map` to come, without waiting: start the server and
-    have it import modules.
+    """Begin to get ready for a `LocalEngine.map` to come, without waiting.
+
+    The server is started and imports modules.
 
     Parameters
     ----------
@@ -84,8 +85,9 @@ def prepare_workers(modules: Sequence[str], workers: int, deaf: bool = False) ->
 
 @contextmanager
 def own_server() -> Iterator[None]:
-    """A server that is started within the block ends with it, at once: it may still be importing,
-    with our streams open.
+    """End with the block a server that is started within it, at once.
+
+    It may still be importing, with our streams open.
     """
     before = _server_pid()
     try:
@@ -104,6 +106,7 @@ def _server_pid() -> int | None:
 
 
 def kill_server() -> None:
+    """Kill the server, if there is one."""
     pid = _server_pid()
     if pid is not None:
         with suppress(OSError):
@@ -112,7 +115,7 @@ def kill_server() -> None:
 
 @contextmanager
 def _no_interrupt() -> Iterator[None]:
-    """Ctrl-C waits until the block ends; for processes started within, it waits for ever."""
+    """Let Ctrl-C wait until the block ends; for processes started within, it waits for ever."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -122,7 +125,7 @@ def _no_interrupt() -> Iterator[None]:
 
 @contextmanager
 def _environment(**variables: str) -> Iterator[None]:
-    """The environment of what is started within the block."""
+    """Set the environment of what is started within the block."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:

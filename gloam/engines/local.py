@@ -45,20 +45,22 @@ class Counter:
 
     @property
     def value(self) -> int:
+        """The sum so far."""
         # Read without its lock, which a killed worker may have held: an aligned number of eight
         # bytes is never half written.
         return int(self._shared.get_obj().value)
 
     def add(self, amount: int) -> None:
+        """Add to the number, inside a job."""
         with self._shared.get_lock():
             self._shared.value += amount
 
 
 def abandon_workers() -> None:
-    """For a process that is about to end by `os._exit`: kill the workers and what else
-    multiprocessing started, and delete its temporary folder, so that nothing goes on or lies about
-    after this process. Takes no lock: it may be called by a signal's handler, in the middle of
-    anything.
+    """Kill the workers and what else multiprocessing started, and delete its temporary folder.
+
+    For a process that is about to end by `os._exit`, so that nothing goes on or lies about after
+    it. Takes no lock: it may be called by a signal's handler, in the middle of anything.
     """
     kill_server()
     for pool in list(_pools):
@@ -69,7 +71,7 @@ def abandon_workers() -> None:
 
 
 def count(amount: int = 1) -> None:
-    """Called inside a job: add to the counter of the running `LocalEngine.map`."""
+    """Add to the counter of the running `LocalEngine.map`; called inside a job."""
     if _counter is not None:
         _counter.add(amount)
 

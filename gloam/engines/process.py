@@ -20,13 +20,14 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 
 
 def is_own_process() -> bool:
-    """Whether this process is one of gloam's workers, or the server that they are forked from."""
+    """Return whether this is one of gloam's workers, or the server that they are forked from."""
     return MARK in os.environ or multiprocessing.parent_process() is not None
 
 
 def prepare_own_process() -> None:
-    """Make a process one worker among several: for processes that are gloam's own, never for one
-    that only imports it.
+    """Make a process one worker among several.
+
+    For processes that are gloam's own, never for one that only imports it.
 
     OpenCV's threads would only compete with the other workers; Pillow's limit of pixels stands
     beside gloam's own, with another message; what Pillow and tifffile report is raised or refused
@@ -44,11 +45,10 @@ def prepare_own_process() -> None:
 
 @contextmanager
 def main_left_alone() -> Iterator[None]:
-    """Processes started within the block do not import this program's main script, which they have
-    no need of.
+    """Keep processes started within the block from importing this program's main script.
 
-    Python would run it in each of them; a script without `if __name__ == "__main__"` then starts
-    itself over.
+    They have no need of it. Python would run it in each of them; a script without
+    `if __name__ == "__main__"` then starts itself over.
     """
     if not hasattr(
         spawn, "get_preparation_data"
@@ -74,8 +74,9 @@ def main_left_alone() -> Iterator[None]:
 
 @lru_cache(maxsize=1)
 def _keep_freed_memory() -> None:
-    """Ask glibc to keep up to 64 MB that were freed: images come and go, and fresh pages for each
-    cost 3 % of a build's time.
+    """Ask glibc to keep up to 64 MB that were freed.
+
+    Images come and go, and fresh pages for each cost 3 % of a build's time.
     """
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):  # another C library
@@ -85,5 +86,5 @@ def _keep_freed_memory() -> None:
 
 
 def available_cores() -> int:
-    """The CPU cores that this process may use."""
+    """Count the CPU cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,5 +1,6 @@
-"""How a command ends before its time: Ctrl-C and SIGTERM leave one line and a set that the same
-command continues.
+"""How a command ends before its time.
+
+Ctrl-C and SIGTERM leave one line and a set that the same command continues.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ _INTERRUPTED = 128
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """On Ctrl-C and SIGTERM within the block, end the process with a line and 128 plus the signal's
-    number.
+    """End the process on Ctrl-C and SIGTERM within the block.
 
-    By the handler itself: an exception raised there could come up within a library's callback,
-    which swallows it or makes a traceback of it. What is half written is under a temporary name,
-    which the next run deletes, as after a crash.
+    It ends with a line, and 128 plus the signal's number; by the handler itself: an exception
+    raised there could come up within a library's callback, which swallows it or makes a traceback
+    of it. What is half written is under a temporary name, which the next run deletes, as after a
+    crash.
     """
     if (
         threading.current_thread() is not threading.main_thread()
@@ -49,8 +50,10 @@ def stoppable() -> Iterator[None]:
 
 
 def leave(code: int) -> NoReturn:
-    """End at once. The executor's own clean-up at exit can wait for ever, or complain, once its
-    processes were killed.
+    """End at once.
+
+    The executor's own clean-up at exit can wait for ever, or complain, once its processes were
+    killed.
     """
     with suppress(Exception):  # it may be in the middle of writing
         sys.stdout.flush()

@@ -1,6 +1,4 @@
-"""Writing artefacts so that they are either whole or not there, and reading them back as exact
-bytes.
-"""
+"""Artefacts that are either whole or not there, and are read back as exact bytes."""
 
 from __future__ import annotations
 
@@ -22,8 +20,9 @@ _URI = re.compile(
 
 
 def refuse_uri(path: Path | str) -> None:
-    """Refuse the address of an object store where a folder is wanted, before a folder of that name
-    is made.
+    """Refuse the address of an object store where a folder is wanted.
+
+    Before a folder of that name is made.
 
     Raises
     ------
@@ -37,8 +36,9 @@ def refuse_uri(path: Path | str) -> None:
 
 
 def temporary_beside(path: Path) -> Path:
-    """The name under which this process writes what is to become `path`; in the same folder, so
-    that renaming is atomic.
+    """Return the name under which this process writes what is to become `path`.
+
+    It lies in the same folder, so that renaming is atomic.
     """
     return path.with_name(f"{path.name}{TEMPORARY_MARK}{os.getpid()}")
 
@@ -60,8 +60,9 @@ def flush(path: Path) -> None:
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[IO[bytes]]:
-    """A binary file that appears under `path` only when the block ends without an exception,
-    flushed to disk.
+    """Open a binary file that appears under `path` only when the block ends without an exception.
+
+    It is flushed to disk by then.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = temporary_beside(path)
@@ -83,8 +84,9 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def canonical_json(value: Any) -> bytes:
-    """JSON with sorted keys, no blanks and a final newline: equal values give equal bytes. NaN and
-    infinity are refused.
+    """Return a value as JSON: equal values give equal bytes.
+
+    Keys are sorted, there are no blanks, and a newline ends it. NaN and infinity are refused.
     """
     text = json.dumps(
         value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
@@ -93,12 +95,12 @@ def canonical_json(value: Any) -> bytes:
 
 
 def sha256_bytes(data: bytes) -> str:
-    """Hexadecimal SHA-256 of some bytes."""
+    """Return the hexadecimal SHA-256 of some bytes."""
     return hashlib.sha256(data).hexdigest()
 
 
 def sha256_file(path: Path) -> str:
-    """Hexadecimal SHA-256 of a file, read in pieces."""
+    """Return the hexadecimal SHA-256 of a file, read in pieces."""
     with open(path, "rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 

@@ -27,8 +27,9 @@ _POLL = 0.2  # seconds
 
 @contextmanager
 def exclusive(path: Path, shared: bool = False) -> Iterator[None]:
-    """Hold a lock file for the length of the block. The system releases it when the process ends,
-    however it ends.
+    """Hold a lock file for the length of the block.
+
+    The system releases it when the process ends, however it ends.
 
     Some file systems have no locks (Lustre mounted without `-o flock`, some network folders). There
     a second file that exists as long as the block stands for the lock, with a warning: after a kill
@@ -108,8 +109,9 @@ def _warn(path: Path, error: OSError) -> None:
 
 @contextmanager
 def _file_lock(path: Path, shared: bool, wait: bool = False) -> Iterator[None]:
-    """A file that is made by one process at a time. Those that share a lock have a file each, which
-    say that it is not free.
+    """Hold a file that is made by one process at a time.
+
+    Those that share a lock have a file each, which say that it is not free.
     """
     only = path.with_name(f"{path.name}.held")
     own = (
@@ -141,8 +143,9 @@ def _made(path: Path) -> bool:
 
 
 def _alive(path: Path) -> bool:
-    """Whether the process that made a lock's file may still be there; the files of dead ones of
-    this machine are deleted.
+    """Return whether the process that made a lock's file may still be there.
+
+    The files of dead ones of this machine are deleted.
     """
     try:
         match = _HOLDER.fullmatch(path.read_text())

@@ -14,7 +14,7 @@ _LARGE = 1 << 26  # bytes of a table that is worth threads, which a small one ha
 def read_table(
     path: Path, columns: Sequence[str] | None = None, schema: pa.Schema | None = None
 ) -> pa.Table:
-    """A table, or some of its columns.
+    """Read a table, or some of its columns.
 
     Raises
     ------
@@ -31,6 +31,6 @@ def read_table(
 
 
 def count_rows(path: Path) -> int:
-    """How many rows a table has, without reading them."""
+    """Count the rows of a table, without reading them."""
     with pa.OSFile(str(path)) as file:
         return int(pq.read_metadata(file).num_rows)

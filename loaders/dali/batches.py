@@ -22,8 +22,9 @@ class ReadyBatches:
         self._loader = loader
 
     def set_epoch(self, epoch: int) -> None:
-        """As of the loader: Hugging Face's Trainer asks for it here when it goes on in
-        mid-epoch.
+        """Set the loader's epoch.
+
+        Hugging Face's Trainer asks for it here when it goes on in mid-epoch.
         """
         self._loader.set_epoch(epoch)
 
@@ -35,14 +36,14 @@ class ReadyBatches:
 
 
 def keys_of(records: Any, count: int) -> list[str]:
-    """The keys in the records of a batch."""
+    """Return the keys in the records of a batch."""
     return [
         str(json.loads(np.array(records[i]).tobytes().rstrip(b"\0"))["key"]) for i in range(count)
     ]
 
 
 def tensor_of(images: Any) -> Any:
-    """A torch tensor over DALI's memory, without a copy."""
+    """Return a torch tensor over DALI's memory, without a copy."""
     from torch.utils.dlpack import from_dlpack
 
     try:

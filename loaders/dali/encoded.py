@@ -1,5 +1,6 @@
-"""Encoded pairs for DALI's external source: read at their offsets, by several threads, in the order
-of each epoch.
+"""Encoded pairs for DALI's external source.
+
+They are read at their offsets, by several threads, in the order of each epoch.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ _NEAR = 4096  # bytes between two members that are read at once
 
 
 class EncodedPairs:
-    """What an external source calls: encoded batches by number, epoch after epoch. What an epoch's
-    last batch lacks is filled with its last pair.
+    """What an external source calls: encoded batches by number, epoch after epoch.
+
+    What an epoch's last batch lacks is filled with its last pair.
 
     Parameters
     ----------
@@ -52,7 +54,7 @@ class EncodedPairs:
         self._pool = ThreadPoolExecutor(threads)
 
     def __call__(self, info: Any) -> tuple[list[Any], list[Any], list[Any]]:
-        """Lows, normals (uint8 arrays of encoded bytes) and numbers of DALI's next batch."""
+        """Return lows, normals (uint8 arrays of encoded bytes) and numbers of DALI's next batch."""
         epoch, batch = divmod(info.iteration, self._batches)
         order = self._orders(self._base + epoch)
         start = batch * self._batch_size
@@ -67,7 +69,7 @@ class EncodedPairs:
         )
 
     def _read(self, number: int) -> tuple[Any, Any]:
-        """Both images of a pair; in a tar they lie side by side, and are read at once."""
+        """Read both images of a pair; in a tar they lie side by side, and are read at once."""
         pair = self._pairs[number]
         low, normal = pair.low, pair.normal
         if (

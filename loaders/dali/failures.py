@@ -1,5 +1,6 @@
-"""Which image DALI failed at: it does not say, so the pairs of its next batches are found out and
-decoded here.
+"""Which image DALI failed at.
+
+It does not say, so the pairs of its next batches are found out and decoded here.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from ..options import Options
 def explained(
     error: Exception, contents: Contents, options: Options, suspects: Callable[[], list[int]]
 ) -> LoaderError:
-    """The error to raise in place of DALI's: naming the pair that it failed at, where that can be
-    told.
+    """Return the error to raise in place of DALI's.
+
+    It names the pair that DALI failed at, where that can be told.
 
     Parameters
     ----------
@@ -58,8 +60,9 @@ def _damage(contents: Contents, number: int) -> LoaderError | None:
 def replayed(
     contents: Contents, options: Options, sharding: dict[str, Any], first: int, batches: int
 ) -> list[int]:
-    """Numbers of the pairs in some batches of one of DALI's own readers, by reading records or
-    labels alone in the same order.
+    """Return the numbers of the pairs in some batches of one of DALI's own readers.
+
+    Records or labels alone are read, in the same order.
 
     Parameters
     ----------
@@ -101,7 +104,7 @@ def _samples(pipeline: Any) -> list[Any]:
 
 
 def last_words(error: Exception) -> str:
-    """What was wrong, out of DALI's long messages."""
+    """Return what was wrong, out of DALI's long messages."""
     lines = [
         line
         for line in str(error).splitlines()

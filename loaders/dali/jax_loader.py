@@ -27,7 +27,9 @@ def jax_iterator(
     sharding: Any = None,
     **options: Any,
 ) -> Any:
-    """An iterator over one epoch: dicts with "low" and "normal", JAX arrays on the GPU or the CPU.
+    """Return an iterator over one epoch: dicts with "low" and "normal", which are JAX arrays.
+
+    They lie on the GPU or the CPU.
 
     Parameters
     ----------

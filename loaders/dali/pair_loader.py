@@ -83,6 +83,15 @@ class PairLoader(EpochLoader):
     A GPU has few queues that its streams share, unless CUDA_DEVICE_MAX_CONNECTIONS says otherwise
     before CUDA starts: decoding then waits behind training. Importing gloam.loaders sets it to 32
     where it is not set; do so before the first use of the GPU.
+
+    Examples
+    --------
+    >>> import gloam
+    >>> loader = gloam.PairLoader("SET", batch_size=2, size=64, device="cpu")
+    >>> for low, normal in loader:
+    ...     print(tuple(low.shape), low.dtype)
+    (2, 3, 64, 64) torch.float32
+    (2, 3, 64, 64) torch.float32
     """
 
     num_workers = 0
@@ -170,8 +179,9 @@ class PairLoader(EpochLoader):
 
     @property
     def batch_sampler(self) -> Any:
-        """Iterated, it begins an epoch, and gives its batches as `dataset` and `collate_fn` take
-        and return them.
+        """What begins an epoch when it is iterated.
+
+        It gives the epoch's batches as `dataset` and `collate_fn` take and return them.
         """
         return ReadyBatches(self)
 
@@ -194,7 +204,7 @@ class PairLoader(EpochLoader):
         super().set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the loader is: a small dict of JSON values. Take it between batches."""
+        """Return where the loader is: a small dict of JSON values. Take it between batches."""
         dali = self._dali_state()
         return super().state_dict() | {
             "base": self._base,
@@ -215,8 +225,9 @@ class PairLoader(EpochLoader):
             self._padding = self._padded()
 
     def pipeline(self, epoch: int = 0) -> Any:
-        """The DALI pipeline of an epoch, built, of this rank's samples; `len(self)` batches of it
-        are the epoch.
+        """Return the DALI pipeline of an epoch, built, of this rank's samples.
+
+        `len(self)` batches of it are the epoch.
         """
         return self._build(epoch, None)
 
@@ -266,7 +277,7 @@ class PairLoader(EpochLoader):
         self._pipeline = self._checkpoint = None
 
     def _epoch_batches(self) -> int:
-        """Batches that a pipeline has for an epoch."""
+        """Return how many batches a pipeline has for an epoch."""
         if self.reader == "external":
             return len(self)
         # DALI pads every rank's part to whole batches, as many as the largest part has.
@@ -277,15 +288,16 @@ class PairLoader(EpochLoader):
         return self._epoch_batches() - len(self)
 
     def _settle(self) -> None:
-        """Take the pipeline from the end of one epoch to the beginning of the next; a new one would
-        cost seconds on a GPU.
+        """Take the pipeline from the end of one epoch to the beginning of the next.
+
+        A new one would cost seconds on a GPU.
         """
         for _ in range(self._padding):
             self._run()
         self._padding = 0
 
     def _build(self, epoch: int, checkpoint: bytes | None) -> Any:
-        """The pipeline of an epoch."""
+        """Build the pipeline of an epoch."""
         from . import pipelines
 
         options, seed = self.options, self.options.seed
@@ -331,7 +343,7 @@ class PairLoader(EpochLoader):
         return pipeline
 
     def _sharding(self, epoch: int) -> dict[str, Any]:
-        """What DALI's own readers are told of ranks and order."""
+        """Return what DALI's own readers are told of ranks and order."""
         shuffle_seed = epoch_seed(self.options.seed, epoch, "shuffle")
         return {"rank": self.rank.rank, "world": self.rank.world, "shuffle_seed": shuffle_seed}
 
@@ -361,8 +373,9 @@ class PairLoader(EpochLoader):
             raise found from error
 
     def _suspects(self) -> list[int]:
-        """Numbers of the pairs that DALI was at when it failed: those of the next batch and of the
-        ones that it makes ahead.
+        """Return the numbers of the pairs that DALI was at when it failed.
+
+        Those are the pairs of the next batch and of the ones that it makes ahead.
         """
         if self.reader == "external":
             order, start = self._order(self.epoch), self._batch * self.batch_size

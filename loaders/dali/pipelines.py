@@ -1,5 +1,6 @@
-"""DALI pipelines over pairs, for PairLoader and for people who compose their own. Of these modules
-only this one imports DALI.
+"""DALI pipelines over pairs, for PairLoader and for people who compose their own.
+
+Of these modules only this one imports DALI.
 
 Each is a `@pipeline_def` function: give it `batch_size`, `num_threads`, `device_id` (None for the
 CPU) and `seed` besides its own arguments. All yield (low, normal, label): the label is the number
@@ -43,7 +44,7 @@ def webdataset_pairs(
     shuffle_seed: int = 0,
     normals: tuple[Sequence[str], Sequence[str]] | None = None,
 ) -> tuple[Any, ...]:
-    """Pairs of a set's shards, read with their indexes.
+    """Read the pairs of a set's shards, with their indexes.
 
     Parameters
     ----------
@@ -95,10 +96,12 @@ def file_pairs(
     rank: int = 0,
     world: int = 1,
     shuffle_seed: int = 0,
+    *,
     normal_root: str = "",
 ) -> tuple[Any, ...]:
-    """Pairs of a set in files, by two file readers kept in step: the label says line i of either
-    list. Yields both labels.
+    """Read the pairs of a set in files, by two file readers kept in step.
+
+    The label says line i of either list. Yields both labels.
 
     Parameters
     ----------
@@ -131,8 +134,9 @@ def webdataset_records(
     world: int = 1,
     shuffle_seed: int = 0,
 ) -> Any:
-    """The records alone of the pairs that `webdataset_pairs` gives, in the same order: to tell
-    which pairs a batch held.
+    """Read the records alone of the pairs that `webdataset_pairs` gives, in the same order.
+
+    They tell which pairs a batch held.
     """
     places = {"paths": list(paths), "index_paths": list(index_paths), "name": "reader"}
     return fn.pad(
@@ -151,7 +155,7 @@ def file_labels(
     world: int = 1,
     shuffle_seed: int = 0,
 ) -> Any:
-    """The labels alone of the pairs that `file_pairs` gives, in the same order."""
+    """Read the labels alone of the pairs that `file_pairs` gives, in the same order."""
     common = {**_reading(options, rank, world, shuffle_seed), "stick_to_shard": True}
     return fn.readers.file(file_root=file_root, file_list=low_list, name="reader", **common)[1]
 
@@ -159,7 +163,7 @@ def file_labels(
 def _sharded(
     options: Options, rank: int, world: int, shuffle_seed: int, remote: bool
 ) -> dict[str, Any]:
-    """What readers of shards have in common."""
+    """Return what readers of shards have in common."""
     # Whole shards are shuffled, equally on all ranks, which take turns at the parts. Those differ
     # by a sample, which only whole batches do not mind; otherwise each rank keeps its part.
     reshuffled = options.shuffle and options.last_batch == "drop"
@@ -178,8 +182,9 @@ def _sharded(
 
 
 def _reading(options: Options, rank: int, world: int, shuffle_seed: int) -> dict[str, Any]:
-    """What readers have in common. Two of them draw alike, and go in step, only if all of it is
-    equal.
+    """Return what readers have in common.
+
+    Two of them draw alike, and go in step, only if all of it is equal.
     """
     return {
         "random_shuffle": options.shuffle,
@@ -194,8 +199,9 @@ def _reading(options: Options, rank: int, world: int, shuffle_seed: int) -> dict
 
 @pipeline_def(enable_conditionals=True)
 def external_pairs(source: Callable[[Any], tuple[Any, ...]], options: Options) -> tuple[Any, ...]:
-    """Pairs from a function of DALI's BatchInfo that returns lists of encoded lows and normals
-    (uint8 arrays) and of numbers.
+    """Take pairs from a function of DALI's BatchInfo.
+
+    It returns lists of encoded lows and normals (uint8 arrays) and of numbers.
     """
     low, normal, label = fn.external_source(
         source=source, num_outputs=3, batch=True, batch_info=True

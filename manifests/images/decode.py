@@ -1,5 +1,6 @@
-"""Decoding of photographs that cannot be kept as they are: every kind that is read, to upright
-8-bit RGB.
+"""Decoding of photographs that cannot be kept as they are.
+
+Every kind that is read becomes upright 8-bit RGB.
 
 Decoders differ in what they let pass. Here a damaged stream is refused, never shown with garbage:
 JPEG goes through a strict decoder first, PNG through its own checksums, and no second decoder is
@@ -55,8 +56,9 @@ def decode(data: bytes, suffix: str) -> Pixels:
 
 
 def decode_small(data: bytes, header: Header, side: int) -> Pixels:
-    """Decode an image roughly reduced to a longer side of at least `side` pixels: fast, for
-    measuring only.
+    """Decode an image roughly reduced to a longer side of at least `side` pixels.
+
+    Fast, for measuring only.
 
     Raises
     ------
@@ -147,8 +149,9 @@ def check_png(data: bytes) -> None:
 
 
 def _upright(pixels: Pixels, turn: int) -> Pixels:
-    """Apply an EXIF orientation: 2 to 4 mirror or turn by 180 degrees, 5 to 8 also swap rows and
-    columns.
+    """Apply an EXIF orientation.
+
+    2 to 4 mirror or turn by 180 degrees, 5 to 8 also swap rows and columns.
     """
     if turn >= 5:
         pixels = pixels.transpose(1, 0, 2)
@@ -202,7 +205,7 @@ def _check_deflated_tiff(image: Image.Image, data: bytes) -> None:
 
 
 def _from_samples(samples: npt.NDArray[Any]) -> Pixels:
-    """8-bit RGB from 8- or 16-bit samples (H, W), (H, W, 1) or (H, W, 3 or more)."""
+    """Make 8-bit RGB from 8- or 16-bit samples (H, W), (H, W, 1) or (H, W, 3 or more)."""
     if samples.dtype == np.uint16:
         samples = _to_8_bit(samples)
     if samples.dtype != np.uint8 or samples.ndim not in (2, 3):

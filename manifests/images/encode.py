@@ -15,8 +15,9 @@ own filter) is the smallest and the fastest here."""
 
 
 def encode(pixels: Pixels, suffix: str, quality: int = 95, chroma: str = "444") -> bytes:
-    """Encode RGB (H, W, 3) uint8 as "jpg" (quality 1 to 100, chroma "444", "422" or "420") or as
-    "png" (lossless).
+    """Encode RGB (H, W, 3) uint8 as "jpg" or "png".
+
+    A "jpg" has a quality of 1 to 100, and chroma "444", "422" or "420"; a "png" is lossless.
     """
     if suffix == "jpg":
         return simplejpeg.encode_jpeg(

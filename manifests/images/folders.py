@@ -9,8 +9,9 @@ from .header import SUFFIXES
 
 
 def image_files(folder: Path) -> dict[str, Path]:
-    """The images below a folder, by their relative path without suffix, in the order of their
-    paths.
+    """List the images below a folder, in the order of their paths.
+
+    Each has its relative path, without suffix, as its name.
 
     Raises
     ------

@@ -1,5 +1,6 @@
-"""What a photograph is, by its first bytes: format, size, and whether its bytes can be kept as a
-normal.
+"""What a photograph is, by its first bytes.
+
+Format, size, and whether its bytes can be kept as a normal.
 """
 
 from __future__ import annotations
@@ -148,8 +149,10 @@ def _describe(data: bytes, max_pixels: int) -> Header:
 
 
 def _plain_jpeg_size(data: bytes) -> tuple[int, int] | None:
-    """Width and height of a JPEG in colour, of one scan and without EXIF, which is most of them:
-    its header says all there is to know, and asking Pillow takes a tenth of the time of decoding.
+    """Read width and height of a JPEG in colour, of one scan and without EXIF.
+
+    Most are such: the header says all there is to know, and asking Pillow takes a tenth of the time
+    of decoding.
     """
     if not data.startswith(_JPEG) or not _is_plain(data):
         return None
@@ -161,9 +164,10 @@ def _plain_jpeg_size(data: bytes) -> tuple[int, int] | None:
 
 
 def _is_plain(data: bytes) -> bool:
-    """Whether a JPEG has no segment of application data 1, where EXIF stands, is not progressive
-    (nor arithmetically coded), and its first scan holds all three components (ITU T.81, B.1 and
-    B.2).
+    """Return whether a JPEG has no EXIF, and is of one scan.
+
+    It has no segment of application data 1, where EXIF stands, is not progressive (nor
+    arithmetically coded), and its first scan holds all three components (ITU T.81, B.1 and B.2).
     """
     place = 2
     while place + 5 <= len(data) and data[place] == 0xFF:

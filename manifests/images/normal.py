@@ -1,5 +1,6 @@
-"""Photographs as bytes: what they are, whether they can be used, and how they become an upright
-8-bit RGB normal.
+"""Photographs as bytes, and how they become normals.
+
+What they are, whether they can be used, and how an upright 8-bit RGB normal is made of them.
 
 A normal is kept byte for byte when it already is an upright RGB JPEG or an upright 8-bit RGB PNG.
 Everything else that can be read (greyscale, CMYK, palette, alpha, 16 bit, rotated by EXIF, TIFF,

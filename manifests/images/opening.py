@@ -58,8 +58,9 @@ def open_lazily(data: bytes) -> Image.Image:
 
 
 def _identified(data: bytes) -> Image.Image:
-    """As `Image.open`, but for its limit of pixels: that is the program's own to set, and gloam has
-    one of its own.
+    """Open an image as `Image.open` does, but for its limit of pixels.
+
+    That limit is the program's own to set, and gloam has one of its own.
     """
     Image.preinit()
     if data[4:8] == b"ftyp" and data[8:12] in _HEIF_BRANDS and b"avif" not in data[8:32]:
@@ -82,7 +83,7 @@ def _identified(data: bytes) -> Image.Image:
 
 
 def _heif(data: bytes) -> Image.Image:
-    """HEIC, as telephones write it, where pillow-heif is installed."""
+    """Open HEIC, as telephones write it, where pillow-heif is installed."""
     try:
         from pillow_heif import HeifImageFile
     except ImportError:
@@ -95,20 +96,21 @@ def _heif(data: bytes) -> Image.Image:
 
 
 def is_tiff(data: bytes) -> bool:
-    """Whether some bytes begin like a TIFF."""
+    """Return whether some bytes begin like a TIFF."""
     return data[:4] in _TIFF_MARKS
 
 
 def tiff_size(data: bytes) -> tuple[int, int]:
-    """Width and height of a TIFF whose layout Pillow does not open, such as separate planes."""
+    """Read the width and height of a TIFF that Pillow does not open, such as separate planes."""
     with tifffile.TiffFile(io.BytesIO(data)) as file:
         page = file.pages.first
         return int(page.imagewidth), int(page.imagelength)
 
 
 def orientation(image: Image.Image) -> int:
-    """The EXIF orientation of an opened image, 1 (upright) to 8; 1 when its metadata is missing or
-    damaged.
+    """Read the EXIF orientation of an opened image, 1 (upright) to 8.
+
+    It is 1 when its metadata is missing or damaged.
     """
     if "exif" not in image.info and image.format != "TIFF":
         return 1  # asking Pillow would make it read a PNG to its end
@@ -122,7 +124,10 @@ def orientation(image: Image.Image) -> int:
 
 
 def is_16_bit(image: Image.Image, data: bytes) -> bool:
-    """Whether an opened image has more than 8 bits a sample; Pillow calls 16-bit RGB "RGB" too."""
+    """Return whether an opened image has more than 8 bits a sample.
+
+    Pillow calls 16-bit RGB "RGB" too.
+    """
     if image.mode.startswith("I;16") or image.mode == "I":
         return True
     if image.format == "PNG":
@@ -134,6 +139,6 @@ def is_16_bit(image: Image.Image, data: bytes) -> bool:
 
 
 def first_line(error: BaseException) -> str:
-    """What an exception says, on one line."""
+    """Return what an exception says, on one line."""
     text = str(error).strip()
     return text.splitlines()[0][:200] if text else type(error).__name__

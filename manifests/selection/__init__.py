@@ -1,3 +1,4 @@
-"""Which photographs become pairs: candidates, what is measured of them, bounds, near-duplicates,
-the plan.
+"""Which photographs become pairs.
+
+Candidates, what is measured of them, bounds, near-duplicates, the plan.
 """

@@ -17,8 +17,9 @@ KEPT = ""
 
 
 class Profile(BaseModel):
-    """Bounds that a candidate must keep; None applies no bound. `Measures` says what each measure
-    is.
+    """Bounds that a candidate must keep; None applies no bound.
+
+    `Measures` says what each measure is.
 
     The comments in the profile that gloam ships, `bounds.yaml`, say why its bounds are what they
     are.
@@ -58,7 +59,7 @@ def load_profile(path: Path | None = None) -> Profile:
 
 
 def judge(candidates: pa.Table, profile: Profile) -> npt.NDArray[np.object_]:
-    """The reason why each candidate is refused, or `KEPT`.
+    """Return the reason why each candidate is refused, or `KEPT`.
 
     Parameters
     ----------

@@ -1,5 +1,6 @@
-"""Candidates: every photograph of the sources as one row of a table, measured, with the reason of
-each refusal.
+"""Candidates: every photograph of the sources as one row of a table.
+
+It is measured there, and has the reason of its refusal.
 
 Tables are columnar (pyarrow), so that millions of candidates fit in memory.
 """
@@ -43,7 +44,7 @@ def list_candidates(
     progress: Callable[[int], None] = lambda listed: None,
     passed: dict[str, Counter[str]] | None = None,
 ) -> pa.Table:
-    """The photographs of all sources, keyed and located, in a fixed order.
+    """List the photographs of all sources, keyed and located, in a fixed order.
 
     Parameters
     ----------
@@ -97,7 +98,7 @@ def _check_unique(source: Source, paths: list[str]) -> None:
 
 
 def locations(table: pa.Table) -> Iterator[Location]:
-    """The location of each row of a table of candidates."""
+    """Yield the location of each row of a table of candidates."""
     columns = [table.column(name).to_pylist() for name in _PLACE]
     for row in zip(*columns, strict=True):
         yield Location(*row)
@@ -168,8 +169,9 @@ def measure_candidates(
 
 
 def leave_unmeasured(listed: pa.Table) -> pa.Table:
-    """Add the columns of `MEASURE_SCHEMA` with nothing in them, for a plan that takes every
-    candidate as it is.
+    """Add the columns of `MEASURE_SCHEMA` with nothing in them.
+
+    For a plan that takes every candidate as it is.
     """
     for field in MEASURE_SCHEMA:
         blank = "" if field.name in ("reason", "detail") else None

@@ -12,7 +12,7 @@ _CHUNK_BITS = 16
 def near_duplicates(
     hashes: npt.NDArray[np.uint64], usable: npt.NDArray[np.bool_], bits: int
 ) -> npt.NDArray[np.int64]:
-    """For each image the index of an earlier, kept image that it repeats, or -1.
+    """Find for each image the index of an earlier, kept image that it repeats, or -1.
 
     Images are taken in order: one is dropped when its hash differs in at most `bits` bits from one
     that was kept before. Two such hashes agree in at least one of their four 16-bit chunks
@@ -49,8 +49,9 @@ def near_duplicates(
 def _near_pairs(
     values: npt.NDArray[np.uint64], bits: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The pairs (later, earlier) of images whose hashes differ in at most `bits` bits, ordered;
-    each once.
+    """Find the pairs (later, earlier) of images whose hashes differ in at most `bits` bits.
+
+    They are ordered, and each is there once.
     """
     later, earlier = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for chunk in range(_CHUNKS):
@@ -71,7 +72,7 @@ def _near_pairs(
 
 
 def _greedy(values: npt.NDArray[np.uint64], bits: int) -> npt.NDArray[np.int64]:
-    """For each image the first kept one that it is near to, or -1."""
+    """Find for each image the first kept one that it is near to, or -1."""
     kept_by = np.full(len(values), -1, np.int64)
     for later, earlier in zip(*_near_pairs(values, bits), strict=True):
         if kept_by[later] < 0 and kept_by[earlier] < 0:

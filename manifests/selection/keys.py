@@ -15,7 +15,7 @@ _ODD = re.compile(r"[^a-z0-9_-]+")
 
 
 def normalise(source: str, name: str) -> str:
-    """A key from a source's name and the source's own name of an image.
+    """Make a key from a source's name and the source's own name of an image.
 
     Accents are dropped, capitals lowered, and every run of other characters becomes one "-". May be
     longer than a key.
@@ -27,7 +27,7 @@ def normalise(source: str, name: str) -> str:
 
 
 def make_keys(sources: list[str], names: list[str], paths: list[str]) -> list[str]:
-    """One unique key an image.
+    """Make one unique key an image.
 
     Where normalised names collide, or are too long, each gets a short hash of its source and
     original path at its end, so that a key never depends on which other images came first.
@@ -37,6 +37,11 @@ def make_keys(sources: list[str], names: list[str], paths: list[str]) -> list[st
     sources, names, paths : lists of str, equally long
         Source name, the source's own name of the image, and its path there. (source, path) must be
         unique.
+
+    Examples
+    --------
+    >>> make_keys(["voc", "voc"], ["2007_000027", "2007_000032"], ["a.jpg", "b.jpg"])
+    ['voc-2007_000027', 'voc-2007_000032']
     """
     keys = [normalise(source, name) for source, name in zip(sources, names, strict=True)]
     seen = Counter(keys)

@@ -69,7 +69,7 @@ class Measures:
     perceptual_hash: int
 
     def values(self) -> tuple[float | int, ...]:
-        """The measurements in the order of `FIELDS`."""
+        """Return the measurements in the order of `FIELDS`."""
         return astuple(self)
 
 
@@ -110,8 +110,9 @@ def measure(data: bytes, max_pixels: int) -> Measures:
 
 
 def _reduce(pixels: Pixels) -> Pixels:
-    """The channels (3, H, W) of a copy whose longer side is `SIDE`, unless it is shorter: means
-    over areas, rounded, first of whole blocks of pixels.
+    """Return the channels (3, H, W) of a copy whose longer side is `SIDE`, unless it is shorter.
+
+    They are means over areas, rounded, first of whole blocks of pixels.
     """
     longer = max(pixels.shape[:2])
     if longer <= SIDE:
@@ -129,8 +130,9 @@ def _reduce(pixels: Pixels) -> Pixels:
 
 @lru_cache(maxsize=1024)
 def _overlaps(length: int, cells: int) -> npt.NDArray[np.float32]:
-    """By how many parts of 1 / cells of a pixel each of `cells` equal cells overlaps each of length
-    pixels (cells, pixels).
+    """Measure how far each of `cells` equal cells overlaps each of `length` pixels.
+
+    In parts of 1 / cells of a pixel (cells, pixels).
     """
     cell, pixel = (
         np.arange(cells, dtype=np.int32)[:, None] * length,
@@ -141,8 +143,9 @@ def _overlaps(length: int, cells: int) -> npt.NDArray[np.float32]:
 
 
 def _blocks(pixels: Pixels, side: int) -> Pixels:
-    """Means of blocks of side x side pixels, rounded; what fills no block, to the right and below,
-    is left out.
+    """Return the means of blocks of side x side pixels, rounded.
+
+    What fills no block, to the right and below, is left out.
     """
     height, width = (max(1, length // side) for length in pixels.shape[:2])
     down, across = (min(side, length) for length in pixels.shape[:2])
@@ -159,7 +162,7 @@ def _blocks(pixels: Pixels, side: int) -> Pixels:
 
 
 def _luma(channels: Pixels) -> Pixels:
-    """ITU-R BT.601's, rounded: 0.299 R + 0.587 G + 0.114 B in parts of 65,536."""
+    """Return ITU-R BT.601's luma, rounded: 0.299 R + 0.587 G + 0.114 B in parts of 65,536."""
     red, green, blue = channels.astype(np.uint32)
     return ((19595 * red + 38470 * green + 7471 * blue + 32768) >> 16).astype(np.uint8)
 
@@ -178,8 +181,9 @@ def _bright_share(luma: Pixels) -> float:
 
 
 def _moments(values: npt.NDArray[np.int16]) -> tuple[float, float]:
-    """Mean and variance of whole numbers. Their sums are exact, so it does not matter in which
-    order a CPU adds them.
+    """Return mean and variance of whole numbers.
+
+    Their sums are exact, so it does not matter in which order a CPU adds them.
     """
     exact = values.ravel().astype(np.float64)
     count, total, squares = len(exact), int(exact.sum()), int(exact @ exact)
@@ -202,7 +206,7 @@ def _colourfulness(channels: Pixels) -> float:
 
 
 def _perceptual_hash(luma: Pixels) -> int:
-    """Signs of a DCT of the means of 32 x 32 cells, all in whole numbers below 2^53."""
+    """Hash the signs of a DCT of the means of 32 x 32 cells, in whole numbers below 2^53."""
     down, across = (_waves() @ _overlaps(length, _HASH_SIDE) for length in luma.shape)
     low = (down @ luma.astype(np.float64) @ across.T).ravel()[1:]  # without the mean
     bits = np.concatenate([[False], low > np.sort(low)[len(low) // 2]])
@@ -211,8 +215,9 @@ def _perceptual_hash(luma: Pixels) -> int:
 
 @lru_cache(maxsize=1)
 def _waves() -> npt.NDArray[np.float64]:
-    """The lowest waves of the DCT-II over 32 cells, orthonormal but for a common factor of some
-    1,024, rounded (waves, cells).
+    """Return the lowest waves of the DCT-II over 32 cells, rounded (waves, cells).
+
+    They are orthonormal but for a common factor of some 1,024.
     """
     wave, cell = np.arange(_HASH_WAVES)[:, None], np.arange(_HASH_SIDE)[None, :]
     return np.rint(

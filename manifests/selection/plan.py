@@ -1,5 +1,6 @@
-"""The plan: which candidates become pairs, in which split and shard. A function of the seed and the
-candidates alone.
+"""The plan: which candidates become pairs, in which split and shard.
+
+It is a function of the seed and the candidates alone.
 """
 
 from __future__ import annotations
@@ -165,7 +166,7 @@ def _drop_duplicates(
 
 
 def _hashes(keys: list[str], seed: int) -> npt.NDArray[np.uint64]:
-    """Three independent 64-bit hashes a key."""
+    """Return three independent 64-bit hashes a key."""
     begun = hashlib.blake2b(f"gloam plan {seed}\0".encode(), digest_size=24)
     digests = bytearray()
     for key in keys:
@@ -207,7 +208,7 @@ def _choose(
 
 
 def _counted(of_source: npt.NDArray[np.object_], reasons: npt.NDArray[np.object_]) -> str:
-    """How many candidates were refused for which reason, by source."""
+    """Say how many candidates were refused for which reason, by source."""
     counts = Counter(zip(of_source[reasons != KEPT], reasons[reasons != KEPT], strict=True))
     by_source: dict[str, list[str]] = {}
     for (source, reason), count in counts.most_common():
@@ -216,8 +217,9 @@ def _counted(of_source: npt.NDArray[np.object_], reasons: npt.NDArray[np.object_
 
 
 def _apportion(total: int, available: list[int]) -> list[int]:
-    """Cut `total` in proportion to what is available, by largest remainders (the earlier source
-    wins a tie).
+    """Cut `total` in proportion to what is available, by largest remainders.
+
+    The earlier source wins a tie.
     """
     whole = sum(available)
     shares = [total * n // whole for n in available]
@@ -234,7 +236,7 @@ def _shuffled(
 
 
 def _shards(pairs: int, size: int | None) -> npt.NDArray[np.int32]:
-    """The shard number of each of a split's pairs, in order; shards differ by at most one pair."""
+    """Number the shard of each of a split's pairs, in order; shards differ by at most one pair."""
     if size is None:
         size = min(_LARGEST_SHARD, max(_SMALLEST_SHARD, -(-pairs // _USUAL_SHARDS)))
     count = -(-pairs // size)

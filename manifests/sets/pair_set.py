@@ -115,11 +115,16 @@ class PairSet:
 
     Examples
     --------
-    >>> pairs = PairSet("SET")                                    # doctest: +SKIP
-    >>> pairs.counts                                              # doctest: +SKIP
-    {'train': 152856, 'val': 1000}
-    >>> pair = next(pairs.pairs("val"))                           # doctest: +SKIP
-    >>> low, normal = pair.pixels()                               # doctest: +SKIP
+    >>> import gloam
+    >>> pairs = gloam.open_set("SET")
+    >>> pairs.counts
+    {'train': 4, 'val': 2}
+    >>> pair = next(pairs.pairs("val"))
+    >>> low, normal = pair.pixels()
+    >>> low.shape == normal.shape
+    True
+    >>> pair.record["draw"]["model"]
+    'camera'
     """
 
     def __init__(self, root: str | Path, normals: str | Path | PairSet | None = None) -> None:
@@ -240,6 +245,13 @@ def open_set(root: str | Path | PairSet, normals: str | Path | PairSet | None = 
     ------
     SetError
         As `PairSet`.
+
+    Examples
+    --------
+    >>> import gloam
+    >>> pairs = gloam.open_set("SET")
+    >>> len(pairs), pairs.table("pairs").num_rows
+    (6, 6)
     """
     if isinstance(root, PairSet) and normals is None:
         return root

@@ -91,6 +91,12 @@ def verify_set(
     ------
     SetError
         When there is no set, or its `set.json` cannot be trusted.
+
+    Examples
+    --------
+    >>> import gloam
+    >>> gloam.verify("SET")
+    []
     """
     pairs = open_set(pairs)
     root, info = pairs.root, pairs.info

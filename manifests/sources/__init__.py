@@ -1,5 +1,6 @@
-"""Where photographs come from: containers (folder, tar, zip), the layouts of known collections, and
-reading one image.
+"""Where photographs come from.
+
+Containers (folder, tar, zip), the layouts of known collections, and reading one image.
 """
 
 from .collections import KINDS, Listed, counted, list_source

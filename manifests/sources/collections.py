@@ -1,5 +1,6 @@
-"""The layouts of known collections: which files of a container are photographs, and what the
-collection calls them.
+"""The layouts of known collections.
+
+Which files of a container are photographs, and what the collection calls them.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Listed:
 def list_source(
     kind: str, path: str, listing: str = "", passed: Counter[str] | None = None
 ) -> Iterator[Listed]:
-    """The photographs of a source, streamed in a fixed order.
+    """List the photographs of a source, streamed in a fixed order.
 
     Parameters
     ----------
@@ -72,7 +73,7 @@ def list_source(
 
 
 def counted(counts: Counter[str]) -> str:
-    """Counts in words, the largest first: `.cr2 12, without suffix 1`."""
+    """Write counts in words, the largest first: `.cr2 12, without suffix 1`."""
     return ", ".join(f"{name} {count:,}" for name, count in counts.most_common())
 
 
@@ -90,7 +91,7 @@ def _photographs(
 
 
 def _images(entries: Iterable[Entry], passed: Counter[str]) -> Iterator[Entry]:
-    """The photographs among some files; others that may be some are counted."""
+    """Yield the photographs among some files; others that may be some are counted."""
     for entry in entries:
         if _is_photograph(entry):
             yield entry
@@ -104,7 +105,7 @@ def _images(entries: Iterable[Entry], passed: Counter[str]) -> Iterator[Entry]:
 
 
 def _without_lows(entries: Iterable[Entry], passed: Counter[str]) -> Iterator[Entry]:
-    """Without the lows of pairs: members KEY.low.* that are followed by KEY.normal.*."""
+    """Leave out the lows of pairs: members KEY.low.* that are followed by KEY.normal.*."""
     held: Entry | None = None
     for entry in entries:
         key, _, part = entry.name.partition(".")

@@ -1,5 +1,6 @@
-"""Folders, tars and zips as one thing: an ordered listing of files, each of which can be read on
-its own.
+"""Folders, tars and zips as one thing.
+
+An ordered listing of files, each of which can be read on its own.
 
 Archives are never unpacked. An uncompressed tar is walked once, header by header, and its members
 are read at their offsets; a tar inside a tar (ImageNet's train archive) is walked in place.
@@ -84,8 +85,9 @@ class Entry:
 
 
 def list_container(path: Path) -> Iterator[Entry]:
-    """The regular files of a folder, tar or zip, in the order of their names (of their places, in a
-    tar).
+    """List the regular files of a folder, tar or zip.
+
+    They come in the order of their names (of their places, in a tar).
 
     Links to files are read like files; links to folders are not followed, nor any link inside a
     tar. Names that are not valid text are given with their odd bytes escaped and a location that
@@ -114,7 +116,7 @@ def _list_archive(path: Path) -> Iterator[Entry]:
 
 
 def _is_zip(path: Path) -> bool:
-    """Whether a file is a zip from its first byte on; a tar may end with one."""
+    """Return whether a file is a zip from its first byte on; a tar may end with one."""
     with open(path, "rb") as handle:
         return handle.read(2) == b"PK" and zipfile.is_zipfile(path)
 
@@ -190,8 +192,9 @@ def _walk_tar(
 
 
 def _check_end(view: _Window, place: int, container: str) -> None:
-    """Tell the end of a tar from a header that cannot be read: tarfile takes both for the end and
-    says nothing.
+    """Tell the end of a tar from a header that cannot be read.
+
+    Tarfile takes both for the end and says nothing.
     """
     view.seek(place)
     block = view.read(tarfile.BLOCKSIZE)
@@ -238,7 +241,7 @@ def _entry(name: str, location: Location) -> Entry:
 
 
 def _shown(name: str) -> str:
-    """A name with the bytes that are not valid text escaped."""
+    """Return a name with the bytes that are not valid text escaped."""
     return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -266,7 +269,7 @@ _archives = _OpenArchives()
 
 
 def read(location: Location) -> bytes:
-    """The bytes of one file.
+    """Read the bytes of one file.
 
     Raises
     ------

@@ -1,5 +1,6 @@
-"""What the user says about a source: `KIND=PATH`, `KIND=PATH@LIST`, `KIND=PATH:LIMIT`, or the same
-in a build file.
+"""What the user says about a source.
+
+`KIND=PATH`, `KIND=PATH@LIST`, `KIND=PATH:LIMIT`, or the same in a build file.
 """
 
 from __future__ import annotations
@@ -64,6 +65,12 @@ def parse_source(text: str) -> Source:
     ------
     ConfigError
         When the kind is unknown or the path is missing.
+
+    Examples
+    --------
+    >>> source = parse_source("voc=VOCdevkit/VOC2012@trainval:1000")
+    >>> source.kind, source.listing, source.limit
+    ('voc', 'trainval', 1000)
     """
     kind, equals, path = text.partition("=")
     limit = None

@@ -92,7 +92,10 @@ def build(
 
     Examples
     --------
-    >>> report = gloam.build("SET", ["folder=photos"], val=100, recipe="even")     # doctest: +SKIP
+    >>> import gloam
+    >>> report = gloam.build("made", ["folder=photos"], val=1, recipe="even", select=False)
+    >>> report.info.counts
+    {'train': 5, 'val': 1, 'refused': 0}
     """
     request = make_request(
         [sources] if isinstance(sources, str | Source) else sources,

@@ -101,6 +101,13 @@ def regenerate(
         other settings.
     ConfigError
         When a value is wrong.
+
+    Examples
+    --------
+    >>> import gloam
+    >>> info = gloam.regenerate("SET", "noisier", overrides=["camera.iso=12800"])
+    >>> info.counts["train"]
+    4
     """
     origin, root = open_set(origin), Path(root)
     recipe = load_recipe(recipe) if isinstance(recipe, str) else recipe

@@ -142,6 +142,13 @@ def parse(value: Any) -> Distribution:
     ------
     ValueError
         With what is allowed, when it is none.
+
+    Examples
+    --------
+    >>> parse("uniform(3, 8)").quantile(0.5)
+    5.5
+    >>> parse("choice(sony-a7s2, canon-5d4)").quantile(0.1)
+    'sony-a7s2'
     """
     if isinstance(value, Distribution):
         return value

@@ -52,6 +52,13 @@ def load_recipe(name: Recipe | str, overrides: Iterable[str] = ()) -> Recipe:
     ------
     ConfigError
         With the key, its value and what is allowed.
+
+    Examples
+    --------
+    >>> import gloam
+    >>> recipe = gloam.load_recipe("even", ["camera.iso=loguniform(800, 6400)"])
+    >>> print(recipe.camera.iso)
+    loguniform(800, 6400)
     """
     overrides = list(overrides)
     if not isinstance(name, str):

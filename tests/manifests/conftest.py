@@ -17,8 +17,6 @@ import pytest
 import skimage
 from PIL import Image
 
-from gloam.manifests.sets.sample import Pair, make_pair
-
 Pixels = npt.NDArray[np.uint8]
 Files = dict[str, bytes]
 
@@ -76,33 +74,6 @@ def _write_zip(path: Path, files: Files, compression: int = zipfile.ZIP_DEFLATED
         for name, data in files.items():
             archive.writestr(name, data)
     return path
-
-
-def _pair(number: int, low_suffix: str = "png", normal_suffix: str = "jpg") -> Pair:
-    normal, low = _photograph(number, 40, 30), _photograph(number, 40, 30) // 6
-    formats = {"png": "PNG", "jpg": "JPEG"}
-    return make_pair(
-        f"voc-{number:04d}",
-        {"source": "voc", "path": f"JPEGImages/{number:04d}.jpg"},
-        (40, 30),
-        "" if number % 2 else "greyscale",
-        {"ev": 2.5 + number, "iso": 100 * number, "lights": [[0.5, 1.0]], "camera": "S7"},
-        (_encoded(low, formats[low_suffix]), low_suffix),
-        (_encoded(normal, formats[normal_suffix]), normal_suffix),
-    )
-
-
-@pytest.fixture(scope="session")
-def make_test_pair() -> Callable[..., Pair]:
-    """make_test_pair(number, low_suffix="png", normal_suffix="jpg"): a pair of real images."""
-    return _pair
-
-
-@pytest.fixture(scope="session")
-def pairs() -> list[Pair]:
-    """Seven pairs of real images, in every combination of the suffixes."""
-    suffixes = [("png", "jpg"), ("png", "png"), ("jpg", "jpg"), ("jpg", "png")]
-    return [_pair(i, *suffixes[i % 4]) for i in range(7)]
 
 
 @pytest.fixture(scope="session")

@@ -115,6 +115,23 @@ def test_a_newer_format_is_refused_with_the_way_out(tmp_path: Path) -> None:
             reader(tmp_path)
 
 
+def test_an_older_format_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    path = tmp_path / SET_FILE
+    line = (
+        f"{path}: written by an older gloam (format 1, this one has {FORMAT}); build the set anew,"
+        " in another folder, or read it with that gloam"
+    )
+    path.write_text(json.dumps({"format": 1, "else": "forgotten"}))
+    for reader in (read_set, read_note):
+        with pytest.raises(SetError) as refused:
+            reader(tmp_path)
+        assert str(refused.value) == line
+    write_set(tmp_path, info_of(format=1))  # nor one of that number and this shape
+    with pytest.raises(SetError) as refused:
+        read_set(tmp_path)
+    assert str(refused.value) == line
+
+
 def test_no_set_and_an_unfinished_set_are_told_apart(tmp_path: Path) -> None:
     with pytest.raises(SetError, match=r"not a gloam set \(it has no set\.json\)"):
         read_set(tmp_path)
@@ -155,6 +172,16 @@ def test_a_note_of_a_newer_format_is_refused(tmp_path: Path) -> None:
     write_note(tmp_path, NOTE.model_copy(update={"format": FORMAT + 1}))
     with pytest.raises(SetError, match="upgrade gloam"):
         read_note(tmp_path)
+
+
+def test_a_note_of_an_older_format_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    write_note(tmp_path, NOTE.model_copy(update={"format": 1}))
+    with pytest.raises(SetError) as refused:
+        read_note(tmp_path)
+    assert str(refused.value) == (
+        f"{note_path(tmp_path)}: written by an older gloam (format 1, this one has {FORMAT}); build"
+        " the set anew, in another folder, or read it with that gloam"
+    )
 
 
 def test_fingerprint_depends_on_every_value_and_on_no_order() -> None:

@@ -19,6 +19,7 @@ from gloam.manifests.sets.receipts import (
     write_receipt,
 )
 from gloam.manifests.sets.sample import FORMAT
+from gloam.storage.atomic import canonical_json, write_bytes
 
 UNIT = "train-000000"
 PRINT = "5ac1" * 16
@@ -52,7 +53,9 @@ def test_a_receipt_reads_back_as_it_was_written(tmp_path: Path) -> None:
     write_receipt(tmp_path, receipt)
     assert receipt_path(tmp_path, UNIT) == tmp_path / "receipts" / f"{UNIT}.json"
     assert read_receipt(tmp_path, UNIT) == receipt.sealed()
-    assert receipt.file_dicts()[f"shards/{UNIT}.tar"] == {"sha256": "ab" * 32, "bytes": 20480}
+    assert read_receipt(tmp_path, UNIT).files[0] == UnitFile(
+        path=f"shards/{UNIT}.tar", sha256="ab" * 32, bytes=20480
+    )
 
 
 def test_two_writes_give_equal_bytes_and_no_temporary_name(tmp_path: Path) -> None:
@@ -69,7 +72,7 @@ def test_the_order_of_the_files_survives(tmp_path: Path) -> None:
     write_receipt(
         tmp_path, receipt_of(files=[UnitFile(path=name, sha256="00", bytes=1) for name in names])
     )
-    assert list(read_receipt(tmp_path, UNIT).file_dicts()) == names
+    assert [file.path for file in read_receipt(tmp_path, UNIT).files] == names
 
 
 def test_any_flipped_bit_is_detected(tmp_path: Path) -> None:
@@ -136,6 +139,23 @@ def test_a_newer_format_is_refused_with_the_way_out(tmp_path: Path) -> None:
         match=rf"written by a newer gloam \(format {FORMAT + 1}\); upgrade gloam to read it",
     ):
         read_receipt(tmp_path, UNIT)
+
+
+def test_an_older_format_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    """As format 1 had it: whole, with its checksum, and files by their paths."""
+    path = receipt_path(tmp_path, UNIT)
+    older = receipt_of(format=1).sealed().model_dump()
+    write_bytes(path, canonical_json(older | {"files": {"shards/x.tar": {"bytes": 1}}}))
+    with pytest.raises(SetError) as refused:
+        read_receipt(tmp_path, UNIT)
+    assert str(refused.value) == (
+        f"{path}: written by an older gloam (format 1, this one has {FORMAT}); build the set anew,"
+        " in another folder, or read it with that gloam"
+    )
+    write_receipt(tmp_path, receipt_of(format=1))  # nor one of that number and this shape
+    with pytest.raises(SetError, match="written by an older gloam"):
+        read_receipt(tmp_path, UNIT)
+    assert not is_done(tmp_path, UNIT, PRINT)
 
 
 def test_a_missing_receipt_is_named(tmp_path: Path) -> None:

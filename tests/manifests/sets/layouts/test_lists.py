@@ -6,15 +6,30 @@ from pathlib import Path
 
 import pytest
 
-from gloam.manifests.sets.folders import FilesWriter
-from gloam.manifests.sets.lists import write_pair_lists, write_shard_lists
-from gloam.manifests.sets.sample import Pair
-from gloam.manifests.sets.shards import ShardWriter
+from gloam.manifests.sets.layouts import FILES, SHARDS
+from gloam.manifests.sets.layouts.lists import list_path, write_list
+from gloam.manifests.sets.publish import publish_unit
+from gloam.manifests.sets.receipts import Receipt, UnitFile
+from gloam.manifests.sets.sample import FORMAT, Sample
+
+PRINT = "0" * 64
+
+
+def receipt_of(unit: str, *paths: str) -> Receipt:
+    """The receipt of a unit whose files are nowhere."""
+    files = [UnitFile(path=path, sha256="00", bytes=1) for path in paths]
+    return Receipt(format=FORMAT, unit=unit, fingerprint=PRINT, pairs=1, refused=[], files=files)
+
+
+def test_a_list_is_a_line_each(tmp_path: Path) -> None:
+    path = write_list(tmp_path, "train-low", (f"train/low/{i}.png {i}" for i in range(3)))
+    assert path == list_path(tmp_path, "train-low") == tmp_path / "lists" / "train-low.txt"
+    assert path.read_bytes() == b"train/low/0.png 0\ntrain/low/1.png 1\ntrain/low/2.png 2\n"
 
 
 def test_shards_and_indexes_are_listed_line_by_line(tmp_path: Path) -> None:
     units = ["train-000002", "train-000000", "train-000001"]
-    shards, indexes = write_shard_lists(tmp_path, "train", units)
+    shards, indexes = SHARDS.write_lists(tmp_path, "train", [receipt_of(unit) for unit in units])
     assert (shards, indexes) == (
         tmp_path / "lists" / "train-shards.txt",
         tmp_path / "lists" / "train-indexes.txt",
@@ -24,44 +39,60 @@ def test_shards_and_indexes_are_listed_line_by_line(tmp_path: Path) -> None:
 
 
 def test_listed_shards_and_indexes_are_where_the_writer_puts_them(
-    tmp_path: Path, pairs: list[Pair]
+    tmp_path: Path, pairs: list[Sample]
 ) -> None:
     units = ["val-000000", "val-000001"]
-    for unit in units:
-        with ShardWriter(tmp_path, unit) as writer:
-            writer.add(pairs[0])
-            writer.close()
-    for path in write_shard_lists(tmp_path, "val", iter(units)):
+    receipts = [publish_unit(tmp_path, "shards", unit, PRINT, pairs[:1]) for unit in units]
+    for path in SHARDS.write_lists(tmp_path, "val", receipts):
         lines = path.read_text().splitlines()
         assert len(lines) == 2
         assert all((tmp_path / line).is_file() for line in lines)
 
 
-def test_lows_and_normals_are_listed_with_equal_labels(tmp_path: Path, pairs: list[Pair]) -> None:
-    with FilesWriter(tmp_path, "train-000000") as writer:
-        for pair in pairs:
-            writer.add(pair)
-        writer.close()
-    low, normal = write_pair_lists(
-        tmp_path, "train", ((p.key, p.low_suffix, p.normal_suffix) for p in pairs)
-    )
+def test_lows_and_normals_are_listed_with_equal_labels(tmp_path: Path, pairs: list[Sample]) -> None:
+    """Through all units of a split, in their order."""
+    receipts = [
+        publish_unit(tmp_path, "files", f"train-00000{i}", PRINT, part)
+        for i, part in enumerate((pairs[:3], pairs[3:]))
+    ]
+    low, normal = FILES.write_lists(tmp_path, "train", receipts)
     assert (low.name, normal.name) == ("train-low.txt", "train-normal.txt")
     lines = [[line.split(" ") for line in path.read_text().splitlines()] for path in (low, normal)]
     for i, (pair, one, other) in enumerate(zip(pairs, *lines, strict=True)):
-        assert one == [f"train/low/{pair.key}.{pair.low_suffix}", str(i)]
-        assert other == [f"train/normal/{pair.key}.{pair.normal_suffix}", str(i)]
-        assert (tmp_path / one[0]).read_bytes() == pair.low
-        assert (tmp_path / other[0]).read_bytes() == pair.normal
+        assert one == [f"train/low/{pair.key}.{pair.low.suffix}", str(i)]
+        assert other == [f"train/normal/{pair.key}.{pair.normal.suffix}", str(i)]
+        assert (tmp_path / one[0]).read_bytes() == pair.low.data
+        assert (tmp_path / other[0]).read_bytes() == pair.normal.data
 
 
-def test_a_split_without_units_has_empty_lists(tmp_path: Path) -> None:
-    for path in [*write_shard_lists(tmp_path, "val", []), *write_pair_lists(tmp_path, "val", [])]:
+def test_further_members_are_in_neither_list(tmp_path: Path, rich: list[Sample]) -> None:
+    """`normal.000` lies in the folder of the normals, and is none."""
+    receipt = publish_unit(tmp_path, "files", "train-000000", PRINT, rich)
+    for path, kind, suffix in zip(
+        FILES.write_lists(tmp_path, "train", [receipt]),
+        ("low", "normal"),
+        ("png", "jpg"),
+        strict=True,
+    ):
+        lines = [f"train/{kind}/{one.key}.{suffix} {i}" for i, one in enumerate(rich)]
+        assert path.read_text().splitlines() == lines
+
+
+def test_a_split_of_lows_only_has_no_list_of_normals(tmp_path: Path) -> None:
+    receipt = receipt_of("train-000000", "train/draw/a.json", "train/low/a.png")
+    assert FILES.write_lists(tmp_path, "train", [receipt]) == [list_path(tmp_path, "train-low")]
+
+
+def test_a_split_without_units_has_no_line_in_any_list(tmp_path: Path) -> None:
+    for path in SHARDS.write_lists(tmp_path / "shards", "val", []):
         assert path.read_bytes() == b""
+    assert FILES.write_lists(tmp_path / "files", "val", []) == []
+    assert not (tmp_path / "files").exists()
 
 
 def test_lists_are_replaced_whole(tmp_path: Path) -> None:
-    write_shard_lists(tmp_path, "train", [f"train-{i:06d}" for i in range(5)])
-    write_shard_lists(tmp_path, "train", ["train-000000"])
+    SHARDS.write_lists(tmp_path, "train", [receipt_of(f"train-{i:06d}") for i in range(5)])
+    SHARDS.write_lists(tmp_path, "train", [receipt_of("train-000000")])
     assert sorted(path.name for path in (tmp_path / "lists").iterdir()) == [
         "train-indexes.txt",
         "train-shards.txt",
@@ -70,6 +101,7 @@ def test_lists_are_replaced_whole(tmp_path: Path) -> None:
 
 
 def test_what_cannot_stand_in_a_list_leaves_no_list(tmp_path: Path) -> None:
+    receipt = receipt_of("train-000000", "train/low/ok.png", "train/low/stra\u00dfe.png")
     with pytest.raises(UnicodeEncodeError):
-        write_pair_lists(tmp_path, "train", [("ok", "png", "jpg"), ("stra\u00dfe", "png", "jpg")])
+        FILES.write_lists(tmp_path, "train", [receipt])
     assert list((tmp_path / "lists").iterdir()) == []

@@ -1,0 +1,109 @@
+"""Image files of every kind for these tests, and what is compared in them."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tifffile
+from PIL import Image
+
+ORIENTATIONS = range(1, 9)
+ORIENTATION_TAG = 0x0112
+
+STORED_FROM_UPRIGHT: dict[int, Callable[[npt.NDArray[Any]], npt.NDArray[Any]]] = {
+    1: lambda a: a,
+    2: lambda a: a[:, ::-1],
+    3: lambda a: a[::-1, ::-1],
+    4: lambda a: a[::-1],
+    5: lambda a: a.swapaxes(0, 1),
+    6: lambda a: np.rot90(a),  # "rotate 90 clockwise to show": stored turned counter-clockwise
+    7: lambda a: a[::-1, ::-1].swapaxes(0, 1),
+    8: lambda a: np.rot90(a, -1),
+}
+"""How upright pixels lie in a file of each EXIF orientation (CIPA DC-008, tag 274)."""
+
+
+def exif_of(orientation: int) -> Image.Exif:
+    exif = Image.Exif()
+    exif[ORIENTATION_TAG] = orientation
+    return exif
+
+
+def difference(a: npt.NDArray[np.uint8], b: npt.NDArray[np.uint8]) -> float:
+    """Mean absolute difference; infinite when the shapes differ."""
+    return (
+        float(np.abs(a.astype(int) - b.astype(int)).mean()) if a.shape == b.shape else float("inf")
+    )
+
+
+def sixteen_bit_png(samples: npt.NDArray[np.uint16]) -> bytes:
+    """A 16-bit RGB PNG by hand (Pillow writes none): PNG 1.2, chapter 3, filter type 0."""
+    height, width = samples.shape[:2]
+    rows = b"".join(b"\0" + row.astype(">u2").tobytes() for row in samples)
+    return png_of(struct.pack(">IIBBBBB", width, height, 16, 2, 0, 0, 0), zlib.compress(rows))
+
+
+def png_of(header: bytes, compressed: bytes) -> bytes:
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
+
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", compressed)
+        + chunk(b"IEND", b"")
+    )
+
+
+def tiff_of(samples: npt.NDArray[Any], **options: Any) -> bytes:
+    out = io.BytesIO()
+    tifffile.imwrite(
+        out, samples, photometric="rgb" if samples.ndim == 3 else "minisblack", **options
+    )
+    return out.getvalue()
+
+
+def make_every_format(photograph: Any, encoded: Any) -> dict[str, bytes]:
+    pixels = photograph(10, 80, 60)
+    return {
+        "jpeg": encoded(pixels, "JPEG"),
+        "progressive jpeg": encoded(pixels, "JPEG", progressive=True),
+        "grey jpeg": encoded(pixels, "JPEG", "L"),
+        "cmyk jpeg": encoded(pixels, "JPEG", "CMYK"),
+        "rotated jpeg": encoded(pixels, "JPEG", exif=exif_of(6)),
+        "png": encoded(pixels, "PNG"),
+        "palette png": encoded(pixels, "PNG", "P"),
+        "png with alpha": encoded(pixels, "PNG", "RGBA"),
+        "bmp": encoded(pixels, "BMP"),
+        "webp": encoded(pixels, "WEBP"),
+        "lossless webp": encoded(pixels, "WEBP", lossless=True),
+        "tiff": encoded(pixels, "TIFF"),
+        "deflate tiff": encoded(pixels, "TIFF", compression="tiff_adobe_deflate"),
+        "16-bit tiff": tiff_of(pixels.astype(np.uint16) * 257),
+    }
+
+
+KINDS = [
+    "jpeg",
+    "progressive jpeg",
+    "grey jpeg",
+    "cmyk jpeg",
+    "rotated jpeg",
+    "png",
+    "palette png",
+    "png with alpha",
+    "bmp",
+    "webp",
+    "lossless webp",
+    "tiff",
+    "deflate tiff",
+    "16-bit tiff",
+]

@@ -1,0 +1,66 @@
+"""Decoding, of what is stored and small for measuring: damage is refused, whoever meets it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gloam.errors import ImageRefused
+from gloam.manifests.images.decode import decode, decode_small
+from gloam.manifests.images.encode import encode
+from gloam.manifests.images.header import read_header
+from gloam.manifests.images.normal import load_normal
+
+from .making import KINDS
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_decodes_small_also_loads_and_what_is_cut_does_neither(
+    every_format: dict[str, bytes], kind: str
+) -> None:
+    whole = every_format[kind]
+    header = read_header(whole)
+    small = decode_small(whole, header, 20)
+    assert small.dtype == np.uint8
+    assert 20 <= max(small.shape[:2]) <= max(header.width, header.height)
+    short = whole[: len(whole) * 2 // 3]
+    with pytest.raises(ImageRefused):
+        decode_small(short, header, 20)
+    with pytest.raises(ImageRefused):
+        load_normal(short)
+
+
+@pytest.mark.parametrize("kind", ["jpeg", "progressive jpeg", "rotated jpeg", "png"])
+def test_garbage_that_decoding_small_refuses_is_refused_at_full_size_too(
+    every_format: dict[str, bytes], kind: str
+) -> None:
+    """A candidate that is measured must not be refused when its pair is made, nor the other way
+    round."""
+    whole = every_format[kind]
+    header = read_header(whole)
+    rng = np.random.default_rng(2)
+    refused = 0
+    for place in np.linspace(len(whole) // 2, len(whole) - 130, 6).astype(int):
+        data = whole[:place] + rng.bytes(100) + whole[place + 100 :]
+        try:
+            decode_small(data, header, 20)
+        except ImageRefused:
+            refused += 1
+            with pytest.raises(ImageRefused):
+                load_normal(data)
+    assert refused > 3
+
+
+def test_decode_refuses_an_image_of_the_other_kind(photograph: Any) -> None:
+    with pytest.raises(ImageRefused) as refused:
+        decode(encode(photograph(11), "png"), "jpg")
+    assert refused.value.reason == "damaged"
+
+
+@pytest.mark.parametrize("data", [b"", b"text", b"\xff\xd8\xff\xd9"])
+@pytest.mark.parametrize("suffix", ["jpg", "png"])
+def test_decode_refuses_what_is_no_image(data: bytes, suffix: str) -> None:
+    with pytest.raises(ImageRefused):
+        decode(data, suffix)

@@ -1,0 +1,54 @@
+"""What a file's first bytes say, before anything is decoded."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import Any
+
+import pytest
+
+from gloam.errors import ImageRefused
+from gloam.manifests.images.header import MAX_PIXELS, read_header
+from gloam.manifests.images.normal import load_normal
+
+from .making import exif_of, png_of
+
+
+def test_a_header_that_claims_60000_by_60000_is_refused_before_decoding() -> None:
+    data = png_of(struct.pack(">IIBBBBB", 60000, 60000, 8, 2, 0, 0, 0), zlib.compress(bytes(1000)))
+    assert MAX_PIXELS < 60000 * 60000
+    for refuse in (load_normal, read_header):
+        with pytest.raises(ImageRefused, match="60000 x 60000") as refused:
+            refuse(data)
+        assert refused.value.reason == "too large"
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "empty"),
+        (b"\0", "not an image"),
+        (b"Not Found\n", "not an image"),
+        (b"<!DOCTYPE html><html><body>404</body></html>" * 20, "not an image"),
+        (bytes(5000), "not an image"),
+        (b"\xff\xd8\xff", "not an image"),
+    ],
+)
+def test_what_is_not_an_image_is_refused_with_its_reason(data: bytes, reason: str) -> None:
+    for refuse in (load_normal, read_header):
+        with pytest.raises(ImageRefused) as refused:
+            refuse(data)
+        assert refused.value.reason == reason
+        assert refused.value.detail
+        assert str(refused.value).startswith(reason)
+
+
+def test_header_tells_size_as_stored_and_why_to_convert(photograph: Any, encoded: Any) -> None:
+    header = read_header(encoded(photograph(1, 50, 40), "JPEG", exif=exif_of(6)))
+    assert (header.format, header.width, header.height, header.convert) == (
+        "JPEG",
+        50,
+        40,
+        "rotated",
+    )

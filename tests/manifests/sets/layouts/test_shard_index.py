@@ -1,0 +1,99 @@
+"""The index of a shard, which is DALI's own, and points at every member."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gloam.errors import SetError
+from gloam.manifests.sets.layouts.shard_index import Member, read_index, read_places
+from gloam.manifests.sets.layouts.shards import index_path, shard_path
+from gloam.manifests.sets.sample import Sample
+
+from .writing import UNIT, write_shard
+
+
+def test_index_points_at_every_member(shard: Path, pairs: list[Sample]) -> None:
+    data = shard_path(shard, UNIT).read_bytes()
+    samples = read_index(index_path(shard, UNIT))
+    assert len(samples) == len(pairs)
+    for sample, pair in zip(samples, pairs, strict=True):
+        low, normal = f"low.{pair.low.suffix}", f"normal.{pair.normal.suffix}"
+        assert [member.ending for member in sample] == ["json", low, normal]
+        assert [member.name for member in sample] == [
+            f"{pair.key}.{member.ending}" for member in sample
+        ]
+        found = [data[member.offset : member.offset + member.size] for member in sample]
+        assert json.loads(found[0]) == pair.record
+        assert found[1:] == [pair.low.data, pair.normal.data]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("nvidia.dali") is None, reason="DALI is not installed")
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_index_equals_dalis_own_tool(tmp_path: Path, pairs: list[Sample], count: int) -> None:
+    write_shard(tmp_path, pairs[:count])
+    theirs = tmp_path / "theirs.idx"
+    tool = Path(sys.executable).with_name("wds2idx")
+    subprocess.run(
+        [sys.executable, tool, shard_path(tmp_path, UNIT), theirs],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    assert index_path(tmp_path, UNIT).read_bytes() == theirs.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "v1.1 0\n",
+        "v1.2 2\njson 512 3 a.json\n",
+        "v1.2 1\njson 512 3\n",
+        "v1.2 1\njson x 3 a.json\n",
+        "v1.2\n",
+        "v1.2 1\n\n",
+        "\xe4",
+    ],
+)
+def test_what_is_no_index_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "x.idx").write_bytes(text.encode("latin-1"))
+    with pytest.raises(SetError, match=r"x\.idx: not a DALI index of v1\.2"):
+        read_index(tmp_path / "x.idx")
+
+
+def test_a_missing_index_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SetError, match=r"x\.idx: No such file"):
+        read_index(tmp_path / "x.idx")
+
+
+def test_index_of_two_members_is_read_into_places(tmp_path: Path) -> None:
+    (tmp_path / "x.idx").write_text("v1.2 1\njson 512 3 a.json low.png 1536 70 a.low.png\n")
+    assert read_index(tmp_path / "x.idx") == [
+        [Member("json", 512, 3, "a.json"), Member("low.png", 1536, 70, "a.low.png")]
+    ]
+
+
+def test_places_are_those_of_the_index(shard: Path, pairs: list[Sample], tmp_path: Path) -> None:
+    samples = read_index(index_path(shard, UNIT))
+    keys, places = read_places(index_path(shard, UNIT), ("normal", "low"))
+    assert keys == [pair.key for pair in pairs]
+    assert places.tolist() == [
+        [[sample[i].offset, sample[i].size] for i in (2, 1)] for sample in samples
+    ]
+    for text in (
+        "v1.2 1\njson 0 1 a.json low.png 1 2\n",
+        "v1.2 2\njson 0 1 a.json low.png 1 2 a.low.png\n",
+        "v1.2 0\n",
+        "v1.1 1\n",
+        "v1.2 2\njson 0 1 a.json low.png 1 2 a.low.png low.png 0 1 b.low.png json 1 2 b.json\n",
+    ):
+        (tmp_path / "x.idx").write_text(text)
+        with pytest.raises(SetError, match=r"x\.idx: not a DALI index of v1\.2"):
+            read_places(tmp_path / "x.idx", ("low",))
+    with pytest.raises(SetError, match="No such file"):
+        read_places(tmp_path / "y.idx", ("low",))

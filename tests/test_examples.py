@@ -1,0 +1,67 @@
+"""The examples in the docstrings of the public names run, and say what they say."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import shutil
+from pathlib import Path
+
+import pytest
+
+import gloam
+
+PLACES = {
+    "gloam.darken": "gloam.synth.models",
+    "gloam.load_recipe": "gloam.synth.recipes.load",
+    "gloam.build": "gloam.synth.building.face",
+    "gloam.regenerate": "gloam.synth.building.regenerate",
+    "gloam.open_set": "gloam.manifests.sets.pair_set",
+    "gloam.verify": "gloam.manifests.sets.verify",
+    "gloam.PairLoader": "gloam.loaders.dali.pair_loader",
+    "gloam.TorchLoader": "gloam.loaders.torch_loader",
+    "gloam.pairs_in": "gloam.loaders.index",
+    "gloam.errors.GloamError": "gloam.errors",
+    "PairSet": "gloam.manifests.sets.pair_set",
+    "parse": "gloam.synth.parameters.distributions",
+    "parse_source": "gloam.manifests.sources.spec",
+    "make_keys": "gloam.manifests.selection.keys",
+    "draw": "gloam.synth.models",
+    "render": "gloam.synth.models",
+    "renderer_on": "gloam.synth.renderers",
+}
+
+
+def test_every_public_name_has_an_example():
+    named = {name.removeprefix("gloam.").partition(".")[0] for name in PLACES}
+    assert set(gloam.__all__) - {"__version__"} <= named
+
+
+@pytest.fixture(scope="module")
+def ground(photographs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what the examples name: photographs, a set, and folders of lows and normals."""
+    folder = tmp_path_factory.mktemp("examples")
+    (folder / "photos").mkdir()
+    for photo in sorted(photographs.iterdir())[:6]:
+        shutil.copy(photo, folder / "photos")
+    gloam.build(folder / "SET", [f"folder={folder / 'photos'}"], val=2, select=False)
+    gloam.build(
+        folder / "files", [f"folder={folder / 'photos'}"], val=2, select=False, layout="files"
+    )
+    return folder
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_an_example_says_what_happens(name, ground, tmp_path, monkeypatch):
+    shutil.copytree(ground, tmp_path / "here")
+    monkeypatch.chdir(tmp_path / "here")
+    module = importlib.import_module(PLACES[name])
+    value = getattr(module, {"verify": "verify_set"}.get(last := name.rpartition(".")[2], last))
+    found = doctest.DocTestFinder(recurse=False).find(value, last, module=module)
+    examples = [example for test in found for example in test.examples]
+    assert examples
+    assert not any(doctest.SKIP in example.options for example in examples)
+    for test in found:
+        runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+        report: list[str] = []
+        assert not runner.run(test, out=report.append).failed, "".join(report)
