@@ -21,7 +21,7 @@ from .common import user_errors
 def cameras(file: Path | None) -> None:
     """List the calibrated cameras, their ISOs, and where each calibration is from.
 
-    A recipe takes a camera by camera.name; its camera.iso may be one of that camera's. Cameras of
+    A recipe takes one by camera.name, and its camera.iso may lie within the ISOs listed. Cameras of
     your own go into a YAML file of the form of gloam's camera file (synth/data/cameras.yaml): --set
     camera.file=FILE --set camera.name=NAME.
     """

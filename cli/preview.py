@@ -62,9 +62,9 @@ def preview(
     width: int,
     out: Path,
 ) -> None:
-    """Make a contact sheet of each PHOTO and recipe.
+    """Make a contact sheet of every PHOTO and recipe.
 
-    It shows normal, low, brightened low and a close-up at 1:1, with what was drawn.
+    It shows of each the normal, low, brightened low and a close-up at 1:1, with what was drawn.
 
     Without a PHOTO, of photographs inside scikit-image. Of a folder, the first few.
     """

@@ -104,7 +104,7 @@ class EpochLoader(ABC):
         """
 
     def __len__(self) -> int:
-        """Return how many batches an epoch has, of this rank."""
+        """Return how many batches an epoch has for this rank."""
         return self.rank.batches(self.contents.count, self.options.batch_size, self.drop_last)
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:

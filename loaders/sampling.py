@@ -1,6 +1,6 @@
 """Which pairs this process reads, and in which order.
 
-Its part is that among ranks; each epoch's order is a function of (seed, epoch).
+It reads its part among ranks; each epoch's order is a function of (seed, epoch).
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""How a low is made: recipes, draws, illumination, sensor, kernels; and the builder that runs it
-over a plan.
+"""How a low is made: recipes, draws, illumination, sensor, kernels; and the builder of sets.
+
+The builder runs it over a plan.
 
 `gloam.synth.darken(image, recipe, seed=..., key=...)` and `gloam.synth.load_recipe(name)` are its
 Python face. They are imported when first used, so that nothing is compiled for `gloam --help`.

@@ -63,13 +63,13 @@ def test_importing_the_loaders_sets_one_variable_of_cuda(monkeypatch):
     python(f"{STATE}{code}\n{differ}{{('CUDA_DEVICE_MAX_CONNECTIONS', '32')}}")
 
 
-def test_an_ordered_map_in_this_process_leaves_malloc_alone():
+def test_a_map_in_this_process_leaves_malloc_alone():
     code = """
 import ctypes
 calls = []
 ctypes.CDLL = lambda *arguments: calls.append(arguments)
-from gloam.engines.local import ordered_map
-assert list(ordered_map(str, [1, 2], 1)) == ["1", "2"]
+from gloam.engines.local import LocalEngine
+assert list(LocalEngine(1).map(str, [1, 2])) == ["1", "2"]
 assert not calls
 """
     python(code)

@@ -11,7 +11,7 @@ from .header import SUFFIXES
 def image_files(folder: Path) -> dict[str, Path]:
     """List the images below a folder, in the order of their paths.
 
-    Each has its relative path, without suffix, as its name.
+    Each is under its relative path without suffix.
 
     Raises
     ------

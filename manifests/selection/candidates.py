@@ -1,6 +1,6 @@
 """Candidates: every photograph of the sources as one row of a table.
 
-It is measured there, and has the reason of its refusal.
+Each is measured; where it is refused, the reason stands beside it.
 
 Tables are columnar (pyarrow), so that millions of candidates fit in memory.
 """

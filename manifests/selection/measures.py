@@ -132,7 +132,7 @@ def _reduce(pixels: Pixels) -> Pixels:
 def _overlaps(length: int, cells: int) -> npt.NDArray[np.float32]:
     """Measure how far each of `cells` equal cells overlaps each of `length` pixels.
 
-    In parts of 1 / cells of a pixel (cells, pixels).
+    The result (cells, pixels) is in parts of 1 / cells of a pixel.
     """
     cell, pixel = (
         np.arange(cells, dtype=np.int32)[:, None] * length,
@@ -206,7 +206,10 @@ def _colourfulness(channels: Pixels) -> float:
 
 
 def _perceptual_hash(luma: Pixels) -> int:
-    """Hash the signs of a DCT of the means of 32 x 32 cells, in whole numbers below 2^53."""
+    """Return the signs of a DCT of the means of 32 x 32 cells.
+
+    All is in whole numbers below 2^53.
+    """
     down, across = (_waves() @ _overlaps(length, _HASH_SIDE) for length in luma.shape)
     low = (down @ luma.astype(np.float64) @ across.T).ravel()[1:]  # without the mean
     bits = np.concatenate([[False], low > np.sort(low)[len(low) // 2]])

@@ -236,7 +236,10 @@ def _shuffled(
 
 
 def _shards(pairs: int, size: int | None) -> npt.NDArray[np.int32]:
-    """Number the shard of each of a split's pairs, in order; shards differ by at most one pair."""
+    """Return the shard number of each of a split's pairs, in order.
+
+    Shards differ by at most one pair.
+    """
     if size is None:
         size = min(_LARGEST_SHARD, max(_SMALLEST_SHARD, -(-pairs // _USUAL_SHARDS)))
     count = -(-pairs // size)

@@ -1,3 +1,4 @@
-"""What a set is on disk: samples, shards or folders, receipts, its own files; verifying and copying
-it.
+"""What a set is on disk.
+
+Samples, shards or folders, receipts, its own files; verifying and copying it.
 """

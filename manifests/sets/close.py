@@ -1,5 +1,6 @@
-"""Closing a set: when every unit has its receipt, its tables and lists are written, then
-`set.json`, and it is done.
+"""Closing a set.
+
+When every unit has its receipt, its tables and lists are written, then `set.json`, and it is done.
 """
 
 from __future__ import annotations
@@ -57,8 +58,9 @@ def finish_set(
     libraries: dict[str, str],
     draw_fields: list[pa.Field],
 ) -> SetInfo:
-    """Write the tables, lists and `set.json` of a set whose units are all done, and delete the work
-    folder.
+    """Write the tables, lists and `set.json` of a set whose units are all done.
+
+    Then delete the work folder.
 
     Parameters
     ----------
@@ -109,7 +111,7 @@ def finish_set(
 
 
 def low_seed(note: BuildNote) -> int:
-    """The seed that a set's lows are drawn with: the plan's, or one of their own."""
+    """Return the seed that a set's lows are drawn with: the plan's, or one of their own."""
     own = note.request.get("low_seed")
     return int(note.request["plan"]["seed"] if own is None else own)
 
@@ -121,7 +123,7 @@ def _write_pairs(
     receipts: dict[str, Receipt],
     draw_fields: list[pa.Field],
 ) -> Path:
-    """`pairs.parquet`, a row group a unit, so that memory does not grow with the set."""
+    """Write `pairs.parquet`, a row group a unit, so that memory does not grow with the set."""
     first = next((receipt for receipt in receipts.values() if receipt.pairs), None)
     members = next(layout.records(root, first))["members"] if first else (LOW, NORMAL)
     fields = list(_PAIR_FIELDS)
@@ -152,12 +154,15 @@ def _row(record: dict[str, Any], split: str, shard: int) -> dict[str, Any]:
 
 
 def _column(path: str) -> str:
-    """The column of a drawn parameter: `draw_camera_sensor_gain` of `camera.sensor.gain`."""
+    """Name the column of a drawn parameter.
+
+    It is `draw_camera_sensor_gain` for `camera.sensor.gain`.
+    """
     return f"draw_{path.replace('.', '_')}"
 
 
 def _leaves(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """The drawn parameters of a record, by their paths."""
+    """Yield the drawn parameters of a record, by their paths."""
     for name, value in values.items():
         if isinstance(value, dict):
             yield from _leaves(value, f"{prefix}{name}.")
@@ -166,8 +171,10 @@ def _leaves(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
 
 
 def _write_refused(root: Path, receipts: dict[str, Receipt]) -> Path:
-    """`refused.parquet`: every photograph that was found unsuitable, or that failed when its pair
-    was made, and why.
+    """Write `refused.parquet`.
+
+    It holds every photograph that was found unsuitable, or that failed when its pair was made, and
+    why.
     """
     candidates = read_table(
         root / CANDIDATES, columns=["key", "source", "path", "reason", "detail"]

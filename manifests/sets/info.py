@@ -1,5 +1,6 @@
-"""A set's own files: `set.json`, which is written last and knows every other file, and the note of
-a build under way.
+"""A set's own files: `set.json`, and the note of a build under way.
+
+`set.json` is written last and knows every other file.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ class SetInfo(BaseModel):
     sha256: str = ""
 
     def sealed(self) -> SetInfo:
-        """The same with its checksum."""
+        """Return the same with its checksum."""
         bare = self.model_copy(update={"sha256": ""})
         return self.model_copy(update={"sha256": sha256_bytes(canonical_json(bare.model_dump()))})
 
@@ -145,8 +146,9 @@ def read_set(root: Path) -> SetInfo:
 
 
 def check_normals(root: Path, info: SetInfo, normals: Path | None = None) -> SetInfo:
-    """That the normals of a set are in it or, where it holds lows only, in the set given for them;
-    returns the one that has them.
+    """Check that a set's normals are in it or, if it holds lows only, in the set given for them.
+
+    Returns the one that has them.
 
     Raises
     ------
@@ -177,7 +179,7 @@ def check_normals(root: Path, info: SetInfo, normals: Path | None = None) -> Set
 
 
 def note_path(root: Path) -> Path:
-    """Where the note of a build under way lies."""
+    """Return where the note of a build under way lies."""
     return root / WORK_FOLDER / "build.json"
 
 
@@ -187,7 +189,9 @@ def write_note(root: Path, note: BuildNote) -> None:
 
 
 def read_note(root: Path) -> BuildNote | None:
-    """The note of the build that a folder holds, finished or under way; None when it holds none.
+    """Read the note of the build that a folder holds, finished or under way.
+
+    None when it holds none.
 
     Raises
     ------
@@ -221,12 +225,12 @@ def _parse(data: bytes, path: Path) -> Any:
 
 
 def facts_of(path: Path) -> FileFacts:
-    """Size and checksum of a file on disk."""
+    """Measure the size and checksum of a file on disk."""
     return FileFacts(sha256=sha256_file(path), bytes=path.stat().st_size)
 
 
 def differences(before: Any, now: Any, where: str = "") -> list[str]:
-    """The leaves in which two JSON values differ, as `path: before, now after`."""
+    """List the leaves in which two JSON values differ, as `path: before, now after`."""
     if isinstance(before, dict) and isinstance(now, dict):
         keys = sorted(set(before) | set(now))
         return [

@@ -1,5 +1,6 @@
-"""A finished set as one object: its facts, units, pairs, records and tables, wherever its normals
-lie.
+"""A finished set as one object.
+
+Its facts, units, pairs, records and tables, wherever its normals lie.
 """
 
 from __future__ import annotations
@@ -62,12 +63,12 @@ class Unit:
         return read_receipt(self.root, self.name)
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """The records of its pairs, in order, without their images."""
+        """Yield the records of its pairs, in order, without their images."""
         if self.count:
             yield from layout_named(self.layout).records(self.root, self.receipt)
 
     def pairs(self) -> Iterator[Sample]:
-        """Its pairs, in order, whole.
+        """Yield its pairs, in order, whole.
 
         Raises
         ------
@@ -147,7 +148,7 @@ class PairSet:
 
     @property
     def layout(self) -> str:
-        """ "shards" or "files"."""
+        """Its layout, "shards" or "files"."""
         return self.info.layout
 
     @property
@@ -170,7 +171,7 @@ class PairSet:
         )
 
     def units(self, split: str | None = None) -> list[Unit]:
-        """Its units, or those of a split, in order."""
+        """List its units, or those of a split, in order."""
         return [
             Unit(self.root, self.layout, name, count, self.normals, self.normal_layout)
             for name, count in self.info.units.items()
@@ -178,12 +179,12 @@ class PairSet:
         ]
 
     def records(self, split: str | None = None) -> Iterator[dict[str, Any]]:
-        """The records of all pairs, or of a split, in order, without their images."""
+        """Yield the records of all pairs, or of a split, in order, without their images."""
         for unit in self.units(split):
             yield from unit.records()
 
     def pairs(self, split: str | None = None) -> Iterator[Sample]:
-        """All pairs, or those of a split, in order; `Sample.pixels` gives their pixels.
+        """Yield all pairs, or those of a split, in order; `Sample.pixels` gives their pixels.
 
         Raises
         ------
@@ -196,7 +197,7 @@ class PairSet:
             yield from unit.pairs()
 
     def table(self, name: str) -> pa.Table:
-        """A table of the set as Arrow: "pairs", "plan", "candidates" or "refused".
+        """Read a table of the set as Arrow: "pairs", "plan", "candidates" or "refused".
 
         Raises
         ------

@@ -72,13 +72,13 @@ class Receipt(BaseModel):
     sha256: str = ""
 
     def sealed(self) -> Receipt:
-        """The same with its checksum."""
+        """Return the same with its checksum."""
         bare = self.model_copy(update={"sha256": ""})
         return self.model_copy(update={"sha256": sha256_bytes(canonical_json(bare.model_dump()))})
 
 
 def receipt_path(root: Path, unit: str) -> Path:
-    """Where a unit's receipt lies in a set."""
+    """Return where a unit's receipt lies in a set."""
     return root / FOLDER / f"{unit}.json"
 
 
@@ -119,7 +119,7 @@ def read_receipt(root: Path, unit: str) -> Receipt:
 
 
 def is_done(root: Path, unit: str, fingerprint: str) -> bool:
-    """Whether a unit has a whole receipt of this build."""
+    """Return whether a unit has a whole receipt of this build."""
     try:
         return read_receipt(root, unit).fingerprint == fingerprint
     except SetError:

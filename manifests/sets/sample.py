@@ -1,5 +1,7 @@
-"""A sample as it is stored: one key, one record (the draw, source, sizes, checksums) and named
-members. A pair is the common case: its members are the low and the normal.
+"""A sample as it is stored: one key, one record and named members.
+
+The record holds the draw, source, sizes and checksums. A pair is the common case: its members are
+the low and the normal.
 """
 
 from __future__ import annotations
@@ -57,7 +59,7 @@ class Sample:
         return self.members[NORMAL]
 
     def decoded(self, name: str) -> Pixels:
-        """An image among the members, uint8 RGB (H, W, 3).
+        """Decode an image among the members, uint8 RGB (H, W, 3).
 
         Raises
         ------
@@ -68,7 +70,7 @@ class Sample:
         return decode(member.data, member.suffix)
 
     def pixels(self) -> tuple[Pixels, Pixels]:
-        """The low and the normal, uint8 RGB (H, W, 3).
+        """Decode the low and the normal, uint8 RGB (H, W, 3).
 
         Raises
         ------
@@ -78,8 +80,9 @@ class Sample:
         return self.decoded(LOW), self.decoded(NORMAL)
 
     def files(self) -> list[tuple[str, bytes]]:
-        """Ending and bytes of the sample's files, in their order: `json`, `low.png`, `normal.jpg`,
-        say.
+        """List ending and bytes of the sample's files, in their order.
+
+        The endings are `json`, `low.png` and `normal.jpg`, say.
         """
         return [
             (RECORD, canonical_json(self.record)),
@@ -88,12 +91,12 @@ class Sample:
 
 
 def ending(name: str, suffix: str) -> str:
-    """What follows a sample's key in the name of a member's file."""
+    """Return what follows a sample's key in the name of a member's file."""
     return f"{name}.{suffix}" if suffix else name
 
 
 def split_ending(text: str) -> tuple[str, str]:
-    """Name and suffix of a member, from what follows the key: the other way round."""
+    """Read name and suffix of a member from what follows the key: the other way round."""
     name, _, suffix = text.rpartition(".")
     return (name, suffix) if name else (suffix, "")
 
@@ -149,7 +152,7 @@ def make_sample(
 
 
 def origin_of(record: Mapping[str, Any]) -> Origin:
-    """Where the photograph of a record is from."""
+    """Return where the photograph of a record is from."""
     return Origin(
         record["source"], record["path"], record["width"], record["height"], record["converted"]
     )

@@ -22,8 +22,9 @@ _PIECE = 1 << 22
 
 @dataclass(frozen=True)
 class StagedFile:
-    """A file of a set: its path there, size, and checksum ("" for set.json, which checks
-    itself).
+    """A file of a set: its path there, size, and checksum.
+
+    The checksum is "" for set.json, which checks itself.
     """
 
     path: str
@@ -32,8 +33,9 @@ class StagedFile:
 
 
 def files_of_set(pairs: PairSet, splits: tuple[str, ...] = SPLITS) -> list[StagedFile]:
-    """Every file of a set in the order in which it is copied: shards, their receipts, tables and
-    lists, and set.json last.
+    """List every file of a set in the order in which it is copied.
+
+    Shards, their receipts, tables and lists, and set.json last.
 
     Raises
     ------
@@ -56,8 +58,9 @@ def stage(
     splits: tuple[str, ...] = SPLITS,
     at: Callable[[int], None] = ignored,
 ) -> tuple[int, int]:
-    """Copy a set. Files that are already there with their right bytes are kept, so that a stopped
-    copy goes on.
+    """Copy a set.
+
+    Files that are already there with their right bytes are kept, so that a stopped copy goes on.
 
     Parameters
     ----------
@@ -100,7 +103,7 @@ def stage(
 
 
 def _check_target(target: Path, info: SetInfo) -> None:
-    """A folder that is new, empty, a copy of this very set, or one that was begun."""
+    """Refuse a folder unless it is new, empty, or a copy of this very set, whole or begun."""
     if (target / SET_FILE).is_file():
         if read_set(target).sha256 != info.sha256:
             raise SetError(

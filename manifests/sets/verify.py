@@ -1,4 +1,7 @@
-"""Checking a set against its own records: is everything there, readable, complete and unchanged?"""
+"""Checking a set against its own records.
+
+Whether everything is there, readable, complete and unchanged.
+"""
 
 from __future__ import annotations
 
@@ -139,8 +142,9 @@ def _check_file(root: Path, name: str, size: int, sha256: str | None) -> Iterato
 
 
 def unit_problems(root: Path, layout: str, unit: str, checksums: bool) -> list[Problem]:
-    """What is wrong with the files of one unit, by its receipt; where bytes differ, the members
-    concerned are named.
+    """Report what is wrong with the files of one unit, by its receipt.
+
+    Where bytes differ, the members concerned are named.
     """
     try:
         receipt = read_receipt(root, unit)
@@ -161,7 +165,7 @@ def unit_problems(root: Path, layout: str, unit: str, checksums: bool) -> list[P
 
 
 def _counts(root: Path, info: SetInfo) -> Iterator[Problem]:
-    """Whether every planned pair is there or refused, and the tables agree with the receipts."""
+    """Check that every planned pair is there or refused, and that tables agree with receipts."""
     try:
         planned = set(read_table(root / PLAN, columns=["key"])["key"].to_pylist())
         made = read_table(root / PAIRS, columns=["key"])["key"].to_pylist()
@@ -200,7 +204,7 @@ def _counts(root: Path, info: SetInfo) -> Iterator[Problem]:
 
 
 def _strangers(root: Path, info: SetInfo, strict: bool) -> Iterator[Problem]:
-    """Files that no receipt knows: left by another build or another tool, or copied in."""
+    """Report files that no receipt knows: left by another build or another tool, or copied in."""
     known: set[str] = set(info.files)
     for unit in info.units:
         try:

@@ -41,8 +41,9 @@ def prepare_output(root: Path) -> None:
 
 @contextmanager
 def working_on(root: Path) -> Iterator[None]:
-    """Hold a set's folder for the length of the block; left-overs of killed writers, and of a
-    finished set's work, are deleted.
+    """Hold a set's folder for the length of the block.
+
+    Left-overs of killed writers, and of a finished set's work, are deleted.
 
     Raises
     ------
@@ -61,8 +62,9 @@ def working_on(root: Path) -> Iterator[None]:
 
 
 def refuse_mixing(root: Path, note: BuildNote) -> None:
-    """A plan that replaces a damaged one must be the same: the units that are there say which it
-    was.
+    """Refuse a plan that replaces a damaged one and is not the same.
+
+    The units that are there say which it was.
 
     Raises
     ------
@@ -84,8 +86,10 @@ def refuse_mixing(root: Path, note: BuildNote) -> None:
 
 
 def missing_units(root: Path, layout: str, units: Iterable[str], note: BuildNote) -> list[str]:
-    """Units to make: without a receipt of this build or, in a set that was finished once, not as
-    the receipt says.
+    """List the units to make.
+
+    Those without a receipt of this build or, in a set that was finished once, not as the receipt
+    says.
     """
     finished = (root / SET_FILE).is_file()
     return [

@@ -33,8 +33,9 @@ class Tile:
 
 
 def brightened(low: Pixels) -> Pixels:
-    """A low under a gain in linear light that takes its mean to middle grey: what it hides, noise
-    and all.
+    """Brighten a low by a gain in linear light that takes its mean to middle grey.
+
+    It shows what the low hides, noise and all.
     """
     light = LEVEL_LIGHT[low]
     gain = _GREY / max(float(light.mean()), 1e-6)
@@ -43,7 +44,9 @@ def brightened(low: Pixels) -> Pixels:
 
 
 def row_of(normal: Pixels, recipe: Recipe, seed: int, key: str, width: int) -> list[Tile]:
-    """Normal, low, brightened low, and the middle of the latter at 1:1, where noise can be judged.
+    """Make tiles of a normal, its low, the brightened low, and the middle of the latter at 1:1.
+
+    Noise can be judged in the last one.
 
     Parameters
     ----------
@@ -74,7 +77,10 @@ def grid_of(
     key: str,
     width: int,
 ) -> list[list[Tile]]:
-    """Lows of one photograph, brightened halves below: a row of tiles for each row of recipes."""
+    """Make a row of tiles for each row of recipes: lows of one photograph.
+
+    Brightened halves are below.
+    """
     rows = []
     for recipe_row, label_row in zip(recipes, labels, strict=True):
         tiles = []
@@ -87,7 +93,7 @@ def grid_of(
 
 
 def described(drawn: Draw, width: int) -> list[str]:
-    """The drawn parameters that one sees, in lines that fit under a tile."""
+    """Describe the drawn parameters that one sees, in lines that fit under a tile."""
     if isinstance(drawn, CameraDraw):
         words = [
             f"{drawn.exposure.ev:.1f} EV",
@@ -161,8 +167,9 @@ def _scaled(pixels: Pixels, width: int) -> Pixels:
 
 
 def _close_up(pixels: Pixels, height: int, width: int) -> Pixels:
-    """The middle of a picture as it is, never scaled; padded with paper where it is smaller than
-    the tile.
+    """Return the middle of a picture as it is, never scaled.
+
+    It is padded with paper where it is smaller than the tile.
     """
     top, left = max(0, (pixels.shape[0] - height) // 2), max(0, (pixels.shape[1] - width) // 2)
     part = pixels[top : top + height, left : left + width]

@@ -18,8 +18,9 @@ _COLOURS = {"LOL": "tab:orange", "DICM": "tab:green"}
 
 
 def statistics_figure(measured: Measured) -> bytes:
-    """A PNG: histograms over the reference bands (percentiles 5 to 95, line at the median), and the
-    photon transfer curve.
+    """Draw histograms over the reference bands, and the photon transfer curve, as a PNG.
+
+    The bands are percentiles 5 to 95, with a line at the median.
     """
     figure = Figure(figsize=(15, 8), layout="constrained")
     axes = figure.subplots(2, 3).ravel()

@@ -1,5 +1,6 @@
-"""Statistics of low/normal pairs: how dark, how uneven and how noisy they are, as `gloam stats`
-prints beside real sets.
+"""Statistics of low/normal pairs: how dark, how uneven and how noisy they are.
+
+`gloam stats` prints them beside those of real sets.
 
 Every function measures one pair of 8-bit images; `summary` turns many into percentiles. Definitions
 follow the measurements of LOL v1 (Wei et al., BMVC 2018) and DICM (Lee, Lee and Kim, 2012) that
@@ -51,7 +52,7 @@ LABELS = {
 
 
 def pair_statistics(low: Pixels, normal: Pixels) -> dict[str, float]:
-    """The statistics of one pair.
+    """Measure the statistics of one pair.
 
     Parameters
     ----------
@@ -87,7 +88,7 @@ def pair_statistics(low: Pixels, normal: Pixels) -> dict[str, float]:
 
 
 def low_statistics(low: Pixels) -> dict[str, float]:
-    """Those statistics that need no normal: for folders of real low-light photographs."""
+    """Measure what needs no normal: for folders of real low-light photographs."""
     return {
         "mean": float(low.mean()) / 255,
         "low_grid_ev": float(np.std(log_grid(luminance(low)))),
@@ -96,13 +97,13 @@ def low_statistics(low: Pixels) -> dict[str, float]:
 
 
 def luminance(pixels: Pixels) -> FloatArray:
-    """Linear luminance (H, W) in [0, 1] of sRGB pixels (IEC 61966-2-1)."""
+    """Return the linear luminance (H, W) in [0, 1] of sRGB pixels (IEC 61966-2-1)."""
     light: FloatArray = LEVEL_LIGHT[pixels] @ LUMINANCE
     return light
 
 
 def log_grid(light: FloatArray) -> FloatArray:
-    """log2 of the mean luminance of 4 x 4 parts of an image."""
+    """Return log2 of the mean luminance of 4 x 4 parts of an image."""
     height, width = light.shape
     rows = np.linspace(0, height, GRID + 1).astype(int)
     columns = np.linspace(0, width, GRID + 1).astype(int)
@@ -114,8 +115,9 @@ def log_grid(light: FloatArray) -> FloatArray:
 
 
 def _noise(low: Pixels, normal: Pixels) -> dict[str, float]:
-    """Of the residual of the low to its own blur (sigma 2), where the normal is flattest: a fifth
-    of the image.
+    """Measure the residual of the low to its own blur (sigma 2), where the normal is flattest.
+
+    That is a fifth of the image.
     """
     values = low.astype(np.float32)
     residual = values - cv2.GaussianBlur(values, (0, 0), 2)
@@ -138,7 +140,7 @@ def _noise(low: Pixels, normal: Pixels) -> dict[str, float]:
 
 
 def correlation(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
-    """Pearson's, NaN where one of the two is constant or there are too few."""
+    """Return Pearson's correlation, NaN where one of the two is constant or there are too few."""
     if len(a) < 3:
         return float("nan")
     a, b = a - a.mean(dtype=np.float64), b - b.mean(dtype=np.float64)
@@ -147,8 +149,9 @@ def correlation(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
 
 
 def _power_law(low: Pixels, normal: Pixels) -> dict[str, float]:
-    """Least squares of log low = log a + b log normal over means of 50-pixel blocks of grey,
-    sRGB-encoded.
+    """Fit log low = log a + b log normal by least squares.
+
+    The values are means of 50-pixel blocks of grey, sRGB-encoded.
     """
     height, width = low.shape[0] // _BLOCK, low.shape[1] // _BLOCK
     if height * width < 4:
@@ -166,8 +169,9 @@ def _power_law(low: Pixels, normal: Pixels) -> dict[str, float]:
 
 
 def summary(measured: Iterable[dict[str, float]]) -> dict[str, tuple[float, ...]]:
-    """Percentiles 5, 50 and 95 of every statistic over many pairs, NaNs left out; a statistic that
-    nobody has is left out.
+    """Return percentiles 5, 50 and 95 of every statistic over many pairs, NaNs left out.
+
+    A statistic that nobody has is left out.
     """
     rows = list(measured)
     table = {}
@@ -180,8 +184,9 @@ def summary(measured: Iterable[dict[str, float]]) -> dict[str, tuple[float, ...]
 
 @lru_cache(maxsize=1)
 def reference_statistics() -> dict[str, dict[str, Any]]:
-    """Published columns to compare with, by the set's name: for every known statistic its
-    percentiles or its median alone.
+    """Return published columns to compare with, by the set's name.
+
+    A column has for every known statistic its percentiles or its median alone.
     """
     with resources.as_file(resources.files(__package__) / "reference_statistics.yaml") as path:
         return dict(load_yaml(Path(path)))

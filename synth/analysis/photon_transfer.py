@@ -1,5 +1,6 @@
-"""The photon transfer curve of finished lows: noise against level, measured, and as the camera file
-has it.
+"""The photon transfer curve of finished lows: noise against level.
+
+It is taken as measured, and as the camera file has it.
 
 A set holds each low's draw, so its noise-free twin can be made. The difference of the two is the
 noise that arrived in the low; what should have arrived follows from gain, read and row noise
@@ -56,7 +57,7 @@ class TransferPoint:
 
 
 def transfer_points(low: Pixels, normal: Pixels, draw: CameraDraw) -> list[TransferPoint]:
-    """Points of one pair; none for a demosaiced one, whose noise is not white.
+    """Measure the points of one pair; none for a demosaiced one, whose noise is not white.
 
     Parameters
     ----------
@@ -106,8 +107,9 @@ def transfer_points(low: Pixels, normal: Pixels, draw: CameraDraw) -> list[Trans
 
 
 def expected_variance(clean: Pixels, draw: CameraDraw) -> FloatArray:
-    """Variance in levels^2 of green that the draw's sensor gives noise-free pixels (N, 3), both
-    roundings to levels included.
+    """Return the variance of green that the draw's sensor gives noise-free pixels (N, 3).
+
+    It is in levels^2, both roundings to levels included.
     """
     curve = encoding(draw.isp.contrast, shown_tone(draw), draw.tone.exponent) * 255
     light_of_cell = (np.arange(ENCODE_CELLS) / (ENCODE_CELLS - 1)) ** 2
@@ -134,7 +136,7 @@ def expected_variance(clean: Pixels, draw: CameraDraw) -> FloatArray:
 
 
 def _kept(draw: CameraDraw) -> tuple[float, float]:
-    """Of white chroma noise, what stays at its own pixel, and what stays of its variance."""
+    """Return what stays of white chroma noise at its own pixel, and what stays of its variance."""
     strength = draw.isp.chroma.strength
     if not strength:
         return 1.0, 1.0
@@ -148,8 +150,9 @@ def _kept(draw: CameraDraw) -> tuple[float, float]:
 
 
 def _read_variance(sensor: SensorDraw) -> float:
-    """Variance of the read noise's distribution at scale 1 (of Tukey-lambda, by its quantile
-    function on a fine grid).
+    """Return the variance of the read noise's distribution at scale 1.
+
+    That of Tukey-lambda is found by its quantile function on a fine grid.
     """
     if sensor.read_noise == "gaussian":
         return 1.0
@@ -160,7 +163,7 @@ def _read_variance(sensor: SensorDraw) -> float:
 
 
 def pooled(points: Iterable[TransferPoint]) -> list[TransferPoint]:
-    """Points of many pairs, joined by camera, ISO and bin."""
+    """Join the points of many pairs by camera, ISO and bin."""
     groups: dict[tuple[str, float, int], list[TransferPoint]] = {}
     for point in points:
         bin_number = int(np.searchsorted(EDGES, point.level, side="right"))
@@ -175,7 +178,7 @@ def pooled(points: Iterable[TransferPoint]) -> list[TransferPoint]:
 
 
 def by_sensor(points: list[TransferPoint]) -> dict[tuple[str, float], list[TransferPoint]]:
-    """Points by camera and ISO, those with the most pixels first, six at most."""
+    """Group points by camera and ISO, those with the most pixels first, six at most."""
     groups: dict[tuple[str, float], list[TransferPoint]] = {}
     for point in points:
         groups.setdefault((point.camera, point.iso), []).append(point)

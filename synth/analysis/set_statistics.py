@@ -39,7 +39,7 @@ class Measured:
     transfer: list[TransferPoint]
 
     def as_json(self) -> dict[str, Any]:
-        """Number of pairs, percentiles 5, 50 and 95, and the photon transfer curve."""
+        """Return the number of pairs, percentiles 5, 50 and 95, and the photon transfer curve."""
         return {
             "pairs": len(self.rows),
             "percentiles": {name: list(values) for name, values in summary(self.rows).items()},
@@ -112,8 +112,9 @@ def measure_folders(
     *,
     engine: Engine | None = None,
 ) -> Measured:
-    """Measure real pairs: a folder of lows and one of normals with equal names (suffixes may
-    differ), or lows alone.
+    """Measure real pairs: a folder of lows and one of normals, or lows alone.
+
+    Images have equal names in both; suffixes may differ.
 
     Raises
     ------

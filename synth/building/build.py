@@ -1,5 +1,6 @@
-"""Building a set: plan, execute, publish. `build` decides what has to be done, workers do it,
-`finish_set` closes it.
+"""Building a set: plan, execute, publish.
+
+`build` decides what has to be done, workers do it, `finish_set` closes it.
 
 A build that was stopped at any moment goes on with the same request: the plan is on disk before the
 first pair is made, and a unit is done when, and only when, its receipt is there. Nothing depends on
@@ -141,8 +142,9 @@ def build_task(
     *,
     engine: Engine | None = None,
 ) -> tuple[int, int]:
-    """Make the shards of one task of a build that several processes or machines share, on one file
-    system.
+    """Make the shards of one task of a build that several processes or machines share.
+
+    They share it on one file system.
 
     Whoever comes first plans, the others wait for it. When all tasks are done, `build` with the
     same request closes the set.

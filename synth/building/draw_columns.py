@@ -12,7 +12,7 @@ _KINDS: dict[Any, pa.DataType] = {int: pa.int64(), float: pa.float64(), str: pa.
 
 
 def draw_fields(model: type[BaseModel]) -> list[pa.Field]:
-    """Arrow columns of a draw's parameters, named by their paths: `camera.sensor.gain`."""
+    """Return Arrow columns of a draw's parameters, named by their paths: `camera.sensor.gain`."""
     return [pa.field(path, kind) for path, kind in _fields(model, "")]
 
 

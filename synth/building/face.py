@@ -131,7 +131,7 @@ def make_request(
     select: bool | None,
     options: dict[str, Any],
 ) -> Request:
-    """One request from a build file and what goes before it.
+    """Make one request from a build file and what goes before it.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ from .worker import PlannedPair, UnitJob
 
 
 def units_of(plan: pa.Table) -> dict[str, list[int]]:
-    """Rows of the plan by unit, in order."""
+    """Return the rows of the plan by unit, in order."""
     units: dict[str, list[int]] = {}
     rows = zip(plan["split"].to_pylist(), plan["shard"].to_pylist(), strict=True)
     for row, (split, number) in enumerate(rows):
@@ -34,8 +34,9 @@ def jobs_of(
     wanted: dict[str, list[int]],
     listed: pa.Table,
 ) -> list[UnitJob]:
-    """The jobs of some units, with the places of their photographs, all of which are checked
-    before the first one is made.
+    """Return the jobs of some units, with the places of their photographs.
+
+    All photographs are checked before the first job is made.
 
     Parameters
     ----------

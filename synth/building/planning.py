@@ -61,8 +61,9 @@ class Run:
 
 
 def planned(run: Run) -> tuple[BuildNote, pa.Table | None]:
-    """The note of the folder's plan, which is made if there is none; and the listed candidates if
-    that was so.
+    """Return the note of the folder's plan, which is made if there is none.
+
+    Beside it return the listed candidates, if it was made.
 
     Raises
     ------
@@ -79,7 +80,7 @@ def planned(run: Run) -> tuple[BuildNote, pa.Table | None]:
 
 
 def list_sources(run: Run) -> pa.Table:
-    """The candidates that the sources hold now."""
+    """List the candidates that the sources hold now."""
     run.progress.stage("listing", None)
     listed = list_candidates(list(run.request.sources), run.progress.at, run.passed)
     announce_compiling()
@@ -124,8 +125,10 @@ def _parquet(table: pa.Table) -> bytes:
 
 
 def _sound_note(root: Path, request: Request) -> BuildNote | None:
-    """The note of what the folder holds, if it can be gone on with; None when there is none, or
-    when the set's own records are damaged and must be made again from the sources.
+    """Return the note of what the folder holds, if it can be gone on with.
+
+    None when there is none, or when the set's own records are damaged and must be made again from
+    the sources.
     """
     try:
         note = read_note(root)

@@ -1,5 +1,6 @@
-"""Deep verification: every low made again from its stored normal and its stored draw, and compared
-pixel by pixel.
+"""Deep verification: every low made again and compared pixel by pixel.
+
+Each is made from its stored normal and its stored draw.
 """
 
 from __future__ import annotations

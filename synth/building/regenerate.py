@@ -1,5 +1,6 @@
-"""Making a set anew from its own shards, without sources: with other noise (`regenerate`), or in
-the other layout (`export`).
+"""Making a set anew from its own shards, without sources.
+
+With other noise (`regenerate`), or in the other layout (`export`).
 """
 
 from __future__ import annotations
@@ -135,8 +136,9 @@ def export(
     *,
     engine: Engine | None = None,
 ) -> SetInfo:
-    """Write the pairs of a set in another layout, images and records byte for byte. Stopped, the
-    same call continues.
+    """Write the pairs of a set in another layout, images and records byte for byte.
+
+    When it was stopped, the same call continues.
 
     Parameters
     ----------
@@ -193,8 +195,9 @@ def _remake(
 
 
 def _note(info: SetInfo, request: dict[str, Any], keeps_lows: bool, lows_only: bool) -> BuildNote:
-    """What the new set is a function of. Unchanged, it is the old set's own note, and so are all
-    its bytes.
+    """Return what the new set is a function of.
+
+    Unchanged, it is the old set's own note, and so are all its bytes.
     """
     changed = differences(info.build.request, request)
     # What its photographs were chosen by stays that of the old set.
@@ -272,7 +275,7 @@ def _make_unit(job: _Job) -> None:
 
 
 def _samples(job: _Job, wanted: int) -> Iterator[Sample]:
-    """The unit's samples, made again.
+    """Make the unit's samples again.
 
     Raises
     ------
@@ -297,7 +300,7 @@ def _samples(job: _Job, wanted: int) -> Iterator[Sample]:
 
 
 def _remade(job: _Job, recipe: Recipe, sample: Sample) -> Sample:
-    """The sample with a new low, from its stored normal."""
+    """Return the sample with a new low, from its stored normal."""
     try:
         normal = sample.decoded(NORMAL)
     except ImageRefused as refusal:

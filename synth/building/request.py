@@ -1,5 +1,6 @@
-"""What a user asks of a build: sources, selection, plan, recipe, output. One validated object, and
-the YAML file that can hold it.
+"""What a user asks of a build: sources, selection, plan, recipe, output.
+
+One validated object, and the YAML file that can hold it.
 """
 
 from __future__ import annotations
@@ -94,8 +95,9 @@ class Request(BaseModel):
         return self.profile == EVERYTHING and self.plan.pairs is None and unlimited
 
     def identity(self) -> dict[str, Any]:
-        """What of it decides the set's bytes, as JSON values: all but the places where the sources
-        happen to lie.
+        """Return what of the request decides the set's bytes, as JSON values.
+
+        All but the places where the sources happen to lie.
         """
         whole = self.model_dump(mode="json")
         whole["sources"] = [
@@ -136,15 +138,17 @@ class BuildFile(BaseModel):
 
 
 def reference_config() -> str:
-    """The build file of the reference set (153,856 pairs), to be copied and given the paths of
-    one's sources.
+    """Return the build file of the reference set (153,856 pairs).
+
+    It is to be copied and given the paths of one's sources.
     """
     return (resources.files(__package__) / "reference.yaml").read_text("utf-8")
 
 
 def deciding_versions(request: Request | None = None) -> dict[str, str]:
-    """Versions of the code that decides a set's bytes; with a request also of what its photographs
-    are chosen by.
+    """Return versions of the code that decides a set's bytes.
+
+    With a request also of what its photographs are chosen by.
     """
     versions = {name: metadata.version(name) for name in _DECIDING} | {"model": str(MODEL)}
     return (
@@ -155,5 +159,5 @@ def deciding_versions(request: Request | None = None) -> dict[str, str]:
 
 
 def recorded_versions() -> dict[str, str]:
-    """Versions of everything else that matters, for the record."""
+    """Return versions of everything else that matters, for the record."""
     return {name: metadata.version(name) for name in _RECORDED}

@@ -1,5 +1,6 @@
-"""Importing this module loads what workers need, compiled kernels included: for the process that
-they are forked from.
+"""What workers need, compiled kernels included, loaded when this module is imported.
+
+It is for the process that they are forked from.
 """
 
 from __future__ import annotations

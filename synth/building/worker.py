@@ -1,5 +1,6 @@
-"""Making one unit: the pairs of a shard, from photographs to a published tar and its receipt. What
-workers run.
+"""Making one unit: the pairs of a shard, from photographs to a published tar and its receipt.
+
+It is what workers run.
 """
 
 from __future__ import annotations
@@ -103,6 +104,6 @@ def _make_sample(job: UnitJob, planned: PlannedPair, drawn: Draw) -> Sample:
 
 
 def encode_low(low: Pixels, output: OutputOptions) -> Encoded:
-    """A low as its set stores it."""
+    """Encode a low as its set stores it."""
     data = encode(low, output.low_codec, output.low_quality, output.low_chroma)
     return Encoded(data, output.low_codec)

@@ -1,5 +1,7 @@
-"""Distributions that a recipe's parameters are drawn from, as a person writes them: `5`,
-`uniform(3, 8)`, `loguniform(100, 6400)`, `normal(5.5, 1.3, 3, 8)`, `choice(sony-a7s2, canon-5d4)`.
+"""Distributions that a recipe's parameters are drawn from.
+
+A person writes them as `5`, `uniform(3, 8)`, `loguniform(100, 6400)`, `normal(5.5, 1.3, 3, 8)`,
+`choice(sony-a7s2, canon-5d4)`.
 
 A draw is the distribution's quantile at one uniform number, so that it depends on that number
 alone, and so that changing a bound moves every image's value a little instead of drawing it anew.
@@ -32,9 +34,11 @@ class Constant:
     value: Value
 
     def quantile(self, u: float) -> Value:
+        """Return the value, whatever the uniform number."""
         return self.value
 
     def extremes(self) -> tuple[Value, ...]:
+        """Return the value alone."""
         return (self.value,)
 
     def __str__(self) -> str:
@@ -49,9 +53,11 @@ class Uniform:
     high: float
 
     def quantile(self, u: float) -> float:
+        """Return the value at a uniform number between 0 and 1."""
         return self.low + (self.high - self.low) * u
 
     def extremes(self) -> tuple[Value, ...]:
+        """Return the least and the greatest value."""
         return (self.low, self.high)
 
     def __str__(self) -> str:
@@ -66,10 +72,12 @@ class LogUniform:
     high: float
 
     def quantile(self, u: float) -> float:
+        """Return the value at a uniform number between 0 and 1."""
         value = math.exp(math.log(self.low) + (math.log(self.high) - math.log(self.low)) * u)
         return min(max(value, self.low), self.high)
 
     def extremes(self) -> tuple[Value, ...]:
+        """Return the least and the greatest value."""
         return (self.low, self.high)
 
     def __str__(self) -> str:
@@ -86,6 +94,7 @@ class Normal:
     high: float
 
     def quantile(self, u: float) -> float:
+        """Return the value at a uniform number between 0 and 1."""
         if self.deviation == 0:
             return min(max(self.mean, self.low), self.high)
         normal = NormalDist(self.mean, self.deviation)
@@ -96,7 +105,7 @@ class Normal:
         return min(max(normal.inv_cdf(p), self.low), self.high)
 
     def share_kept(self) -> float:
-        """How much of the whole distribution lies between the bounds, 0 to 1."""
+        """Return how much of the whole distribution lies between the bounds, 0 to 1."""
         if self.deviation == 0:
             return float(self.low <= self.mean <= self.high)
         normal = NormalDist(self.mean, self.deviation)
@@ -105,6 +114,7 @@ class Normal:
         return normal.cdf(self.high) - normal.cdf(self.low)
 
     def extremes(self) -> tuple[Value, ...]:
+        """Return the least and the greatest value."""
         return (self.low, self.high)
 
     def __str__(self) -> str:
@@ -119,9 +129,11 @@ class Choice:
     values: tuple[Value, ...]
 
     def quantile(self, u: float) -> Value:
+        """Return the value at a uniform number between 0 and 1."""
         return self.values[min(int(u * len(self.values)), len(self.values) - 1)]
 
     def extremes(self) -> tuple[Value, ...]:
+        """Return all values."""
         return self.values
 
     def __str__(self) -> str:
@@ -212,4 +224,5 @@ def _value(text: str) -> Value:
 
 
 def shown(value: Value) -> str:
+    """Return a value as a recipe writes it: numbers with twelve digits at most."""
     return value if isinstance(value, str) else f"{value:.12g}"

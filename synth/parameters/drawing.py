@@ -23,7 +23,7 @@ class Drawn(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     def changed(self: D, values: dict[str, Any]) -> D:
-        """The same with other values, by their paths.
+        """Return the same draw with other values, by their paths.
 
         Parameters
         ----------

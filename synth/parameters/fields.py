@@ -23,7 +23,7 @@ class Section(BaseModel):
 
 
 def about(text: str) -> Any:
-    """What a parameter is, for people."""
+    """Say what a parameter is, for people."""
     return Field(description=text)
 
 
@@ -41,9 +41,9 @@ class Chance:
 
 @dataclass(frozen=True)
 class Within:
-    """Annotates a field of a pydantic model: a distribution of numbers within [low, high], whole
-    ones if `whole`.
+    """Annotates a field of a pydantic model: a distribution of numbers within [low, high].
 
+    whole: whether they are whole numbers.
     unit: what the numbers count, for people ("EV", "pixels"); "" for plain ones.
     """
 

@@ -1,9 +1,8 @@
-"""Random numbers for parameters: a keyed hash of (seed, key, purpose, index), so that none depends
-on another.
+"""Random numbers for parameters: a keyed hash of (seed, key, purpose, index).
 
-A generator with a state would shift every later parameter when a recipe gains one; here a parameter
-keeps its number for a (seed, key) whatever else the recipe says. That is what makes "the same
-pairs, only with other noise" possible.
+None depends on another. A generator with a state would shift every later parameter when a recipe
+gains one; here a parameter keeps its number for a (seed, key) whatever else the recipe says. That
+is what makes "the same pairs, only with other noise" possible.
 """
 
 from __future__ import annotations

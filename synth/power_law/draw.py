@@ -34,8 +34,9 @@ class NoiseDraw(Drawn):
 
 
 class PowerLawDraw(Drawn):
-    """Parameters of one low, as `recipe.PowerLawRecipe` has distributions. pixel_seed: 63 bits that
-    key the noise of all samples.
+    """Parameters of one low, as `recipe.PowerLawRecipe` has distributions.
+
+    pixel_seed: 63 bits that key the noise of all samples.
     """
 
     model: Literal["power_law"] = "power_law"

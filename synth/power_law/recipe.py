@@ -1,8 +1,8 @@
-"""The power_law model: beta (alpha x)^gamma on encoded values, then optional Poisson and Gaussian
-noise.
+"""The power_law model: beta (alpha x)^gamma on encoded values, then optional noise.
 
-It is not how light behaves; it covers what others published, so that sets can be compared. Noise is
-added to encoded values, or (space: raw) to the mosaic of a sensor behind an sRGB response.
+It is not how light behaves; it covers what others published, so that sets can be compared. Poisson
+and Gaussian noise are added to encoded values, or (space: raw) to the mosaic of a sensor behind an
+sRGB response.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ class Curve(Section):
 
 
 class Noise(Section):
-    """Poisson noise, and Gaussian noise that for light L, white 1, has the variance
-    variance + deviation^2 + (deviation_per_light L)^2.
+    """Poisson noise, and Gaussian of variance + deviation^2 + (deviation_per_light L)^2 at light L.
+
+    White is light 1.
     """
 
     space: Annotated[

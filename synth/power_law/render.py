@@ -54,7 +54,7 @@ def render_power_law(normal: Pixels, draw: PowerLawDraw) -> Pixels:
 
 
 def curve_table(normal: Pixels, draw: PowerLawDraw) -> npt.NDArray[np.float64]:
-    """Darkened values in [0, 1] of the 256 levels of a photograph."""
+    """Return the darkened values in [0, 1] of the 256 levels of a photograph."""
     x = np.arange(256) / 255
     if draw.curve.stretch == "range":
         least, most = int(normal.min()) / 255, int(normal.max()) / 255

@@ -29,7 +29,7 @@ _RECIPES: dict[str, type[CameraRecipe] | type[PowerLawRecipe]] = {
 
 
 def shipped_recipes() -> dict[str, str]:
-    """Names of the recipes that gloam ships, and what each is about."""
+    """Return the names of the recipes that gloam ships, and what each is about."""
     folder = resources.files(__package__)
     names = sorted(
         file.name.removesuffix(".yaml") for file in folder.iterdir() if file.name.endswith(".yaml")
@@ -38,7 +38,7 @@ def shipped_recipes() -> dict[str, str]:
 
 
 def load_recipe(name: Recipe | str, overrides: Iterable[str] = ()) -> Recipe:
-    """A shipped recipe by its name, or one from a YAML file, with single values changed.
+    """Load a shipped recipe by its name, or one from a YAML file, with single values changed.
 
     Parameters
     ----------
@@ -90,8 +90,9 @@ def load_recipe(name: Recipe | str, overrides: Iterable[str] = ()) -> Recipe:
 
 
 def recipe_of(values: dict[str, Any], overrides: Iterable[str], where: str) -> Recipe:
-    """A recipe from its values as YAML holds them, with single ones changed; `where` is named in
-    errors.
+    """Make a recipe from its values as YAML holds them, with single ones changed.
+
+    `where` is named in errors.
 
     Raises
     ------
@@ -126,7 +127,7 @@ def _set(values: dict[str, Any], override: str) -> None:
 
 
 def recipe_yaml(recipe: Recipe) -> bytes:
-    """A recipe, resolved, as YAML: equal recipes give equal bytes."""
+    """Return a recipe, resolved, as YAML: equal recipes give equal bytes."""
     return yaml.safe_dump(
         recipe.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=120
     ).encode("utf-8")

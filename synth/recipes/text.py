@@ -15,8 +15,9 @@ _WIDTH = 44
 
 
 def annotated_yaml(recipe: Recipe) -> str:
-    """A recipe with all its values as YAML, each with a comment: bounds and unit, and what it is.
-    Read again, it is the recipe.
+    """Return a recipe with all its values as YAML, each with a comment.
+
+    A comment has bounds and unit, and what the value is. Read again, the text is the recipe.
     """
     return "\n".join(_lines(recipe, recipe.model_dump(mode="json"), 0)) + "\n"
 

@@ -12,7 +12,7 @@ LAYOUTS: dict[str, Layout] = {layout.name: layout for layout in (SHARDS, FILES)}
 
 
 def layout_named(name: str) -> Layout:
-    """The layout of a name.
+    """Return the layout of a name.
 
     Raises
     ------

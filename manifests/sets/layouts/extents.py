@@ -1,5 +1,6 @@
-"""Where the bytes of members lie, as columns: a set of any size takes some 50 bytes a pair, shared
-by all who ask for one.
+"""Where the bytes of members lie, as columns.
+
+A set of any size takes some 50 bytes a pair, shared by all who ask for one.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from ....errors import SetError
 
 @dataclass(frozen=True)
 class Extent:
-    """Where the bytes of one member are: in memory, or `size` bytes at `offset` of a file (all of
-    it for size -1).
+    """Where the bytes of one member are.
+
+    In memory, or `size` bytes at `offset` of a file (all of it for size -1).
     """
 
     path: str = ""
@@ -27,11 +29,11 @@ class Extent:
     data: bytes | None = None
 
     def named(self, key: str, member: str) -> str:
-        """What it is called in messages: the file, and the sample's key and member."""
+        """Return what it is called in messages: the file, and the sample's key and member."""
         return f"{self.path}: {key}.{member}" if self.path else f"pair {key}, {member}"
 
     def read(self) -> bytes:
-        """The bytes.
+        """Read the bytes.
 
         Raises
         ------
@@ -59,8 +61,9 @@ class Extent:
 
 
 class Texts:
-    """A column of texts as one piece of memory; a list of as many Python strings takes several
-    times as much.
+    """A column of texts as one piece of memory.
+
+    A list of as many Python strings takes several times as much.
     """
 
     def __init__(self, texts: Iterable[str]) -> None:

@@ -1,5 +1,7 @@
-"""The files layout: `{split}/low/KEY.ext`, `{split}/normal/KEY.ext` (not in a set of lows only) and
-the record `{split}/draw/KEY.json`; a member of another name in a folder of that name.
+"""The files layout: a folder for each member of a split, and one for the records.
+
+`{split}/low/KEY.ext`, `{split}/normal/KEY.ext` (not in a set of lows only) and the record
+`{split}/draw/KEY.json`; a member of another name in a folder of that name.
 """
 
 from __future__ import annotations
@@ -23,8 +25,9 @@ DRAW = "draw"
 
 
 class FilesWriter:
-    """Writes the files of one unit; `close` makes them durable. What is left without it is
-    overwritten by the next run.
+    """Writes the files of one unit; `close` makes them durable.
+
+    What is left without it is overwritten by the next run.
     """
 
     def __init__(self, root: Path, unit: str) -> None:
@@ -50,8 +53,9 @@ class FilesWriter:
             self._files[name] = {"sha256": sha256_bytes(data), "bytes": len(data)}
 
     def close(self) -> dict[str, dict[str, Any]]:
-        """Flush the files and their folders to disk; returns path, sha256 and size of every file,
-        as receipts hold them.
+        """Flush the files and their folders to disk.
+
+        Returns path, sha256 and size of every file, as receipts hold them.
         """
         for path in sorted({(self._root / name).parent for name in self._files}) + [
             self._root / name for name in self._files
@@ -61,7 +65,7 @@ class FilesWriter:
 
 
 def file_name(split: str, key: str, member: str) -> str:
-    """Path in the set of a file, by what follows the key in its name elsewhere: `low.png`."""
+    """Return a file's path in the set, by what follows the key in its name elsewhere: `low.png`."""
     kind, _, rest = member.partition(".")
     return f"{split}/{DRAW if kind == RECORD else kind}/{key}.{rest or kind}"
 
@@ -79,13 +83,13 @@ class Files:
         return FilesWriter(root, unit)
 
     def records(self, root: Path, receipt: Receipt) -> Iterator[dict[str, Any]]:
-        """The records among the files of a receipt, in order."""
+        """Yield the records among the files of a receipt, in order."""
         for file in receipt.files:
             if file.path.split("/")[1] == DRAW:
                 yield parse_record(_read(root / file.path), str(root / file.path))
 
     def samples(self, root: Path, receipt: Receipt) -> Iterator[Sample]:
-        """The samples among the files of a receipt, in order.
+        """Yield the samples among the files of a receipt, in order.
 
         Raises
         ------
@@ -102,7 +106,7 @@ class Files:
             yield Sample(key, record, members)
 
     def damage(self, root: Path, unit: str, path: str) -> list[tuple[str, str]]:
-        """Nothing more can be told: a file holds one member."""
+        """Return nothing, as no more can be told: a file holds one member."""
         return []
 
     def write_lists(self, root: Path, split: str, receipts: Sequence[Receipt]) -> list[Path]:
@@ -145,7 +149,7 @@ class Files:
     def extents(
         self, root: Path, split: str, units: Sequence[str], names: Sequence[str]
     ) -> tuple[Texts, list[Extents]]:
-        """Keys of a split, and where its members lie, by its lists."""
+        """Find the keys of a split, and where its members lie, by its lists."""
         columns = []
         for name in names:
             lines = read_list(list_path(root, f"{split}-{name}"))

@@ -1,5 +1,6 @@
-"""What a layout is: a way in which a set holds its samples. There are two, `shards.Shards` and
-`files.Files`.
+"""What a layout is: a way in which a set holds its samples.
+
+There are two, `shards.Shards` and `files.Files`.
 
 A unit is the samples of one shard, `train-000000` say, in either layout: what is built, receipted
 and verified at once.
@@ -19,8 +20,9 @@ from .extents import Extents, Texts
 
 
 class UnitWriter(Protocol):
-    """Writes one unit: a context manager. What is left without `close` is overwritten by the next
-    run.
+    """Writes one unit: a context manager.
+
+    What is left without `close` is overwritten by the next run.
     """
 
     def __enter__(self) -> UnitWriter: ...
@@ -36,8 +38,9 @@ class UnitWriter(Protocol):
         """Write a sample's record and members."""
 
     def close(self) -> dict[str, dict[str, Any]]:
-        """Make all of it durable; returns path, sha256 and size of every file, as receipts hold
-        them.
+        """Make all of it durable.
+
+        Returns path, sha256 and size of every file, as receipts hold them.
         """
 
 
@@ -55,22 +58,25 @@ class Layout(Protocol):
     """
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Its name, as `set.json` has it."""
 
     @property
-    def reader(self) -> str: ...
+    def reader(self) -> str:
+        """The one of DALI's readers that takes it."""
 
     @property
-    def folders(self) -> tuple[str, ...]: ...
+    def folders(self) -> tuple[str, ...]:
+        """The folders that its units' files lie in."""
 
     def writer(self, root: Path, unit: str) -> UnitWriter:
         """Begin to write a unit."""
 
     def records(self, root: Path, receipt: Receipt) -> Iterator[dict[str, Any]]:
-        """The records of a unit, in order, without reading its images."""
+        """Yield the records of a unit, in order, without reading its images."""
 
     def samples(self, root: Path, receipt: Receipt) -> Iterator[Sample]:
-        """The samples of a unit, in order, whole.
+        """Yield the samples of a unit, in order, whole.
 
         Raises
         ------
@@ -79,8 +85,9 @@ class Layout(Protocol):
         """
 
     def damage(self, root: Path, unit: str, path: str) -> list[tuple[str, str]]:
-        """Which members of one of a unit's files are damaged, and what is wrong with each; empty
-        where that cannot be told.
+        """List the damaged members of one of a unit's files, with what is wrong with each.
+
+        Empty where it cannot be told.
         """
 
     def write_lists(self, root: Path, split: str, receipts: Sequence[Receipt]) -> list[Path]:
@@ -98,21 +105,21 @@ class Layout(Protocol):
     def extents(
         self, root: Path, split: str, units: Sequence[str], names: Sequence[str]
     ) -> tuple[Texts, list[Extents]]:
-        """Keys of a split, and for each named member where its bytes lie, as columns."""
+        """Find the keys of a split, and for each named member where its bytes lie, as columns."""
 
 
 def unit_name(split: str, number: int) -> str:
-    """`train-000000`."""
+    """Return the name of a unit, such as `train-000000`."""
     return f"{split}-{number:06d}"
 
 
 def split_of(unit: str) -> str:
-    """The split of a unit: `train` of `train-000000`."""
+    """Return the split of a unit: `train` of `train-000000`."""
     return unit.rpartition("-")[0]
 
 
 def read_list(path: Path) -> list[str]:
-    """The lines of one of a set's lists.
+    """Read the lines of one of a set's lists.
 
     Raises
     ------

@@ -1,5 +1,6 @@
-"""The lists of a set: plain text files that name its shards and indexes, or its lows and normals,
-line by line.
+"""The lists of a set.
+
+Plain text files that name its shards and indexes, or its lows and normals, line by line.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ FOLDER = "lists"
 
 
 def list_path(root: Path, name: str) -> Path:
-    """Where a list such as `train-low` lies in a set."""
+    """Return where a list such as `train-low` lies in a set."""
     return root / FOLDER / f"{name}.txt"
 
 

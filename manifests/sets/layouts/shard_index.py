@@ -1,5 +1,6 @@
-"""DALI's index of a shard, version 1.2: for each sample a line with the ending, offset, size and
-name of each member.
+"""DALI's index of a shard, version 1.2.
+
+It has for each sample a line with the ending, offset, size and name of each member.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Member:
 
 
 def read_index(path: Path) -> list[list[Member]]:
-    """The samples of a DALI index, each a list of members.
+    """Read the samples of a DALI index, each a list of members.
 
     Raises
     ------
@@ -61,8 +62,9 @@ def read_index(path: Path) -> list[list[Member]]:
 
 
 def read_places(path: Path, kinds: Sequence[str]) -> tuple[list[str], npt.NDArray[np.int64]]:
-    """Where the images of an index lie: four times as fast as `read_index`, for sets of many
-    shards.
+    """Read where the images of an index lie.
+
+    Four times as fast as `read_index`, for sets of many shards.
 
     Parameters
     ----------

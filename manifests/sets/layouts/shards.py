@@ -29,25 +29,27 @@ from .shard_index import INDEX_VERSION, Member, read_index, read_places
 
 FOLDER = "shards"
 _NAME, _SIZE, _CHECKSUM = 100, 124, 148
-"""Of a USTAR header: the length of the name, which comes first, and the places of size and checksum
+"""The length of the name, which comes first in a USTAR header, and the places of size and checksum
 (POSIX.1-1988)."""
 
 
 def shard_path(root: Path, unit: str) -> Path:
-    """Where the tar of a unit such as `train-000000` lies in a set."""
+    """Return where the tar of a unit such as `train-000000` lies in a set."""
     return root / FOLDER / f"{unit}.tar"
 
 
 def index_path(root: Path, unit: str) -> Path:
-    """Where its index lies; not `X.tar.idx`, which other tools use for a format of theirs."""
+    """Return where the index of that tar lies.
+
+    Not in `X.tar.idx`, which other tools use for a format of theirs.
+    """
     return root / FOLDER / f"{unit}.idx"
 
 
 class ShardWriter:
-    """Writes one shard under a temporary name; `close` publishes it and its index, leaving without
-    it deletes it.
+    """Writes one shard under a temporary name.
 
-    Use as a context manager.
+    `close` publishes it and its index, leaving without it deletes it. Use as a context manager.
     """
 
     def __init__(self, root: Path, unit: str) -> None:
@@ -80,8 +82,9 @@ class ShardWriter:
         self._lines.append(" ".join(groups))
 
     def close(self) -> dict[str, dict[str, Any]]:
-        """Publish the tar, then the index; returns path, sha256 and size of both, as receipts hold
-        them.
+        """Publish the tar, then the index.
+
+        Returns path, sha256 and size of both, as receipts hold them.
         """
         self._write(bytes(2 * tarfile.BLOCKSIZE))
         self._write(bytes(-self._place % tarfile.RECORDSIZE))
@@ -112,8 +115,9 @@ class ShardWriter:
 
 @lru_cache(maxsize=1)
 def _blank_header() -> bytes:
-    """Tarfile's header of an empty file of the mode that members have, without its name and with
-    its checksum blank.
+    """Return tarfile's header of an empty file of the mode that members have.
+
+    It is without its name, and its checksum is blank.
     """
     header = tarfile.TarInfo("")
     header.mode = 0o644
@@ -122,8 +126,9 @@ def _blank_header() -> bytes:
 
 
 def _header(name: str, size: int) -> bytes:
-    """The bytes of tarfile's USTAR header, in a tenth of its time: only name, size and checksum
-    differ between members.
+    """Return the bytes of tarfile's USTAR header, in a tenth of its time.
+
+    Only name, size and checksum differ between members.
 
     Raises
     ------
@@ -157,7 +162,10 @@ class Shards:
         return ShardWriter(root, unit)
 
     def records(self, root: Path, receipt: Receipt) -> Iterator[dict[str, Any]]:
-        """The records of a shard in order, found through its index, without reading its images."""
+        """Yield the records of a shard in order, without reading its images.
+
+        They are found through its index.
+        """
         path = shard_path(root, receipt.unit)
         samples = read_index(index_path(root, receipt.unit))
         try:
@@ -169,7 +177,7 @@ class Shards:
             raise SetError(f"{path}: {error.strerror or error}", path=path) from error
 
     def samples(self, root: Path, receipt: Receipt) -> Iterator[Sample]:
-        """The samples of a shard in order, whole.
+        """Yield the samples of a shard in order, whole.
 
         Raises
         ------
@@ -179,13 +187,14 @@ class Shards:
         return read_samples(shard_path(root, receipt.unit))
 
     def damage(self, root: Path, unit: str, path: str) -> list[tuple[str, str]]:
-        """The damaged members of a shard, by the checksums in its records."""
+        """List the damaged members of a shard, by the checksums in its records."""
         return damaged_members(root, unit) if path.endswith(".tar") else []
 
     def write_lists(self, root: Path, split: str, receipts: Sequence[Receipt]) -> list[Path]:
-        """Write `lists/{split}-shards.txt` and `-indexes.txt`: a path relative to the set a line,
-        line i of one belonging to line i of the other; what `fn.readers.webdataset` takes as
-        `paths` and `index_paths`.
+        """Write `lists/{split}-shards.txt` and `-indexes.txt`.
+
+        A path relative to the set a line, line i of one belonging to line i of the other; what
+        `fn.readers.webdataset` takes as `paths` and `index_paths`.
         """
         units = [receipt.unit for receipt in receipts]
         return [
@@ -194,8 +203,10 @@ class Shards:
         ]
 
     def check(self, root: Path, split: str, units: Sequence[str], count: int) -> None:
-        """Refuse tars and indexes of other sizes than the receipts', other indexes, and a list that
-        names others.
+        """Refuse what is not as it was built.
+
+        Tars and indexes of other sizes than the receipts', other indexes, and a list that names
+        others.
 
         Raises
         ------
@@ -217,7 +228,7 @@ class Shards:
     def extents(
         self, root: Path, split: str, units: Sequence[str], names: Sequence[str]
     ) -> tuple[Texts, list[Extents]]:
-        """Keys of a split, and where its members lie, by the indexes of its shards."""
+        """Find the keys of a split, and where its members lie, by the indexes of its shards."""
         keys: list[str] = []
         parts: list[npt.NDArray[np.int64]] = []
         for unit in units:
@@ -235,7 +246,7 @@ def _relative(place: Callable[[Path, str], Path], unit: str) -> str:
 
 
 def read_samples(path: Path) -> Iterator[Sample]:
-    """The samples of a tar in order, whole, by walking the tar itself (not the index).
+    """Yield the samples of a tar in order, whole, by walking the tar itself (not the index).
 
     Raises
     ------
@@ -267,7 +278,7 @@ def read_samples(path: Path) -> Iterator[Sample]:
 
 
 def _sample(files: list[tuple[str, bytes]], names: list[str], where: str) -> Sample:
-    """A sample of some files; all samples of a tar have members of the same `names`."""
+    """Make a sample of some files; all samples of a tar have members of the same `names`."""
     parts = [(*name.partition("."), data) for name, data in files]
     keys = {key for key, _, _, _ in parts}
     members = {
@@ -283,7 +294,7 @@ def _sample(files: list[tuple[str, bytes]], names: list[str], where: str) -> Sam
 
 
 def damaged_members(root: Path, unit: str) -> list[tuple[str, str]]:
-    """The members of a shard that are not as its records say, each with what is wrong."""
+    """List the members of a shard that are not as its records say, each with what is wrong."""
     path = shard_path(root, unit)
     try:
         index = read_index(index_path(root, unit))
@@ -315,8 +326,9 @@ def _damage(tar: bytes, sample: list[Member], where: str) -> list[tuple[str, str
 
 
 def _check_unit(root: Path, unit: str) -> None:
-    """Refuse a tar or an index that is not that of the receipt: by sizes, and for the small index
-    by its bytes too.
+    """Refuse a tar or an index that is not that of the receipt.
+
+    By sizes, and for the small index by its bytes too.
     """
     for file in read_receipt(root, unit).files:
         path = root / file.path

@@ -19,7 +19,7 @@ from types import ModuleType
 
 import pytest
 
-from gloam.engines.local import Counter, _wait, count, ordered_map
+from gloam.engines.local import Counter, LocalEngine, _wait, count
 from gloam.errors import ImageRefused, WorkerLost
 from gloam.manifests.images.header import read_header
 
@@ -101,19 +101,20 @@ def is_held(path: Path) -> bool:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_results_come_in_the_order_of_the_tasks(tasks: ModuleType, workers: int) -> None:
-    assert list(ordered_map(tasks.slow_if_even, range(9), workers)) == list(range(9))
+def test_results_come_in_the_order_of_the_jobs(tasks: ModuleType, workers: int) -> None:
+    assert list(LocalEngine(workers).map(tasks.slow_if_even, range(9))) == list(range(9))
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_no_tasks_give_no_results(workers: int) -> None:
-    assert list(ordered_map(operator.neg, [], workers)) == []
+def test_no_jobs_give_no_results(workers: int) -> None:
+    assert list(LocalEngine(workers).map(operator.neg, [])) == []
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_every_task_is_done_whatever_its_value(workers: int) -> None:
+def test_every_job_is_done_whatever_its_value(workers: int) -> None:
     tasks = [0, None, "", (), False, 3]
-    assert list(ordered_map(operator.not_, tasks, workers)) == [True, True, True, True, True, False]
+    results = LocalEngine(workers).map(operator.not_, tasks)
+    assert list(results) == [True, True, True, True, True, False]
 
 
 def test_one_worker_is_this_process_and_takes_any_function() -> None:
@@ -123,19 +124,19 @@ def test_one_worker_is_this_process_and_takes_any_function() -> None:
         seen.append(task)
         return os.getpid()
 
-    assert set(ordered_map(local, range(4), 1)) == {os.getpid()}
+    assert set(LocalEngine(1).map(local, range(4))) == {os.getpid()}
     assert seen == [0, 1, 2, 3]
 
 
 def test_several_workers_are_other_processes(tasks: ModuleType) -> None:
-    found = set(ordered_map(tasks.process_of, range(30), 2))
+    found = set(LocalEngine(2).map(tasks.process_of, range(30)))
     assert os.getpid() not in found
     assert 1 <= len(found) <= 2
     assert not multiprocessing.active_children()
 
 
 @pytest.mark.parametrize(("workers", "ahead"), [(1, 1), (2, 4)])
-def test_tasks_are_taken_only_as_fast_as_they_are_worked_on(workers: int, ahead: int) -> None:
+def test_jobs_are_taken_only_as_fast_as_they_are_worked_on(workers: int, ahead: int) -> None:
     taken: list[int] = []
 
     def source() -> Iterator[int]:
@@ -143,7 +144,7 @@ def test_tasks_are_taken_only_as_fast_as_they_are_worked_on(workers: int, ahead:
             taken.append(task)
             yield task
 
-    results = ordered_map(operator.neg, source(), workers)
+    results = LocalEngine(workers).map(operator.neg, source())
     assert taken == []
     for done in range(20):
         assert next(results) == -done
@@ -153,7 +154,7 @@ def test_tasks_are_taken_only_as_fast_as_they_are_worked_on(workers: int, ahead:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_an_exception_is_raised_where_its_result_is_taken(workers: int) -> None:
-    results = ordered_map(math.sqrt, [4, 9, -1, 16], workers)
+    results = LocalEngine(workers).map(math.sqrt, [4, 9, -1, 16])
     assert [next(results), next(results)] == [2, 3]
     with pytest.raises(ValueError, match="math domain error"):
         next(results)
@@ -163,7 +164,7 @@ def test_an_exception_is_raised_where_its_result_is_taken(workers: int) -> None:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_refusal_keeps_its_reason_and_detail_on_its_way(workers: int) -> None:
     with pytest.raises(ImageRefused) as refused:
-        list(ordered_map(read_header, [b"text"], workers))
+        list(LocalEngine(workers).map(read_header, [b"text"]))
     assert (refused.value.reason, refused.value.detail) == (
         "not an image",
         "no JPEG, PNG, TIFF, BMP, WebP, AVIF or HEIC header",
@@ -171,11 +172,11 @@ def test_a_refusal_keeps_its_reason_and_detail_on_its_way(workers: int) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_time_out_of_a_task_is_an_exception_like_any_other(
+def test_a_time_out_of_a_job_is_an_exception_like_any_other(
     tasks: ModuleType, workers: int
 ) -> None:
     with pytest.raises(TimeoutError, match="of task 7"):
-        list(ordered_map(tasks.time_out, [7], workers))
+        list(LocalEngine(workers).map(tasks.time_out, [7]))
 
 
 class FinishedMeanwhile(Future[int]):
@@ -196,44 +197,44 @@ def test_a_result_that_arrives_just_after_a_wait_has_run_out_is_taken() -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_an_exception_of_the_tasks_iterable_is_passed_on(workers: int) -> None:
+def test_an_exception_of_the_jobs_iterable_is_passed_on(workers: int) -> None:
     def source() -> Iterable[int]:
         yield from range(3)
         raise LookupError("no more")
 
     with pytest.raises(LookupError, match="no more"):
-        list(ordered_map(operator.neg, source(), workers))
+        list(LocalEngine(workers).map(operator.neg, source()))
     patiently(lambda: not multiprocessing.active_children())
 
 
 @pytest.mark.parametrize("deadly", [signal.SIGKILL, signal.SIGSEGV])
 def test_a_worker_that_dies_raises_worker_lost(deadly: int) -> None:
     with pytest.raises(WorkerLost, match="run the same command again to continue"):
-        list(ordered_map(signal.raise_signal, [0, 0, deadly, 0, 0, 0, 0, 0], 2))
+        list(LocalEngine(2).map(signal.raise_signal, [0, 0, deadly, 0, 0, 0, 0, 0]))
     patiently(lambda: not multiprocessing.active_children())
 
 
 def test_a_worker_that_exits_raises_worker_lost() -> None:
     with pytest.raises(WorkerLost):
-        list(ordered_map(os._exit, [3], 2))
+        list(LocalEngine(2).map(os._exit, [3]))
 
 
 def test_after_a_lost_worker_the_next_map_works() -> None:
     with pytest.raises(WorkerLost):
-        list(ordered_map(signal.raise_signal, [signal.SIGKILL], 2))
-    assert list(ordered_map(operator.neg, range(5), 2)) == [0, -1, -2, -3, -4]
+        list(LocalEngine(2).map(signal.raise_signal, [signal.SIGKILL]))
+    assert list(LocalEngine(2).map(operator.neg, range(5))) == [0, -1, -2, -3, -4]
 
 
 def test_workers_ignore_ctrl_c() -> None:
     """The terminal sends it to all; the parent alone decides what becomes of its workers."""
-    results = list(ordered_map(signal.raise_signal, [signal.SIGINT] * 4, 2))
+    results = list(LocalEngine(2).map(signal.raise_signal, [signal.SIGINT] * 4))
     assert results == [None] * 4
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_what_tasks_count_reaches_tick(tasks: ModuleType, workers: int) -> None:
+def test_what_jobs_count_is_told(tasks: ModuleType, workers: int) -> None:
     ticks: list[int] = []
-    assert list(ordered_map(tasks.counting, [1, 2, 3], workers, ticks.append)) == [1, 2, 3]
+    assert list(LocalEngine(workers).map(tasks.counting, [1, 2, 3], ticks.append)) == [1, 2, 3]
     assert ticks == sorted(ticks)
     assert ticks[-1] == 36
     if workers == 1:
@@ -242,7 +243,7 @@ def test_what_tasks_count_reaches_tick(tasks: ModuleType, workers: int) -> None:
 
 def test_counting_outside_a_map_does_nothing(tasks: ModuleType) -> None:
     count()
-    assert list(ordered_map(tasks.counting, [0], 1)) == [0]
+    assert list(LocalEngine(1).map(tasks.counting, [0])) == [0]
     count(5)
 
 
@@ -251,17 +252,17 @@ def test_a_map_within_a_map_counts_for_itself(tasks: ModuleType) -> None:
     outer: list[int] = []
 
     def task(number: int) -> int:
-        list(ordered_map(tasks.counting, [number], 1, inner.append))
+        list(LocalEngine(1).map(tasks.counting, [number], inner.append))
         count()
         return number
 
-    assert list(ordered_map(task, [0, 0], 1, outer.append)) == [0, 0]
+    assert list(LocalEngine(1).map(task, [0, 0], outer.append)) == [0, 0]
     assert (inner, outer) == ([10, 10], [1, 2])
 
 
 def test_leaving_early_ends_the_workers(tasks: ModuleType, tmp_path: Path) -> None:
     held = tmp_path / "held"
-    results = ordered_map(tasks.hold_unless_empty, ["", str(held)], 2)
+    results = LocalEngine(2).map(tasks.hold_unless_empty, ["", str(held)])
     assert next(results) == ""
     patiently(lambda: is_held(held))
     results.close()  # type: ignore[attr-defined]
@@ -273,11 +274,11 @@ PARENT = """
 import signal
 import sys
 import tasks_of_worker_tests as tasks
-from gloam.engines.local import ordered_map
+from gloam.engines.local import LocalEngine
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # shells' background jobs ignore it
-    list(ordered_map(tasks.hold_and_sleep, sys.argv[1:], 2))
+    list(LocalEngine(2).map(tasks.hold_and_sleep, sys.argv[1:]))
 """
 
 
@@ -297,94 +298,3 @@ def test_no_worker_outlives_its_parent(
     finally:
         parent.kill()
         parent.wait()
-
-
-ELSEWHERE = """
-import multiprocessing
-import operator
-import sys
-from gloam.engines.forkserver import prepare_workers
-from gloam.engines.local import ordered_map
-
-
-def negated(tasks):
-    return list(ordered_map(operator.neg, tasks, 2))
-
-
-def in_a_child(tasks):
-    sys.exit(negated(tasks) != [-1, -2])
-
-
-if __name__ == "__main__":
-    prepare_workers(["yaml"], 2)
-    assert negated([1, 2, 3]) == [-1, -2, -3]
-    child = multiprocessing.get_context("fork").Process(target=in_a_child, args=([1, 2],))
-    child.start()
-    child.join()
-    sys.exit(child.exitcode)
-"""
-
-
-@pytest.mark.parametrize("temporary", ["short", "long" * 25])
-def test_workers_take_their_modules_from_where_their_parent_does(
-    tmp_path: Path, temporary: str
-) -> None:
-    """Not from the current folder; also in a forked child, and where a socket's path would be too
-    long."""
-    script, here, scratch = (
-        tmp_path / "scripts" / "elsewhere.py",
-        tmp_path / "here",
-        tmp_path / temporary,
-    )
-    for folder in (script.parent, here, scratch):
-        folder.mkdir()
-    script.write_text(ELSEWHERE)
-    (here / "yaml.py").write_text("open('imported', 'w').close()")
-    (here / "gloam").mkdir()
-    environment = os.environ | {"TMPDIR": str(scratch)}
-    done = subprocess.run(
-        [sys.executable, script],
-        cwd=here,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert not (here / "imported").exists()
-
-
-OWN_SERVER = """
-import multiprocessing, os
-from gloam.engines.forkserver import own_server, prepare_workers
-from gloam.engines.local import ordered_map
-
-def running():
-    return multiprocessing.forkserver._forkserver._forkserver_pid
-
-if __name__ == "__main__":
-    import multiprocessing.forkserver
-    for _ in range(3):
-        with own_server():
-            prepare_workers([], 2)
-            ended = running()
-        try:
-            os.kill(ended, 0)
-            print("it runs")
-        except ProcessLookupError:
-            print(list(ordered_map(abs, [-1, 2], 2)))
-        multiprocessing.forkserver._forkserver._stop()
-    prepare_workers([], 2)
-    foreign = running()
-    with own_server():
-        list(ordered_map(abs, [-1, 2], 2))
-    os.kill(foreign, 0)
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="workers are forked from a server only there")
-def test_a_server_ends_with_its_block_and_another_can_start(tmp_path: Path) -> None:
-    script = tmp_path / "own.py"
-    script.write_text(OWN_SERVER)
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "[1, 2]\n" * 3, "")

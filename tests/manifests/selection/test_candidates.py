@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from gloam.engines.local import LocalEngine
 from gloam.errors import GloamError, SourceError
 from gloam.manifests.images.header import MAX_PIXELS
 from gloam.manifests.selection.bounds import EVERYTHING
@@ -43,7 +44,9 @@ def measured(
 ) -> tuple[pa.Table, list[int]]:
     """The measured table, and what was reported on the way."""
     progress: list[int] = []
-    return measure_candidates(listed, cache, workers, max_pixels, progress.append), progress
+    return measure_candidates(
+        listed, cache, LocalEngine(workers), max_pixels, progress.append
+    ), progress
 
 
 def reasons(table: pa.Table) -> dict[str, str]:
@@ -170,7 +173,7 @@ def test_refusals_are_rows_with_a_reason_and_nothing_measured(tmp_path: Path, ph
 def test_one_and_two_workers_measure_the_same(
     tmp_path: Path, write_tar: Any, photograph: Any, encoded: Any
 ) -> None:
-    """More candidates than go into one task, so that both workers get some, of every kind of
+    """More candidates than go into one job, so that both workers get some, of every kind of
     place."""
     some = [encoded(photograph(i, 48, 36), "JPEG" if i % 2 else "PNG") for i in range(10)]
     tar = write_tar(
@@ -331,7 +334,7 @@ def test_an_interrupted_run_goes_on_where_its_last_part_ended(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        measure_candidates(listed, cache, 1, MAX_PIXELS, interrupt)
+        measure_candidates(listed, cache, LocalEngine(), MAX_PIXELS, interrupt)
     (part,) = cache.iterdir()
     kept = pq.read_metadata(part).num_rows
     assert kept >= 2000
@@ -343,6 +346,7 @@ def test_an_interrupted_run_goes_on_where_its_last_part_ended(
 KILLED = """
 import os, signal, sys
 from pathlib import Path
+from gloam.engines.local import LocalEngine
 from gloam.manifests.selection.candidates import list_candidates, measure_candidates
 from gloam.manifests.images.normal import MAX_PIXELS
 from gloam.manifests.sources import Source
@@ -352,7 +356,7 @@ def die(done):
         os.kill(os.getpid(), signal.SIGKILL)
 
 listed = list_candidates([Source(kind="archive", path=sys.argv[1], name="archive")])
-measure_candidates(listed, Path(sys.argv[2]), 1, MAX_PIXELS, die)
+measure_candidates(listed, Path(sys.argv[2]), LocalEngine(), MAX_PIXELS, die)
 """
 
 
@@ -372,6 +376,7 @@ def test_a_killed_run_leaves_whole_parts_only(
 TORN = """
 import resource, signal, sys
 from pathlib import Path
+from gloam.engines.local import LocalEngine
 from gloam.manifests.selection.candidates import list_candidates, measure_candidates
 from gloam.manifests.sources import Source
 
@@ -379,7 +384,7 @@ listed = list_candidates([Source(kind="folder", path=sys.argv[1], name="folder")
 # The system ends the process at the first byte beyond the limit.
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-measure_candidates(listed, Path(sys.argv[2]), 1, 10**8)
+measure_candidates(listed, Path(sys.argv[2]), LocalEngine(), 10**8)
 """
 
 

@@ -160,7 +160,9 @@ def test_a_note_reads_back_until_the_set_is_finished_and_from_the_set_afterwards
     assert read_note(tmp_path) == NOTE
 
 
-@pytest.mark.parametrize("data", [b"", b"{}", b"[]", b"text", b"\xff\xfe", b'{"format":1}'])
+@pytest.mark.parametrize(
+    "data", [b"", b"{}", b"[]", b"text", b"\xff\xfe", b'{"format":%d}' % FORMAT]
+)
 def test_a_damaged_note_is_refused(tmp_path: Path, data: bytes) -> None:
     write_note(tmp_path, NOTE)
     note_path(tmp_path).write_bytes(data)

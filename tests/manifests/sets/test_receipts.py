@@ -105,7 +105,7 @@ def test_a_receipt_cut_short_is_refused(tmp_path: Path, length: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"{}", b"[]", b"null", b"3", b"text", b"\xff\xfe", b'{"format":1}']
+    "data", [b"", b"{}", b"[]", b"null", b"3", b"text", b"\xff\xfe", b'{"format":%d}' % FORMAT]
 )
 def test_what_is_no_receipt_is_refused(tmp_path: Path, data: bytes) -> None:
     path = receipt_path(tmp_path, UNIT)

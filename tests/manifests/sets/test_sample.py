@@ -86,9 +86,7 @@ def test_a_member_that_is_missing_or_damaged_is_refused(pairs: list[Sample]) -> 
 def test_where_a_photograph_is_from_comes_back_of_its_record(pairs: list[Sample]) -> None:
     origin = Origin("voc", "JPEGImages/0001.jpg", 40, 30, "")
     assert origin_of(pairs[1].record) == origin
-    assert make_sample(
-        pairs[1].key, origin, pairs[1].record["draw"], pairs[1].members
-    ) == pairs[1]
+    assert make_sample(pairs[1].key, origin, pairs[1].record["draw"], pairs[1].members) == pairs[1]
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def content(root: Path) -> dict[str, bytes]:
 
 def test_a_copy_has_the_same_bytes_and_is_a_set(built, tmp_path):
     ticks: list[int] = []
-    copied, kept = stage(built, tmp_path / "copy", tick=ticks.append)
+    copied, kept = stage(built, tmp_path / "copy", at=ticks.append)
     assert kept == 0
     assert copied == len(content(built))
     assert content(tmp_path / "copy") == content(built)

@@ -1,0 +1,100 @@
+"""The server that workers are forked from: where it finds modules, and when it ends."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ELSEWHERE = """
+import multiprocessing
+import operator
+import sys
+from gloam.engines.forkserver import prepare_workers
+from gloam.engines.local import LocalEngine
+
+
+def negated(tasks):
+    return list(LocalEngine(2).map(operator.neg, tasks))
+
+
+def in_a_child(tasks):
+    sys.exit(negated(tasks) != [-1, -2])
+
+
+if __name__ == "__main__":
+    prepare_workers(["yaml"], 2)
+    assert negated([1, 2, 3]) == [-1, -2, -3]
+    child = multiprocessing.get_context("fork").Process(target=in_a_child, args=([1, 2],))
+    child.start()
+    child.join()
+    sys.exit(child.exitcode)
+"""
+
+
+@pytest.mark.parametrize("temporary", ["short", "long" * 25])
+def test_workers_take_their_modules_from_where_their_parent_does(
+    tmp_path: Path, temporary: str
+) -> None:
+    """Not from the current folder; also in a forked child, and where a socket's path would be too
+    long."""
+    script, here, scratch = (
+        tmp_path / "scripts" / "elsewhere.py",
+        tmp_path / "here",
+        tmp_path / temporary,
+    )
+    for folder in (script.parent, here, scratch):
+        folder.mkdir()
+    script.write_text(ELSEWHERE)
+    (here / "yaml.py").write_text("open('imported', 'w').close()")
+    (here / "gloam").mkdir()
+    environment = os.environ | {"TMPDIR": str(scratch)}
+    done = subprocess.run(
+        [sys.executable, script],
+        cwd=here,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not (here / "imported").exists()
+
+
+OWN_SERVER = """
+import multiprocessing, os
+from gloam.engines.forkserver import own_server, prepare_workers
+from gloam.engines.local import LocalEngine
+
+def running():
+    return multiprocessing.forkserver._forkserver._forkserver_pid
+
+if __name__ == "__main__":
+    import multiprocessing.forkserver
+    for _ in range(3):
+        with own_server():
+            prepare_workers([], 2)
+            ended = running()
+        try:
+            os.kill(ended, 0)
+            print("it runs")
+        except ProcessLookupError:
+            print(list(LocalEngine(2).map(abs, [-1, 2])))
+        multiprocessing.forkserver._forkserver._stop()
+    prepare_workers([], 2)
+    foreign = running()
+    with own_server():
+        list(LocalEngine(2).map(abs, [-1, 2]))
+    os.kill(foreign, 0)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="workers are forked from a server only there")
+def test_a_server_ends_with_its_block_and_another_can_start(tmp_path: Path) -> None:
+    script = tmp_path / "own.py"
+    script.write_text(OWN_SERVER)
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[1, 2]\n" * 3, "")
