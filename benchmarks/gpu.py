@@ -25,7 +25,7 @@ from recording import recorded
 from gloam.synth.camera.draw import CameraDraw
 from gloam.synth.camera.pack import pack
 from gloam.synth.camera.render import render_camera
-from gloam.synth.camera.render_cuda import CameraOnCuda
+from gloam.synth.camera.render_cuda import CameraOnCuda, Images
 from gloam.synth.kernels.batch import cuda as steps
 from gloam.synth.kernels.compiling.cuda import plain_arithmetic
 from gloam.synth.models import draw
@@ -87,7 +87,7 @@ def speed(camera: CameraOnCuda, recipe: str, batch: int, rounds: int = 10) -> No
     draws = [drawn_for(i, recipe) for i in range(batch)]
     flat = cuda.to_device(np.concatenate([normal.reshape(-1) for normal in normals]))
     low = cuda.device_array(flat.shape, np.uint8)
-    prepared = camera.prepare(pack(draws), [(375, 500)] * batch, (flat, low))
+    prepared = camera.prepare(pack(draws), [(375, 500)] * batch, Images(flat), Images(low))
     prepared.launch()
     cuda.synchronize()
     begin, end = cuda.event(), cuda.event()
@@ -122,7 +122,7 @@ def speed(camera: CameraOnCuda, recipe: str, batch: int, rounds: int = 10) -> No
 def _timed(step: object, prepared: object, rounds: int = 10) -> float:
     """Seconds that one step takes; the batch's arrays are filled already."""
     batch, name = prepared.batch, step.py_func.__name__
-    count = batch.images.shape[0]
+    count = batch.length
     begin, end = cuda.event(), cuda.event()
     work = prepared.work.get({"merges": "blurs"}.get(name, name))
     if step in steps.OVER_WORK and work is None:

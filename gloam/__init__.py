@@ -3,6 +3,7 @@
 The sets are for training low-light image enhancement.
 
     darken(image, recipe, seed=, key=)      one low
+    Darken(recipe), darken_batch(images)    the same as an augmentation, and of many images
     load_recipe(name)                       what lows are drawn from
     build(root, sources, ...)               photographs to a set
     regenerate(origin, root, ...)           the same pairs with new noise
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from .loaders import PairLoader as PairLoader
     from .loaders import TorchLoader as TorchLoader
     from .loaders import pairs_in as pairs_in
+    from .loaders.live.darkening import Darken as Darken
+    from .loaders.live.darkening import darken_batch as darken_batch
     from .manifests.sets.pair_set import open_set as open_set
     from .manifests.sets.verify import verify_set as verify
     from .synth.building.face import build as build
@@ -32,11 +35,13 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Darken",
     "PairLoader",
     "TorchLoader",
     "__version__",
     "build",
     "darken",
+    "darken_batch",
     "errors",
     "load_recipe",
     "open_set",
@@ -46,10 +51,12 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Darken": ("loaders.live.darkening", "Darken"),
     "PairLoader": ("loaders", "PairLoader"),
     "TorchLoader": ("loaders", "TorchLoader"),
     "build": ("synth.building.face", "build"),
     "darken": ("synth.models", "darken"),
+    "darken_batch": ("loaders.live.darkening", "darken_batch"),
     "errors": ("errors", ""),
     "load_recipe": ("synth.recipes.load", "load_recipe"),
     "open_set": ("manifests.sets.pair_set", "open_set"),

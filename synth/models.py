@@ -1,5 +1,6 @@
-"""The models behind one interface: a recipe and (seed, key) give a draw, a draw and a normal give a
-low.
+"""The models behind one interface.
+
+A recipe and (seed, key) give a draw, a draw and a normal give a low.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def draw(recipe: Recipe, seed: int, key: str) -> Draw:
 
 
 def draw_type(model: str) -> type[CameraDraw] | type[PowerLawDraw]:
-    """The class of a model's draws.
+    """Return the class of a model's draws.
 
     Raises
     ------
@@ -70,7 +71,7 @@ def draw_type(model: str) -> type[CameraDraw] | type[PowerLawDraw]:
 
 
 def parse_draw(values: dict[str, Any]) -> Draw:
-    """A draw as a pair's record holds it.
+    """Read a draw as a pair's record holds it.
 
     Raises
     ------

@@ -70,7 +70,7 @@ class CudaRenderer:
 
 
 def renderer_on(device: Device) -> Renderer:
-    """A renderer on a device; "auto" is a GPU where there is one.
+    """Return a renderer on a device; "auto" is a GPU where there is one.
 
     Raises
     ------

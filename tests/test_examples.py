@@ -13,6 +13,8 @@ import gloam
 
 PLACES = {
     "gloam.darken": "gloam.synth.models",
+    "gloam.Darken": "gloam.loaders.live.darkening",
+    "gloam.darken_batch": "gloam.loaders.live.darkening",
     "gloam.load_recipe": "gloam.synth.recipes.load",
     "gloam.build": "gloam.synth.building.face",
     "gloam.regenerate": "gloam.synth.building.regenerate",

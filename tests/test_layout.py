@@ -169,11 +169,13 @@ def test_underscored_names_stay_in_their_folder():
 
 
 FACE = [
+    "Darken",
     "PairLoader",
     "TorchLoader",
     "__version__",
     "build",
     "darken",
+    "darken_batch",
     "errors",
     "load_recipe",
     "open_set",

@@ -196,13 +196,15 @@ def check_format(version: Any, where: object) -> None:
         When it is no version at all.
     """
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        raise DamagedError(f"{where}: damaged: format {version!r}")
+        raise DamagedError(f"{where}: damaged: format {version!r}", path=where)
     if version > FORMAT:
         raise SetError(
-            f"{where}: written by a newer gloam (format {version}); upgrade gloam to read it"
+            f"{where}: written by a newer gloam (format {version}); upgrade gloam to read it",
+            path=where,
         )
     if version < FORMAT:
         raise SetError(
             f"{where}: written by an older gloam (format {version}, this one has {FORMAT}); build"
-            " the set anew, in another folder, or read it with that gloam"
+            " the set anew, in another folder, or read it with that gloam",
+            path=where,
         )

@@ -1,5 +1,6 @@
-"""A batch of images of any sizes, laid out for the kernels that make all their lows at once: where
-the pixels of each lie, which steps it takes part in, and room to work.
+"""A batch of images of any sizes, laid out for the kernels that make all their lows at once.
+
+It says where the pixels of each image lie and which steps it takes part in, and has room to work.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from .illumination import CHANNEL_LIGHT, blur_weights
 from .pack import Packed, all_cubic_weights
 
 Shape = tuple[int, ...]
-New = Callable[[Shape, Any], Any]
-"""Makes an uninitialised array of a shape and type, where kernels are to find it."""
-Move = Callable[[npt.NDArray[Any]], Any]
-"""Brings an array there."""
+New = Callable[[str, Shape, Any], Any]
+"""Gives an array of a name, a shape (or longer) and a type, where kernels are to find it."""
+Move = Callable[[str, npt.NDArray[Any]], Any]
+"""Brings an array of a name there."""
 
 
 @dataclass(frozen=True)
@@ -49,24 +50,32 @@ class Plan:
 
     @property
     def blocks(self) -> dict[str, int]:
-        """Of each step."""
+        """How many blocks each step has."""
         return {name: int(work.first[-1]) for name, work in self.work.items()}
 
 
-def plan_batch(packed: Packed, sizes: Sequence[tuple[int, int]]) -> Plan:
-    """Lay out a batch: normals and lows one after the other.
+def plan_batch(
+    packed: Packed,
+    sizes: Sequence[tuple[int, int]],
+    normal_at: Sequence[int] | None = None,
+    low_at: Sequence[int] | None = None,
+) -> Plan:
+    """Lay out a batch.
 
     Parameters
     ----------
     packed : Packed
     sizes : sequence of (height, width)
+    normal_at, low_at : sequences of int, optional
+        Where each image's first sample lies; by default one image after the other.
     """
     images = packed.images.copy()
     images["height"], images["width"] = np.array(sizes, np.int64).T
     pixels = np.array(sizes, np.int64).prod(axis=1)
     sites = (np.array(sizes, np.int64) + 2 * BORDER).prod(axis=1)
     mosaic, smooth = images["method"] >= BILINEAR, images["taps"] > 0
-    images["normal"] = images["low"] = 3 * _before(pixels)
+    images["normal"] = 3 * _before(pixels) if normal_at is None else normal_at
+    images["low"] = 3 * _before(pixels) if low_at is None else low_at
     images["plane"] = _before(np.where(smooth, pixels, 0))
     images["mosaic"] = _before(np.where(mosaic, sites, 0))
     heights = images["height"].astype(np.int64)
@@ -97,12 +106,12 @@ class Tables:
     """The arrays that all batches share, where kernels are to find them."""
 
     def __init__(self, move: Move) -> None:
-        self.gaussian = move(scaled(normal_quantile(), 1.0))
-        self.alias = move(poisson_alias_table())
-        self.cubic = move(all_cubic_weights())
-        self.binomial = move(blur_weights())
-        self.channel_light = move(CHANNEL_LIGHT)
-        self.log_light = move(log_light())
+        self.gaussian = move("gaussian", scaled(normal_quantile(), 1.0))
+        self.alias = move("alias", poisson_alias_table())
+        self.cubic = move("cubic", all_cubic_weights())
+        self.binomial = move("binomial", blur_weights())
+        self.channel_light = move("channel_light", CHANNEL_LIGHT)
+        self.log_light = move("log_light", log_light())
 
 
 def lay_out(
@@ -124,32 +133,33 @@ def lay_out(
     lights = packed.lights if len(packed.lights) else np.zeros((1, 7))
     smooth = packed.smooth if len(packed.smooth) else np.zeros(1)
     return Batch(
-        images=move(plan.images),
+        length=count,
+        images=move("images", plan.images),
         normal=pixels[0],
         low=pixels[1],
-        linear=move(packed.linear),
-        read=move(packed.read),
+        linear=move("linear", packed.linear),
+        read=move("read", packed.read),
         gaussian=tables.gaussian,
         alias=tables.alias,
-        blur=move(packed.blur),
-        smooth=move(smooth),
-        lights=move(lights),
+        blur=move("blur", packed.blur),
+        smooth=move("smooth", smooth),
+        lights=move("lights", lights),
         cubic=tables.cubic,
         binomial=tables.binomial,
         channel_light=tables.channel_light,
         log_light=tables.log_light,
-        luminance=new((count, FIELD), np.float64),
-        cumulative=new((count, FIELD), np.float64),
-        field=new((count, FIELD), np.float64),
-        light_cell=new((len(lights),), np.int32),
-        mean=new((count,), np.float64),
-        light=new((count, FIELD), np.float32),
-        colour=new((count, 3, FIELD), np.float32),
-        table=new((count, ENCODE_CELLS), np.uint8),
-        fine_table=new((count, ENCODE_CELLS), np.int16),
-        bright=new((work,), np.int16),
-        differences=new((2 * work,), np.int16),
-        columns=new((2 * work,), np.float32),
-        mosaic=new((max(plan.sites, 1),), np.float32),
-        rows=new((plan.rows,), np.float32),
+        luminance=new("luminance", (count, FIELD), np.float64),
+        cumulative=new("cumulative", (count, FIELD), np.float64),
+        field=new("field", (count, FIELD), np.float64),
+        light_cell=new("light_cell", (len(lights),), np.int32),
+        mean=new("mean", (count,), np.float64),
+        light=new("light", (count, FIELD), np.float32),
+        colour=new("colour", (count, 3, FIELD), np.float32),
+        table=new("table", (count, ENCODE_CELLS), np.uint8),
+        fine_table=new("fine_table", (count, ENCODE_CELLS), np.int16),
+        bright=new("bright", (work,), np.int16),
+        differences=new("differences", (2 * work,), np.int16),
+        columns=new("columns", (2 * work,), np.float32),
+        mosaic=new("mosaic", (max(plan.sites, 1),), np.float32),
+        rows=new("rows", (plan.rows,), np.float32),
     )

@@ -29,8 +29,9 @@ class GainFit(BaseModel):
 
 
 class ByGain(BaseModel):
-    """Noise as a function of the system gain K, whose logarithm goes from `ln_k_min` to
-    `ln_k_max`.
+    """Noise as a function of the system gain K.
+
+    The logarithm of K goes from `ln_k_min` to `ln_k_max`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
@@ -44,8 +45,9 @@ class ByGain(BaseModel):
 
 
 class Relation(BaseModel):
-    """ln(read) = slope ln(shot) + bias + N(0, spread) of the variances of a heteroscedastic
-    model.
+    """ln(read) = slope ln(shot) + bias + N(0, spread).
+
+    These are the variances of a heteroscedastic model.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -58,8 +60,9 @@ class Relation(BaseModel):
 
 
 class Calibration(BaseModel):
-    """A camera of a camera file, in one of its four forms; the head of `sensors.yaml` says what
-    each number is.
+    """A camera of a camera file, in one of its four forms.
+
+    The head of `sensors.yaml` says what each number is.
 
     by_iso: rows of ISO, K, sigma_read, sigma_tukey, lambda, sigma_row. heteroscedastic: rows of
     ISO, shot, read.
@@ -114,7 +117,7 @@ class Calibration(BaseModel):
 
 
 def read_cameras(path: Path) -> dict[str, Any]:
-    """The calibrations of a camera file of one's own, as it holds them.
+    """Read the calibrations of a camera file of one's own, as it holds them.
 
     Raises
     ------

@@ -1,6 +1,7 @@
-"""One image's own parameters for the camera model, drawn from a recipe and shaped like it: with the
-normal's pixels all that a low depends on. Stored with the pair, so that anyone can make the low
-again without the recipe.
+"""One image's own parameters for the camera model, drawn from a recipe and shaped like it.
+
+With the normal's pixels they are all that a low depends on. They are stored with the pair, so that
+anyone can make the low again without the recipe.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class ToneDraw(Drawn):
 
     @property
     def exponent(self) -> float:
-        """Of the transfer; 0 where it is sRGB's."""
+        """The exponent of the transfer; 0 where it is sRGB's."""
         return self.gamma if self.transfer == "gamma" else 0.0
 
 
@@ -203,7 +204,7 @@ def draw_camera(recipe: CameraRecipe, random: KeyedRandom) -> CameraDraw:
 
 
 def _field(drawn: dict[str, Any], recipe: CameraRecipe, random: KeyedRandom) -> dict[str, Any]:
-    """The field's parameters, with what is drawn as often as others say."""
+    """Return the field's parameters, with what is drawn as often as others say."""
     lit = drawn.pop("probability")
     for name in ("lights", "lamps"):
         sort = drawn[name]
@@ -227,7 +228,7 @@ def _field(drawn: dict[str, Any], recipe: CameraRecipe, random: KeyedRandom) -> 
 
 
 def _body(drawn: dict[str, Any], recipe: CameraRecipe, random: KeyedRandom) -> dict[str, Any]:
-    """The camera of a name and an ISO, from its calibration."""
+    """Return the camera of a name and an ISO, from its calibration."""
     spreads = (
         random.gaussian("camera.spread", 0),
         random.gaussian("camera.spread", 1),
@@ -254,8 +255,9 @@ def _body(drawn: dict[str, Any], recipe: CameraRecipe, random: KeyedRandom) -> d
 
 
 def _random_matrix(random: KeyedRandom) -> npt.NDArray[np.float64]:
-    """A random convex combination of the cameras' matrices, all combinations equally likely (flat
-    Dirichlet).
+    """Draw a random convex combination of the cameras' matrices.
+
+    All combinations are equally likely (flat Dirichlet).
     """
     matrices = sensor_colour_matrices()
     weights = np.array(

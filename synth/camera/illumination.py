@@ -1,5 +1,6 @@
-"""The illumination: how many stops more or less light falls on each part of the scene, and the grid
-that kernels read.
+"""The illumination: how many stops more or less light falls on each part of the scene.
+
+And the grid of it that kernels read.
 
 The field is a sum of parts in EV on a 32 x 32 grid, shifted to a zero mean over the image, so that
 its parts move light about and the exposure alone says how dark the whole is. Cell (i, j) stands for
@@ -34,7 +35,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def field_ev(pixels: npt.NDArray[np.uint8], draw: CameraDraw) -> FloatArray:
-    """The field in EV.
+    """Return the field in EV.
 
     Parameters
     ----------
@@ -51,8 +52,9 @@ def field_ev(pixels: npt.NDArray[np.uint8], draw: CameraDraw) -> FloatArray:
 
 
 def _field(pixels: npt.NDArray[np.uint8], draw: CameraDraw) -> tuple[FloatArray, FloatArray | None]:
-    """The field, and the colour of its light: factors (32, 32, 3) on R, G and B that keep
-    luminance, None for white light.
+    """Return the field, and the colour of its light.
+
+    The colour is factors (32, 32, 3) on R, G and B that keep luminance, None for white light.
     """
     y, x = _places(*pixels.shape[:2])
     field = draw.illumination
@@ -85,30 +87,30 @@ def _field(pixels: npt.NDArray[np.uint8], draw: CameraDraw) -> tuple[FloatArray,
 
 
 def lights_of(field: IlluminationDraw) -> Lights:
-    """Lights, then lamps, as kernels take them."""
+    """Return lights, then lamps, as kernels take them."""
     sorts = field.lights, field.lamps
     place, ev, radius, falloff = (
         np.array([*getattr(sorts[0], name), *getattr(sorts[1], name)], np.float64)
         for name in ("place", "ev", "radius", "falloff")
     )
-    tints = [_tint(warmth) for sort in sorts for warmth in sort.warmth_ev]
+    tints = [light_tint(warmth) for sort in sorts for warmth in sort.warmth_ev]
     return Lights(place, ev, radius, falloff, np.array(tints, np.float64).reshape(-1, 3))
 
 
 def coloured(field: IlluminationDraw) -> bool:
-    """Whether any light has a colour."""
+    """Return whether any light has a colour."""
     return any(field.lights.warmth_ev) or any(field.lamps.warmth_ev)
 
 
 def direction_of(gradient: GradientDraw) -> tuple[float, float]:
-    """Of a gradient, down and across."""
+    """Return the direction of a gradient, down and across."""
     return math.sin(gradient.angle), math.cos(gradient.angle)
 
 
 def illumination_rows(
     pixels: npt.NDArray[np.uint8], draw: CameraDraw
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """The factors on scene light, interpolated to every column: what `exposure.Scene` takes.
+    """Return the factors on scene light, interpolated to every column, for `exposure.Scene`.
 
     Returns
     -------
@@ -136,8 +138,9 @@ def _to_columns(grid: npt.NDArray[np.float32], width: int) -> npt.NDArray[np.flo
 
 @lru_cache(maxsize=256)
 def _columns(width: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-    """The cell to the left of every column, and how far the column lies on the way to the next
-    one.
+    """Return the cell to the left of every column.
+
+    Beside it return how far the column lies on the way to the next cell.
     """
     position = np.clip((np.arange(width) + 0.5) * (CELLS / width) - 0.5, 0, CELLS - 1)
     left = np.minimum(position.astype(np.int64), CELLS - 2)
@@ -145,7 +148,10 @@ def _columns(width: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]
 
 
 def cell_luminance(pixels: npt.NDArray[np.uint8]) -> FloatArray:
-    """Mean linear luminance of 32 x 32 parts of an image, from 2 x 2 evenly spaced samples each."""
+    """Return the mean linear luminance of 32 x 32 parts of an image.
+
+    Each is the mean of 2 x 2 evenly spaced samples.
+    """
     cells = np.empty((CELLS, CELLS))
     mean_luminance(np.ascontiguousarray(pixels), CHANNEL_LIGHT, cells)
     return cells
@@ -153,8 +159,9 @@ def cell_luminance(pixels: npt.NDArray[np.uint8]) -> FloatArray:
 
 @lru_cache(maxsize=32)
 def cubic_weights(n: int) -> FloatArray:
-    """Bicubic interpolation (Catmull-Rom, edges repeated) of n values to the grid, as weights (32,
-    n).
+    """Return the bicubic interpolation of n values to the grid, as weights (32, n).
+
+    It is Catmull-Rom's, with edges repeated.
     """
     position = (np.arange(CELLS) + 0.5) * n / CELLS - 0.5
     base = np.floor(position).astype(np.int64)
@@ -173,23 +180,31 @@ def cubic_weights(n: int) -> FloatArray:
 
 @lru_cache(maxsize=256)
 def _places(height: int, width: int) -> tuple[FloatArray, FloatArray]:
-    """Cell middles about the image's middle, down and across, in units of half of its longer
-    side.
+    """Return cell middles about the image's middle, down and across.
+
+    They are in units of half of the image's longer side.
     """
     along = (np.arange(CELLS) + 0.5) / CELLS * 2 - 1
     longer = max(height, width)
     return along * (height / longer), along * (width / longer)
 
 
-def _tint(warmth_ev: float) -> FloatArray:
-    """Factors on R, G and B of a light whose red stands that many EV over its blue, luminance 1."""
+@lru_cache(maxsize=1024)
+def light_tint(warmth_ev: float) -> FloatArray:
+    """Return factors on R, G and B of a light whose red stands that many EV over its blue.
+
+    Their luminance is 1.
+    """
     tint = np.array([2.0 ** (warmth_ev / 2), 1.0, 2.0 ** (-warmth_ev / 2)])
-    return tint / _luminance(tint)
+    tint = tint / _luminance(tint)
+    tint.flags.writeable = False
+    return tint
 
 
 def _luminance(colour: FloatArray) -> FloatArray:
-    """Of linear RGB in the last dimension, summed in order: a matrix library's last bits depend on
-    the machine.
+    """Return the luminance of linear RGB in the last dimension, summed in order.
+
+    A matrix library's last bits depend on the machine.
     """
     weighted: FloatArray = (
         LUMINANCE[0] * colour[..., 0]
@@ -201,7 +216,7 @@ def _luminance(colour: FloatArray) -> FloatArray:
 
 @lru_cache(maxsize=1)
 def blur_weights() -> FloatArray:
-    """Binomial 1-4-6-4-1 blur with repeated edges, as weights (32, 32)."""
+    """Return the binomial 1-4-6-4-1 blur with repeated edges, as weights (32, 32)."""
     weights = np.zeros((CELLS, CELLS))
     for offset, tap in zip((-2, -1, 0, 1, 2), (1, 4, 6, 4, 1), strict=True):
         np.add.at(

@@ -109,7 +109,7 @@ def pack(draws: Sequence[CameraDraw]) -> Packed:
 
 @lru_cache(maxsize=1)
 def all_cubic_weights() -> npt.NDArray[np.float64]:
-    """What of its nodes each cell takes, for each number of them along a side: (17, 32, 16)."""
+    """Return what of its nodes each cell takes, for each number of them a side: (17, 32, 16)."""
     weights = np.zeros((MAX_CELLS + 1, CELLS, MAX_CELLS))
     for n in range(1, MAX_CELLS + 1):
         weights[n, :, :n] = cubic_weights(n)

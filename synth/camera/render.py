@@ -1,5 +1,6 @@
-"""The camera model: a normal and a draw become a low. See docs/architecture.md for
-the model, `kernels.camera` for its loops.
+"""The camera model: a normal and a draw become a low.
+
+See docs/architecture.md for the model, `kernels.camera` for its loops.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from ..kernels.develop import ENCODE_CELLS, Colour, Development
 from ..kernels.exposure import Exposure, Matrix, Scene
 from ..kernels.numbers.poisson import poisson_alias_table
 from ..kernels.numbers.quantiles import (
+    Coefficients,
     normal_pair_quantile,
     normal_quantile,
     scaled,
@@ -67,7 +69,7 @@ def render_camera(normal: Pixels, draw: CameraDraw) -> Pixels:
 
 
 def sensor(draw: CameraDraw) -> Sensor:
-    """The sensor as kernels take it."""
+    """Return the sensor as kernels take it."""
     body = draw.camera.sensor
     return Sensor(
         METHODS[draw.isp.demosaic],
@@ -81,17 +83,20 @@ def sensor(draw: CameraDraw) -> Sensor:
 
 
 def read_noise(sensor: SensorDraw) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """Quantile polynomials of a site's read noise, and of the sum of two."""
-    if sensor.read_noise == "gaussian":
-        one, pair = normal_quantile(), normal_pair_quantile()
-    else:
-        one = tukey_lambda_quantile(sensor.read_shape)
-        pair = tukey_lambda_pair_quantile(sensor.read_shape)
+    """Return quantile polynomials of a site's read noise, and of the sum of two."""
+    one, pair = read_forms(sensor.read_noise == "gaussian", sensor.read_shape)
     return scaled(one, sensor.read_scale), scaled(pair, sensor.read_scale)
 
 
+def read_forms(gaussian: bool, shape: float) -> tuple[Coefficients, Coefficients]:
+    """Return the same for a form of read noise at scale 1."""
+    if gaussian:
+        return normal_quantile(), normal_pair_quantile()
+    return tukey_lambda_quantile(shape), tukey_lambda_pair_quantile(shape)
+
+
 def development(draw: CameraDraw, colour: Colour) -> Development:
-    """What becomes of samples, as kernels take it."""
+    """Return what becomes of samples, as kernels take it."""
     curve = draw.isp.contrast, shown_tone(draw), draw.tone.exponent
     smooth = draw.isp.chroma.strength > 0
     return Development(
@@ -104,13 +109,14 @@ def development(draw: CameraDraw, colour: Colour) -> Development:
 
 
 def shown_tone(draw: CameraDraw) -> float:
-    """Strength of the tone curve on the way out."""
+    """Return the strength of the tone curve on the way out."""
     return draw.tone.strength if draw.tone.applied == "both" else 0.0
 
 
 def optics(draw: CameraDraw) -> tuple[Exposure, Colour]:
-    """How the camera sees light and makes colours: computed in float64, rounded once. In plain
-    numbers: a LAPACK's last bits depend on the machine.
+    """Return how the camera sees light and makes colours: computed in float64, rounded once.
+
+    In plain numbers: a LAPACK's last bits depend on the machine.
     """
     balance, matrix, body = draw.white_balance, draw.camera.matrix, draw.camera.sensor
     gains = balance.red, 1.0, balance.blue
@@ -121,10 +127,8 @@ def optics(draw: CameraDraw) -> tuple[Exposure, Colour]:
     to_camera = [matrix[i] / gains[i // 3] for i in range(9)]
     # A gain below 1 would lift white above what the sensor holds; its exposure is such that the
     # brightest colour just fits.
-    headroom = max(
-        1.0,
-        *(sum(max(value, 0.0) for value in to_camera[3 * row : 3 * row + 3]) for row in range(3)),
-    )
+    a, b, c, d, e, f, g, h, i = (max(value, 0.0) for value in to_camera)
+    headroom = max(1.0, a + b + c, d + e + f, g + h + i)
     exposure = Exposure(
         Matrix(*(np.float32(value / headroom) for value in to_camera)),
         np.float32((body.white - body.black) / body.gain),
@@ -146,7 +150,7 @@ def optics(draw: CameraDraw) -> tuple[Exposure, Colour]:
 
 
 def inverse(matrix: Sequence[float]) -> list[float]:
-    """The inverse of a 3 x 3 matrix, row by row, by its adjugate."""
+    """Return the inverse of a 3 x 3 matrix, row by row, by its adjugate."""
     a, b, c, d, e, f, g, h, i = matrix
     cofactors = e * i - f * h, f * g - d * i, d * h - e * g
     scale = 1 / (a * cofactors[0] + b * cofactors[1] + c * cofactors[2])

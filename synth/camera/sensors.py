@@ -1,14 +1,17 @@
-"""Camera calibrations: system gain and noise of real sensors by ISO, from `sensors.yaml` (its
-sources stand there).
+"""Camera calibrations: system gain and noise of real sensors by ISO, from `sensors.yaml`.
+
+Their sources stand there.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
+from operator import itemgetter
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -74,13 +77,13 @@ def _file() -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def shipped_cameras() -> dict[str, Calibration]:
-    """Gloam's own calibrations, by name."""
+    """Return gloam's own calibrations, by name."""
     return {name: Calibration.model_validate(entry) for name, entry in _file()["cameras"].items()}
 
 
 @lru_cache(maxsize=1)
 def camera_names() -> tuple[str, ...]:
-    """The cameras that every recipe can name."""
+    """Return the cameras that every recipe can name."""
     return tuple(shipped_cameras())
 
 
@@ -88,10 +91,15 @@ def _entry(camera: str, own: Mapping[str, Calibration]) -> Calibration:
     return own[camera] if camera in own else shipped_cameras()[camera]
 
 
+def is_fitted(camera: str, own: Mapping[str, Calibration] = MappingProxyType({})) -> bool:
+    """Return whether a camera's noise scatters about a regression line, and so needs spreads."""
+    return not _entry(camera, own).rows
+
+
 def iso_range(
     camera: str, own: Mapping[str, Calibration] = MappingProxyType({})
 ) -> tuple[float, float]:
-    """The smallest and the largest ISO at which a camera is calibrated.
+    """Return the smallest and the largest ISO at which a camera is calibrated.
 
     Cameras that are calibrated by gain have a nominal ISO: 100 at the lowest gain of the
     calibration and proportional to it. For the four of ELD (Wei et al., CVPR 2020), whose gains
@@ -115,7 +123,7 @@ def sensor_at(
     spreads: tuple[float, float, float] = (0.0, 0.0, 0.0),
     own: Mapping[str, Calibration] = MappingProxyType({}),
 ) -> Sensor:
-    """The calibration of a camera at an ISO.
+    """Return the calibration of a camera at an ISO.
 
     A camera with a table of ISOs is taken at the one nearest to `iso`, in stops. Rows are not
     interpolated: cameras have those ISOs and no others, and a dual-gain sensor drops its read noise
@@ -150,7 +158,9 @@ def sensor_at(
         return _by_gain(camera, entry, entry.by_gain, iso, spreads)
     if entry.relation is not None:
         return _related(camera, entry.relation, iso, spreads[0])
-    own_iso, *row = min(entry.rows, key=lambda row: abs(math.log(row[0] / iso)))
+    above = bisect_left(entry.rows, iso, key=itemgetter(0))
+    near = entry.rows[max(above - 1, 0) : above + 1]
+    own_iso, *row = min(near, key=lambda row: abs(math.log(row[0] / iso)))
     if entry.by_iso:
         gain, gaussian_sigma, tukey_scale, tukey_shape, row_sigma = row
         return Sensor(
@@ -190,8 +200,9 @@ def _by_gain(
 
 
 def _heteroscedastic(camera: str, iso: float, shot: float, read: float) -> Sensor:
-    """Var = shot x + read of x in [0, 1]: K = shot (white - black), sigma = sqrt(read) (white -
-    black).
+    """Make a sensor whose variance is shot x + read, of x in [0, 1].
+
+    K = shot (white - black), sigma = sqrt(read) (white - black).
 
     Such a calibration has no DN of its own. Fourteen bits over a pedestal keep rounding and
     clipping out of its noise.
@@ -203,7 +214,7 @@ def _heteroscedastic(camera: str, iso: float, shot: float, read: float) -> Senso
 
 
 def _related(camera: str, relation: Relation, iso: float, spread: float) -> Sensor:
-    """A sensor of a heteroscedastic model whose read noise follows its shot noise.
+    """Make a sensor of a heteroscedastic model whose read noise follows its shot noise.
 
     Samples below black are kept whole by a pedestal as wide as the range itself, as code without a
     pedestal keeps them.
@@ -215,7 +226,7 @@ def _related(camera: str, relation: Relation, iso: float, spread: float) -> Sens
 
 
 def with_levels(sensor: Sensor, levels: int) -> Sensor:
-    """The sensor behind a converter of `levels` steps from black to white; 0 keeps its own."""
+    """Put a sensor behind a converter of `levels` steps from black to white; 0 keeps its own."""
     if not levels:
         return sensor
     share = levels / (sensor.white - sensor.black)
@@ -233,7 +244,9 @@ def with_levels(sensor: Sensor, levels: int) -> Sensor:
 
 @lru_cache(maxsize=1)
 def sensor_colour_matrices() -> npt.NDArray[np.float64]:
-    """Linear sRGB to camera RGB of four cameras, rows summing to 1, so that grey stays grey.
+    """Return the matrices from linear sRGB to camera RGB of four cameras.
+
+    Their rows sum to 1, so that grey stays grey.
 
     XYZ to camera times sRGB to XYZ (IEC 61966-2-1), as in Brooks et al. (CVPR 2019). A sensor
     cannot count negative light: the few negative coefficients, which come from the matrices' linear

@@ -10,7 +10,7 @@ Pixels = npt.NDArray[np.uint8]
 
 
 def check_normal(normal: Pixels) -> None:
-    """That an array can be darkened.
+    """Check that an array can be darkened.
 
     Raises
     ------

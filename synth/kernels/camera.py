@@ -35,8 +35,9 @@ _BAND = 8192  # pixels
 
 @kernel
 def _sense_mosaic(rgb, scene, sensor, raw):
-    """Fill a mosaic (H + 4, W + 4) with the DN of its sites. What lies beyond the picture sees its
-    edge repeated.
+    """Fill a mosaic (H + 4, W + 4) with the DN of its sites.
+
+    What lies beyond the picture sees its edge repeated.
     """
     height, width = rgb.shape[0], rgb.shape[1]
     sites = raw.shape[1]

@@ -1,5 +1,6 @@
-"""Chroma noise reduction, as cameras do it after encoding: brightness keeps its noise, colour
-differences are smoothed.
+"""Chroma noise reduction, as cameras do it after encoding.
+
+Brightness keeps its noise, colour differences are smoothed.
 
 It is what makes the noise of the channels correlate as in real pictures: the colour matrix alone
 leaves that of red and green opposed. Values below black are cut before, as a camera's encoding cuts
@@ -35,10 +36,10 @@ MOST_TAPS = 16
 
 @lru_cache(maxsize=64)
 def blur_weights(sigma: float) -> npt.NDArray[np.float32]:
-    """Weights of a Gaussian at distances 0, 1, .. ceil(3 sigma) pixels, and none beyond; both sides
-    together sum to 1.
+    """Return weights of a Gaussian at distances 0, 1, .. ceil(3 sigma) pixels, and none beyond.
 
-    There are as many as the kernels take at once, three a side, or a multiple, and the middle.
+    Both sides together sum to 1. There are as many as the kernels take at once, three a side, or a
+    multiple, and the middle.
     """
     reach = math.ceil(3 * sigma)
     weights = [math.exp(-(d**2) / (2 * sigma**2)) for d in range(reach + 1)]
@@ -48,26 +49,27 @@ def blur_weights(sigma: float) -> npt.NDArray[np.float32]:
 
 @scalar
 def luma(r, g, b):
-    """Brightness of three encoded values (int32), rounded to whole UNITs."""
+    """Return the brightness of three encoded values (int32), rounded to whole UNITs."""
     return i32(np.rint(_R * f32(r) + _G * f32(g) + _B * f32(b)))
 
 
 @scalar
 def grey_level(value):
-    """8-bit level of an encoded value in UNITs."""
+    """Return the 8-bit level of an encoded value in UNITs."""
     return u8(i32(min(max(np.rint(value * _LEVEL), f32(0)), f32(255))))
 
 
 @scalar
 def green_from(y, red_difference, blue_difference):
-    """Green of a brightness and the differences of red and blue to it."""
+    """Return the green of a brightness and the differences of red and blue to it."""
     return y - (_R_OVER_G * red_difference + _B_OVER_G * blue_difference)
 
 
 @scalar
 def split_pixel(r, g, b):
-    """Brightness of three encoded values in UNITs (int32), and the differences of red and blue to
-    it.
+    """Return the brightness of three encoded values, and the differences of red and blue to it.
+
+    All are in UNITs (int32).
     """
     bright = luma(r, g, b)
     return bright, r - bright, b - bright
@@ -75,13 +77,13 @@ def split_pixel(r, g, b):
 
 @scalar
 def smoothed(difference, smooth, strength):
-    """A colour difference, the share `strength` of the way to its blur."""
+    """Take a colour difference the share `strength` of the way to its blur."""
     return fma(strength, smooth - difference, difference)
 
 
 @scalar
 def merge_pixel(bright, red_difference, blue_difference):
-    """8-bit red, green and blue of a brightness and smoothed colour differences (float32)."""
+    """Return 8-bit red, green and blue of brightness and smoothed colour differences (float32)."""
     return (
         grey_level(bright + red_difference),
         grey_level(green_from(bright, red_difference, blue_difference)),
@@ -91,8 +93,9 @@ def merge_pixel(bright, red_difference, blue_difference):
 
 @kernel
 def split(cells, table, planes):
-    """Turn encoding table places, three rows (N), into brightness and the differences of red and
-    blue to it, int16 rows (N) in UNITs.
+    """Turn encoding table places, three rows (N), into brightness and colour differences.
+
+    Those are the differences of red and blue to it. All are int16 rows (N) in UNITs.
     """
     red, green, blue = cells
     y, red_difference, blue_difference = planes
@@ -118,7 +121,7 @@ def _add_rows(out, north, south, weights):
 
 @kernel
 def _first_rows(out, middle, north, south, weights):
-    """As `_add_rows`, to the row's own weighted middle: nearly always all there is."""
+    """Add rows as `_add_rows`, to the row's own weighted middle: nearly always all there is."""
     n1, n2, n3 = north
     s1, s2, s3 = south
     w0, w1, w2, w3 = weights
@@ -149,8 +152,9 @@ def _first_columns(out, middle, west, east, weights):
 
 @inlined
 def _blurred_row(plane, y, weights, padded, out):
-    """Blur row `y` of an int16 plane (H, W), edges repeated, into `out` (W); `padded` (W + 2 reach)
-    is room to work.
+    """Blur row `y` of an int16 plane (H, W), edges repeated, into `out` (W).
+
+    `padded` (W + 2 reach) is room to work.
     """
     height, width = plane.shape
     reach = weights.shape[0] - 1
@@ -183,8 +187,9 @@ def _blurred_row(plane, y, weights, padded, out):
 
 @inlined
 def _merge(planes, smooth, strength, levels):
-    """Fill rows (W) of 8-bit red, green and blue from rows of brightness and colour differences and
-    the latters' blur.
+    """Fill rows (W) of 8-bit red, green and blue.
+
+    They come from rows of brightness and colour differences and the latters' blur.
     """
     y, red_difference, blue_difference = planes
     red_smooth, blue_smooth = smooth
@@ -207,8 +212,9 @@ def _interleave(levels, low):
 
 @kernel
 def reduce_chroma(planes, weights, strength, low):
-    """Fill 8-bit pixels (H, W, 3) from brightness and colour differences (3, H, W): each difference
-    goes the share `strength` of the way to its Gaussian blur.
+    """Fill 8-bit pixels (H, W, 3) from brightness and colour differences (3, H, W).
+
+    Each difference goes the share `strength` of the way to its Gaussian blur.
     """
     height, width = planes.shape[1], planes.shape[2]
     padded = np.empty(width + 2 * (weights.shape[0] - 1), np.float32)

@@ -1,5 +1,6 @@
-"""Transfer curves between 8-bit values and scene-linear light, as tables: computed in float64,
-rounded once.
+"""Transfer curves between 8-bit values and scene-linear light, as tables.
+
+They are computed in float64, rounded once.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _LOG2_TOE = math.log2(0.0031308)  # below it the transfer function of sRGB is a 
 
 
 def srgb_to_linear(encoded: FloatArray) -> FloatArray:
-    """Inverse transfer function of sRGB (IEC 61966-2-1), [0, 1] to [0, 1]."""
+    """Apply the inverse transfer function of sRGB (IEC 61966-2-1), [0, 1] to [0, 1]."""
     return np.where(encoded <= 0.04045, encoded / 12.92, ((encoded + 0.055) / 1.055) ** 2.4)
 
 
@@ -36,7 +37,7 @@ LEVEL_LIGHT = srgb_to_linear(np.arange(256) / 255)
 
 
 def linear_to_srgb(linear: FloatArray) -> FloatArray:
-    """Transfer function of sRGB (IEC 61966-2-1), [0, 1] to [0, 1]."""
+    """Apply the transfer function of sRGB (IEC 61966-2-1), [0, 1] to [0, 1]."""
     return np.where(
         linear <= 0.0031308,
         linear * 12.92,
@@ -45,15 +46,17 @@ def linear_to_srgb(linear: FloatArray) -> FloatArray:
 
 
 def tone_curve(encoded: FloatArray, strength: float) -> FloatArray:
-    """(1-t) x + t (3x^2 - 2x^3): nothing for strength 0, the smoothstep of Brooks et al. (CVPR
-    2019) for 1.
+    """Apply a tone curve: (1-t) x + t (3x^2 - 2x^3).
+
+    It does nothing for strength 0, and is the smoothstep of Brooks et al. (CVPR 2019) for 1.
     """
     return (1 - strength) * encoded + strength * (3 - 2 * encoded) * encoded**2
 
 
 def inverse_tone_curve(shown: FloatArray, strength: float) -> FloatArray:
-    """The x in [0, 1] whose `tone_curve` is `shown`, by bisection to the last bit of the float64
-    interval.
+    """Find the x in [0, 1] whose `tone_curve` is `shown`.
+
+    By bisection, to the last bit of the float64 interval.
     """
     low, high = np.zeros_like(shown), np.ones_like(shown)
     for _ in range(60):
@@ -65,8 +68,9 @@ def inverse_tone_curve(shown: FloatArray, strength: float) -> FloatArray:
 
 @lru_cache(maxsize=64)
 def linear_table(tone: float, gamma: float = 0.0) -> npt.NDArray[np.float32]:
-    """Scene-linear light of the 256 levels of a photograph: inverse tone curve, then inverse sRGB
-    transfer (or a plain gamma).
+    """Return the scene-linear light of the 256 levels of a photograph.
+
+    The steps are inverse tone curve, then inverse sRGB transfer (or a plain gamma).
     """
     encoded = np.arange(256) / 255
     encoded = inverse_tone_curve(encoded, tone) if tone else encoded
@@ -85,7 +89,10 @@ def _log_squares(logs):
 
 @lru_cache(maxsize=1)
 def log_light() -> FloatArray:
-    """log2 of the linear light of the encoding table's places; the first, which is dark, has 0."""
+    """Return log2 of the linear light of the encoding table's places.
+
+    The first, which is dark, has 0.
+    """
     logs = np.empty(ENCODE_CELLS)
     _log_squares(logs)
     logs.flags.writeable = False
@@ -94,8 +101,9 @@ def log_light() -> FloatArray:
 
 @scalar
 def encoded(log_light, contrast, tone, gamma):
-    """Encoded value of light, given as log2: contrast exponent, sRGB transfer (or a plain gamma),
-    tone curve.
+    """Return the encoded value of light, given as log2.
+
+    The steps are contrast exponent, sRGB transfer (or a plain gamma), tone curve.
     """
     light = contrast * log_light
     toe = gamma == 0.0 and light <= _LOG2_TOE
@@ -107,7 +115,7 @@ def encoded(log_light, contrast, tone, gamma):
 
 @scalar
 def rounded(value, scale):
-    """A whole number of steps, `scale` of which are 1."""
+    """Round to a whole number of steps, `scale` of which are 1."""
     return i32(np.rint(scale * value))
 
 
@@ -120,8 +128,9 @@ def _encode(log_light, contrast, tone, gamma, values):
 
 
 def encoding(contrast: float, tone: float, gamma: float = 0.0) -> FloatArray:
-    """Encoded values in [0, 1] of linear light (i / (ENCODE_CELLS - 1))^2: contrast exponent, sRGB
-    transfer (or a plain gamma), tone curve.
+    """Return encoded values in [0, 1] of linear light (i / (ENCODE_CELLS - 1))^2.
+
+    The steps are contrast exponent, sRGB transfer (or a plain gamma), tone curve.
     """
     values = np.empty(ENCODE_CELLS)
     _encode(log_light(), float(contrast), float(tone), float(gamma), values)
@@ -129,10 +138,10 @@ def encoding(contrast: float, tone: float, gamma: float = 0.0) -> FloatArray:
 
 
 def encode_table(contrast: float, tone: float, gamma: float = 0.0) -> npt.NDArray[np.uint8]:
-    """`encoding` as 8-bit levels."""
+    """Return `encoding` as 8-bit levels."""
     return np.rint(255 * encoding(contrast, tone, gamma)).astype(np.uint8)
 
 
 def fine_table(contrast: float, tone: float, gamma: float = 0.0) -> npt.NDArray[np.int16]:
-    """`encoding` in the UNITs of `chroma`."""
+    """Return `encoding` in the UNITs of `chroma`."""
     return np.rint(UNIT * encoding(contrast, tone, gamma)).astype(np.int16)

@@ -23,8 +23,10 @@ all neighbours."""
 
 
 class Around(NamedTuple):
-    """Sums of the sites about a site, in DN: of the two above and below, of the two beside, of
-    those two sites away each way, and of the four at the corners.
+    """Sums of the sites about a site, in DN.
+
+    Of the two above and below, of the two beside, of those two sites away each way, and of the four
+    at the corners.
     """
 
     vertical: np.float32
@@ -36,31 +38,38 @@ class Around(NamedTuple):
 
 @scalar
 def cross(own, near, far, sharp):
-    """Green at a red or blue site: `near` is the sum of the four greens around, `far` of its own
-    channel two sites away.
+    """Return green at a red or blue site.
+
+    `near` is the sum of the four greens around, `far` of its own channel two sites away.
     """
     return f32(0.25) * near + sharp * (f32(0.5) * own - f32(0.125) * far)
 
 
 @scalar
 def along(own, beside, far_along, far_across, diagonal, sharp):
-    """Red or blue at a green site, `beside` the sum of the two sites of that channel next to it."""
+    """Return red or blue at a green site.
+
+    `beside` is the sum of the two sites of that channel next to it.
+    """
     laplacian = f32(0.625) * own - f32(0.125) * (diagonal + far_along) + f32(0.0625) * far_across
     return f32(0.5) * beside + sharp * laplacian
 
 
 @scalar
 def opposite(own, diagonal, far, sharp):
-    """Red at a blue site or blue at a red one, `diagonal` the sum of the four sites of that channel
-    around.
+    """Return red at a blue site or blue at a red one.
+
+    `diagonal` is the sum of the four sites of that channel around.
     """
     return f32(0.25) * diagonal + sharp * (f32(0.75) * own - f32(0.1875) * far)
 
 
 @scalar
 def demosaic_site(own, around, at_green, odd, sharp):
-    """Red, twice green, and blue of a pixel: `own` is its site, in an `odd` row or not, `around`
-    what lies about it, `sharp` 1 for Malvar, 0 for bilinear.
+    """Return red, twice green, and blue of a pixel.
+
+    `own` is its site, in an `odd` row or not, `around` what lies about it, `sharp` 1 for Malvar, 0
+    for bilinear.
     """
     far = around.vertical2 + around.horizontal2
     green = own if at_green else cross(own, around.vertical + around.horizontal, far, sharp)
@@ -80,8 +89,9 @@ def demosaic_site(own, around, at_green, odd, sharp):
 
 @kernel
 def demosaic_row(raw, y, method, rows):
-    """Fill rows (W) of red, of twice green, and of blue, in DN, for picture row `y` of a mosaic (H
-    + 4, W + 4).
+    """Fill rows (W) of red, of twice green, and of blue, in DN, for picture row `y`.
+
+    The mosaic `raw` is (H + 4, W + 4).
     """
     red, greens, blue = rows
     width = red.shape[0]

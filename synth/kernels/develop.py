@@ -1,4 +1,5 @@
 """From the sensor's samples to encoded pixels: black, white balance, colour matrix, encoding.
+
 Scalar functions of one pixel, which a GPU compiles from the same source, and loops over rows.
 """
 
@@ -67,7 +68,7 @@ class Development(NamedTuple):
 
 @scalar
 def balanced(dn, black, unit):
-    """White balanced light of a sample: black subtracted, cut at white.
+    """Return the white balanced light of a sample: black subtracted, cut at white.
 
     Cameras cut there, or else clipped light would turn magenta in the colour matrix. Values below
     black live on.
@@ -77,14 +78,15 @@ def balanced(dn, black, unit):
 
 @scalar
 def encoding_cell(light):
-    """Place in the encoding table of linear light, cut to [0, 1]."""
+    """Return the place in the encoding table of linear light, cut to [0, 1]."""
     return i32(np.sqrt(min(max(light, f32(0)), f32(1))) * TOP + f32(0.5))
 
 
 @scalar
 def develop_pixel(red, greens, blue, colour):
-    """Places in the encoding table of a pixel, from the samples of red, of two greens and of blue:
-    black, white balance, digital gain, colour matrix.
+    """Return a pixel's places in the encoding table, from the samples of red, two greens and blue.
+
+    The steps are black, white balance, digital gain, colour matrix.
     """
     unit = f32(1) / (colour.white - colour.black)
     r = balanced(red, colour.black, colour.red_gain * unit)
@@ -96,8 +98,9 @@ def develop_pixel(red, greens, blue, colour):
 
 @kernel
 def develop(raw, colour, cells):
-    """Turn samples, rows (N) of red, of the sum of two greens and of blue, into rows (N) of
-    encoding table places.
+    """Turn rows (N) of samples into rows (N) of encoding table places.
+
+    The samples are of red, of the sum of two greens and of blue.
     """
     red, greens, blue = raw
     r_cells, g_cells, b_cells = cells

@@ -1,5 +1,7 @@
-"""From 8-bit pixels to the light on the sensor: scalar functions of one pixel, which a GPU compiles
-from the same source, and loops over rows of pixels.
+"""From 8-bit pixels to the light on the sensor.
+
+Scalar functions of one pixel, which a GPU compiles from the same source, and loops over rows of
+pixels.
 """
 
 from __future__ import annotations
@@ -88,8 +90,9 @@ def row_above(y, height, rows):
 
 @scalar
 def light_factor(r, g, b, light, exposure):
-    """Mean electrons that a pixel's linear light of 1 becomes: illumination, sensor, and its
-    highlights' own brightening.
+    """Return the mean electrons that a pixel's linear light of 1 becomes.
+
+    Illumination, sensor, and its highlights' own brightening enter.
 
     Light of white was cut off by the camera that took the photograph: it is brightened by the
     factor 1 + highlights, equally in all channels, so that lamps stay both bright and neutral in
@@ -115,7 +118,7 @@ def transformed(m, x, y, z):
 
 @scalar
 def expose_pixel(r, g, b, light, exposure):
-    """Mean electrons of the red, green and blue sites under a pixel of linear sRGB light."""
+    """Return the mean electrons of red, green and blue sites under a pixel of linear sRGB light."""
     e = light_factor(r, g, b, light, exposure)
     red, green, blue = transformed(exposure.to_camera, r, g, b)
     return max(red, f32(0)) * e, max(green, f32(0)) * e, max(blue, f32(0)) * e
@@ -141,8 +144,9 @@ def _expose(rows, upper, lower, share, exposure):
 
 @kernel
 def _tint(rows, upper, lower, share):
-    """Colour the light of a row of pixels, three rows (W), in place: `upper` and `lower` are (3, W)
-    factors on R, G and B.
+    """Colour the light of a row of pixels, three rows (W), in place.
+
+    `upper` and `lower` are (3, W) factors on R, G and B.
     """
     red, green, blue = rows
     for x in range(red.shape[0]):
@@ -153,8 +157,9 @@ def _tint(rows, upper, lower, share):
 
 @kernel
 def expose_row(y, height, scene, rows):
-    """Turn the light of picture row `y`, three rows (W), into the mean electrons of red, green and
-    blue sites, in place.
+    """Turn the light of picture row `y`, three rows (W), into mean electrons, in place.
+
+    Those are of red, green and blue sites.
     """
     light, cast = scene.illumination, scene.cast
     j, share = row_above(y, height, light.shape[0])

@@ -1,5 +1,6 @@
-"""Loops of the illumination: its parts in EV, summed on a 32 x 32 grid, and the grid as factors on
-light.
+"""Loops of the illumination.
+
+Its parts in EV are summed on a 32 x 32 grid; the grid becomes factors on light.
 """
 
 from __future__ import annotations
@@ -55,67 +56,70 @@ class Lights(NamedTuple):
 
 @scalar
 def sample_place(i, size):
-    """Row or column of the `i`-th of evenly spaced samples along a side of so many pixels."""
+    """Return the row or column of the `i`-th of evenly spaced samples along so many pixels."""
     return i32((f64(i) + 0.5) * f64(size) / (CELLS * SAMPLES))
 
 
 @scalar
 def light_weight(luminance):
-    """How likely a light is in a cell, which grows with the photograph's own light, but is never
-    0.
+    """Return how likely a light is in a cell.
+
+    It grows with the photograph's own light, but is never 0.
     """
     return np.sqrt(luminance) + 0.05
 
 
 @scalar
 def pool(square_distance, ev, radius, falloff):
-    """What a light adds to a light of 1, at a distance in halves of the image's longer side."""
+    """Return what a light adds to a light of 1, at a distance in halves of the longer side."""
     distance = max(square_distance * (1.0 / (4.0 * radius * radius)), _NEAREST)
     return (exp2(ev) - 1.0) * exp2(-_LOG2_E * exp2(falloff / 2.0 * log2(distance)))
 
 
 @scalar
 def lights_ev(light):
-    """Stops that the light of all lights and the scene's own, 1, are brighter than that."""
+    """Return the stops that all lights and the scene's own, 1, are brighter than the latter."""
     return log2(max(light, FAINTEST))
 
 
 @scalar
 def scene_ev(luminance, strength):
-    """Stops that the photograph's own light, smoothed, adds."""
+    """Return the stops that the photograph's own light, smoothed, adds."""
     return strength * log2(max(luminance, _DARKEST))
 
 
 @scalar
 def slope_ev(y, x, gradient):
-    """Stops of a gradient of so many for each unit of y and of x."""
+    """Return the stops of a gradient of so many for each unit of y and of x."""
     return gradient[0] * y + gradient[1] * x
 
 
 @scalar
 def per_corner(vignette, y, x):
-    """What the squared distance of the corner cell, at (y, x), becomes in `vignette_ev`."""
+    """Return what the corner cell's squared distance, at (y, x), becomes in `vignette_ev`."""
     return (exp2(vignette / 2.0) - 1.0) / (y**2 + x**2)
 
 
 @scalar
 def vignette_ev(square_distance, corner):
-    """Stops lost by the cos^4 law of natural vignetting: illuminance falls with cos^4 of the angle
-    to the axis.
+    """Return the stops lost by the cos^4 law of natural vignetting.
+
+    Illuminance falls with cos^4 of the angle to the axis.
     """
     return 2.0 * log2(1.0 + corner * square_distance)
 
 
 @scalar
 def cell_light(field, mean, exposure_ev):
-    """Factor on scene light of a cell of a field in EV, shifted by its mean."""
+    """Return the factor on scene light of a cell of a field in EV, shifted by its mean."""
     return f32(exp2(field - mean - exposure_ev))
 
 
 @kernel
 def mean_luminance(pixels, channel_light, cells):
-    """Fill `cells` (32, 32) with the mean linear luminance of parts of an image (H, W, 3), from 2 x
-    2 samples each.
+    """Fill `cells` (32, 32) with the mean linear luminance of parts of an image (H, W, 3).
+
+    Each is the mean of 2 x 2 samples.
     """
     height, width = pixels.shape[0], pixels.shape[1]
     cells[:] = 0.0
@@ -140,7 +144,7 @@ def mean_luminance(pixels, channel_light, cells):
 
 @kernel
 def _weighted_rows(weights, grid, out):
-    """Out (M, N) = weights (M, K) grid (K, N), summed in order, unlike a matrix library's."""
+    """Fill `out` (M, N) with weights (M, K) grid (K, N), summed in order, unlike a library's."""
     for i in range(out.shape[0]):
         out[i] = 0.0
         for k in range(grid.shape[0]):
@@ -151,7 +155,7 @@ def _weighted_rows(weights, grid, out):
 
 @kernel
 def _both_ways(weights, grid, out):
-    """Out = weights grid weights^T: (M, K), (K, K) -> (M, M)."""
+    """Fill `out` with weights grid weights^T: (M, K), (K, K) -> (M, M)."""
     rows = np.empty((weights.shape[0], grid.shape[1]))
     _weighted_rows(weights, grid, rows)
     across = np.ascontiguousarray(weights.T)
@@ -261,8 +265,9 @@ def light_of(field, exposure_ev, out):
 
 @kernel
 def interpolate(grid, left, share, rows):
-    """Fill `rows` (32, W) from `grid` (32, 32): column x lies `share[x]` of the way from cell
-    `left[x]` to the next one.
+    """Fill `rows` (32, W) from `grid` (32, 32).
+
+    Column x lies `share[x]` of the way from cell `left[x]` to the next one.
     """
     for y in range(rows.shape[0]):
         for x in range(rows.shape[1]):

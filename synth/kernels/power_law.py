@@ -51,7 +51,7 @@ class EncodedNoise(NamedTuple):
 
 @scalar
 def noisy(v, index, noise):
-    """A sample with its noise."""
+    """Return a sample with its noise."""
     state = sample_state(index, noise.seed)
     sigma = np.sqrt(fma(noise.per_light * v, noise.per_light * v, noise.variance))
     if noise.peak > f32(0):
@@ -66,7 +66,7 @@ def noisy(v, index, noise):
 
 @scalar
 def level(value):
-    """8-bit level of a value, cut to [0, 1]."""
+    """Return the 8-bit level of a value, cut to [0, 1]."""
     return u8(np.rint(min(max(value, f32(0)), f32(1)) * f32(255)))
 
 
@@ -86,8 +86,9 @@ def round_levels(values, low):
 
 @kernel
 def through_mosaic(rgb, light, noise, table, low):
-    """Fill `low` (H, W, 3) from the noisy samples of an RGGB mosaic of the linear `light` (256) of
-    `rgb`, bilinear, encoded by `table`.
+    """Fill `low` (H, W, 3) from the noisy samples of an RGGB mosaic, bilinear.
+
+    The samples are of the linear `light` (256) of `rgb`; `table` encodes them.
     """
     height, width = rgb.shape[0], rgb.shape[1]
     mosaic = np.empty((height + 2 * BORDER, width + 2 * BORDER), np.float32)

@@ -1,6 +1,7 @@
-"""The sensor's sites: loops from mean electrons to whole DN. Each does one thing and is plain
-enough for the compiler to vectorise; the arithmetic of one site stands in scalar functions, which a
-GPU compiles from the same source.
+"""The sensor's sites: loops from mean electrons to whole DN.
+
+Each does one thing and is plain enough for the compiler to vectorise; the arithmetic of one site
+stands in scalar functions, which a GPU compiles from the same source.
 """
 
 from __future__ import annotations
@@ -81,8 +82,9 @@ class Sensor(NamedTuple):
 
 @scalar
 def electrons_of(mean, state, word, noise):
-    """Electrons (float32, whole), Poisson distributed, of a site in this state, by its `word` for
-    shot noise.
+    """Draw the electrons (float32, whole), Poisson distributed, of a site in this state.
+
+    `word` is its one for shot noise.
     """
     if mean < _LIMIT:
         return small_poisson(mean, word, random_word(state, SHOT_REST), noise.alias)
@@ -91,15 +93,16 @@ def electrons_of(mean, state, word, noise):
 
 @scalar
 def single_site(electrons, drawn, offset, sensor):
-    """Whole DN in [0, white], black still in, of a site; `offset` is the black level plus its row's
-    noise, `drawn` its read noise.
+    """Return whole DN in [0, white], black still in, of a site.
+
+    `offset` is the black level plus its row's noise, `drawn` its read noise.
     """
     return min(max(np.rint(fma(sensor.gain, electrons, drawn + offset)), f32(0)), sensor.white)
 
 
 @scalar
 def both_greens(electrons, drawn, offset, word, sensor):
-    """The sum of the DN of two sites under equal light, within [0, 2 white].
+    """Return the sum of the DN of two sites under equal light, within [0, 2 white].
 
     `electrons` are those of both, Poisson distributed with the sum of their means; `offset` the sum
     of theirs, `drawn` of the distribution of the sum of two read noises. Each site is rounded on
@@ -113,14 +116,17 @@ def both_greens(electrons, drawn, offset, word, sensor):
 
 @scalar
 def row_offset(row, samples, sensor):
-    """Black level plus the noise in DN of a sensor row, whose sample comes after all others."""
+    """Return the black level plus the noise in DN of a sensor row.
+
+    The row's sample comes after all others.
+    """
     word = random_word(sample_state(row_sample(row, samples), sensor.seed), ROW)
     return sensor.black + sensor.row_sigma * symmetric_quantile(word, sensor.noise.gaussian)
 
 
 @scalar
 def sense_site(mean, index, offset, sensor):
-    """DN of the site whose sample is `index`, from its mean electrons to its read-out."""
+    """Return the DN of the site whose sample is `index`, from mean electrons to read-out."""
     state = sample_state(index, sensor.seed)
     electrons = electrons_of(mean, state, random_word(state, SHOT), sensor.noise)
     drawn = symmetric_quantile(random_word(state, READ), sensor.noise.read)
@@ -129,7 +135,7 @@ def sense_site(mean, index, offset, sensor):
 
 @scalar
 def sense_greens(mean, index, offset, sensor):
-    """The sum of the DN of the two greens of a quad, each under `mean` electrons."""
+    """Return the sum of the DN of the two greens of a quad, each under `mean` electrons."""
     state = sample_state(index, sensor.seed)
     electrons = electrons_of(f32(2) * mean, state, random_word(state, SHOT), sensor.noise)
     drawn = symmetric_quantile(random_word(state, READ), sensor.noise.read_pair)
@@ -138,8 +144,9 @@ def sense_greens(mean, index, offset, sensor):
 
 @kernel
 def draw_words(first, seed, states, shot, read):
-    """Fill rows (N) of the states (uint32) of the samples from index `first` on, and of words for
-    shot and read noise.
+    """Fill rows (N) of states (uint32) of the samples from index `first` on, and of their words.
+
+    The words are for shot and read noise.
 
     A loop of its own: together with the arithmetic that uses them they would not fit into a CPU's
     registers.
@@ -151,8 +158,9 @@ def draw_words(first, seed, states, shot, read):
 
 @kernel
 def draw_rounding(states, rounding):
-    """Fill a row (N) of random words of samples that are the sum of two sites: for that sum's
-    rounding.
+    """Fill a row (N) of random words of samples that are the sum of two sites.
+
+    They are for that sum's rounding.
     """
     for x in range(rounding.shape[0]):
         rounding[x] = random_word(states[x], ROUNDING)
@@ -194,8 +202,9 @@ def count_electrons(means, counts, states, shot, noise):
 
 @kernel
 def read_out(counts, raw, offsets, words, sensor):
-    """Fill `raw` (N) with whole DN in [0, white], black still in, of sites that counted so many
-    electrons.
+    """Fill `raw` (N) with whole DN in [0, white], black still in, of sites.
+
+    `counts` (N) are the electrons that they counted.
 
     `offsets` (N) are the black level plus the noise of each site's row in DN; `words` are those for
     read noise.
@@ -207,7 +216,7 @@ def read_out(counts, raw, offsets, words, sensor):
 
 @kernel
 def read_out_pair(counts, raw, offsets, words, rounding, sensor):
-    """As `read_out`, for the sum of two sites under equal light: see `both_greens`."""
+    """Fill `raw` as `read_out` does, for the sum of two sites under equal light: `both_greens`."""
     for x in range(raw.shape[0]):
         drawn = symmetric_quantile(words[x], sensor.noise.read_pair)
         raw[x] = both_greens(counts[x], drawn, offsets[x], rounding[x], sensor)

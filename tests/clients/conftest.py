@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ..loaders.conftest import make_set, photos, shards  # noqa: F401
-
-__all__ = ["make_set"]
+from ..loaders.conftest import photos, shards  # noqa: F401
 
 
 def pytest_collection_modifyitems(items):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 import pickle
 from itertools import islice
 
@@ -11,11 +10,9 @@ import pytest
 
 from gloam.errors import LoaderError
 from gloam.loaders import PairLoader, TorchLoader
-from gloam.loaders.options import Options
 from gloam.loaders.sampling import Rank
 
-from .conftest import TRAIN, VAL
-from .test_pair_loader import epoch_numbers, numbers
+from .numbered import TRAIN, VAL, epoch_numbers, numbers
 
 pytest.importorskip("nvidia.dali")
 torch = pytest.importorskip("torch")
@@ -193,49 +190,6 @@ def test_ranks_are_found_at_the_first_batch(make, monkeypatch):
         ):
             next(iter(given))
         assert len(taken(whole)) == VAL  # what was given stays
-
-
-def test_options_are_spelt_alike(shards):
-    ours, theirs = (
-        inspect.signature(loader.__init__).parameters for loader in (PairLoader, TorchLoader)
-    )
-    assert set(ours) - set(theirs) == {"reader"}
-    assert set(theirs) - set(ours) == {"decoder"}
-    for name, field in Options.model_fields.items():
-        assert name in ours, name
-        assert ours[name].kind == theirs[name].kind == inspect.Parameter.KEYWORD_ONLY
-        if name not in (
-            "batch_size",
-            "device",
-            "threads",
-            "hw_decoder_load",
-            "shuffle",
-            "last_batch",
-        ):
-            assert ours[name].default == theirs[name].default == field.default, name
-    for loader in (PairLoader, TorchLoader):
-        for device in ("cpu", torch.device("cpu")):
-            loader(shards, batch_size=2, device=device, threads=1).close()
-            loader(shards, batch_size=2, device=device, workers=1).close()
-        for device, word in (
-            ("tpu", "must be 'auto'"),
-            ("cuda:x", "must be 'auto'"),
-            ("auto:1", "must be 'auto'"),
-        ):
-            with pytest.raises(LoaderError, match=word):
-                loader(shards, batch_size=2, device=device)
-        with pytest.raises(LoaderError, match="two different GPUs"):
-            loader(shards, batch_size=2, device="cuda:1", device_id=2)
-        with pytest.raises(LoaderError, match="two names of one number"):
-            loader(shards, batch_size=2, threads=1, workers=2)
-        with pytest.raises(LoaderError, match="batchsize: no such option; batch_size is meant"):
-            loader(shards, batchsize=4)
-        with pytest.raises(LoaderError, match="batch_size is missing"):
-            loader(shards)
-        with pytest.raises(
-            LoaderError, match="gamma_ray: no such option; there are batch_size, size"
-        ):
-            loader(shards, batch_size=2, gamma_ray=9)
 
 
 def test_lists_are_loaded_as_sets_are(files):

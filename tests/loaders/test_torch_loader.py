@@ -12,8 +12,7 @@ from gloam.errors import LoaderError
 from gloam.loaders import PairLoader, TorchLoader
 from gloam.loaders.index import contents_of
 
-from .conftest import TRAIN, VAL
-from .test_pair_loader import mixed_sizes, numbers
+from .numbered import TRAIN, VAL, mixed_sizes, numbers
 
 PLAIN = {"device": "cpu", "workers": 0, "size": (40, 56)}
 

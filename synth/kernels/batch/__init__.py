@@ -1,3 +1,4 @@
-"""The camera model over a whole batch of images of any sizes, for a GPU: each step a scalar
-function of one pixel, cell or table place, launched once for all images.
+"""The camera model over a whole batch of images of any sizes, for a GPU.
+
+Each step is a scalar function of one pixel, cell or table place, launched once for all images.
 """

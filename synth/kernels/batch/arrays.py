@@ -80,8 +80,12 @@ colour. The rest is what `Exposure`, `Sensor` and `Colour` hold.
 class Batch(NamedTuple):
     """The arrays of a batch of N images, with all that is given and all that steps hand on.
 
+    Arrays may be longer than the batch needs.
+
     Attributes
     ----------
+    length : int
+        N.
     images : array (N) of IMAGE
     normal, low : uint8 arrays
         Pixels of all images, RGB.
@@ -116,6 +120,7 @@ class Batch(NamedTuple):
         Black level plus noise of the sensors' rows.
     """
 
+    length: int
     images: npt.NDArray[Any]
     normal: npt.NDArray[np.uint8]
     low: npt.NDArray[np.uint8]
@@ -151,27 +156,30 @@ class Work(NamedTuple):
 
     Attributes
     ----------
+    length : int
+        K.
     images : int32 array (K)
         Their numbers.
     first : int32 array (K + 1)
         The first block of each; the last one is how many there are.
     """
 
+    length: int
     images: npt.NDArray[np.int32]
     first: npt.NDArray[np.int32]
 
 
 def work_of(counts: npt.NDArray[np.int64], images: npt.NDArray[np.int64]) -> Work:
-    """The work of a step that has so many places in each of some images."""
+    """Return the work of a step that has so many places in each of some images."""
     first = np.zeros(len(images) + 1, np.int32)
     np.cumsum(-(-counts[images] // (EACH * THREADS)), out=first[1:])
-    return Work(images.astype(np.int32), first)
+    return Work(len(images), images.astype(np.int32), first)
 
 
 @scalar
 def place_of(block, work):
     """Find the place in `work` of the image that a block works on."""
-    lower, upper = np.int32(0), np.int32(work.images.shape[0])
+    lower, upper = np.int32(0), np.int32(work.length)
     while upper - lower > 1:
         middle = (lower + upper) >> 1
         if work.first[middle] <= block:
@@ -183,7 +191,7 @@ def place_of(block, work):
 
 @scalar
 def exposure_of(image):
-    """How an image's camera sees light."""
+    """Return how an image's camera sees light."""
     matrix = Matrix(
         image.camera_rr,
         image.camera_rg,
@@ -200,7 +208,7 @@ def exposure_of(image):
 
 @scalar
 def sensor_of(number, image, batch):
-    """The sensor of an image."""
+    """Return the sensor of an image."""
     noise = Noise(batch.read[number, 0], batch.read[number, 1], batch.gaussian, batch.alias)
     seed = PixelSeed(image.seed_lower, image.seed_upper)
     return Sensor(image.method, image.gain, image.black, image.white, image.row_sigma, seed, noise)
@@ -208,7 +216,7 @@ def sensor_of(number, image, batch):
 
 @scalar
 def colour_of(image):
-    """How an image's camera makes colours."""
+    """Return how an image's camera makes colours."""
     matrix = Matrix(
         image.srgb_rr,
         image.srgb_rg,

@@ -35,7 +35,7 @@ def luminance(batch):
 def lights(batch):
     """Find the cells of all lights."""
     i = cuda.grid(1)
-    if i < batch.images.shape[0]:
+    if i < batch.length:
         lights_step(i, batch)
 
 
@@ -50,7 +50,7 @@ def fields(batch):
 def means(batch):
     """Fill the fields' means."""
     i = cuda.grid(1)
-    if i < batch.images.shape[0]:
+    if i < batch.length:
         mean_step(i, batch)
 
 
@@ -115,7 +115,7 @@ def blurs(batch, work):
 
 @kernel
 def merges(batch, work):
-    """Blur them along rows, and make pixels."""
+    """Blur colour differences along rows, and make pixels."""
     place = place_of(cuda.blockIdx.x, work)
     first = (cuda.blockIdx.x - work.first[place]) * (EACH * THREADS) + cuda.threadIdx.x
     for each in range(EACH):
@@ -142,7 +142,7 @@ def launch(batch: Batch, work: dict[str, Work], blocks: dict[str, int], stream: 
     stream : CUDA stream
         Of numba-cuda; 0 is the default one.
     """
-    count = batch.images.shape[0]
+    count = batch.length
     over_images = -(-count // THREADS), THREADS, stream
     over_cells = count * (FIELD // THREADS), THREADS, stream
     with plain_arithmetic():

@@ -1,5 +1,6 @@
-"""The illumination and the encoding tables of a batch: what `illumination` and `curves` do for one
-image, a cell or a table place at a time.
+"""The illumination and the encoding tables of a batch, a cell or a table place at a time.
+
+It is what `illumination` and `curves` do for one image.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _RED, _GREEN, _BLUE = (float(share) for share in LUMINANCE)
 
 @scalar
 def luminance_step(number, cell, batch):
-    """Mean linear luminance of a cell of an image that has lights or a scene part."""
+    """Find the mean linear luminance of a cell of an image that has lights or a scene part."""
     image = batch.images[number]
     if image.lights == 0 and image.scene == 0.0:
         return
@@ -59,7 +60,7 @@ def luminance_step(number, cell, batch):
 
 @scalar
 def lights_step(number, batch):
-    """Cells of the lights of an image, by their places among all, weighted."""
+    """Find the cells of the lights of an image, by their places among all, weighted."""
     image = batch.images[number]
     if image.lights == 0:
         return
@@ -81,13 +82,13 @@ def lights_step(number, batch):
 
 @scalar
 def along(cell, size, longer):
-    """The middle of a cell about the image's middle, in halves of its longer side."""
+    """Return the middle of a cell about the image's middle, in halves of its longer side."""
     return ((f64(cell) + 0.5) / CELLS * 2 - 1) * (f64(size) / f64(longer))
 
 
 @scalar
 def smooth_ev(i, j, image, batch):
-    """The smooth field in a cell."""
+    """Return the smooth field in a cell."""
     n = image.cells
     total = 0.0
     for k in range(n):
@@ -100,7 +101,7 @@ def smooth_ev(i, j, image, batch):
 
 @scalar
 def smoothed_luminance(i, j, number, batch):
-    """Luminance of a cell and its neighbours."""
+    """Return the luminance of a cell and its neighbours, blurred."""
     total = 0.0
     for k in range(max(j - 2, 0), min(j + 3, CELLS)):
         row = 0.0
@@ -112,7 +113,7 @@ def smoothed_luminance(i, j, number, batch):
 
 @scalar
 def field_step(number, cell, batch):
-    """The field in a cell in EV, not yet shifted, and the colour of its light."""
+    """Find the field in a cell in EV, not yet shifted, and the colour of its light."""
     image = batch.images[number]
     i, j = cell // CELLS, cell % CELLS
     longer = max(image.height, image.width)
@@ -153,7 +154,7 @@ def field_step(number, cell, batch):
 
 @scalar
 def mean_step(number, batch):
-    """The mean of an image's field, summed in order."""
+    """Find the mean of an image's field, summed in order."""
     total = 0.0
     for cell in range(FIELD):
         total += batch.field[number, cell]
@@ -162,7 +163,7 @@ def mean_step(number, batch):
 
 @scalar
 def light_step(number, cell, batch):
-    """Factor on scene light in a cell."""
+    """Find the factor on scene light in a cell."""
     batch.light[number, cell] = cell_light(
         batch.field[number, cell], batch.mean[number], batch.images[number].exposure_ev
     )
@@ -170,7 +171,7 @@ def light_step(number, cell, batch):
 
 @scalar
 def table_step(number, place, batch):
-    """A place of an image's encoding table: the fine one where chroma is to be smoothed."""
+    """Fill a place of an image's encoding table: the fine one where chroma is to be smoothed."""
     image = batch.images[number]
     value = 0.0
     if place > 0:

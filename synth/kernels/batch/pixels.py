@@ -1,5 +1,6 @@
-"""From the normals of a batch to its lows, a pixel or a sensor site at a time: the same scalar
-functions as `camera`, in the same order.
+"""From the normals of a batch to its lows, a pixel or a sensor site at a time.
+
+The scalar functions are the same as those of `camera`, in the same order.
 
     images that have red, green and blue at each pixel    row_step -> quad_step
     images behind a mosaic                                 row_step -> site_step -> mosaic_step
@@ -33,8 +34,9 @@ f64 = np.float64
 
 @scalar
 def column_left(x, width):
-    """The last cell of a row left of a pixel's column, and how far it lies on the way to the
-    next.
+    """Return the last cell of a row left of a pixel's column.
+
+    Beside it return how far the column lies on the way to the next cell.
     """
     position = (f64(x) + 0.5) * (CELLS / f64(width)) - 0.5
     position = min(max(position, 0.0), f64(CELLS - 1))
@@ -44,8 +46,9 @@ def column_left(x, width):
 
 @scalar
 def grid_value(grid, row, column):
-    """A grid (1024) float32 at a row and a column, each a cell and the share of the way to the next
-    one: first along rows, as the CPU does.
+    """Interpolate a grid (1024) float32 at a row and a column: first along rows, as the CPU does.
+
+    Row and column are each a cell and the share of the way to the next one.
     """
     at = u32(row[0] * CELLS + column[0])
     upper = grid[at] + (grid[u32(at + u32(1))] - grid[at]) * column[1]
@@ -56,7 +59,7 @@ def grid_value(grid, row, column):
 
 @scalar
 def mean_electrons(number, y, x, batch):
-    """Mean electrons of red, green and blue sites under a pixel."""
+    """Return the mean electrons of red, green and blue sites under a pixel."""
     image = batch.images[number]
     row, column = row_above(y, image.height, CELLS), column_left(x, image.width)
     at = image.normal + u64(u32(3) * u32(y * image.width + x))
@@ -96,7 +99,7 @@ def develop_to(number, pixel, samples, batch):
 
 @scalar
 def row_step(number, row, batch):
-    """Black level plus noise of a row of the sensor."""
+    """Draw the black level plus noise of a row of the sensor."""
     image = batch.images[number]
     mosaic = image.method >= BILINEAR
     rows = image.height + 2 * BORDER if mosaic else 2 * image.height
@@ -109,7 +112,7 @@ def row_step(number, row, batch):
 
 @scalar
 def quad_step(number, pixel, batch):
-    """A pixel of a sensor with a quad of sites for each, or with red, green and blue at one."""
+    """Make a pixel of a sensor with a quad of sites for each, or red, green and blue at one."""
     image = batch.images[number]
     pixels, width = u32(image.height * image.width), u32(image.width)
     if pixel >= pixels:
@@ -138,7 +141,7 @@ def quad_step(number, pixel, batch):
 
 @scalar
 def site_step(number, site, batch):
-    """A site of a mosaic (H + 4, W + 4)."""
+    """Fill a site of a mosaic (H + 4, W + 4)."""
     image = batch.images[number]
     columns = u32(image.width + 2 * BORDER)
     if site >= u32(u32(image.height + 2 * BORDER) * columns):
@@ -158,7 +161,7 @@ def site_step(number, site, batch):
 
 @scalar
 def mosaic_step(number, pixel, batch):
-    """A pixel out of a mosaic."""
+    """Make a pixel out of a mosaic."""
     image = batch.images[number]
     width = u32(image.width)
     if pixel >= u32(u32(image.height) * width):
@@ -187,7 +190,7 @@ def mosaic_step(number, pixel, batch):
 
 @scalar
 def blur_step(number, pixel, batch):
-    """Both colour differences of a pixel, blurred along its column."""
+    """Blur both colour differences of a pixel along its column."""
     image = batch.images[number]
     height, width = u32(image.height), u32(image.width)
     if pixel >= u32(height * width):
@@ -211,7 +214,7 @@ def blur_step(number, pixel, batch):
 
 @scalar
 def merge_step(number, pixel, batch):
-    """A pixel of the low, from its planes and their blur along the row."""
+    """Make a pixel of the low, from its planes and their blur along the row."""
     image = batch.images[number]
     width = u32(image.width)
     if pixel >= u32(u32(image.height) * width):

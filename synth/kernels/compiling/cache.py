@@ -1,5 +1,6 @@
-"""Compiled kernels, kept in the folders of `kernel_places`: Numba's own cache needs one folder that
-can be written.
+"""Compiled kernels, kept in the folders of `kernel_places`.
+
+Numba's own cache needs one folder that can be written.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class KernelCache:
             self._written.flush()
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
-        """The compiled function, or None."""
+        """Return the compiled function, or None."""
         for cache in (*self._read, self._written):
             if cache is not None:
                 with suppress(OSError):

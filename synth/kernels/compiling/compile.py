@@ -21,8 +21,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _NoAliasCompiler(Compiler):
-    """Numba's default compiler, promising LLVM that the array arguments of a function do not
-    overlap.
+    """Numba's default compiler, promising LLVM that array arguments do not overlap.
 
     Without the promise LLVM cannot turn table look-ups beside stores into vector gathers, and the
     kernels run four times slower. It changes no result, as no kernel here is called with
@@ -35,8 +34,9 @@ class _NoAliasCompiler(Compiler):
 
 
 def _fma(typing_context, a, b, c):
-    """A * b + c of three equal floats, rounded once, as IEEE 754 defines it: the same bits on every
-    CPU and GPU.
+    """Return a * b + c of three equal floats, rounded once, as IEEE 754 defines it.
+
+    It has the same bits on every CPU and GPU.
     """
     if not isinstance(a, types.Float) or a != b or b != c:
         return None
@@ -51,8 +51,9 @@ fma: Any = intrinsic(_fma)
 
 
 def scalar(function: F) -> F:
-    """Compile a function of scalars (and of tables that it only reads), to be called from kernels
-    and inlined there.
+    """Compile a function of scalars (and of tables that it only reads) for kernels.
+
+    It is called from kernels and inlined there.
 
     The same source is what a GPU kernel calls: Numba's CUDA target compiles it again for the
     device.
@@ -62,8 +63,9 @@ def scalar(function: F) -> F:
 
 
 def inlined(function: F) -> F:
-    """Compile a loop over arrays into the kernels that call it: for loops so short that a call
-    weighs, such as over one row.
+    """Compile a loop over arrays into the kernels that call it.
+
+    It is for loops so short that a call weighs, such as over one row.
     """
     compiled: Any = numba.njit(
         error_model="numpy", forceinline=True, pipeline_class=_NoAliasCompiler
@@ -72,8 +74,9 @@ def inlined(function: F) -> F:
 
 
 def kernel(function: F) -> F:
-    """Compile a loop over arrays that do not overlap, without the interpreter's lock; the machine
-    code is cached.
+    """Compile a loop over arrays that do not overlap, without the interpreter's lock.
+
+    The machine code is cached.
     """
     compiled: Any = numba.njit(error_model="numpy", nogil=True, pipeline_class=_NoAliasCompiler)(
         function

@@ -23,22 +23,24 @@ _done: dict[int, Any] = {}
 
 
 def kernel(function: Any) -> Any:
-    """A CUDA kernel. Not optimised at link time, where multiplications and additions would be
-    joined again.
+    """Compile a CUDA kernel, not optimised at link time.
 
-    Given as an argument of a call: as `@cuda.jit(lto=False)` numba-cuda 0.30 forgets the option.
+    There multiplications and additions would be joined again.
+
+    The option is given as an argument of a call: as `@cuda.jit(lto=False)` numba-cuda 0.30 forgets
+    it.
     """
     return cuda.jit(function, lto=False)
 
 
 def device_function(function: Any) -> Any:
-    """A function that CUDA kernels call."""
+    """Compile a function that CUDA kernels call."""
     return cuda.jit(function, device=True, lto=False)
 
 
 @device_function
 def fma(a, b, c):
-    """A * b + c of float32, rounded once."""
+    """Return a * b + c of float32, rounded once."""
     return libdevice.fmaf_rn(a, b, c)
 
 
@@ -68,7 +70,7 @@ def _floor64(x):
 
 
 def _numpy_on_device(rint: Any, floor: Any) -> types.ModuleType:
-    """What scalar functions take from NumPy."""
+    """Make what scalar functions take from NumPy."""
     module = types.ModuleType("numpy_on_device")
     module.__dict__.update(sqrt=_sqrt, rint=rint, floor=floor)
     kinds = "float32", "float64", "int16", "int32", "int64", "uint8", "uint32"
@@ -80,7 +82,7 @@ _SINGLE, _DOUBLE = _numpy_on_device(_rint, _floor), _numpy_on_device(_rint64, _f
 
 
 def device(function: Any) -> Any:
-    """A function made by `compiling.scalar`, and all that it calls, as a CUDA device function.
+    """Compile a function of `compiling.scalar`, and all it calls, as a CUDA device function.
 
     Its floats are float32, or float64 where its module says `DOUBLE_PRECISION`.
     """
@@ -103,7 +105,7 @@ def device(function: Any) -> Any:
 
 @contextmanager
 def plain_arithmetic() -> Iterator[None]:
-    """While kernels are compiled, keep NVVM from joining multiplications and additions."""
+    """Keep NVVM from joining multiplications and additions while kernels are compiled."""
     original: Callable[..., Any] = nvvm.compile_ir
 
     def compile_ir(llvmir: Any, **options: Any) -> Any:

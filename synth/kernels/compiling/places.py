@@ -29,15 +29,17 @@ _KERNELS = Path(__file__).parent.parent
 
 
 def announce() -> None:
-    """Called before kernels are compiled. The command puts another function in its place, which
-    says so.
+    """Announce that kernels are about to be compiled: here, do nothing.
+
+    The command puts another function in its place, which says so.
     """
 
 
 @dataclass(frozen=True)
 class Places:
-    """Folders that hold compiled kernels already, and the one that takes new ones (None where
-    nothing can be written).
+    """Folders that hold compiled kernels already, and the one that takes new ones.
+
+    The latter is None where nothing can be written.
     """
 
     readable: tuple[Path, ...]
@@ -46,7 +48,7 @@ class Places:
 
 @lru_cache(maxsize=1)
 def places() -> Places:
-    """Where compiled kernels are, and where new ones go."""
+    """Find where compiled kernels are, and where new ones go."""
     name = f"gloam-{sources_hash()[:16]}"
     readable = tuple(folder / name for folder in _folders() if any((folder / name).glob("*.nbi")))
     writable = next((folder / name for folder in _folders() if _can_write(folder / name)), None)
@@ -74,7 +76,7 @@ def announce_compiling() -> None:
 
 
 def are_compiled() -> bool:
-    """Whether kernels were compiled from these sources before."""
+    """Return whether kernels were compiled from these sources before."""
     found = places()
     return bool(found.readable) or (
         found.writable is not None and any(found.writable.glob("*.nbi"))
@@ -83,8 +85,9 @@ def are_compiled() -> bool:
 
 @lru_cache(maxsize=1)
 def sources_hash() -> str:
-    """Of all that may be compiled into a kernel: Numba itself looks only at the file that holds
-    one.
+    """Hash all that may be compiled into a kernel.
+
+    Numba itself looks only at the file that holds one.
     """
     digest = hashlib.sha256()
     for path in sorted(_KERNELS.rglob("*.py")):
@@ -110,7 +113,7 @@ def _can_write(folder: Path) -> bool:
 
 
 def _temporary(name: str) -> Path | None:
-    """A folder that nobody else can write to: what lies in it is run."""
+    """Return a folder that nobody else can write to: what lies in it is run."""
     user = os.getuid() if hasattr(os, "getuid") else 0
     folder = Path(tempfile.gettempdir()) / f"gloam-kernels-{user}"
     with suppress(OSError):

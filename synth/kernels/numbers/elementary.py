@@ -1,5 +1,7 @@
-"""Powers of two and logarithms in float64 from plain arithmetic alone: the same bits on every
-machine, whatever its mathematical library, and several at once where a CPU has vectors.
+"""Powers of two and logarithms in float64 from plain arithmetic alone.
+
+They have the same bits on every machine, whatever its mathematical library, and are computed
+several at once where a CPU has vectors.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ _E1, _E2, _E3, _E4, _E5, _E6, _E7, _E8, _E9, _E10, _E11 = (
 
 @scalar
 def log2(x):
-    """Of a positive normal number, within 1e-14 + 1e-15 of the result."""
+    """Return log2 of a positive normal number, within 1e-14 + 1e-15 of the result."""
     bits = f64(x).view(np.int64)
     octave = (bits - _ROOT_HALF) >> _MANTISSA_BITS
     m = i64(bits - (octave << _MANTISSA_BITS)).view(np.float64)
@@ -41,7 +43,7 @@ def log2(x):
 
 @scalar
 def exp2(x):
-    """2^x, within 1e-13 of the result, for x from -1000 to 1000, and as there beyond."""
+    """Return 2^x, within 1e-13 of the result, for x from -1000 to 1000, and as there beyond."""
     cut = min(max(f64(x), _LEAST), _MOST)
     whole = np.floor(cut + _HALF)
     f = cut - whole

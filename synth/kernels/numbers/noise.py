@@ -55,8 +55,9 @@ def symmetric_quantile(word, c):
 
 @scalar
 def small_poisson(mean, word, rest_word, alias_table):
-    """A Poisson draw (float32, whole) for 0 <= mean < POISSON_LIMIT, exact up to the 24 bits of its
-    thresholds.
+    """Draw from the Poisson distribution (float32, whole) for 0 <= mean < POISSON_LIMIT.
+
+    The draw is exact up to the 24 bits of its thresholds.
 
     A sum of independent Poisson draws is a Poisson draw of the summed mean. So the mean is cut into
     a multiple of a step, drawn from Walker's alias table of that multiple, and a remainder below
@@ -88,7 +89,9 @@ def small_poisson(mean, word, rest_word, alias_table):
 
 @scalar
 def large_poisson(mean, z):
-    """A Poisson draw (float32, whole) for mean >= POISSON_LIMIT from a standard normal draw `z`.
+    """Draw from the Poisson distribution (float32, whole) for mean >= POISSON_LIMIT.
+
+    `z` is a standard normal draw.
 
     The asymptotic expansion of the Poisson quantile about the normal one, skew and two more
     corrections, rounded down: M. B. Giles, Algorithm 955 (ACM TOMS 42(1), 2016), Q_N3, and a term

@@ -1,5 +1,6 @@
-"""The look-up table of the kernels: computed in float64, rounded once, so that it is the same on
-every machine.
+"""The look-up table of the kernels.
+
+It is computed in float64, rounded once, so that it is the same on every machine.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ under 1e-10."""
 
 @lru_cache(maxsize=1)
 def poisson_alias_table() -> npt.NDArray[np.uint32]:
-    """Walker alias tables of Poisson distributions with means 0, 1/8, ... below POISSON_LIMIT.
+    """Make Walker alias tables of Poisson distributions: means 0, 1/8, ... below POISSON_LIMIT.
 
     Returns
     -------
@@ -41,8 +42,9 @@ def poisson_alias_table() -> npt.NDArray[np.uint32]:
 
 
 def _alias_slots(weights: list[float]) -> list[int]:
-    """Walker's alias method in Vose's form: slots whose mean weight is 1, each split between itself
-    and one other.
+    """Fill slots by Walker's alias method in Vose's form.
+
+    The slots' mean weight is 1; each is split between itself and one other.
     """
     weights = list(weights)
     threshold, alias = [1.0] * len(weights), list(range(len(weights)))

@@ -1,5 +1,6 @@
-"""Quantile functions of the noise's distributions, as polynomials that kernels evaluate without
-looking anything up.
+"""Quantile functions of the noise's distributions, as polynomials.
+
+Kernels evaluate them without looking anything up.
 
 A gather from a table costs a CPU more than all of the arithmetic here. What a polynomial can follow
 over 24 octaves of tail probability p is the quantile as a function of sqrt(1 - log2(2 p)): nearly
@@ -34,7 +35,7 @@ what kernels take."""
 
 
 def quantile_polynomial(upper: Callable[[float], float]) -> Coefficients:
-    """The polynomial that meets a quantile function at the Chebyshev nodes.
+    """Find the polynomial that meets a quantile function at the Chebyshev nodes.
 
     Parameters
     ----------
@@ -73,13 +74,13 @@ def quantile_polynomial(upper: Callable[[float], float]) -> Coefficients:
 
 @lru_cache(maxsize=1)
 def normal_quantile() -> Coefficients:
-    """The standard normal distribution, within 3e-5 of its deviation."""
+    """Return the quantiles of the standard normal distribution, within 3e-5 of its deviation."""
     return quantile_polynomial(lambda tail: -NormalDist().inv_cdf(tail))
 
 
 @lru_cache(maxsize=1)
 def normal_pair_quantile() -> Coefficients:
-    """The sum of two draws from the standard normal distribution."""
+    """Return the quantiles of the sum of two draws from the standard normal distribution."""
     coefficients = normal_quantile() * math.sqrt(2)
     coefficients.flags.writeable = False
     return coefficients
@@ -87,7 +88,9 @@ def normal_pair_quantile() -> Coefficients:
 
 @lru_cache(maxsize=256)
 def tukey_lambda_quantile(shape: float) -> Coefficients:
-    """The Tukey-lambda distribution of a shape and scale 1; logistic for shape 0.
+    """Return the quantiles of the Tukey-lambda distribution of a shape and scale 1.
+
+    It is the logistic one for shape 0.
 
     Q(u) = (u^shape - (1-u)^shape) / shape: Joiner and Rosenblatt, "Some properties of the range in
     samples from Tukey's symmetric lambda distributions", JASA 66 (1971); taken through expm1, as
@@ -99,7 +102,9 @@ def tukey_lambda_quantile(shape: float) -> Coefficients:
 
 @lru_cache(maxsize=256)
 def tukey_lambda_pair_quantile(shape: float) -> Coefficients:
-    """The sum of two draws from `tukey_lambda_quantile`, within 1e-3 of its deviation.
+    """Return the quantiles of the sum of two draws from `tukey_lambda_quantile`.
+
+    They are within 1e-3 of its deviation.
 
     The sum exceeds s when one draw is x and the other over s - x: the integral over x runs over
     octaves of the tail beyond it, by the trapezoidal rule, and s is found by the secant method
@@ -147,5 +152,5 @@ def _tukey_lambda(tails: npt.NDArray[np.float64], shape: float) -> npt.NDArray[n
 
 
 def scaled(coefficients: Coefficients, deviation: float) -> npt.NDArray[np.float32]:
-    """What kernels take: float32 coefficients of a distribution `deviation` times as wide."""
+    """Return for kernels float32 coefficients of a distribution `deviation` times as wide."""
     return (coefficients * deviation).astype(np.float32)

@@ -1,5 +1,6 @@
-"""Random bits for pixels: an integer hash of (pixel seed, sample index), the same on every machine
-and device.
+"""Random bits for pixels: an integer hash of (pixel seed, sample index).
+
+It is the same on every machine and device.
 
 Every sample owns one index, so no sample's bits depend on which worker, thread or order made it.
 The bits of one sample come as one 32-bit state and as many 32-bit words finished from it as the
@@ -32,33 +33,37 @@ class PixelSeed(NamedTuple):
 
 
 def pixel_seed(bits: int) -> PixelSeed:
-    """The seed of 64 bits, as kernels take it."""
+    """Return the seed of 64 bits, as kernels take it."""
     return PixelSeed(u32(bits & 0xFFFFFFFF), u32(bits >> 32))
 
 
 @scalar
 def channel_sample(channel, pixel, pixels):
-    """Index of a sample of a sensor that has red, green and blue at each of its `pixels`: plane
-    after plane.
+    """Return the index of a sample of a sensor that has red, green and blue at each pixel.
+
+    It has so many `pixels`, plane after plane.
     """
     return u32(u32(channel) * u32(pixels) + u32(pixel))
 
 
 @scalar
 def mosaic_sample(row, site, sites):
-    """Index of a site of a mosaic with so many `sites` a row."""
+    """Return the index of a site of a mosaic with so many `sites` a row."""
     return u32(u32(row) * u32(sites) + u32(site))
 
 
 @scalar
 def row_sample(row, samples):
-    """Index of a sensor row, for the noise that all of it shares: after all of its `samples`."""
+    """Return the index of a sensor row, for the noise that all of it shares.
+
+    It comes after all of the sensor's `samples`.
+    """
     return u32(u32(samples) + u32(row))
 
 
 @scalar
 def sample_state(index, seed):
-    """The 32-bit state of sample `index` (uint32) under a `PixelSeed`.
+    """Return the 32-bit state of sample `index` (uint32) under a `PixelSeed`.
 
     Two rounds of xor-shift and multiplication with the constants of Wellons' hash prospector
     (public domain, bias about 0.1), one half of the seed entering before each, so that two seeds
@@ -75,7 +80,7 @@ def sample_state(index, seed):
 
 @scalar
 def random_word(state, purpose):
-    """32 random bits (uint32) of a sample for one `purpose`, a constant of this module."""
+    """Return 32 random bits (uint32) of a sample for one `purpose`, a constant of this module."""
     x = u32(state ^ purpose)
     x = u32(x * u32(0x9E3779B1))
     x = u32(x ^ u32(x >> u32(16)))

@@ -8,7 +8,7 @@ import pytest
 from gloam.errors import LoaderError
 from gloam.loaders import PairLoader
 
-from .conftest import TRAIN
+from ..numbered import TRAIN
 
 pytest.importorskip("jax")
 

@@ -9,15 +9,10 @@ import numpy as np
 import pytest
 
 from gloam.errors import LoaderError, SetError
-from gloam.loaders import PairLoader, pairs_in
-from gloam.loaders.dali import failures
-from gloam.loaders.dataset import decoded_pair
+from gloam.loaders import PairLoader
 from gloam.loaders.index import Contents, contents_of
-from gloam.loaders.sampling import Rank, find_rank
-from gloam.manifests.images.encode import encode
-from gloam.manifests.sets.info import read_set
 
-from .conftest import TRAIN, VAL, numbered
+from ..numbered import TRAIN, VAL, epoch_numbers, mixed_sizes, numbered, numbers
 
 pytest.importorskip("nvidia.dali")
 torch = pytest.importorskip("torch")
@@ -50,22 +45,6 @@ def make(request, shards, files, shard_lows, file_lows):
         return PairLoader(root, split, reader=reader, **PLAIN | options)
 
     return loader
-
-
-def numbers(normal) -> list[int]:
-    """The numbers that the pictures of a batch carry."""
-    red = (normal[:, 0] * 255).round().to(torch.int64)
-    assert (red == red[:, :1, :1]).all()
-    return (red[:, 0, 0] // 4).tolist()
-
-
-def epoch_numbers(loader) -> list[int]:
-    found = []
-    for low, normal in loader:
-        assert len(low) == len(normal) > 0
-        assert (low - normal / 2).abs().max() <= 0.5 / 255 + 1e-6
-        found += numbers(normal)
-    return found
 
 
 def test_pairs_are_in_step_and_epochs_exact_three_times(make):
@@ -198,13 +177,6 @@ def test_pixels_are_those_of_the_files(make):
             assert (low[0].numpy() == np.rint(numbered(number) * 0.5)).all()
 
 
-def mixed_sizes():
-    return [
-        (encode(numbered(i, 30 + i, 50), "png"), encode(numbered(i, 30 + i, 50), "png"))
-        for i in range(6)
-    ]
-
-
 def test_different_sizes_need_padding_or_single_batches():
     with PairLoader(
         mixed_sizes(), "val", batch_size=3, size=None, pad=True, device="cpu"
@@ -220,152 +192,6 @@ def test_different_sizes_need_padding_or_single_batches():
         next(iter(loader))
 
 
-def test_folders_of_other_peoples_pairs_load(tmp_path):
-    for i in range(3):
-        for folder in ("img", "gt"):
-            path = tmp_path / "train" / folder / "sub" / f"{i}.{'png' if folder == 'gt' else 'jpg'}"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(encode(numbered(i), path.suffix[1:]))
-    pairs = pairs_in(tmp_path / "train" / "img", tmp_path / "train" / "gt")
-    with PairLoader(pairs, "val", batch_size=2, keys=True, device="cpu") as loader:
-        assert [keys for _, _, keys in loader] == [["0", "1"], ["2"]]
-    (tmp_path / "train" / "gt" / "sub" / "1.png").unlink()
-    with pytest.raises(LoaderError, match="sub/1 is in one of them only"):
-        pairs_in(tmp_path / "train" / "img", tmp_path / "train" / "gt")
-
-
-def copy_of(root, tmp_path):
-    return shutil.copytree(root, tmp_path / "copy")
-
-
-def test_a_damaged_image_is_named_by_shard_key_and_member(shards, tmp_path):
-    root = copy_of(shards, tmp_path)
-    stored = contents_of(root, "train").pairs[7]
-    key, low = stored.key, stored.low
-    with open(low.path, "r+b") as handle:
-        handle.seek(low.offset)
-        handle.write(bytes(low.size))
-    for reader in ("webdataset", "external"):
-        with (
-            PairLoader(root, batch_size=4, reader=reader, **PLAIN) as loader,
-            pytest.raises(LoaderError, match=rf"train-000001\.tar: {key}\.low cannot be decoded"),
-        ):
-            for _ in loader:
-                pass
-
-
-@pytest.mark.parametrize("reader", ["webdataset", "file", "external"])
-def test_a_damaged_image_is_named_without_decoding_the_set(
-    shards, files, tmp_path, reader, monkeypatch
-):
-    """In its second epoch, of a rank of two, and with what was damaged far from the first
-    batches."""
-    root = copy_of(files if reader == "file" else shards, tmp_path)
-    options = {
-        "batch_size": 2,
-        "reader": reader,
-        "rank": 1,
-        "world_size": 2,
-        "seed": 3,
-        "prefetch": 2,
-        **PLAIN,
-    }
-    with PairLoader(root, keys=True, **options) as loader:
-        list(loader)
-        key = list(loader)[6][2][1]
-    stored = contents_of(root, "train").pairs
-    low = next(stored[i].low for i in range(len(stored)) if stored[i].key == key)
-    decoded = []
-
-    def counting(pair, decoder):
-        decoded.append(pair.key)
-        return decoded_pair(pair, decoder)
-
-    monkeypatch.setattr(failures, "decoded_pair", counting)
-    with PairLoader(root, **options) as loader:
-        list(loader)
-        batches = iter(loader)
-        for _ in range(3):  # DALI works ahead
-            next(batches)
-        with open(low.path, "r+b") as handle:
-            handle.seek(max(low.offset, 0))
-            handle.write(bytes(200))
-        with pytest.raises(LoaderError, match=rf"{key}\.low cannot be decoded"):
-            list(batches)
-    assert key in decoded
-    assert len(decoded) <= (2 + 1) * 2 + 2
-
-
-def test_two_images_of_one_name_are_refused(tmp_path):
-    for name in ("low/a.png", "low/a.jpg", "normal/a.png"):
-        path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(encode(numbered(1), path.suffix[1:]))
-    with pytest.raises(LoaderError, match=r"a\.png: a\.jpg has the same name"):
-        pairs_in(tmp_path / "low", tmp_path / "normal")
-
-
-def test_jpegs_are_decoded_on_a_gpu_as_libjpeg_turbo_does(shards):
-    """With fancy upsampling: seen in the pipeline's own description, as there is no GPU here."""
-    from gloam.loaders.dali import pipelines
-
-    asked = {}
-    real = pipelines.fn
-
-    class Recording:
-        def __getattr__(self, name):
-            return getattr(real, name)
-
-        class decoders:  # noqa: N801
-            @staticmethod
-            def image(images, **arguments):
-                asked.update(arguments)
-                return real.decoders.image(images, **arguments | {"device": "cpu"})
-
-    pipelines.fn = Recording()
-    try:
-        options = PairLoader(shards, batch_size=2, **PLAIN).options.model_copy(
-            update={"device": "gpu"}
-        )
-        paths = contents_of(shards, "train").shards()
-        pipelines.webdataset_pairs(
-            *paths, options, batch_size=2, num_threads=1, device_id=None
-        ).build()
-    finally:
-        pipelines.fn = real
-    assert asked["device"] == "mixed"
-    assert asked["jpeg_fancy_upsampling"] is True
-
-
-def test_broken_sets_are_refused(shards, files, tmp_path):
-    root = copy_of(shards, tmp_path)
-    unit = next(u for u in read_set(root).units if u.startswith("train"))
-    index = root / "shards" / f"{unit}.idx"
-    whole = index.read_bytes()
-    index.write_bytes(whole.replace(b"low", b"wol", 1))
-    with pytest.raises(SetError, match=r"idx: is not the one that was built"):
-        PairLoader(root, batch_size=1)
-    index.unlink()
-    with pytest.raises(SetError, match=r"\.idx: No such file"):
-        PairLoader(root, batch_size=1)
-    index.write_bytes(whole)
-    names = root / "lists" / "train-shards.txt"
-    names.write_text(names.read_text() + "shards/train-000099.tar\n")
-    with pytest.raises(SetError, match=r"train-000099\.tar does not belong"):
-        PairLoader(root, batch_size=1)
-    (root / "set.json").unlink()
-    with pytest.raises(SetError, match="not a gloam set"):
-        PairLoader(root, batch_size=1)
-    (root / ".gloam").mkdir()
-    with pytest.raises(SetError, match="not finished"):
-        PairLoader(root, batch_size=1)
-    other = shutil.copytree(files, tmp_path / "files")
-    names = other / "lists" / "train-low.txt"
-    names.write_text("".join(names.read_text().splitlines(keepends=True)[1:]))
-    with pytest.raises(SetError, match="36 lines"):
-        PairLoader(other, batch_size=1)
-
-
 def test_lists_out_of_step_are_noticed(files, tmp_path):
     root = shutil.copytree(files, tmp_path / "files")
     names = root / "lists" / "train-low.txt"
@@ -376,72 +202,6 @@ def test_lists_out_of_step_are_noticed(files, tmp_path):
         pytest.raises(LoaderError, match="out of step"),
     ):
         list(loader)
-
-
-@pytest.mark.parametrize(
-    ("variable", "local", "share"),
-    [("LOCAL_WORLD_SIZE", "2", 0.9), ("SLURM_TASKS_PER_NODE", "4(x2),3", 1.0)],
-)
-def test_where_many_train_together_the_hardware_decodes_everything(
-    shards, monkeypatch, variable, local, share
-):
-    assert PairLoader(shards, batch_size=2, **PLAIN).options.hw_decoder_load == 0.9
-    monkeypatch.setenv(variable, local)
-    assert PairLoader(shards, batch_size=2, **PLAIN).options.hw_decoder_load == share
-    assert (
-        PairLoader(shards, batch_size=2, hw_decoder_load=0.5, **PLAIN).options.hw_decoder_load
-        == 0.5
-    )
-
-
-@pytest.mark.parametrize(
-    ("options", "word"),
-    [
-        ({"batch_size": 0}, "batch_size"),
-        ({"batch_size": 4, "crop": "center"}, "crop"),
-        ({"batch_size": 4, "crop": "random"}, "needs a size"),
-        ({"batch_size": 4, "value_range": (0, 255)}, "value_range"),
-        ({"batch_size": 99}, "no whole batch"),
-        ({"batch_size": 1, "rank": 0, "world_size": 99}, "fewer than 99 ranks"),
-        ({"batch_size": 1, "rank": 5, "world_size": 2}, "rank 5 of 2"),
-        ({"batch_size": 1, "rank": 0}, "both"),
-        ({"batch_size": 1, "reader": "file"}, "cannot read"),
-        ({"batch_size": 1, "reader": "tape"}, "must be auto"),
-        ({"batch_size": 1, "split": "test"}, "must be one of"),
-        ({"batch_size": 1, "speed": 9}, "speed: no such option"),
-    ],
-)
-def test_wrong_options_are_named(shards, options, word):
-    with pytest.raises(LoaderError, match=word):
-        PairLoader(shards, **{"device": "cpu"} | options)
-
-
-def test_wrong_lists_are_named():
-    with pytest.raises(LoaderError, match="empty"):
-        PairLoader([], batch_size=1)
-    with pytest.raises(LoaderError, match="mixes local and s3"):
-        PairLoader([("a.png", "s3://b/c.png")], batch_size=1)
-    with pytest.raises(LoaderError, match="entry 0"):
-        PairLoader(["a.png"], batch_size=1)
-    with (
-        PairLoader([("/nowhere/a.png", "/nowhere/b.png")], batch_size=1, device="cpu") as loader,
-        pytest.raises(LoaderError, match=r"nowhere/a\.png"),
-    ):
-        next(iter(loader))
-
-
-def test_ranks_are_found_in_the_environment(monkeypatch):
-    assert find_rank() == Rank(0, 1)
-    monkeypatch.setenv("SLURM_PROCID", "2")
-    monkeypatch.setenv("SLURM_NTASKS", "5")
-    assert find_rank() == Rank(2, 5)
-    monkeypatch.setenv("RANK", "1")
-    monkeypatch.setenv("WORLD_SIZE", "3")
-    assert find_rank() == Rank(1, 3)
-    assert find_rank(0, 2) == Rank(0, 2)
-    monkeypatch.setenv("WORLD_SIZE", "many")
-    with pytest.raises(LoaderError, match="many"):
-        find_rank()
 
 
 def test_a_closed_loader_says_so(shards):

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
-from gloam.errors import SourceError
-from gloam.manifests.images.encode import encode
 from gloam.synth.analysis.pair_statistics import (
     LABELS,
     low_statistics,
@@ -16,12 +12,7 @@ from gloam.synth.analysis.pair_statistics import (
     reference_statistics,
     summary,
 )
-from gloam.synth.analysis.photon_transfer import pooled, transfer_points
-from gloam.synth.analysis.set_statistics import image_files, measure_folders
-from gloam.synth.camera.draw import CameraDraw
 from gloam.synth.kernels.curves import linear_to_srgb, srgb_to_linear
-from gloam.synth.models import draw, render
-from gloam.synth.recipes.load import load_recipe
 
 
 def ramp(height=300, width=400):
@@ -90,64 +81,3 @@ def test_sizes_must_agree():
 def test_references_have_known_names():
     for reference in reference_statistics().values():
         assert set(reference) <= set(LABELS)
-
-
-@pytest.mark.parametrize(
-    "overrides", [[], ["isp.chroma.strength=0"], ["camera.name=canon-5d4", "isp.demosaic=none"]]
-)
-def test_the_noise_of_a_low_is_what_the_camera_file_says(overrides):
-    """Through white balance, matrix, encoding and chroma smoothing, to a few per cent."""
-    normal = np.repeat(np.linspace(40, 230, 256).astype(np.uint8)[None, :, None], 256, 0).repeat(
-        3, 2
-    )
-    recipe = load_recipe(
-        "even",
-        ["exposure.ev=uniform(1,3)", "camera.iso=1600", "illumination.probability=0", *overrides],
-    )
-    points = []
-    for i in range(12):
-        drawn = draw(recipe, 0, str(i))
-        assert isinstance(drawn, CameraDraw)
-        points += transfer_points(render(normal, drawn), normal, drawn)
-    joined = pooled(points)
-    ratio = np.average(
-        [p.measured / p.expected for p in joined], weights=[p.pixels for p in joined]
-    )
-    assert ratio == pytest.approx(1, abs=0.03)
-
-
-def test_twice_the_gain_is_noticed():
-    normal = np.full((200, 200, 3), 160, np.uint8)
-    drawn = draw(
-        load_recipe("even", ["exposure.ev=2", "camera.iso=3200", "illumination.probability=0"]),
-        0,
-        "k",
-    )
-    twice = {"camera.sensor.gain": 2 * drawn.camera.sensor.gain}
-    noisier = render(normal, drawn.changed(twice))
-    (point,) = pooled(transfer_points(noisier, normal, drawn))
-    assert point.measured > 1.5 * point.expected
-
-
-def test_folders_are_paired_by_name(tmp_path):
-    rng = np.random.default_rng(0)
-    for name in ("a", "sub/b"):
-        for folder, suffix in (("low", "png"), ("normal", "jpg")):
-            path = tmp_path / folder / f"{name}.{suffix}"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(encode(rng.integers(0, 255, (60, 80, 3)).astype(np.uint8), suffix))
-    measured = measure_folders(tmp_path / "low", tmp_path / "normal", 100)
-    assert len(measured.rows) == 2
-    assert json.loads(json.dumps(measured.as_json()))["pairs"] == 2
-    assert len(measure_folders(tmp_path / "low", None, 1).rows) == 1
-    (tmp_path / "normal" / "a.jpg").unlink()
-    with pytest.raises(SourceError, match="a has no partner"):
-        measure_folders(tmp_path / "low", tmp_path / "normal", 100)
-    with pytest.raises(SourceError, match="not a folder"):
-        image_files(tmp_path / "nowhere")
-    (tmp_path / "low" / "a.jpg").write_bytes(b"")
-    with pytest.raises(SourceError, match="same name"):
-        image_files(tmp_path / "low")
-    (tmp_path / "low" / "a.png").unlink()
-    with pytest.raises(SourceError, match=r"a\.jpg"):
-        measure_folders(tmp_path / "low", None, 100)

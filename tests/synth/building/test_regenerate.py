@@ -11,7 +11,7 @@ from gloam.errors import ConfigError, SetError
 from gloam.manifests.selection.bounds import EVERYTHING
 from gloam.manifests.selection.plan import PlanOptions
 from gloam.manifests.sets.info import read_set
-from gloam.manifests.sets.layout import read_pairs
+from gloam.manifests.sets.layouts import layout_named
 from gloam.manifests.sets.pair_set import open_set
 from gloam.manifests.sets.receipts import read_receipt, receipt_path
 from gloam.manifests.sets.verify import verify_set
@@ -55,12 +55,10 @@ def bytes_of(root: Path) -> dict[str, bytes]:
 
 
 def pairs_of(root: Path):
+    """The samples as they lie there: of a set of lows only, without normals."""
     info = read_set(root)
-    return [
-        p
-        for unit in info.units
-        for p in read_pairs(info.layout, root, unit, read_receipt(root, unit).file_dicts())
-    ]
+    layout = layout_named(info.layout)
+    return [p for unit in info.units for p in layout.samples(root, read_receipt(root, unit))]
 
 
 def test_nothing_changed_gives_the_same_bytes(origin, tmp_path):
@@ -76,9 +74,9 @@ def test_only_lows_and_draws_differ(origin, tmp_path):
     assert [p.key for p in before] == [p.key for p in after]
     assert [p.normal for p in before] == [p.normal for p in after]
     assert all(a.low != b.low for a, b in zip(before, after, strict=True))
-    assert all(b.record["draw"]["iso"] == 12800 for b in after)
+    assert all(b.record["draw"]["camera"]["iso"] == 12800 for b in after)
     assert all(
-        a.record["draw"]["exposure_ev"] == b.record["draw"]["exposure_ev"]
+        a.record["draw"]["exposure"] == b.record["draw"]["exposure"]
         for a, b in zip(before, after, strict=True)
     )
     assert read_set(origin).units == info.units
@@ -99,7 +97,7 @@ def test_lows_only(origin, tmp_path):
     assert [(p.key, p.low, p.record) for p in lows] == [
         (p.key, p.low, p.record) for p in pairs_of(tmp_path / "whole")
     ]
-    assert not any(p.normal for p in lows)
+    assert all(list(p.members) == ["low"] for p in lows)
     assert info.counts == whole.counts
     size = {name: sum(map(len, bytes_of(tmp_path / name).values())) for name in ("lows", "whole")}
     assert size["lows"] < size["whole"]
@@ -149,10 +147,9 @@ def test_it_continues_and_mends_and_refuses_other_settings(origin, tmp_path):
     whole = bytes_of(root)
     units = list(read_set(root).units)
     receipt_path(root, units[0]).unlink()
-    for name in read_receipt(root, units[1]).file_dicts():
-        data = (root / name).read_bytes()
-        (root / name).write_bytes(data[:50] + bytes([data[50] ^ 4]) + data[51:])
-        break
+    damaged = root / read_receipt(root, units[1]).files[0].path
+    data = damaged.read_bytes()
+    damaged.write_bytes(data[:50] + bytes([data[50] ^ 4]) + data[51:])
     regenerate(origin, root, overrides=["camera.iso=12800"], workers=2)
     assert bytes_of(root) == whole
     with pytest.raises(SetError, match=r"camera\.iso"):
@@ -169,8 +166,8 @@ def test_a_damaged_origin_is_named(origin, tmp_path):
     copy = shutil.copytree(origin, tmp_path / "copy")
     pair = pairs_of(copy)[2]
     for path in copy.rglob("*"):
-        if path.is_file() and pair.normal in (data := path.read_bytes()):
-            path.write_bytes(data.replace(pair.normal, bytes(len(pair.normal))))
+        if path.is_file() and pair.normal.data in (data := path.read_bytes()):
+            path.write_bytes(data.replace(pair.normal.data, bytes(len(pair.normal.data))))
     with pytest.raises(SetError, match=rf"{pair.key}\.normal"):
         regenerate(copy, tmp_path / "new", overrides=["camera.iso=12800"])
 
@@ -181,9 +178,7 @@ def test_export_there_and_back(origin, tmp_path):
     info = export(origin, tmp_path / "other", other, workers=2)
     assert info.layout == other
     assert verify_set(tmp_path / "other") == []
-    assert [(p.key, p.low, p.normal, p.record) for p in pairs_of(tmp_path / "other")] == [
-        (p.key, p.low, p.normal, p.record) for p in pairs_of(origin)
-    ]
+    assert pairs_of(tmp_path / "other") == pairs_of(origin)
     export(tmp_path / "other", tmp_path / "back", layout)
     ours, theirs = bytes_of(tmp_path / "back"), bytes_of(origin)
     kept = [

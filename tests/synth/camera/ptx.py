@@ -50,8 +50,11 @@ DIMENSIONS = {
     "mosaic": ("f4", 1),
     "rows": ("f4", 1),
 }
-BATCH = numba.types.NamedTuple([array_type(*DIMENSIONS[name]) for name in Batch._fields], Batch)
-WORK = numba.types.NamedTuple([array_type("i4", 1)] * 2, Work)
+BATCH = numba.types.NamedTuple(
+    [array_type(*DIMENSIONS[name]) if name != "length" else numba.int64 for name in Batch._fields],
+    Batch,
+)
+WORK = numba.types.NamedTuple([numba.int64, *[array_type("i4", 1)] * 2], Work)
 
 
 def ptx_of(kernel: Any, *arguments: Any) -> str:

@@ -2,16 +2,11 @@ from __future__ import annotations
 
 import pytest
 import yaml
-from pydantic import BaseModel
 
 from gloam.errors import ConfigError
-from gloam.synth import darken
 from gloam.synth.camera.recipe import CameraRecipe
-from gloam.synth.models import draw
 from gloam.synth.parameters.distributions import Constant, Uniform
-from gloam.synth.power_law.recipe import PowerLawRecipe
 from gloam.synth.recipes.load import load_recipe, recipe_yaml, shipped_recipes
-from gloam.synth.recipes.text import annotated_yaml
 
 
 @pytest.mark.parametrize("name", sorted(shipped_recipes()))
@@ -109,91 +104,3 @@ def test_an_unknown_key_suggests_the_one_that_is_meant():
     with pytest.raises(ConfigError) as refused:
         load_recipe("even", ["qqq=3"])
     assert "is meant" not in str(refused.value)
-
-
-@pytest.mark.parametrize("name", list(shipped_recipes()))
-def test_a_recipe_shown_with_its_comments_is_the_recipe(name, tmp_path):
-    text = annotated_yaml(load_recipe(name))
-    (tmp_path / "shown.yaml").write_text(text)
-    assert load_recipe(str(tmp_path / "shown.yaml")) == load_recipe(name)
-    if load_recipe(name).model == "camera":
-        assert "# -4 to 16 EV; stops under the exposure of the normal" in text
-    for line in text.splitlines()[3:]:
-        assert "#" in line or line.strip().startswith(("about", "name", "- ")), line
-
-
-def test_every_parameter_says_what_it_is():
-    def sections(kind):
-        for field_name, field in kind.model_fields.items():
-            if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-                yield from sections(field.annotation)
-            elif field_name not in ("name", "about", "model") or kind not in (
-                CameraRecipe,
-                PowerLawRecipe,
-            ):
-                yield kind, field_name, field
-
-    for model in (CameraRecipe, PowerLawRecipe):
-        for kind, field_name, field in sections(model):
-            assert field.description, (kind, field_name)
-
-
-OWN = """
-cameras:
-  mine:
-    source: measured at home
-    bits: 12
-    black: 64
-    white: 4095
-    by_iso:
-      - [100, 0.2, 1.5, 0.9, 0.05, 0.1]
-      - [3200, 6.4, 9.5, 5.1, -0.02, 0.8]
-"""
-
-
-def test_cameras_of_ones_own_become_part_of_the_recipe(tmp_path):
-    (tmp_path / "cameras.yaml").write_text(OWN)
-    recipe = load_recipe(
-        "even", [f"camera.file={tmp_path / 'cameras.yaml'}", "camera.name=mine", "camera.iso=3200"]
-    )
-    again = CameraRecipe.model_validate(yaml.safe_load(recipe_yaml(recipe)))
-    (tmp_path / "cameras.yaml").unlink()
-    assert again == recipe
-    drawn = draw(again, 1, "a")
-    sensor = drawn.camera.sensor
-    assert drawn.camera.name == "mine"
-    assert (sensor.gain, sensor.read_scale, sensor.black, sensor.white) == (6.4, 5.1, 64, 4095)
-    assert (
-        "own" not in recipe_yaml(load_recipe("even")).decode()
-    )  # recipes without one are as they were
-
-
-@pytest.mark.parametrize(
-    ("change", "word"),
-    [
-        (("    white: 4095", "    white: 10"), "must be above black"),
-        (("    by_iso:", "    by_isos:"), "must have one of by_iso"),
-        (("[3200, ", "[50, "), "rise from row to row"),
-        (("[100, 0.2, 1.5,", "[100, 0.2,"), "by_iso"),
-        (("cameras:", "sensors:"), "has no cameras"),
-    ],
-)
-def test_wrong_camera_files_are_named(tmp_path, change, word):
-    (tmp_path / "cameras.yaml").write_text(OWN.replace(*change))
-    with pytest.raises(ConfigError, match=word) as refused:
-        load_recipe("even", [f"camera.file={tmp_path / 'cameras.yaml'}", "camera.name=mine"])
-    assert "cameras.yaml" in str(refused.value)
-
-
-def test_darken_takes_single_values(photograph):
-    changed = darken(photograph, "even", seed=3, key="a", overrides=["exposure.ev=2"])
-    assert (
-        changed == darken(photograph, load_recipe("even", ["exposure.ev=2"]), seed=3, key="a")
-    ).all()
-    assert (
-        changed
-        == darken(photograph, load_recipe("even"), seed=3, key="a", overrides=["exposure.ev=2"])
-    ).all()
-    assert (changed != darken(photograph, "even", seed=3, key="a")).any()
-    with pytest.raises(ConfigError, match="is meant"):
-        darken(photograph, "even", overrides=["ev=2"])

@@ -264,15 +264,31 @@ def test_a_shard_that_ends_inside_a_pair_says_so(
 @pytest.mark.parametrize(
     "names",
     [
-        ("a.json", "a.normal.jpg", "a.low.png"),
         ("a.json", "b.low.png", "a.normal.jpg"),
         ("a.low.png", "a.json", "a.normal.jpg"),
         ("a.txt", "a.low.png", "a.normal.jpg"),
-        ("a.json", "a.png", "a.jpg"),
+        ("a.json",),
+        # Of several samples all have the members of the first, in its order.
+        ("a.json", "a.low.png", "a.normal.jpg", "b.json", "b.normal.jpg", "b.low.png"),
+        ("a.json", "a.low.png", "b.json", "b.low.png", "b.normal.jpg"),
+        ("a.json", "a.low.png", "a.normal.jpg", "b.json", "b.low.png"),
+        ("a.json", "a.low.png", "a.normal.jpg", "b.json", "b.png", "b.jpg"),
     ],
 )
-def test_members_that_are_not_one_pair_are_refused(
-    tmp_path: Path, write_tar: Any, pairs: list[Sample], names: tuple[str, str, str]
+def test_members_that_are_not_one_sample_are_refused(
+    tmp_path: Path, write_tar: Any, pairs: list[Sample], names: tuple[str, ...]
+) -> None:
+    record = pairs[0].files()[0][1]
+    write_tar(shard_path(tmp_path, UNIT), dict.fromkeys(names, record))
+    with pytest.raises(SetError, match="are not one sample"):
+        list(read_samples(shard_path(tmp_path, UNIT)))
+
+
+@pytest.mark.parametrize(
+    "names", [("a.json", "a.png", "a.jpg"), ("a.json", "a.low.png", "a.normal.jpg", "a.boxes.npy")]
+)
+def test_members_that_their_record_does_not_know_are_refused(
+    tmp_path: Path, write_tar: Any, pairs: list[Sample], names: tuple[str, ...]
 ) -> None:
     record = pairs[0].files()[0][1]
     write_tar(shard_path(tmp_path, UNIT), dict.fromkeys(names, record))

@@ -11,7 +11,7 @@ from gloam.manifests.images.decode import decode
 from gloam.manifests.selection.bounds import EVERYTHING
 from gloam.manifests.selection.plan import PlanOptions
 from gloam.manifests.sets.info import read_set
-from gloam.manifests.sets.shards import read_pairs
+from gloam.manifests.sets.layouts.shards import read_samples, shard_path
 from gloam.manifests.sources import Source
 from gloam.synth.building.build import build
 from gloam.synth.building.request import OutputOptions, Request
@@ -35,7 +35,11 @@ def shards(request, photographs, tmp_path_factory):
 
 
 def expected(root):
-    return {pair.key: pair for unit in read_set(root).units for pair in read_pairs(root, unit)}
+    return {
+        pair.key: pair
+        for unit in read_set(root).units
+        for pair in read_samples(shard_path(root, unit))
+    }
 
 
 def paths(root, kind):
@@ -53,8 +57,8 @@ def test_webdataset_reads_every_pair(shards):
     assert [sample["__key__"] for sample in samples] == list(pairs)
     for sample in samples:
         pair = pairs[sample["__key__"]]
-        assert sample[f"low.{pair.low_suffix}"] == pair.low
-        assert sample[f"normal.{pair.normal_suffix}"] == pair.normal
+        assert sample[f"low.{pair.low.suffix}"] == pair.low.data
+        assert sample[f"normal.{pair.normal.suffix}"] == pair.normal.data
         assert b'"draw"' in sample["json"]
 
 
@@ -94,12 +98,10 @@ def test_dali_reads_every_pair_through_the_index(shards):
             pair = pairs[key]
             seen.add(key)
             # DALI's decoder is not libjpeg-turbo's; a few levels apart is the same picture.
-            for shown, data, suffix in (
-                (lows[i], pair.low, pair.low_suffix),
-                (normals[i], pair.normal, pair.normal_suffix),
-            ):
-                difference = np.abs(np.array(shown).astype(int) - decode(data, suffix))
-                assert difference.mean() < (0 if suffix == "png" else 2) + 1e-9
+            for shown, member in ((lows[i], pair.low), (normals[i], pair.normal)):
+                stored = decode(member.data, member.suffix)
+                difference = np.abs(np.array(shown).astype(int) - stored)
+                assert difference.mean() < (0 if member.suffix == "png" else 2) + 1e-9
     assert seen == set(pairs)
 
 
@@ -107,7 +109,7 @@ def test_dali_reads_every_pair_through_the_index(shards):
 def test_hugging_face_datasets_reads_every_pair(shards, tmp_path):
     datasets = pytest.importorskip("datasets")
     os.environ["HF_HUB_OFFLINE"] = "1"
-    only_png = [p for p in expected(shards).values() if p.normal_suffix == "jpg"]
+    only_png = [p for p in expected(shards).values() if p.normal.suffix == "jpg"]
     assert only_png
     loaded = datasets.load_dataset(
         "webdataset",

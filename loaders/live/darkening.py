@@ -1,0 +1,186 @@
+"""Darkening inside other people's pipelines: as an augmentation, and of whole batches.
+
+Needs no torch for NumPy arrays; a batch of CUDA tensors is darkened where it lies.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ...synth.models import draw, render
+from ...synth.recipes.load import DEFAULT, Recipe, load_recipe
+from ..sampling import find_rank
+
+Pixels = npt.NDArray[np.uint8]
+
+
+class Darken:
+    """Darken images, one after the other, in a data pipeline.
+
+    An instance is a function: of a uint8 RGB array (H, W, 3), a Pillow image, or a torch tensor
+    (3, H, W) of uint8; it returns the low in the same form. See `gloam.loaders.albumentations` and
+    `gloam.loaders.torchvision` for those libraries' own kind of transform.
+
+    Parameters
+    ----------
+    recipe : Recipe or str
+        A shipped recipe's name, a YAML file, or a loaded recipe.
+    seed : int
+        Of the lows.
+    overrides : iterable of str
+        Single values of the recipe to change, such as `camera.iso=3200`.
+
+    Raises
+    ------
+    gloam.errors.ConfigError
+        When the recipe is unknown or wrong.
+
+    Notes
+    -----
+    With a key, the low is `gloam.darken(image, recipe, seed=seed, key=key)`. Without one, each call
+    has a key of its own: of the rank, of the DataLoader's worker and the seed that torch gives it
+    for the epoch, and of a number that counts up. So no two workers, ranks or epochs share noise,
+    and a program that seeds torch gets the same lows again.
+
+    Examples
+    --------
+    >>> import numpy as np, gloam
+    >>> darker = gloam.Darken("even", seed=1)
+    >>> image = np.full((48, 64, 3), 160, np.uint8)
+    >>> bool((darker(image) == darker(image)).all())
+    False
+    >>> same = gloam.darken(image, "even", seed=1, key="street-17")
+    >>> bool((darker(image, key="street-17") == same).all())
+    True
+    """
+
+    def __init__(
+        self, recipe: Recipe | str = DEFAULT, *, seed: int = 0, overrides: Iterable[str] = ()
+    ) -> None:
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+            raise ValueError(f"seed must be a whole number of at least 0, not {seed!r}")
+        self.recipe = load_recipe(recipe, overrides)
+        self.seed = int(seed)
+        self._calls = 0
+
+    def __repr__(self) -> str:
+        return f"Darken({self.recipe.name!r}, seed={self.seed})"
+
+    def __call__(self, image: Any, key: str | None = None) -> Any:
+        """Darken an image.
+
+        Parameters
+        ----------
+        image : uint8 array (H, W, 3), Pillow image, or uint8 tensor (3, H, W)
+        key : str, optional
+            Of the image in its set.
+
+        Raises
+        ------
+        ValueError
+            When it is none of those.
+        """
+        drawn = draw(self.recipe, self.seed, self.next_key() if key is None else key)
+        if isinstance(image, np.ndarray):
+            return render(image, drawn)
+        if hasattr(image, "convert"):  # Pillow's
+            low = render(np.asarray(image.convert("RGB")), drawn)
+            return sys.modules["PIL.Image"].fromarray(low)
+        if hasattr(image, "detach") and image.ndim == 3 and image.shape[0] == 3:
+            pixels = np.ascontiguousarray(image.detach().cpu().numpy().transpose(1, 2, 0))
+            low = np.ascontiguousarray(render(pixels, drawn).transpose(2, 0, 1))
+            return sys.modules["torch"].from_numpy(low).to(image.device)
+        raise ValueError(
+            "image must be a uint8 array (H, W, 3), a Pillow image or a uint8 tensor (3, H, W), not"
+            f" a {type(image).__name__}"
+            + (f" of shape {tuple(image.shape)}" if hasattr(image, "shape") else "")
+        )
+
+    def next_key(self) -> str:
+        """Return a key that no other worker, rank, epoch or call has."""
+        self._calls += 1
+        return f"rank{find_rank().rank}-{_worker()}-{self._calls}"
+
+
+def _worker() -> str:
+    """Tell this process from others that may hold a copy of the same transform."""
+    data = sys.modules.get("torch.utils.data")
+    info = None if data is None else data.get_worker_info()
+    if info is not None:
+        return f"worker{info.seed}"  # the epoch's own, plus the worker's number
+    return "main" + "".join(f"-{n}" for n in multiprocessing.current_process()._identity)
+
+
+def darken_batch(
+    images: Any,
+    recipe: Recipe | str = DEFAULT,
+    *,
+    seed: int = 0,
+    keys: Sequence[str] | None = None,
+    overrides: Iterable[str] = (),
+    device: Literal["cpu", "cuda", "auto"] = "cpu",
+) -> Any:
+    """Make the lows of a batch of images.
+
+    Parameters
+    ----------
+    images : sequence of uint8 arrays or tensors (H, W, 3), or one of them (N, H, W, 3)
+        RGB, of any sizes. CUDA tensors are darkened where they lie, without a copy, on torch's
+        current stream; all of them lie on one GPU.
+    recipe : Recipe or str
+    seed : int
+        Of the set.
+    keys : sequence of str, optional
+        Of the images; "0", "1", ... where they are not given.
+    overrides : iterable of str
+        Single values of the recipe to change.
+    device : str
+        Where arrays in host memory are darkened: "cpu", "cuda", or "auto" for a GPU if there is
+        one. The lows are the same.
+
+    Returns
+    -------
+    list, array or tensor
+        As `images`: the samples of `gloam.darken(image, recipe, seed=seed, key=key)` for each.
+
+    Raises
+    ------
+    gloam.errors.ConfigError
+        When the recipe is wrong, or there is no such device.
+    ValueError
+        When an image is not of that type and shape, or there is another number of keys.
+
+    Examples
+    --------
+    >>> import numpy as np, gloam
+    >>> images = [np.full((48, 64, 3), 160, np.uint8), np.full((20, 30, 3), 200, np.uint8)]
+    >>> lows = gloam.darken_batch(images, "even", seed=1, keys=["a", "b"])
+    >>> bool((lows[1] == gloam.darken(images[1], "even", seed=1, key="b")).all())
+    True
+    """
+    chosen = load_recipe(recipe, overrides)
+    names = [str(i) for i in range(len(images))] if keys is None else list(keys)
+    if len(names) != len(images):
+        raise ValueError(f"{len(images)} images, {len(names)} keys: each image needs one")
+    if not len(images):
+        return images
+    if getattr(images[0], "is_cuda", False):
+        from .cuda import darken_tensors
+
+        return darken_tensors(images, chosen, seed, names)
+    from ...synth.renderers import renderer_on
+
+    tensors = not isinstance(images[0], np.ndarray)
+    arrays = [image.numpy() if tensors else image for image in images]
+    lows = renderer_on(device).render(arrays, [draw(chosen, seed, name) for name in names])
+    if tensors:
+        lows = [sys.modules["torch"].from_numpy(low) for low in lows]
+    if isinstance(images, list | tuple):
+        return lows
+    return sys.modules["torch"].stack(lows) if tensors else np.stack(lows)

@@ -1,0 +1,155 @@
+"""The commands as a person meets them: what they say, and with which code they exit."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tarfile
+
+import click
+import pytest
+
+from gloam.cli.main import gloam
+
+from .running import error_line, run
+
+
+def test_help_lists_the_commands_and_every_option_has_help():
+    assert "build" in run("--help").output
+    for name in gloam.list_commands(None):
+        command = gloam.get_command(None, name)
+        assert command.help
+        assert all(
+            parameter.help for parameter in command.params if isinstance(parameter, click.Option)
+        )
+
+
+def test_help_is_there_without_loading_the_kernels():
+    code = (
+        "import sys; from gloam.cli.main import gloam; gloam(['--help'], standalone_mode=False);"
+        " print('numba' in sys.modules)"
+    )
+    output = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    assert output.splitlines()[-1] == "False"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="workers are forked from a server only there")
+def test_completion_starts_nothing():
+    code = (
+        "import gloam.cli.main as m, sys; from click.shell_completion import BashComplete as"
+        " B\nprint([c.value for c in B(m.gloam, {}, 'gloam', '_').get_completions(['build'],"
+        " '--work')])\nprint('multiprocessing.forkserver' in sys.modules)"
+    )
+    output = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    assert output == "['--workers']\nFalse\n"
+
+
+def test_nothing_but_loaders_imports_dali_or_torch():
+    code = (
+        "import sys, gloam.cli.build, gloam.cli.verify, gloam.cli.recipes, gloam.synth.models,"
+        " gloam.synth.building.recheck;print(sorted({m.partition('.')[0] for m in sys.modules} &"
+        " {'nvidia', 'torch', 'jax', 'matplotlib'}))"
+    )
+    output = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    assert output.strip() == "[]"
+
+
+def test_each_mistake_gets_one_line_that_names_it(photographs, finished, tmp_path):
+    out, good = tmp_path / "set", f"folder={photographs}"
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    whole = tmp_path / "whole.tar"
+    with tarfile.open(whole, "w") as archive:
+        archive.add(photographs, "photos")
+    broken = tmp_path / "broken.tar"
+    broken.write_bytes(whole.read_bytes()[:100_000])
+    taken = tmp_path / "taken"
+    taken.mkdir()
+    (taken / "letter.txt").write_text("dear")
+    for arguments, words in [
+        (["build", out, "--source", f"folder={empty}"], "holds no photograph"),
+        (
+            ["build", out, "--source", "folder=/nowhere/at/all"],
+            "/nowhere/at/all: no such file or folder",
+        ),
+        (["build", out, "--source", f"archive={broken}"], "cut short"),
+        (["build", out, "--source", "flickr=x"], "unknown kind 'flickr'"),
+        (["build", out, "--source", "voc"], "give the path"),
+        (
+            ["build", out, "--source", good, "--recipe", "dusk"],
+            "recipe dusk: neither a file nor one of 3dcc-low-light, agllnet, day-to-night, even",
+        ),
+        (["build", out, "--source", good, "--set", "camera.isoo=3"], "unknown key camera.isoo"),
+        (["build", out, "--source", good, "--pairs", "99"], "only 24 candidates are suitable"),
+        (["build", out, "--source", good, "--config", "/nowhere.yaml"], "/nowhere.yaml"),
+        (["build", taken, "--source", good], "not a gloam set"),
+        (["build", whole, "--source", good], "not a gloam set"),
+        (["build", "/proc/gloam", "--source", good], "cannot be written"),
+        (["build", finished, "--source", good], "plan.val: 4, now 0"),
+        (
+            ["build", out, "--source", good, "--no-select", "--profile", "x.yaml"],
+            "exclude each other",
+        ),
+        (["verify", empty], "not a gloam set"),
+        (["recipes", "show", "dusk"], "recipe dusk"),
+    ]:
+        assert words in error_line(*arguments)
+    assert (taken / "letter.txt").read_text() == "dear"
+
+
+def test_wrong_usage_exits_with_2():
+    for arguments in (
+        ["build"],
+        ["build", "x", "--bogus"],
+        ["build", "x", "--layout", "pile"],
+        ["dusk"],
+    ):
+        assert run(*arguments).exit_code == 2
+
+
+def test_any_local_name_is_a_folder_and_addresses_of_stores_are_refused(
+    photographs, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    assert (
+        run(
+            "build",
+            "run:1",
+            "--source",
+            f"folder={photographs}",
+            "--pairs",
+            3,
+            "--no-select",
+            "--workers",
+            1,
+        ).exit_code
+        == 0
+    )
+    assert run("verify", "run:1").exit_code == 0
+    assert run("regenerate", "run:1", "run:2", "--seed", 5, "--workers", 1).exit_code == 0
+    assert run("stage", "run:2", "file:x").exit_code == 0
+    for address in ("s3://bucket/set", "gs://bucket/set", "az://a/b", "hf://datasets/a"):
+        assert "sets lie in folders" in error_line(
+            "build", address, "--source", f"folder={photographs}"
+        )
+        assert "sets lie in folders" in error_line("verify", address)
+        assert "sets lie in folders" in error_line("regenerate", "run:1", address)
+        assert "sets lie in folders" in error_line("stage", "run:1", address)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file:x", "run:1", "run:2"]
+
+
+def test_a_reader_that_has_seen_enough_ends_a_command_without_a_word():
+    command = (
+        f"{sys.executable} -c 'from gloam.cli.main import gloam; gloam()' recipes show uneven |"
+        " head -1; exit ${PIPESTATUS[0]}"
+    )
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert done.stdout == "name: uneven\n"
+    assert done.stderr == ""
+    assert done.returncode in (0, 128 + 13)  # all may have fitted into the pipe

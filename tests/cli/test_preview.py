@@ -1,0 +1,40 @@
+"""`gloam preview`."""
+
+from __future__ import annotations
+
+import pytest
+
+from .running import error_line, run, width_of
+
+
+def test_preview_makes_a_sheet(photographs, tmp_path):
+    photo = next(path for path in sorted(photographs.rglob("*")) if path.is_file())
+    out = tmp_path / "sheet.png"
+    assert (
+        run(
+            "preview", photo, "--recipe", "even", "--recipe", "gamma", "--out", out, "--width", 100
+        ).exit_code
+        == 0
+    )
+    assert width_of(out) == 4 * 108 + 8
+    grid = ["--grid", "camera.iso=400,1600", "exposure.ev=2,uniform(4,5),6"]
+    assert run("preview", photo, *grid, "--out", out, "--width", 100).exit_code == 0
+    assert width_of(out) == 3 * 108 + 8
+    assert run("preview", "--out", out, "--width", 64).exit_code == 0
+    assert run("preview", photographs, "--out", out, "--width", 64).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--out", "sheet.jpg"], "must end in .png"),
+        (["nowhere.jpg"], "nowhere.jpg"),
+        (["--grid", "camera.iso", "exposure.ev=3"], "write it as KEY=VALUE,VALUE"),
+        (["--set", "camera.iso=9"], "camera.iso"),
+        (["--grid", "camera.iso=400,9", "exposure.ev=3"], "calibrated from"),
+    ],
+)
+def test_preview_mistakes_get_one_line(tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    assert message in error_line("preview", *arguments)
+    assert list(tmp_path.iterdir()) == []

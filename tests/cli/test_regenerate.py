@@ -1,0 +1,29 @@
+"""`gloam regenerate`."""
+
+from __future__ import annotations
+
+from .running import error_line, run
+
+
+def test_regenerate_says_what_changed(finished, tmp_path):
+    result = run(
+        "regenerate",
+        finished,
+        tmp_path / "new",
+        "--set",
+        "camera.iso=6400",
+        "--seed",
+        5,
+        "--workers",
+        1,
+    )
+    assert result.exit_code == 0
+    assert "camera.iso" in result.output
+    assert "24 pairs" in result.output
+    assert run("verify", tmp_path / "new", "--deep", "--workers", 1).exit_code == 0
+    assert (
+        "nothing was changed"
+        in run("regenerate", finished, tmp_path / "same", "--workers", 1).output
+    )
+    assert "not a gloam set" in error_line("regenerate", tmp_path / "nowhere", tmp_path / "x")
+    assert "other settings" in error_line("regenerate", finished, tmp_path / "new", "--workers", 1)

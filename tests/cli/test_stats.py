@@ -1,0 +1,41 @@
+"""`gloam stats`, of sets and of folders."""
+
+from __future__ import annotations
+
+import json
+
+from .running import error_line, run, width_of
+
+
+def test_stats_shows_the_set_beside_real_ones(finished):
+    result = run("stats", finished, "--pairs", 10, "--workers", 1)
+    assert result.exit_code == 0
+    assert result.output.splitlines()[0].startswith("10 pairs")
+    assert all(word in result.output for word in ("LOL", "DICM", "exposure", "photon transfer"))
+
+
+def test_stats_as_json_and_as_a_figure(finished, tmp_path):
+    figure = tmp_path / "figure.png"
+    result = run("stats", finished, "--json", "--figure", figure, "--workers", 1)
+    table = json.loads(result.stdout)
+    assert table["pairs"] == 24
+    assert len(table["percentiles"]["exposure_ev"]) == 3
+    assert table["photon_transfer"][0]["camera"] == "sony-a7s2"
+    assert width_of(figure) > 1000
+
+
+def test_a_figure_of_folders_has_no_photon_transfer(photographs, tmp_path):
+    figure = tmp_path / "figure.png"
+    assert run("stats", photographs, photographs, "--figure", figure, "--workers", 1).exit_code == 0
+    assert width_of(figure) > 1000
+    assert "must end in .png" in error_line(
+        "stats", photographs, photographs, "--figure", tmp_path / "figure.pdf"
+    )
+
+
+def test_stats_measures_folders(photographs, tmp_path):
+    result = run("stats", photographs, photographs, "--workers", 1)
+    assert result.exit_code == 0
+    assert "0.000 / 0.000 / 0.000" in result.output
+    assert "mean of the low" in run("stats", photographs, "--workers", 1).output
+    assert "not a folder" in error_line("stats", tmp_path / "nowhere")

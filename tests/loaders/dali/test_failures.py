@@ -1,0 +1,76 @@
+"""Which image it was that DALI could not decode."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from gloam.errors import LoaderError
+from gloam.loaders import PairLoader
+from gloam.loaders.dali import failures
+from gloam.loaders.dataset import decoded_pair
+from gloam.loaders.index import contents_of
+
+pytest.importorskip("nvidia.dali")
+pytest.importorskip("torch")
+
+PLAIN = {"device": "cpu", "threads": 2, "size": (40, 56)}
+
+
+def test_a_damaged_image_is_named_by_shard_key_and_member(shards, tmp_path):
+    root = shutil.copytree(shards, tmp_path / "copy")
+    stored = contents_of(root, "train").pairs[7]
+    key, low = stored.key, stored.low
+    with open(low.path, "r+b") as handle:
+        handle.seek(low.offset)
+        handle.write(bytes(low.size))
+    for reader in ("webdataset", "external"):
+        with (
+            PairLoader(root, batch_size=4, reader=reader, **PLAIN) as loader,
+            pytest.raises(LoaderError, match=rf"train-000001\.tar: {key}\.low cannot be decoded"),
+        ):
+            for _ in loader:
+                pass
+
+
+@pytest.mark.parametrize("reader", ["webdataset", "file", "external"])
+def test_a_damaged_image_is_named_without_decoding_the_set(
+    shards, files, tmp_path, reader, monkeypatch
+):
+    """In its second epoch, of a rank of two, and with what was damaged far from the first
+    batches."""
+    root = shutil.copytree(files if reader == "file" else shards, tmp_path / "copy")
+    options = {
+        "batch_size": 2,
+        "reader": reader,
+        "rank": 1,
+        "world_size": 2,
+        "seed": 3,
+        "prefetch": 2,
+        **PLAIN,
+    }
+    with PairLoader(root, keys=True, **options) as loader:
+        list(loader)
+        key = list(loader)[6][2][1]
+    stored = contents_of(root, "train").pairs
+    low = next(stored[i].low for i in range(len(stored)) if stored[i].key == key)
+    decoded = []
+
+    def counting(pair, decoder):
+        decoded.append(pair.key)
+        return decoded_pair(pair, decoder)
+
+    monkeypatch.setattr(failures, "decoded_pair", counting)
+    with PairLoader(root, **options) as loader:
+        list(loader)
+        batches = iter(loader)
+        for _ in range(3):  # DALI works ahead
+            next(batches)
+        with open(low.path, "r+b") as handle:
+            handle.seek(max(low.offset, 0))
+            handle.write(bytes(200))
+        with pytest.raises(LoaderError, match=rf"{key}\.low cannot be decoded"):
+            list(batches)
+    assert key in decoded
+    assert len(decoded) <= (2 + 1) * 2 + 2

@@ -1,0 +1,85 @@
+"""What there is to load: sets, lists and folders, whole or refused."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from gloam.errors import LoaderError, SetError
+from gloam.loaders import PairLoader, pairs_in
+from gloam.manifests.images.encode import encode
+from gloam.manifests.sets.info import read_set
+
+from .numbered import numbered
+
+pytest.importorskip("nvidia.dali")
+pytest.importorskip("torch")
+
+PLAIN = {"device": "cpu", "threads": 2, "size": (40, 56)}
+
+
+def test_folders_of_other_peoples_pairs_load(tmp_path):
+    for i in range(3):
+        for folder in ("img", "gt"):
+            path = tmp_path / "train" / folder / "sub" / f"{i}.{'png' if folder == 'gt' else 'jpg'}"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(encode(numbered(i), path.suffix[1:]))
+    pairs = pairs_in(tmp_path / "train" / "img", tmp_path / "train" / "gt")
+    with PairLoader(pairs, "val", batch_size=2, keys=True, device="cpu") as loader:
+        assert [keys for _, _, keys in loader] == [["0", "1"], ["2"]]
+    (tmp_path / "train" / "gt" / "sub" / "1.png").unlink()
+    with pytest.raises(LoaderError, match="sub/1 is in one of them only"):
+        pairs_in(tmp_path / "train" / "img", tmp_path / "train" / "gt")
+
+
+def test_two_images_of_one_name_are_refused(tmp_path):
+    for name in ("low/a.png", "low/a.jpg", "normal/a.png"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(encode(numbered(1), path.suffix[1:]))
+    with pytest.raises(LoaderError, match=r"a\.png: a\.jpg has the same name"):
+        pairs_in(tmp_path / "low", tmp_path / "normal")
+
+
+def test_broken_sets_are_refused(shards, files, tmp_path):
+    root = shutil.copytree(shards, tmp_path / "copy")
+    unit = next(u for u in read_set(root).units if u.startswith("train"))
+    index = root / "shards" / f"{unit}.idx"
+    whole = index.read_bytes()
+    index.write_bytes(whole.replace(b"low", b"wol", 1))
+    with pytest.raises(SetError, match=r"idx: is not the one that was built"):
+        PairLoader(root, batch_size=1)
+    index.unlink()
+    with pytest.raises(SetError, match=r"\.idx: No such file"):
+        PairLoader(root, batch_size=1)
+    index.write_bytes(whole)
+    names = root / "lists" / "train-shards.txt"
+    names.write_text(names.read_text() + "shards/train-000099.tar\n")
+    with pytest.raises(SetError, match=r"train-000099\.tar does not belong"):
+        PairLoader(root, batch_size=1)
+    (root / "set.json").unlink()
+    with pytest.raises(SetError, match="not a gloam set"):
+        PairLoader(root, batch_size=1)
+    (root / ".gloam").mkdir()
+    with pytest.raises(SetError, match="not finished"):
+        PairLoader(root, batch_size=1)
+    other = shutil.copytree(files, tmp_path / "files")
+    names = other / "lists" / "train-low.txt"
+    names.write_text("".join(names.read_text().splitlines(keepends=True)[1:]))
+    with pytest.raises(SetError, match="36 lines"):
+        PairLoader(other, batch_size=1)
+
+
+def test_wrong_lists_are_named():
+    with pytest.raises(LoaderError, match="empty"):
+        PairLoader([], batch_size=1)
+    with pytest.raises(LoaderError, match="mixes local and s3"):
+        PairLoader([("a.png", "s3://b/c.png")], batch_size=1)
+    with pytest.raises(LoaderError, match="entry 0"):
+        PairLoader(["a.png"], batch_size=1)
+    with (
+        PairLoader([("/nowhere/a.png", "/nowhere/b.png")], batch_size=1, device="cpu") as loader,
+        pytest.raises(LoaderError, match=r"nowhere/a\.png"),
+    ):
+        next(iter(loader))

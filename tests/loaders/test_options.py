@@ -1,0 +1,79 @@
+"""Options of loaders: spelt alike, and named where they are wrong."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from gloam.errors import LoaderError
+from gloam.loaders import PairLoader, TorchLoader
+from gloam.loaders.options import Options
+
+pytest.importorskip("nvidia.dali")
+torch = pytest.importorskip("torch")
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({"batch_size": 0}, "batch_size"),
+        ({"batch_size": 4, "crop": "center"}, "crop"),
+        ({"batch_size": 4, "crop": "random"}, "needs a size"),
+        ({"batch_size": 4, "value_range": (0, 255)}, "value_range"),
+        ({"batch_size": 99}, "no whole batch"),
+        ({"batch_size": 1, "rank": 0, "world_size": 99}, "fewer than 99 ranks"),
+        ({"batch_size": 1, "rank": 5, "world_size": 2}, "rank 5 of 2"),
+        ({"batch_size": 1, "rank": 0}, "both"),
+        ({"batch_size": 1, "reader": "file"}, "cannot read"),
+        ({"batch_size": 1, "reader": "tape"}, "must be auto"),
+        ({"batch_size": 1, "split": "test"}, "must be one of"),
+        ({"batch_size": 1, "speed": 9}, "speed: no such option"),
+    ],
+)
+def test_wrong_options_are_named(shards, options, word):
+    with pytest.raises(LoaderError, match=word):
+        PairLoader(shards, **{"device": "cpu"} | options)
+
+
+def test_options_are_spelt_alike(shards):
+    ours, theirs = (
+        inspect.signature(loader.__init__).parameters for loader in (PairLoader, TorchLoader)
+    )
+    assert set(ours) - set(theirs) == {"reader"}
+    assert set(theirs) - set(ours) == {"decoder"}
+    for name, field in Options.model_fields.items():
+        assert name in ours, name
+        assert ours[name].kind == theirs[name].kind == inspect.Parameter.KEYWORD_ONLY
+        if name not in (
+            "batch_size",
+            "device",
+            "threads",
+            "hw_decoder_load",
+            "shuffle",
+            "last_batch",
+        ):
+            assert ours[name].default == theirs[name].default == field.default, name
+    for loader in (PairLoader, TorchLoader):
+        for device in ("cpu", torch.device("cpu")):
+            loader(shards, batch_size=2, device=device, threads=1).close()
+            loader(shards, batch_size=2, device=device, workers=1).close()
+        for device, word in (
+            ("tpu", "must be 'auto'"),
+            ("cuda:x", "must be 'auto'"),
+            ("auto:1", "must be 'auto'"),
+        ):
+            with pytest.raises(LoaderError, match=word):
+                loader(shards, batch_size=2, device=device)
+        with pytest.raises(LoaderError, match="two different GPUs"):
+            loader(shards, batch_size=2, device="cuda:1", device_id=2)
+        with pytest.raises(LoaderError, match="two names of one number"):
+            loader(shards, batch_size=2, threads=1, workers=2)
+        with pytest.raises(LoaderError, match="batchsize: no such option; batch_size is meant"):
+            loader(shards, batchsize=4)
+        with pytest.raises(LoaderError, match="batch_size is missing"):
+            loader(shards)
+        with pytest.raises(
+            LoaderError, match="gamma_ray: no such option; there are batch_size, size"
+        ):
+            loader(shards, batch_size=2, gamma_ray=9)

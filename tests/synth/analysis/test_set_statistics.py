@@ -1,0 +1,36 @@
+"""Statistics of whole folders; those of sets: tests/cli/test_stats.py."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from gloam.errors import SourceError
+from gloam.manifests.images.encode import encode
+from gloam.synth.analysis.set_statistics import image_files, measure_folders
+
+
+def test_folders_are_paired_by_name(tmp_path):
+    rng = np.random.default_rng(0)
+    for name in ("a", "sub/b"):
+        for folder, suffix in (("low", "png"), ("normal", "jpg")):
+            path = tmp_path / folder / f"{name}.{suffix}"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(encode(rng.integers(0, 255, (60, 80, 3)).astype(np.uint8), suffix))
+    measured = measure_folders(tmp_path / "low", tmp_path / "normal", 100)
+    assert len(measured.rows) == 2
+    assert json.loads(json.dumps(measured.as_json()))["pairs"] == 2
+    assert len(measure_folders(tmp_path / "low", None, 1).rows) == 1
+    (tmp_path / "normal" / "a.jpg").unlink()
+    with pytest.raises(SourceError, match="a has no partner"):
+        measure_folders(tmp_path / "low", tmp_path / "normal", 100)
+    with pytest.raises(SourceError, match="not a folder"):
+        image_files(tmp_path / "nowhere")
+    (tmp_path / "low" / "a.jpg").write_bytes(b"")
+    with pytest.raises(SourceError, match="same name"):
+        image_files(tmp_path / "low")
+    (tmp_path / "low" / "a.png").unlink()
+    with pytest.raises(SourceError, match=r"a\.jpg"):
+        measure_folders(tmp_path / "low", None, 100)

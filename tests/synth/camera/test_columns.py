@@ -1,0 +1,66 @@
+"""Many draws at once are those of each image, to the last bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gloam.synth.camera.columns import KeyedColumns, draw_packed
+from gloam.synth.camera.pack import pack
+from gloam.synth.camera.recipe import CameraRecipe
+from gloam.synth.models import draw
+from gloam.synth.parameters.randomness import KeyedRandom
+from gloam.synth.recipes.load import load_recipe, shipped_recipes
+
+MORE = [
+    ["isp.demosaic=choice(malvar, none)", "isp.digital_gain_ev=uniform(0, 3)"],
+    ["camera.read_noise=choice(gaussian, tukey)", "camera.levels=choice(0, 255)"],
+    [
+        "tone.strength=uniform(0, 1)",
+        "isp.chroma.sigma=uniform(0.5, 5)",
+        "exposure.ev=uniform(-2, 9)",
+    ],
+    ["illumination.lamps.count=choice(0, 5)", "illumination.lamps.warmth_ev=uniform(-3, 3)"],
+    ["illumination.gradient.ev=uniform(-5, 5)", "tone.transfer=choice(gamma, srgb)"],
+    ["illumination.probability=0.5", "illumination.smooth.sigma_ev=choice(0, 2)"],
+    ["camera.name=choice(imx686-phone, canon-5d4)", "camera.iso=uniform(100, 1000)"],
+    ["white_balance.red=uniform(0.3, 3)", "isp.chroma.strength=choice(0, 0.5)"],
+]
+RECIPES = [
+    *(recipe for name in shipped_recipes() if (recipe := load_recipe(name)).model == "camera"),
+    *(load_recipe("uneven", overrides) for overrides in MORE),
+]
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
+@settings(max_examples=5)
+@given(
+    st.integers(0, 2**64),
+    st.lists(st.from_regex(r"\A[a-z0-9][a-z0-9_-]{0,79}\Z"), min_size=1, max_size=20),
+)
+def test_they_are_those_of_each_image(recipe: CameraRecipe, seed: int, keys: list[str]) -> None:
+    many = draw_packed(recipe, seed, keys)
+    one_by_one = pack([draw(recipe, seed, key) for key in keys])
+    for name in many.images.dtype.names:
+        assert (many.images[name] == one_by_one.images[name]).all(), name
+    for name in ("linear", "read", "blur", "smooth", "lights"):
+        found, wanted = getattr(many, name), getattr(one_by_one, name)
+        assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape), name
+        assert (found == wanted).all(), name
+
+
+@given(
+    st.integers(0, 2**64),
+    st.lists(st.text(max_size=300), min_size=1, max_size=8),
+    st.text(max_size=40),
+    st.integers(0, 300),
+)
+def test_random_bits_are_those_of_each_key(seed, keys, purpose, index):
+    """Messages of one block and of several, ended in any place of one."""
+    bits = KeyedColumns(seed, keys).bits(purpose, index)
+    assert bits.tolist() == [KeyedRandom(seed, key).bits(purpose, index) for key in keys]
+    numbers = KeyedColumns(seed, keys).uniform(purpose, index)
+    assert numbers.tolist() == [KeyedRandom(seed, key).uniform(purpose, index) for key in keys]
+    assert np.isfinite(KeyedColumns(seed, keys).gaussian(purpose, index)).all()

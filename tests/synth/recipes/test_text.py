@@ -1,0 +1,19 @@
+"""Recipes as they are shown: values, and what each is and may be."""
+
+from __future__ import annotations
+
+import pytest
+
+from gloam.synth.recipes.load import load_recipe, shipped_recipes
+from gloam.synth.recipes.text import annotated_yaml
+
+
+@pytest.mark.parametrize("name", list(shipped_recipes()))
+def test_a_recipe_shown_with_its_comments_is_the_recipe(name, tmp_path):
+    text = annotated_yaml(load_recipe(name))
+    (tmp_path / "shown.yaml").write_text(text)
+    assert load_recipe(str(tmp_path / "shown.yaml")) == load_recipe(name)
+    if load_recipe(name).model == "camera":
+        assert "# -4 to 16 EV; stops under the exposure of the normal" in text
+    for line in text.splitlines()[3:]:
+        assert "#" in line or line.strip().startswith(("about", "name", "- ")), line
