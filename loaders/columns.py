@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,10 +12,12 @@ from typing import Any, Protocol
 from ..errors import LoaderError, SetError
 from ..manifests.sets.layouts.extents import Extent, Extents, Texts
 
+NOTHING = Extent(data=b"")
+
 
 @dataclass(frozen=True)
 class StoredPair:
-    """One pair: its key, and where its two images are."""
+    """One pair: its key, and where its two images are; the low is nothing where it is made live."""
 
     key: str
     low: Extent
@@ -34,17 +37,18 @@ class Pairs(Protocol):
 
 @dataclass(frozen=True)
 class SetPairs:
-    """Those of a set."""
+    """Those of a set; without lows where they are made live."""
 
     keys: Texts
-    lows: Extents
+    lows: Extents | None
     normals: Extents
 
     def __len__(self) -> int:
         return len(self.keys)
 
     def __getitem__(self, number: int) -> StoredPair:
-        return StoredPair(self.keys[number], self.lows[number], self.normals[number])
+        low = NOTHING if self.lows is None else self.lows[number]
+        return StoredPair(self.keys[number], low, self.normals[number])
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,36 @@ class GivenPairs:
     def __getitem__(self, number: int) -> StoredPair:
         low, normal = map(_extent, self.given[number])
         return StoredPair(Path(low.path).stem if low.path else str(number), low, normal)
+
+
+@dataclass(frozen=True)
+class GivenNormals:
+    """Photographs of a list, whose lows are made live: paths or bytes, and their keys."""
+
+    given: Sequence[Any]
+    keys: Sequence[str]
+
+    def __len__(self) -> int:
+        return len(self.given)
+
+    def __getitem__(self, number: int) -> StoredPair:
+        return StoredPair(self.keys[number], NOTHING, _extent(self.given[number]))
+
+
+def list_keys(items: Sequence[Any]) -> list[str]:
+    """Return a key for each of some photographs.
+
+    It is the name without its suffix or, where two have the same, the path; of bytes the number.
+    """
+    names = [
+        str(i) if isinstance(item, bytes) else Path(os.fspath(item)).stem
+        for i, item in enumerate(items)
+    ]
+    seen = Counter(names)
+    return [
+        name if seen[name] == 1 or isinstance(item, bytes) else os.fspath(item)
+        for name, item in zip(names, items, strict=True)
+    ]
 
 
 def read_extent(extent: Extent) -> bytes:

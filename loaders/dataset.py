@@ -15,6 +15,7 @@ from ..errors import ImageRefused, LoaderError
 from ..manifests.images.decode import decode_as_rgb
 from .columns import StoredPair, read_extent
 from .index import Contents
+from .live.lows import LiveLows, normal_of
 
 Pixels = npt.NDArray[np.uint8]
 DECODERS = ("opencv", "pillow")
@@ -29,8 +30,10 @@ class ReadyBatch(NamedTuple):
 class PairDataset:
     """The pairs of a loader, of all ranks, by number."""
 
-    def __init__(self, contents: Contents, decoder: str = "opencv") -> None:
-        self._contents, self._decoder = contents, decoder
+    def __init__(
+        self, contents: Contents, decoder: str = "opencv", live: LiveLows | None = None
+    ) -> None:
+        self._contents, self._decoder, self._live = contents, decoder, live
 
     def __len__(self) -> int:
         return self._contents.count
@@ -49,7 +52,14 @@ class PairDataset:
             return number
         if not 0 <= number < len(self):
             raise IndexError(f"pair {number} of {len(self)}")
-        return decoded_pair(self._contents.pairs[number], self._decoder)
+        return self.decoded(self._contents.pairs[number])
+
+    def decoded(self, pair: StoredPair, epoch: int = 0) -> tuple[Pixels, Pixels]:
+        """Return both images of a pair; a live low is that of an epoch."""
+        if self._live is None:
+            return decoded_pair(pair, self._decoder)
+        normal = normal_of(pair, self._contents.layout is not None)
+        return self._live.low(normal, pair.key, epoch), normal
 
 
 def first_batch(samples: list[ReadyBatch]) -> tuple[Any, ...]:

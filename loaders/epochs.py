@@ -17,6 +17,7 @@ from typing import Any, Self
 
 from ..errors import LoaderError
 from .index import Contents
+from .live.lows import LiveLows
 from .options import Options
 from .sampling import Rank, find_rank
 from .state import check_state, fingerprint
@@ -31,6 +32,8 @@ class EpochLoader(ABC):
     options : Options
     reader : str
         What reads, as states know it.
+    live : LiveLows, optional
+        How lows are made, where they are not stored.
     epoch : int
         Number of the epoch that is running, or of the next one.
     dataset : sized
@@ -56,8 +59,9 @@ class EpochLoader(ABC):
         reader: str,
         rank: int | None,
         world_size: int | None,
+        live: LiveLows | None = None,
     ) -> None:
-        self.contents, self.options, self.reader = contents, options, reader
+        self.contents, self.options, self.reader, self.live = contents, options, reader, live
         self.epoch = 0
         self._given = None if rank is None and world_size is None else find_rank(rank, world_size)
         self._bound: Rank | None = None  # from the first batch on
@@ -192,7 +196,8 @@ class EpochLoader(ABC):
     def _free(self) -> None: ...
 
     def _fingerprint(self) -> dict[str, Any]:
-        return fingerprint(self.contents, self.options, self.rank, self.reader)
+        own = fingerprint(self.contents, self.options, self.rank, self.reader)
+        return own | ({"live": self.live.fingerprint()} if self.live else {})
 
     def _check_share(self, rank: Rank) -> None:
         """Check that each rank has a batch."""

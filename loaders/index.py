@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from ..errors import LoaderError, SetError, SourceError
 from ..manifests.images.folders import image_files
@@ -21,7 +21,7 @@ from ..manifests.sets.layouts.layout import Layout
 from ..manifests.sets.layouts.lists import list_path
 from ..manifests.sets.layouts.shards import index_path, shard_path
 from ..manifests.sets.pair_set import SPLITS, PairSet, open_set
-from .columns import GivenPairs, Pairs, SetPairs
+from .columns import GivenNormals, GivenPairs, Pairs, SetPairs, list_keys
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,11 @@ class Contents:
     normal_layout : Layout, optional
     units : tuple of str
         Of a set: those of the split that hold pairs.
-    given : sequence of (low, normal)
+    given : sequence of (low, normal), or of normals
         Of lists: paths or bytes.
+    live : bool
+        Whether lows are made when a pair is read: there are normals only then, and `root` and
+        `layout` are those of the set that holds them.
     """
 
     name: str
@@ -60,6 +63,7 @@ class Contents:
     normal_layout: Layout | None = None
     units: tuple[str, ...] = ()
     given: Sequence[Any] = ()
+    live: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -95,7 +99,12 @@ class Contents:
             When an index or list cannot be read.
         """
         if self.layout is None:
+            if self.live:
+                return GivenNormals(self.given, list_keys(self.given))
             return GivenPairs(self.given)
+        if self.live:
+            keys, (normals,) = self._extents(self.root, self.layout, ("normal",))
+            return SetPairs(keys, None, normals)
         if not self.two_sets:
             keys, (lows, normals) = self._extents(self.root, self.layout, ("low", "normal"))
             return SetPairs(keys, lows, normals)
@@ -122,8 +131,35 @@ class Contents:
         return list_path(root, f"{self.split}-{kind}")
 
 
+def open_data(
+    data: PairSet | str | Path | Sequence[Any], normals: str | Path | None
+) -> PairSet | Sequence[Any]:
+    """Open the set that a loader was given, or return the list.
+
+    Raises
+    ------
+    SetError
+        When the set cannot be opened.
+    LoaderError
+        When the set lies in a store, or `normals` goes with a list.
+    """
+    if isinstance(data, str | Path) and str(data).startswith("s3://"):
+        raise LoaderError(
+            f"{data}: a set on s3 is read with gloam.loaders.dali.pipelines.webdataset_pairs,"
+            " given its shards and indexes"
+        )
+    if isinstance(data, PairSet | str | Path):
+        return open_set(data, normals)
+    if normals is not None:
+        raise LoaderError("normals= goes with a set of lows only, not with a list of pairs")
+    return data
+
+
 def contents_of(
-    data: PairSet | str | Path | Sequence[Any], split: str, normals: str | Path | None = None
+    data: PairSet | str | Path | Sequence[Any],
+    split: str,
+    normals: str | Path | None = None,
+    live: bool = False,
 ) -> Contents:
     """Find out what a loader was given.
 
@@ -135,6 +171,8 @@ def contents_of(
         "train" or "val".
     normals : str or Path, optional
         Of a set of lows only: the set that it was made from.
+    live : bool
+        Whether lows are to be made when a pair is read. A list may then be of normals alone.
 
     Raises
     ------
@@ -153,24 +191,37 @@ def contents_of(
             path=data,
         )
     if isinstance(data, PairSet | str | Path):
-        return _of_set(open_set(data, normals), split)
+        return _of_set(open_set(data, normals), split, live)
     if normals is not None:
         raise LoaderError("normals= goes with a set of lows only, not with a list of pairs")
-    given = _two_each(data)
+    given = _normals(data) if live else _two_each(data)
+    if not given:
+        raise LoaderError("the list of pairs is empty")
+    data = open_data(data, normals)
+    if isinstance(data, PairSet):
+        return _of_set(data, split, live)
+    given = _normals(data) if live else _two_each(data)
     if not given:
         raise LoaderError("the list of pairs is empty")
     digest = hashlib.sha256()
-    for pair in given:
-        for item in pair:
-            digest.update(
-                hashlib.sha256(item).digest()
-                if isinstance(item, bytes)
-                else os.fspath(item).encode() + b"\0"
-            )
-    return Contents("list of pairs", split, None, len(given), digest.hexdigest()[:16], given=given)
+    for item in given if live else (item for pair in given for item in pair):
+        digest.update(
+            hashlib.sha256(item).digest()
+            if isinstance(item, bytes)
+            else os.fspath(item).encode() + b"\0"
+        )
+    return Contents(
+        "list of photographs" if live else "list of pairs",
+        split,
+        None,
+        len(given),
+        digest.hexdigest()[:16],
+        given=given,
+        live=live,
+    )
 
 
-def _of_set(pairs: PairSet, split: str) -> Contents:
+def _of_set(pairs: PairSet, split: str, live: bool) -> Contents:
     pairs.check_normals()
     root, info = pairs.root, pairs.info
     units = tuple(unit.name for unit in pairs.units(split) if unit.count)
@@ -182,10 +233,13 @@ def _of_set(pairs: PairSet, split: str) -> Contents:
         )
     normal_root = pairs.normals or root
     layout, normal_layout = layout_named(pairs.layout), layout_named(pairs.normal_layout)
+    name = str(root)
+    if live:
+        root, layout = normal_root, normal_layout
     for folder, own in {root: layout, normal_root: normal_layout}.items():
         own.check(folder, split, units, count)
     return Contents(
-        str(root),
+        name,
         split,
         layout,
         count,
@@ -194,10 +248,22 @@ def _of_set(pairs: PairSet, split: str) -> Contents:
         normal_root,
         normal_layout,
         units,
+        live=live,
     )
 
 
-def _two_each(data: Sequence[Any]) -> Sequence[tuple[Any, Any]]:
+def _normals(data: Sequence[Any]) -> list[Any]:
+    """Return the normals of a list of photographs, or of pairs."""
+    given = [item[1] if isinstance(item, tuple) and len(item) == 2 else item for item in data]
+    for i, item in enumerate(given):
+        if not isinstance(item, str | bytes | os.PathLike):
+            raise LoaderError(f"entry {i} of the list is neither a path nor bytes, nor a pair")
+        if str(item).startswith("s3://"):
+            raise LoaderError("s3 paths cannot be read from a list; stage them first")
+    return given
+
+
+def _two_each(data: Sequence[Any]) -> Sequence[Any]:
     for i, pair in enumerate(data):
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise LoaderError(f"entry {i} of the list is not a (low, normal) pair")
@@ -214,10 +280,21 @@ def _two_each(data: Sequence[Any]) -> Sequence[tuple[Any, Any]]:
     return data
 
 
-def pairs_in(lows: str | Path, normals: str | Path) -> list[tuple[str, str]]:
+@overload
+def pairs_in(lows: str | Path, normals: str | Path) -> list[tuple[str, str]]: ...
+
+
+@overload
+def pairs_in(lows: str | Path, normals: None = None) -> list[str]: ...
+
+
+def pairs_in(
+    lows: str | Path, normals: str | Path | None = None
+) -> list[tuple[str, str]] | list[str]:
     """Return the (low, normal) paths of two folders, matched by relative path without suffix.
 
-    The folders are LOL's `low` and `high`, say, or `train/img` and `train/gt`.
+    The folders are LOL's `low` and `high`, say, or `train/img` and `train/gt`. Of one folder alone
+    it returns the paths of its photographs, for lows that are made live.
 
     Raises
     ------
@@ -233,9 +310,11 @@ def pairs_in(lows: str | Path, normals: str | Path) -> list[tuple[str, str]]:
     4
     """
     try:
-        found = [image_files(Path(folder)) for folder in (lows, normals)]
+        found = [image_files(Path(folder)) for folder in (lows, normals) if folder is not None]
     except SourceError as error:
         raise LoaderError(str(error)) from None
+    if normals is None:
+        return [str(path) for path in found[0].values()]
     alone = sorted(found[0].keys() ^ found[1].keys())
     if alone:
         raise LoaderError(f"{lows}, {normals}: {alone[0]} is in one of them only")

@@ -55,6 +55,8 @@ class Options(BaseModel):
         train as fast as pairs are decoded, as they need the cores themselves. What the cores decode
         passes the host's memory as coefficients, which several GPUs share
         (benchmarks/results/several-gpus-h200.txt).
+    exact : bool
+        Of live lows: decode normals on the CPU, as libjpeg-turbo does.
     prefetch : int
         Batches made ahead. Four keep the GPU's decoders busy while a step of training holds its
         cores.
@@ -78,6 +80,7 @@ class Options(BaseModel):
     device: Literal["gpu", "cpu"] = "cpu"
     threads: int = Field(default=4, ge=0)
     hw_decoder_load: float = Field(default=0.9, ge=0, le=1)
+    exact: bool = False
     prefetch: int = Field(default=4, ge=1)
 
     @field_validator("size", mode="before")

@@ -18,10 +18,12 @@ from ..engines.forkserver import prepare_workers
 from ..engines.process import main_left_alone, prepare_own_process
 from ..errors import LoaderError
 from ..manifests.sets.pair_set import PairSet
+from ..synth.recipes.load import Recipe
 from .dataset import DECODERS, PairDataset
 from .devices import find_device
 from .epochs import EpochLoader
-from .index import contents_of
+from .index import contents_of, open_data
+from .live.lows import check_live, live_lows
 from .options import Nothing, make_options, same_number
 from .samples import Collate, Place, Samples
 from .sampling import epoch_order, epoch_seed, usable_cores
@@ -39,7 +41,8 @@ class TorchLoader(EpochLoader):
     Parameters
     ----------
     data, split, normals, rank, world_size and all options
-        As of `PairLoader`; `shuffle_buffer` and `hw_decoder_load` mean nothing here.
+        As of `PairLoader`; `shuffle_buffer` and `hw_decoder_load` mean nothing here. Live lows are
+        always exact.
     device : str, int or torch.device
         "cpu", or a device to which batches are copied ahead of their use, from pinned memory on a
         stream of its own; "auto" takes the GPU that torch sees (CUDA or Apple's).
@@ -80,6 +83,10 @@ class TorchLoader(EpochLoader):
         last_batch: Literal["drop", "partial"] | None = None,
         keys: bool = False,
         normals: str | Path | None = None,
+        live: bool = False,
+        recipe: Recipe | str | None = None,
+        draws: Literal["fresh", "set"] | None = None,
+        exact: bool | None = None,
         device: str | int | torch.device = "auto",
         device_id: int | None = None,
         rank: int | None = None,
@@ -116,8 +123,12 @@ class TorchLoader(EpochLoader):
         )
         if decoder not in DECODERS:
             raise LoaderError(f"decoder {decoder!r}: must be opencv or pillow")
-        super().__init__(contents_of(data, split, normals), options, "torch", rank, world_size)
-        self._dataset = Samples(self.contents, options, decoder)
+        check_live(live, recipe, draws, exact)
+        held = open_data(data, normals)
+        contents = contents_of(held, split, live=live)
+        lows = live_lows(held, recipe, draws, seed, training) if live else None
+        super().__init__(contents, options, "torch", rank, world_size, lows)
+        self._dataset = Samples(self.contents, options, decoder, lows)
         self._loader: DataLoader[Any] | None = None
         # Begins at once to import what the processes need, side by side with this one.
         prepare_workers([__name__], self.num_workers + 1)
@@ -224,7 +235,7 @@ class TorchLoader(EpochLoader):
         for batch in range(self._batch, len(self)):
             numbers = order[batch * size : (batch + 1) * size].tolist()
             yield [
-                Place(pairs[n], epoch_seed(self.options.seed, epoch, f"draws of pair {n}"))
+                Place(pairs[n], epoch_seed(self.options.seed, epoch, f"draws of pair {n}"), epoch)
                 for n in numbers
             ]
 

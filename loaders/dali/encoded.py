@@ -55,18 +55,29 @@ class EncodedPairs:
 
     def __call__(self, info: Any) -> tuple[list[Any], list[Any], list[Any]]:
         """Return lows, normals (uint8 arrays of encoded bytes) and numbers of DALI's next batch."""
-        epoch, batch = divmod(info.iteration, self._batches)
-        order = self._orders(self._base + epoch)
-        start = batch * self._batch_size
-        numbers = order[
-            np.minimum(np.arange(start, start + self._batch_size), len(order) - 1)
-        ].tolist()
+        numbers = self._numbers(info)
         arrays = list(self._pool.map(self._read, numbers))
         return (
             [low for low, _ in arrays],
             [normal for _, normal in arrays],
             [np.array([n], np.int64) for n in numbers],
         )
+
+    def normals(self, info: Any) -> tuple[list[Any], list[Any]]:
+        """Return normals and numbers alone of DALI's next batch, where lows are made live."""
+        numbers = self._numbers(info)
+        pairs = [self._pairs[number] for number in numbers]
+        data = self._pool.map(lambda pair: np.frombuffer(read_extent(pair.normal), np.uint8), pairs)
+        return list(data), [np.array([n], np.int64) for n in numbers]
+
+    def _numbers(self, info: Any) -> list[int]:
+        """Return the numbers of the pairs of DALI's next batch."""
+        epoch, batch = divmod(info.iteration, self._batches)
+        order = self._orders(self._base + epoch)
+        start = batch * self._batch_size
+        places = np.minimum(np.arange(start, start + self._batch_size), len(order) - 1)
+        numbers: list[int] = order[places].tolist()
+        return numbers
 
     def _read(self, number: int) -> tuple[Any, Any]:
         """Read both images of a pair; in a tar they lie side by side, and are read at once."""

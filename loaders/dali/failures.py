@@ -16,6 +16,7 @@ import numpy as np
 from ...errors import LoaderError
 from ..dataset import decoded_pair
 from ..index import Contents
+from ..live.lows import normal_of
 from ..options import Options
 
 
@@ -51,7 +52,10 @@ def _first_damage(contents: Contents, numbers: Iterable[int], threads: int) -> L
 
 def _damage(contents: Contents, number: int) -> LoaderError | None:
     try:
-        decoded_pair(contents.pairs[number], "pillow")
+        if contents.live:
+            normal_of(contents.pairs[number], contents.layout is not None)
+        else:
+            decoded_pair(contents.pairs[number], "pillow")
     except LoaderError as error:
         return error
     return None
@@ -86,7 +90,9 @@ def replayed(
         pipeline = pipelines.webdataset_records(*contents.shards(), **common)
     else:
         pipeline = pipelines.file_labels(
-            str(contents.root), str(contents.list_path("low")), **common
+            str(contents.root),
+            str(contents.list_path("normal" if contents.live else "low")),
+            **common,
         )
     pipeline.build()
     for _ in range(first):

@@ -15,7 +15,8 @@ from ...errors import LoaderError
 from ..dataset import PairDataset, first_batch
 from ..devices import find_device, has_torch
 from ..epochs import EpochLoader
-from ..index import Contents, contents_of
+from ..index import Contents, contents_of, open_data
+from ..live.lows import check_live, live_lows
 from ..options import Nothing, make_options, same_number
 from ..sampling import epoch_order, epoch_seed, local_ranks, usable_cores
 from .batches import ReadyBatches, keys_of, tensor_of
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     import torch
 
     from ...manifests.sets.pair_set import PairSet
+from ...synth.recipes.load import Recipe
 
 _FEW = 64  # batches, which a GPU decodes in a second
 _MANY_GPUS = 4  # of a host: see `options.Options.hw_decoder_load`
@@ -47,6 +49,18 @@ class PairLoader(EpochLoader):
         not given.
     normals : str or Path, optional
         Of a set of lows only (`gloam regenerate --low-only`): the set that it was made from.
+    live : bool
+        Make each low when its pair is read, from the decoded normal: exact noise without stored
+        lows, new noise in every epoch, or another recipe. `data` may then be a list of normals
+        alone.
+    recipe : Recipe or str, optional
+        Of live lows; by default the set's own, or "uneven" for lists.
+    draws : str, optional
+        Of live lows: "fresh" draws anew in every epoch, a function of (seed, epoch, key); "set"
+        draws what the set has stored, or would have. By default "fresh" for train, "set" for val.
+    exact : bool, optional
+        Of live lows: decode normals as the set's lows were made from them, with libjpeg-turbo on
+        the CPU. A GPU's decoder differs by up to 3 levels, and so do the lows.
     reader : str
         "webdataset" for shards, "file" for files, "external" for lists and for either (it reads at
         offsets and shuffles without limit); "auto" takes what fits.
@@ -116,6 +130,10 @@ class PairLoader(EpochLoader):
         last_batch: Literal["drop", "partial"] | None = None,
         keys: bool = False,
         normals: str | Path | None = None,
+        live: bool = False,
+        recipe: Recipe | str | None = None,
+        draws: Literal["fresh", "set"] | None = None,
+        exact: bool | None = None,
         reader: Literal["auto", "webdataset", "file", "external"] = "auto",
         device: str | int | torch.device = "auto",
         device_id: int | None = None,
@@ -137,7 +155,9 @@ class PairLoader(EpochLoader):
                 "device 'mps': DALI knows CUDA's GPUs alone; take device='cpu', or TorchLoader"
             )
         if hw_decoder_load is None:
-            hw_decoder_load = 1.0 if local_ranks() >= _MANY_GPUS else 0.9
+            # What cores decode differs a little from what the hardware does: a live low is to be a
+            # function of its key.
+            hw_decoder_load = 1.0 if live or local_ranks() >= _MANY_GPUS else 0.9
         options = make_options(
             unknown,
             batch_size=batch_size,
@@ -157,9 +177,13 @@ class PairLoader(EpochLoader):
             threads=same_number(workers, threads) or usable_cores(),
             hw_decoder_load=hw_decoder_load,
             prefetch=prefetch,
+            exact=bool(exact),
         )
-        contents = contents_of(data, split, normals)
-        super().__init__(contents, options, _reader(reader, contents), rank, world_size)
+        check_live(live, recipe, draws, exact)
+        held = open_data(data, normals)
+        contents = contents_of(held, split, live=live)
+        lows = live_lows(held, recipe, draws, seed, training) if live else None
+        super().__init__(contents, options, _reader(reader, contents), rank, world_size, lows)
         self._pipeline: Any = None
         self._base = (
             0  # the epoch that the pipeline was built for; it goes on through the next ones
@@ -175,7 +199,7 @@ class PairLoader(EpochLoader):
     @property
     def dataset(self) -> PairDataset:
         """The pairs of all ranks; `dataset[i]` decodes one of them on the CPU."""
-        return PairDataset(self.contents)
+        return PairDataset(self.contents, live=self.live)
 
     @property
     def batch_sampler(self) -> Any:
@@ -313,6 +337,8 @@ class PairLoader(EpochLoader):
         }
         if options.device == "gpu":
             common |= pipelines.SIDE_BY_SIDE
+        if self.live is not None:
+            return self._build_live(common, epoch, checkpoint)
         if self.reader == "webdataset":
             others = self.contents.shards("normal") if self.contents.two_sets else None
             pipeline = pipelines.webdataset_pairs(
@@ -341,6 +367,51 @@ class PairLoader(EpochLoader):
                 f"{self.contents.name}: DALI: {last_words(error)}", path=self.contents.name
             ) from error
         return pipeline
+
+    def _build_live(self, common: dict[str, Any], epoch: int, checkpoint: bytes | None) -> Any:
+        """Build the pipelines of live lows."""
+        from . import pipelines
+        from .live_pipeline import LivePipeline
+
+        assert self.live is not None
+        contents, options = self.contents, self.options
+        if self.reader == "webdataset":
+            normals = pipelines.webdataset_normals(
+                *contents.shards("normal"), **common, **self._sharding(epoch)
+            )
+        elif self.reader == "file":
+            place = str(contents.root), str(contents.list_path("normal"))
+            normals = pipelines.file_normals(*place, **common, **self._sharding(epoch))
+        else:
+            source = EncodedPairs(
+                contents.pairs, self._order, epoch, len(self), options.batch_size, options.threads
+            )
+            normals = pipelines.external_normals(source.normals, **common)
+        try:
+            normals.build()
+        except RuntimeError as error:  # no GPU, no memory on it, ...
+            raise LoaderError(
+                f"{contents.name}: DALI: {last_words(error)}", path=contents.name
+            ) from error
+        batches = self._epoch_batches()
+        pipeline = LivePipeline(
+            normals,
+            self.live,
+            options,
+            self._keys,
+            lambda done: epoch + done // batches,
+            common["device_id"],
+        )
+        if checkpoint is not None:
+            pipeline.begin_at((self.epoch - epoch) * batches + self._batch)
+        return pipeline
+
+    def _keys(self, labels: Any) -> list[str]:
+        """Return the keys of a whole batch, by its labels."""
+        if self.reader == "webdataset":
+            return keys_of(labels, len(labels))
+        numbers = np.array(labels.as_cpu().as_tensor()).ravel()
+        return [self.contents.pairs[int(number)].key for number in numbers]
 
     def _sharding(self, epoch: int) -> dict[str, Any]:
         """Return what DALI's own readers are told of ranks and order."""
@@ -394,7 +465,7 @@ class PairLoader(EpochLoader):
 
     def _batch_of(self, outputs: tuple[Any, ...], count: int) -> tuple[Any, ...]:
         low, normal, *labels = outputs
-        if self.reader == "file":
+        if self.reader == "file" and self.live is None:
             numbers = [np.array(label.as_cpu().as_tensor()).ravel() for label in labels]
             if (numbers[0] != numbers[1]).any():
                 raise LoaderError(
@@ -403,7 +474,7 @@ class PairLoader(EpochLoader):
                     path=self.contents.name,
                 )
         keys: list[str] = []
-        if self.reader == "webdataset" and self.contents.two_sets:
+        if self.reader == "webdataset" and self.contents.two_sets and self.live is None:
             keys, others = (keys_of(label, count) for label in labels)
             if keys != others:
                 where = f"{self.contents.name} and the normals of {self.contents.normal_root}"

@@ -210,18 +210,98 @@ def external_pairs(source: Callable[[Any], tuple[Any, ...]], options: Options) -
     return low, normal, label
 
 
+@pipeline_def(enable_conditionals=True)
+def webdataset_normals(
+    paths: Sequence[str],
+    index_paths: Sequence[str],
+    options: Options,
+    rank: int = 0,
+    world: int = 1,
+    shuffle_seed: int = 0,
+) -> tuple[Any, ...]:
+    """Read the normals alone of the pairs that `webdataset_pairs` gives, in the same order.
+
+    They are decoded and whole; yields them and their records.
+    """
+    places = {"paths": list(paths), "index_paths": list(index_paths), "name": "reader"}
+    record, normal = fn.readers.webdataset(
+        ext=["json", NORMAL], **places, **_sharded(options, rank, world, shuffle_seed, False)
+    )
+    return decoded(normal, options), fn.pad(record)
+
+
+@pipeline_def(enable_conditionals=True)
+def file_normals(
+    file_root: str,
+    normal_list: str,
+    options: Options,
+    rank: int = 0,
+    world: int = 1,
+    shuffle_seed: int = 0,
+) -> tuple[Any, ...]:
+    """Read the normals alone of the pairs that `file_pairs` gives, in the same order."""
+    common = {**_reading(options, rank, world, shuffle_seed), "stick_to_shard": True}
+    normal, label = fn.readers.file(
+        file_root=file_root, file_list=normal_list, name="reader", **common
+    )
+    return decoded(normal, options), label
+
+
+@pipeline_def(enable_conditionals=True)
+def external_normals(source: Callable[[Any], tuple[Any, ...]], options: Options) -> tuple[Any, ...]:
+    """Take encoded normals and their numbers from a function of DALI's BatchInfo."""
+    normal, label = fn.external_source(source=source, num_outputs=2, batch=True, batch_info=True)
+    return decoded(normal, options), label
+
+
+@pipeline_def(enable_conditionals=True)
+def formed_pairs(options: Options) -> tuple[Any, ...]:
+    """Bring decoded pairs into form, by changes that are fed along with them.
+
+    Its inputs are "low" and "normal" (uint8, HWC), "window" (top, left, height, width: int32) and
+    "flips" (across, down, turned: int32).
+    """
+    device = options.device
+    low = fn.external_source(name="low", device=device, layout="HWC", no_copy=True)
+    normal = fn.external_source(name="normal", device=device, layout="HWC", no_copy=True)
+    if options.size is not None and options.crop != "resize":
+        window = fn.external_source(name="window")
+        low, normal = fn.slice([low, normal], start=window[:2], shape=window[2:], axes=[0, 1])
+    if options.size is not None:
+        low, normal = fn.resize([low, normal], size=options.size, antialias=True)
+    if options.augment:
+        flips = fn.external_source(name="flips")
+        low, normal = fn.flip([low, normal], horizontal=flips[0], vertical=flips[1])
+        if options.square:
+            turned = flips[2] == 1
+            if turned:
+                low, normal = fn.transpose([low, normal], perm=[1, 0, 2], transpose_layout=False)
+    return normalised(low, normal, options)
+
+
+def decoded(images: Any, options: Options) -> Any:
+    """Decode an encoded image, or a list of several."""
+    if options.exact and options.device == "gpu":
+        return fn.decoders.image(images, device="cpu", output_type=types.RGB).gpu()
+    if options.device == "cpu":
+        return fn.decoders.image(images, device="cpu", output_type=types.RGB)
+    # Without fancy upsampling colour edges differ by up to 68 levels from what libjpeg-turbo, and
+    # so every other program, makes of the same bytes; with it by 3 to 5, at no cost that could be
+    # measured on an H200.
+    return fn.decoders.image(
+        images,
+        device="mixed",
+        output_type=types.RGB,
+        hw_decoder_load=options.hw_decoder_load,
+        jpeg_fancy_upsampling=True,
+    )
+
+
 def processed(low: Any, normal: Any, options: Options) -> tuple[Any, Any]:
     """Decode and bring into form two encoded images, with the same draws for both."""
-    device = "mixed" if options.device == "gpu" else "cpu"
-    decoding = {"device": device, "output_type": types.RGB}
-    if options.device == "gpu":
-        # Without fancy upsampling colour edges differ by up to 68 levels from what libjpeg-turbo,
-        # and so every other program, makes of the same bytes; with it by 3 to 5, at no cost that
-        # could be measured on an H200.
-        decoding |= {"hw_decoder_load": options.hw_decoder_load, "jpeg_fancy_upsampling": True}
     if options.crop == "random":
         shape = fn.peek_image_shape(normal)
-    low, normal = fn.decoders.image([low, normal], **decoding)
+    low, normal = decoded([low, normal], options)
     if options.size is not None:
         if options.crop == "resize":
             low, normal = fn.resize([low, normal], size=options.size, antialias=True)
@@ -246,6 +326,11 @@ def processed(low: Any, normal: Any, options: Options) -> tuple[Any, Any]:
             turned = fn.random.coin_flip(dtype=types.BOOL)
             if turned:
                 low, normal = fn.transpose([low, normal], perm=[1, 0, 2], transpose_layout=False)
+    return normalised(low, normal, options)
+
+
+def normalised(low: Any, normal: Any, options: Options) -> tuple[Any, Any]:
+    """Pad two images, and bring them into the type, range and layout that are asked for."""
     if options.pad:
         low, normal = fn.pad([low, normal], axis_names="HW")
     signed = options.value_range[0] < 0 and options.dtype != "uint8"

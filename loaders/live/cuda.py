@@ -6,8 +6,10 @@ Needs numba-cuda.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
+import numpy as np
 import torch
 
 from ...errors import LoaderError
@@ -16,6 +18,7 @@ from ...synth.camera.pack import Packed
 from ...synth.camera.recipe import CameraRecipe
 from ...synth.models import draw, render
 from ...synth.recipes.load import Recipe
+from .lows import LiveLows
 
 _cameras: dict[tuple[int, int], Any] = {}
 
@@ -82,3 +85,45 @@ def _camera_on_stream(device: torch.device) -> tuple[Any, Any]:
     if place not in _cameras:
         _cameras[place] = CameraOnCuda(place[1], place[0])
     return _cameras[place], Images
+
+
+def darken_dali(
+    normals: Any, live: LiveLows, keys: Sequence[str], sizes: Sequence[tuple[int, int]], epoch: int
+) -> Any:
+    """Make the lows of a batch of DALI's, a TensorListGPU of uint8 (H, W, 3).
+
+    Parameters
+    ----------
+    normals : TensorListGPU
+        On torch's current stream.
+    live : LiveLows
+    keys : sequence of str
+        Of the pairs.
+    sizes : sequence of (height, width)
+    epoch : int
+
+    Returns
+    -------
+    list of uint8 CUDA tensors (H, W, 3)
+        On the same stream; kernels may still be at work.
+    """
+    device = torch.device("cuda", torch.cuda.current_device())
+    ends = list(accumulate(3 * height * width for height, width in sizes))
+    flat = torch.empty(ends[-1], dtype=torch.uint8, device=device)
+    lows = [
+        flat[end - 3 * height * width : end].view(height, width, 3)
+        for end, (height, width) in zip(ends, sizes, strict=True)
+    ]
+    if not isinstance(live.recipe, CameraRecipe):
+        arrays = normals.as_cpu()
+        for i, (low, key) in enumerate(zip(lows, keys, strict=True)):
+            made = live.low(np.ascontiguousarray(arrays.at(i)), key, epoch)
+            low.copy_(torch.from_numpy(made))
+        return lows
+    packed = draw_packed(live.recipe, live.seed_of(epoch), keys)
+    camera, images = _camera_on_stream(device)
+    addresses = [normals[i].data_ptr() for i in range(len(sizes))]
+    places = [low.data_ptr() for low in lows]
+    normal_images, low_images = (images.at_addresses(one, sizes) for one in (addresses, places))
+    camera.prepare(packed, sizes, normal_images, low_images).launch()
+    return lows

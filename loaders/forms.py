@@ -1,0 +1,60 @@
+"""The form of a pair: crop, resize, flips and turn, a function of a seed and the image's size."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import cv2
+import numpy as np
+
+from .options import Options
+
+_AREA = (0.35, 1.0)
+
+
+class Change(NamedTuple):
+    """What becomes of both images of a pair: a window of them, flips and a turn."""
+
+    top: int
+    left: int
+    height: int
+    width: int
+    across: bool
+    down: bool
+    turned: bool
+
+
+def change_of(height: int, width: int, options: Options, seed: int) -> Change:
+    """Draw one pair's crop, flips and turn."""
+    draws = np.random.Generator(np.random.Philox(key=seed))
+    h, w = height, width
+    if options.crop == "random" and options.size is not None:
+        share = max(1.0, options.size[0] / height, options.size[1] / width)
+        h, w = (
+            min(height, round(options.size[0] / share)),
+            min(width, round(options.size[1] / share)),
+        )
+    elif options.crop == "random-resized":
+        area, aspect = (
+            draws.uniform(*_AREA) * height * width,
+            np.exp(draws.uniform(np.log(3 / 4), np.log(4 / 3))),
+        )
+        h, w = (
+            min(height, max(1, round((area / aspect) ** 0.5))),
+            min(width, max(1, round((area * aspect) ** 0.5))),
+        )
+    top, left = int(draws.integers(0, height - h + 1)), int(draws.integers(0, width - w + 1))
+    across, down, turned = (bool(bit) and options.augment for bit in draws.integers(0, 2, 3))
+    return Change(top, left, h, w, across, down, turned and options.square)
+
+
+def changed(image: Any, change: Change, size: tuple[int, int] | None) -> Any:
+    """Bring an image (H, W, 3) into form."""
+    image = image[change.top : change.top + change.height, change.left : change.left + change.width]
+    if size is not None and image.shape[:2] != size:
+        small = size[0] <= change.height and size[1] <= change.width
+        image = cv2.resize(
+            image, size[::-1], interpolation=cv2.INTER_AREA if small else cv2.INTER_LINEAR
+        )
+    image = image[:: -1 if change.down else 1, :: -1 if change.across else 1]
+    return np.ascontiguousarray(image.transpose(1, 0, 2) if change.turned else image)

@@ -1,0 +1,149 @@
+"""Lows that a loader makes when a pair is read: of which recipe, and with which draws."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import ImageRefused, LoaderError
+from ...manifests.images.decode import decode
+from ...manifests.images.normal import load_normal
+from ...manifests.sets.pair_set import PairSet
+from ...storage.atomic import sha256_bytes
+from ...synth.models import MODEL, Draw, draw, render
+from ...synth.recipes.load import DEFAULT, Recipe, load_recipe, recipe_of, recipe_yaml
+from ..columns import StoredPair, read_extent
+from ..sampling import epoch_seed
+
+Pixels = npt.NDArray[np.uint8]
+Draws = Literal["fresh", "set"]
+_PNG = b"\x89PNG"
+
+
+@dataclass(frozen=True)
+class LiveLows:
+    """How lows are made.
+
+    Attributes
+    ----------
+    recipe : Recipe
+    draws : str
+        "set" draws for each pair what its set has, or would have, stored: the same in every epoch;
+        "fresh" draws anew in each.
+    seed : int
+        Of the set's lows, or of the loader.
+    """
+
+    recipe: Recipe
+    draws: Draws
+    seed: int
+
+    def seed_of(self, epoch: int) -> int:
+        """Return the seed that an epoch's draws have."""
+        return self.seed if self.draws == "set" else epoch_seed(self.seed, epoch, "lows")
+
+    def draw(self, key: str, epoch: int) -> Draw:
+        """Draw the parameters of a pair's low: a function of recipe, seed, epoch and key."""
+        return draw(self.recipe, self.seed_of(epoch), key)
+
+    def low(self, normal: Pixels, key: str, epoch: int) -> Pixels:
+        """Make the low of a normal, uint8 arrays (H, W, 3)."""
+        return render(normal, self.draw(key, epoch))
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Return what decides the lows besides the normals."""
+        recipe = sha256_bytes(recipe_yaml(self.recipe))[:16]
+        return {"draws": self.draws, "seed": self.seed, "recipe": recipe, "model": MODEL}
+
+
+def check_live(live: bool, recipe: object, draws: object, exact: object) -> None:
+    """Refuse options of live lows where lows are stored.
+
+    Raises
+    ------
+    LoaderError
+        Naming the option.
+    """
+    for name, value in (("recipe", recipe), ("draws", draws), ("exact", exact)):
+        if value is not None and not live:
+            raise LoaderError(f"{name} goes with live=True: the lows of a set are stored")
+
+
+def live_lows(
+    data: PairSet | Sequence[Any],
+    recipe: Recipe | str | None,
+    draws: Draws | None,
+    seed: int,
+    training: bool,
+) -> LiveLows:
+    """Say how a loader makes lows.
+
+    Parameters
+    ----------
+    data : PairSet or sequence
+        What it loads.
+    recipe : Recipe or str, optional
+        By default the set's own; "uneven" for lists.
+    draws : str, optional
+        By default "fresh" for training, "set" for validation.
+    seed : int
+        Of the loader.
+    training : bool
+
+    Raises
+    ------
+    LoaderError
+        When the set's recipe is not known to this gloam, `draws` is none, or the set's lows are of
+        another model.
+    ConfigError
+        When the given recipe is wrong.
+    """
+    chosen = ("fresh" if training else "set") if draws is None else draws
+    if chosen not in ("fresh", "set"):
+        raise LoaderError(f"draws {draws!r}: must be fresh or set")
+    if not isinstance(data, PairSet):
+        return LiveLows(load_recipe(DEFAULT if recipe is None else recipe), chosen, seed)
+    build = data.info.build
+    if recipe is not None:
+        own = load_recipe(recipe)
+    else:
+        own = recipe_of(deepcopy(build.request["recipe"]), (), f"recipe of {data.root}")
+        made_by = build.versions.get("model", "1")
+        if chosen == "set" and made_by != str(MODEL):
+            raise LoaderError(
+                f"{data.root}: its lows were made by model {made_by}, this gloam has model {MODEL}:"
+                " draws='fresh' makes new ones",
+                path=data.root,
+            )
+    return LiveLows(own, chosen, data.info.seed if chosen == "set" else seed)
+
+
+def normal_of(pair: StoredPair, of_set: bool) -> Pixels:
+    """Decode a pair's normal as lows are made from it: with libjpeg-turbo, exactly.
+
+    Parameters
+    ----------
+    pair : StoredPair
+    of_set : bool
+        Whether it is a set's normal, or a photograph as it comes.
+
+    Raises
+    ------
+    LoaderError
+        Naming the image that cannot be read or decoded.
+    """
+    data = read_extent(pair.normal)
+    try:
+        if of_set:
+            return decode(data, "png" if data[:4] == _PNG else "jpg")
+        return load_normal(data).pixels
+    except ImageRefused as refusal:
+        where = pair.normal.named(pair.key, "normal")
+        mend = "; gloam verify the set, gloam build mends it" if of_set else ""
+        message = f"{where} cannot be decoded: {refusal.detail}{mend}"
+        raise LoaderError(message, key=pair.key) from None
