@@ -34,7 +34,7 @@ from recording import recorded
 
 from gloam.manifests.images.decode import decode
 from gloam.manifests.images.header import SUFFIXES
-from gloam.manifests.images.normal import load_normal
+from gloam.manifests.images.load_normal import load_normal
 from gloam.manifests.selection.bounds import load_profile
 from gloam.manifests.selection.measures import measure
 from gloam.manifests.sets.info import read_set

@@ -34,7 +34,7 @@ from gloam.loaders import PairLoader
 from gloam.loaders.benchmark import bench
 from gloam.loaders.dali.pipelines import LOW, NORMAL, SIDE_BY_SIDE, fn, pipeline_def
 from gloam.loaders.index import contents_of
-from gloam.loaders.sampling import usable_cores
+from gloam.loaders.ranks_and_order import usable_cores
 
 WAYS = ("readers", "decoder", "val", "alexnet", "unet")
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))

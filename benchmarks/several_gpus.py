@@ -26,7 +26,7 @@ import torch.distributed as dist
 from gloam.loaders import PairLoader
 from gloam.loaders.dali.pipelines import LOW, NORMAL, SIDE_BY_SIDE, fn, pipeline_def
 from gloam.loaders.index import contents_of
-from gloam.loaders.sampling import usable_cores
+from gloam.loaders.ranks_and_order import usable_cores
 
 SECONDS, BATCH = 4.0, 256
 

@@ -13,7 +13,7 @@ from ..manifests.selection.plan import SPARE
 from ..manifests.sources import KINDS, counted
 from ..synth.building.build import Report, Task, build_task
 from ..synth.building.build import build as build_set
-from ..synth.building.face import make_request
+from ..synth.building.from_options import make_request
 from ..synth.recipes.load import DEFAULT
 from .common import Bars, default_workers, user_errors
 

@@ -18,7 +18,7 @@ from ..engines.process import available_cores, prepare_own_process
 from ..engines.stopping import stoppable
 from ..errors import GloamWarning
 from ..synth.building import WARM
-from ..synth.kernels.compiling import places as kernel_places
+from ..synth.kernels.compiling import cache_folders as kernel_places
 
 _COMMANDS = {
     "build": "Make a set of low/normal pairs from photographs.",

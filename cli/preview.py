@@ -10,7 +10,7 @@ import click
 
 from ..errors import ConfigError, ImageRefused, SourceError
 from ..manifests.images.header import SUFFIXES
-from ..manifests.images.normal import load_normal
+from ..manifests.images.load_normal import load_normal
 from ..manifests.sources import list_source, read
 from ..storage.atomic import write_bytes
 from ..synth.analysis.contact_sheet import Tile, grid_of, row_of, sheet

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from ..synth.recipes.annotated import annotated_yaml
 from ..synth.recipes.load import DEFAULT, load_recipe, shipped_recipes
-from ..synth.recipes.text import annotated_yaml
 from .common import user_errors
 
 

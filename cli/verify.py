@@ -51,7 +51,7 @@ def verify(
         bars.stage("checking", len(pairs.info.units))
         problems = verify_set(pairs, quick, bars.at, strict)
         if deep and not _damage(problems):
-            from ..synth.building.recheck import recheck_set
+            from ..synth.building.deep_verify import recheck_set
 
             bars.stage("comparing", len(pairs))
             problems += recheck_set(pairs, workers, bars.at)

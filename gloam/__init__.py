@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .loaders.live.darkening import darken_batch as darken_batch
     from .manifests.sets.pair_set import open_set as open_set
     from .manifests.sets.verify import verify_set as verify
-    from .synth.building.face import build as build
+    from .synth.building.from_options import build as build
     from .synth.building.regenerate import regenerate as regenerate
     from .synth.models import darken as darken
     from .synth.recipes.load import load_recipe as load_recipe
@@ -54,7 +54,7 @@ _HOMES = {
     "Darken": ("loaders.live.darkening", "Darken"),
     "PairLoader": ("loaders", "PairLoader"),
     "TorchLoader": ("loaders", "TorchLoader"),
-    "build": ("synth.building.face", "build"),
+    "build": ("synth.building.from_options", "build"),
     "darken": ("synth.models", "darken"),
     "darken_batch": ("loaders.live.darkening", "darken_batch"),
     "errors": ("errors", ""),

@@ -65,7 +65,7 @@ class GloamError(Exception):
     @property
     def what(self) -> str:
         """What is wrong, without the path that the message begins with."""
-        return str(self).removeprefix(f"{self.path}: ")
+        return str(self) if self.path is None else str(self).removeprefix(f"{self.path}: ")
 
 
 class GloamWarning(UserWarning):

@@ -19,7 +19,7 @@ from ..errors import LoaderError
 from .index import Contents
 from .live.lows import LiveLows
 from .options import Options
-from .sampling import Rank, find_rank
+from .ranks_and_order import Rank, find_rank
 from .state import check_state, fingerprint
 
 

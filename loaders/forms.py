@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
+import numpy.typing as npt
 
+from ..synth.camera.columns import KeyedColumns
 from .options import Options
 
 _AREA = (0.35, 1.0)
@@ -46,6 +49,34 @@ def change_of(height: int, width: int, options: Options, seed: int) -> Change:
     top, left = int(draws.integers(0, height - h + 1)), int(draws.integers(0, width - w + 1))
     across, down, turned = (bool(bit) and options.augment for bit in draws.integers(0, 2, 3))
     return Change(top, left, h, w, across, down, turned and options.square)
+
+
+def changes_of(
+    sizes: Sequence[tuple[int, int]], options: Options, seed: int, keys: Sequence[str]
+) -> npt.NDArray[np.int32]:
+    """Draw the changes of many pairs, by their keys: (N, 7) as `Change`."""
+    random = KeyedColumns(seed, keys)
+    height, width = np.array(sizes, np.int64).reshape(-1, 2).T
+    h, w = height, width
+    if options.crop == "random" and options.size is not None:
+        share = np.maximum(1.0, np.maximum(options.size[0] / height, options.size[1] / width))
+        h = np.minimum(height, np.rint(options.size[0] / share).astype(np.int64))
+        w = np.minimum(width, np.rint(options.size[1] / share).astype(np.int64))
+    elif options.crop == "random-resized":
+        low, high = _AREA
+        area = (low + (high - low) * random.uniform("area")) * height * width
+        aspect = (3 / 4) * (16 / 9) ** random.uniform("aspect")
+        h = np.clip(np.rint(np.sqrt(area / aspect)).astype(np.int64), 1, height)
+        w = np.clip(np.rint(np.sqrt(area * aspect)).astype(np.int64), 1, width)
+    made = np.zeros((len(sizes), 7), np.int32)
+    made[:, 0] = random.uniform("top") * (height - h + 1)
+    made[:, 1] = random.uniform("left") * (width - w + 1)
+    made[:, 2], made[:, 3] = h, w
+    if options.augment:
+        bits = random.bits("flips")
+        for i in range(3 if options.square else 2):
+            made[:, 4 + i] = (bits >> np.uint64(i)) & np.uint64(1)
+    return made
 
 
 def changed(image: Any, change: Change, size: tuple[int, int] | None) -> Any:

@@ -237,7 +237,12 @@ def _of_set(pairs: PairSet, split: str, live: bool) -> Contents:
     if live:
         root, layout = normal_root, normal_layout
     for folder, own in {root: layout, normal_root: normal_layout}.items():
-        own.check(folder, split, units, count)
+        names = [
+            name
+            for name, place in (("low", root), ("normal", normal_root))
+            if place == folder and not (live and name == "low")
+        ]
+        own.check(folder, split, units, count, names)
     return Contents(
         name,
         split,

@@ -25,8 +25,8 @@ from .epochs import EpochLoader
 from .index import contents_of, open_data
 from .live.lows import check_live, live_lows
 from .options import Nothing, make_options, same_number
+from .ranks_and_order import epoch_order, epoch_seed, usable_cores
 from .samples import Collate, Place, Samples
-from .sampling import epoch_order, epoch_seed, usable_cores
 
 
 class TorchLoader(EpochLoader):

@@ -16,7 +16,7 @@ PLACES = {
     "gloam.Darken": "gloam.loaders.live.darkening",
     "gloam.darken_batch": "gloam.loaders.live.darkening",
     "gloam.load_recipe": "gloam.synth.recipes.load",
-    "gloam.build": "gloam.synth.building.face",
+    "gloam.build": "gloam.synth.building.from_options",
     "gloam.regenerate": "gloam.synth.building.regenerate",
     "gloam.open_set": "gloam.manifests.sets.pair_set",
     "gloam.verify": "gloam.manifests.sets.verify",

@@ -15,10 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from ..forms import change_of
+from ...synth.camera.recipe import CameraRecipe
+from ..forms import changes_of
+from ..live.draws import DrawTable
 from ..live.lows import LiveLows
 from ..options import Options
-from ..sampling import epoch_seed
+from ..ranks_and_order import epoch_seed
 from . import pipelines
 
 
@@ -37,6 +39,8 @@ class LivePipeline:
         Returns the epoch that a batch belongs to, counted from the pipeline's beginning.
     device_id : int, optional
         Of the GPU.
+    keys : sequence of str
+        Of all pairs that may come.
     """
 
     def __init__(
@@ -46,11 +50,13 @@ class LivePipeline:
         options: Options,
         keys_of: Callable[[Any], list[str]],
         epoch_of: Callable[[int], int],
+        keys: Sequence[str],
         device_id: int | None,
     ) -> None:
         self._normals, self._live, self._options = normals, live, options
         self._keys_of, self._epoch_of = keys_of, epoch_of
         self._pool = ThreadPoolExecutor(max(options.threads, 1))
+        self._draws = DrawTable(live, keys, options.threads)
         self._form = pipelines.formed_pairs(
             options,
             batch_size=options.batch_size,
@@ -72,29 +78,46 @@ class LivePipeline:
 
     def run(self, stream: Any = None) -> tuple[Any, ...]:
         """Make the next batch: lows, normals, labels."""
-        normals, labels = self._normals.run(stream) if stream is not None else self._normals.run()
+        on = () if stream is None else (stream,)
+        normals, lows, labels = self._normals.run(*on)
         keys = self._keys_of(labels)
         epoch = self._epoch_of(self._done)
         self._done += 1
         sizes = [(int(shape[0]), int(shape[1])) for shape in normals.shape()]
-        lows = self._darkened(normals, keys, sizes, epoch)
+        lows = self._darkened(normals, lows, keys, sizes, epoch)
         self._feed(keys, sizes, epoch)
-        on = {} if stream is None else {"cuda_stream": stream}
-        self._form.feed_input("low", lows, **on)
-        self._form.feed_input("normal", normals, **on)
+        after = {} if stream is None else {"cuda_stream": stream}
+        self._form.feed_input("low", lows, **after)
+        self._form.feed_input("normal", normals, **after)
         self._held = [*self._held[-4:], (normals, lows)]
-        outputs = self._form.run(stream) if stream is not None else self._form.run()
-        return (*outputs, labels)
+        return (*self._form.run(*on), labels)
+
+    def close(self) -> None:
+        """End the processes that draw."""
+        self._draws.close()
 
     def _darkened(
-        self, normals: Any, keys: Sequence[str], sizes: Sequence[tuple[int, int]], epoch: int
+        self,
+        normals: Any,
+        lows: Any,
+        keys: Sequence[str],
+        sizes: Sequence[tuple[int, int]],
+        epoch: int,
     ) -> Any:
-        if self._options.device == "gpu":
-            from ..live.cuda import darken_dali
+        """Make lows, in the room for them where that is a GPU's."""
+        if self._options.device == "gpu" and isinstance(self._live.recipe, CameraRecipe):
+            from ..live.cuda_tensors import darken_dali
 
-            return darken_dali(normals, self._live, keys, sizes, epoch)
-        arrays = [np.asarray(normals.at(i)) for i in range(len(sizes))]
-        return list(self._pool.map(partial(self._live.low, epoch=epoch), arrays, keys))
+            darken_dali(normals, lows, self._draws.packed(keys, epoch), sizes)
+            return lows
+        held = normals.as_cpu() if self._options.device == "gpu" else normals
+        arrays = [np.asarray(held.at(i)) for i in range(len(sizes))]
+        made = list(self._pool.map(partial(self._live.low, epoch=epoch), arrays, keys))
+        if self._options.device == "cpu":
+            return made
+        import torch
+
+        return [torch.from_numpy(low).cuda() for low in made]
 
     def _feed(self, keys: Sequence[str], sizes: Sequence[tuple[int, int]], epoch: int) -> None:
         """Hand the second pipeline what is to become of each pair."""
@@ -102,13 +125,9 @@ class LivePipeline:
         cropped = options.size is not None and options.crop != "resize"
         if not cropped and not options.augment:
             return
-        changes = [
-            change_of(*size, options, epoch_seed(options.seed, epoch, f"form of {key}"))
-            for size, key in zip(sizes, keys, strict=True)
-        ]
+        seed = epoch_seed(options.seed, epoch, "forms")
+        changes = changes_of(sizes, options, seed, keys)
         if cropped:
-            windows = [np.array(change[:4], np.int32) for change in changes]
-            self._form.feed_input("window", windows)
+            self._form.feed_input("window", np.ascontiguousarray(changes[:, :4]))
         if options.augment:
-            flips = [np.array(change[4:], np.int32) for change in changes]
-            self._form.feed_input("flips", flips)
+            self._form.feed_input("flips", np.ascontiguousarray(changes[:, 4:]))

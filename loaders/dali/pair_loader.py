@@ -18,7 +18,7 @@ from ..epochs import EpochLoader
 from ..index import Contents, contents_of, open_data
 from ..live.lows import check_live, live_lows
 from ..options import Nothing, make_options, same_number
-from ..sampling import epoch_order, epoch_seed, local_ranks, usable_cores
+from ..ranks_and_order import epoch_order, epoch_seed, local_ranks, usable_cores
 from .batches import ReadyBatches, keys_of, tensor_of
 from .encoded import EncodedPairs
 from .failures import explained, last_words, replayed
@@ -394,12 +394,14 @@ class PairLoader(EpochLoader):
                 f"{contents.name}: DALI: {last_words(error)}", path=contents.name
             ) from error
         batches = self._epoch_batches()
+        on_gpu = options.device == "gpu"
         pipeline = LivePipeline(
             normals,
             self.live,
             options,
             self._keys,
             lambda done: epoch + done // batches,
+            [contents.pairs[i].key for i in range(contents.count)] if on_gpu else [],
             common["device_id"],
         )
         if checkpoint is not None:

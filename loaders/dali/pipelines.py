@@ -194,6 +194,9 @@ def _reading(options: Options, rank: int, world: int, shuffle_seed: int) -> dict
         "num_shards": world,
         "pad_last_batch": True,
         "prefetch_queue_depth": options.prefetch,
+        # Of each of the buffer's places, which DALI would make 1 MiB: 8 GB of addresses, hardly
+        # touched, and Linux then refuses to fork this process.
+        "tensor_init_bytes": 4096,
     }
 
 
@@ -221,13 +224,14 @@ def webdataset_normals(
 ) -> tuple[Any, ...]:
     """Read the normals alone of the pairs that `webdataset_pairs` gives, in the same order.
 
-    They are decoded and whole; yields them and their records.
+    They are decoded and whole; yields them, room for as many lows, and their records.
     """
     places = {"paths": list(paths), "index_paths": list(index_paths), "name": "reader"}
     record, normal = fn.readers.webdataset(
         ext=["json", NORMAL], **places, **_sharded(options, rank, world, shuffle_seed, False)
     )
-    return decoded(normal, options), fn.pad(record)
+    normal = decoded(normal, options)
+    return normal, fn.copy(normal), fn.pad(record)
 
 
 @pipeline_def(enable_conditionals=True)
@@ -244,14 +248,16 @@ def file_normals(
     normal, label = fn.readers.file(
         file_root=file_root, file_list=normal_list, name="reader", **common
     )
-    return decoded(normal, options), label
+    normal = decoded(normal, options)
+    return normal, fn.copy(normal), label
 
 
 @pipeline_def(enable_conditionals=True)
 def external_normals(source: Callable[[Any], tuple[Any, ...]], options: Options) -> tuple[Any, ...]:
     """Take encoded normals and their numbers from a function of DALI's BatchInfo."""
     normal, label = fn.external_source(source=source, num_outputs=2, batch=True, batch_info=True)
-    return decoded(normal, options), label
+    normal = decoded(normal, options)
+    return normal, fn.copy(normal), label
 
 
 @pipeline_def(enable_conditionals=True)

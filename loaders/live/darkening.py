@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ...synth.models import draw, render
 from ...synth.recipes.load import DEFAULT, Recipe, load_recipe
-from ..sampling import find_rank
+from ..ranks_and_order import find_rank
 
 Pixels = npt.NDArray[np.uint8]
 
@@ -171,7 +171,7 @@ def darken_batch(
     if not len(images):
         return images
     if getattr(images[0], "is_cuda", False):
-        from .cuda import darken_tensors
+        from .cuda_tensors import darken_tensors
 
         return darken_tensors(images, chosen, seed, names)
     from ...synth.renderers import renderer_on

@@ -12,13 +12,13 @@ import numpy.typing as npt
 
 from ...errors import ImageRefused, LoaderError
 from ...manifests.images.decode import decode
-from ...manifests.images.normal import load_normal
+from ...manifests.images.load_normal import load_normal
 from ...manifests.sets.pair_set import PairSet
 from ...storage.atomic import sha256_bytes
 from ...synth.models import MODEL, Draw, draw, render
 from ...synth.recipes.load import DEFAULT, Recipe, load_recipe, recipe_of, recipe_yaml
 from ..columns import StoredPair, read_extent
-from ..sampling import epoch_seed
+from ..ranks_and_order import epoch_seed
 
 Pixels = npt.NDArray[np.uint8]
 Draws = Literal["fresh", "set"]

@@ -7,6 +7,7 @@ the low and the normal.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,8 @@ FORMAT = 2
 one."""
 LOW, NORMAL, RECORD = "low", "normal", "json"
 SUFFIXES = ("jpg", "png")
+_RESERVED = (RECORD, "draw")
+_ENDING = re.compile(r"[a-z]+(\.[0-9]+)?\.[a-z0-9]+|[a-z]+")
 
 
 @dataclass(frozen=True)
@@ -136,7 +139,18 @@ def make_sample(
     draw : dict
         The parameters that made the low, as JSON values.
     members : mapping of name to Encoded
+
+    Raises
+    ------
+    ValueError
+        When a member has a name that files of a set cannot have.
     """
+    for name, member in members.items():
+        if name in _RESERVED or not _ENDING.fullmatch(ending(name, member.suffix)):
+            raise ValueError(
+                f"{key}: a member named {name!r} with the suffix {member.suffix!r}: names are words"
+                " or words with a number, as low or normal.000"
+            )
     record = {
         "format": FORMAT,
         "key": key,

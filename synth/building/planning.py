@@ -30,7 +30,7 @@ from ...manifests.sets.info import (
 from ...manifests.sets.workspace import refuse_mixing
 from ...progress import Progress
 from ...storage.atomic import sha256_bytes, write_bytes
-from ..kernels.compiling.places import announce_compiling
+from ..kernels.compiling.cache_folders import announce_compiling
 from ..recipes.load import recipe_yaml
 from . import WARM
 from .request import Request, deciding_versions

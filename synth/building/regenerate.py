@@ -31,12 +31,12 @@ from ...manifests.sets.info import (
     write_note,
 )
 from ...manifests.sets.pair_set import PairSet, Unit, open_set
-from ...manifests.sets.publish import publish_unit
+from ...manifests.sets.publish_unit import publish_unit
 from ...manifests.sets.sample import LOW, NORMAL, Sample, make_sample, origin_of
 from ...manifests.sets.workspace import missing_units, refuse_mixing, working_on
 from ...progress import Progress, Silent
 from ...storage.atomic import atomic_write, write_bytes
-from ..kernels.compiling.places import announce_compiling
+from ..kernels.compiling.cache_folders import announce_compiling
 from ..models import draw, draw_type, render
 from ..recipes.load import Recipe, load_recipe, recipe_of, recipe_yaml
 from . import WARM

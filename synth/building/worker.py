@@ -12,8 +12,8 @@ from pathlib import Path
 from ...engines.local import count
 from ...errors import ImageRefused, Reason, SourceError
 from ...manifests.images.encode import encode
-from ...manifests.images.normal import load_normal
-from ...manifests.sets.publish import publish_unit
+from ...manifests.images.load_normal import load_normal
+from ...manifests.sets.publish_unit import publish_unit
 from ...manifests.sets.receipts import Receipt, RefusedPair
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Origin, Sample, make_sample
 from ...manifests.sources import Location, read
@@ -76,7 +76,7 @@ def _samples(job: UnitJob, refused: list[RefusedPair]) -> Iterator[Sample]:
                     f"{planned.source}: {planned.path} could be read when the set was planned, but"
                     f" now: {refusal.detail}; make the source readable again and run the same"
                     " command to continue",
-                    path=planned.source,
+                    key=planned.key,
                 ) from refusal
             refused.append(
                 RefusedPair(

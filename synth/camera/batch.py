@@ -16,7 +16,7 @@ from ..kernels.batch.arrays import FIELD, Batch, Work, work_of
 from ..kernels.curves import log_light
 from ..kernels.demosaic import BILINEAR, BORDER
 from ..kernels.develop import ENCODE_CELLS
-from ..kernels.numbers.poisson import poisson_alias_table
+from ..kernels.numbers.poisson_table import poisson_alias_table
 from ..kernels.numbers.quantiles import normal_quantile, scaled
 from .illumination import CHANNEL_LIGHT, blur_weights
 from .pack import Packed, all_cubic_weights

@@ -44,6 +44,50 @@ class Packed:
     smooth: npt.NDArray[np.float64]
     lights: npt.NDArray[np.float64]
 
+    def take(self, numbers: Sequence[int]) -> Packed:
+        """Return the draws of some images, in that order."""
+        images = self.images[numbers].copy()
+        nodes = images["cells"].astype(np.int64) ** 2
+        smooth = self.smooth[_ranges(images["smooth"], nodes)]
+        lights = self.lights[_ranges(images["first_light"], images["lights"])]
+        images["smooth"] = np.cumsum(nodes) - nodes
+        images["first_light"] = np.cumsum(images["lights"]) - images["lights"]
+        return Packed(images, self.linear, self.read[numbers], self.blur[numbers], smooth, lights)
+
+
+def joined(parts: Sequence[Packed]) -> Packed:
+    """Join draws, those of one part after another's."""
+    images = np.concatenate([part.images for part in parts])
+    ends = np.cumsum([len(part.images) for part in parts])
+    nodes = lights = tables = 0
+    for part, end in zip(parts, ends, strict=True):
+        own = images[end - len(part.images) : end]
+        own["smooth"] += nodes
+        own["first_light"] += lights
+        own["linear"] += tables
+        nodes, lights = nodes + len(part.smooth), lights + len(part.lights)
+        tables += len(part.linear)
+    linear, place = np.unique(
+        np.concatenate([p.linear for p in parts]), axis=0, return_inverse=True
+    )
+    images["linear"] = place.reshape(-1)[images["linear"]]
+    return Packed(
+        images,
+        linear,
+        np.concatenate([part.read for part in parts]),
+        np.concatenate([part.blur for part in parts]),
+        np.concatenate([part.smooth for part in parts]),
+        np.concatenate([part.lights for part in parts]),
+    )
+
+
+def _ranges(first: npt.NDArray[Any], counts: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Return the numbers of `counts` consecutive things from each of `first` on."""
+    counts = counts.astype(np.int64)
+    before = np.cumsum(counts) - counts
+    total = int(counts.sum())
+    return np.arange(total) + np.repeat(first.astype(np.int64) - before, counts)
+
 
 def pack(draws: Sequence[CameraDraw]) -> Packed:
     """Pack draws: computed in float64, rounded once, as for the CPU."""

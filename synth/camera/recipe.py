@@ -16,7 +16,7 @@ from ...errors import ConfigError
 from ...manifests.config import Finding
 from ..kernels.demosaic import METHODS
 from ..parameters.distributions import Constant, Distribution
-from ..parameters.fields import Chance, Each, OneOf, Section, Within, about
+from ..parameters.schema import Chance, Each, OneOf, Section, Within, about
 from .calibration import Calibration, read_cameras
 from .sensors import GAUSSIAN, MAX_LEVELS, TUKEY, camera_names, iso_range
 

@@ -17,7 +17,7 @@ from ..kernels.curves import encode_table, fine_table, linear_table
 from ..kernels.demosaic import METHODS
 from ..kernels.develop import ENCODE_CELLS, Colour, Development
 from ..kernels.exposure import Exposure, Matrix, Scene
-from ..kernels.numbers.poisson import poisson_alias_table
+from ..kernels.numbers.poisson_table import poisson_alias_table
 from ..kernels.numbers.quantiles import (
     Coefficients,
     normal_pair_quantile,

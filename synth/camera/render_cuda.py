@@ -15,7 +15,7 @@ from numba import cuda
 
 from ..kernels.arrays import Pixels, check_normal
 from ..kernels.batch.arrays import Batch, Work
-from ..kernels.batch.cuda import launch
+from ..kernels.batch.launch_cuda import launch
 from .batch import Plan, Shape, Tables, lay_out, plan_batch
 from .draw import CameraDraw
 from .pack import Packed, pack

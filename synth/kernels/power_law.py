@@ -10,8 +10,7 @@ import numpy.typing as npt
 from .compiling.compile import fma, kernel, scalar
 from .demosaic import BILINEAR, BORDER, demosaic_row
 from .develop import encoding_cell
-from .numbers.noise import large_poisson, small_poisson, symmetric_quantile
-from .numbers.poisson import POISSON_LIMIT
+from .numbers.poisson_table import POISSON_LIMIT
 from .numbers.random_bits import (
     READ,
     SHOT,
@@ -21,6 +20,7 @@ from .numbers.random_bits import (
     random_word,
     sample_state,
 )
+from .numbers.shot_and_read_noise import large_poisson, small_poisson, symmetric_quantile
 
 u32 = np.uint32
 f32 = np.float32

@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .compiling.compile import fma, kernel, scalar
-from .numbers.noise import large_poisson, small_poisson, symmetric_quantile
-from .numbers.poisson import POISSON_LIMIT
+from .numbers.poisson_table import POISSON_LIMIT
 from .numbers.random_bits import (
     READ,
     ROUNDING,
@@ -25,6 +24,7 @@ from .numbers.random_bits import (
     row_sample,
     sample_state,
 )
+from .numbers.shot_and_read_noise import large_poisson, small_poisson, symmetric_quantile
 
 u32 = np.uint32
 u64 = np.uint64

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from .distributions import Constant, Distribution, Value
-from .fields import Chance, Each, Section, Within
 from .randomness import KeyedRandom
+from .schema import Chance, Each, Section, Within
 
 D = TypeVar("D", bound="Drawn")
 

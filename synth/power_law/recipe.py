@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from ..parameters.distributions import Constant, Distribution
-from ..parameters.fields import OneOf, Section, Within, about
+from ..parameters.schema import OneOf, Section, Within, about
 
 
 class Curve(Section):

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from ..kernels.arrays import Pixels, check_normal
 from ..kernels.curves import encode_table, srgb_to_linear
-from ..kernels.numbers.poisson import poisson_alias_table
+from ..kernels.numbers.poisson_table import poisson_alias_table
 from ..kernels.numbers.quantiles import normal_quantile, scaled
 from ..kernels.numbers.random_bits import pixel_seed
 from ..kernels.power_law import EncodedNoise, add_noise, round_levels, through_mosaic

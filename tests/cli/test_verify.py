@@ -76,7 +76,7 @@ def test_verify_names_what_is_missing_or_cut_short(finished, tmp_path, pattern):
 def test_verify_deep_finds_a_low_that_is_not_its_normals(finished, tmp_path):
     """A set whose checksums are all right, but whose lows were made otherwise."""
     from gloam.manifests.sets.pair_set import PairSet
-    from gloam.synth.building import recheck
+    from gloam.synth.building import deep_verify as recheck
 
     pairs = PairSet(finished)
     info = pairs.info

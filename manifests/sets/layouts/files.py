@@ -15,7 +15,7 @@ from typing import Any
 from ....errors import SetError
 from ....storage.atomic import flush, sha256_bytes, temporary_beside
 from ..receipts import Receipt
-from ..sample import LOW, NORMAL, RECORD, Encoded, Sample, ending, parse_record
+from ..sample import LOW, NORMAL, RECORD, Encoded, Sample, parse_record, split_ending
 from .extents import Extents, Filed, Texts
 from .layout import read_list, split_of
 from .lists import list_path, write_list
@@ -70,6 +70,13 @@ def file_name(split: str, key: str, member: str) -> str:
     return f"{split}/{DRAW if kind == RECORD else kind}/{key}.{rest or kind}"
 
 
+def member_of(path: str, key: str) -> str:
+    """Return what follows the key in a file's name elsewhere: the other way round."""
+    _, kind, name = path.split("/")
+    rest = name.removeprefix(f"{key}.")
+    return kind if rest == kind else f"{kind}.{rest}"
+
+
 @dataclass(frozen=True)
 class Files:
     """A set as folders of images and lists of them."""
@@ -96,14 +103,24 @@ class Files:
         SetError
             When a file is missing or cannot be read.
         """
-        split, known = split_of(receipt.unit), {file.path for file in receipt.files}
-        for record in self.records(root, receipt):
-            key, members = record["key"], {}
-            for name, facts in record["members"].items():
-                path = file_name(split, key, ending(name, facts["suffix"]))
-                if path in known:
-                    members[name] = Encoded(_read(root / path), facts["suffix"])
-            yield Sample(key, record, members)
+        split = split_of(receipt.unit)
+        sample: Sample | None = None
+        for file in receipt.files:  # in the order in which they were written: sample by sample
+            if file.path.split("/")[1] == DRAW:
+                if sample is not None:
+                    yield sample
+                record = parse_record(_read(root / file.path), str(root / file.path))
+                sample = Sample(record["key"], record, {})
+            elif sample is not None:
+                name, suffix = split_ending(member_of(file.path, sample.key))
+                if name not in sample.record["members"]:
+                    raise SetError(
+                        f"{root}: {file.path} is not of {split}'s {sample.key}", path=root
+                    )
+                members = {**sample.members, name: Encoded(_read(root / file.path), suffix)}
+                sample = Sample(sample.key, sample.record, members)
+        if sample is not None:
+            yield sample
 
     def damage(self, root: Path, unit: str, path: str) -> list[tuple[str, str]]:
         """Return nothing, as no more can be told: a file holds one member."""
@@ -121,24 +138,25 @@ class Files:
                 file.path
                 for receipt in receipts
                 for file in receipt.files
-                if file.path.split("/")[1] == kind
+                if _is_image(file.path, kind)
             ]
             if paths:
                 lines = (f"{path} {i}" for i, path in enumerate(paths))
                 written.append(write_list(root, f"{split}-{kind}", lines))
         return written
 
-    def check(self, root: Path, split: str, units: Sequence[str], count: int) -> None:
-        """Refuse lists of another length.
+    def check(
+        self, root: Path, split: str, units: Sequence[str], count: int, names: Sequence[str]
+    ) -> None:
+        """Refuse lists that are missing, or of another length.
 
         Raises
         ------
         SetError
             When there is one.
         """
-        kinds = [kind for kind in (LOW, NORMAL) if list_path(root, f"{split}-{kind}").is_file()]
-        for kind in kinds or (LOW,):
-            path = list_path(root, f"{split}-{kind}")
+        for name in names:
+            path = list_path(root, f"{split}-{name}")
             lines = len(read_list(path))
             if lines != count:
                 raise SetError(
@@ -157,6 +175,12 @@ class Files:
             columns.append([line.rpartition(" ")[0] for line in lines])
         keys = Texts(Path(path).stem for path in columns[0])
         return keys, [Filed(str(root), Texts(paths)) for paths in columns]
+
+
+def _is_image(path: str, kind: str) -> bool:
+    """Return whether a file is the one low or normal of its sample: no frame of several."""
+    _, folder, name = path.split("/")
+    return folder == kind and name.count(".") == 1
 
 
 def _read(path: Path) -> bytes:

@@ -93,7 +93,9 @@ class Layout(Protocol):
     def write_lists(self, root: Path, split: str, receipts: Sequence[Receipt]) -> list[Path]:
         """Write the lists of a split that other readers take; returns their paths."""
 
-    def check(self, root: Path, split: str, units: Sequence[str], count: int) -> None:
+    def check(
+        self, root: Path, split: str, units: Sequence[str], count: int, names: Sequence[str]
+    ) -> None:
         """Refuse what loaders would read, where it is not what was built.
 
         Raises

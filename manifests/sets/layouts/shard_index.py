@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ....errors import SetError
+from ..sample import split_ending
 
 INDEX_VERSION = "v1.2"
 
@@ -89,9 +90,9 @@ def read_places(path: Path, kinds: Sequence[str]) -> tuple[list[str], npt.NDArra
         count = int(words[1])
         each = (len(words) - 2) // (4 * count)
         endings, names = words[2::4], words[5::4]
-        at = [[ending.partition(".")[0] for ending in endings[:each]].index(kind) for kind in kinds]
+        at = [[split_ending(ending)[0] for ending in endings[:each]].index(kind) for kind in kinds]
         regular = all(
-            ending.startswith(f"{kind}.")
+            split_ending(ending)[0] == kind
             for place, kind in zip(at, kinds, strict=True)
             for ending in endings[place::each]
         )

@@ -202,7 +202,9 @@ class Shards:
             write_list(root, f"{split}-indexes", (_relative(index_path, unit) for unit in units)),
         ]
 
-    def check(self, root: Path, split: str, units: Sequence[str], count: int) -> None:
+    def check(
+        self, root: Path, split: str, units: Sequence[str], count: int, names: Sequence[str]
+    ) -> None:
         """Refuse what is not as it was built.
 
         Tars and indexes of other sizes than the receipts', other indexes, and a list that names
@@ -260,7 +262,7 @@ def read_samples(path: Path) -> Iterator[Sample]:
             for header in archive:
                 archive.members = []  # type: ignore[attr-defined]  # else tarfile keeps every header
                 handle = archive.extractfile(header)
-                if members and header.name.endswith(f".{RECORD}"):
+                if members and header.name.partition(".")[2] == RECORD:
                     yield _sample(members, names, str(path))
                     members = []
                 members.append((header.name, handle.read() if handle else b""))
@@ -290,6 +292,9 @@ def _sample(files: list[tuple[str, bytes]], names: list[str], where: str) -> Sam
     if len(keys) != 1 or parts[0][2] != RECORD or not members or list(members) != names:
         raise SetError(f"{where}: {', '.join(name for name, _ in files)} are not one sample")
     record = parse_record(files[0][1], f"{where}: {files[0][0]}")
+    strange = members.keys() - record["members"].keys()
+    if strange:
+        raise SetError(f"{where}: {files[0][0]} knows nothing of {min(strange)}", path=where)
     return Sample(keys.pop(), record, members)
 
 

@@ -1,4 +1,4 @@
-"""Compiled kernels, kept in the folders of `kernel_places`.
+"""Compiled kernels, kept in the folders of `cache_folders`.
 
 Numba's own cache needs one folder that can be written.
 """
@@ -18,8 +18,8 @@ from numba.core.caching import (
 )
 
 from ....engines.process import is_own_process
-from . import places as kernel_places
-from .places import places, sources_hash
+from . import cache_folders as kernel_places
+from .cache_folders import places, sources_hash
 
 
 class KernelCache:

@@ -11,7 +11,7 @@ from gloam.errors import ImageRefused
 from gloam.manifests.images.decode import decode, decode_small
 from gloam.manifests.images.encode import encode
 from gloam.manifests.images.header import read_header
-from gloam.manifests.images.normal import load_normal
+from gloam.manifests.images.load_normal import load_normal
 
 from .making import KINDS
 

@@ -10,7 +10,7 @@ import pytest
 
 from gloam.errors import ImageRefused
 from gloam.manifests.images.header import MAX_PIXELS, read_header
-from gloam.manifests.images.normal import load_normal
+from gloam.manifests.images.load_normal import load_normal
 
 from .making import exif_of, png_of
 

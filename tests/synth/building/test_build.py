@@ -27,7 +27,7 @@ from gloam.manifests.sets.pair_set import open_set
 from gloam.manifests.sets.verify import verify_set
 from gloam.manifests.sources import Source
 from gloam.synth.building.build import build
-from gloam.synth.building.recheck import recheck_set
+from gloam.synth.building.deep_verify import recheck_set
 from gloam.synth.building.request import OutputOptions, Request
 from gloam.synth.recipes.load import load_recipe
 

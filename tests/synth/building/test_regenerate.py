@@ -18,7 +18,7 @@ from gloam.manifests.sets.verify import verify_set
 from gloam.manifests.sources import Source
 from gloam.synth.analysis.set_statistics import measure_set
 from gloam.synth.building.build import build
-from gloam.synth.building.recheck import recheck_set
+from gloam.synth.building.deep_verify import recheck_set
 from gloam.synth.building.regenerate import export, regenerate
 from gloam.synth.building.request import OutputOptions, Request
 from gloam.synth.recipes.load import load_recipe

@@ -11,7 +11,7 @@ from numba import cuda
 from numba.cuda import dispatcher
 
 from gloam.synth.kernels.batch.arrays import IMAGE, Batch, Work
-from gloam.synth.kernels.compiling.cuda import plain_arithmetic
+from gloam.synth.kernels.compiling.for_cuda import plain_arithmetic
 
 CAPABILITY = (9, 0)
 

@@ -8,7 +8,8 @@ import numpy as np
 from gloam.synth.camera.batch import Tables, lay_out, plan_batch
 from gloam.synth.camera.draw import CameraDraw
 from gloam.synth.camera.pack import pack
-from gloam.synth.kernels.batch import field, pixels
+from gloam.synth.kernels.batch import illumination_steps as field
+from gloam.synth.kernels.batch import pixel_steps as pixels
 from gloam.synth.kernels.batch.arrays import EACH, FIELD, THREADS, place_of
 from gloam.synth.kernels.develop import ENCODE_CELLS
 from gloam.synth.models import draw, render

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gloam.synth.camera.columns import KeyedColumns, draw_packed
-from gloam.synth.camera.pack import pack
+from gloam.synth.camera.pack import joined, pack
 from gloam.synth.camera.recipe import CameraRecipe
 from gloam.synth.models import draw
 from gloam.synth.parameters.randomness import KeyedRandom
@@ -64,3 +64,17 @@ def test_random_bits_are_those_of_each_key(seed, keys, purpose, index):
     numbers = KeyedColumns(seed, keys).uniform(purpose, index)
     assert numbers.tolist() == [KeyedRandom(seed, key).uniform(purpose, index) for key in keys]
     assert np.isfinite(KeyedColumns(seed, keys).gaussian(purpose, index)).all()
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
+def test_draws_can_be_joined_and_taken_in_any_order(recipe: CameraRecipe) -> None:
+    keys = [f"k{i}" for i in range(23)]
+    whole = joined([draw_packed(recipe, 7, part) for part in (keys[:9], keys[9:10], keys[10:])])
+    order = [5, 22, 0, 9, 9, 13]
+    taken, wanted = whole.take(order), draw_packed(recipe, 7, [keys[i] for i in order])
+    for name in wanted.images.dtype.names:
+        if name != "linear":
+            assert (taken.images[name] == wanted.images[name]).all(), name
+    assert (taken.linear[taken.images["linear"]] == wanted.linear[wanted.images["linear"]]).all()
+    for name in ("read", "blur", "smooth", "lights"):
+        assert (getattr(taken, name) == getattr(wanted, name)).all(), name

@@ -21,7 +21,7 @@ from gloam.synth.camera.sensors import camera_names, iso_range
 from gloam.synth.kernels.curves import LEVEL_LIGHT, srgb_to_linear
 from gloam.synth.kernels.exposure import light_factor
 from gloam.synth.models import draw, render
-from gloam.synth.parameters.fields import OneOf, Within
+from gloam.synth.parameters.schema import OneOf, Within
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
 
 images = hnp.arrays(np.uint8, st.tuples(st.integers(1, 40), st.integers(1, 40), st.just(3)))

@@ -6,7 +6,7 @@ import pytest
 
 from gloam.synth.kernels import sensor as sites
 from gloam.synth.kernels.demosaic import BINNED
-from gloam.synth.kernels.numbers.poisson import poisson_alias_table
+from gloam.synth.kernels.numbers.poisson_table import poisson_alias_table
 from gloam.synth.kernels.numbers.quantiles import (
     Coefficients,
     normal_pair_quantile,

@@ -18,8 +18,8 @@ from gloam.synth.camera.recipe import CameraRecipe
 from gloam.synth.models import draw, parse_draw
 from gloam.synth.parameters.distributions import Constant, Uniform
 from gloam.synth.parameters.drawing import draw_section, draw_value
-from gloam.synth.parameters.fields import OneOf, Within
 from gloam.synth.parameters.randomness import KeyedRandom
+from gloam.synth.parameters.schema import OneOf, Within
 from gloam.synth.power_law.draw import PowerLawDraw
 from gloam.synth.power_law.recipe import PowerLawRecipe
 from gloam.synth.recipes.load import Recipe, load_recipe, shipped_recipes

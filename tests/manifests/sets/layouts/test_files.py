@@ -14,7 +14,7 @@ from gloam.errors import SetError
 from gloam.manifests.sets.layouts import FILES, layout_named
 from gloam.manifests.sets.layouts.files import FilesWriter, file_name
 from gloam.manifests.sets.layouts.layout import unit_name
-from gloam.manifests.sets.publish import publish_unit
+from gloam.manifests.sets.publish_unit import publish_unit
 from gloam.manifests.sets.receipts import Receipt, read_receipt
 from gloam.manifests.sets.sample import Sample
 

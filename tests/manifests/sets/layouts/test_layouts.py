@@ -13,7 +13,7 @@ from gloam.manifests.sets.layouts import LAYOUTS, layout_named
 from gloam.manifests.sets.layouts.layout import Layout, split_of, unit_name
 from gloam.manifests.sets.layouts.shard_index import read_index
 from gloam.manifests.sets.layouts.shards import index_path, shard_path
-from gloam.manifests.sets.publish import publish_unit
+from gloam.manifests.sets.publish_unit import publish_unit
 from gloam.manifests.sets.receipts import Receipt
 from gloam.manifests.sets.sample import Encoded, Sample
 from gloam.storage.atomic import sha256_file
@@ -24,17 +24,6 @@ UNIT = "train-000000"
 @pytest.fixture(params=list(LAYOUTS))
 def layout(request: pytest.FixtureRequest) -> Layout:
     return layout_named(request.param)
-
-
-@pytest.fixture
-def not_yet(request: pytest.FixtureRequest, layout: Layout) -> Callable[[str, str], None]:
-    """not_yet(name, why): a test that is known to fail in the layout of that name."""
-
-    def mark(name: str, why: str) -> None:
-        if layout.name == name:
-            request.applymarker(pytest.mark.xfail(reason=why))
-
-    return mark
 
 
 def published(root: Path, layout: Layout, samples: list[Sample], unit: str = UNIT) -> Receipt:
@@ -70,9 +59,8 @@ def test_further_members_come_back(tmp_path: Path, layout: Layout, rich: list[Sa
 
 
 def test_members_come_back_in_their_order(
-    tmp_path: Path, layout: Layout, rich: list[Sample], not_yet: Callable[[str, str], None]
+    tmp_path: Path, layout: Layout, rich: list[Sample]
 ) -> None:
-    not_yet("files", "samples are read in the order of their records, whose keys are sorted")
     receipt = published(tmp_path, layout, rich)
     for found, sample in zip(layout.samples(tmp_path, receipt), rich, strict=True):
         assert list(found.members) == list(sample.members)
@@ -83,9 +71,7 @@ def test_a_member_may_be_json_itself(
     tmp_path: Path,
     layout: Layout,
     make_test_pair: Callable[..., Sample],
-    not_yet: Callable[[str, str], None],
 ) -> None:
-    not_yet("shards", "read_samples takes any file that ends in .json for the next record")
     samples = [make_test_pair(i, boxes=Encoded(b"[%d]" % i, "json")) for i in range(3)]
     receipt = published(tmp_path, layout, samples)
     assert list(layout.samples(tmp_path, receipt)) == samples
@@ -104,7 +90,6 @@ def test_samples_go_from_one_layout_to_the_other_and_back(
     assert tars[0] == tars[1]
 
 
-@pytest.mark.xfail(reason="files: samples are read in the order of their records' sorted keys")
 def test_samples_of_further_members_go_there_and_back(tmp_path: Path, rich: list[Sample]) -> None:
     samples = rich
     for i, name in enumerate(["shards", "files", "shards"]):
@@ -145,9 +130,8 @@ def test_members_lie_where_their_extents_say(
 
 
 def test_further_members_leave_extents_in_step(
-    tmp_path: Path, layout: Layout, rich: list[Sample], not_yet: Callable[[str, str], None]
+    tmp_path: Path, layout: Layout, rich: list[Sample]
 ) -> None:
-    not_yet("files", "normal.000 lies in the folder of the normals, and is listed with them")
     layout.write_lists(tmp_path, "train", [published(tmp_path, layout, rich)])
     keys, (lows, normals) = layout.extents(tmp_path, "train", [UNIT], ("low", "normal"))
     assert [keys[i] for i in range(len(keys))] == [sample.key for sample in rich]
@@ -159,15 +143,15 @@ def test_what_loaders_would_read_is_checked(
     tmp_path: Path, layout: Layout, pairs: list[Sample]
 ) -> None:
     written = layout.write_lists(tmp_path, "train", [published(tmp_path, layout, pairs)])
-    layout.check(tmp_path, "train", [UNIT], len(pairs))
+    layout.check(tmp_path, "train", [UNIT], len(pairs), ["low", "normal"])
     written[0].write_text(written[0].read_text() + "train/low/more.png 7\n")
     with pytest.raises(SetError, match="gloam verify says what was changed") as refused:
-        layout.check(tmp_path, "train", [UNIT], len(pairs))
+        layout.check(tmp_path, "train", [UNIT], len(pairs), ["low", "normal"])
     assert refused.value.path == written[0]
     for path in written:
         path.unlink()
     with pytest.raises(SetError, match="No such file") as refused:
-        layout.check(tmp_path, "train", [UNIT], len(pairs))
+        layout.check(tmp_path, "train", [UNIT], len(pairs), ["low", "normal"])
     assert refused.value.path == written[0]
 
 

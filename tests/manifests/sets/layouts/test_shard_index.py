@@ -99,7 +99,6 @@ def test_places_are_those_of_the_index(shard: Path, pairs: list[Sample], tmp_pat
         read_places(tmp_path / "y.idx", ("low",))
 
 
-@pytest.mark.xfail(reason="read_places tells members by their endings up to the first dot")
 def test_places_are_those_of_the_member_of_that_name(tmp_path: Path) -> None:
     """Not of one whose name only begins with it."""
     members = "json 512 3 a.json normal.000.jpg 1536 70 a.normal.000.jpg"

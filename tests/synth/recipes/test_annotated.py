@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from gloam.synth.recipes.annotated import annotated_yaml
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
-from gloam.synth.recipes.text import annotated_yaml
 
 
 @pytest.mark.parametrize("name", list(shipped_recipes()))

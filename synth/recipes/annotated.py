@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel
 
-from ..parameters.fields import OneOf, Within
+from ..parameters.schema import OneOf, Within
 from .load import Recipe
 
 _WIDTH = 44

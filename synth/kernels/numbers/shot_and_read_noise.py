@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..compiling.compile import fma, scalar
-from .poisson import POISSON_LIMIT, POISSON_SLOTS, POISSON_STEPS_PER_ELECTRON
+from .poisson_table import POISSON_LIMIT, POISSON_SLOTS, POISSON_STEPS_PER_ELECTRON
 from .quantiles import CENTRE, OCTAVES, PER_HALF
 
 u32 = np.uint32
@@ -97,7 +97,7 @@ def large_poisson(mean, z):
     corrections, rounded down: M. B. Giles, Algorithm 955 (ACM TOMS 42(1), 2016), Q_N3, and a term
     in mean^-1.5 whose three coefficients are a least squares fit to the inverse of the regularised
     gamma function for means of 6 to 32. From a mean of POISSON_LIMIT on, a million draws do not
-    tell it from the Poisson distribution (tests/synth/test_noise.py).
+    tell it from the Poisson distribution (tests/synth/kernels/numbers/test_shot_and_read_noise.py).
     """
     mean = max(mean, _LIMIT)
     root = np.sqrt(mean)

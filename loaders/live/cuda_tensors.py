@@ -6,10 +6,8 @@ Needs numba-cuda.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
 from typing import Any
 
-import numpy as np
 import torch
 
 from ...errors import LoaderError
@@ -18,7 +16,6 @@ from ...synth.camera.pack import Packed
 from ...synth.camera.recipe import CameraRecipe
 from ...synth.models import draw, render
 from ...synth.recipes.load import Recipe
-from .lows import LiveLows
 
 _cameras: dict[tuple[int, int], Any] = {}
 
@@ -87,43 +84,19 @@ def _camera_on_stream(device: torch.device) -> tuple[Any, Any]:
     return _cameras[place], Images
 
 
-def darken_dali(
-    normals: Any, live: LiveLows, keys: Sequence[str], sizes: Sequence[tuple[int, int]], epoch: int
-) -> Any:
-    """Make the lows of a batch of DALI's, a TensorListGPU of uint8 (H, W, 3).
+def darken_dali(normals: Any, lows: Any, packed: Packed, sizes: Sequence[tuple[int, int]]) -> None:
+    """Fill a batch of DALI's with the lows of another, on torch's current stream.
 
     Parameters
     ----------
-    normals : TensorListGPU
-        On torch's current stream.
-    live : LiveLows
-    keys : sequence of str
-        Of the pairs.
+    normals, lows : TensorListGPU of uint8 (H, W, 3)
+    packed : Packed
+        Their draws.
     sizes : sequence of (height, width)
-    epoch : int
-
-    Returns
-    -------
-    list of uint8 CUDA tensors (H, W, 3)
-        On the same stream; kernels may still be at work.
     """
-    device = torch.device("cuda", torch.cuda.current_device())
-    ends = list(accumulate(3 * height * width for height, width in sizes))
-    flat = torch.empty(ends[-1], dtype=torch.uint8, device=device)
-    lows = [
-        flat[end - 3 * height * width : end].view(height, width, 3)
-        for end, (height, width) in zip(ends, sizes, strict=True)
+    camera, images = _camera_on_stream(torch.device("cuda", torch.cuda.current_device()))
+    places = [
+        images.at_addresses([tensors[i].data_ptr() for i in range(len(sizes))], sizes)
+        for tensors in (normals, lows)
     ]
-    if not isinstance(live.recipe, CameraRecipe):
-        arrays = normals.as_cpu()
-        for i, (low, key) in enumerate(zip(lows, keys, strict=True)):
-            made = live.low(np.ascontiguousarray(arrays.at(i)), key, epoch)
-            low.copy_(torch.from_numpy(made))
-        return lows
-    packed = draw_packed(live.recipe, live.seed_of(epoch), keys)
-    camera, images = _camera_on_stream(device)
-    addresses = [normals[i].data_ptr() for i in range(len(sizes))]
-    places = [low.data_ptr() for low in lows]
-    normal_images, low_images = (images.at_addresses(one, sizes) for one in (addresses, places))
-    camera.prepare(packed, sizes, normal_images, low_images).launch()
-    return lows
+    camera.prepare(packed, sizes, *places).launch()

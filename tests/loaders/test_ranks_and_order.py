@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gloam.errors import LoaderError
-from gloam.loaders.sampling import Rank, find_rank
+from gloam.loaders.ranks_and_order import Rank, find_rank
 
 
 def test_ranks_are_found_in_the_environment(monkeypatch):

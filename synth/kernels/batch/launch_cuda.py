@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 from numba import cuda
 
-from ..compiling.cuda import device, kernel, plain_arithmetic
+from ..compiling.for_cuda import device, kernel, plain_arithmetic
 from ..develop import ENCODE_CELLS
-from . import arrays, field, pixels
+from . import arrays
+from . import illumination_steps as field
+from . import pixel_steps as pixels
 from .arrays import EACH, FIELD, THREADS, Batch, Work
 
 u32 = np.uint32
