@@ -73,11 +73,12 @@ from .common import Bars, default_workers, user_errors
 )
 @click.option(
     "--low-codec",
-    type=click.Choice(["png", "jpeg", "jpg"]),
-    metavar="[png|jpeg]",
+    type=click.Choice(["png", "jpeg", "jpg", "none"]),
+    metavar="[png|jpeg|none]",
     help=(
         "png is lossless; jpeg is small and decoded by hardware, but at quality 95 its error is as"
-        " large as the noise of a low.  [default: png]"
+        " large as the noise of a low; none stores normals and draws alone: loaders make the lows."
+        "  [default: png]"
     ),
 )
 @click.option(

@@ -63,7 +63,11 @@ def verify(
         sys.exit(USER_ERROR)
     how = "sizes agree" if quick else "every byte is as it was written"
     if deep:
-        how += ", every low is what its normal and draw make"
+        how += (
+            ", every draw is that of recipe, seed and key"
+            if pairs.live
+            else ", every low is what its normal and draw make"
+        )
     click.echo(f"{root}: {len(pairs):,} pairs in {len(pairs.info.units)} shards: {how}")
 
 

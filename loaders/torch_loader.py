@@ -23,7 +23,7 @@ from .dataset import DECODERS, PairDataset
 from .devices import find_device
 from .epochs import EpochLoader
 from .index import contents_of, open_data
-from .live.lows import check_live, live_lows
+from .live.lows import is_live, live_lows
 from .options import Nothing, make_options, same_number
 from .ranks_and_order import epoch_order, epoch_seed, usable_cores
 from .samples import Collate, Place, Samples
@@ -83,7 +83,7 @@ class TorchLoader(EpochLoader):
         last_batch: Literal["drop", "partial"] | None = None,
         keys: bool = False,
         normals: str | Path | None = None,
-        live: bool = False,
+        live: bool | None = None,
         recipe: Recipe | str | None = None,
         draws: Literal["fresh", "set"] | None = None,
         exact: bool | None = None,
@@ -123,8 +123,8 @@ class TorchLoader(EpochLoader):
         )
         if decoder not in DECODERS:
             raise LoaderError(f"decoder {decoder!r}: must be opencv or pillow")
-        check_live(live, recipe, draws, exact)
         held = open_data(data, normals)
+        live = is_live(held, live, recipe=recipe, draws=draws, exact=exact)
         contents = contents_of(held, split, live=live)
         lows = live_lows(held, recipe, draws, seed, training) if live else None
         super().__init__(contents, options, "torch", rank, world_size, lows)

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Literal, Protocol
 
 from ..errors import ConfigError
+from ..manifests.sets.sample import LOW, NORMAL, Sample
 from .camera.draw import CameraDraw
 from .kernels.arrays import Pixels
-from .models import Draw, render
+from .models import Draw, parse_draw, render
 
 Device = Literal["cpu", "cuda", "auto"]
 DEVICES = ("cpu", "cuda", "auto")
@@ -67,6 +68,24 @@ class CudaRenderer:
             lows[i] if i in lows else render(normal, drawn)
             for i, (normal, drawn) in enumerate(zip(normals, draws, strict=True))
         ]
+
+
+def pixels_of(sample: Sample) -> tuple[Pixels, Pixels]:
+    """Return the low and the normal of a sample, uint8 RGB (H, W, 3).
+
+    The low of a live set, which holds none, is made of the stored draw.
+
+    Raises
+    ------
+    ImageRefused
+        When an image is damaged or not there.
+    ValueError
+        When the draw is.
+    """
+    if LOW in sample.members:
+        return sample.pixels()
+    normal = sample.decoded(NORMAL)
+    return render(normal, parse_draw(sample.record["draw"])), normal
 
 
 def renderer_on(device: Device) -> Renderer:

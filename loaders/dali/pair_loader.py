@@ -16,7 +16,7 @@ from ..dataset import PairDataset, first_batch
 from ..devices import find_device, has_torch
 from ..epochs import EpochLoader
 from ..index import Contents, contents_of, open_data
-from ..live.lows import check_live, live_lows
+from ..live.lows import is_live, live_lows
 from ..options import Nothing, make_options, same_number
 from ..ranks_and_order import epoch_order, epoch_seed, local_ranks, usable_cores
 from .batches import ReadyBatches, keys_of, tensor_of
@@ -49,10 +49,10 @@ class PairLoader(EpochLoader):
         not given.
     normals : str or Path, optional
         Of a set of lows only (`gloam regenerate --low-only`): the set that it was made from.
-    live : bool
+    live : bool, optional
         Make each low when its pair is read, from the decoded normal: exact noise without stored
         lows, new noise in every epoch, or another recipe. `data` may then be a list of normals
-        alone.
+        alone. By default so for sets that hold no lows (`gloam build --low-codec none`).
     recipe : Recipe or str, optional
         Of live lows; by default the set's own, or "uneven" for lists.
     draws : str, optional
@@ -130,7 +130,7 @@ class PairLoader(EpochLoader):
         last_batch: Literal["drop", "partial"] | None = None,
         keys: bool = False,
         normals: str | Path | None = None,
-        live: bool = False,
+        live: bool | None = None,
         recipe: Recipe | str | None = None,
         draws: Literal["fresh", "set"] | None = None,
         exact: bool | None = None,
@@ -154,6 +154,8 @@ class PairLoader(EpochLoader):
             raise LoaderError(
                 "device 'mps': DALI knows CUDA's GPUs alone; take device='cpu', or TorchLoader"
             )
+        held = open_data(data, normals)
+        live = is_live(held, live, recipe=recipe, draws=draws, exact=exact)
         if hw_decoder_load is None:
             # What cores decode differs a little from what the hardware does: a live low is to be a
             # function of its key.
@@ -179,8 +181,6 @@ class PairLoader(EpochLoader):
             prefetch=prefetch,
             exact=bool(exact),
         )
-        check_live(live, recipe, draws, exact)
-        held = open_data(data, normals)
         contents = contents_of(held, split, live=live)
         lows = live_lows(held, recipe, draws, seed, training) if live else None
         super().__init__(contents, options, _reader(reader, contents), rank, world_size, lows)

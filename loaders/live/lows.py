@@ -61,17 +61,36 @@ class LiveLows:
         return {"draws": self.draws, "seed": self.seed, "recipe": recipe, "model": MODEL}
 
 
-def check_live(live: bool, recipe: object, draws: object, exact: object) -> None:
-    """Refuse options of live lows where lows are stored.
+def is_live(data: PairSet | Sequence[Any], live: bool | None, **options: object) -> bool:
+    """Find out whether a loader makes lows.
+
+    Parameters
+    ----------
+    data : PairSet or sequence
+        What it loads.
+    live : bool, optional
+        What is asked for; by default sets that hold no lows are live.
+    **options
+        That go with live lows alone; None where they were not given.
 
     Raises
     ------
     LoaderError
-        Naming the option.
+        When the set holds no lows and `live` is False, or an option goes with live lows alone.
     """
-    for name, value in (("recipe", recipe), ("draws", draws), ("exact", exact)):
+    holds_none = isinstance(data, PairSet) and data.live
+    if live is None:
+        live = holds_none
+    if holds_none and not live and isinstance(data, PairSet):
+        raise LoaderError(
+            f"{data.root}: holds no lows, as it was built with --low-codec none: leave out"
+            " live=False, or gloam export it",
+            path=data.root,
+        )
+    for name, value in options.items():
         if value is not None and not live:
-            raise LoaderError(f"{name} goes with live=True: the lows of a set are stored")
+            raise LoaderError(f"{name} goes with live=True: the lows of the set are stored")
+    return live
 
 
 def live_lows(

@@ -161,6 +161,11 @@ class PairSet:
         """Pairs of each split."""
         return {split: self.info.counts[split] for split in SPLITS}
 
+    @property
+    def live(self) -> bool:
+        """Whether it holds normals and draws alone, its lows being made when they are read."""
+        return bool(self.info.build.request["output"].get("low_codec") == "none")
+
     def __len__(self) -> int:
         return sum(self.info.units.values())
 

@@ -17,6 +17,7 @@ from ...manifests.images.folders import image_files
 from ...manifests.sets.pair_set import PairSet, Unit
 from ..camera.draw import CameraDraw
 from ..models import parse_draw
+from ..renderers import pixels_of
 from .pair_statistics import low_statistics, pair_statistics, summary
 from .photon_transfer import TransferPoint, pooled, transfer_points
 
@@ -90,7 +91,7 @@ def _measure_unit(
         if i not in wanted:
             continue
         try:
-            low, normal = pair.pixels()
+            low, normal = pixels_of(pair)
             rows.append(pair_statistics(low, normal))
             drawn = parse_draw(pair.record["draw"])
         except (ImageRefused, ValueError) as error:

@@ -6,6 +6,7 @@ Each is made from its stored normal and its stored draw.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,9 +17,10 @@ from ...errors import ImageRefused, SetError
 from ...manifests.images.decode import decode
 from ...manifests.images.opening import first_line
 from ...manifests.sets.pair_set import PairSet, Unit
-from ...manifests.sets.sample import Sample
+from ...manifests.sets.sample import NORMAL, Sample
 from ...manifests.sets.verify import Kind, Problem
-from ..models import MODEL, parse_draw, render
+from ..models import MODEL, draw, parse_draw, render
+from ..recipes.load import Recipe, recipe_of
 from . import WARM
 from .request import OutputOptions
 from .worker import encode_low
@@ -33,6 +35,8 @@ _MEND = (
 class _Job:
     unit: Unit
     output: OutputOptions
+    recipe: Recipe | None = None
+    seed: int = 0
 
 
 def recheck_set(
@@ -42,7 +46,7 @@ def recheck_set(
     *,
     engine: Engine | None = None,
 ) -> list[Problem]:
-    """Make every low of a set again and compare.
+    """Make every low of a set again and compare; of a live set, every draw.
 
     Parameters
     ----------
@@ -77,7 +81,10 @@ def recheck_set(
     engine = engine or LocalEngine(workers)
     engine.warm(WARM)
     output = OutputOptions.model_validate(pairs.info.build.request["output"])
-    jobs = (_Job(unit, output) for unit in pairs.units())
+    # A live set holds draws alone: they are to be those of its recipe, seed and keys.
+    request = deepcopy(pairs.info.build.request["recipe"])
+    recipe = recipe_of(request, (), f"recipe of {pairs.root}") if pairs.live else None
+    jobs = (_Job(unit, output, recipe, pairs.info.seed) for unit in pairs.units())
     return [problem for problems in engine.map(_recheck_unit, jobs, at) for problem in problems]
 
 
@@ -85,7 +92,7 @@ def _recheck_unit(job: _Job) -> list[Problem]:
     problems = []
     try:
         for pair in job.unit.pairs():
-            problem = _recheck_pair(pair, job.output)
+            problem = _recheck_pair(pair, job)
             if problem:
                 problems.append(Problem(f"{job.unit.name}: {pair.key}", problem, _MEND, Kind.LOW))
             count()
@@ -94,12 +101,17 @@ def _recheck_unit(job: _Job) -> list[Problem]:
     return problems
 
 
-def _recheck_pair(pair: Sample, output: OutputOptions) -> str:
+def _recheck_pair(pair: Sample, job: _Job) -> str:
+    output = job.output
     try:
         drawn = parse_draw(pair.record["draw"])
     except (ValueError, TypeError) as error:
         return f"the stored draw is damaged: {first_line(error)}"
     try:
+        if job.recipe is not None:
+            pair.decoded(NORMAL)
+            same = draw(job.recipe, job.seed, pair.key) == drawn
+            return "" if same else "the stored draw is not that of the recipe, the seed and its key"
         low, normal = pair.pixels()
         encoded = encode_low(render(normal, drawn), output)
         again = decode(encoded.data, encoded.suffix)

@@ -32,7 +32,7 @@ def build(
     seed: int | None = None,
     layout: Literal["shards", "files"] | None = None,
     shard_size: int | None = None,
-    low_codec: Literal["png", "jpeg"] | None = None,
+    low_codec: Literal["png", "jpeg", "none"] | None = None,
     low_quality: int | None = None,
     low_chroma: Literal["444", "422", "420"] | None = None,
     max_side: int | None = None,

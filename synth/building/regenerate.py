@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
@@ -36,8 +36,9 @@ from ...manifests.sets.sample import LOW, NORMAL, Sample, make_sample, origin_of
 from ...manifests.sets.workspace import missing_units, refuse_mixing, working_on
 from ...progress import Progress, Silent
 from ...storage.atomic import atomic_write, write_bytes
+from ..kernels.arrays import Pixels
 from ..kernels.compiling.cache_folders import announce_compiling
-from ..models import draw, draw_type, render
+from ..models import draw, draw_type, parse_draw, render
 from ..recipes.load import Recipe, load_recipe, recipe_of, recipe_yaml
 from . import WARM
 from .draw_columns import draw_fields
@@ -121,6 +122,12 @@ def regenerate(
         f"recipe of {origin.root}" if recipe is None else f"recipe {recipe.name}",
     )
     request["recipe"] = chosen.model_dump(mode="json")
+    if lows_only and origin.live:
+        raise SetError(
+            f"{origin.root}: holds no lows, but draws: regenerate it without --low-only, which is"
+            " quick",
+            path=origin.root,
+        )
     if seed is not None:
         request["low_seed"] = None if seed == request["plan"]["seed"] else seed
     engine = engine or LocalEngine(workers)
@@ -134,6 +141,7 @@ def export(
     workers: int = 1,
     progress: Progress | None = None,
     *,
+    low_codec: Literal["png", "jpg", "none"] = "png",
     engine: Engine | None = None,
 ) -> SetInfo:
     """Write the pairs of a set in another layout, images and records byte for byte.
@@ -146,11 +154,16 @@ def export(
         As of `regenerate`.
     layout : str
         "shards" or "files".
+    low_codec : str
+        Of the lows of a live set, which are made: "png", "jpg", or "none" to leave it live. Stored
+        lows stay as they are.
     """
     origin = open_set(origin)
     info = origin.info
     request = dict(info.build.request)
     request["output"] = {**request["output"], "layout": layout}
+    if origin.live:
+        request["output"]["low_codec"] = low_codec
     engine = engine or LocalEngine(workers)
     return _remake(origin, root, request, None, engine, progress or Silent())
 
@@ -284,7 +297,7 @@ def _samples(job: _Job, wanted: int) -> Iterator[Sample]:
     """
     made = 0
     for sample in job.unit.pairs():
-        again = sample if job.recipe is None else _remade(job, job.recipe, sample)
+        again = _remade(job, sample)
         if job.lows_only:
             members = {name: member for name, member in again.members.items() if name != NORMAL}
             again = replace(again, members=members)
@@ -299,18 +312,31 @@ def _samples(job: _Job, wanted: int) -> Iterator[Sample]:
         )
 
 
-def _remade(job: _Job, recipe: Recipe, sample: Sample) -> Sample:
-    """Return the sample with a new low, from its stored normal."""
+def _remade(job: _Job, sample: Sample) -> Sample:
+    """Make the sample again: with a new draw and low, or with the low that its draw makes."""
+    live = job.output.low_codec == "none"
+    if job.recipe is None and (live or LOW in sample.members):
+        return sample
+    drawn = (
+        parse_draw(sample.record["draw"])
+        if job.recipe is None
+        else draw(job.recipe, job.seed, sample.key)
+    )
+    members = dict(sample.members)
+    if not live:
+        low = encode_low(render(_normal(job, sample), drawn), job.output)
+        members = {LOW: low, **{name: one for name, one in members.items() if name != LOW}}
+    return make_sample(sample.key, origin_of(sample.record), drawn.model_dump(), members)
+
+
+def _normal(job: _Job, sample: Sample) -> Pixels:
+    """Decode the stored normal."""
     try:
-        normal = sample.decoded(NORMAL)
+        return sample.decoded(NORMAL)
     except ImageRefused as refusal:
         raise SetError(
             f"{job.unit.root}: {job.unit.name}: {sample.key}.normal: {refusal.detail}; gloam"
             " build mends the set",
             path=job.unit.root,
+            key=sample.key,
         ) from refusal
-    drawn = draw(recipe, job.seed, sample.key)
-    low = encode_low(render(normal, drawn), job.output)
-    return make_sample(
-        sample.key, origin_of(sample.record), drawn.model_dump(), {**sample.members, LOW: low}
-    )

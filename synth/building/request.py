@@ -35,7 +35,8 @@ class OutputOptions(BaseModel):
     low_codec : str
         "png" is lossless. "jpeg" (kept as "jpg") is what hardware decodes, but eats noise: at a
         noise of 1.5 of 255 levels, quality 95 keeps 0.74 of its variance and adds an error as large
-        as the noise itself.
+        as the noise itself. "none" makes a live set, of normals and draws: its lows are made when
+        they are read.
     low_quality : int
         JPEG quality of lows.
     low_chroma : str
@@ -50,7 +51,7 @@ class OutputOptions(BaseModel):
 
     name: str = "gloam"
     layout: Literal["shards", "files"] = "shards"
-    low_codec: Literal["png", "jpg"] = "png"
+    low_codec: Literal["png", "jpg", "none"] = "png"
     low_quality: int = Field(default=95, ge=1, le=100)
     low_chroma: Literal["444", "422", "420"] = "444"
     max_side: int | None = Field(default=None, ge=16)

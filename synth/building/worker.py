@@ -93,13 +93,15 @@ def _samples(job: UnitJob, refused: list[RefusedPair]) -> Iterator[Sample]:
 def _make_sample(job: UnitJob, planned: PlannedPair, drawn: Draw) -> Sample:
     output = job.output
     normal = load_normal(read(planned.place), output.max_side, output.max_pixels)
-    low = encode_low(render(normal.pixels, drawn), output)
+    members = {NORMAL: Encoded(normal.data, normal.suffix)}
+    if output.low_codec != "none":
+        members = {LOW: encode_low(render(normal.pixels, drawn), output), **members}
     height, width = normal.pixels.shape[:2]
     return make_sample(
         planned.key,
         Origin(planned.source, planned.path, width, height, normal.converted),
         drawn.model_dump(),
-        {LOW: low, NORMAL: Encoded(normal.data, normal.suffix)},
+        members,
     )
 
 
