@@ -1,0 +1,89 @@
+"""Darken and darken_batch: `darken`'s very samples, wherever they are called."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch.utils.data import DataLoader, Dataset
+
+import gloam
+from gloam.errors import ConfigError
+
+IMAGES = [np.random.default_rng(i).integers(0, 256, (20 + i, 31, 3), np.uint8) for i in range(3)]
+
+
+def test_a_key_gives_the_low_of_darken_in_every_form():
+    darker = gloam.Darken("even", seed=4, overrides=["camera.iso=3200"])
+    wanted = gloam.darken(IMAGES[0], "even", seed=4, key="k", overrides=["camera.iso=3200"])
+    assert (darker(IMAGES[0], key="k") == wanted).all()
+    assert (np.asarray(darker(Image.fromarray(IMAGES[0]), key="k")) == wanted).all()
+    tensor = torch.from_numpy(IMAGES[0]).permute(2, 0, 1)
+    assert (darker(tensor, key="k").permute(1, 2, 0).numpy() == wanted).all()
+    for other in (copy.deepcopy(darker), pickle.loads(pickle.dumps(darker))):
+        assert (other(IMAGES[0], key="k") == wanted).all()
+
+
+@pytest.mark.parametrize("image", [1, "a", torch.zeros(2, 3, 4, 4), IMAGES[0].astype(float)])
+def test_other_things_are_refused(image):
+    with pytest.raises(ValueError, match=r"image must be|normal must be"):
+        gloam.Darken("even")(image)
+
+
+class Dark(Dataset):
+    def __init__(self) -> None:
+        self._darken = gloam.Darken("extreme", seed=1)
+
+    def __len__(self) -> int:
+        return 6
+
+    def __getitem__(self, number: int) -> torch.Tensor:
+        return torch.from_numpy(self._darken(np.full((16, 16, 3), 128, np.uint8)))
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+@pytest.mark.parametrize("persistent", [False, True])
+@pytest.mark.filterwarnings("ignore:This process")
+def test_no_two_calls_share_their_noise_whatever_the_workers_and_epochs(context, persistent):
+    loader = DataLoader(
+        Dark(), num_workers=2, multiprocessing_context=context, persistent_workers=persistent
+    )
+    lows = [bytes(low.numpy()) for _ in range(2) for low in loader]
+    assert len(set(lows)) == len(lows) == 12
+
+
+def test_ranks_share_no_noise(monkeypatch):
+    keys = []
+    for rank in ("0", "1"):
+        monkeypatch.setenv("RANK", rank)
+        monkeypatch.setenv("WORLD_SIZE", "2")
+        keys.append(gloam.Darken("even").next_key())
+    assert len(set(keys)) == 2
+
+
+def test_batches_are_the_lows_of_their_images():
+    wanted = [gloam.darken(image, "uneven", seed=2, key=str(i)) for i, image in enumerate(IMAGES)]
+    for images in (IMAGES, tuple(IMAGES), [torch.from_numpy(image) for image in IMAGES]):
+        lows = gloam.darken_batch(images, "uneven", seed=2)
+        assert all((np.asarray(low) == w).all() for low, w in zip(lows, wanted, strict=True))
+    whole = np.stack([IMAGES[0]] * 2)
+    lows = gloam.darken_batch(whole, "uneven", seed=2, keys=["0", "0"], device="auto")
+    assert isinstance(lows, np.ndarray)
+    assert (lows[0] == wanted[0]).all()
+    assert (lows[1] == wanted[0]).all()
+    assert torch.equal(
+        gloam.darken_batch(torch.from_numpy(whole), "uneven", seed=2, keys=["0", "0"]),
+        torch.from_numpy(lows),
+    )
+    assert gloam.darken_batch([], "uneven") == []
+
+
+def test_wrong_batches_are_refused():
+    with pytest.raises(ValueError, match="3 images, 1 keys: each image needs one"):
+        gloam.darken_batch(IMAGES, "even", keys=["a"])
+    with pytest.raises(ConfigError, match="device 'tpu'"):
+        gloam.darken_batch(IMAGES, "even", device="tpu")

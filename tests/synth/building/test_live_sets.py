@@ -1,0 +1,116 @@
+"""Live sets: normals and draws alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import gloam
+from gloam.errors import SetError
+from gloam.manifests.sets.layouts.shards import shard_path
+from gloam.synth.analysis.set_statistics import measure_set
+from gloam.synth.building.deep_verify import recheck_set
+from gloam.synth.building.regenerate import export, regenerate
+from gloam.synth.renderers import pixels_of
+
+
+@pytest.fixture(scope="module")
+def sets(photographs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The same set stored and live."""
+    root = tmp_path_factory.mktemp("live")
+    sources = [f"folder={photographs}"]
+    for name, codec in (("stored", "png"), ("live", "none")):
+        gloam.build(root / name, sources, val=3, select=False, shard_size=5, low_codec=codec)
+    return {name: root / name for name in ("stored", "live")}
+
+
+def tars(root: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted((root / "shards").iterdir())}
+
+
+def test_a_live_set_holds_normals_and_draws_and_is_sound(sets):
+    pairs = gloam.open_set(sets["live"])
+    assert pairs.live
+    assert gloam.verify(pairs) == []
+    assert recheck_set(pairs) == []
+    assert not any("low" in sample.members for sample in pairs.pairs())
+    table = pairs.table("pairs")
+    assert "normal_sha256" in table.column_names
+    assert "low_sha256" not in table.column_names
+    stored = gloam.open_set(sets["stored"])
+    assert not stored.live
+    assert [s.record["draw"] for s in pairs.pairs()] == [s.record["draw"] for s in stored.pairs()]
+
+
+def test_its_lows_are_those_of_the_stored_set(sets):
+    live, stored = (gloam.open_set(sets[name]).pairs() for name in ("live", "stored"))
+    for one, other in zip(live, stored, strict=True):
+        low, normal = pixels_of(one)
+        stored_low, stored_normal = other.pixels()
+        assert (low == stored_low).all()
+        assert (normal == stored_normal).all()
+
+
+def test_export_makes_its_lows_with_the_bytes_of_the_stored_set(sets, tmp_path):
+    export(sets["live"], tmp_path / "made", "shards", workers=2)
+    assert tars(tmp_path / "made") == tars(sets["stored"])
+    export(sets["live"], tmp_path / "files", "files", low_codec="none")
+    assert gloam.open_set(tmp_path / "files").live
+    assert not (tmp_path / "files" / "train" / "low").exists()
+    assert gloam.verify(tmp_path / "files") == []
+    export(tmp_path / "files", tmp_path / "back", "shards", low_codec="none")
+    assert tars(tmp_path / "back") == tars(sets["live"])
+
+
+def test_regenerate_draws_anew_and_keeps_the_normals(sets, tmp_path):
+    regenerate(sets["live"], tmp_path / "noisier", overrides=["camera.iso=12800"])
+    noisier = gloam.open_set(tmp_path / "noisier")
+    assert noisier.live
+    assert recheck_set(noisier) == []
+    before = list(gloam.open_set(sets["live"]).pairs())
+    for one, other in zip(before, noisier.pairs(), strict=True):
+        assert one.normal == other.normal
+        assert other.record["draw"]["camera"]["iso"] == 12800
+    with pytest.raises(
+        SetError, match="holds no lows, but draws: regenerate it without --low-only"
+    ):
+        regenerate(sets["live"], tmp_path / "lows", lows_only=True)
+
+
+def test_a_draw_that_is_not_its_own_is_found(sets, tmp_path):
+    export(sets["live"], tmp_path / "set", "files", low_codec="none")
+    path = next((tmp_path / "set" / "train" / "draw").iterdir())
+    record = json.loads(path.read_bytes())
+    record["draw"]["exposure"]["ev"] += 1
+    path.write_text(json.dumps(record, sort_keys=True, separators=(",", ":")))
+    (problem,) = recheck_set(gloam.open_set(tmp_path / "set"))
+    assert path.stem in problem.where
+    assert problem.what == "the stored draw is not that of the recipe, the seed and its key"
+
+
+def test_statistics_are_those_of_the_stored_set(sets):
+    live, stored = (measure_set(gloam.open_set(sets[n]), 100) for n in ("live", "stored"))
+    assert live.rows == stored.rows
+
+
+def test_a_build_that_was_stopped_goes_on(sets, photographs, tmp_path):
+    gloam.build(
+        tmp_path / "set",
+        [f"folder={photographs}"],
+        val=3,
+        select=False,
+        shard_size=5,
+        low_codec="none",
+    )
+    shard_path(tmp_path / "set", "train-000001").unlink()
+    gloam.build(
+        tmp_path / "set",
+        [f"folder={photographs}"],
+        val=3,
+        select=False,
+        shard_size=5,
+        low_codec="none",
+    )
+    assert tars(tmp_path / "set") == tars(sets["live"])
