@@ -16,12 +16,11 @@ from typing import Any
 import numpy as np
 
 from ...synth.camera.recipe import CameraRecipe
-from ..forms import changes_of
 from ..live.draws import DrawTable
 from ..live.lows import LiveLows
 from ..options import Options
-from ..ranks_and_order import epoch_seed
 from . import pipelines
+from .forming import feed_changes
 
 
 class LivePipeline:
@@ -85,7 +84,7 @@ class LivePipeline:
         self._done += 1
         sizes = [(int(shape[0]), int(shape[1])) for shape in normals.shape()]
         lows = self._darkened(normals, lows, keys, sizes, epoch)
-        self._feed(keys, sizes, epoch)
+        feed_changes(self._form, self._options, keys, sizes, epoch)
         after = {} if stream is None else {"cuda_stream": stream}
         self._form.feed_input("low", lows, **after)
         self._form.feed_input("normal", normals, **after)
@@ -118,16 +117,3 @@ class LivePipeline:
         import torch
 
         return [torch.from_numpy(low).cuda() for low in made]
-
-    def _feed(self, keys: Sequence[str], sizes: Sequence[tuple[int, int]], epoch: int) -> None:
-        """Hand the second pipeline what is to become of each pair."""
-        options = self._options
-        cropped = options.size is not None and options.crop != "resize"
-        if not cropped and not options.augment:
-            return
-        seed = epoch_seed(options.seed, epoch, "forms")
-        changes = changes_of(sizes, options, seed, keys)
-        if cropped:
-            self._form.feed_input("window", np.ascontiguousarray(changes[:, :4]))
-        if options.augment:
-            self._form.feed_input("flips", np.ascontiguousarray(changes[:, 4:]))

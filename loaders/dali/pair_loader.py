@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 import numpy as np
 
 from ...errors import LoaderError
-from ..dataset import PairDataset, first_batch
+from ..columns import StoredPair
+from ..dataset import PairDataset, decoded_pair, first_batch
 from ..devices import find_device, has_torch
 from ..epochs import EpochLoader
 from ..index import Contents, contents_of, open_data
-from ..live.lows import is_live, live_lows
+from ..live.lows import is_live, live_lows, normal_of
+from ..live.pool import ResidentPool
 from ..options import Nothing, make_options, same_number
 from ..ranks_and_order import epoch_order, epoch_seed, local_ranks, usable_cores
 from .batches import ReadyBatches, keys_of, tensor_of
@@ -58,6 +60,9 @@ class PairLoader(EpochLoader):
     draws : str, optional
         Of live lows: "fresh" draws anew in every epoch, a function of (seed, epoch, key); "set"
         draws what the set has stored, or would have. By default "fresh" for train, "set" for val.
+    resident : bool
+        Keep this rank's pairs in host memory, decoded once: normals alone where lows are live. They
+        come in the order of the external reader. For `device="cpu"`.
     exact : bool, optional
         Of live lows: decode normals as the set's lows were made from them, with libjpeg-turbo on
         the CPU. A GPU's decoder differs by up to 3 levels, and so do the lows.
@@ -134,6 +139,7 @@ class PairLoader(EpochLoader):
         recipe: Recipe | str | None = None,
         draws: Literal["fresh", "set"] | None = None,
         exact: bool | None = None,
+        resident: bool = False,
         reader: Literal["auto", "webdataset", "file", "external"] = "auto",
         device: str | int | torch.device = "auto",
         device_id: int | None = None,
@@ -181,9 +187,22 @@ class PairLoader(EpochLoader):
             prefetch=prefetch,
             exact=bool(exact),
         )
+        if resident and self._wanted.kind == "gpu":
+            raise LoaderError(
+                "resident=True keeps pairs in host memory: take device='cpu', or leave it out"
+            )
         contents = contents_of(held, split, live=live)
         lows = live_lows(held, recipe, draws, seed, training) if live else None
-        super().__init__(contents, options, _reader(reader, contents), rank, world_size, lows)
+        super().__init__(
+            contents,
+            options,
+            _reader("external" if resident else reader, contents),
+            rank,
+            world_size,
+            lows,
+        )
+        self._resident = resident
+        self._pool: ResidentPool | None = None
         self._pipeline: Any = None
         self._base = (
             0  # the epoch that the pipeline was built for; it goes on through the next ones
@@ -337,6 +356,8 @@ class PairLoader(EpochLoader):
         }
         if options.device == "gpu":
             common |= pipelines.SIDE_BY_SIDE
+        if self._resident:
+            return self._build_resident()
         if self.live is not None:
             return self._build_live(common, epoch, checkpoint)
         if self.reader == "webdataset":
@@ -407,6 +428,33 @@ class PairLoader(EpochLoader):
         if checkpoint is not None:
             pipeline.begin_at((self.epoch - epoch) * batches + self._batch)
         return pipeline
+
+    def _build_resident(self) -> Any:
+        """Build the pipeline of pairs in memory, which are decoded the first time."""
+        from .resident_pipeline import ResidentPipeline
+
+        contents, live = self.contents, self.live
+        if self._pool is None:
+            first, last = self.rank.slice(contents.count)
+            of_set = contents.layout is not None
+
+            def decoded(pair: StoredPair) -> tuple[Any, ...]:
+                return (normal_of(pair, of_set),) if live else decoded_pair(pair, "opencv")
+
+            threads = self.options.threads
+            self._pool = ResidentPool(
+                contents.pairs, range(first, last), decoded, threads, contents.name
+            )
+        place = self.epoch * len(self) + self._batch
+        return ResidentPipeline(
+            self._pool, contents.pairs, live, self.options, self._own_order, place, len(self)
+        )
+
+    def _own_order(self, epoch: int) -> Any:
+        """Return the numbers of the pairs that this rank holds, in an epoch's order."""
+        first, last = self.rank.slice(self.contents.count)
+        options = self.options
+        return first + epoch_order(last - first, options.seed, epoch, options.shuffle)
 
     def _keys(self, labels: Any) -> list[str]:
         """Return the keys of a whole batch, by its labels."""
@@ -486,6 +534,8 @@ class PairLoader(EpochLoader):
             return images
         if self.reader == "webdataset":
             return (*images, keys or keys_of(labels[0], count))
+        if self._resident:
+            return (*images, [self.contents.pairs[number].key for number in labels[0][:count]])
         places = np.array(labels[0].as_cpu().as_tensor()).ravel()[:count]
         return (*images, [self.contents.pairs[int(place)].key for place in places])
 

@@ -1,0 +1,98 @@
+"""Decoded images that stay in host memory: a split's normals and, where they are stored, its lows.
+
+They are decoded once; later epochs read them where they lie.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import LoaderError
+from ..columns import Pairs, StoredPair
+
+Pixels = npt.NDArray[np.uint8]
+_KEPT_FREE = 0.9  # of the memory that is free, what a pool may take
+
+
+class ResidentPool:
+    """Decoded pairs of one rank, by their numbers.
+
+    Parameters
+    ----------
+    pairs : Pairs
+    numbers : sequence of int
+        Of the pairs that are held.
+    decoded : function of a StoredPair
+        Returns its images, uint8 (H, W, 3): (low, normal), or the normal alone where lows are live.
+    threads : int
+    name : str
+        Of what is loaded, for messages.
+
+    Raises
+    ------
+    LoaderError
+        When it does not fit into memory, with both numbers; or naming an image that cannot be
+        decoded.
+    """
+
+    def __init__(
+        self,
+        pairs: Pairs,
+        numbers: Sequence[int],
+        decoded: Callable[[StoredPair], tuple[Pixels, ...]],
+        threads: int,
+        name: str,
+    ) -> None:
+        self._images: dict[int, tuple[Pixels, ...]] = {}
+        limit, held = int(_KEPT_FREE * free_memory()), 0
+        with ThreadPoolExecutor(max(threads, 1)) as pool:
+            for done, images in enumerate(pool.map(partial(_one, pairs, decoded), numbers), 1):
+                held += sum(image.nbytes for image in images)
+                if held > limit:
+                    whole = held / done * len(numbers)
+                    raise LoaderError(
+                        f"{name}: its {len(numbers):,} pairs take {whole / 2**30:.1f} GiB decoded,"
+                        f" {limit / 2**30:.1f} GiB are free: leave out resident=True, or take live"
+                        " lows, a smaller set, or more ranks"
+                    )
+                self._images[numbers[done - 1]] = images
+        self.bytes = held
+
+    def __getitem__(self, number: int) -> tuple[Pixels, ...]:
+        return self._images[number]
+
+    def __len__(self) -> int:
+        return len(self._images)
+
+
+def _one(
+    pairs: Pairs, decoded: Callable[[StoredPair], tuple[Pixels, ...]], number: int
+) -> tuple[Pixels, ...]:
+    return decoded(pairs[number])
+
+
+def free_memory() -> int:
+    """Return how many bytes of host memory are free, those that the system can give back included.
+
+    A limit of the process's control group counts, as containers have one.
+    """
+    free = 1 << 62
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                free = int(line.split()[1]) << 10
+        most = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+        used = int(Path("/sys/fs/cgroup/memory.current").read_text())
+        if most != "max":
+            free = min(free, int(most) - used)
+    except OSError:
+        if free == 1 << 62 and hasattr(os, "sysconf"):
+            free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    return free
