@@ -39,7 +39,7 @@ def test_without_a_gpu_one_is_told_so():
 def test_every_kernel_compiles_to_ptx_without_joining_multiplications_and_additions():
     """All that `fma` asks for, and none besides: fields, tables and mosaics ask for none."""
     pytest.importorskip("nvidia.cuda_nvcc", reason="NVIDIA's compiler is not installed")
-    from gloam.synth.kernels.batch import cuda as steps
+    from gloam.synth.kernels.batch import launch_cuda as steps
 
     from .ptx import BATCH, WORK, ptx_of
 

@@ -15,7 +15,7 @@ from PIL import Image
 
 import gloam
 from gloam.errors import GloamWarning
-from gloam.synth.kernels.compiling import places as kernel_places
+from gloam.synth.kernels.compiling import cache_folders as kernel_places
 
 
 @pytest.fixture
