@@ -26,7 +26,7 @@ from gloam.synth.camera.draw import CameraDraw
 from gloam.synth.camera.pack import pack
 from gloam.synth.camera.render import render_camera
 from gloam.synth.camera.render_cuda import CameraOnCuda, Images
-from gloam.synth.kernels.batch import cuda as steps
+from gloam.synth.kernels.batch import launch_cuda as steps
 from gloam.synth.kernels.compiling.for_cuda import plain_arithmetic
 from gloam.synth.models import draw
 from gloam.synth.recipes.load import load_recipe

@@ -52,6 +52,7 @@ def test_options_are_spelt_alike(shards):
             "hw_decoder_load",
             "shuffle",
             "last_batch",
+            "exact",
         ):
             assert ours[name].default == theirs[name].default == field.default, name
     for loader in (PairLoader, TorchLoader):
