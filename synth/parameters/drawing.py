@@ -6,13 +6,14 @@ recipe), so that changing one distribution of a recipe leaves all other paramete
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
 from .distributions import Constant, Distribution, Value
 from .randomness import KeyedRandom
-from .schema import Chance, Each, Section, Within
+from .schema import Chance, Each, OneOf, Section, Within
 
 D = TypeVar("D", bound="Drawn")
 
@@ -60,25 +61,38 @@ def draw_section(section: Section, random: KeyedRandom, path: str = "") -> dict[
     """
     values: dict[str, Any] = {}
     times: int | None = None
-    for name, field in type(section).model_fields.items():
+    for name, inner, whole, each, chance in _parts(type(section)):
         value, own = getattr(section, name), path + name
-        if isinstance(value, Section):
+        if inner:
             values[name] = draw_section(value, random, f"{own}.")
-        elif isinstance(value, Distribution):
-            marks = field.metadata
-            whole = any(isinstance(mark, Within) and mark.whole for mark in marks)
-            each = next((mark.times for mark in marks if isinstance(mark, Each)), times)
-            if any(isinstance(mark, Chance) for mark in marks):
-                share = float(draw_value(value, random, f"{own}.value"))
-                values[name] = random.uniform(own) < share
-            elif each is None:
-                drawn = draw_value(value, random, own)
-                values[name] = int(drawn) if whole else drawn
-            else:
-                values[name] = tuple(draw_value(value, random, own, i) for i in range(each))
+        elif chance:
+            share = float(draw_value(value, random, f"{own}.value"))
+            values[name] = random.uniform(own) < share
+        elif each or times is not None:
+            count = each or times or 0
+            values[name] = tuple([draw_value(value, random, own, i) for i in range(count)])
+        else:
+            drawn = draw_value(value, random, own)
+            values[name] = int(drawn) if whole else drawn
             if type(section).repeated and name == "count":
                 times = values[name]
     return values
+
+
+@lru_cache(maxsize=64)
+def _parts(kind: type[Section]) -> tuple[tuple[str, bool, bool, int, bool], ...]:
+    """Return of each field to draw: name, whether it is a section, whole, how often, a chance."""
+    parts = []
+    for name, field in kind.model_fields.items():
+        annotation, marks = field.annotation, field.metadata
+        inner = isinstance(annotation, type) and issubclass(annotation, Section)
+        if not inner and not any(isinstance(mark, Within | OneOf) for mark in marks):
+            continue  # for people, or taken as it is
+        whole = any(isinstance(mark, Within) and mark.whole for mark in marks)
+        each = next((mark.times for mark in marks if isinstance(mark, Each)), 0)
+        chance = any(isinstance(mark, Chance) for mark in marks)
+        parts.append((name, inner, whole, each, chance))
+    return tuple(parts)
 
 
 def draw_value(
