@@ -52,8 +52,11 @@ def keys_of(records: Any, count: int) -> list[str]:
 
 def tensor_of(images: Any) -> Any:
     """Return a torch tensor over DALI's memory, without a copy."""
+    from torch import Tensor
     from torch.utils.dlpack import from_dlpack
 
+    if isinstance(images, Tensor):
+        return images
     try:
         tensor = images.as_tensor()
     except Exception as error:

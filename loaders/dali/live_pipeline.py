@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,7 +20,13 @@ from ..live.draws import DrawTable
 from ..live.lows import LiveLows
 from ..options import Options
 from . import pipelines
+from .batches import tensor_of
 from .forming import feed_changes
+
+if TYPE_CHECKING:
+    from .ahead import Ahead
+
+_AHEAD = 2  # batches that are made while one is used
 
 
 class LivePipeline:
@@ -65,11 +71,14 @@ class LivePipeline:
         )
         self._form.build()
         self._done = 0
+        self._device = device_id
+        self._ahead: Ahead | None = None
+        self._state: Any = None
         self._held: list[Any] = []  # inputs of the last batches, which DALI may still read
 
     def checkpoint(self) -> Any:
-        """Return the state of the reader."""
-        return self._normals.checkpoint()
+        """Return the state of the reader, at the last batch that was given."""
+        return self._normals.checkpoint() if self._ahead is None else self._state
 
     def begin_at(self, done: int) -> None:
         """Say how many batches the pipeline that a checkpoint is of had given."""
@@ -77,6 +86,29 @@ class LivePipeline:
 
     def run(self, stream: Any = None) -> tuple[Any, ...]:
         """Make the next batch: lows, normals, labels."""
+        if self._device is None:
+            return self._next(None)
+        if self._ahead is None:
+            from .ahead import Ahead
+
+            self._ahead = Ahead(self._on_stream, _AHEAD, self._device)
+        made = self._ahead.next()
+        self._state = made.state
+        return (*made.images, made.labels)
+
+    def close(self) -> None:
+        """End the thread that makes batches, and the processes that draw."""
+        if self._ahead is not None:
+            self._ahead.close()
+        self._draws.close()
+
+    def _on_stream(self, stream: Any) -> tuple[Any, Any, Any]:
+        """Make the next batch as torch's own tensors, which outlive DALI's; and the state."""
+        low, normal, labels = self._next(stream)
+        images = tensor_of(low).clone(), tensor_of(normal).clone()
+        return images, labels, self._normals.checkpoint()
+
+    def _next(self, stream: Any) -> tuple[Any, ...]:
         on = () if stream is None else (stream,)
         normals, lows, labels = self._normals.run(*on)
         keys = self._keys_of(labels)
@@ -90,10 +122,6 @@ class LivePipeline:
         self._form.feed_input("normal", normals, **after)
         self._held = [*self._held[-4:], (normals, lows)]
         return (*self._form.run(*on), labels)
-
-    def close(self) -> None:
-        """End the processes that draw."""
-        self._draws.close()
 
     def _darkened(
         self,

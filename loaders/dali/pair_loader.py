@@ -304,8 +304,16 @@ class PairLoader(EpochLoader):
                 outputs, min(last - first - batch * self.batch_size, self.batch_size)
             )
 
+    def _drop(self) -> None:
+        """Let go of the pipeline, and end what works for it."""
+        close = getattr(self._pipeline, "close", None)
+        if close is not None:
+            close()
+        self._pipeline = self._checkpoint = None
+
     def _moved(self) -> None:
-        self._pipeline = self._resume = self._checkpoint = None
+        self._drop()
+        self._resume = None
         self._base, self._padding = self.epoch, 0
 
     def _abandoned(self, left: int) -> None:
@@ -317,7 +325,7 @@ class PairLoader(EpochLoader):
             self._moved()
 
     def _free(self) -> None:
-        self._pipeline = self._checkpoint = None
+        self._drop()
 
     def _epoch_batches(self) -> int:
         """Return how many batches a pipeline has for an epoch."""
@@ -488,7 +496,7 @@ class PairLoader(EpochLoader):
             self._moved()
             raise
         except Exception as error:  # DALI raises RuntimeError and whatever a source raised
-            self._pipeline = None
+            self._drop()
             found = explained(error, self.contents, self.options, self._suspects)
             self._moved()
             raise found from error

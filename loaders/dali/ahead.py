@@ -1,0 +1,102 @@
+"""Making batches ahead, on a thread and a CUDA stream of its own.
+
+What the host does for a live batch (keys, draws, launches) is done while the GPU trains on the
+last one.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import torch
+
+
+class Made(NamedTuple):
+    """A batch that is ready once `event` has passed on its GPU, or what went wrong."""
+
+    images: tuple[torch.Tensor, ...] = ()
+    labels: Any = None
+    state: Any = None
+    event: Any = None
+    error: BaseException | None = None
+
+
+class Ahead:
+    """Batches of a function, a few of them made ahead.
+
+    Parameters
+    ----------
+    make : method of a CUDA stream
+        Returns (images, labels, state) of the next batch; images are torch tensors on that stream.
+    depth : int
+        Batches made ahead.
+    device : int
+        Number of the GPU.
+    """
+
+    def __init__(self, make: Any, depth: int, device: int) -> None:
+        self._made: queue.Queue[Made] = queue.Queue(depth)
+        self._stop = threading.Event()
+        self._device = device
+        # The thread holds no reference to whoever makes, or to this object: dropping them ends it.
+        arguments = weakref.WeakMethod(make), self._made, self._stop, device
+        threading.Thread(target=_work, args=arguments, daemon=True).start()
+
+    def next(self) -> Made:
+        """Return the next batch, on torch's current stream.
+
+        Raises
+        ------
+        Exception
+            What went wrong when it was made.
+        """
+        made = self._made.get()
+        if made.error is not None:
+            raise made.error
+        current = torch.cuda.current_stream(self._device)
+        current.wait_event(made.event)
+        for images in made.images:
+            images.record_stream(current)
+        return made
+
+    def close(self) -> None:
+        """End the thread."""
+        self._stop.set()
+        with suppress(queue.Empty):
+            while True:
+                self._made.get_nowait()
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def _work(
+    reference: weakref.WeakMethod[Callable[[Any], tuple[Any, Any, Any]]],
+    made: queue.Queue[Made],
+    stop: threading.Event,
+    device: int,
+) -> None:
+    torch.cuda.set_device(device)
+    stream = torch.cuda.Stream(device)
+    while not stop.is_set():
+        make = reference()
+        if make is None:
+            return
+        try:
+            with torch.cuda.stream(stream):
+                images, labels, state = make(stream)
+                one = Made(images, labels, state, stream.record_event())
+        except BaseException as error:  # raised where the batch is taken
+            one = Made(error=error)
+        del make
+        while not stop.is_set():
+            with suppress(queue.Full):
+                made.put(one, timeout=0.2)
+                break
+        if one.error is not None:
+            return
