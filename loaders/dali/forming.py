@@ -10,6 +10,20 @@ import numpy as np
 from ..forms import changes_of
 from ..options import Options
 from ..ranks_and_order import epoch_seed
+from . import pipelines
+
+
+def built_form(options: Options, device_id: int | None) -> Any:
+    """Build the pipeline `pipelines.formed_pairs`: a batch is made when it has been fed."""
+    form = pipelines.formed_pairs(
+        options,
+        batch_size=options.batch_size,
+        num_threads=max(options.threads, 1),
+        device_id=device_id,
+        prefetch_queue_depth=1,
+    )
+    form.build()
+    return form
 
 
 def feed_changes(

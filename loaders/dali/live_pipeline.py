@@ -19,9 +19,8 @@ from ...synth.camera.recipe import CameraRecipe
 from ..live.draws import DrawTable
 from ..live.lows import LiveLows
 from ..options import Options
-from . import pipelines
 from .batches import tensor_of
-from .forming import feed_changes
+from .forming import built_form, feed_changes
 
 if TYPE_CHECKING:
     from .ahead import Ahead
@@ -62,14 +61,7 @@ class LivePipeline:
         self._keys_of, self._epoch_of = keys_of, epoch_of
         self._pool = ThreadPoolExecutor(max(options.threads, 1))
         self._draws = DrawTable(live, keys, options.threads)
-        self._form = pipelines.formed_pairs(
-            options,
-            batch_size=options.batch_size,
-            num_threads=max(options.threads, 1),
-            device_id=device_id,
-            prefetch_queue_depth=1,
-        )
-        self._form.build()
+        self._form = built_form(options, device_id)
         self._done = 0
         self._device = device_id
         self._ahead: Ahead | None = None
@@ -115,7 +107,7 @@ class LivePipeline:
         epoch = self._epoch_of(self._done)
         self._done += 1
         sizes = [(int(shape[0]), int(shape[1])) for shape in normals.shape()]
-        lows = self._darkened(normals, lows, keys, sizes, epoch)
+        lows = self._darkened(normals, lows, keys, epoch)
         feed_changes(self._form, self._options, keys, sizes, epoch)
         after = {} if stream is None else {"cuda_stream": stream}
         self._form.feed_input("low", lows, **after)
@@ -128,17 +120,17 @@ class LivePipeline:
         normals: Any,
         lows: Any,
         keys: Sequence[str],
-        sizes: Sequence[tuple[int, int]],
         epoch: int,
     ) -> Any:
         """Make lows, in the room for them where that is a GPU's."""
         if self._options.device == "gpu" and isinstance(self._live.recipe, CameraRecipe):
-            from ..live.cuda_tensors import darken_dali
+            from ..live.cuda_tensors import render_tensors
 
-            darken_dali(normals, lows, self._draws.packed(keys, epoch), sizes)
+            packed, places = self._draws.packed(keys, epoch), range(len(keys))
+            render_tensors(packed, [normals[i] for i in places], [lows[i] for i in places])
             return lows
         held = normals.as_cpu() if self._options.device == "gpu" else normals
-        arrays = [np.asarray(held.at(i)) for i in range(len(sizes))]
+        arrays = [np.asarray(held.at(i)) for i in range(len(keys))]
         made = list(self._pool.map(partial(self._live.low, epoch=epoch), arrays, keys))
         if self._options.device == "cpu":
             return made

@@ -389,9 +389,19 @@ class PairLoader(EpochLoader):
                 options.threads,
             )
             pipeline = pipelines.external_pairs(source, **common)
+        return self._built(pipeline)
+
+    def _built(self, pipeline: Any) -> Any:
+        """Build a DALI pipeline.
+
+        Raises
+        ------
+        LoaderError
+            With what DALI says: there is no GPU, no memory on it, ...
+        """
         try:
             pipeline.build()
-        except RuntimeError as error:  # no GPU, no memory on it, ...
+        except RuntimeError as error:
             raise LoaderError(
                 f"{self.contents.name}: DALI: {last_words(error)}", path=self.contents.name
             ) from error
@@ -416,16 +426,10 @@ class PairLoader(EpochLoader):
                 contents.pairs, self._order, epoch, len(self), options.batch_size, options.threads
             )
             normals = pipelines.external_normals(source.normals, **common)
-        try:
-            normals.build()
-        except RuntimeError as error:  # no GPU, no memory on it, ...
-            raise LoaderError(
-                f"{contents.name}: DALI: {last_words(error)}", path=contents.name
-            ) from error
         batches = self._epoch_batches()
         on_gpu = options.device == "gpu"
         pipeline = LivePipeline(
-            normals,
+            self._built(normals),
             self.live,
             options,
             self._keys,

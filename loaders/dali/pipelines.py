@@ -231,7 +231,7 @@ def webdataset_normals(
         ext=["json", NORMAL], **places, **_sharded(options, rank, world, shuffle_seed, False)
     )
     normal = decoded(normal, options)
-    return normal, fn.copy(normal), fn.pad(record)
+    return normal, room_for(normal, options), fn.pad(record)
 
 
 @pipeline_def(enable_conditionals=True)
@@ -249,7 +249,7 @@ def file_normals(
         file_root=file_root, file_list=normal_list, name="reader", **common
     )
     normal = decoded(normal, options)
-    return normal, fn.copy(normal), label
+    return normal, room_for(normal, options), label
 
 
 @pipeline_def(enable_conditionals=True)
@@ -257,7 +257,7 @@ def external_normals(source: Callable[[Any], tuple[Any, ...]], options: Options)
     """Take encoded normals and their numbers from a function of DALI's BatchInfo."""
     normal, label = fn.external_source(source=source, num_outputs=2, batch=True, batch_info=True)
     normal = decoded(normal, options)
-    return normal, fn.copy(normal), label
+    return normal, room_for(normal, options), label
 
 
 @pipeline_def(enable_conditionals=True)
@@ -283,6 +283,13 @@ def formed_pairs(options: Options) -> tuple[Any, ...]:
             if turned:
                 low, normal = fn.transpose([low, normal], perm=[1, 0, 2], transpose_layout=False)
     return normalised(low, normal, options)
+
+
+def room_for(normal: Any, options: Options) -> Any:
+    """Return memory for lows of the normals' sizes, which kernels fill; nothing on the CPU."""
+    if options.device == "gpu":
+        return fn.copy(normal)
+    return fn.constant(idata=0, dtype=types.INT32)
 
 
 def decoded(images: Any, options: Options) -> Any:

@@ -18,8 +18,7 @@ from ..columns import Pairs
 from ..live.lows import LiveLows
 from ..live.pool import ResidentPool
 from ..options import Options
-from . import pipelines
-from .forming import feed_changes
+from .forming import built_form, feed_changes
 
 
 class ResidentPipeline:
@@ -50,16 +49,8 @@ class ResidentPipeline:
     ) -> None:
         self._pool, self._pairs, self._live, self._options = pool, pairs, live, options
         self._order, self._next, self._batches = order, first, batches
-        threads = max(options.threads, 1)
-        self._threads = ThreadPoolExecutor(threads)
-        self._form = pipelines.formed_pairs(
-            options,
-            batch_size=options.batch_size,
-            num_threads=threads,
-            device_id=None,
-            prefetch_queue_depth=1,
-        )
-        self._form.build()
+        self._threads = ThreadPoolExecutor(max(options.threads, 1))
+        self._form = built_form(options, None)
 
     def checkpoint(self) -> bytes:
         """Return nothing: a place is its number."""

@@ -49,14 +49,23 @@ def darken_tensors(images: Any, recipe: Recipe, seed: int, keys: Sequence[str]) 
         torch.empty(images.shape, dtype=torch.uint8, device=images.device) if whole else None
     )
     lows = list(made) if whole else [torch.empty_like(image) for image in held]
-    render_tensors(draw_packed(recipe, seed, keys), held, lows)
+    with torch.cuda.device(held[0].device):
+        render_tensors(draw_packed(recipe, seed, keys), held, lows)
     return made if whole else lows
 
 
-def render_tensors(packed: Packed, normals: Any, lows: Any) -> None:
-    """Fill contiguous CUDA tensors (H, W, 3) with the lows of others, without waiting for them."""
-    camera, images = _camera_on_stream(normals[0].device)
-    sizes = [(int(image.shape[0]), int(image.shape[1])) for image in normals]
+def render_tensors(packed: Packed, normals: Sequence[Any], lows: Sequence[Any]) -> None:
+    """Fill images with the lows of others, without waiting for them.
+
+    Parameters
+    ----------
+    packed : Packed
+        Their draws.
+    normals, lows : sequences of uint8 CUDA tensors (H, W, 3)
+        Contiguous, of torch or DALI, on torch's current device and stream.
+    """
+    camera, images = _camera_on_stream()
+    sizes = [(int(height), int(width)) for height, width, _ in map(_shape, normals)]
     places = [
         images.at_addresses([image.data_ptr() for image in tensors], sizes)
         for tensors in (normals, lows)
@@ -64,8 +73,13 @@ def render_tensors(packed: Packed, normals: Any, lows: Any) -> None:
     camera.prepare(packed, sizes, *places).launch()
 
 
-def _camera_on_stream(device: torch.device) -> tuple[Any, Any]:
-    """Return the camera model on torch's current stream of a device, and what places images.
+def _shape(image: Any) -> Any:
+    """Return the shape of a tensor: an attribute of torch's, a method of DALI's."""
+    return image.shape() if callable(image.shape) else image.shape
+
+
+def _camera_on_stream() -> tuple[Any, Any]:
+    """Return the camera model on torch's current device and stream, and what places images.
 
     Raises
     ------
@@ -78,25 +92,7 @@ def _camera_on_stream(device: torch.device) -> tuple[Any, Any]:
         raise LoaderError(
             "darkening on a GPU needs numba-cuda: pip install 'gloam[gpu]'"
         ) from error
-    place = device.index or 0, torch.cuda.current_stream(device).cuda_stream
+    place = torch.cuda.current_device(), torch.cuda.current_stream().cuda_stream
     if place not in _cameras:
         _cameras[place] = CameraOnCuda(place[1], place[0])
     return _cameras[place], Images
-
-
-def darken_dali(normals: Any, lows: Any, packed: Packed, sizes: Sequence[tuple[int, int]]) -> None:
-    """Fill a batch of DALI's with the lows of another, on torch's current stream.
-
-    Parameters
-    ----------
-    normals, lows : TensorListGPU of uint8 (H, W, 3)
-    packed : Packed
-        Their draws.
-    sizes : sequence of (height, width)
-    """
-    camera, images = _camera_on_stream(torch.device("cuda", torch.cuda.current_device()))
-    places = [
-        images.at_addresses([tensors[i].data_ptr() for i in range(len(sizes))], sizes)
-        for tensors in (normals, lows)
-    ]
-    camera.prepare(packed, sizes, *places).launch()

@@ -23,7 +23,7 @@ from ..parameters.distributions import Constant, Distribution, Value, quantiles
 from .illumination import light_tint
 from .pack import Packed
 from .recipe import CameraRecipe, Lights
-from .render import read_forms
+from .render import inverse, read_forms
 from .sensors import GAUSSIAN, is_fitted, sensor_at, sensor_colour_matrices, with_levels
 
 _NORMAL = NormalDist()
@@ -260,7 +260,7 @@ def _draw_colours(images: npt.NDArray[Any], drawing: _Drawing, recipe: CameraRec
     headroom = np.maximum(1.0, np.maximum(a + b + c, np.maximum(d + e + f, g + h + i)))
     for name, value in zip(Matrix._fields, to_camera, strict=True):
         images[f"camera_{name}"] = value / headroom
-    for name, value in zip(Matrix._fields, _inverses(matrix), strict=True):
+    for name, value in zip(Matrix._fields, inverse(matrix), strict=True):
         images[f"srgb_{name}"] = value
     digital = drawing.values(recipe.isp.digital_gain_ev, "isp.digital_gain_ev")
     digital_gain = np.array([2 ** float(ev) for ev in digital])
@@ -290,16 +290,3 @@ def _matrices(drawing: _Drawing, recipe: CameraRecipe) -> Floats:
     for weight, matrix in zip(weights, matrices, strict=True):
         mixed += weight * matrix[:, None]
     return np.where(random, mixed, plain)
-
-
-def _inverses(matrix: Floats) -> list[Floats]:
-    """Return the inverses of matrices (9, N); see `render.inverse`."""
-    a, b, c, d, e, f, g, h, i = matrix
-    cofactors = e * i - f * h, f * g - d * i, d * h - e * g
-    scale = 1 / (a * cofactors[0] + b * cofactors[1] + c * cofactors[2])
-    rows = (
-        (cofactors[0], c * h - b * i, b * f - c * e),
-        (cofactors[1], a * i - c * g, c * d - a * f),
-        (cofactors[2], b * g - a * h, a * e - b * d),
-    )
-    return [scale * value for row in rows for value in row]

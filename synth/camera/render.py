@@ -5,7 +5,8 @@ See docs/architecture.md for the model, `kernels.camera` for its loops.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +34,9 @@ from .illumination import illumination_rows
 
 _NO_TABLE, _NO_FINE_TABLE = np.zeros(ENCODE_CELLS, np.uint8), np.zeros(ENCODE_CELLS, np.int16)
 _NO_BLUR = np.empty(0, np.float32)
+
+
+N = TypeVar("N", bound=Any)
 
 
 def render_camera(normal: Pixels, draw: CameraDraw) -> Pixels:
@@ -149,8 +153,11 @@ def optics(draw: CameraDraw) -> tuple[Exposure, Colour]:
     return exposure, colour
 
 
-def inverse(matrix: Sequence[float]) -> list[float]:
-    """Return the inverse of a 3 x 3 matrix, row by row, by its adjugate."""
+def inverse(matrix: Iterable[N]) -> list[N]:
+    """Return the inverse of a 3 x 3 matrix, row by row, by its adjugate.
+
+    Its nine entries are numbers, or arrays of those of many matrices.
+    """
     a, b, c, d, e, f, g, h, i = matrix
     cofactors = e * i - f * h, f * g - d * i, d * h - e * g
     scale = 1 / (a * cofactors[0] + b * cofactors[1] + c * cofactors[2])

@@ -70,59 +70,29 @@ def tables(batch):
     table_step(i // ENCODE_CELLS, i % ENCODE_CELLS, batch)
 
 
-@kernel
-def rows(batch, work):
-    """Draw the noise of sensors' rows."""
-    place = place_of(cuda.blockIdx.x, work)
-    first = (cuda.blockIdx.x - work.first[place]) * (EACH * THREADS) + cuda.threadIdx.x
-    for each in range(EACH):
-        row_step(work.images[place], u32(first + each * THREADS), batch)
+def _over_work(name: str, step: Any) -> Any:
+    """Make the kernel of a step that is a function of an image and a place in it."""
+
+    def run(batch, work):
+        place = place_of(cuda.blockIdx.x, work)
+        first = (cuda.blockIdx.x - work.first[place]) * (EACH * THREADS) + cuda.threadIdx.x
+        for each in range(EACH):
+            step(work.images[place], u32(first + each * THREADS), batch)
+
+    run.__name__ = name
+    return kernel(run)
 
 
-@kernel
-def quads(batch, work):
-    """Make pixels of sensors without a mosaic."""
-    place = place_of(cuda.blockIdx.x, work)
-    first = (cuda.blockIdx.x - work.first[place]) * (EACH * THREADS) + cuda.threadIdx.x
-    for each in range(EACH):
-        quad_step(work.images[place], u32(first + each * THREADS), batch)
-
-
-@kernel
-def sites(batch, work):
-    """Fill mosaics."""
-    place = place_of(cuda.blockIdx.x, work)
-    first = (cuda.blockIdx.x - work.first[place]) * (EACH * THREADS) + cuda.threadIdx.x
-    for each in range(EACH):
-        site_step(work.images[place], u32(first + each * THREADS), batch)
-
-
-@kernel
-def mosaics(batch, work):
-    """Make pixels out of mosaics."""
-    place = place_of(cuda.blockIdx.x, work)
-    first = (cuda.blockIdx.x - work.first[place]) * (EACH * THREADS) + cuda.threadIdx.x
-    for each in range(EACH):
-        mosaic_step(work.images[place], u32(first + each * THREADS), batch)
-
-
-@kernel
-def blurs(batch, work):
-    """Blur colour differences along columns."""
-    place = place_of(cuda.blockIdx.x, work)
-    first = (cuda.blockIdx.x - work.first[place]) * (EACH * THREADS) + cuda.threadIdx.x
-    for each in range(EACH):
-        blur_step(work.images[place], u32(first + each * THREADS), batch)
-
-
-@kernel
-def merges(batch, work):
-    """Blur colour differences along rows, and make pixels."""
-    place = place_of(cuda.blockIdx.x, work)
-    first = (cuda.blockIdx.x - work.first[place]) * (EACH * THREADS) + cuda.threadIdx.x
-    for each in range(EACH):
-        merge_step(work.images[place], u32(first + each * THREADS), batch)
-
+rows, quads, sites = (
+    _over_work("rows", row_step),
+    _over_work("quads", quad_step),
+    _over_work("sites", site_step),
+)
+mosaics, blurs, merges = (
+    _over_work("mosaics", mosaic_step),
+    _over_work("blurs", blur_step),
+    _over_work("merges", merge_step),
+)
 
 OVER_IMAGES = (lights, means)
 OVER_CELLS = (luminance, fields, light)
