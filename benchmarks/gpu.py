@@ -22,12 +22,11 @@ from numba import cuda
 from PIL import Image
 from recording import recorded
 
+from gloam.synth.camera.batch.on_cuda import CameraOnCuda
+from gloam.synth.camera.batch.pack import pack
 from gloam.synth.camera.draw import CameraDraw
-from gloam.synth.camera.pack import pack
 from gloam.synth.camera.render import render_camera
-from gloam.synth.camera.render_cuda import CameraOnCuda, Images
-from gloam.synth.kernels.batch import launch_cuda as steps
-from gloam.synth.kernels.compiling.for_cuda import plain_arithmetic
+from gloam.synth.kernels.batch.device_memory import address_of
 from gloam.synth.models import draw
 from gloam.synth.recipes.load import load_recipe
 
@@ -85,16 +84,20 @@ def speed(camera: CameraOnCuda, recipe: str, batch: int, rounds: int = 10) -> No
     """Time a batch of one recipe."""
     normals = photographs(batch, (375, 500))
     draws = [drawn_for(i, recipe) for i in range(batch)]
+    sample = normals[0].size
     flat = cuda.to_device(np.concatenate([normal.reshape(-1) for normal in normals]))
     low = cuda.device_array(flat.shape, np.uint8)
-    prepared = camera.prepare(pack(draws), [(375, 500)] * batch, Images(flat), Images(low))
-    prepared.launch()
+    sizes = np.tile((375, 500), (batch, 1))
+    places = [address_of(array) + sample * np.arange(batch) for array in (flat, low)]
+    camera.load(pack(draws))
+    for _ in range(3):  # compiled, recorded, replayed
+        camera.launch(sizes, *places)
     cuda.synchronize()
     begin, end = cuda.event(), cuda.event()
     begin.record()
     start = time.perf_counter()
     for _ in range(rounds):
-        prepared.launch()
+        camera.launch(sizes, *places)
     asked = (time.perf_counter() - start) / rounds
     end.record()
     end.synchronize()
@@ -112,34 +115,6 @@ def speed(camera: CameraOnCuda, recipe: str, batch: int, rounds: int = 10) -> No
         f" launch a batch of {batch}); {batch / whole:,.0f} with packing and copies; one CPU core"
         f" {1 / cpu:,.0f}"
     )
-    parts = [
-        (step.py_func.__name__, _timed(step, prepared))
-        for step in (*steps.OVER_IMAGES, *steps.OVER_CELLS, steps.tables, *steps.OVER_WORK)
-    ]
-    print("    us an image: " + ", ".join(f"{n} {1e6 * t / batch:.2f}" for n, t in parts if t))
-
-
-def _timed(step: object, prepared: object, rounds: int = 10) -> float:
-    """Seconds that one step takes; the batch's arrays are filled already."""
-    batch, name = prepared.batch, step.py_func.__name__
-    count = batch.length
-    begin, end = cuda.event(), cuda.event()
-    work = prepared.work.get({"merges": "blurs"}.get(name, name))
-    if step in steps.OVER_WORK and work is None:
-        return 0.0
-    with plain_arithmetic():
-        begin.record()
-        for _ in range(rounds):
-            if step in steps.OVER_WORK:
-                blocks = prepared.plan.blocks[{"merges": "blurs"}.get(name, name)]
-                step[blocks, steps.THREADS](batch, work)
-            else:
-                many = {steps.lights: 1, steps.means: 1, steps.tables: steps.ENCODE_CELLS}
-                places = count * many.get(step, steps.FIELD)
-                step[-(-places // steps.THREADS), steps.THREADS](batch)
-        end.record()
-        end.synchronize()
-    return cuda.event_elapsed_time(begin, end) / 1e3 / rounds
 
 
 def main() -> None:

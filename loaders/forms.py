@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from ..synth.camera.columns import KeyedColumns
+from ..synth.parameters.columns import KeyedColumns
 from .options import Options
 
 _AREA = (0.35, 1.0)

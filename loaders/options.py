@@ -57,6 +57,8 @@ class Options(BaseModel):
         (benchmarks/results/several-gpus-h200.txt).
     exact : bool
         Of live lows: decode normals on the CPU, as libjpeg-turbo does.
+    resident_side : int, optional
+        Longer side of the images that stay in memory; longer ones are made smaller.
     prefetch : int
         Batches made ahead. Four keep the GPU's decoders busy while a step of training holds its
         cores.
@@ -81,6 +83,7 @@ class Options(BaseModel):
     threads: int = Field(default=4, ge=0)
     hw_decoder_load: float = Field(default=0.9, ge=0, le=1)
     exact: bool = False
+    resident_side: int | None = Field(default=None, ge=1)
     prefetch: int = Field(default=4, ge=1)
 
     @field_validator("size", mode="before")

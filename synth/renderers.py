@@ -51,7 +51,7 @@ class CudaRenderer:
 
     def __init__(self) -> None:
         try:
-            from .camera.render_cuda import CameraOnCuda, is_available
+            from .camera.batch.on_cuda import CameraOnCuda, is_available
         except ImportError as error:
             raise ConfigError(f"device cuda: {error}; {_NEEDS}", key="device") from error
         if not is_available():

@@ -22,7 +22,8 @@ FLOORS = [
     {"cli", "__main__"},
 ]
 SYNTH = [
-    {"parameters", "kernels"},
+    {"kernels"},
+    {"parameters"},
     {"camera", "power_law"},
     {"recipes"},
     {"models"},
@@ -37,7 +38,7 @@ OWNERS = {
     "numba": "gloam.synth.kernels",
     "fcntl": "gloam.storage",
 }
-ALSO = {("numba", "gloam.synth.camera.render_cuda")}  # copies to and from the device
+ALSO = {("numba", "gloam.synth.camera.batch.on_cuda")}  # copies to and from the device
 
 
 def modules() -> dict[str, Path]:

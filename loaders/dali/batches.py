@@ -39,15 +39,14 @@ class ReadyBatches:
 
 
 def keys_of(records: Any, count: int) -> list[str]:
-    """Return the keys in the records of a batch."""
-    keys = []
-    for i in range(count):
-        record = np.array(records[i]).tobytes()
-        # Where the key stands in a record as gloam writes it: parsing all of it takes ten times as
-        # long.
-        found = _KEY.search(record)
-        keys.append(found[1].decode() if found else str(json.loads(record.rstrip(b"\0"))["key"]))
-    return keys
+    """Return the keys in the records of a batch, which are padded to one length."""
+    rows = np.asarray(records.as_tensor())[:count]
+    # Where the key stands in a record as gloam writes it: parsing all of it takes ten times as
+    # long.
+    found = _KEY.findall(rows.tobytes())
+    if len(found) == count:
+        return [key.decode() for key in found]
+    return [str(json.loads(row.tobytes().rstrip(b"\0"))["key"]) for row in rows]
 
 
 def tensor_of(images: Any) -> Any:

@@ -26,25 +26,26 @@ def built_form(options: Options, device_id: int | None) -> Any:
     return form
 
 
-def feed_changes(
-    form: Any, options: Options, keys: Sequence[str], sizes: Sequence[tuple[int, int]], epoch: int
-) -> None:
-    """Feed the pipeline `pipelines.formed_pairs` with the windows and flips of a batch.
+def drawn_changes(options: Options, keys: Sequence[str], sizes: Any, epoch: int) -> Any:
+    """Draw the windows and flips of pairs: `forms.Change` as int32 array (N, 7), or None for none.
 
     Parameters
     ----------
-    form : DALI pipeline
     options : Options
     keys : sequence of str
         Of the pairs.
-    sizes : sequence of (height, width)
+    sizes : array (N, 2)
+        Height, width.
     epoch : int
     """
-    cropped = options.size is not None and options.crop != "resize"
-    if not cropped and not options.augment:
-        return
-    changes = changes_of(sizes, options, epoch_seed(options.seed, epoch, "forms"), keys)
-    if cropped:
+    if (options.size is None or options.crop == "resize") and not options.augment:
+        return None
+    return changes_of(sizes, options, epoch_seed(options.seed, epoch, "forms"), keys)
+
+
+def feed_changes(form: Any, options: Options, changes: Any) -> None:
+    """Feed the pipeline `pipelines.formed_pairs` with `drawn_changes`."""
+    if options.size is not None and options.crop != "resize":
         form.feed_input("window", np.ascontiguousarray(changes[:, :4]))
     if options.augment:
         form.feed_input("flips", np.ascontiguousarray(changes[:, 4:]))

@@ -3,6 +3,8 @@
     reader, decoder -> normals -> draws, kernels -> lows -> crop, resize, flip, normalise
     (checkpointed)                (functions of key, epoch)   (a function of pair, epoch)
 
+Random crops of images that are large enough need no third one: a GPU makes the windows alone.
+
 Only the first has a state: what is drawn depends on numbers alone.
 """
 
@@ -14,17 +16,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ...synth.camera.recipe import CameraRecipe
 from ..live.draws import DrawTable
 from ..live.lows import LiveLows
 from ..options import Options
 from .batches import tensor_of
-from .forming import built_form, feed_changes
+from .forming import built_form, drawn_changes, feed_changes
 
 if TYPE_CHECKING:
     from .ahead import Ahead
 
+Pairs = Sequence[str] | npt.NDArray[np.integer[Any]]
 _AHEAD = 2  # batches that are made while one is used
 
 
@@ -60,7 +64,8 @@ class LivePipeline:
         self._normals, self._live, self._options = normals, live, options
         self._keys_of, self._epoch_of = keys_of, epoch_of
         self._pool = ThreadPoolExecutor(max(options.threads, 1))
-        self._draws = DrawTable(live, keys, options.threads)
+        by_gpu = options.device == "gpu" and isinstance(live.recipe, CameraRecipe)
+        self._on_gpu = LowsOnGpu(live, options, keys) if by_gpu else None
         self._form = built_form(options, device_id)
         self._done = 0
         self._device = device_id
@@ -89,15 +94,19 @@ class LivePipeline:
         return (*made.images, made.labels)
 
     def close(self) -> None:
-        """End the thread that makes batches, and the processes that draw."""
+        """End the threads that make batches and draw."""
         if self._ahead is not None:
             self._ahead.close()
-        self._draws.close()
+        if self._on_gpu is not None:
+            self._on_gpu.close()
 
     def _on_stream(self, stream: Any) -> tuple[Any, Any, Any]:
         """Make the next batch as torch's own tensors, which outlive DALI's; and the state."""
         low, normal, labels = self._next(stream)
-        images = tensor_of(low).clone(), tensor_of(normal).clone()
+        images = tuple(
+            image if hasattr(image, "record_stream") else tensor_of(image).clone()
+            for image in (low, normal)
+        )
         return images, labels, self._normals.checkpoint()
 
     def _next(self, stream: Any) -> tuple[Any, ...]:
@@ -106,29 +115,26 @@ class LivePipeline:
         keys = self._keys_of(labels)
         epoch = self._epoch_of(self._done)
         self._done += 1
-        sizes = [(int(shape[0]), int(shape[1])) for shape in normals.shape()]
-        lows = self._darkened(normals, lows, keys, epoch)
-        feed_changes(self._form, self._options, keys, sizes, epoch)
+        sizes = np.array([shape[:2] for shape in normals.shape()], np.int64)
+        changes = drawn_changes(self._options, keys, sizes, epoch)
+        self._held = [*self._held[-4:], (normals, lows)]
+        if self._on_gpu is not None:
+            from ..live.cuda_tensors import addresses, fits_windows
+
+            at = addresses([normals[i] for i in range(len(keys))])
+            if fits_windows(self._options, sizes):
+                return (*self._on_gpu.windows(keys, epoch, sizes, at, changes), labels)
+            self._on_gpu.whole(keys, epoch, sizes, at, [lows[i] for i in range(len(keys))])
+        else:
+            lows = self._darkened(normals, keys, epoch)
+        feed_changes(self._form, self._options, changes)
         after = {} if stream is None else {"cuda_stream": stream}
         self._form.feed_input("low", lows, **after)
         self._form.feed_input("normal", normals, **after)
-        self._held = [*self._held[-4:], (normals, lows)]
         return (*self._form.run(*on), labels)
 
-    def _darkened(
-        self,
-        normals: Any,
-        lows: Any,
-        keys: Sequence[str],
-        epoch: int,
-    ) -> Any:
-        """Make lows, in the room for them where that is a GPU's."""
-        if self._options.device == "gpu" and isinstance(self._live.recipe, CameraRecipe):
-            from ..live.cuda_tensors import render_tensors
-
-            packed, places = self._draws.packed(keys, epoch), range(len(keys))
-            render_tensors(packed, [normals[i] for i in places], [lows[i] for i in places])
-            return lows
+    def _darkened(self, normals: Any, keys: Sequence[str], epoch: int) -> Any:
+        """Make lows on the CPU."""
         held = normals.as_cpu() if self._options.device == "gpu" else normals
         arrays = [np.asarray(held.at(i)) for i in range(len(keys))]
         made = list(self._pool.map(partial(self._live.low, epoch=epoch), arrays, keys))
@@ -137,3 +143,59 @@ class LivePipeline:
         import torch
 
         return [torch.from_numpy(low).cuda() for low in made]
+
+
+class LowsOnGpu:
+    """Lows that a GPU makes, on the stream of the thread that asks first.
+
+    Parameters
+    ----------
+    live : LiveLows
+        Of a recipe of the camera model.
+    options : Options
+    keys : sequence of str
+        Of all pairs that may come.
+    """
+
+    def __init__(self, live: LiveLows, options: Options, keys: Sequence[str]) -> None:
+        self._options = options
+        self._draws = DrawTable(live, keys, options.threads)
+        self._camera: Any = None
+        self._loaded: Any = None
+
+    def whole(
+        self, pairs: Pairs, epoch: int, sizes: Any, normals: Any, lows: Sequence[Any]
+    ) -> None:
+        """Fill whole lows of pairs: their keys, or their places among all keys."""
+        from ..live.cuda_tensors import addresses
+
+        camera, numbers = self._ready(epoch), self._numbers(pairs)
+        camera.launch(sizes, normals, addresses(lows), numbers=numbers)
+
+    def windows(
+        self, pairs: Pairs, epoch: int, sizes: Any, normals: Any, windows: Any
+    ) -> tuple[Any, Any]:
+        """Make windows of lows and normals; see `cuda_tensors.formed_windows`."""
+        from ..live.cuda_tensors import formed_windows
+
+        camera, numbers = self._ready(epoch), self._numbers(pairs)
+        return formed_windows(camera, sizes, normals, windows, self._options, numbers)
+
+    def close(self) -> None:
+        """End the threads that draw."""
+        self._draws.close()
+
+    def _numbers(self, pairs: Pairs) -> Any:
+        return pairs if isinstance(pairs, np.ndarray) else self._draws.numbers(pairs)
+
+    def _ready(self, epoch: int) -> Any:
+        """Return the camera, with an epoch's draws loaded."""
+        if self._camera is None:
+            from ..live.cuda_tensors import new_camera
+
+            self._camera = new_camera()
+        packed = self._draws.packed(epoch)
+        if packed is not self._loaded:
+            self._camera.load(packed)
+            self._loaded = packed
+        return self._camera

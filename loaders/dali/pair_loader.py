@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import base64
 import importlib.util
+import sys
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
 
 from ...errors import LoaderError
-from ..columns import StoredPair
-from ..dataset import PairDataset, decoded_pair, first_batch
+from ..dataset import PairDataset, first_batch
 from ..devices import find_device, has_torch
 from ..epochs import EpochLoader
 from ..index import Contents, contents_of, open_data
-from ..live.lows import is_live, live_lows, normal_of
-from ..live.pool import ResidentPool
+from ..live.lows import is_live, live_lows
+from ..live.pool import DoesNotFit
 from ..options import Nothing, make_options, same_number
-from ..ranks_and_order import epoch_order, epoch_seed, local_ranks, usable_cores
+from ..ranks_and_order import local_ranks, usable_cores
 from .batches import ReadyBatches, keys_of, tensor_of
-from .encoded import EncodedPairs
-from .failures import explained, last_words, replayed
+from .building import PipelineBuilder
+from .failures import explained, replayed
 
 if TYPE_CHECKING:
     import torch
@@ -60,9 +59,12 @@ class PairLoader(EpochLoader):
     draws : str, optional
         Of live lows: "fresh" draws anew in every epoch, a function of (seed, epoch, key); "set"
         draws what the set has stored, or would have. By default "fresh" for train, "set" for val.
-    resident : bool
-        Keep this rank's pairs in host memory, decoded once: normals alone where lows are live. They
-        come in the order of the external reader. For `device="cpu"`.
+    resident : bool or "auto"
+        Keep this rank's pairs in memory, decoded once: the GPU's, or the host's for `device="cpu"`;
+        normals alone where lows are live. Each rank keeps its own part, shuffled anew in every
+        epoch. "auto" does so where they fit, and reads them as the external reader does otherwise.
+    resident_side : int, optional
+        Longer side of what stays in memory; longer images are made smaller.
     exact : bool, optional
         Of live lows: decode normals as the set's lows were made from them, with libjpeg-turbo on
         the CPU. A GPU's decoder differs by up to 3 levels, and so do the lows.
@@ -139,7 +141,8 @@ class PairLoader(EpochLoader):
         recipe: Recipe | str | None = None,
         draws: Literal["fresh", "set"] | None = None,
         exact: bool | None = None,
-        resident: bool = False,
+        resident: bool | Literal["auto"] = False,
+        resident_side: int | None = None,
         reader: Literal["auto", "webdataset", "file", "external"] = "auto",
         device: str | int | torch.device = "auto",
         device_id: int | None = None,
@@ -186,11 +189,12 @@ class PairLoader(EpochLoader):
             hw_decoder_load=hw_decoder_load,
             prefetch=prefetch,
             exact=bool(exact),
+            resident_side=resident_side,
         )
-        if resident and self._wanted.kind == "gpu":
-            raise LoaderError(
-                "resident=True keeps pairs in host memory: take device='cpu', or leave it out"
-            )
+        if resident not in (True, False, "auto"):
+            raise LoaderError(f"resident {resident!r}: must be True, False or 'auto'")
+        if resident_side is not None and not resident:
+            raise LoaderError("resident_side goes with resident=True")
         contents = contents_of(held, split, live=live)
         lows = live_lows(held, recipe, draws, seed, training) if live else None
         super().__init__(
@@ -202,7 +206,7 @@ class PairLoader(EpochLoader):
             lows,
         )
         self._resident = resident
-        self._pool: ResidentPool | None = None
+        self._pools: dict[str, Any] = {}  # what is in memory, decoded
         self._pipeline: Any = None
         self._base = (
             0  # the epoch that the pipeline was built for; it goes on through the next ones
@@ -279,6 +283,7 @@ class PairLoader(EpochLoader):
         return super().__getstate__() | {
             "_pipeline": None,
             "_checkpoint": None,
+            "_pools": {},
             "_resume": dali,
             "_padding": 0,
         }
@@ -327,16 +332,8 @@ class PairLoader(EpochLoader):
     def _free(self) -> None:
         self._drop()
 
-    def _epoch_batches(self) -> int:
-        """Return how many batches a pipeline has for an epoch."""
-        if self.reader == "external":
-            return len(self)
-        # DALI pads every rank's part to whole batches, as many as the largest part has.
-        largest = -(-self.contents.count // self.rank.world)
-        return -(-largest // self.batch_size)
-
     def _padded(self) -> int:
-        return self._epoch_batches() - len(self)
+        return self._builder.epoch_batches() - len(self)
 
     def _settle(self) -> None:
         """Take the pipeline from the end of one epoch to the beginning of the next.
@@ -349,143 +346,22 @@ class PairLoader(EpochLoader):
 
     def _build(self, epoch: int, checkpoint: bytes | None) -> Any:
         """Build the pipeline of an epoch."""
-        from . import pipelines
-
-        options, seed = self.options, self.options.seed
-        common = {
-            "options": options,
-            "batch_size": options.batch_size,
-            "num_threads": options.threads,
-            "device_id": self._wanted.current() if options.device == "gpu" else None,
-            "seed": epoch_seed(seed, epoch, f"draws of rank {self.rank.rank}"),
-            "prefetch_queue_depth": options.prefetch,
-            "enable_checkpointing": True,
-            "checkpoint": checkpoint,
-        }
-        if options.device == "gpu":
-            common |= pipelines.SIDE_BY_SIDE
+        place = self.epoch, self._batch
         if self._resident:
-            return self._build_resident()
-        if self.live is not None:
-            return self._build_live(common, epoch, checkpoint)
-        if self.reader == "webdataset":
-            others = self.contents.shards("normal") if self.contents.two_sets else None
-            pipeline = pipelines.webdataset_pairs(
-                *self.contents.shards(), **common, **self._sharding(epoch), normals=others
-            )
-        elif self.reader == "file":
-            lists = str(self.contents.list_path("low")), str(self.contents.list_path("normal"))
-            roots = str(self.contents.root), str(self.contents.normal_root)
-            pipeline = pipelines.file_pairs(
-                roots[0], *lists, **common, **self._sharding(epoch), normal_root=roots[1]
-            )
-        else:
-            source = EncodedPairs(
-                self.contents.pairs,
-                self._order,
-                epoch,
-                len(self),
-                options.batch_size,
-                options.threads,
-            )
-            pipeline = pipelines.external_pairs(source, **common)
-        return self._built(pipeline)
-
-    def _built(self, pipeline: Any) -> Any:
-        """Build a DALI pipeline.
-
-        Raises
-        ------
-        LoaderError
-            With what DALI says: there is no GPU, no memory on it, ...
-        """
-        try:
-            pipeline.build()
-        except RuntimeError as error:
-            raise LoaderError(
-                f"{self.contents.name}: DALI: {last_words(error)}", path=self.contents.name
-            ) from error
-        return pipeline
-
-    def _build_live(self, common: dict[str, Any], epoch: int, checkpoint: bytes | None) -> Any:
-        """Build the pipelines of live lows."""
-        from . import pipelines
-        from .live_pipeline import LivePipeline
-
-        assert self.live is not None
-        contents, options = self.contents, self.options
-        if self.reader == "webdataset":
-            normals = pipelines.webdataset_normals(
-                *contents.shards("normal"), **common, **self._sharding(epoch)
-            )
-        elif self.reader == "file":
-            place = str(contents.root), str(contents.list_path("normal"))
-            normals = pipelines.file_normals(*place, **common, **self._sharding(epoch))
-        else:
-            source = EncodedPairs(
-                contents.pairs, self._order, epoch, len(self), options.batch_size, options.threads
-            )
-            normals = pipelines.external_normals(source.normals, **common)
-        batches = self._epoch_batches()
-        on_gpu = options.device == "gpu"
-        pipeline = LivePipeline(
-            self._built(normals),
-            self.live,
-            options,
-            self._keys,
-            lambda done: epoch + done // batches,
-            [contents.pairs[i].key for i in range(contents.count)] if on_gpu else [],
-            common["device_id"],
-        )
-        if checkpoint is not None:
-            pipeline.begin_at((self.epoch - epoch) * batches + self._batch)
-        return pipeline
-
-    def _build_resident(self) -> Any:
-        """Build the pipeline of pairs in memory, which are decoded the first time."""
-        from .resident_pipeline import ResidentPipeline
-
-        contents, live = self.contents, self.live
-        if self._pool is None:
-            first, last = self.rank.slice(contents.count)
-            of_set = contents.layout is not None
-
-            def decoded(pair: StoredPair) -> tuple[Any, ...]:
-                return (normal_of(pair, of_set),) if live else decoded_pair(pair, "opencv")
-
-            threads = self.options.threads
-            self._pool = ResidentPool(
-                contents.pairs, range(first, last), decoded, threads, contents.name
-            )
-        place = self.epoch * len(self) + self._batch
-        return ResidentPipeline(
-            self._pool, contents.pairs, live, self.options, self._own_order, place, len(self)
-        )
-
-    def _own_order(self, epoch: int) -> Any:
-        """Return the numbers of the pairs that this rank holds, in an epoch's order."""
-        first, last = self.rank.slice(self.contents.count)
-        options = self.options
-        return first + epoch_order(last - first, options.seed, epoch, options.shuffle)
-
-    def _keys(self, labels: Any) -> list[str]:
-        """Return the keys of a whole batch, by its labels."""
-        if self.reader == "webdataset":
-            return keys_of(labels, len(labels))
-        numbers = np.array(labels.as_cpu().as_tensor()).ravel()
-        return [self.contents.pairs[int(number)].key for number in numbers]
-
-    def _sharding(self, epoch: int) -> dict[str, Any]:
-        """Return what DALI's own readers are told of ranks and order."""
-        shuffle_seed = epoch_seed(self.options.seed, epoch, "shuffle")
-        return {"rank": self.rank.rank, "world": self.rank.world, "shuffle_seed": shuffle_seed}
+            try:
+                return self._builder.build_resident(place, self._pools)
+            except DoesNotFit as error:
+                if self._resident != "auto":
+                    raise
+                print(f"{error}; loading it batch by batch", file=sys.stderr)
+                self._resident = False
+        return self._builder.build(epoch, checkpoint, place)
 
     @property
-    def _order(self) -> Any:
-        """The numbers of this rank's pairs in an epoch, as the external reader takes them."""
-        first, last = self.rank.slice(self.contents.count)
-        return partial(
-            _rank_order, self.contents.count, self.options.seed, self.options.shuffle, first, last
+    def _builder(self) -> PipelineBuilder:
+        device_id = self._wanted.current() if self.options.device == "gpu" else None
+        return PipelineBuilder(
+            self.contents, self.options, self.rank, self.live, self.reader, device_id
         )
 
     def _run(self) -> tuple[Any, ...]:
@@ -511,16 +387,16 @@ class PairLoader(EpochLoader):
         Those are the pairs of the next batch and of the ones that it makes ahead.
         """
         if self.reader == "external":
-            order, start = self._order(self.epoch), self._batch * self.batch_size
+            order, start = self._builder.order(self.epoch), self._batch * self.batch_size
             return [
                 int(number)
                 for number in order[start : start + (self.options.prefetch + 1) * self.batch_size]
             ]
-        first = (self.epoch - self._base) * self._epoch_batches() + self._batch
+        first = (self.epoch - self._base) * self._builder.epoch_batches() + self._batch
         return replayed(
             self.contents,
             self.options,
-            self._sharding(self._base),
+            self._builder.sharding(self._base),
             first,
             self.options.prefetch + 1,
         )
@@ -547,7 +423,7 @@ class PairLoader(EpochLoader):
         if self.reader == "webdataset":
             return (*images, keys or keys_of(labels[0], count))
         if self._resident:
-            return (*images, [self.contents.pairs[number].key for number in labels[0][:count]])
+            return (*images, [self.contents.pairs[int(number)].key for number in labels[0][:count]])
         places = np.array(labels[0].as_cpu().as_tensor()).ravel()[:count]
         return (*images, [self.contents.pairs[int(place)].key for place in places])
 
@@ -563,10 +439,6 @@ def _check_installed(torch_too: bool) -> None:
         )
     if torch_too and not has_torch():
         raise LoaderError("PairLoader hands out torch tensors: pip install 'gloam[torch]'")
-
-
-def _rank_order(count: int, seed: int, shuffle: bool, first: int, last: int, epoch: int) -> Any:
-    return epoch_order(count, seed, epoch, shuffle)[first:last]
 
 
 def _reader(reader: str, contents: Contents) -> str:

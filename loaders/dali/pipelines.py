@@ -261,6 +261,31 @@ def external_normals(source: Callable[[Any], tuple[Any, ...]], options: Options)
 
 
 @pipeline_def(enable_conditionals=True)
+def whole_pairs(
+    source: Callable[[Any], tuple[Any, ...]], options: Options, live: bool
+) -> tuple[Any, ...]:
+    """Take encoded pairs, or normals alone, from a function of DALI's BatchInfo, and decode them.
+
+    Images whose longer side is longer than `options.resident_side` are made smaller.
+    """
+    *encoded, label = fn.external_source(
+        source=source, num_outputs=2 if live else 3, batch=True, batch_info=True
+    )
+    images = decoded(encoded, options)
+    if options.resident_side is not None:
+        shape = fn.peek_image_shape(encoded[-1])
+        longer = dali.math.max(shape[0], shape[1])
+        if longer > options.resident_side:
+            images = fn.resize(images, resize_longer=options.resident_side, antialias=True)
+    return (*images, label)
+
+
+def release_memory() -> None:
+    """Give back what DALI keeps of the GPU's memory for pipelines that are gone."""
+    dali.backend.ReleaseUnusedMemory()
+
+
+@pipeline_def(enable_conditionals=True)
 def formed_pairs(options: Options) -> tuple[Any, ...]:
     """Bring decoded pairs into form, by changes that are fed along with them.
 

@@ -1,28 +1,67 @@
-"""A pipeline without a reader: pairs that lie decoded in memory, brought into form.
+"""Pipelines without a reader: pairs that lie decoded in memory, brought into form.
 
     pool -> draws, kernels (live lows) -> crop, resize, flip, normalise
 
-It has no state: what it gives is a function of the epoch, the batch and the seed.
+They have no state: what they give is a function of the epoch, the batch and the seed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ...synth.camera.recipe import CameraRecipe
 from ..columns import Pairs
+from ..live.draws import MadeAhead
 from ..live.lows import LiveLows
 from ..live.pool import ResidentPool
 from ..options import Options
-from .forming import built_form, feed_changes
+from .batches import tensor_of
+from .forming import built_form, drawn_changes, feed_changes
+from .live_pipeline import LowsOnGpu
+
+if TYPE_CHECKING:
+    from ..live.cuda_pool import CudaPool
+    from .ahead import Ahead
+
+_AHEAD = 4  # batches that are made while one is used
+
+
+class Course(NamedTuple):
+    """Which pairs come when.
+
+    Attributes
+    ----------
+    order : function of an epoch
+        Returns the numbers of this rank's pairs, in order.
+    first, batches : int
+        The batch to begin with, counted from epoch 0; and how many an epoch has.
+    size : int
+        Pairs of a batch; what an epoch's last one lacks is filled with its last pair.
+    """
+
+    order: Callable[[int], Any]
+    first: int
+    batches: int
+    size: int
+
+    def at(self, done: int, order: Any) -> Any:
+        """Return the numbers of a batch's pairs."""
+        batch = (self.first + done) % self.batches
+        places = np.minimum(np.arange(batch * self.size, (batch + 1) * self.size), len(order) - 1)
+        return order[places]
+
+    def epoch(self, done: int) -> int:
+        """Return the epoch of a batch."""
+        return (self.first + done) // self.batches
 
 
 class ResidentPipeline:
-    """What PairLoader runs in place of a DALI pipeline, where everything is in memory.
+    """What PairLoader runs in place of a DALI pipeline, where everything is in host memory.
 
     Parameters
     ----------
@@ -31,10 +70,7 @@ class ResidentPipeline:
     live : LiveLows, optional
         Where the pool holds normals alone.
     options : Options
-    order : function of an epoch
-        Returns the numbers of this rank's pairs, in order.
-    first, batches : int
-        The batch to begin with, counted from epoch 0; and how many an epoch has.
+    course : Course
     """
 
     def __init__(
@@ -43,12 +79,10 @@ class ResidentPipeline:
         pairs: Pairs,
         live: LiveLows | None,
         options: Options,
-        order: Callable[[int], Any],
-        first: int,
-        batches: int,
+        course: Course,
     ) -> None:
         self._pool, self._pairs, self._live, self._options = pool, pairs, live, options
-        self._order, self._next, self._batches = order, first, batches
+        self._course, self._done = course, 0
         self._threads = ThreadPoolExecutor(max(options.threads, 1))
         self._form = built_form(options, None)
 
@@ -58,11 +92,9 @@ class ResidentPipeline:
 
     def run(self, stream: Any = None) -> tuple[Any, ...]:
         """Make the next batch: lows, normals, numbers."""
-        epoch, batch = divmod(self._next, self._batches)
-        self._next += 1
-        order, size = self._order(epoch), self._options.batch_size
-        places = np.minimum(np.arange(batch * size, (batch + 1) * size), len(order) - 1)
-        numbers = [int(number) for number in order[places]]
+        epoch = self._course.epoch(self._done)
+        numbers = self._course.at(self._done, self._course.order(epoch)).tolist()
+        self._done += 1
         images = [self._pool[number] for number in numbers]
         keys = [self._pairs[number].key for number in numbers]
         normals = [one[-1] for one in images]
@@ -73,6 +105,116 @@ class ResidentPipeline:
         )
         self._form.feed_input("low", lows)
         self._form.feed_input("normal", normals)
-        sizes = [(normal.shape[0], normal.shape[1]) for normal in normals]
-        feed_changes(self._form, self._options, keys, sizes, epoch)
+        sizes = np.array([normal.shape[:2] for normal in normals], np.int64)
+        feed_changes(self._form, self._options, drawn_changes(self._options, keys, sizes, epoch))
         return (*self._form.run(), numbers)
+
+
+class _Epoch(NamedTuple):
+    """What an epoch's batches take from: the order, and the changes of all pairs of this rank."""
+
+    order: Any
+    changes: Any
+
+
+class ResidentOnGpu:
+    """The same where pairs lie in a GPU's memory.
+
+    Parameters
+    ----------
+    pool : CudaPool
+        Of the pairs from number `first` on.
+    keys : sequence of str
+        Of its pairs.
+    first : int
+    live : LiveLows, optional
+        Where the pool holds normals alone.
+    options : Options
+    course : Course
+    device_id : int
+    """
+
+    def __init__(
+        self,
+        pool: CudaPool,
+        keys: Sequence[str],
+        first: int,
+        *,
+        live: LiveLows | None,
+        options: Options,
+        course: Course,
+        device_id: int,
+    ) -> None:
+        self._pool, self._keys, self._first = pool, keys, first
+        self._live, self._options, self._course, self._done = live, options, course, 0
+        by_gpu = live is not None and isinstance(live.recipe, CameraRecipe)
+        self._lows = LowsOnGpu(live, options, keys) if live is not None and by_gpu else None
+        self._epochs = MadeAhead(self._epoch)
+        self._form = built_form(options, device_id)
+        self._device = device_id
+        self._ahead: Ahead | None = None
+        self._held: list[Any] = []  # inputs of the last batches, which DALI may still read
+
+    def checkpoint(self) -> bytes:
+        """Return nothing: a place is its number."""
+        return b""
+
+    def run(self, stream: Any = None) -> tuple[Any, ...]:
+        """Make the next batch: lows, normals, numbers."""
+        if self._ahead is None:
+            from .ahead import Ahead
+
+            self._ahead = Ahead(self._on_stream, _AHEAD, self._device)
+        made = self._ahead.next()
+        return (*made.images, made.labels)
+
+    def close(self) -> None:
+        """End the threads that make batches and draw."""
+        if self._ahead is not None:
+            self._ahead.close()
+        if self._lows is not None:
+            self._lows.close()
+        self._epochs.close()
+
+    def _epoch(self, epoch: int) -> _Epoch:
+        changes = drawn_changes(self._options, self._keys, self._pool.sizes, epoch)
+        return _Epoch(self._course.order(epoch), changes)
+
+    def _on_stream(self, stream: Any) -> tuple[Any, Any, Any]:
+        from ..live.cuda_tensors import fits_windows
+
+        epoch = self._course.epoch(self._done)
+        of_epoch = self._epochs.of(epoch)
+        numbers = self._course.at(self._done, of_epoch.order)
+        self._done += 1
+        places = numbers - self._first
+        sizes = self._pool.sizes[places]
+        changes = None if of_epoch.changes is None else of_epoch.changes[places]
+        if self._lows is not None and fits_windows(self._options, sizes):
+            at = self._pool.at["normal"][places]
+            images = self._lows.windows(places, epoch, sizes, at, changes)
+            return images, numbers, b""
+        normals = [self._pool.image("normal", int(place)) for place in places]
+        lows = self._whole(places, epoch, sizes, normals)
+        feed_changes(self._form, self._options, changes)
+        self._form.feed_input("low", lows, cuda_stream=stream)
+        self._form.feed_input("normal", normals, cuda_stream=stream)
+        self._held = [*self._held[-4:], (normals, lows)]
+        images = tuple(tensor_of(image).clone() for image in self._form.run(stream))
+        return images, numbers, b""
+
+    def _whole(self, places: Any, epoch: int, sizes: Any, normals: Sequence[Any]) -> list[Any]:
+        """Return whole lows: stored ones, or made."""
+        import torch
+
+        if self._live is None:
+            return [self._pool.image("low", int(place)) for place in places]
+        if self._lows is None:
+            keys = [self._keys[place] for place in places]
+            return [
+                torch.from_numpy(self._live.low(normal.cpu().numpy(), key, epoch)).cuda()
+                for normal, key in zip(normals, keys, strict=True)
+            ]
+        lows = [torch.empty_like(normal) for normal in normals]
+        self._lows.whole(places, epoch, sizes, self._pool.at["normal"][places], lows)
+        return lows

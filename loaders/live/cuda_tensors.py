@@ -5,19 +5,26 @@ Needs numba-cuda.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
 from ...errors import LoaderError
-from ...synth.camera.columns import draw_packed
-from ...synth.camera.pack import Packed
+from ...synth.camera.batch.draws import draw_packed
 from ...synth.camera.recipe import CameraRecipe
 from ...synth.models import draw, render
 from ...synth.recipes.load import Recipe
+from ..options import Options
 
-_cameras: dict[tuple[int, int], Any] = {}
+if TYPE_CHECKING:
+    from ...synth.camera.batch.on_cuda import CameraOnCuda
+
+Whole = npt.NDArray[np.integer[Any]]
+_cameras: dict[tuple[int, int, int], CameraOnCuda] = {}
 
 
 def darken_tensors(images: Any, recipe: Recipe, seed: int, keys: Sequence[str]) -> Any:
@@ -28,58 +35,47 @@ def darken_tensors(images: Any, recipe: Recipe, seed: int, keys: Sequence[str]) 
     Raises
     ------
     ValueError
-        When an image is not a contiguous uint8 tensor (H, W, 3).
+        When an image is not a uint8 tensor (H, W, 3).
     LoaderError
         When numba-cuda is not installed.
     """
-    for image in images:
+    whole = isinstance(images, torch.Tensor)
+    for image in images[:1] if whole else images:
         if image.dtype != torch.uint8 or image.ndim != 3 or image.shape[2] != 3:
             raise ValueError(
                 f"image must be a uint8 tensor (H, W, 3), not {image.dtype} {tuple(image.shape)}"
             )
-    whole = isinstance(images, torch.Tensor)
-    held = [image.contiguous() for image in images]
     if not isinstance(recipe, CameraRecipe):
         lows = [
             torch.from_numpy(render(image.cpu().numpy(), draw(recipe, seed, key))).to(image.device)
-            for image, key in zip(held, keys, strict=True)
+            for image, key in zip(images, keys, strict=True)
         ]
         return torch.stack(lows) if whole else lows
-    made: Any = (
-        torch.empty(images.shape, dtype=torch.uint8, device=images.device) if whole else None
-    )
-    lows = list(made) if whole else [torch.empty_like(image) for image in held]
-    with torch.cuda.device(held[0].device):
-        render_tensors(draw_packed(recipe, seed, keys), held, lows)
-    return made if whole else lows
+    with torch.cuda.device(images[0].device):
+        camera = _camera_on_stream()
+        if whole:
+            held: Any = images.contiguous()
+            made: Any = torch.empty_like(held)
+            steps = np.arange(len(held), dtype=np.uint64) * np.uint64(held[0].numel())
+            sizes = np.tile(held.shape[1:3], (len(held), 1))
+            places = [np.uint64(tensor.data_ptr()) + steps for tensor in (held, made)]
+        else:
+            held = [image.contiguous() for image in images]
+            made = [torch.empty_like(image) for image in held]
+            sizes = np.array([image.shape[:2] for image in held])
+            places = [addresses(tensors) for tensors in (held, made)]
+        camera.load(draw_packed(recipe, seed, keys))
+        camera.launch(sizes, *places)
+    return made
 
 
-def render_tensors(packed: Packed, normals: Sequence[Any], lows: Sequence[Any]) -> None:
-    """Fill images with the lows of others, without waiting for them.
-
-    Parameters
-    ----------
-    packed : Packed
-        Their draws.
-    normals, lows : sequences of uint8 CUDA tensors (H, W, 3)
-        Contiguous, of torch or DALI, on torch's current device and stream.
-    """
-    camera, images = _camera_on_stream()
-    sizes = [(int(height), int(width)) for height, width, _ in map(_shape, normals)]
-    places = [
-        images.at_addresses([image.data_ptr() for image in tensors], sizes)
-        for tensors in (normals, lows)
-    ]
-    camera.prepare(packed, sizes, *places).launch()
+def addresses(tensors: Sequence[Any]) -> npt.NDArray[np.uint64]:
+    """Return where tensors of torch or DALI lie."""
+    return np.array([tensor.data_ptr() for tensor in tensors], np.uint64)
 
 
-def _shape(image: Any) -> Any:
-    """Return the shape of a tensor: an attribute of torch's, a method of DALI's."""
-    return image.shape() if callable(image.shape) else image.shape
-
-
-def _camera_on_stream() -> tuple[Any, Any]:
-    """Return the camera model on torch's current device and stream, and what places images.
+def new_camera() -> CameraOnCuda:
+    """Make the camera model on torch's current device and stream, for one thread.
 
     Raises
     ------
@@ -87,12 +83,91 @@ def _camera_on_stream() -> tuple[Any, Any]:
         When numba-cuda is not installed.
     """
     try:
-        from ...synth.camera.render_cuda import CameraOnCuda, Images
+        from ...synth.camera.batch.on_cuda import CameraOnCuda
     except ImportError as error:
         raise LoaderError(
             "darkening on a GPU needs numba-cuda: pip install 'gloam[gpu]'"
         ) from error
-    place = torch.cuda.current_device(), torch.cuda.current_stream().cuda_stream
+    return CameraOnCuda(torch.cuda.current_stream().cuda_stream, torch.cuda.current_device())
+
+
+def _camera_on_stream() -> CameraOnCuda:
+    """Return this thread's camera on torch's current device and stream."""
+    place = (
+        torch.cuda.current_device(),
+        torch.cuda.current_stream().cuda_stream,
+        threading.get_ident(),
+    )
     if place not in _cameras:
-        _cameras[place] = CameraOnCuda(place[1], place[0])
-    return _cameras[place], Images
+        _cameras[place] = new_camera()
+    return _cameras[place]
+
+
+def formed_windows(
+    camera: CameraOnCuda,
+    sizes: Whole,
+    normals: Whole,
+    windows: Whole,
+    options: Options,
+    numbers: Whole,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Make windows of lows and normals, as a model trains on them, and nothing beside them.
+
+    Parameters
+    ----------
+    camera : CameraOnCuda
+        With draws loaded, on torch's current stream.
+    sizes : array (N, 2)
+        Height, width of the normals.
+    normals : array (N)
+        Their addresses.
+    windows : array (N, 7)
+        `forms.Change`, all as large as `options.size`.
+    options : Options
+    numbers : array (N)
+        Of their draws.
+
+    Returns
+    -------
+    two tensors (N, 3, H, W) or (N, H, W, 3)
+        Low and normal.
+    """
+    from ...synth.camera.batch.on_cuda import Formed
+
+    assert options.size is not None
+    count, (rows, columns) = len(sizes), options.size
+    last = options.layout == "HWC"
+    shape = (2, count, rows, columns, 3) if last else (2, count, 3, rows, columns)
+    made = torch.empty(shape, dtype=torch.uint8, device="cuda")
+    lows = torch.empty(made[0].shape, dtype=torch.uint8, device="cuda")
+    steps = np.arange(count, dtype=np.uint64) * np.uint64(3 * rows * columns)
+    low, normal = (np.uint64(one.data_ptr()) + steps for one in made)
+    camera.launch(
+        sizes,
+        normals,
+        np.uint64(lows.data_ptr()) + steps,
+        numbers=numbers,
+        windows=windows,
+        formed=Formed(low, normal, last),
+    )
+    return in_range(made[0], options), in_range(made[1], options)
+
+
+def in_range(images: torch.Tensor, options: Options) -> torch.Tensor:
+    """Bring uint8 samples into the type and range that are asked for, with DALI's very numbers."""
+    if options.dtype == "uint8":
+        return images
+    if options.value_range[0] < 0:
+        values = (images.float() - 127.5).mul_(float(np.float32(1 / 127.5)))
+    else:
+        values = images.float().mul_(float(np.float32(1 / 255)))
+    return values.half() if options.dtype == "float16" else values
+
+
+def fits_windows(options: Options, sizes: Whole) -> bool:
+    """Return whether pairs are formed by `formed_windows`: of random crops out of images (N, 2)."""
+    return (
+        options.size is not None
+        and options.crop == "random"
+        and bool((sizes >= np.array(options.size)).all())
+    )

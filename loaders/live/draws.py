@@ -1,28 +1,56 @@
-"""Draws of live lows made ahead: an epoch's, of all pairs of a rank, by other processes.
+"""What each epoch of live lows needs at once, made ahead by threads: its draws above all.
 
-What a GPU darkens in a second, one process takes several to draw.
+A GPU darkens more images in a second than are drawn by the way.
 """
 
 from __future__ import annotations
 
-import multiprocessing
-from collections.abc import Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from typing import Any
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Generic, TypeVar
 
-from ...engines.forkserver import prepare_workers
-from ...engines.process import main_left_alone
-from ...synth.camera.columns import draw_packed
-from ...synth.camera.pack import Packed, joined
+import numpy as np
+import numpy.typing as npt
+
+from ...synth.camera.batch.draws import draw_packed
+from ...synth.camera.batch.pack import Packed, joined
 from ...synth.camera.recipe import CameraRecipe
 from .lows import LiveLows
 
-_CHUNK = 1024  # pairs that a process draws at once
-_FEW = 4 * _CHUNK
+_CHUNK = 2048  # pairs that a thread draws at once
+T = TypeVar("T")
+
+
+class MadeAhead(Generic[T]):
+    """Something of each epoch, made in a thread while the epoch before is gone through.
+
+    Parameters
+    ----------
+    make : function of an epoch's number
+    """
+
+    def __init__(self, make: Callable[[int], T]) -> None:
+        self._make = make
+        self._thread = ThreadPoolExecutor(1)
+        self._begun: dict[int, Future[T]] = {}
+
+    def of(self, epoch: int) -> T:
+        """Return an epoch's, and begin to make the next one's; all others are forgotten."""
+        own = self._begin(epoch)
+        made = own.result()
+        self._begun = {epoch: own, epoch + 1: self._begin(epoch + 1)}
+        return made
+
+    def _begin(self, epoch: int) -> Future[T]:
+        return self._begun.get(epoch) or self._thread.submit(self._make, epoch)
+
+    def close(self) -> None:
+        """End the thread."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
 
 
 class DrawTable:
-    """The draws of some pairs, by their keys, of the epochs that are asked for.
+    """The draws of some pairs, epoch by epoch.
 
     Parameters
     ----------
@@ -30,56 +58,40 @@ class DrawTable:
         Of a recipe of the camera model.
     keys : sequence of str
         Of all pairs that may be asked for.
-    workers : int
-        Processes that draw; few pairs are drawn in this one.
+    threads : int
+        That draw; most of it is done without the interpreter's lock.
     """
 
-    def __init__(self, live: LiveLows, keys: Sequence[str], workers: int) -> None:
+    def __init__(self, live: LiveLows, keys: Sequence[str], threads: int) -> None:
         self._live, self._keys = live, keys
-        self._pool: Any = _InPlace()
-        if len(keys) > _FEW and workers > 1:
-            context = multiprocessing.get_context(prepare_workers([__name__], workers))
-            self._pool = ProcessPoolExecutor(workers, mp_context=context)
         self._place = {key: i for i, key in enumerate(keys)}
-        self._asked: dict[int, list[Future[Packed]]] = {}
-        self._ready: dict[int, Packed] = {}
+        self._threads = ThreadPoolExecutor(max(threads, 1))
+        self._same: Packed | None = None
+        self._epochs = MadeAhead(self._drawn)
 
-    def begin(self, epoch: int) -> None:
-        """Begin to draw for an epoch, without waiting; what is older is forgotten."""
-        seed = self._live.seed_of(epoch)
-        if seed in self._asked or seed in self._ready:
-            return
-        recipe = self._live.recipe
-        assert isinstance(recipe, CameraRecipe)
-        with main_left_alone():
-            self._asked[seed] = [
-                self._pool.submit(draw_packed, recipe, seed, list(self._keys[i : i + _CHUNK]))
-                for i in range(0, len(self._keys), _CHUNK)
-            ]
+    def packed(self, epoch: int) -> Packed:
+        """Return the draws of an epoch; the same object where epochs do not differ."""
+        return self._epochs.of(epoch)
 
-    def packed(self, keys: Sequence[str], epoch: int) -> Packed:
-        """Return the draws of a batch; waits for those of its epoch."""
-        seed = self._live.seed_of(epoch)
-        if seed not in self._ready:
-            self.begin(epoch)
-            whole = joined([future.result() for future in self._asked.pop(seed)])
-            self._ready = {seed: whole}
-            if isinstance(self._pool, ProcessPoolExecutor):
-                self.begin(epoch + 1)
-        return self._ready[seed].take([self._place[key] for key in keys])
+    def numbers(self, keys: Sequence[str]) -> npt.NDArray[np.int64]:
+        """Return the places of keys among all."""
+        return np.array([self._place[key] for key in keys], np.int64)
 
     def close(self) -> None:
-        """End the processes."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        """End the threads."""
+        self._epochs.close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
-
-class _InPlace:
-    """An executor that does at once what it is given."""
-
-    def submit(self, function: Any, *arguments: Any) -> Future[Packed]:
-        future: Future[Packed] = Future()
-        future.set_result(function(*arguments))
-        return future
-
-    def shutdown(self, wait: bool, cancel_futures: bool) -> None:
-        pass
+    def _drawn(self, epoch: int) -> Packed:
+        if self._same is not None:
+            return self._same
+        recipe, seed = self._live.recipe, self._live.seed_of(epoch)
+        assert isinstance(recipe, CameraRecipe)
+        parts = [
+            self._threads.submit(draw_packed, recipe, seed, self._keys[i : i + _CHUNK])
+            for i in range(0, len(self._keys), _CHUNK)
+        ]
+        whole = joined([part.result() for part in parts])
+        if self._live.draws == "set":
+            self._same = whole
+        return whole

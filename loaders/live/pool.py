@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
+import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -19,6 +20,10 @@ from ..columns import Pairs, StoredPair
 
 Pixels = npt.NDArray[np.uint8]
 _KEPT_FREE = 0.9  # of the memory that is free, what a pool may take
+
+
+class DoesNotFit(LoaderError):
+    """Pairs that are to stay in memory take more than there is."""
 
 
 class ResidentPool:
@@ -37,9 +42,10 @@ class ResidentPool:
 
     Raises
     ------
+    DoesNotFit
+        With both numbers.
     LoaderError
-        When it does not fit into memory, with both numbers; or naming an image that cannot be
-        decoded.
+        Naming an image that cannot be decoded.
     """
 
     def __init__(
@@ -57,10 +63,10 @@ class ResidentPool:
                 held += sum(image.nbytes for image in images)
                 if held > limit:
                     whole = held / done * len(numbers)
-                    raise LoaderError(
+                    raise DoesNotFit(
                         f"{name}: its {len(numbers):,} pairs take {whole / 2**30:.1f} GiB decoded,"
-                        f" {limit / 2**30:.1f} GiB are free: leave out resident=True, or take live"
-                        " lows, a smaller set, or more ranks"
+                        f" {limit / 2**30:.1f} GiB are free: take resident='auto', resident_side="
+                        " for smaller images, live lows, a smaller set, or more ranks"
                     )
                 self._images[numbers[done - 1]] = images
         self.bytes = held
@@ -76,6 +82,17 @@ def _one(
     pairs: Pairs, decoded: Callable[[StoredPair], tuple[Pixels, ...]], number: int
 ) -> tuple[Pixels, ...]:
     return decoded(pairs[number])
+
+
+def shrunk(image: Pixels, side: int | None) -> Pixels:
+    """Return an image (H, W, 3) whose longer side is at most `side`, by averaging."""
+    height, width = image.shape[:2]
+    if side is None or max(height, width) <= side:
+        return image
+    share = side / max(height, width)
+    size = max(round(width * share), 1), max(round(height * share), 1)
+    smaller: Pixels = np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA))
+    return smaller
 
 
 def free_memory() -> int:

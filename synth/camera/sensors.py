@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
 from operator import itemgetter
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ...errors import ConfigError
 from ...manifests.config import load_yaml
-from .calibration import ByGain, Calibration, GainFit, Relation
+from .calibration import Calibration, GainFit, Relation
 
 GAUSSIAN, TUKEY = "gaussian", "tukey"
 MAX_LEVELS = 1 << 20
@@ -35,6 +35,18 @@ _SRGB_TO_XYZ = np.array(
         [0.0193339, 0.1191920, 0.9503041],
     ]
 )
+
+
+class Arithmetic(NamedTuple):
+    """Functions of a number, or of an array of numbers: sensors may be one, or many as columns."""
+
+    exp: Any
+    log: Any
+    root: Any
+    lesser: Any
+
+
+PLAIN = Arithmetic(math.exp, math.log, math.sqrt, min)
 
 
 @dataclass(frozen=True)
@@ -88,12 +100,20 @@ def camera_names() -> tuple[str, ...]:
 
 
 def _entry(camera: str, own: Mapping[str, Calibration]) -> Calibration:
+    """Return the calibration of a camera."""
     return own[camera] if camera in own else shipped_cameras()[camera]
 
 
 def is_fitted(camera: str, own: Mapping[str, Calibration] = MappingProxyType({})) -> bool:
     """Return whether a camera's noise scatters about a regression line, and so needs spreads."""
     return not _entry(camera, own).rows
+
+
+def calibrated_isos(
+    camera: str, own: Mapping[str, Calibration] = MappingProxyType({})
+) -> tuple[float, ...]:
+    """Return the ISOs that a camera which is not fitted has."""
+    return tuple(row[0] for row in _entry(camera, own).rows)
 
 
 def iso_range(
@@ -153,11 +173,9 @@ def sensor_at(
     low, high = iso_range(camera, own)
     if not low <= iso <= high:
         raise ConfigError(f"camera.iso = {iso:g}: {camera} is calibrated from {low:g} to {high:g}")
+    if is_fitted(camera, own):
+        return fitted_sensor(camera, iso, spreads, own)
     entry = _entry(camera, own)
-    if entry.by_gain is not None:
-        return _by_gain(camera, entry, entry.by_gain, iso, spreads)
-    if entry.relation is not None:
-        return _related(camera, entry.relation, iso, spreads[0])
     above = bisect_left(entry.rows, iso, key=itemgetter(0))
     near = entry.rows[max(above - 1, 0) : above + 1]
     own_iso, *row = min(near, key=lambda row: abs(math.log(row[0] / iso)))
@@ -178,18 +196,31 @@ def sensor_at(
     return _heteroscedastic(camera, own_iso, shot, read)
 
 
-def _by_gain(
-    camera: str, entry: Calibration, fit: ByGain, iso: float, spreads: tuple[float, float, float]
+def fitted_sensor(
+    camera: str,
+    iso: Any,
+    spreads: Sequence[Any],
+    own: Mapping[str, Calibration] = MappingProxyType({}),
+    arithmetic: Arithmetic = PLAIN,
 ) -> Sensor:
-    log_gain = min(fit.ln_k_min + math.log(iso / _NOMINAL_ISO), fit.ln_k_max)
+    """Return a camera whose noise is a function of its gain; see `sensor_at`.
 
-    def sigma(line: GainFit, spread: float) -> float:
-        return math.exp(line.slope * log_gain + line.bias + line.spread * spread)
+    ISO and spreads are numbers, or arrays (N) with `arithmetic` for such; so are the sensor's.
+    """
+    entry, (exp, log, _, lesser) = _entry(camera, own), arithmetic
+    if entry.relation is not None:
+        return _related(camera, entry.relation, iso, spreads[0], arithmetic)
+    fit = entry.by_gain
+    assert fit is not None
+    log_gain = lesser(fit.ln_k_min + log(iso / _NOMINAL_ISO), fit.ln_k_max)
+
+    def sigma(line: GainFit, spread: Any) -> Any:
+        return exp(line.slope * log_gain + line.bias + line.spread * spread)
 
     return Sensor(
         camera,
         iso,
-        math.exp(log_gain),
+        exp(log_gain),
         sigma(fit.read, spreads[0]),
         sigma(fit.tukey, spreads[1]),
         fit.shape,
@@ -213,16 +244,19 @@ def _heteroscedastic(camera: str, iso: float, shot: float, read: float) -> Senso
     )
 
 
-def _related(camera: str, relation: Relation, iso: float, spread: float) -> Sensor:
+def _related(
+    camera: str, relation: Relation, iso: Any, spread: Any, arithmetic: Arithmetic
+) -> Sensor:
     """Make a sensor of a heteroscedastic model whose read noise follows its shot noise.
 
     Samples below black are kept whole by a pedestal as wide as the range itself, as code without a
     pedestal keeps them.
     """
     shot = relation.shot_min * iso / _NOMINAL_ISO
-    read = math.exp(relation.slope * math.log(shot) + relation.bias + relation.spread * spread)
+    exp, log, root, _ = arithmetic
+    read = exp(relation.slope * log(shot) + relation.bias + relation.spread * spread)
     span = _SPAN_WHITE
-    return Sensor(camera, iso, shot * span, math.sqrt(read) * span, 0.0, 0.0, 0.0, span, 2 * span)
+    return Sensor(camera, iso, shot * span, root(read) * span, 0.0, 0.0, 0.0, span, 2 * span)
 
 
 def with_levels(sensor: Sensor, levels: int) -> Sensor:

@@ -15,9 +15,6 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 Value = float | str
 
 _CALL = re.compile(r"^\s*([a-z]+)\s*\((.*)\)\s*$", re.DOTALL)
@@ -144,24 +141,6 @@ class Choice:
 
 
 Distribution = Constant | Uniform | LogUniform | Normal | Choice
-
-
-def quantiles(distribution: Distribution, u: npt.NDArray[np.float64]) -> list[Value]:
-    """Return `distribution.quantile` of many numbers, to the last bit."""
-    if isinstance(distribution, Uniform):
-        drawn: list[Value] = (
-            distribution.low + (distribution.high - distribution.low) * u
-        ).tolist()
-        return drawn
-    if isinstance(distribution, Normal) and distribution.deviation:
-        # As `Normal.quantile`, without its two areas anew for each.
-        normal = NormalDist(distribution.mean, distribution.deviation)
-        low, high = distribution.low, distribution.high
-        below = normal.cdf(low)
-        shares = (below + (normal.cdf(high) - below) * u).tolist()
-        if all(0 < p < 1 for p in shares):
-            return [min(max(normal.inv_cdf(p), low), high) for p in shares]
-    return [distribution.quantile(one) for one in u.tolist()]
 
 
 def parse(value: Any) -> Distribution:

@@ -14,11 +14,6 @@ from ..illumination import CELLS
 from ..numbers.random_bits import PixelSeed
 from ..sensor import Noise, Sensor
 
-THREADS = 256
-"""Of a block: each block works on one image."""
-EACH = 8
-"""Places that a thread works on: with one alone, half of its time would go into finding its
-image."""
 FIELD = CELLS * CELLS
 
 IMAGE = np.dtype(
@@ -28,17 +23,54 @@ IMAGE = np.dtype(
         ("plane", "u8"),
         ("mosaic", "u8"),
         ("row", "u8"),
+        ("formed_low", "u8"),
+        ("formed_normal", "u8"),
+        *(
+            (name, "i4")
+            for name in (
+                "draw",
+                "height",
+                "width",
+                "top",
+                "left",
+                "rows",
+                "columns",
+                "span_top",
+                "span_left",
+                "span_rows",
+                "span_columns",
+                "across",
+                "down",
+                "turned",
+            )
+        ),
+    ],
+    align=True,
+)
+"""One image of a batch.
+
+normal, low: where its first sample lies in `Batch.normal`, and that of its window in `.low`. plane,
+mosaic, row: its first place in the planes of chroma noise reduction and in the mosaics, where it
+has such, and in the sensors' rows. formed_...: where its window goes in `form_steps.Forms`. draw:
+number of its draw. height, width: pixels of the normal; 0 for no image. top, left, rows, columns:
+the window that a low is made of, mostly the whole. span_...: of the pixels that the window depends
+on. across, down, turned: what `form_steps` does to it.
+
+Where a sample lies is counted modulo 2^64 from the beginning of an array: on a GPU images may lie
+anywhere, before it too.
+"""
+
+DRAW = np.dtype(
+    [
         ("exposure_ev", "f8"),
         ("scene", "f8"),
         ("vignette", "f8"),
         ("gradient_ev", "f8"),
-        ("down", "f8"),
-        ("across", "f8"),
+        ("slope_down", "f8"),
+        ("slope_across", "f8"),
         ("contrast", "f8"),
         ("tone", "f8"),
         ("gamma", "f8"),
-        ("height", "i4"),
-        ("width", "i4"),
         ("method", "i4"),
         ("taps", "i4"),
         ("linear", "i4"),
@@ -64,13 +96,10 @@ IMAGE = np.dtype(
     ],
     align=True,
 )
-"""One image of a batch.
+"""The draw of an image.
 
-normal, low: where its first sample lies in `Batch.normal` and `.low`. plane, mosaic, row: its first
-place in the planes of chroma noise reduction and in the mosaics, where it has such, and in the
-sensors' rows. exposure_ev ...
-gradient_ev: of its illumination, in EV; down, across: direction of the gradient. contrast, tone,
-gamma: of its encoding. height, width: pixels. method: of `demosaic`. taps: weights of its chroma
+exposure_ev ... gradient_ev: of its illumination, in EV; slope_down, slope_across: direction of the
+gradient. contrast, tone, gamma: of its encoding. method: of `demosaic`. taps: weights of its chroma
 noise reduction, 0 for none. linear: number of its table. cells, smooth: of its smooth field's grid,
 and where in `Batch.smooth` that lies. lights, first_light: likewise. coloured: whether light has a
 colour. The rest is what `Exposure`, `Sensor` and `Colour` hold.
@@ -80,21 +109,20 @@ colour. The rest is what `Exposure`, `Sensor` and `Colour` hold.
 class Batch(NamedTuple):
     """The arrays of a batch of N images, with all that is given and all that steps hand on.
 
-    Arrays may be longer than the batch needs.
+    Arrays may be longer than the batch needs. A batch may take its draws out of many more (T).
 
     Attributes
     ----------
-    length : int
-        N.
     images : array (N) of IMAGE
+    draws : array (T) of DRAW
     normal, low : uint8 arrays
         Pixels of all images, RGB.
-    linear : float32 array (T, 256)
-    read : float32 array (N, 2, 10)
+    linear : float32 array (K, 256)
+    read : float32 array (T, 2, 10)
         Quantile polynomials of the read noise of a site, and of the sum of two.
     gaussian, alias : arrays
         As of `sensor.Noise`.
-    blur : float32 array (N, MOST_TAPS)
+    blur : float32 array (T, MOST_TAPS)
     smooth : float64 array
         The smooth fields' nodes.
     lights : float64 array (L, 7)
@@ -104,7 +132,7 @@ class Batch(NamedTuple):
     channel_light : float64 array (3, 256)
     log_light : float64 array (ENCODE_CELLS)
     luminance, cumulative, field : float64 arrays (N, 1024)
-    light_cell : int32 array (L)
+    light_cell : int32 array (N, most lights)
     mean : float64 array (N)
     light : float32 array (N, 1024)
     colour : float32 array (N, 3, 1024)
@@ -120,8 +148,8 @@ class Batch(NamedTuple):
         Black level plus noise of the sensors' rows.
     """
 
-    length: int
     images: npt.NDArray[Any]
+    draws: npt.NDArray[Any]
     normal: npt.NDArray[np.uint8]
     low: npt.NDArray[np.uint8]
     linear: npt.NDArray[np.float32]
@@ -151,83 +179,45 @@ class Batch(NamedTuple):
     rows: npt.NDArray[np.float32]
 
 
-class Work(NamedTuple):
-    """The images that a step is for.
-
-    Attributes
-    ----------
-    length : int
-        K.
-    images : int32 array (K)
-        Their numbers.
-    first : int32 array (K + 1)
-        The first block of each; the last one is how many there are.
-    """
-
-    length: int
-    images: npt.NDArray[np.int32]
-    first: npt.NDArray[np.int32]
-
-
-def work_of(counts: npt.NDArray[np.int64], images: npt.NDArray[np.int64]) -> Work:
-    """Return the work of a step that has so many places in each of some images."""
-    first = np.zeros(len(images) + 1, np.int32)
-    np.cumsum(-(-counts[images] // (EACH * THREADS)), out=first[1:])
-    return Work(len(images), images.astype(np.int32), first)
-
-
 @scalar
-def place_of(block, work):
-    """Find the place in `work` of the image that a block works on."""
-    lower, upper = np.int32(0), np.int32(work.length)
-    while upper - lower > 1:
-        middle = (lower + upper) >> 1
-        if work.first[middle] <= block:
-            lower = middle
-        else:
-            upper = middle
-    return lower
-
-
-@scalar
-def exposure_of(image):
-    """Return how an image's camera sees light."""
+def exposure_of(draw):
+    """Return how a draw's camera sees light."""
     matrix = Matrix(
-        image.camera_rr,
-        image.camera_rg,
-        image.camera_rb,
-        image.camera_gr,
-        image.camera_gg,
-        image.camera_gb,
-        image.camera_br,
-        image.camera_bg,
-        image.camera_bb,
+        draw.camera_rr,
+        draw.camera_rg,
+        draw.camera_rb,
+        draw.camera_gr,
+        draw.camera_gg,
+        draw.camera_gb,
+        draw.camera_br,
+        draw.camera_bg,
+        draw.camera_bb,
     )
-    return Exposure(matrix, image.electrons, image.highlights)
+    return Exposure(matrix, draw.electrons, draw.highlights)
 
 
 @scalar
-def sensor_of(number, image, batch):
-    """Return the sensor of an image."""
-    noise = Noise(batch.read[number, 0], batch.read[number, 1], batch.gaussian, batch.alias)
-    seed = PixelSeed(image.seed_lower, image.seed_upper)
-    return Sensor(image.method, image.gain, image.black, image.white, image.row_sigma, seed, noise)
+def sensor_of(image, batch):
+    """Return the sensor of an draw."""
+    draw = batch.draws[image.draw]
+    read = batch.read[image.draw]
+    noise = Noise(read[0], read[1], batch.gaussian, batch.alias)
+    seed = PixelSeed(draw.seed_lower, draw.seed_upper)
+    return Sensor(draw.method, draw.gain, draw.black, draw.white, draw.row_sigma, seed, noise)
 
 
 @scalar
-def colour_of(image):
-    """Return how an image's camera makes colours."""
+def colour_of(draw):
+    """Return how a draw's camera makes colours."""
     matrix = Matrix(
-        image.srgb_rr,
-        image.srgb_rg,
-        image.srgb_rb,
-        image.srgb_gr,
-        image.srgb_gg,
-        image.srgb_gb,
-        image.srgb_br,
-        image.srgb_bg,
-        image.srgb_bb,
+        draw.srgb_rr,
+        draw.srgb_rg,
+        draw.srgb_rb,
+        draw.srgb_gr,
+        draw.srgb_gg,
+        draw.srgb_gb,
+        draw.srgb_br,
+        draw.srgb_bg,
+        draw.srgb_bb,
     )
-    return Colour(
-        image.black, image.white, image.red_gain, image.green_gain, image.blue_gain, matrix
-    )
+    return Colour(draw.black, draw.white, draw.red_gain, draw.green_gain, draw.blue_gain, matrix)

@@ -10,6 +10,7 @@ import numpy as np
 from ..chroma import UNIT
 from ..compiling.compile import scalar
 from ..curves import LUMINANCE, encoded, rounded
+from ..develop import ENCODE_CELLS
 from ..illumination import (
     CELLS,
     FAINTEST,
@@ -26,6 +27,8 @@ from ..illumination import (
 )
 from .arrays import FIELD
 
+# Each step has as many places in an image as its function `..._places` says.
+
 DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.cuda`
 
 i16 = np.int16
@@ -39,11 +42,16 @@ _RED, _GREEN, _BLUE = (float(share) for share in LUMINANCE)
 
 
 @scalar
+def luminance_places(image, batch):
+    """Count the cells of an image whose luminance matters."""
+    draw = batch.draws[image.draw]
+    return FIELD if image.height > 0 and (draw.lights > 0 or draw.scene != 0.0) else 0
+
+
+@scalar
 def luminance_step(number, cell, batch):
     """Find the mean linear luminance of a cell of an image that has lights or a scene part."""
     image = batch.images[number]
-    if image.lights == 0 and image.scene == 0.0:
-        return
     total = 0.0
     for i in range(SAMPLES):
         y = sample_place(cell // CELLS * SAMPLES + i, image.height)
@@ -59,17 +67,21 @@ def luminance_step(number, cell, batch):
 
 
 @scalar
-def lights_step(number, batch):
+def lights_places(image, batch):
+    """Count 1 for an image with lights."""
+    return 1 if image.height > 0 and batch.draws[image.draw].lights > 0 else 0
+
+
+@scalar
+def lights_step(number, place, batch):
     """Find the cells of the lights of an image, by their places among all, weighted."""
-    image = batch.images[number]
-    if image.lights == 0:
-        return
+    draw = batch.draws[batch.images[number].draw]
     total = 0.0
     for cell in range(FIELD):
         total += light_weight(batch.luminance[number, cell])
         batch.cumulative[number, cell] = total
-    for light in range(image.first_light, image.first_light + image.lights):
-        wanted = batch.lights[light, 0] * total
+    for light in range(draw.lights):
+        wanted = batch.lights[draw.first_light + light, 0] * total
         lower, upper = 0, FIELD  # of the first cell whose sum reaches it
         while lower < upper:
             middle = (lower + upper) >> 1
@@ -77,7 +89,7 @@ def lights_step(number, batch):
                 lower = middle + 1
             else:
                 upper = middle
-        batch.light_cell[light] = min(lower, FIELD - 1)
+        batch.light_cell[number, light] = min(lower, FIELD - 1)
 
 
 @scalar
@@ -87,14 +99,14 @@ def along(cell, size, longer):
 
 
 @scalar
-def smooth_ev(i, j, image, batch):
+def smooth_ev(i, j, draw, batch):
     """Return the smooth field in a cell."""
-    n = image.cells
+    n = draw.cells
     total = 0.0
     for k in range(n):
         row = 0.0
         for m in range(n):
-            row += batch.cubic[n, i, m] * batch.smooth[image.smooth + m * n + k]
+            row += batch.cubic[n, i, m] * batch.smooth[draw.smooth + m * n + k]
         total += row * batch.cubic[n, j, k]
     return total
 
@@ -112,17 +124,24 @@ def smoothed_luminance(i, j, number, batch):
 
 
 @scalar
+def cell_places(image, batch):
+    """Count the cells of an image."""
+    return FIELD if image.height > 0 else 0
+
+
+@scalar
 def field_step(number, cell, batch):
     """Find the field in a cell in EV, not yet shifted, and the colour of its light."""
     image = batch.images[number]
+    draw = batch.draws[image.draw]
     i, j = cell // CELLS, cell % CELLS
     longer = max(image.height, image.width)
     y, x = along(i, image.height, longer), along(j, image.width, longer)
-    field = smooth_ev(i, j, image, batch) if image.cells > 0 else 0.0
-    if image.lights > 0:
+    field = smooth_ev(i, j, draw, batch) if draw.cells > 0 else 0.0
+    if draw.lights > 0:
         light, red, green, blue = 1.0, 1.0, 1.0, 1.0
-        for k in range(image.first_light, image.first_light + image.lights):
-            place = batch.light_cell[k]
+        for k in range(draw.first_light, draw.first_light + draw.lights):
+            place = batch.light_cell[number, k - draw.first_light]
             down = (y - along(place // CELLS, image.height, longer)) ** 2
             square = down + (x - along(place % CELLS, image.width, longer)) ** 2
             more = pool(square, batch.lights[k, 1], batch.lights[k, 2], batch.lights[k, 3])
@@ -131,29 +150,35 @@ def field_step(number, cell, batch):
             green += more * batch.lights[k, 5]
             blue += more * batch.lights[k, 6]
         field += lights_ev(light)
-        if image.coloured:
+        if draw.coloured:
             red, green, blue = max(red, FAINTEST), max(green, FAINTEST), max(blue, FAINTEST)
             luminance = _RED * red + _GREEN * green + _BLUE * blue
             batch.colour[number, 0, cell] = f32(red / luminance)
             batch.colour[number, 1, cell] = f32(green / luminance)
             batch.colour[number, 2, cell] = f32(blue / luminance)
-    if image.scene != 0.0:
-        field += scene_ev(smoothed_luminance(i, j, number, batch), image.scene)
+    if draw.scene != 0.0:
+        field += scene_ev(smoothed_luminance(i, j, number, batch), draw.scene)
     bottom, right = (
         along(CELLS - 1, image.height, longer),
         along(CELLS - 1, image.width, longer),
     )
     # The largest sum lies in a corner.
-    reach = abs(image.down) * bottom + abs(image.across) * right
-    per_unit = image.gradient_ev / 2 / (reach if reach != 0.0 else 1.0)
-    gradient = image.down * per_unit, image.across * per_unit
-    corner = per_corner(image.vignette, bottom, right)
+    reach = abs(draw.slope_down) * bottom + abs(draw.slope_across) * right
+    per_unit = draw.gradient_ev / 2 / (reach if reach != 0.0 else 1.0)
+    gradient = draw.slope_down * per_unit, draw.slope_across * per_unit
+    corner = per_corner(draw.vignette, bottom, right)
     field += slope_ev(y, x, gradient) - vignette_ev(y * y + x * x, corner)
     batch.field[number, cell] = field
 
 
 @scalar
-def mean_step(number, batch):
+def mean_places(image, batch):
+    """Count 1 for an image."""
+    return 1 if image.height > 0 else 0
+
+
+@scalar
+def mean_step(number, place, batch):
     """Find the mean of an image's field, summed in order."""
     total = 0.0
     for cell in range(FIELD):
@@ -165,18 +190,26 @@ def mean_step(number, batch):
 def light_step(number, cell, batch):
     """Find the factor on scene light in a cell."""
     batch.light[number, cell] = cell_light(
-        batch.field[number, cell], batch.mean[number], batch.images[number].exposure_ev
+        batch.field[number, cell],
+        batch.mean[number],
+        batch.draws[batch.images[number].draw].exposure_ev,
     )
+
+
+@scalar
+def table_places(image, batch):
+    """Count the places of an image's encoding table."""
+    return ENCODE_CELLS if image.height > 0 else 0
 
 
 @scalar
 def table_step(number, place, batch):
     """Fill a place of an image's encoding table: the fine one where chroma is to be smoothed."""
-    image = batch.images[number]
+    draw = batch.draws[batch.images[number].draw]
     value = 0.0
     if place > 0:
-        value = encoded(batch.log_light[place], image.contrast, image.tone, image.gamma)
-    if image.taps > 0:
+        value = encoded(batch.log_light[place], draw.contrast, draw.tone, draw.gamma)
+    if draw.taps > 0:
         batch.fine_table[number, place] = i16(rounded(value, float(UNIT)))
     else:
         batch.table[number, place] = u8(rounded(value, 255.0))

@@ -2,135 +2,122 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import cuda
 
 from ..compiling.for_cuda import device, kernel, plain_arithmetic
-from ..develop import ENCODE_CELLS
-from . import arrays
+from . import form_steps as forming
 from . import illumination_steps as field
 from . import pixel_steps as pixels
-from .arrays import EACH, FIELD, THREADS, Batch, Work
+from .arrays import Batch
+from .form_steps import Forms
 
+THREADS = 256
+"""Of a block: each block works on one image."""
+EACH = 8
+"""Places that a thread works on, about: with one alone, half of its time would go into finding its
+image."""
 u32 = np.uint32
 
-place_of = device(arrays.place_of)
-luminance_step, lights_step = device(field.luminance_step), device(field.lights_step)
-field_step, mean_step = device(field.field_step), device(field.mean_step)
-light_step, table_step = device(field.light_step), device(field.table_step)
-row_step, quad_step = device(pixels.row_step), device(pixels.quad_step)
-site_step = device(pixels.site_step)
-mosaic_step = device(pixels.mosaic_step)
-blur_step, merge_step = device(pixels.blur_step), device(pixels.merge_step)
+
+class Step(NamedTuple):
+    """A step: its kernel, which takes a batch and how many blocks each image has; what it needs.
+
+    Attributes
+    ----------
+    name : str
+    kernel : CUDA kernel
+    """
+
+    name: str
+    kernel: Any
 
 
-@kernel
-def luminance(batch):
-    """Fill the mean luminance of all cells of images that need it."""
-    i = cuda.grid(1)
-    luminance_step(i // FIELD, i % FIELD, batch)
-
-
-@kernel
-def lights(batch):
-    """Find the cells of all lights."""
-    i = cuda.grid(1)
-    if i < batch.length:
-        lights_step(i, batch)
-
-
-@kernel
-def fields(batch):
-    """Fill the fields in EV."""
-    i = cuda.grid(1)
-    field_step(i // FIELD, i % FIELD, batch)
-
-
-@kernel
-def means(batch):
-    """Fill the fields' means."""
-    i = cuda.grid(1)
-    if i < batch.length:
-        mean_step(i, batch)
-
-
-@kernel
-def light(batch):
-    """Fill the factors on scene light."""
-    i = cuda.grid(1)
-    light_step(i // FIELD, i % FIELD, batch)
-
-
-@kernel
-def tables(batch):
-    """Fill the encoding tables."""
-    i = cuda.grid(1)
-    table_step(i // ENCODE_CELLS, i % ENCODE_CELLS, batch)
-
-
-def _over_work(name: str, step: Any) -> Any:
+def _over(name: str, places_of: Any, step_of: Any) -> Step:
     """Make the kernel of a step that is a function of an image and a place in it."""
+    places, step = device(places_of), device(step_of)
 
-    def run(batch, work):
-        place = place_of(cuda.blockIdx.x, work)
-        first = (cuda.blockIdx.x - work.first[place]) * (EACH * THREADS) + cuda.threadIdx.x
-        for each in range(EACH):
-            step(work.images[place], u32(first + each * THREADS), batch)
+    def run(batch, blocks):
+        number = cuda.blockIdx.x // blocks
+        count = u32(places(batch.images[number], batch))
+        place = u32(u32(cuda.blockIdx.x - number * blocks) * u32(THREADS) + u32(cuda.threadIdx.x))
+        while place < count:
+            step(number, place, batch)
+            place = u32(place + u32(blocks * THREADS))
 
     run.__name__ = name
-    return kernel(run)
+    return Step(name, kernel(run))
 
 
-rows, quads, sites = (
-    _over_work("rows", row_step),
-    _over_work("quads", quad_step),
-    _over_work("sites", site_step),
+FIELDS = (
+    _over("luminance", field.luminance_places, field.luminance_step),
+    _over("lights", field.lights_places, field.lights_step),
+    _over("fields", field.cell_places, field.field_step),
+    _over("means", field.mean_places, field.mean_step),
+    _over("light", field.cell_places, field.light_step),
+    _over("tables", field.table_places, field.table_step),
 )
-mosaics, blurs, merges = (
-    _over_work("mosaics", mosaic_step),
-    _over_work("blurs", blur_step),
-    _over_work("merges", merge_step),
+PIXELS = (
+    _over("rows", pixels.row_places, pixels.row_step),
+    _over("quads", pixels.quad_places, pixels.quad_step),
+    _over("sites", pixels.site_places, pixels.site_step),
+    _over("mosaics", pixels.mosaic_places, pixels.mosaic_step),
+    _over("blurs", pixels.blur_places, pixels.blur_step),
+    _over("merges", pixels.merge_places, pixels.merge_step),
 )
 
-OVER_IMAGES = (lights, means)
-OVER_CELLS = (luminance, fields, light)
-OVER_WORK = (rows, quads, sites, mosaics, blurs, merges)
+_form_places, _form_step = device(forming.form_places), device(forming.form_step)
 
 
-def launch(batch: Batch, work: dict[str, Work], blocks: dict[str, int], stream: Any = 0) -> None:
+@kernel
+def form(batch, forms, blocks):
+    """Bring the pairs into form."""
+    number = cuda.blockIdx.x // blocks
+    count = u32(_form_places(batch.images[number], batch))
+    place = u32(u32(cuda.blockIdx.x - number * blocks) * u32(THREADS) + u32(cuda.threadIdx.x))
+    while place < count:
+        _form_step(number, place, batch, forms)
+        place = u32(place + u32(blocks * THREADS))
+
+
+def blocks_of(places: int) -> int:
+    """Return how many blocks an image of so many places has, at most: a power of two.
+
+    So batches of about the same sizes have the same launches, which a graph then repeats.
+    """
+    blocks = -(-places // (THREADS * EACH))
+    return 1 << max(blocks - 1, 0).bit_length()
+
+
+def launch(
+    batch: Batch,
+    count: int,
+    blocks: Iterable[tuple[str, int]],
+    stream: Any = 0,
+    forms: Forms | None = None,
+) -> None:
     """Run all steps of a batch, in device memory, without waiting for them.
 
     Parameters
     ----------
     batch : Batch
         Of device arrays.
-    work : dict of step to Work
-        "rows", "quads", "sites", "mosaics", "blurs" (for merging too); steps without images may be
-        left out.
-    blocks : dict of step to int
-        How many blocks each `Work` has.
+    count : int
+        Images.
+    blocks : (step, int) pairs
+        How many blocks each image has in a step; steps that no image needs may be left out.
     stream : CUDA stream
         Of numba-cuda; 0 is the default one.
+    forms : Forms, optional
+        Where windows go that are to be brought into form.
     """
-    count = batch.length
-    over_images = -(-count // THREADS), THREADS, stream
-    over_cells = count * (FIELD // THREADS), THREADS, stream
+    of = dict(blocks)
     with plain_arithmetic():
-        luminance[over_cells](batch)
-        lights[over_images](batch)
-        fields[over_cells](batch)
-        means[over_images](batch)
-        light[over_cells](batch)
-        tables[count * (ENCODE_CELLS // THREADS), THREADS, stream](batch)
-        for name, step in (
-            ("rows", rows),
-            ("quads", quads),
-            ("sites", sites),
-            ("mosaics", mosaics),
-            ("blurs", blurs),
-            ("blurs", merges),
-        ):
-            if blocks.get(name):
-                step[blocks[name], THREADS, stream](batch, work[name])
+        for name, step in (*FIELDS, *PIXELS):
+            if name in of:
+                step[of[name] * count, THREADS, stream](batch, of[name])
+        if forms is not None:
+            form[of["forms"] * count, THREADS, stream](batch, forms, of["forms"])

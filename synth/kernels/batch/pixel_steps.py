@@ -5,6 +5,10 @@ The scalar functions are the same as those of `camera`, in the same order.
     images that have red, green and blue at each pixel    row_step -> quad_step
     images behind a mosaic                                 row_step -> site_step -> mosaic_step
     where chroma is smoothed, after either                 -> blur_step -> merge_step
+
+A window of an image is made of the pixels that it depends on, its span: where chroma is smoothed,
+that is wider. Places count within the span; what is random is drawn by the place in the whole. Each
+step has as many places in an image as its function `..._places` says.
 """
 
 from __future__ import annotations
@@ -61,26 +65,28 @@ def grid_value(grid, row, column):
 def mean_electrons(number, y, x, batch):
     """Return the mean electrons of red, green and blue sites under a pixel."""
     image = batch.images[number]
+    draw = batch.draws[image.draw]
     row, column = row_above(y, image.height, CELLS), column_left(x, image.width)
     at = image.normal + u64(u32(3) * u32(y * image.width + x))
-    linear = batch.linear[image.linear]
+    linear = batch.linear[draw.linear]
     r = linear[batch.normal[at]]
     g = linear[batch.normal[at + u64(1)]]
     b = linear[batch.normal[at + u64(2)]]
-    if image.coloured:
+    if draw.coloured:
         r = r * grid_value(batch.colour[number, 0], row, column)
         g = g * grid_value(batch.colour[number, 1], row, column)
         b = b * grid_value(batch.colour[number, 2], row, column)
     light = grid_value(batch.light[number], row, column)
-    return expose_pixel(r, g, b, light, exposure_of(image))
+    return expose_pixel(r, g, b, light, exposure_of(draw))
 
 
 @scalar
 def develop_to(number, pixel, samples, batch):
     """Write a pixel of the low, or of the planes of an image whose chroma is to be smoothed."""
     image = batch.images[number]
-    red, green, blue = develop_pixel(samples[0], samples[1], samples[2], colour_of(image))
-    if image.taps > 0:
+    draw = batch.draws[image.draw]
+    red, green, blue = develop_pixel(samples[0], samples[1], samples[2], colour_of(draw))
+    if draw.taps > 0:
         table = batch.fine_table[number]
         bright, r, b = split_pixel(
             i32(table[u32(red)]), i32(table[u32(green)]), i32(table[u32(blue)])
@@ -98,30 +104,44 @@ def develop_to(number, pixel, samples, batch):
 
 
 @scalar
-def row_step(number, row, batch):
-    """Draw the black level plus noise of a row of the sensor."""
-    image = batch.images[number]
-    mosaic = image.method >= BILINEAR
-    rows = image.height + 2 * BORDER if mosaic else 2 * image.height
-    if row >= u32(rows):
-        return
-    samples = rows * (image.width + 2 * BORDER) if mosaic else 3 * image.height * image.width
-    offset = row_offset(row, samples, sensor_of(number, image, batch))
-    batch.rows[image.row + u64(row)] = offset
+def row_places(image, batch):
+    """Count the rows of the sensor."""
+    mosaic = batch.draws[image.draw].method >= BILINEAR
+    rows = image.span_rows + 2 * BORDER if mosaic else 2 * image.span_rows
+    return u32(rows if image.height > 0 else 0)
 
 
 @scalar
-def quad_step(number, pixel, batch):
+def row_step(number, place, batch):
+    """Draw the black level plus noise of a row of the sensor."""
+    image = batch.images[number]
+    mosaic = batch.draws[image.draw].method >= BILINEAR
+    row = u32(place + u32(image.span_top if mosaic else 2 * image.span_top))
+    rows = image.height + 2 * BORDER if mosaic else 2 * image.height
+    samples = rows * (image.width + 2 * BORDER) if mosaic else 3 * image.height * image.width
+    offset = row_offset(row, samples, sensor_of(image, batch))
+    batch.rows[image.row + u64(place)] = offset
+
+
+@scalar
+def quad_places(image, batch):
+    """Count the pixels of an image that has no mosaic."""
+    mosaic = batch.draws[image.draw].method >= BILINEAR
+    return u32(0 if mosaic else image.span_rows * image.span_columns)
+
+
+@scalar
+def quad_step(number, place, batch):
     """Make a pixel of a sensor with a quad of sites for each, or red, green and blue at one."""
     image = batch.images[number]
-    pixels, width = u32(image.height * image.width), u32(image.width)
-    if pixel >= pixels:
-        return
-    y = i32(pixel // width)
-    x = i32(pixel - u32(y) * width)
-    sensor = sensor_of(number, image, batch)
+    columns = u32(image.span_columns)
+    row = u32(place // columns)
+    y = i32(row) + image.span_top
+    x = i32(place - u32(row * columns)) + image.span_left
+    pixel, pixels = u32(y * image.width + x), u32(image.height * image.width)
+    sensor = sensor_of(image, batch)
     red, green, blue = mean_electrons(number, y, x, batch)
-    at = image.row + u64(u32(2 * y))
+    at = image.row + u64(u32(u32(2) * row))
     upper = batch.rows[at]
     first, second, third = (
         channel_sample(0, pixel, pixels),
@@ -129,43 +149,55 @@ def quad_step(number, pixel, batch):
         channel_sample(2, pixel, pixels),
     )
     r = sense_site(red, first, upper, sensor)
-    if image.method == BINNED:
+    if sensor.method == BINNED:
         lower = batch.rows[at + u64(1)]
         g = sense_greens(green, second, upper + lower, sensor)
         b = sense_site(blue, third, lower, sensor)
     else:
         g = f32(2) * sense_site(green, second, upper, sensor)
         b = sense_site(blue, third, upper, sensor)
-    develop_to(number, pixel, (r, g, b), batch)
+    develop_to(number, place, (r, g, b), batch)
+
+
+@scalar
+def site_places(image, batch):
+    """Count the sites of a mosaic."""
+    mosaic = batch.draws[image.draw].method >= BILINEAR
+    sites = (image.span_rows + 2 * BORDER) * (image.span_columns + 2 * BORDER)
+    return u32(sites if mosaic and image.height > 0 else 0)
 
 
 @scalar
 def site_step(number, site, batch):
-    """Fill a site of a mosaic (H + 4, W + 4)."""
+    """Fill a site of a mosaic, two sites wider to each side than the span."""
     image = batch.images[number]
-    columns = u32(image.width + 2 * BORDER)
-    if site >= u32(u32(image.height + 2 * BORDER) * columns):
-        return
-    row = i32(site // columns)
-    column = i32(site - u32(row) * columns)
+    columns = u32(image.span_columns + 2 * BORDER)
+    local = u32(site // columns)
+    row = i32(local) + image.span_top
+    column = i32(site - u32(local * columns)) + image.span_left
     y = min(max(i32(row - BORDER), i32(0)), i32(image.height - 1))
     x = min(max(i32(column - BORDER), i32(0)), i32(image.width - 1))
     red, green, blue = mean_electrons(number, y, x, batch)
     odd = row & 1
     mean = green if ((column + odd) & 1) == 1 else (blue if odd else red)
-    index = mosaic_sample(row, column, columns)
-    offset = batch.rows[image.row + u64(u32(row))]
-    dn = sense_site(mean, index, offset, sensor_of(number, image, batch))
+    index = mosaic_sample(row, column, u32(image.width + 2 * BORDER))
+    offset = batch.rows[image.row + u64(local)]
+    dn = sense_site(mean, index, offset, sensor_of(image, batch))
     batch.mosaic[image.mosaic + u64(site)] = dn
+
+
+@scalar
+def mosaic_places(image, batch):
+    """Count the pixels of an image behind a mosaic."""
+    mosaic = batch.draws[image.draw].method >= BILINEAR
+    return u32(image.span_rows * image.span_columns if mosaic else 0)
 
 
 @scalar
 def mosaic_step(number, pixel, batch):
     """Make a pixel out of a mosaic."""
     image = batch.images[number]
-    width = u32(image.width)
-    if pixel >= u32(u32(image.height) * width):
-        return
+    width = u32(image.span_columns)
     y = u32(pixel // width)
     x = u32(pixel - y * width)
     m, first, w = batch.mosaic, image.mosaic, u32(width + u32(2 * BORDER))
@@ -182,26 +214,32 @@ def mosaic_step(number, pixel, batch):
         m[own - u64(2)] + m[own + u64(2)],
         (m[north - one] + m[north + one]) + (m[south - one] + m[south + one]),
     )
-    odd = i32(y) & 1
-    sharp = f32(1) if image.method == MALVAR else f32(0)
-    samples = demosaic_site(m[own], around, ((i32(x) + odd) & 1) == 1, odd, sharp)
+    odd = i32(y + u32(image.span_top)) & 1
+    across = i32(x + u32(image.span_left))
+    sharp = f32(1) if batch.draws[image.draw].method == MALVAR else f32(0)
+    samples = demosaic_site(m[own], around, ((across + odd) & 1) == 1, odd, sharp)
     develop_to(number, pixel, samples, batch)
 
 
 @scalar
-def blur_step(number, pixel, batch):
+def blur_places(image, batch):
+    """Count the pixels of an image whose chroma is smoothed: the window's rows, wider."""
+    return u32(image.rows * image.span_columns if batch.draws[image.draw].taps > 0 else 0)
+
+
+@scalar
+def blur_step(number, place, batch):
     """Blur both colour differences of a pixel along its column."""
     image = batch.images[number]
-    height, width = u32(image.height), u32(image.width)
-    if pixel >= u32(height * width):
-        return
-    y = u32(pixel // width)
-    weights, plane, two, one = batch.blur[number], image.plane, u64(2), u64(1)
-    below = u32(height - y - u32(1))
+    width = u32(image.span_columns)
+    y = u32(u32(place // width) + u32(image.top))
+    pixel = u32(place + u32(u32(image.top - image.span_top) * width))
+    weights, plane, two, one = batch.blur[image.draw], image.plane, u64(2), u64(1)
+    below = u32(u32(image.height) - y - u32(1))
     at = two * (plane + u64(pixel))
     red = weights[0] * f32(batch.differences[at])
     blue = weights[0] * f32(batch.differences[at + one])
-    for tap in range(u32(1), u32(image.taps)):
+    for tap in range(u32(1), u32(batch.draws[image.draw].taps)):
         d = u32(tap)
         up = two * (plane + u64(u32(pixel - min(d, y) * width)))
         down = two * (plane + u64(u32(pixel + min(d, below) * width)))
@@ -213,26 +251,37 @@ def blur_step(number, pixel, batch):
 
 
 @scalar
-def merge_step(number, pixel, batch):
+def merge_places(image, batch):
+    """Count the window's pixels of an image whose chroma is smoothed."""
+    return u32(image.rows * image.columns if batch.draws[image.draw].taps > 0 else 0)
+
+
+@scalar
+def merge_step(number, place, batch):
     """Make a pixel of the low, from its planes and their blur along the row."""
     image = batch.images[number]
-    width = u32(image.width)
-    if pixel >= u32(u32(image.height) * width):
-        return
-    x = u32(pixel % width)
-    weights, plane, two, one = batch.blur[number], image.plane, u64(2), u64(1)
-    beyond = u32(width - x - u32(1))
+    draw = batch.draws[image.draw]
+    columns = u32(image.columns)
+    row = u32(place // columns)
+    within = u32(place - u32(row * columns))
+    x = u32(within + u32(image.left))
+    pixel = u32(
+        u32(row + u32(image.top - image.span_top)) * u32(image.span_columns)
+        + u32(within + u32(image.left - image.span_left))
+    )
+    weights, plane, two, one = batch.blur[image.draw], image.plane, u64(2), u64(1)
+    beyond = u32(u32(image.width) - x - u32(1))
     at = two * (plane + u64(pixel))
     red = weights[0] * batch.columns[at]
     blue = weights[0] * batch.columns[at + one]
-    for tap in range(u32(1), u32(image.taps)):
+    for tap in range(u32(1), u32(draw.taps)):
         d = u32(tap)
         left = two * (plane + u64(u32(pixel - min(d, x))))
         right = two * (plane + u64(u32(pixel + min(d, beyond))))
         red = fma(weights[d], batch.columns[left] + batch.columns[right], red)
         blue = fma(weights[d], batch.columns[left + one] + batch.columns[right + one], blue)
-    r = smoothed(f32(batch.differences[at]), red, image.strength)
-    b = smoothed(f32(batch.differences[at + one]), blue, image.strength)
+    r = smoothed(f32(batch.differences[at]), red, draw.strength)
+    b = smoothed(f32(batch.differences[at + one]), blue, draw.strength)
     r8, g8, b8 = merge_pixel(f32(batch.bright[plane + u64(pixel)]), r, b)
-    to = image.low + u64(u32(3) * pixel)
+    to = image.low + u64(u32(3) * place)
     batch.low[to], batch.low[to + one], batch.low[to + two] = r8, g8, b8

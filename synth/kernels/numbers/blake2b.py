@@ -5,10 +5,14 @@ It gives 64 bits of each digest: random numbers that are keyed by what they are 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+import numpy.typing as npt
 
 from ..compiling.compile import inlined, kernel, scalar
 
+i64 = np.int64
 u64 = np.uint64
 
 BLOCK = 128
@@ -43,6 +47,12 @@ _ORDER = np.array(
 )
 _PARAMETERS = u64(0x01010040)  # a digest of 64 bytes, no key, fanout and depth 1
 _PERSON = np.frombuffer(b"gloam draw".ljust(16, b"\0"), np.uint64)
+_WORDS = BLOCK // 8
+LANES = 32
+"""Messages that are worked in side by side, in the lanes of the CPU's vectors.
+
+LLVM unrolls loops over fewer before it could make vectors of them.
+"""
 
 
 @scalar
@@ -51,70 +61,122 @@ def _turned(x, bits):
 
 
 @inlined
-def _mix(v, a, b, c, d, x, y):
-    """Mix two words of a message into four of the state."""
-    p, q, r, t = v[a], v[b], v[c], v[d]
-    p = u64(p + q + x)
-    t = _turned(u64(t ^ p), 32)
-    r = u64(r + t)
-    q = _turned(u64(q ^ r), 24)
-    p = u64(p + q + y)
-    t = _turned(u64(t ^ p), 16)
-    r = u64(r + t)
-    q = _turned(u64(q ^ r), 63)
-    v[a], v[b], v[c], v[d] = p, q, r, t
+def _mix(w, a, b, c, d, x):
+    """Mix two words of each message, rows `x` and `x + 1`, into four rows of the state."""
+    for n in range(LANES):
+        p = u64(w[a, n] + w[b, n] + w[x, n])
+        t = _turned(u64(w[d, n] ^ p), 32)
+        r = u64(w[c, n] + t)
+        q = _turned(u64(w[b, n] ^ r), 24)
+        p = u64(p + q + w[x + 1, n])
+        t = _turned(u64(t ^ p), 16)
+        r = u64(r + t)
+        w[a, n], w[b, n], w[c, n], w[d, n] = p, _turned(u64(q ^ r), 63), r, t
 
 
 @kernel
-def _compress(h, m, v):
-    """Turn the state `h` (8) by a block of message words `m` (16); `v` (16) is begun."""
+def _compress(h, m, w):
+    """Turn the states `h` (8, LANES) by a block of message words `m` (16, LANES).
+
+    Rows 0 to 15 of `w` (32, LANES) are begun; in the others the words lie in each turn's order.
+    """
     for turn in range(12):
-        s = _ORDER[turn % 10]
-        _mix(v, 0, 4, 8, 12, m[s[0]], m[s[1]])
-        _mix(v, 1, 5, 9, 13, m[s[2]], m[s[3]])
-        _mix(v, 2, 6, 10, 14, m[s[4]], m[s[5]])
-        _mix(v, 3, 7, 11, 15, m[s[6]], m[s[7]])
-        _mix(v, 0, 5, 10, 15, m[s[8]], m[s[9]])
-        _mix(v, 1, 6, 11, 12, m[s[10]], m[s[11]])
-        _mix(v, 2, 7, 8, 13, m[s[12]], m[s[13]])
-        _mix(v, 3, 4, 9, 14, m[s[14]], m[s[15]])
+        for k in range(_WORDS):
+            word = _ORDER[turn % 10, k]
+            for n in range(LANES):
+                w[_WORDS + k, n] = m[word, n]
+        _mix(w, 0, 4, 8, 12, 16)
+        _mix(w, 1, 5, 9, 13, 18)
+        _mix(w, 2, 6, 10, 14, 20)
+        _mix(w, 3, 7, 11, 15, 22)
+        _mix(w, 0, 5, 10, 15, 24)
+        _mix(w, 1, 6, 11, 12, 26)
+        _mix(w, 2, 7, 8, 13, 28)
+        _mix(w, 3, 4, 9, 14, 30)
     for k in range(8):
-        h[k] ^= v[k] ^ v[k + 8]
+        for n in range(LANES):
+            h[k, n] ^= w[k, n] ^ w[k + 8, n]
+
+
+@inlined
+def _fill(m, lane, start, prefix, own, ends, length):
+    """Fill a lane with the block of its message that begins at a byte.
+
+    Parameters
+    ----------
+    m : uint64 array (16, LANES)
+    lane, start : int
+    prefix : uint64 array (P)
+        The message's beginning as words, zeros after it.
+    own, length : int
+        Bytes of the beginning, and of the message.
+    ends : uint64 array (8, S)
+        The message's end as words, moved on by 0 to 7 bytes.
+    """
+    first, shift = own >> 3, own & 7
+    for k in range(_WORDS):
+        place = (start >> 3) + k
+        word = prefix[place] if place < prefix.shape[0] else u64(0)
+        behind = place - first
+        if 0 <= behind < ends.shape[1] and (place << 3) < length:
+            word |= ends[shift, behind]
+        m[k, lane] = word
 
 
 @kernel
-def first_words(prefixes, lengths, suffix, words):
+def first_words(prefixes, lengths, ends, more, words):
     """Fill `words` (N) uint64 with the first 64 bits of the digests of N messages.
 
     Parameters
     ----------
-    prefixes : uint8 array (N, P)
-        What each message begins with, filled up with anything.
+    prefixes : uint64 array (N, P)
+        What each message begins with, as words (`as_words`).
     lengths : int64 array (N)
         Of them, bytes.
-    suffix : uint8 array (S)
-        What all of them end with.
+    ends : uint64 array (8, S)
+        What all of them end with (`moved_on`).
+    more : int
+        Its bytes.
     """
-    more = suffix.shape[0]
-    h, v, m = np.empty(8, np.uint64), np.empty(16, np.uint64), np.empty(16, np.uint64)
-    for n in range(words.shape[0]):
-        own, length = lengths[n], lengths[n] + more
+    h, m = np.empty((8, LANES), np.uint64), np.empty((_WORDS, LANES), np.uint64)
+    w = np.empty((2 * _WORDS, LANES), np.uint64)
+    for begin in range(0, words.shape[0], LANES):
+        count = min(LANES, words.shape[0] - begin)
+        longest = i64(0)
         for k in range(8):
-            h[k] = _IV[k]
-        h[0] ^= _PARAMETERS
-        h[6] ^= _PERSON[0]
-        h[7] ^= _PERSON[1]
-        for start in range(0, max(length, 1), BLOCK):
-            m[:] = u64(0)
-            for place in range(start, min(start + BLOCK, length)):
-                byte = prefixes[n, place] if place < own else suffix[place - own]
-                at = place - start
-                m[at >> 3] |= u64(u64(byte) << u64((at & 7) << 3))
-            for k in range(8):
-                v[k] = h[k]
-                v[k + 8] = _IV[k]
-            v[12] ^= u64(min(start + BLOCK, length))
-            if start + BLOCK >= length:
-                v[14] = ~v[14]
-            _compress(h, m, v)
-        words[n] = h[0]
+            for n in range(LANES):
+                h[k, n] = _IV[k]
+        for n in range(LANES):
+            h[0, n] ^= _PARAMETERS
+            h[6, n] ^= _PERSON[0]
+            h[7, n] ^= _PERSON[1]
+        for n in range(count):
+            longest = max(longest, lengths[begin + n] + more)
+        for start in range(0, max(longest, 1), BLOCK):
+            for n in range(LANES):
+                at = begin + min(n, count - 1)
+                own, length = lengths[at], lengths[at] + more
+                _fill(m, n, start, prefixes[at], own, ends, length)
+                for k in range(8):
+                    w[k, n] = h[k, n]
+                    w[k + 8, n] = _IV[k]
+                w[12, n] ^= u64(min(start + BLOCK, length))
+                if start + BLOCK >= length:
+                    w[14, n] = ~w[14, n]
+            _compress(h, m, w)
+            for n in range(count):
+                length = lengths[begin + n] + more
+                if start < max(length, 1) <= start + BLOCK:  # the block that is its last one
+                    words[begin + n] = h[0, n]
+
+
+def as_words(messages: Sequence[bytes]) -> npt.NDArray[np.uint64]:
+    """Return messages as words (N, P), filled up with zeros."""
+    width = -(-max(map(len, messages), default=1) // 8) * 8
+    padded = b"".join(message.ljust(width, b"\0") for message in messages)
+    return np.frombuffer(padded, np.uint64).reshape(len(messages), -1)
+
+
+def moved_on(end: bytes) -> npt.NDArray[np.uint64]:
+    """Return a message's end as words, moved on by 0 to 7 bytes (8, S)."""
+    return as_words([(bytes(shift) + end).ljust(len(end) + 7, b"\0") for shift in range(8)])

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..kernels.batch.arrays import IMAGE
-from ..kernels.chroma import MOST_TAPS, blur_weights
-from ..kernels.curves import linear_table
-from ..kernels.demosaic import METHODS
-from ..kernels.illumination import CELLS
-from ..kernels.numbers.random_bits import pixel_seed
-from .draw import CameraDraw
-from .illumination import coloured, cubic_weights, direction_of, lights_of
-from .recipe import MAX_CELLS
-from .render import optics, read_noise, shown_tone
+from ...kernels.batch.arrays import DRAW
+from ...kernels.chroma import MOST_TAPS, blur_weights
+from ...kernels.curves import linear_table
+from ...kernels.demosaic import METHODS
+from ...kernels.illumination import CELLS
+from ...kernels.numbers.random_bits import pixel_seed
+from ..draw import CameraDraw
+from ..illumination import coloured, cubic_weights, direction_of, lights_of
+from ..recipe import MAX_CELLS
+from ..render import optics, read_noise, shown_tone
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,7 @@ class Packed:
 
     Attributes
     ----------
-    images : array (N) of IMAGE
-        Without sizes and places.
+    draws : array (N) of DRAW
     linear : float32 array (T, 256)
     read : float32 array (N, 2, 10)
     blur : float32 array (N, MOST_TAPS)
@@ -37,7 +36,7 @@ class Packed:
     lights : float64 array (L, 7)
     """
 
-    images: npt.NDArray[Any]
+    draws: npt.NDArray[Any]
     linear: npt.NDArray[np.float32]
     read: npt.NDArray[np.float32]
     blur: npt.NDArray[np.float32]
@@ -46,22 +45,22 @@ class Packed:
 
     def take(self, numbers: Sequence[int]) -> Packed:
         """Return the draws of some images, in that order."""
-        images = self.images[numbers].copy()
-        nodes = images["cells"].astype(np.int64) ** 2
-        smooth = self.smooth[_ranges(images["smooth"], nodes)]
-        lights = self.lights[_ranges(images["first_light"], images["lights"])]
-        images["smooth"] = np.cumsum(nodes) - nodes
-        images["first_light"] = np.cumsum(images["lights"]) - images["lights"]
-        return Packed(images, self.linear, self.read[numbers], self.blur[numbers], smooth, lights)
+        draws = self.draws[numbers].copy()
+        nodes = draws["cells"].astype(np.int64) ** 2
+        smooth = self.smooth[_ranges(draws["smooth"], nodes)]
+        lights = self.lights[_ranges(draws["first_light"], draws["lights"])]
+        draws["smooth"] = np.cumsum(nodes) - nodes
+        draws["first_light"] = np.cumsum(draws["lights"]) - draws["lights"]
+        return Packed(draws, self.linear, self.read[numbers], self.blur[numbers], smooth, lights)
 
 
 def joined(parts: Sequence[Packed]) -> Packed:
     """Join draws, those of one part after another's."""
-    images = np.concatenate([part.images for part in parts])
-    ends = np.cumsum([len(part.images) for part in parts])
+    draws = np.concatenate([part.draws for part in parts])
+    ends = np.cumsum([len(part.draws) for part in parts])
     nodes = lights = tables = 0
     for part, end in zip(parts, ends, strict=True):
-        own = images[end - len(part.images) : end]
+        own = draws[end - len(part.draws) : end]
         own["smooth"] += nodes
         own["first_light"] += lights
         own["linear"] += tables
@@ -70,9 +69,9 @@ def joined(parts: Sequence[Packed]) -> Packed:
     linear, place = np.unique(
         np.concatenate([p.linear for p in parts]), axis=0, return_inverse=True
     )
-    images["linear"] = place.reshape(-1)[images["linear"]]
+    draws["linear"] = place.reshape(-1)[draws["linear"]]
     return Packed(
-        images,
+        draws,
         linear,
         np.concatenate([part.read for part in parts]),
         np.concatenate([part.blur for part in parts]),
@@ -104,7 +103,6 @@ def pack(draws: Sequence[CameraDraw]) -> Packed:
         own = lights_of(field)
         rows.append(
             (
-                *(0, 0, 0, 0, 0),
                 draw.exposure.ev,
                 field.scene.strength,
                 field.vignette.ev,
@@ -113,7 +111,6 @@ def pack(draws: Sequence[CameraDraw]) -> Packed:
                 isp.contrast,
                 shown_tone(draw),
                 draw.tone.exponent,
-                *(0, 0),
                 METHODS[isp.demosaic],
                 int(np.count_nonzero(weights)),
                 tables.setdefault((draw.tone.strength, draw.tone.exponent), len(tables)),
@@ -142,7 +139,7 @@ def pack(draws: Sequence[CameraDraw]) -> Packed:
         lights.append(np.column_stack([own.place, own.ev, own.radius, own.falloff, own.tint]))
         nodes, first_light = nodes + len(field.smooth.values), first_light + len(own.place)
     return Packed(
-        np.array(rows, IMAGE),
+        np.array(rows, DRAW),
         np.stack([linear_table(*key) for key in tables]),
         np.array(read, np.float32),
         blur,

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gloam.synth.camera.columns import KeyedColumns, draw_packed
-from gloam.synth.camera.pack import joined, pack
+from gloam.synth.camera.batch.draws import draw_packed
+from gloam.synth.camera.batch.pack import joined, pack
 from gloam.synth.camera.recipe import CameraRecipe
 from gloam.synth.models import draw
+from gloam.synth.parameters.columns import KeyedColumns
 from gloam.synth.parameters.randomness import KeyedRandom
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
 
@@ -43,8 +44,8 @@ RECIPES = [
 def test_they_are_those_of_each_image(recipe: CameraRecipe, seed: int, keys: list[str]) -> None:
     many = draw_packed(recipe, seed, keys)
     one_by_one = pack([draw(recipe, seed, key) for key in keys])
-    for name in many.images.dtype.names:
-        assert (many.images[name] == one_by_one.images[name]).all(), name
+    for name in many.draws.dtype.names:
+        assert (many.draws[name] == one_by_one.draws[name]).all(), name
     for name in ("linear", "read", "blur", "smooth", "lights"):
         found, wanted = getattr(many, name), getattr(one_by_one, name)
         assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape), name
@@ -72,9 +73,9 @@ def test_draws_can_be_joined_and_taken_in_any_order(recipe: CameraRecipe) -> Non
     whole = joined([draw_packed(recipe, 7, part) for part in (keys[:9], keys[9:10], keys[10:])])
     order = [5, 22, 0, 9, 9, 13]
     taken, wanted = whole.take(order), draw_packed(recipe, 7, [keys[i] for i in order])
-    for name in wanted.images.dtype.names:
+    for name in wanted.draws.dtype.names:
         if name != "linear":
-            assert (taken.images[name] == wanted.images[name]).all(), name
-    assert (taken.linear[taken.images["linear"]] == wanted.linear[wanted.images["linear"]]).all()
+            assert (taken.draws[name] == wanted.draws[name]).all(), name
+    assert (taken.linear[taken.draws["linear"]] == wanted.linear[wanted.draws["linear"]]).all()
     for name in ("read", "blur", "smooth", "lights"):
         assert (getattr(taken, name) == getattr(wanted, name)).all(), name

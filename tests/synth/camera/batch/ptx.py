@@ -10,7 +10,8 @@ import numpy as np
 from numba import cuda
 from numba.cuda import dispatcher
 
-from gloam.synth.kernels.batch.arrays import IMAGE, Batch, Work
+from gloam.synth.kernels.batch.arrays import DRAW, IMAGE, Batch
+from gloam.synth.kernels.batch.form_steps import Forms
 from gloam.synth.kernels.compiling.for_cuda import plain_arithmetic
 
 CAPABILITY = (9, 0)
@@ -22,6 +23,7 @@ def array_type(dtype: Any, dimensions: int) -> Any:
 
 DIMENSIONS = {
     "images": (IMAGE, 1),
+    "draws": (DRAW, 1),
     "normal": ("u1", 1),
     "low": ("u1", 1),
     "linear": ("f4", 2),
@@ -38,7 +40,7 @@ DIMENSIONS = {
     "luminance": ("f8", 2),
     "cumulative": ("f8", 2),
     "field": ("f8", 2),
-    "light_cell": ("i4", 1),
+    "light_cell": ("i4", 2),
     "mean": ("f8", 1),
     "light": ("f4", 2),
     "colour": ("f4", 3),
@@ -50,15 +52,12 @@ DIMENSIONS = {
     "mosaic": ("f4", 1),
     "rows": ("f4", 1),
 }
-BATCH = numba.types.NamedTuple(
-    [array_type(*DIMENSIONS[name]) if name != "length" else numba.int64 for name in Batch._fields],
-    Batch,
-)
-WORK = numba.types.NamedTuple([numba.int64, *[array_type("i4", 1)] * 2], Work)
+BATCH = numba.types.NamedTuple([array_type(*DIMENSIONS[name]) for name in Batch._fields], Batch)
+FORMS = numba.types.NamedTuple([*[array_type("u1", 1)] * 2, *[numba.int64] * 2], Forms)
 
 
 def ptx_of(kernel: Any, *arguments: Any) -> str:
-    """The PTX of a kernel of `kernels.batch.cuda`, compiled as on a GPU."""
+    """The PTX of a kernel of `kernels.batch.launch_cuda`, compiled as on a GPU."""
     before = dispatcher.get_current_device
     dispatcher.get_current_device = lambda: types.SimpleNamespace(compute_capability=CAPABILITY)
     try:

@@ -14,6 +14,7 @@ from gloam.synth.recipes.load import load_recipe, shipped_recipes
 from gloam.synth.renderers import CpuRenderer, CudaRenderer, renderer_on
 
 pytest.importorskip("numba_cuda")
+import numba
 from numba import cuda
 
 GPU = cuda.is_available()
@@ -41,14 +42,13 @@ def test_every_kernel_compiles_to_ptx_without_joining_multiplications_and_additi
     pytest.importorskip("nvidia.cuda_nvcc", reason="NVIDIA's compiler is not installed")
     from gloam.synth.kernels.batch import launch_cuda as steps
 
-    from .ptx import BATCH, WORK, ptx_of
+    from .ptx import BATCH, FORMS, ptx_of
 
-    kernels = {step.py_func.__name__: (step, BATCH) for step in (*steps.OVER_IMAGES,)}
-    kernels |= {step.py_func.__name__: (step, BATCH) for step in (*steps.OVER_CELLS, steps.tables)}
-    kernels |= {step.py_func.__name__: (step, BATCH, WORK) for step in steps.OVER_WORK}
+    kernels = {step.name: (step.kernel, BATCH) for step in (*steps.FIELDS, *steps.PIXELS)}
+    kernels["form"] = steps.form, BATCH, FORMS
     joined = {}
     for name, (step, *arguments) in kernels.items():
-        text = ptx_of(step, *arguments)
+        text = ptx_of(step, *arguments, numba.int64)
         assert ".target sm_90" in text
         entry = text[text.index(".visible .entry") :]
         joined[name] = len(re.findall(r"\bfma\.rn", entry))

@@ -1,0 +1,281 @@
+"""The pipeline that a PairLoader runs: which one, and built of what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...errors import LoaderError
+from ..columns import StoredPair
+from ..dataset import decoded_pair
+from ..index import Contents
+from ..live.lows import LiveLows, normal_of
+from ..live.pool import ResidentPool, shrunk
+from ..options import Options
+from ..ranks_and_order import Rank, epoch_order, epoch_seed
+from .batches import keys_of
+from .encoded import EncodedPairs
+from .failures import last_words
+
+_FILLING = 128  # images that are decoded at once into a GPU's memory
+
+
+@dataclass(frozen=True)
+class PipelineBuilder:
+    """What the pipelines of one loader and rank are built of.
+
+    Attributes
+    ----------
+    contents : Contents
+    options : Options
+    rank : Rank
+    live : LiveLows, optional
+    reader : str
+    device_id : int, optional
+        Of the GPU.
+    """
+
+    contents: Contents
+    options: Options
+    rank: Rank
+    live: LiveLows | None
+    reader: str
+    device_id: int | None
+
+    def build(self, epoch: int, checkpoint: bytes | None, place: tuple[int, int]) -> Any:
+        """Build the pipeline of an epoch.
+
+        Parameters
+        ----------
+        epoch : int
+            That its shuffling begins with.
+        checkpoint : bytes, optional
+            DALI's own state to go on from.
+        place : (epoch, batch)
+            Where that is.
+
+        Raises
+        ------
+        LoaderError
+            With what DALI says: there is no GPU, no memory on it, ...
+        """
+        from . import pipelines
+
+        contents, options = self.contents, self.options
+        common = {
+            "options": options,
+            "batch_size": options.batch_size,
+            "num_threads": options.threads,
+            "device_id": self.device_id,
+            "seed": epoch_seed(options.seed, epoch, f"draws of rank {self.rank.rank}"),
+            "prefetch_queue_depth": options.prefetch,
+            "enable_checkpointing": True,
+            "checkpoint": checkpoint,
+        }
+        if options.device == "gpu":
+            common |= pipelines.SIDE_BY_SIDE
+        if self.live is not None:
+            return self._live(self.live, common, epoch, checkpoint is not None, place)
+        if self.reader == "webdataset":
+            others = contents.shards("normal") if contents.two_sets else None
+            pipeline = pipelines.webdataset_pairs(
+                *contents.shards(), **common, **self.sharding(epoch), normals=others
+            )
+        elif self.reader == "file":
+            lists = str(contents.list_path("low")), str(contents.list_path("normal"))
+            roots = str(contents.root), str(contents.normal_root)
+            pipeline = pipelines.file_pairs(
+                roots[0], *lists, **common, **self.sharding(epoch), normal_root=roots[1]
+            )
+        else:
+            pipeline = pipelines.external_pairs(self._source(epoch), **common)
+        return self._built(pipeline)
+
+    def build_resident(self, place: tuple[int, int], pools: dict[str, Any]) -> Any:
+        """Build the pipeline of pairs in memory, which are decoded the first time.
+
+        Parameters
+        ----------
+        place : (epoch, batch)
+            To begin at.
+        pools : dict
+            Keeps what is decoded.
+
+        Raises
+        ------
+        DoesNotFit
+            When memory is too small.
+        """
+        from .resident_pipeline import Course, ResidentOnGpu, ResidentPipeline
+
+        contents, live, options = self.contents, self.live, self.options
+        batches = self.epoch_batches()
+        course = Course(self._own_order, place[0] * batches + place[1], batches, options.batch_size)
+        first, last = self.rank.slice(contents.count)
+        if self.device_id is None:
+            if "host" not in pools:
+                pools["host"] = ResidentPool(
+                    contents.pairs,
+                    range(first, last),
+                    self._decoded,
+                    options.threads,
+                    contents.name,
+                )
+            return ResidentPipeline(pools["host"], contents.pairs, live, options, course)
+        if "gpu" not in pools:
+            pools["gpu"] = self._filled(first, last)
+        keys = [contents.pairs[number].key for number in range(first, last)]
+        return ResidentOnGpu(
+            pools["gpu"],
+            keys,
+            first,
+            live=live,
+            options=options,
+            course=course,
+            device_id=self.device_id,
+        )
+
+    def epoch_batches(self) -> int:
+        """Return how many batches a pipeline has for an epoch."""
+        drop = self.options.last_batch == "drop"
+        if self.reader == "external":
+            return self.rank.batches(self.contents.count, self.options.batch_size, drop)
+        # DALI pads every rank's part to whole batches, as many as the largest part has.
+        largest = -(-self.contents.count // self.rank.world)
+        return -(-largest // self.options.batch_size)
+
+    def sharding(self, epoch: int) -> dict[str, Any]:
+        """Return what DALI's own readers are told of ranks and order."""
+        shuffle_seed = epoch_seed(self.options.seed, epoch, "shuffle")
+        return {"rank": self.rank.rank, "world": self.rank.world, "shuffle_seed": shuffle_seed}
+
+    def order(self, epoch: int) -> Any:
+        """Return the numbers of this rank's pairs in an epoch, as the external reader does."""
+        count, options = self.contents.count, self.options
+        first, last = self.rank.slice(count)
+        return epoch_order(count, options.seed, epoch, options.shuffle)[first:last]
+
+    def _own_order(self, epoch: int) -> Any:
+        """Return the numbers of the pairs that this rank holds, in an epoch's order."""
+        first, last = self.rank.slice(self.contents.count)
+        options = self.options
+        return first + epoch_order(last - first, options.seed, epoch, options.shuffle)
+
+    def _source(self, epoch: int) -> EncodedPairs:
+        options = self.options
+        return EncodedPairs(
+            self.contents.pairs,
+            self.order,
+            epoch,
+            self.epoch_batches(),
+            options.batch_size,
+            options.threads,
+        )
+
+    def _built(self, pipeline: Any) -> Any:
+        """Build a DALI pipeline."""
+        try:
+            pipeline.build()
+        except RuntimeError as error:
+            raise LoaderError(
+                f"{self.contents.name}: DALI: {last_words(error)}", path=self.contents.name
+            ) from error
+        return pipeline
+
+    def _live(
+        self,
+        live: LiveLows,
+        common: dict[str, Any],
+        epoch: int,
+        resumed: bool,
+        place: tuple[int, int],
+    ) -> Any:
+        """Build the pipelines of live lows."""
+        from . import pipelines
+        from .live_pipeline import LivePipeline
+
+        contents, options = self.contents, self.options
+        if self.reader == "webdataset":
+            normals = pipelines.webdataset_normals(
+                *contents.shards("normal"), **common, **self.sharding(epoch)
+            )
+        elif self.reader == "file":
+            paths = str(contents.root), str(contents.list_path("normal"))
+            normals = pipelines.file_normals(*paths, **common, **self.sharding(epoch))
+        else:
+            normals = pipelines.external_normals(self._source(epoch).normals, **common)
+        batches = self.epoch_batches()
+        on_gpu = options.device == "gpu"
+        pipeline = LivePipeline(
+            self._built(normals),
+            live,
+            options,
+            self._keys,
+            lambda done: epoch + done // batches,
+            [contents.pairs[i].key for i in range(contents.count)] if on_gpu else [],
+            self.device_id,
+        )
+        if resumed:
+            pipeline.begin_at((place[0] - epoch) * batches + place[1])
+        return pipeline
+
+    def _keys(self, labels: Any) -> list[str]:
+        """Return the keys of a whole batch, by its labels."""
+        if self.reader == "webdataset":
+            return keys_of(labels, len(labels))
+        numbers = np.array(labels.as_cpu().as_tensor()).ravel()
+        return [self.contents.pairs[number].key for number in numbers.tolist()]
+
+    def _decoded(self, pair: StoredPair) -> tuple[Any, ...]:
+        """Decode what stays in host memory of a pair."""
+        if self.live is not None:
+            images: tuple[Any, ...] = (normal_of(pair, self.contents.layout is not None),)
+        else:
+            images = decoded_pair(pair, "opencv")
+        return tuple(shrunk(image, self.options.resident_side) for image in images)
+
+    def _filled(self, first: int, last: int) -> Any:
+        """Decode this rank's pairs into the GPU's memory."""
+        import torch
+
+        from ..live.cuda_pool import CudaPool
+        from . import pipelines
+
+        options, batches = self.options, -(-(last - first) // _FILLING)
+        source = EncodedPairs(
+            self.contents.pairs,
+            partial(_in_order, first, last),
+            0,
+            batches,
+            _FILLING,
+            options.threads,
+        )
+        live = self.live is not None
+        pipeline = self._built(
+            pipelines.whole_pairs(
+                source.normals if live else source,
+                options,
+                live,
+                batch_size=_FILLING,
+                num_threads=options.threads,
+                device_id=self.device_id,
+                prefetch_queue_depth=2,
+                **pipelines.SIDE_BY_SIDE,
+            )
+        )
+
+        kinds = ("normal",) if live else ("low", "normal")
+        with torch.cuda.device(self.device_id):
+            stream = torch.cuda.current_stream()
+            decoded = (pipeline.run(stream)[:-1] for _ in range(batches))
+            pool = CudaPool(decoded, kinds, last - first, self.contents.name)
+        del pipeline, decoded
+        pipelines.release_memory()
+        return pool
+
+
+def _in_order(first: int, last: int, epoch: int) -> Any:
+    return np.arange(first, last)

@@ -1,0 +1,169 @@
+"""Lows of the camera model on a CUDA GPU, a batch at a time, with the bytes of the CPU.
+
+Needs numba-cuda.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import cuda
+
+from ...kernels.arrays import Pixels, check_normal
+from ...kernels.batch.device_memory import DeviceMemory, Graphs, address_of
+from ...kernels.batch.form_steps import Forms
+from ...kernels.batch.launch_cuda import blocks_of, launch
+from ..draw import CameraDraw
+from .pack import Packed, pack
+from .plan import Moved, Tables, Whole, lay_out, plan_batch
+
+
+class Formed(NamedTuple):
+    """Where windows of lows and normals go that are to be brought into form.
+
+    Attributes
+    ----------
+    low, normal : uint64 arrays (N)
+        The address of each.
+    channels_last : bool
+        HWC instead of CHW.
+    """
+
+    low: Whole
+    normal: Whole
+    channels_last: bool = False
+
+
+class CameraOnCuda:
+    """The camera model on the current CUDA device.
+
+    Its batches follow one another on one stream, and work in the same memory. One thread at a time
+    uses it.
+
+    Parameters
+    ----------
+    stream : int
+        The address of a CUDA stream; 0 is the default one.
+    device : int, optional
+        Number of the GPU; the current one where it is not given.
+    """
+
+    def __init__(self, stream: int = 0, device: int | None = None) -> None:
+        if device is not None:
+            cuda.select_device(device)
+        self._memory, self._graphs = DeviceMemory(stream), Graphs()
+        self._tables = Tables(self._memory.upload)
+        # Images lie anywhere; their places are counted from here.
+        self._anchor = cuda.device_array(1, np.uint8)
+        self._packed: Packed | None = None
+        self._generation = 0
+        self._draws: Any = None
+
+    def load(self, packed: Packed) -> None:
+        """Bring draws into device memory, for all batches until others are loaded."""
+        self._draws = Moved(packed, self._memory.upload)
+        self._memory.uploaded()
+        self._packed = packed
+
+    def render(self, normals: Sequence[Pixels], draws: Sequence[CameraDraw]) -> list[Pixels]:
+        """Make the lows of a batch of images of any sizes.
+
+        Parameters
+        ----------
+        normals : sequence of uint8 arrays (H, W, 3)
+        draws : sequence of CameraDraw
+            As many.
+
+        Returns
+        -------
+        list of uint8 arrays (H, W, 3)
+
+        Raises
+        ------
+        ValueError
+            When a normal is not of that type and shape.
+        """
+        return self.render_packed(normals, pack(draws)) if normals else []
+
+    def render_packed(self, normals: Sequence[Pixels], packed: Packed) -> list[Pixels]:
+        """Make the lows of a batch, as `render`, of packed draws."""
+        for normal in normals:
+            check_normal(normal)
+        flat = np.concatenate([np.ascontiguousarray(normal).reshape(-1) for normal in normals])
+        ends = np.cumsum([normal.size for normal in normals])
+        begins = np.concatenate([[0], ends[:-1]])
+        stream = self._memory.stream
+        there = cuda.to_device(flat, stream=stream)
+        low = cuda.device_array(flat.shape, np.uint8)
+        self.load(packed)
+        self.launch(
+            np.array([normal.shape[:2] for normal in normals]),
+            address_of(there) + begins,
+            address_of(low) + begins,
+        )
+        flat = low.copy_to_host(stream=stream)
+        self._memory.wait()
+        return [
+            part.reshape(normal.shape)
+            for part, normal in zip(np.split(flat, ends[:-1]), normals, strict=True)
+        ]
+
+    def launch(
+        self,
+        sizes: Whole,
+        normals: Whole,
+        lows: Whole,
+        *,
+        numbers: Whole | None = None,
+        windows: Whole | None = None,
+        formed: Formed | None = None,
+    ) -> None:
+        """Begin to make the lows of a batch of N images, without waiting for them.
+
+        Parameters
+        ----------
+        sizes : array (N, 2)
+            Height, width.
+        normals, lows : arrays (N)
+            Addresses of their first samples, whose memory lives on until they are made.
+        numbers : array (N), optional
+            Of the draws that are loaded; one after the other where it is not given.
+        windows : array (N, 7), optional
+            See `plan.plan_batch`.
+        formed : Formed, optional
+            Where windows are to go, flipped and turned; all are of one size then.
+        """
+        packed = self._packed
+        assert packed is not None, "draws are loaded first"
+        places = self._from_anchor(normals), self._from_anchor(lows)
+        to = None
+        if formed is not None:
+            to = self._from_anchor(formed.low), self._from_anchor(formed.normal)
+        plan = plan_batch(packed, sizes, places, numbers=numbers, windows=windows, formed=to)
+        images = self._memory.upload("images", plan.images)
+        self._memory.uploaded()
+        both = self._anchor, self._anchor
+        batch = lay_out(plan, images, both, self._tables, self._draws, self._memory.room)
+        blocks = tuple((name, blocks_of(places)) for name, places in plan.places.items())
+        forms = None
+        if formed is not None:
+            window = int(plan.images["rows"][0]) * int(plan.images["columns"][0])
+            forms = Forms(*both, *((1, 3) if formed.channels_last else (window, 1)))
+        if self._memory.generation != self._generation:
+            self._memory.wait()
+            self._graphs.clear()
+            self._generation = self._memory.generation
+        steps = partial(launch, batch, len(sizes), blocks, forms=forms)
+        key = len(sizes), blocks, None if forms is None else forms[2:]
+        self._graphs.run(key, lambda stream: steps(stream=stream), self._memory)
+
+    def _from_anchor(self, addresses: Whole) -> Whole:
+        return np.asarray(addresses).astype(np.uint64) - np.uint64(address_of(self._anchor))
+
+
+def is_available() -> bool:
+    """Return whether there is a CUDA GPU that can be used."""
+    return bool(cuda.is_available())

@@ -1,0 +1,213 @@
+"""A batch of images of any sizes, laid out for the kernels that make all their lows at once.
+
+It says where the pixels of each image lie and which steps it takes part in, and has room to work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...kernels.batch.arrays import FIELD, IMAGE, Batch
+from ...kernels.curves import log_light
+from ...kernels.demosaic import BILINEAR, BORDER
+from ...kernels.develop import ENCODE_CELLS
+from ...kernels.numbers.poisson_table import poisson_alias_table
+from ...kernels.numbers.quantiles import normal_quantile, scaled
+from ..illumination import CHANNEL_LIGHT, blur_weights
+from ..recipe import MAX_LIGHTS
+from .pack import Packed, all_cubic_weights
+
+Shape = tuple[int, ...]
+New = Callable[[str, Shape, Any], Any]
+"""Gives an array of a name, a shape (or longer) and a type, where kernels are to find it."""
+Move = Callable[[str, npt.NDArray[Any]], Any]
+"""Brings an array of a name there."""
+Whole = npt.NDArray[np.integer[Any]]
+WINDOW = ("top", "left", "rows", "columns", "across", "down", "turned")
+"""The columns of a batch's windows, as `loaders.forms.Change` has them."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where a batch's pixels lie, and what is to be done.
+
+    Attributes
+    ----------
+    images : array (N) of IMAGE
+    places : dict of step to int
+        Most places of an image in each step that is needed.
+    planes, sites, rows : int
+        Of all images whose chroma is smoothed; of mosaics; of sensors.
+    """
+
+    images: npt.NDArray[Any]
+    places: dict[str, int]
+    planes: int
+    sites: int
+    rows: int
+
+
+def plan_batch(
+    packed: Packed,
+    sizes: Whole,
+    places: tuple[Whole, Whole],
+    *,
+    numbers: Whole | None = None,
+    windows: Whole | None = None,
+    formed: tuple[Whole, Whole] | None = None,
+) -> Plan:
+    """Lay out a batch of N images.
+
+    Parameters
+    ----------
+    packed : Packed
+    sizes : array (N, 2)
+        Height, width.
+    places : two arrays (N)
+        Where the first sample of each normal and of each low lies.
+    numbers : array (N), optional
+        The draw of each image; one after the other where it is not given.
+    windows : array (N, 7), optional
+        `WINDOW`: what lows are made of; the whole where it is not given.
+    formed : two arrays (N), optional
+        Where windows of lows and of normals go that are to be brought into form.
+    """
+    count = len(sizes)
+    images = np.zeros(count, IMAGE)
+    images["draw"] = np.arange(count) if numbers is None else numbers
+    draws = packed.draws[images["draw"]]
+    height, width = np.asarray(sizes, np.int64).T
+    images["height"], images["width"] = height, width
+    images["normal"], images["low"] = places
+    if formed is not None:
+        images["formed_low"], images["formed_normal"] = formed
+    if windows is None:
+        images["rows"], images["columns"] = height, width
+    else:
+        for name, column in zip(WINDOW, windows.T, strict=True):
+            images[name] = column
+    mosaic, smooth = draws["method"] >= BILINEAR, draws["taps"] > 0
+    reach = np.maximum(draws["taps"].astype(np.int64) - 1, 0)
+    for first, length, side in (("top", "rows", height), ("left", "columns", width)):
+        begin = np.maximum(images[first] - reach, 0)
+        end = np.minimum(images[first] + images[length] + reach, side)
+        images[f"span_{first}"], images[f"span_{length}"] = begin, end - begin
+    span_rows, span_columns = (
+        images[name].astype(np.int64) for name in ("span_rows", "span_columns")
+    )
+    pixels = span_rows * span_columns
+    sites = (span_rows + 2 * BORDER) * (span_columns + 2 * BORDER)
+    rows = np.where(mosaic, span_rows + 2 * BORDER, 2 * span_rows)
+    images["plane"] = _before(np.where(smooth, pixels, 0))
+    images["mosaic"] = _before(np.where(mosaic, sites, 0))
+    images["row"] = _before(rows)
+    lit = draws["lights"] > 0
+    window = images["rows"].astype(np.int64) * images["columns"]
+    needed = {
+        "luminance": FIELD * (lit | (draws["scene"] != 0)),
+        "lights": lit,
+        "fields": np.full(count, FIELD),
+        "means": np.ones(count),
+        "light": np.full(count, FIELD),
+        "tables": np.full(count, ENCODE_CELLS),
+        "rows": rows,
+        "quads": np.where(mosaic, 0, pixels),
+        "sites": np.where(mosaic, sites, 0),
+        "mosaics": np.where(mosaic, pixels, 0),
+        "blurs": np.where(smooth, images["rows"] * span_columns, 0),
+        "merges": np.where(smooth, window, 0),
+        "forms": window * (formed is not None),
+    }
+    most = {name: int(column.max()) for name, column in needed.items()}
+    return Plan(
+        images,
+        {name: places for name, places in most.items() if places},
+        int(pixels[smooth].sum()),
+        int(sites[mosaic].sum()),
+        int(rows.sum()),
+    )
+
+
+def _before(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    return np.cumsum(counts) - counts
+
+
+class Tables:
+    """The arrays that all batches share, where kernels are to find them."""
+
+    def __init__(self, move: Move) -> None:
+        self.gaussian = move("gaussian", scaled(normal_quantile(), 1.0))
+        self.alias = move("alias", poisson_alias_table())
+        self.cubic = move("cubic", all_cubic_weights())
+        self.binomial = move("binomial", blur_weights())
+        self.channel_light = move("channel_light", CHANNEL_LIGHT)
+        self.log_light = move("log_light", log_light())
+
+
+class Moved:
+    """Draws, where kernels are to find them."""
+
+    def __init__(self, packed: Packed, move: Move) -> None:
+        lights = packed.lights if len(packed.lights) else np.zeros((1, 7))
+        smooth = packed.smooth if len(packed.smooth) else np.zeros(1)
+        self.draws = move("draws", packed.draws)
+        self.linear = move("linear", packed.linear)
+        self.read = move("read", packed.read)
+        self.blur = move("blur", packed.blur)
+        self.smooth = move("smooth", smooth)
+        self.lights = move("lights", lights)
+
+
+def lay_out(
+    plan: Plan, images: Any, pixels: tuple[Any, Any], tables: Tables, draws: Moved, new: New
+) -> Batch:
+    """Bring a batch together.
+
+    Parameters
+    ----------
+    plan : Plan
+    images : array (N) of IMAGE
+        The plan's, in their place.
+    pixels : (normal, low)
+        Flat uint8 arrays, in their place.
+    tables, draws
+    new : function
+        That makes an array there.
+    """
+    count, work = len(plan.images), max(plan.planes, 1)
+    return Batch(
+        images=images,
+        draws=draws.draws,
+        normal=pixels[0],
+        low=pixels[1],
+        linear=draws.linear,
+        read=draws.read,
+        gaussian=tables.gaussian,
+        alias=tables.alias,
+        blur=draws.blur,
+        smooth=draws.smooth,
+        lights=draws.lights,
+        cubic=tables.cubic,
+        binomial=tables.binomial,
+        channel_light=tables.channel_light,
+        log_light=tables.log_light,
+        luminance=new("luminance", (count, FIELD), np.float64),
+        cumulative=new("cumulative", (count, FIELD), np.float64),
+        field=new("field", (count, FIELD), np.float64),
+        light_cell=new("light_cell", (count, 2 * MAX_LIGHTS), np.int32),
+        mean=new("mean", (count,), np.float64),
+        light=new("light", (count, FIELD), np.float32),
+        colour=new("colour", (count, 3, FIELD), np.float32),
+        table=new("table", (count, ENCODE_CELLS), np.uint8),
+        fine_table=new("fine_table", (count, ENCODE_CELLS), np.int16),
+        bright=new("bright", (work,), np.int16),
+        differences=new("differences", (2 * work,), np.int16),
+        columns=new("columns", (2 * work,), np.float32),
+        mosaic=new("mosaic", (max(plan.sites, 1),), np.float32),
+        rows=new("rows", (plan.rows,), np.float32),
+    )

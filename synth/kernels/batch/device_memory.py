@@ -1,0 +1,187 @@
+"""Device memory that is kept under names, and copies into it that nobody waits for.
+
+Needs numba-cuda.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from cuda.bindings import driver
+from numba import cuda
+
+_MORE = 1.25  # an array that is too short is made anew with room to grow
+_RING = 4  # buffers that copies lie in until they are done
+_LARGE = 16 << 20  # bytes; what is larger is copied at once
+_GRAPHS = 32
+_ALIGNED = 256
+
+
+def checked(result: tuple[Any, ...]) -> Any:
+    """Return what a call of the driver gives.
+
+    Raises
+    ------
+    RuntimeError
+        With the driver's error.
+    """
+    if result[0] != driver.CUresult.CUDA_SUCCESS:
+        raise RuntimeError(f"CUDA: {result[0].name}")
+    return result[1] if len(result) > 1 else None
+
+
+def address_of(array: Any) -> int:
+    """Return where a device array, or whatever describes itself as one, lies."""
+    return int(array.__cuda_array_interface__["data"][0])
+
+
+def copy_images(
+    to: npt.NDArray[np.uint64], source: npt.NDArray[np.uint64], sizes: Any, stream: int
+) -> None:
+    """Begin to copy images within device memory.
+
+    Parameters
+    ----------
+    to, source : arrays (N)
+        Addresses.
+    sizes : array (N)
+        Bytes.
+    stream : int
+        The address of a CUDA stream.
+    """
+    for one in zip(to.tolist(), source.tolist(), sizes.tolist(), strict=True):
+        checked(driver.cuMemcpyDtoDAsync(*one, stream))
+
+
+class DeviceMemory:
+    """Arrays in device memory, filled and used in the order of one stream.
+
+    Parameters
+    ----------
+    stream : int
+        The address of a CUDA stream; 0 is the default one.
+    """
+
+    def __init__(self, stream: int = 0) -> None:
+        self.address = stream
+        self.stream: Any = cuda.external_stream(stream) if stream else 0
+        self.generation = 0
+        """Counts up when an array has moved."""
+        self._arrays: dict[str, Any] = {}
+        self._ring = [_Staging() for _ in range(_RING)]
+        self._turn, self._used = 0, 0
+
+    def room(self, name: str, shape: tuple[int, ...], dtype: Any) -> Any:
+        """Return the array of a name, as long as asked or longer."""
+        held = self._arrays.get(name)
+        if held is None or held.shape[0] < shape[0] or held.shape[1:] != shape[1:]:
+            length = shape[0] if held is None else int(shape[0] * _MORE)
+            held = cuda.device_array((length, *shape[1:]), dtype)
+            self._arrays[name] = held
+            self.generation += 1
+        return held
+
+    def upload(self, name: str, array: npt.NDArray[Any]) -> Any:
+        """Begin to copy an array to the one of its name."""
+        held = self.room(name, array.shape, array.dtype)
+        array = np.ascontiguousarray(array)
+        source = array
+        if array.nbytes < _LARGE:
+            source = self._ring[self._turn].take(array.nbytes, self._used)
+            source[:] = array.reshape(-1).view(np.uint8)
+            self._used += -(-array.nbytes // _ALIGNED) * _ALIGNED
+        checked(
+            driver.cuMemcpyHtoDAsync(
+                address_of(held), source.ctypes.data, array.nbytes, self.address
+            )
+        )
+        return held
+
+    def wait(self) -> None:
+        """Wait until all is done that the stream was given."""
+        checked(driver.cuStreamSynchronize(self.address))
+
+    def uploaded(self) -> None:
+        """Mark the end of the uploads that belong together; the next ones take another buffer."""
+        self._ring[self._turn].done.record(self.stream)
+        self._turn, self._used = (self._turn + 1) % _RING, 0
+        self._ring[self._turn].done.synchronize()
+
+
+class _Staging:
+    """A buffer in page-locked host memory, which a GPU copies from by itself."""
+
+    def __init__(self) -> None:
+        self.done = cuda.event(timing=False)
+        self._buffers: list[Any] = []
+
+    def take(self, size: int, used: int) -> Any:
+        """Return bytes of the buffer behind those that are used."""
+        if not used:
+            del self._buffers[:-1]
+        if not self._buffers or len(self._buffers[-1]) < used + size:
+            self._buffers.append(cuda.pinned_array(max(2 * (used + size), 1 << 16), np.uint8))
+        return self._buffers[-1][used : used + size]
+
+
+class Graphs:
+    """Sequences of launches, recorded when they come a second time and replayed from then on.
+
+    A replay costs the host microseconds, a launch through Numba half a millisecond.
+    """
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[Hashable, Any] = OrderedDict()
+
+    def run(self, key: Hashable, launch: Callable[[Any], None], memory: DeviceMemory) -> None:
+        """Do what `launch` does on a stream.
+
+        Parameters
+        ----------
+        key : hashable
+            Equal for equal launches of equal arguments.
+        launch : function of a stream
+        memory : DeviceMemory
+            Whose stream it is done on.
+        """
+        if key not in self._held:  # what is compiled and loaded now could not be recorded
+            self._held[key] = None
+            launch(memory.stream)
+            if len(self._held) > _GRAPHS:
+                _, old = self._held.popitem(last=False)
+                _drop(old)
+            return
+        self._held.move_to_end(key)
+        if self._held[key] is None:
+            self._held[key] = _recorded(launch)
+        checked(driver.cuGraphLaunch(self._held[key], memory.address))
+
+    def clear(self) -> None:
+        """Forget all."""
+        for graph in self._held.values():
+            _drop(graph)
+        self._held.clear()
+
+
+def _recorded(launch: Callable[[Any], None]) -> Any:
+    stream = checked(driver.cuStreamCreate(driver.CUstream_flags.CU_STREAM_NON_BLOCKING))
+    # Relaxed: what other threads do meanwhile does not matter.
+    mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+    checked(driver.cuStreamBeginCapture(stream, mode))
+    try:
+        launch(cuda.external_stream(int(stream)))
+    finally:
+        graph = checked(driver.cuStreamEndCapture(stream))
+    made = checked(driver.cuGraphInstantiate(graph, 0))
+    checked(driver.cuGraphDestroy(graph))
+    checked(driver.cuStreamDestroy(stream))
+    return made
+
+
+def _drop(graph: Any) -> None:
+    if graph is not None:
+        checked(driver.cuGraphExecDestroy(graph))

@@ -1,0 +1,104 @@
+"""Random numbers and values of distributions for many images at once, to the last bit.
+
+They are those that `randomness` and `distributions` give each image.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..kernels.numbers.blake2b import as_words, first_words, moved_on
+from ..kernels.numbers.library import exp, normal_quantile
+from .distributions import Choice, Constant, Distribution, LogUniform, Normal, Uniform
+
+Floats = npt.NDArray[np.float64]
+_moved_on = lru_cache(maxsize=4096)(moved_on)
+
+
+class KeyedColumns:
+    """The random numbers of many images of a set, each those of its `KeyedRandom`.
+
+    Parameters
+    ----------
+    seed : int
+        Of the set.
+    keys : sequence of str
+        Of the pairs.
+    """
+
+    def __init__(self, seed: int, keys: Sequence[str]) -> None:
+        messages = [f"{seed}\0{key}\0".encode() for key in keys]
+        self._lengths = np.array([len(message) for message in messages], np.int64)
+        self._prefixes = as_words(messages)
+
+    def __len__(self) -> int:
+        return len(self._lengths)
+
+    def those(self, chosen: npt.NDArray[np.bool_]) -> KeyedColumns:
+        """Return the random numbers of the images that a mask (N) chooses."""
+        if chosen.all():
+            return self
+        some = object.__new__(KeyedColumns)
+        some._lengths, some._prefixes = self._lengths[chosen], self._prefixes[chosen]
+        return some
+
+    def bits(self, purpose: str, index: int = 0) -> npt.NDArray[np.uint64]:
+        """Draw 64 random bits for each image."""
+        end = f"{purpose}\0{index}".encode()
+        words = np.empty(len(self), np.uint64)
+        first_words(self._prefixes, self._lengths, _moved_on(end), len(end), words)
+        return words
+
+    def uniform(self, purpose: str, index: int = 0) -> Floats:
+        """Draw a number strictly between 0 and 1 for each image."""
+        bits = (self.bits(purpose, index) >> np.uint64(12)).astype(np.float64)
+        drawn: Floats = (bits + 0.5) * 2.0**-52
+        return drawn
+
+    def gaussian(self, purpose: str, index: int = 0) -> Floats:
+        """Draw from the standard normal distribution for each image."""
+        return normal_quantile(self.uniform(purpose, index))
+
+    def values(self, distribution: Distribution, purpose: str, index: int = 0) -> Any:
+        """Draw a value for each image, as an array; a constant costs no random number."""
+        if isinstance(distribution, Constant):
+            return np.full(len(self), distribution.value)
+        return quantiles(distribution, self.uniform(purpose, index))
+
+    def numbers(self, distribution: Distribution, purpose: str, index: int = 0) -> Floats:
+        """Draw a number for each image."""
+        drawn: Floats = self.values(distribution, purpose, index).astype(np.float64)
+        return drawn
+
+
+def quantiles(distribution: Distribution, u: Floats) -> Any:
+    """Return `distribution.quantile` of many numbers, as an array."""
+    match distribution:
+        case Uniform(low, high):
+            return low + (high - low) * u
+        case LogUniform(low, high):
+            first = math.log(low)
+            return np.clip(exp(first + (math.log(high) - first) * u), low, high)
+        case Normal(mean, deviation, low, high) if deviation:
+            normal = NormalDist(mean, deviation)
+            below = normal.cdf(low)
+            share = below + (normal.cdf(high) - below) * u
+            inside = (share > 0) & (share < 1)
+            drawn = np.clip(
+                normal_quantile(np.where(inside, share, 0.5), mean, deviation), low, high
+            )
+            return np.where(inside, drawn, np.where(share <= 0, low, high))
+        case Choice(values):
+            place = np.minimum((u * len(values)).astype(np.int64), len(values) - 1)
+            # Names beside numbers are told apart by whoever uses them, as objects.
+            mixed = len({isinstance(value, str) for value in values}) > 1
+            return np.array(values, object if mixed else None)[place]
+        case _:
+            return np.full(len(u), distribution.quantile(0.5))

@@ -1,0 +1,150 @@
+"""The steps of a batch, which a GPU runs, here on the CPU: the same lows as image by image."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import pytest
+
+from gloam.loaders.forms import Change, changed
+from gloam.synth.camera.batch.pack import pack
+from gloam.synth.camera.batch.plan import Moved, Tables, lay_out, plan_batch
+from gloam.synth.camera.draw import CameraDraw
+from gloam.synth.kernels.batch import illumination_steps as field
+from gloam.synth.kernels.batch import pixel_steps as pixels
+from gloam.synth.kernels.batch.form_steps import Forms, form_places, form_step
+from gloam.synth.models import draw, render
+from gloam.synth.recipes.load import load_recipe, shipped_recipes
+
+MORE = [
+    ["isp.demosaic=malvar"],
+    ["isp.demosaic=bilinear", "isp.chroma.strength=0"],
+    ["isp.demosaic=none", "isp.chroma.sigma=4.5"],
+    ["camera.read_noise=gaussian", "camera.levels=255"],
+    ["tone.strength=uniform(0, 1)", "exposure.ev=uniform(-2, 9)"],
+    ["illumination.lamps.count=5", "illumination.lamps.warmth_ev=uniform(-3, 3)"],
+    ["illumination.gradient.ev=uniform(-5, 5)", "tone.transfer=gamma"],
+]
+
+
+def over(places, step):
+    @numba.njit(error_model="numpy")
+    def run(batch):
+        for number in range(len(batch.images)):
+            for place in range(places(batch.images[number], batch)):
+                step(number, numba.uint32(place), batch)
+
+    return run
+
+
+STEPS = {
+    "luminance": over(field.luminance_places, field.luminance_step),
+    "lights": over(field.lights_places, field.lights_step),
+    "fields": over(field.cell_places, field.field_step),
+    "means": over(field.mean_places, field.mean_step),
+    "light": over(field.cell_places, field.light_step),
+    "tables": over(field.table_places, field.table_step),
+    "rows": over(pixels.row_places, pixels.row_step),
+    "quads": over(pixels.quad_places, pixels.quad_step),
+    "sites": over(pixels.site_places, pixels.site_step),
+    "mosaics": over(pixels.mosaic_places, pixels.mosaic_step),
+    "blurs": over(pixels.blur_places, pixels.blur_step),
+    "merges": over(pixels.merge_places, pixels.merge_step),
+}
+
+
+@numba.njit(error_model="numpy")
+def form(batch, forms):
+    for number in range(len(batch.images)):
+        for place in range(form_places(batch.images[number], batch)):
+            form_step(number, numba.uint32(place), batch, forms)
+
+
+def before(sizes):
+    samples = 3 * np.prod(np.array(sizes, np.int64).reshape(-1, 2), axis=1)
+    return np.cumsum(samples) - samples
+
+
+def lows_of_a_batch(normals, packed, numbers=None, windows=None, forms=None, formed=None):
+    """As `kernels.batch.launch_cuda`, a thread after the other: the lows, flat."""
+    sizes = [normal.shape[:2] for normal in normals]
+    own = sizes if windows is None else windows[:, 2:4]
+    plan = plan_batch(
+        packed,
+        np.array(sizes),
+        (before(sizes), before(own)),
+        numbers=numbers,
+        windows=windows,
+        formed=formed,
+    )
+    flat = np.concatenate([normal.reshape(-1) for normal in normals])
+    low = np.full(3 * int(np.prod(own, axis=1).sum()), 77, np.uint8)
+
+    def move(name, array):
+        return np.concatenate([array, array[:1]])  # longer than needed, as on a GPU
+
+    def room(name, shape, dtype):
+        return np.full((shape[0] + 3, *shape[1:]), 77, dtype)
+
+    tables, draws = Tables(move), Moved(packed, move)
+    batch = lay_out(plan, plan.images, (flat, low), tables, draws, room)
+    for name, step in STEPS.items():
+        if name in plan.places:
+            step(batch)
+    if forms is not None:
+        form(batch, forms)
+    return [
+        part.reshape(*size, 3)
+        for part, size in zip(np.split(low, before(own)[1:]), np.asarray(own), strict=True)
+    ]
+
+
+def test_a_batch_of_any_sizes_and_recipes_has_the_lows_of_its_images(photograph):
+    rng = np.random.default_rng(0)
+    recipes = [load_recipe(name) for name in sorted(shipped_recipes())]
+    recipes += [load_recipe("uneven", overrides) for overrides in MORE]
+    normals, draws = [], []
+    for i, recipe in enumerate([recipe for recipe in recipes if recipe.model == "camera"] * 3):
+        height, width = (int(n) for n in rng.integers(1, photograph.shape[:2]))
+        normals.append(np.ascontiguousarray(photograph[:height, -width:]))
+        drawn = draw(recipe, 3, str(i))
+        assert isinstance(drawn, CameraDraw)
+        draws.append(drawn)
+    for low, normal, drawn in zip(
+        lows_of_a_batch(normals, pack(draws)), normals, draws, strict=True
+    ):
+        assert (low == render(normal, drawn)).all(), drawn
+
+
+@pytest.mark.parametrize("channels_last", [False, True])
+def test_windows_of_any_draws_are_those_of_the_whole_lows_flipped_and_turned(
+    photograph, channels_last
+):
+    rng = np.random.default_rng(1)
+    side, count = 40, 24
+    recipes = [load_recipe("uneven", overrides) for overrides in MORE]
+    draws = [draw(recipe, 5, str(i)) for i, recipe in enumerate(recipes)]
+    numbers = rng.integers(0, len(draws), count)
+    normals, windows = [], np.zeros((count, 7), np.int64)
+    for i in range(count):
+        height, width = (int(rng.integers(side, most + 1)) for most in photograph.shape[:2])
+        normals.append(np.ascontiguousarray(photograph[:height, :width]))
+        top, left = rng.integers(0, height - side + 1), rng.integers(0, width - side + 1)
+        windows[i] = top, left, side, side, *rng.integers(0, 2, 3)
+    samples = 3 * side * side
+    formed = np.arange(count) * samples
+    forms = Forms(
+        np.zeros(count * samples, np.uint8),
+        np.zeros(count * samples, np.uint8),
+        *((1, 3) if channels_last else (side * side, 1)),
+    )
+    lows = lows_of_a_batch(normals, pack(draws), numbers, windows, forms, (formed, formed))
+    for i, (low, normal, window) in enumerate(zip(lows, normals, windows, strict=True)):
+        whole = render(normal, draws[numbers[i]])
+        change = Change(*window.tolist())
+        part = slice(change.top, change.top + side), slice(change.left, change.left + side)
+        assert (low == whole[part]).all(), change
+        for image, made in ((whole, forms.low), (normal, forms.normal)):
+            wanted = changed(image, change, None)
+            wanted = wanted if channels_last else wanted.transpose(2, 0, 1)
+            assert (made[formed[i] :][:samples].reshape(wanted.shape) == wanted).all(), change
