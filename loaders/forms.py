@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from ..synth.parameters.columns import KeyedColumns
+from ..synth.parameters.columns import KeyedColumns, Keys
 from .options import Options
 
 _AREA = (0.35, 1.0)
@@ -52,7 +52,7 @@ def change_of(height: int, width: int, options: Options, seed: int) -> Change:
 
 
 def changes_of(
-    sizes: Sequence[tuple[int, int]], options: Options, seed: int, keys: Sequence[str]
+    sizes: Sequence[tuple[int, int]], options: Options, seed: int, keys: Sequence[str] | Keys
 ) -> npt.NDArray[np.int32]:
     """Draw the changes of many pairs, by their keys: (N, 7) as `Change`."""
     random = KeyedColumns(seed, keys)

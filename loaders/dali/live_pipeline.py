@@ -10,6 +10,7 @@ Only the first has a state: what is drawn depends on numbers alone.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -22,8 +23,7 @@ from ...synth.camera.recipe import CameraRecipe
 from ..live.draws import DrawTable
 from ..live.lows import LiveLows
 from ..options import Options
-from .batches import tensor_of
-from .forming import built_form, drawn_changes, feed_changes
+from .forming import Begun, Form, drawn_changes
 
 if TYPE_CHECKING:
     from .ahead import Ahead
@@ -66,11 +66,12 @@ class LivePipeline:
         self._pool = ThreadPoolExecutor(max(options.threads, 1))
         by_gpu = options.device == "gpu" and isinstance(live.recipe, CameraRecipe)
         self._on_gpu = LowsOnGpu(live, options, keys) if by_gpu else None
-        self._form = built_form(options, device_id)
+        self._form = Form(options, device_id)
         self._done = 0
         self._device = device_id
         self._ahead: Ahead | None = None
         self._state: Any = None
+        self._begun: deque[Begun] = deque()
         self._held: list[Any] = []  # inputs of the last batches, which DALI may still read
 
     def checkpoint(self) -> Any:
@@ -84,7 +85,7 @@ class LivePipeline:
     def run(self, stream: Any = None) -> tuple[Any, ...]:
         """Make the next batch: lows, normals, labels."""
         if self._device is None:
-            return self._next(None)
+            return self._on_cpu()
         if self._ahead is None:
             from .ahead import Ahead
 
@@ -100,49 +101,51 @@ class LivePipeline:
         if self._on_gpu is not None:
             self._on_gpu.close()
 
-    def _on_stream(self, stream: Any) -> tuple[Any, Any, Any]:
-        """Make the next batch as torch's own tensors, which outlive DALI's; and the state."""
-        low, normal, labels = self._next(stream)
-        images = tuple(
-            image if hasattr(image, "record_stream") else tensor_of(image).clone()
-            for image in (low, normal)
-        )
-        return images, labels, self._normals.checkpoint()
-
-    def _next(self, stream: Any) -> tuple[Any, ...]:
-        on = () if stream is None else (stream,)
-        normals, lows, labels = self._normals.run(*on)
-        keys = self._keys_of(labels)
-        epoch = self._epoch_of(self._done)
-        self._done += 1
-        sizes = np.array([shape[:2] for shape in normals.shape()], np.int64)
-        changes = drawn_changes(self._options, keys, sizes, epoch)
+    def _on_cpu(self) -> tuple[Any, ...]:
+        normals, _, labels = self._normals.run()
+        keys, epoch, _, changes = self._read(normals, labels)
+        arrays = [np.asarray(normals.at(i)) for i in range(len(keys))]
+        lows = list(self._pool.map(partial(self._live.low, epoch=epoch), arrays, keys))
         self._held = [*self._held[-4:], (normals, lows)]
-        if self._on_gpu is not None:
+        return (*self._form.made(lows, normals, changes), labels)
+
+    def _on_stream(self, stream: Any) -> tuple[Any, Any, Any]:
+        """Make the next batch as torch's own tensors; and the state after it."""
+        while len(self._begun) < 2:
+            self._begun.append(self._begin(stream))
+        first = self._begun.popleft()
+        self._form.finish(first, stream)
+        return first.images, first.labels, first.state
+
+    def _begin(self, stream: Any) -> Begun:
+        """Begin a batch."""
+        normals, lows, labels = self._normals.run(stream)
+        begun = Begun(labels=labels, state=self._normals.checkpoint())
+        keys, epoch, sizes, changes = self._read(normals, labels)
+        self._held = [*self._held[-4:], (normals, lows)]
+        if self._on_gpu is None:
+            import torch
+
+            arrays = [np.asarray(one) for one in normals.as_cpu()]
+            made = self._pool.map(partial(self._live.low, epoch=epoch), arrays, keys)
+            lows = [torch.from_numpy(low).cuda() for low in made]
+        else:
             from ..live.cuda_tensors import addresses, fits_windows
 
             at = addresses([normals[i] for i in range(len(keys))])
             if fits_windows(self._options, sizes):
-                return (*self._on_gpu.windows(keys, epoch, sizes, at, changes), labels)
+                begun.images = self._on_gpu.windows(keys, epoch, sizes, at, changes)
+                return begun
             self._on_gpu.whole(keys, epoch, sizes, at, [lows[i] for i in range(len(keys))])
-        else:
-            lows = self._darkened(normals, keys, epoch)
-        feed_changes(self._form, self._options, changes)
-        after = {} if stream is None else {"cuda_stream": stream}
-        self._form.feed_input("low", lows, **after)
-        self._form.feed_input("normal", normals, **after)
-        return (*self._form.run(*on), labels)
+        self._form.begin(begun, lows, normals, changes, stream)
+        return begun
 
-    def _darkened(self, normals: Any, keys: Sequence[str], epoch: int) -> Any:
-        """Make lows on the CPU."""
-        held = normals.as_cpu() if self._options.device == "gpu" else normals
-        arrays = [np.asarray(held.at(i)) for i in range(len(keys))]
-        made = list(self._pool.map(partial(self._live.low, epoch=epoch), arrays, keys))
-        if self._options.device == "cpu":
-            return made
-        import torch
-
-        return [torch.from_numpy(low).cuda() for low in made]
+    def _read(self, normals: Any, labels: Any) -> tuple[list[str], int, Any, Any]:
+        """Return keys, epoch, sizes and changes of a batch."""
+        keys, epoch = self._keys_of(labels), self._epoch_of(self._done)
+        self._done += 1
+        sizes = np.array([shape[:2] for shape in normals.shape()], np.int64)
+        return keys, epoch, sizes, drawn_changes(self._options, keys, sizes, epoch)
 
 
 class LowsOnGpu:

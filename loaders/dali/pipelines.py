@@ -271,12 +271,15 @@ def whole_pairs(
     *encoded, label = fn.external_source(
         source=source, num_outputs=2 if live else 3, batch=True, batch_info=True
     )
-    images = decoded(encoded, options)
+    images = [decoded(image, options) for image in encoded]
     if options.resident_side is not None:
         shape = fn.peek_image_shape(encoded[-1])
         longer = dali.math.max(shape[0], shape[1])
         if longer > options.resident_side:
-            images = fn.resize(images, resize_longer=options.resident_side, antialias=True)
+            images = [
+                fn.resize(image, resize_longer=options.resident_side, antialias=True)
+                for image in images
+            ]
     return (*images, label)
 
 
@@ -292,9 +295,11 @@ def formed_pairs(options: Options) -> tuple[Any, ...]:
     Its inputs are "low" and "normal" (uint8, HWC), "window" (top, left, height, width: int32) and
     "flips" (across, down, turned: int32).
     """
-    device = options.device
-    low = fn.external_source(name="low", device=device, layout="HWC", no_copy=True)
-    normal = fn.external_source(name="normal", device=device, layout="HWC", no_copy=True)
+    # What lies on a GPU is copied: DALI waits for the stream of a copy, but not for the one that
+    # made what it shares.
+    how: dict[str, Any] = {"device": options.device, "no_copy": options.device == "cpu"}
+    low = fn.external_source(name="low", layout="HWC", **how)
+    normal = fn.external_source(name="normal", layout="HWC", **how)
     if options.size is not None and options.crop != "resize":
         window = fn.external_source(name="window")
         low, normal = fn.slice([low, normal], start=window[:2], shape=window[2:], axes=[0, 1])

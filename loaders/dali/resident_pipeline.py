@@ -7,6 +7,7 @@ They have no state: what they give is a function of the epoch, the batch and the
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -15,13 +16,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...synth.camera.recipe import CameraRecipe
+from ...synth.parameters.columns import Keys
 from ..columns import Pairs
 from ..live.draws import MadeAhead
 from ..live.lows import LiveLows
 from ..live.pool import ResidentPool
 from ..options import Options
-from .batches import tensor_of
-from .forming import built_form, drawn_changes, feed_changes
+from .forming import Begun, Form, drawn_changes
 from .live_pipeline import LowsOnGpu
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class ResidentPipeline:
         self._pool, self._pairs, self._live, self._options = pool, pairs, live, options
         self._course, self._done = course, 0
         self._threads = ThreadPoolExecutor(max(options.threads, 1))
-        self._form = built_form(options, None)
+        self._form = Form(options, None)
 
     def checkpoint(self) -> bytes:
         """Return nothing: a place is its number."""
@@ -103,11 +104,9 @@ class ResidentPipeline:
             if self._live is None
             else list(self._threads.map(partial(self._live.low, epoch=epoch), normals, keys))
         )
-        self._form.feed_input("low", lows)
-        self._form.feed_input("normal", normals)
         sizes = np.array([normal.shape[:2] for normal in normals], np.int64)
-        feed_changes(self._form, self._options, drawn_changes(self._options, keys, sizes, epoch))
-        return (*self._form.run(), numbers)
+        changes = drawn_changes(self._options, keys, sizes, epoch)
+        return (*self._form.made(lows, normals, changes), numbers)
 
 
 class _Epoch(NamedTuple):
@@ -146,14 +145,15 @@ class ResidentOnGpu:
         device_id: int,
     ) -> None:
         self._pool, self._keys, self._first = pool, keys, first
+        self._key_bytes = Keys(keys)
         self._live, self._options, self._course, self._done = live, options, course, 0
         by_gpu = live is not None and isinstance(live.recipe, CameraRecipe)
         self._lows = LowsOnGpu(live, options, keys) if live is not None and by_gpu else None
         self._epochs = MadeAhead(self._epoch)
-        self._form = built_form(options, device_id)
+        self._form = Form(options, device_id)
         self._device = device_id
         self._ahead: Ahead | None = None
-        self._held: list[Any] = []  # inputs of the last batches, which DALI may still read
+        self._begun: deque[Begun] = deque()
 
     def checkpoint(self) -> bytes:
         """Return nothing: a place is its number."""
@@ -177,31 +177,35 @@ class ResidentOnGpu:
         self._epochs.close()
 
     def _epoch(self, epoch: int) -> _Epoch:
-        changes = drawn_changes(self._options, self._keys, self._pool.sizes, epoch)
+        changes = drawn_changes(self._options, self._key_bytes, self._pool.sizes, epoch)
         return _Epoch(self._course.order(epoch), changes)
 
     def _on_stream(self, stream: Any) -> tuple[Any, Any, Any]:
+        while len(self._begun) < 2:
+            self._begun.append(self._begin(stream))
+        first = self._begun.popleft()
+        self._form.finish(first, stream)
+        return first.images, first.labels, b""
+
+    def _begin(self, stream: Any) -> Begun:
+        """Begin a batch."""
         from ..live.cuda_tensors import fits_windows
 
         epoch = self._course.epoch(self._done)
         of_epoch = self._epochs.of(epoch)
         numbers = self._course.at(self._done, of_epoch.order)
         self._done += 1
-        places = numbers - self._first
+        begun, places = Begun(labels=numbers), numbers - self._first
         sizes = self._pool.sizes[places]
         changes = None if of_epoch.changes is None else of_epoch.changes[places]
         if self._lows is not None and fits_windows(self._options, sizes):
             at = self._pool.at["normal"][places]
-            images = self._lows.windows(places, epoch, sizes, at, changes)
-            return images, numbers, b""
+            begun.images = self._lows.windows(places, epoch, sizes, at, changes)
+            return begun
         normals = [self._pool.image("normal", int(place)) for place in places]
         lows = self._whole(places, epoch, sizes, normals)
-        feed_changes(self._form, self._options, changes)
-        self._form.feed_input("low", lows, cuda_stream=stream)
-        self._form.feed_input("normal", normals, cuda_stream=stream)
-        self._held = [*self._held[-4:], (normals, lows)]
-        images = tuple(tensor_of(image).clone() for image in self._form.run(stream))
-        return images, numbers, b""
+        self._form.begin(begun, lows, normals, changes, stream)
+        return begun
 
     def _whole(self, places: Any, epoch: int, sizes: Any, normals: Sequence[Any]) -> list[Any]:
         """Return whole lows: stored ones, or made."""

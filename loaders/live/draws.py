@@ -1,23 +1,27 @@
-"""What each epoch of live lows needs at once, made ahead by threads: its draws above all.
+"""What each epoch of live lows needs at once, made ahead: its draws above all.
 
 A GPU darkens more images in a second than are drawn by the way.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from ...engines.forkserver import prepare_workers
+from ...engines.process import main_left_alone
 from ...synth.camera.batch.draws import draw_packed
 from ...synth.camera.batch.pack import Packed, joined
 from ...synth.camera.recipe import CameraRecipe
 from .lows import LiveLows
 
-_CHUNK = 2048  # pairs that a thread draws at once
+_CHUNK = 2048  # pairs that are drawn at once
+_MANY = 4 * _CHUNK
 T = TypeVar("T")
 
 
@@ -58,14 +62,16 @@ class DrawTable:
         Of a recipe of the camera model.
     keys : sequence of str
         Of all pairs that may be asked for.
-    threads : int
-        That draw; most of it is done without the interpreter's lock.
+    workers : int
+        Threads that draw the first epoch, and processes that draw the next ones of many pairs: they
+        leave the interpreter to whoever trains.
     """
 
-    def __init__(self, live: LiveLows, keys: Sequence[str], threads: int) -> None:
+    def __init__(self, live: LiveLows, keys: Sequence[str], workers: int) -> None:
         self._live, self._keys = live, keys
         self._place = {key: i for i, key in enumerate(keys)}
-        self._threads = ThreadPoolExecutor(max(threads, 1))
+        self._workers = max(workers, 1)
+        self._pool: Executor = ThreadPoolExecutor(self._workers)
         self._same: Packed | None = None
         self._epochs = MadeAhead(self._drawn)
 
@@ -80,18 +86,23 @@ class DrawTable:
     def close(self) -> None:
         """End the threads."""
         self._epochs.close()
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _drawn(self, epoch: int) -> Packed:
         if self._same is not None:
             return self._same
         recipe, seed = self._live.recipe, self._live.seed_of(epoch)
         assert isinstance(recipe, CameraRecipe)
-        parts = [
-            self._threads.submit(draw_packed, recipe, seed, self._keys[i : i + _CHUNK])
-            for i in range(0, len(self._keys), _CHUNK)
-        ]
+        with main_left_alone():
+            parts = [
+                self._pool.submit(draw_packed, recipe, seed, self._keys[i : i + _CHUNK])
+                for i in range(0, len(self._keys), _CHUNK)
+            ]
         whole = joined([part.result() for part in parts])
         if self._live.draws == "set":
             self._same = whole
+        elif len(self._keys) > _MANY and isinstance(self._pool, ThreadPoolExecutor):
+            self._pool.shutdown(wait=False)
+            context = multiprocessing.get_context(prepare_workers([__name__], self._workers))
+            self._pool = ProcessPoolExecutor(self._workers, mp_context=context)
         return whole

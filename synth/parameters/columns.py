@@ -22,6 +22,28 @@ Floats = npt.NDArray[np.float64]
 _moved_on = lru_cache(maxsize=4096)(moved_on)
 
 
+class Keys:
+    """The keys of many pairs, for random numbers of any seed.
+
+    Parameters
+    ----------
+    keys : sequence of str
+    """
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        ends = [f"\0{key}\0".encode() for key in keys]
+        self.lengths = np.array([len(end) for end in ends], np.int64)
+        self.bytes = as_words(ends).view(np.uint8)
+
+    def after(self, seed: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
+        """Return a seed and each key as words (N, P), and their lengths in bytes."""
+        head = np.frombuffer(str(seed).encode(), np.uint8)
+        count, width = self.bytes.shape
+        made = np.zeros((count, -(-(len(head) + width) // 8) * 8), np.uint8)
+        made[:, : len(head)], made[:, len(head) : len(head) + width] = head, self.bytes
+        return made.view(np.uint64), self.lengths + len(head)
+
+
 class KeyedColumns:
     """The random numbers of many images of a set, each those of its `KeyedRandom`.
 
@@ -29,14 +51,13 @@ class KeyedColumns:
     ----------
     seed : int
         Of the set.
-    keys : sequence of str
+    keys : sequence of str or Keys
         Of the pairs.
     """
 
-    def __init__(self, seed: int, keys: Sequence[str]) -> None:
-        messages = [f"{seed}\0{key}\0".encode() for key in keys]
-        self._lengths = np.array([len(message) for message in messages], np.int64)
-        self._prefixes = as_words(messages)
+    def __init__(self, seed: int, keys: Sequence[str] | Keys) -> None:
+        known = keys if isinstance(keys, Keys) else Keys(keys)
+        self._prefixes, self._lengths = known.after(seed)
 
     def __len__(self) -> int:
         return len(self._lengths)

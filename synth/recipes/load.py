@@ -8,6 +8,7 @@ camera, `power_law` for curves on encoded values.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any
@@ -35,6 +36,18 @@ def shipped_recipes() -> dict[str, str]:
         file.name.removesuffix(".yaml") for file in folder.iterdir() if file.name.endswith(".yaml")
     )
     return {name: load_recipe(name).about for name in names}
+
+
+def _shipped(name: str) -> dict[str, Any]:
+    """Return the values of a shipped recipe."""
+    with resources.as_file(resources.files(__package__) / f"{name}.yaml") as path:
+        return load_yaml(Path(path))
+
+
+@lru_cache(maxsize=32)
+def _unchanged(name: str) -> Recipe:
+    """Return a shipped recipe."""
+    return recipe_of(_shipped(name), (), f"recipe {name}")
 
 
 def load_recipe(name: Recipe | str, overrides: Iterable[str] = ()) -> Recipe:
@@ -69,8 +82,9 @@ def load_recipe(name: Recipe | str, overrides: Iterable[str] = ()) -> Recipe:
         )
     shipped = resources.files(__package__) / f"{name}.yaml"
     if "/" not in name and shipped.is_file():
-        with resources.as_file(shipped) as path:
-            values = load_yaml(Path(path))
+        if not overrides:
+            return _unchanged(name)
+        values = _shipped(name)
     elif Path(name).suffix in (".yaml", ".yml") or Path(name).is_file():
         values = load_yaml(Path(name))
     else:
