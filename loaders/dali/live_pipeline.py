@@ -28,7 +28,7 @@ from .forming import Begun, Form, drawn_changes
 if TYPE_CHECKING:
     from .ahead import Ahead
 
-Pairs = Sequence[str] | npt.NDArray[np.integer[Any]]
+Whole = npt.NDArray[np.integer[Any]]
 _AHEAD = 2  # batches that are made while one is used
 
 
@@ -103,7 +103,8 @@ class LivePipeline:
 
     def _on_cpu(self) -> tuple[Any, ...]:
         normals, _, labels = self._normals.run()
-        keys, epoch, _, changes = self._read(normals, labels)
+        keys, epoch = self._read(labels)
+        changes = drawn_changes(self._options, keys, _sizes(normals), epoch)
         arrays = [np.asarray(normals.at(i)) for i in range(len(keys))]
         lows = list(self._pool.map(partial(self._live.low, epoch=epoch), arrays, keys))
         self._held = [*self._held[-4:], (normals, lows)]
@@ -121,31 +122,39 @@ class LivePipeline:
         """Begin a batch."""
         normals, lows, labels = self._normals.run(stream)
         begun = Begun(labels=labels, state=self._normals.checkpoint())
-        keys, epoch, sizes, changes = self._read(normals, labels)
+        (keys, epoch), sizes = self._read(labels), _sizes(normals)
         self._held = [*self._held[-4:], (normals, lows)]
         if self._on_gpu is None:
             import torch
 
+            changes = drawn_changes(self._options, keys, sizes, epoch)
             arrays = [np.asarray(one) for one in normals.as_cpu()]
             made = self._pool.map(partial(self._live.low, epoch=epoch), arrays, keys)
             lows = [torch.from_numpy(low).cuda() for low in made]
         else:
             from ..live.cuda_tensors import addresses, fits_windows
 
+            places = self._on_gpu.draws.numbers(keys)
+            known = self._on_gpu.draws.keys.take(places)
+            changes = drawn_changes(self._options, known, sizes, epoch)
             at = addresses([normals[i] for i in range(len(keys))])
             if fits_windows(self._options, sizes):
-                begun.images = self._on_gpu.windows(keys, epoch, sizes, at, changes)
+                begun.images = self._on_gpu.windows(places, epoch, sizes, at, changes)
                 return begun
-            self._on_gpu.whole(keys, epoch, sizes, at, [lows[i] for i in range(len(keys))])
+            self._on_gpu.whole(places, epoch, sizes, at, [lows[i] for i in range(len(keys))])
         self._form.begin(begun, lows, normals, changes, stream)
         return begun
 
-    def _read(self, normals: Any, labels: Any) -> tuple[list[str], int, Any, Any]:
-        """Return keys, epoch, sizes and changes of a batch."""
+    def _read(self, labels: Any) -> tuple[list[str], int]:
+        """Return keys and epoch of a batch."""
         keys, epoch = self._keys_of(labels), self._epoch_of(self._done)
         self._done += 1
-        sizes = np.array([shape[:2] for shape in normals.shape()], np.int64)
-        return keys, epoch, sizes, drawn_changes(self._options, keys, sizes, epoch)
+        return keys, epoch
+
+
+def _sizes(images: Any) -> npt.NDArray[np.int64]:
+    """Return height and width of images of DALI (N, 2)."""
+    return np.array(images.shape(), np.int64)[:, :2]
 
 
 class LowsOnGpu:
@@ -162,34 +171,30 @@ class LowsOnGpu:
 
     def __init__(self, live: LiveLows, options: Options, keys: Sequence[str]) -> None:
         self._options = options
-        self._draws = DrawTable(live, keys, options.threads)
+        self.draws = DrawTable(live, keys, options.threads)
         self._camera: Any = None
         self._loaded: Any = None
 
     def whole(
-        self, pairs: Pairs, epoch: int, sizes: Any, normals: Any, lows: Sequence[Any]
+        self, places: Whole, epoch: int, sizes: Whole, normals: Whole, lows: Sequence[Any]
     ) -> None:
-        """Fill whole lows of pairs: their keys, or their places among all keys."""
+        """Fill whole lows of pairs, by their places among all keys."""
         from ..live.cuda_tensors import addresses
 
-        camera, numbers = self._ready(epoch), self._numbers(pairs)
-        camera.launch(sizes, normals, addresses(lows), numbers=numbers)
+        self._ready(epoch).launch(sizes, normals, addresses(lows), numbers=places)
 
     def windows(
-        self, pairs: Pairs, epoch: int, sizes: Any, normals: Any, windows: Any
+        self, places: Whole, epoch: int, sizes: Whole, normals: Whole, windows: Whole
     ) -> tuple[Any, Any]:
         """Make windows of lows and normals; see `cuda_tensors.formed_windows`."""
         from ..live.cuda_tensors import formed_windows
 
-        camera, numbers = self._ready(epoch), self._numbers(pairs)
-        return formed_windows(camera, sizes, normals, windows, self._options, numbers)
+        camera = self._ready(epoch)
+        return formed_windows(camera, sizes, normals, windows, self._options, places)
 
     def close(self) -> None:
         """End the threads that draw."""
-        self._draws.close()
-
-    def _numbers(self, pairs: Pairs) -> Any:
-        return pairs if isinstance(pairs, np.ndarray) else self._draws.numbers(pairs)
+        self.draws.close()
 
     def _ready(self, epoch: int) -> Any:
         """Return the camera, with an epoch's draws loaded."""
@@ -197,7 +202,7 @@ class LowsOnGpu:
             from ..live.cuda_tensors import new_camera
 
             self._camera = new_camera()
-        packed = self._draws.packed(epoch)
+        packed = self.draws.packed(epoch)
         if packed is not self._loaded:
             self._camera.load(packed)
             self._loaded = packed

@@ -145,7 +145,7 @@ class ResidentOnGpu:
         device_id: int,
     ) -> None:
         self._pool, self._keys, self._first = pool, keys, first
-        self._key_bytes = Keys(keys)
+        self._known = Keys(keys)
         self._live, self._options, self._course, self._done = live, options, course, 0
         by_gpu = live is not None and isinstance(live.recipe, CameraRecipe)
         self._lows = LowsOnGpu(live, options, keys) if live is not None and by_gpu else None
@@ -177,7 +177,7 @@ class ResidentOnGpu:
         self._epochs.close()
 
     def _epoch(self, epoch: int) -> _Epoch:
-        changes = drawn_changes(self._options, self._key_bytes, self._pool.sizes, epoch)
+        changes = drawn_changes(self._options, self._known, self._pool.sizes, epoch)
         return _Epoch(self._course.order(epoch), changes)
 
     def _on_stream(self, stream: Any) -> tuple[Any, Any, Any]:
@@ -197,7 +197,7 @@ class ResidentOnGpu:
         self._done += 1
         begun, places = Begun(labels=numbers), numbers - self._first
         sizes = self._pool.sizes[places]
-        changes = None if of_epoch.changes is None else of_epoch.changes[places]
+        changes: Any = None if of_epoch.changes is None else of_epoch.changes[places]
         if self._lows is not None and fits_windows(self._options, sizes):
             at = self._pool.at["normal"][places]
             begun.images = self._lows.windows(places, epoch, sizes, at, changes)

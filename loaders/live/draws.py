@@ -18,6 +18,7 @@ from ...engines.process import main_left_alone
 from ...synth.camera.batch.draws import draw_packed
 from ...synth.camera.batch.pack import Packed, joined
 from ...synth.camera.recipe import CameraRecipe
+from ...synth.parameters.columns import Keys
 from .lows import LiveLows
 
 _CHUNK = 2048  # pairs that are drawn at once
@@ -56,6 +57,11 @@ class MadeAhead(Generic[T]):
 class DrawTable:
     """The draws of some pairs, epoch by epoch.
 
+    Attributes
+    ----------
+    keys : Keys
+        Of all pairs.
+
     Parameters
     ----------
     live : LiveLows
@@ -69,6 +75,7 @@ class DrawTable:
 
     def __init__(self, live: LiveLows, keys: Sequence[str], workers: int) -> None:
         self._live, self._keys = live, keys
+        self.keys = Keys(keys)
         self._place = {key: i for i, key in enumerate(keys)}
         self._workers = max(workers, 1)
         self._pool: Executor = ThreadPoolExecutor(self._workers)

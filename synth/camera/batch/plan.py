@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...kernels.batch.arrays import FIELD, IMAGE, Batch
+from ...kernels.batch.places import STEPS, place_images
 from ...kernels.curves import log_light
-from ...kernels.demosaic import BILINEAR, BORDER
 from ...kernels.develop import ENCODE_CELLS
 from ...kernels.numbers.poisson_table import poisson_alias_table
 from ...kernels.numbers.quantiles import normal_quantile, scaled
@@ -80,61 +80,21 @@ def plan_batch(
     count = len(sizes)
     images = np.zeros(count, IMAGE)
     images["draw"] = np.arange(count) if numbers is None else numbers
-    draws = packed.draws[images["draw"]]
-    height, width = np.asarray(sizes, np.int64).T
-    images["height"], images["width"] = height, width
+    images["height"], images["width"] = sizes[:, 0], sizes[:, 1]
     images["normal"], images["low"] = places
     if formed is not None:
         images["formed_low"], images["formed_normal"] = formed
     if windows is None:
-        images["rows"], images["columns"] = height, width
+        images["rows"], images["columns"] = sizes[:, 0], sizes[:, 1]
     else:
         for name, column in zip(WINDOW, windows.T, strict=True):
             images[name] = column
-    mosaic, smooth = draws["method"] >= BILINEAR, draws["taps"] > 0
-    reach = np.maximum(draws["taps"].astype(np.int64) - 1, 0)
-    for first, length, side in (("top", "rows", height), ("left", "columns", width)):
-        begin = np.maximum(images[first] - reach, 0)
-        end = np.minimum(images[first] + images[length] + reach, side)
-        images[f"span_{first}"], images[f"span_{length}"] = begin, end - begin
-    span_rows, span_columns = (
-        images[name].astype(np.int64) for name in ("span_rows", "span_columns")
-    )
-    pixels = span_rows * span_columns
-    sites = (span_rows + 2 * BORDER) * (span_columns + 2 * BORDER)
-    rows = np.where(mosaic, span_rows + 2 * BORDER, 2 * span_rows)
-    images["plane"] = _before(np.where(smooth, pixels, 0))
-    images["mosaic"] = _before(np.where(mosaic, sites, 0))
-    images["row"] = _before(rows)
-    lit = draws["lights"] > 0
-    window = images["rows"].astype(np.int64) * images["columns"]
-    needed = {
-        "luminance": FIELD * (lit | (draws["scene"] != 0)),
-        "lights": lit,
-        "fields": np.full(count, FIELD),
-        "means": np.ones(count),
-        "light": np.full(count, FIELD),
-        "tables": np.full(count, ENCODE_CELLS),
-        "rows": rows,
-        "quads": np.where(mosaic, 0, pixels),
-        "sites": np.where(mosaic, sites, 0),
-        "mosaics": np.where(mosaic, pixels, 0),
-        "blurs": np.where(smooth, images["rows"] * span_columns, 0),
-        "merges": np.where(smooth, window, 0),
-        "forms": window * (formed is not None),
-    }
-    most = {name: int(column.max()) for name, column in needed.items()}
-    return Plan(
-        images,
-        {name: places for name, places in most.items() if places},
-        int(pixels[smooth].sum()),
-        int(sites[mosaic].sum()),
-        int(rows.sum()),
-    )
-
-
-def _before(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    return np.cumsum(counts) - counts
+    most, totals = np.empty(len(STEPS), np.int64), np.empty(3, np.int64)
+    place_images(images, packed.draws, most, totals)
+    if formed is None:
+        most[STEPS.index("forms")] = 0
+    needed = {name: places for name, places in zip(STEPS, most.tolist(), strict=True) if places}
+    return Plan(images, needed, *totals.tolist())
 
 
 class Tables:

@@ -50,7 +50,7 @@ def luminance_places(image, batch):
 
 @scalar
 def luminance_step(number, cell, batch):
-    """Find the mean linear luminance of a cell of an image that has lights or a scene part."""
+    """Find the mean linear luminance of a cell, and how much a light is drawn to it."""
     image = batch.images[number]
     total = 0.0
     for i in range(SAMPLES):
@@ -63,7 +63,9 @@ def luminance_step(number, cell, batch):
                 + batch.channel_light[1, batch.normal[at + u64(1)]]
                 + batch.channel_light[2, batch.normal[at + u64(2)]]
             )
-    batch.luminance[number, cell] = total / (SAMPLES * SAMPLES)
+    luminance = total / (SAMPLES * SAMPLES)
+    batch.luminance[number, cell] = luminance
+    batch.cumulative[number, cell] = light_weight(luminance)
 
 
 @scalar
@@ -77,9 +79,14 @@ def lights_step(number, place, batch):
     """Find the cells of the lights of an image, by their places among all, weighted."""
     draw = batch.draws[batch.images[number].draw]
     total = 0.0
-    for cell in range(FIELD):
-        total += light_weight(batch.luminance[number, cell])
-        batch.cumulative[number, cell] = total
+    for cell in range(0, FIELD, 4):  # four at once: sums wait for what is loaded
+        at = batch.cumulative[number]
+        a, b, c, d = at[cell], at[cell + 1], at[cell + 2], at[cell + 3]
+        a = total + a
+        b = a + b
+        c = b + c
+        total = c + d
+        at[cell], at[cell + 1], at[cell + 2], at[cell + 3] = a, b, c, total
     for light in range(draw.lights):
         wanted = batch.lights[draw.first_light + light, 0] * total
         lower, upper = 0, FIELD  # of the first cell whose sum reaches it
@@ -181,8 +188,11 @@ def mean_places(image, batch):
 def mean_step(number, place, batch):
     """Find the mean of an image's field, summed in order."""
     total = 0.0
-    for cell in range(FIELD):
-        total += batch.field[number, cell]
+    for cell in range(0, FIELD, 8):  # eight at once: sums wait for what is loaded
+        at = batch.field[number]
+        a, b, c, d = at[cell], at[cell + 1], at[cell + 2], at[cell + 3]
+        e, f, g, h = at[cell + 4], at[cell + 5], at[cell + 6], at[cell + 7]
+        total = (((((((total + a) + b) + c) + d) + e) + f) + g) + h
     batch.mean[number] = total / FIELD
 
 
