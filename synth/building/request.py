@@ -15,6 +15,7 @@ from ...manifests.selection.bounds import EVERYTHING, Profile
 from ...manifests.selection.measures import MEASURES
 from ...manifests.selection.plan import PlanOptions
 from ...manifests.sources import Source
+from ..kernels.png.file import CODING
 from ..models import MODEL
 from ..recipes.load import DEFAULT, Recipe
 
@@ -151,7 +152,10 @@ def deciding_versions(request: Request | None = None) -> dict[str, str]:
 
     With a request also of what its photographs are chosen by.
     """
-    versions = {name: metadata.version(name) for name in _DECIDING} | {"model": str(MODEL)}
+    versions = {name: metadata.version(name) for name in _DECIDING} | {
+        "model": str(MODEL),
+        "png": str(CODING),
+    }
     return (
         versions
         if request is None or request.takes_everything

@@ -14,12 +14,13 @@ _handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 import numpy as np  # noqa: E402
 
+from ..kernels.png.file import encode_png  # noqa: E402
 from ..models import darken  # noqa: E402
 from . import worker  # noqa: E402, F401 - with all that making a unit imports
 
 # What fails here would end that process without a word; a worker meets the same failure and reports
 # it.
 with suppress(Exception):
-    darken(np.full((16, 16, 3), 128, np.uint8), "uneven")
+    encode_png(darken(np.full((16, 16, 3), 128, np.uint8), "uneven"))
 
 signal.signal(signal.SIGINT, _handler)

@@ -18,6 +18,7 @@ from ...manifests.sets.receipts import Receipt, RefusedPair
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Origin, Sample, make_sample
 from ...manifests.sources import Location, read
 from ..kernels.arrays import Pixels
+from ..kernels.png.file import encode_png
 from ..models import Draw, draw, render
 from ..recipes.load import Recipe
 from .request import OutputOptions
@@ -107,5 +108,7 @@ def _make_sample(job: UnitJob, planned: PlannedPair, drawn: Draw) -> Sample:
 
 def encode_low(low: Pixels, output: OutputOptions) -> Encoded:
     """Encode a low as its set stores it."""
+    if output.low_codec == "png":
+        return Encoded(encode_png(low), "png")
     data = encode(low, output.low_codec, output.low_quality, output.low_chroma)
     return Encoded(data, output.low_codec)

@@ -50,6 +50,24 @@ def _fma(typing_context, a, b, c):
 fma: Any = intrinsic(_fma)
 
 
+def _store_word(typing_context, array, place, word):
+    """Store 64 bits in a uint8 array from a place on, wherever that is, lowest byte first."""
+    if not isinstance(array, types.Array) or array.dtype != types.uint8 or array.layout != "C":
+        return None
+
+    def generate(context, builder, signature, arguments):
+        holder = context.make_array(array)(context, builder, arguments[0])
+        at = builder.gep(holder.data, [arguments[1]])
+        kind = arguments[2].type.as_pointer()
+        builder.store(arguments[2], builder.bitcast(at, kind), align=1)
+        return context.get_dummy_value()
+
+    return types.none(array, types.int64, types.uint64), generate
+
+
+store_word: Any = intrinsic(_store_word)
+
+
 def scalar(function: F) -> F:
     """Compile a function of scalars (and of tables that it only reads) for kernels.
 

@@ -1,0 +1,175 @@
+"""Deflate (RFC 1951) without matches, for noise, which repeats nothing: Huffman codes of literals.
+
+Each block has a code of its own, as darkness and noise differ from place to place.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..compiling.compile import inlined, kernel, scalar, store_word
+from .huffman import code_lengths, codes_of
+
+i64 = np.int64
+u8 = np.uint8
+u32 = np.uint32
+u64 = np.uint64
+
+LONGEST = 14
+"""Bits of a code: four of them and a part of a byte fit a word."""
+_END = 256
+_LITERALS = _END + 1
+_DISTANCES = 2  # two codes of one bit, which nothing uses: some decoders ask for a whole code
+_REPEAT, _ZEROS, _MANY_ZEROS = 16, 17, 18
+_ORDER = np.array([16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15], np.int64)
+_HEAD = 512  # bytes that a block takes besides its data, at most
+
+
+@scalar
+def _put(out, at, held, count, value, bits):
+    """Append the lowest bits of a value, at most 56, behind `count` bits that are held.
+
+    Returns the next byte's place, what is held, and how many bits.
+    """
+    held = held | (value << count)
+    store_word(out, at, held)
+    count = count + bits
+    return at + i64(count >> u64(3)), held >> (count & u64(56)), count & u64(7)
+
+
+@inlined
+def _count(data, counts):
+    """Count the bytes of data; `counts` (4, 257) has rows for places that follow one another."""
+    counts[:] = 0
+    length = data.shape[0]
+    whole = length & ~3
+    for i in range(0, whole, 4):
+        counts[0, data[i]] += 1
+        counts[1, data[i + 1]] += 1
+        counts[2, data[i + 2]] += 1
+        counts[3, data[i + 3]] += 1
+    for i in range(whole, length):
+        counts[0, data[i]] += 1
+    counts[0, _END] = 1
+
+
+@kernel
+def _runs(lengths, symbols, extra):
+    """Write code lengths with their repetitions; returns how many symbols that takes."""
+    made = 0
+    i = 0
+    while i < lengths.shape[0]:
+        value, run = lengths[i], 1
+        while i + run < lengths.shape[0] and lengths[i + run] == value:
+            run += 1
+        i += run
+        if value == 0:
+            while run >= 3:
+                some = min(run, 138)
+                symbols[made] = _ZEROS if some < 11 else _MANY_ZEROS
+                extra[made] = some - (3 if some < 11 else 11)
+                made, run = made + 1, run - some
+        else:
+            symbols[made], extra[made] = value, 0
+            made, run = made + 1, run - 1
+            while run >= 3:
+                some = min(run, 6)
+                symbols[made], extra[made] = _REPEAT, some - 3
+                made, run = made + 1, run - some
+        for _ in range(run):
+            symbols[made], extra[made] = value, 0
+            made += 1
+    return made
+
+
+@kernel
+def _head(lengths, out, at, held, count, last):
+    """Write a block's head: its code, as lengths, by a code of their own."""
+    symbols, extra = np.empty(_LITERALS + _DISTANCES, np.int64), np.empty(300, np.int64)
+    made = _runs(lengths, symbols, extra)
+    counts, own = np.zeros(19, np.int64), np.empty(19, np.uint8)
+    codes = np.empty(19, np.uint32)
+    for i in range(made):
+        counts[symbols[i]] += 1
+    code_lengths(counts, 7, own)
+    codes_of(own, codes)
+    kept = 19
+    while kept > 4 and own[_ORDER[kept - 1]] == 0:
+        kept -= 1
+    word = u64(last | (2 << 1) | ((_LITERALS - 257) << 3) | ((_DISTANCES - 1) << 8))
+    at, held, count = _put(out, at, held, count, word | u64((kept - 4) << 13), u64(17))
+    for i in range(kept):
+        at, held, count = _put(out, at, held, count, u64(own[_ORDER[i]]), u64(3))
+    for i in range(made):
+        code, bits = u64(codes[symbols[i]] & u32(0xFFFF)), u64(codes[symbols[i]] >> u32(16))
+        at, held, count = _put(out, at, held, count, code, bits)
+        more = 2 if symbols[i] == _REPEAT else (3 if symbols[i] == _ZEROS else 7)
+        if symbols[i] >= _REPEAT:
+            at, held, count = _put(out, at, held, count, u64(extra[i]), u64(more))
+    return at, held, count
+
+
+@inlined
+def _write(data, codes, out, at, held, count):
+    """Write the codes of all bytes."""
+    whole = data.shape[0] & ~3
+    low, lower = u64(0xFFFF), u64(16)
+    for i in range(0, whole, 4):
+        a, b = u64(codes[data[i]]), u64(codes[data[i + 1]])
+        c, d = u64(codes[data[i + 2]]), u64(codes[data[i + 3]])
+        of_a, of_b, of_c = a >> lower, b >> lower, c >> lower
+        first, of_first = (a & low) | ((b & low) << of_a), of_a + of_b
+        second, of_second = (c & low) | ((d & low) << of_c), of_c + (d >> lower)
+        at, held, count = _put(
+            out, at, held, count, first | (second << of_first), of_first + of_second
+        )
+    for i in range(whole, data.shape[0]):
+        code = u64(codes[data[i]])
+        at, held, count = _put(out, at, held, count, code & low, code >> lower)
+    return at, held, count
+
+
+@kernel
+def deflate(data, block, out):
+    """Compress data, as a stream of blocks.
+
+    Parameters
+    ----------
+    data : uint8 array (N)
+    block : int
+        Bytes of data that have a code of their own.
+    out : uint8 array
+        Of at least `room(N, block)`.
+
+    Returns
+    -------
+    int
+        Bytes that were written.
+    """
+    counts = np.empty((4, _LITERALS), np.int64)
+    lengths = np.empty(_LITERALS + _DISTANCES, np.uint8)
+    codes = np.empty(_LITERALS, np.uint32)
+    at, held, count = i64(0), u64(0), u64(0)
+    length = data.shape[0]
+    for start in range(0, max(length, 1), block):
+        end = min(start + block, length)
+        part = data[start:end]
+        _count(part, counts)
+        for symbol in range(_LITERALS):
+            counts[0, symbol] += counts[1, symbol] + counts[2, symbol] + counts[3, symbol]
+        if start == end:
+            counts[0, 0] = 1  # a code has two symbols at least
+        code_lengths(counts[0], LONGEST, lengths[:_LITERALS])
+        lengths[_LITERALS:] = 1
+        codes_of(lengths[:_LITERALS], codes)
+        at, held, count = _head(lengths, out, at, held, count, 1 if end == length else 0)
+        at, held, count = _write(part, codes, out, at, held, count)
+        code = u64(codes[_END])
+        at, held, count = _put(out, at, held, count, code & u64(0xFFFF), code >> u64(16))
+    store_word(out, at, held)
+    return at + i64((count + u64(7)) >> u64(3))
+
+
+def room(length: int, block: int) -> int:
+    """Return how many bytes `deflate` may write for data of so many."""
+    return length * LONGEST // 8 + (length // block + 1) * _HEAD + 16

@@ -1,0 +1,119 @@
+"""Prefix codes of deflate (RFC 1951): their lengths, of at most so many bits, and the codes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..compiling.compile import kernel
+
+i64 = np.int64
+u32 = np.uint32
+
+
+@kernel
+def code_lengths(counts, limit, lengths):
+    """Fill `lengths` with those of a Huffman code, none longer than `limit` bits.
+
+    By Moffat and Katajainen, In-Place Calculation of Minimum-Redundancy Codes (1995); where one
+    is too long, the shortest ones give way as in zlib.
+
+    Parameters
+    ----------
+    counts : int64 array (N)
+        Of each symbol, at least two of them above 0.
+    limit : int
+    lengths : uint8 array (N)
+        Gets 0 where a symbol does not occur.
+    """
+    lengths[:] = 0
+    used = 0
+    for symbol in range(counts.shape[0]):
+        used += counts[symbol] > 0
+    order = np.empty(used, np.int64)
+    used = 0
+    for symbol in range(counts.shape[0]):
+        if counts[symbol] > 0:
+            order[used] = (counts[symbol] << 9) | symbol  # ties by their number
+            used += 1
+    order.sort()
+    a = order >> 9
+    # Weights become parents, parents depths, depths of inner nodes those of leaves.
+    root, leaf = 0, 2
+    a[0] += a[1]
+    for following in range(1, used - 1):
+        if leaf >= used or a[root] < a[leaf]:
+            a[following] = a[root]
+            a[root] = following
+            root += 1
+        else:
+            a[following] = a[leaf]
+            leaf += 1
+        if leaf >= used or (root < following and a[root] < a[leaf]):
+            a[following] += a[root]
+            a[root] = following
+            root += 1
+        else:
+            a[following] += a[leaf]
+            leaf += 1
+    a[used - 2] = 0
+    for node in range(used - 3, -1, -1):
+        a[node] = a[a[node]] + 1
+    of_length = np.zeros(64, np.int64)
+    available, inner, depth, node = 1, 0, 0, used - 2
+    while available > 0:
+        while node >= 0 and a[node] == depth:
+            inner += 1
+            node -= 1
+        of_length[min(depth, 63)] += available - inner
+        available, inner, depth = 2 * inner, 0, depth + 1
+    beyond = i64(0)
+    for bits in range(limit + 1, 64):
+        beyond += of_length[bits]
+        of_length[bits] = 0
+    if beyond:
+        of_length[limit] += beyond
+        total = i64(0)
+        for bits in range(1, limit + 1):
+            total += of_length[bits] << (limit - bits)
+        while total > (1 << limit):  # a code of each shorter length makes room for two
+            bits = limit - 1
+            while of_length[bits] == 0:
+                bits -= 1
+            of_length[bits] -= 1
+            of_length[bits + 1] += 2
+            of_length[limit] -= 1
+            total -= 1
+    place = used
+    for bits in range(1, limit + 1):
+        for _ in range(of_length[bits]):
+            place -= 1
+            lengths[order[place] & 511] = bits
+
+
+@kernel
+def codes_of(lengths, codes):
+    """Fill `codes` with the code of each symbol, first bit lowest, and its length from bit 16 on.
+
+    Parameters
+    ----------
+    lengths : uint8 array (N)
+    codes : uint32 array (N)
+    """
+    of_length = np.zeros(17, np.int64)
+    for symbol in range(lengths.shape[0]):
+        of_length[lengths[symbol]] += 1
+    following = np.zeros(17, np.int64)
+    code = 0
+    of_length[0] = 0
+    for bits in range(1, 17):
+        code = (code + of_length[bits - 1]) << 1
+        following[bits] = code
+    for symbol in range(lengths.shape[0]):
+        bits = i64(lengths[symbol])
+        code = following[bits]
+        following[bits] += 1
+        turned = i64(0)
+        for _ in range(bits):
+            turned = (turned << 1) | (code & 1)
+            code >>= 1
+        codes[symbol] = u32(turned | (bits << 16)) if bits else u32(0)
