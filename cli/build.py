@@ -15,7 +15,8 @@ from ..synth.building.build import Report, Task, build_task
 from ..synth.building.build import build as build_set
 from ..synth.building.from_options import make_request
 from ..synth.recipes.load import DEFAULT
-from .common import Bars, default_workers, user_errors
+from ..synth.renderers import Device
+from .common import Bars, device_option, user_errors, workers_option
 
 
 @click.command()
@@ -111,13 +112,8 @@ from .common import Bars, default_workers, user_errors
     help="Folder to keep measurements in, for later builds.",
 )
 @click.option("--name", help="Of the set, in set.json.  [default: gloam]")
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    default=default_workers,
-    show_default="all cores",
-    help="Processes; they change no byte of the result.",
-)
+@workers_option()
+@device_option
 @click.option(
     "--max-refused",
     default="100%",
@@ -143,6 +139,7 @@ def build(
     config: Path | None,
     cache: Path | None,
     workers: int,
+    device: Device,
     max_refused: float,
     task_index: int | None,
     task_count: int | None,
@@ -166,7 +163,13 @@ def build(
     with Bars() as bars:
         if task_index is not None and task_count is not None:
             made, left = build_task(
-                request, root, Task(task_index, task_count), workers, cache, bars
+                request,
+                root,
+                Task(task_index, task_count),
+                workers,
+                cache,
+                bars,
+                device=device,
             )
             bars.close()
             rest = (
@@ -176,7 +179,7 @@ def build(
             )
             click.echo(f"{root}: task {task_index} of {task_count} made {made} shards; {rest}")
             return
-        report = build_set(request, root, workers, cache, bars, max_refused)
+        report = build_set(request, root, workers, cache, bars, max_refused, device=device)
     _show(report)
 
 

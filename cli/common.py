@@ -68,6 +68,28 @@ def default_workers() -> int:
     return available_cores()
 
 
+def workers_option(
+    help_text: str = "Processes; they change no byte of the result.",
+) -> Callable[[F], F]:
+    """Make the option --workers of a command."""
+    return click.option(
+        "--workers",
+        type=click.IntRange(min=1),
+        default=default_workers,
+        show_default="all cores",
+        help=help_text,
+    )
+
+
+device_option = click.option(
+    "--device",
+    type=click.Choice(["cpu", "cuda", "auto"]),
+    default="cpu",
+    show_default=True,
+    help="Where lows are made: on all GPUs (cuda), or if there are any (auto). No byte changes.",
+)
+
+
 _UNITS = {
     "listing": "photographs",
     "measuring": "photographs",

@@ -8,7 +8,8 @@ from typing import Literal
 import click
 
 from ..synth.building.regenerate import export as export_set
-from .common import Bars, default_workers, user_errors
+from ..synth.renderers import Device
+from .common import Bars, device_option, user_errors, workers_option
 
 
 @click.command()
@@ -21,16 +22,16 @@ from .common import Bars, default_workers, user_errors
     default="png",
     help="Of the lows of a live SET, which are made; stored ones stay as they are.",
 )
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    default=default_workers,
-    show_default="all cores",
-    help="Processes.",
-)
+@workers_option("Processes.")
+@device_option
 @user_errors
 def export(
-    origin: Path, root: Path, layout: str, low_codec: Literal["png", "jpeg", "none"], workers: int
+    origin: Path,
+    root: Path,
+    layout: str,
+    low_codec: Literal["png", "jpeg", "none"],
+    workers: int,
+    device: Device,
 ) -> None:
     """Write the pairs of SET to NEW, as files or as shards, byte for byte.
 
@@ -46,5 +47,6 @@ def export(
             workers,
             bars,
             low_codec="jpg" if low_codec == "jpeg" else low_codec,
+            device=device,
         )
     click.echo(f"{root}: {sum(info.units.values()):,} pairs of {origin} as {layout}")

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from ..synth.building.regenerate import regenerate as regenerate_set
-from .common import Bars, default_workers, user_errors
+from ..synth.renderers import Device
+from .common import Bars, device_option, user_errors, workers_option
 
 
 @click.command()
@@ -35,13 +36,8 @@ from .common import Bars, default_workers, user_errors
         "Write no normals, to save disk; loaders take them from SET: PairLoader(NEW, normals=SET)."
     ),
 )
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    default=default_workers,
-    show_default="all cores",
-    help="Processes; they change no byte of the result.",
-)
+@workers_option()
+@device_option
 @user_errors
 def regenerate(
     origin: Path,
@@ -51,6 +47,7 @@ def regenerate(
     seed: int | None,
     low_only: bool,
     workers: int,
+    device: Device,
 ) -> None:
     """Make NEW with the pairs of SET, but other lows.
 
@@ -60,7 +57,15 @@ def regenerate(
     """
     with Bars() as bars:
         info = regenerate_set(
-            origin, root, recipe, overrides, seed, workers, bars, lows_only=low_only
+            origin,
+            root,
+            recipe,
+            overrides,
+            seed,
+            workers,
+            bars,
+            lows_only=low_only,
+            device=device,
         )
     changed = info.build.origin["changed"] if info.build.origin else []
     for line in changed[:10]:

@@ -15,7 +15,7 @@ from ..storage.atomic import write_bytes
 from ..synth.analysis.pair_statistics import LABELS, reference_statistics, summary
 from ..synth.analysis.photon_transfer import by_sensor
 from ..synth.analysis.set_statistics import Measured, measure_folders, measure_set
-from .common import Bars, check_png, default_workers, user_errors
+from .common import Bars, check_png, user_errors, workers_option
 
 
 @click.command()
@@ -35,13 +35,7 @@ from .common import Bars, check_png, default_workers, user_errors
     type=click.Path(path_type=Path),
     help="Also draw histograms and the photon transfer curve into this PNG.",
 )
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    default=default_workers,
-    show_default="all cores",
-    help="Processes.",
-)
+@workers_option("Processes.")
 @user_errors
 def stats(
     lows: Path, normals: Path | None, pairs: int, as_json: bool, figure: Path | None, workers: int

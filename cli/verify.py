@@ -9,7 +9,8 @@ import click
 
 from ..manifests.sets.pair_set import open_set
 from ..manifests.sets.verify import Problem, verify_set
-from .common import USER_ERROR, Bars, default_workers, user_errors
+from ..synth.renderers import Device
+from .common import USER_ERROR, Bars, device_option, user_errors, workers_option
 
 
 @click.command()
@@ -31,16 +32,17 @@ from .common import USER_ERROR, Bars, default_workers, user_errors
     type=click.Path(path_type=Path),
     help="For --deep, of a set of lows only: the set that it was made from.",
 )
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    default=default_workers,
-    show_default="all cores",
-    help="Processes.",
-)
+@workers_option("Processes.")
+@device_option
 @user_errors
 def verify(
-    root: Path, quick: bool, deep: bool, strict: bool, normals: Path | None, workers: int
+    root: Path,
+    quick: bool,
+    deep: bool,
+    strict: bool,
+    normals: Path | None,
+    workers: int,
+    device: Device,
 ) -> None:
     """Check that SET is complete and unchanged: receipts, checksums, indexes, every pair.
 
@@ -54,7 +56,7 @@ def verify(
             from ..synth.building.deep_verify import recheck_set
 
             bars.stage("comparing", len(pairs))
-            problems += recheck_set(pairs, workers, bars.at)
+            problems += recheck_set(pairs, workers, bars.at, device=device)
     for problem in problems:
         click.echo(("remark: " if problem.remark else "") + f"{root}/{problem}")
     damage = _damage(problems)

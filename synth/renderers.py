@@ -13,7 +13,7 @@ from .models import Draw, parse_draw, render
 
 Device = Literal["cpu", "cuda", "auto"]
 DEVICES = ("cpu", "cuda", "auto")
-_NEEDS = "it needs an NVIDIA GPU with its driver, and: pip install 'gloam[gpu]'"
+NEEDS = "it needs an NVIDIA GPU with its driver, and: pip install 'gloam[gpu]'"
 
 
 class Renderer(Protocol):
@@ -53,9 +53,9 @@ class CudaRenderer:
         try:
             from .camera.batch.on_cuda import CameraOnCuda, is_available
         except ImportError as error:
-            raise ConfigError(f"device cuda: {error}; {_NEEDS}", key="device") from error
+            raise ConfigError(f"device cuda: {error}; {NEEDS}", key="device") from error
         if not is_available():
-            raise ConfigError(f"device cuda: there is none; {_NEEDS}", key="device", value="cuda")
+            raise ConfigError(f"device cuda: there is none; {NEEDS}", key="device", value="cuda")
         self._camera = CameraOnCuda()
 
     def render(self, normals: Sequence[Pixels], draws: Sequence[Draw]) -> list[Pixels]:

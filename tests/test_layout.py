@@ -28,6 +28,7 @@ SYNTH = [
     {"recipes"},
     {"models"},
     {"renderers"},
+    {"served"},
     {"analysis"},
     {"building"},
 ]
@@ -38,7 +39,10 @@ OWNERS = {
     "numba": "gloam.synth.kernels",
     "fcntl": "gloam.storage",
 }
-ALSO = {("numba", "gloam.synth.camera.batch.on_cuda")}  # copies to and from the device
+ALSO = {
+    ("numba", "gloam.synth.camera.batch.on_cuda"),  # copies to and from the device
+    ("numba", "gloam.synth.served.server"),  # counts them
+}
 
 
 def modules() -> dict[str, Path]:

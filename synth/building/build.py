@@ -10,7 +10,7 @@ which run or worker made what.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -27,6 +27,8 @@ from ...progress import Progress, Silent
 from ...storage.locks import exclusive, in_turn
 from ...storage.tables import read_table
 from ..models import draw_type
+from ..renderers import Device
+from ..served.start import Starting, renderers_on
 from .draw_columns import draw_fields
 from .jobs import jobs_of, units_of
 from .planning import Run, list_sources, planned
@@ -82,6 +84,7 @@ def build(
     progress: Progress | None = None,
     max_refused: float = 1.0,
     *,
+    device: Device = "cpu",
     engine: Engine | None = None,
 ) -> Report:
     """Build a set, or continue or repair one that was begun with the same request.
@@ -100,6 +103,9 @@ def build(
     max_refused : float
         Largest share of the planned pairs that may fail while they are made; with more the set is
         left open.
+    device : str
+        Where lows are made: "cpu", "cuda" for the GPUs of this machine, or "auto" for them if there
+        are any. It decides no byte, and another may go on with a build.
     engine : Engine, optional
         Where the work is done, instead of processes of this machine.
 
@@ -115,10 +121,10 @@ def build(
     WorkerLost
         When a worker died. As after any other stop, the same call continues.
     """
-    run = Run(request, root, engine or LocalEngine(workers), cache, progress or Silent())
-    with working_on(root):
+    run = Run(request, root, engine or LocalEngine(workers), cache, progress or Silent(), device)
+    with working_on(root), renderers_on(_needed(run)) as starting:
         note, listed = planned(run)
-        made = _make_missing(run, note, listed)
+        made = _make_missing(run, note, listed, starting)
         _check_refused(root, max_refused)
         info = finish_set(
             root,
@@ -140,6 +146,7 @@ def build_task(
     cache: Path | None = None,
     progress: Progress | None = None,
     *,
+    device: Device = "cpu",
     engine: Engine | None = None,
 ) -> tuple[int, int]:
     """Make the shards of one task of a build that several processes or machines share.
@@ -151,7 +158,7 @@ def build_task(
 
     Parameters
     ----------
-    request, root, workers, cache, progress, engine
+    request, root, workers, cache, progress, device, engine
         As of `build`.
     task : Task
 
@@ -164,18 +171,28 @@ def build_task(
     SetError, SourceError, ConfigError, WorkerLost
         As of `build`.
     """
-    run = Run(request, root, engine or LocalEngine(workers), cache, progress or Silent())
+    run = Run(request, root, engine or LocalEngine(workers), cache, progress or Silent(), device)
     prepare_output(root)
-    with exclusive(root / WORK_FOLDER / "lock", shared=True):
+    lock = exclusive(root / WORK_FOLDER / "lock", shared=True)
+    with lock, renderers_on(_needed(run)) as starting:
         with in_turn(root / WORK_FOLDER / "planning"):
             note, listed = planned(run)
-        made = _make_missing(run, note, listed, task)
+        made = _make_missing(run, note, listed, starting, task)
         units = units_of(read_table(root / PLAN))
         return made, len(missing_units(root, request.output.layout, units, note))
 
 
+def _needed(run: Run) -> Device:
+    """Return the device that lows are made on: none are, of a live set."""
+    return "cpu" if run.request.output.low_codec == "none" else run.device
+
+
 def _make_missing(
-    run: Run, note: BuildNote, listed: pa.Table | None, task: Task | None = None
+    run: Run,
+    note: BuildNote,
+    listed: pa.Table | None,
+    starting: Starting,
+    task: Task | None = None,
 ) -> int:
     """Make the units that are not there (of one task); how many those were."""
     request, root, progress = run.request, run.root, run.progress
@@ -192,6 +209,8 @@ def _make_missing(
         listed = listed if listed is not None else list_sources(run)
         wanted = {unit: units[unit] for unit in missing}
         jobs = jobs_of(request, root, note, plan, wanted, listed)
+        renderers = starting.ready()
+        jobs = [replace(job, renderers=renderers) for job in jobs]
         total = sum(map(len, units.values()))
         before = total - sum(map(len, wanted.values()))
         progress.stage("building", total)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,11 +20,14 @@ from ...manifests.images.opening import first_line
 from ...manifests.sets.pair_set import PairSet, Unit
 from ...manifests.sets.sample import NORMAL, Sample
 from ...manifests.sets.verify import Kind, Problem
-from ..models import MODEL, draw, parse_draw, render
+from ..kernels.arrays import Pixels
+from ..models import MODEL, Draw, draw, parse_draw
 from ..recipes.load import Recipe, recipe_of
+from ..renderers import Device
+from ..served.start import Renderers, renderers_on
 from . import WARM
 from .request import OutputOptions
-from .worker import encode_low
+from .worker import encode_low, gathered
 
 _MEND = (
     "its bytes are as they were written, so the machine or the gloam that made it erred; build the"
@@ -35,6 +39,7 @@ _MEND = (
 class _Job:
     unit: Unit
     output: OutputOptions
+    renderers: Renderers
     recipe: Recipe | None = None
     seed: int = 0
 
@@ -44,6 +49,7 @@ def recheck_set(
     workers: int = 1,
     at: Callable[[int], None] = ignored,
     *,
+    device: Device = "cpu",
     engine: Engine | None = None,
 ) -> list[Problem]:
     """Make every low of a set again and compare; of a live set, every draw.
@@ -56,6 +62,9 @@ def recheck_set(
         Processes of this machine.
     at : function
         Called with the number of pairs compared so far.
+    device : str
+        Where lows are made: "cpu", "cuda" for the GPUs of this machine, or "auto" for them if there
+        are any.
     engine : Engine, optional
         Where the work is done, instead.
 
@@ -84,39 +93,66 @@ def recheck_set(
     # A live set holds draws alone: they are to be those of its recipe, seed and keys.
     request = deepcopy(pairs.info.build.request["recipe"])
     recipe = recipe_of(request, (), f"recipe of {pairs.root}") if pairs.live else None
-    jobs = (_Job(unit, output, recipe, pairs.info.seed) for unit in pairs.units())
-    return [problem for problems in engine.map(_recheck_unit, jobs, at) for problem in problems]
+    with renderers_on("cpu" if pairs.live else device) as starting:
+        common = output, starting.ready(), recipe, pairs.info.seed
+        jobs = (_Job(unit, *common) for unit in pairs.units())
+        return [problem for problems in engine.map(_recheck_unit, jobs, at) for problem in problems]
+
+
+class _Pair(NamedTuple):
+    """A pair that is to be compared."""
+
+    key: str
+    low: Pixels
+    normal: Pixels
+    drawn: Draw
 
 
 def _recheck_unit(job: _Job) -> list[Problem]:
-    problems = []
+    problems: list[Problem] = []
+    renderer = job.renderers.of(job.unit.name)
     try:
-        for pair in job.unit.pairs():
-            problem = _recheck_pair(pair, job)
-            if problem:
-                problems.append(Problem(f"{job.unit.name}: {pair.key}", problem, _MEND, Kind.LOW))
-            count()
+        read = filter(None, (_read(pair, job, problems) for pair in job.unit.pairs()))
+        for some in gathered(read, lambda pair: pair.normal.size, job.renderers.many):
+            lows = renderer.render([pair.normal for pair in some], [pair.drawn for pair in some])
+            for pair, low in zip(some, lows, strict=True):
+                problem = _difference(pair.low, low, job.output)
+                if problem:
+                    problems.append(_problem(job, pair.key, problem))
     except SetError as error:
         problems.append(Problem(job.unit.name, str(error)))
     return problems
 
 
-def _recheck_pair(pair: Sample, job: _Job) -> str:
-    output = job.output
+def _problem(job: _Job, key: str, problem: str) -> Problem:
+    return Problem(f"{job.unit.name}: {key}", problem, _MEND, Kind.LOW)
+
+
+def _read(pair: Sample, job: _Job, problems: list[Problem]) -> _Pair | None:
+    """Read what is to be compared of a pair; None where it is damaged, or live and compared."""
+    problem, read = "", None
     try:
         drawn = parse_draw(pair.record["draw"])
-    except (ValueError, TypeError) as error:
-        return f"the stored draw is damaged: {first_line(error)}"
-    try:
-        if job.recipe is not None:
+        if job.recipe is None:
+            read = _Pair(pair.key, *pair.pixels(), drawn)
+        else:
             pair.decoded(NORMAL)
-            same = draw(job.recipe, job.seed, pair.key) == drawn
-            return "" if same else "the stored draw is not that of the recipe, the seed and its key"
-        low, normal = pair.pixels()
-        encoded = encode_low(render(normal, drawn), output)
-        again = decode(encoded.data, encoded.suffix)
+            if draw(job.recipe, job.seed, pair.key) != drawn:
+                problem = "the stored draw is not that of the recipe, the seed and its key"
     except ImageRefused as refusal:
-        return f"cannot be decoded: {refusal.detail}"
+        problem = f"cannot be decoded: {refusal.detail}"
+    except (ValueError, TypeError) as error:
+        problem = f"the stored draw is damaged: {first_line(error)}"
+    if problem:
+        problems.append(_problem(job, pair.key, problem))
+    count()
+    return read
+
+
+def _difference(low: Pixels, made: Pixels, output: OutputOptions) -> str:
+    """Compare a stored low with the one that is made again."""
+    encoded = encode_low(made, output)
+    again = decode(encoded.data, encoded.suffix)
     if low.shape != again.shape:
         return (
             f"the low is {low.shape[1]} x {low.shape[0]}, its normal {again.shape[1]} x"

@@ -15,6 +15,7 @@ from ...manifests.sources import Source, parse_source
 from ...manifests.sources.spec import name_sources
 from ...progress import Progress
 from ..recipes.load import Recipe, load_recipe
+from ..renderers import Device
 from .build import Report
 from .build import build as build_request
 from .request import BuildFile, OutputOptions, Request
@@ -44,6 +45,7 @@ def build(
     cache: str | Path | None = None,
     progress: Progress | None = None,
     max_refused: float = 1.0,
+    device: Device = "cpu",
     engine: Engine | None = None,
 ) -> Report:
     """Make a set of pairs from photographs, or go on with one that the same call began.
@@ -78,6 +80,9 @@ def build(
     progress : Progress, optional
     max_refused : float
         Largest share of the planned pairs that may fail while they are made.
+    device : str
+        Where lows are made: "cpu", "cuda" for the GPUs of this machine, or "auto" for them if there
+        are any. It decides no byte.
     engine : Engine, optional
         Where the work is done, instead of processes of this machine.
 
@@ -119,7 +124,16 @@ def build(
         },
     )
     cached = None if cache is None else Path(cache)
-    return build_request(request, Path(root), workers, cached, progress, max_refused, engine=engine)
+    return build_request(
+        request,
+        Path(root),
+        workers,
+        cached,
+        progress,
+        max_refused,
+        device=device,
+        engine=engine,
+    )
 
 
 def make_request(

@@ -32,6 +32,7 @@ from ...progress import Progress
 from ...storage.atomic import sha256_bytes, write_bytes
 from ..kernels.compiling.cache_folders import announce_compiling
 from ..recipes.load import recipe_yaml
+from ..renderers import Device
 from . import WARM
 from .request import Request, deciding_versions
 
@@ -48,6 +49,8 @@ class Run:
     cache : Path, optional
         Folder to keep measurements in.
     progress : Progress
+    device : str
+        Where lows are made.
     passed : dict of source to Counter of kind
         Files of the sources that may be photographs and are not taken, once they were listed.
     """
@@ -57,6 +60,7 @@ class Run:
     engine: Engine
     cache: Path | None
     progress: Progress
+    device: Device = "cpu"
     passed: dict[str, Counter[str]] = field(default_factory=dict)
 
 

@@ -9,8 +9,9 @@ import shutil
 from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import ValidationError
 
@@ -32,18 +33,20 @@ from ...manifests.sets.info import (
 )
 from ...manifests.sets.pair_set import PairSet, Unit, open_set
 from ...manifests.sets.publish_unit import publish_unit
-from ...manifests.sets.sample import LOW, NORMAL, Sample, make_sample, origin_of
+from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample, make_sample, origin_of
 from ...manifests.sets.workspace import missing_units, refuse_mixing, working_on
 from ...progress import Progress, Silent
 from ...storage.atomic import atomic_write, write_bytes
 from ..kernels.arrays import Pixels
 from ..kernels.compiling.cache_folders import announce_compiling
-from ..models import draw, draw_type, parse_draw, render
+from ..models import Draw, draw, draw_type, parse_draw
 from ..recipes.load import Recipe, load_recipe, recipe_of, recipe_yaml
+from ..renderers import Device
+from ..served.start import Renderers, Starting, renderers_on
 from . import WARM
 from .draw_columns import draw_fields
 from .request import OutputOptions, deciding_versions, recorded_versions
-from .worker import encode_low
+from .worker import encode_low, gathered
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,7 @@ class _Job:
     seed: int
     output: OutputOptions
     lows_only: bool
+    renderers: Renderers
 
 
 def regenerate(
@@ -69,6 +73,7 @@ def regenerate(
     progress: Progress | None = None,
     *,
     lows_only: bool = False,
+    device: Device = "cpu",
     engine: Engine | None = None,
 ) -> SetInfo:
     """Make the same pairs with another recipe, other values of it, or another seed.
@@ -93,6 +98,9 @@ def regenerate(
     lows_only : bool
         Leave the normals in `origin`, and write lows and records only. Loaders take the two sets
         together.
+    device : str
+        Where lows are made: "cpu", "cuda" for the GPUs of this machine, or "auto" for them if there
+        are any. The bytes are the same.
     engine : Engine, optional
         Where the work is done, instead of processes of this machine.
 
@@ -131,7 +139,10 @@ def regenerate(
     if seed is not None:
         request["low_seed"] = None if seed == request["plan"]["seed"] else seed
     engine = engine or LocalEngine(workers)
-    return _remake(origin, root, request, chosen, engine, progress or Silent(), lows_only)
+    live = request["output"]["low_codec"] == "none"
+    with renderers_on("cpu" if live else device) as starting:
+        how = _How(engine, starting, progress or Silent(), lows_only)
+        return _remake(origin, root, request, chosen, how)
 
 
 def export(
@@ -142,6 +153,7 @@ def export(
     progress: Progress | None = None,
     *,
     low_codec: Literal["png", "jpg", "none"] = "png",
+    device: Device = "cpu",
     engine: Engine | None = None,
 ) -> SetInfo:
     """Write the pairs of a set in another layout, images and records byte for byte.
@@ -150,7 +162,7 @@ def export(
 
     Parameters
     ----------
-    origin, root, workers, progress, engine
+    origin, root, workers, progress, device, engine
         As of `regenerate`.
     layout : str
         "shards" or "files".
@@ -165,18 +177,25 @@ def export(
     if origin.live:
         request["output"]["low_codec"] = low_codec
     engine = engine or LocalEngine(workers)
-    return _remake(origin, root, request, None, engine, progress or Silent())
+    made = origin.live and low_codec != "none"
+    with renderers_on(device if made else "cpu") as starting:
+        how = _How(engine, starting, progress or Silent())
+        return _remake(origin, root, request, None, how)
+
+
+class _How(NamedTuple):
+    """How a set is made anew."""
+
+    engine: Engine
+    starting: Starting
+    progress: Progress
+    lows_only: bool = False
 
 
 def _remake(
-    origin: PairSet,
-    root: Path,
-    request: dict[str, Any],
-    recipe: Recipe | None,
-    engine: Engine,
-    progress: Progress,
-    lows_only: bool = False,
+    origin: PairSet, root: Path, request: dict[str, Any], recipe: Recipe | None, how: _How
 ) -> SetInfo:
+    engine, starting, progress, lows_only = how
     if root.resolve() == origin.root.resolve():
         raise SetError(f"{root}: is the set itself; give another folder", path=root)
     origin.check_normals()
@@ -187,7 +206,7 @@ def _remake(
     note = _note(info, request, recipe is None, lows_only)
     with working_on(root):
         _begin(origin.root, root, note)
-        jobs = _jobs(origin, root, note, recipe)
+        jobs = _jobs(origin, root, note, recipe, starting.ready())
         total = sum(info.units.values())
         before = total - sum(job.unit.count for job in jobs)
         progress.stage("building", total)
@@ -257,7 +276,9 @@ def _begin(origin: Path, root: Path, note: BuildNote) -> None:
         write_note(root, note)
 
 
-def _jobs(origin: PairSet, root: Path, note: BuildNote, recipe: Recipe | None) -> list[_Job]:
+def _jobs(
+    origin: PairSet, root: Path, note: BuildNote, recipe: Recipe | None, renderers: Renderers
+) -> list[_Job]:
     try:
         output = OutputOptions.model_validate(note.request["output"])
     except ValidationError as error:
@@ -267,7 +288,7 @@ def _jobs(origin: PairSet, root: Path, note: BuildNote, recipe: Recipe | None) -
             path=origin.root / SET_FILE,
         ) from error
     missing = set(missing_units(root, output.layout, origin.info.units, note))
-    common = recipe, low_seed(note), output, note.lows_only
+    common = recipe, low_seed(note), output, note.lows_only, renderers
     return [
         _Job(unit, root, note.fingerprint, *common)
         for unit in origin.units()
@@ -296,14 +317,16 @@ def _samples(job: _Job, wanted: int) -> Iterator[Sample]:
         When there is another number of them than its receipt says.
     """
     made = 0
-    for sample in job.unit.pairs():
-        again = _remade(job, sample)
-        if job.lows_only:
-            members = {name: member for name, member in again.members.items() if name != NORMAL}
-            again = replace(again, members=members)
-        yield again
-        made += 1
-        count()
+    renderer = job.renderers.of(job.unit.name)
+    for some in gathered(map(partial(_begun, job), job.unit.pairs()), _size, job.renderers.many):
+        waiting = [one for one in some if one.normal is not None]
+        normals = [one.normal for one in waiting if one.normal is not None]
+        lows = iter(renderer.render(normals, [one.drawn for one in waiting if one.drawn]))
+        for one in some:
+            low = None if one.normal is None else encode_low(next(lows), job.output)
+            yield _remade(job, one, low)
+            made += 1
+            count()
     if made != wanted:
         raise SetError(
             f"{job.unit.root}: {job.unit.name} holds {made} pairs, its receipt says {wanted};"
@@ -312,21 +335,43 @@ def _samples(job: _Job, wanted: int) -> Iterator[Sample]:
         )
 
 
-def _remade(job: _Job, sample: Sample) -> Sample:
-    """Make the sample again: with a new draw and low, or with the low that its draw makes."""
+class _Begun(NamedTuple):
+    """A sample that is made again, its new draw, and the normal that a low is to be made of."""
+
+    sample: Sample
+    drawn: Draw | None = None
+    normal: Pixels | None = None
+
+
+def _begun(job: _Job, sample: Sample) -> _Begun:
+    """Find what is to be made: a new draw and low, or the low that the draw makes, or nothing."""
     live = job.output.low_codec == "none"
     if job.recipe is None and (live or LOW in sample.members):
-        return sample
+        return _Begun(sample)
     drawn = (
         parse_draw(sample.record["draw"])
         if job.recipe is None
         else draw(job.recipe, job.seed, sample.key)
     )
-    members = dict(sample.members)
-    if not live:
-        low = encode_low(render(_normal(job, sample), drawn), job.output)
-        members = {LOW: low, **{name: one for name, one in members.items() if name != LOW}}
-    return make_sample(sample.key, origin_of(sample.record), drawn.model_dump(), members)
+    return _Begun(sample, drawn, None if live else _normal(job, sample))
+
+
+def _size(begun: _Begun) -> int:
+    return 0 if begun.normal is None else begun.normal.size
+
+
+def _remade(job: _Job, begun: _Begun, low: Encoded | None) -> Sample:
+    """Put a sample together again."""
+    sample, drawn = begun.sample, begun.drawn
+    if drawn is not None:
+        members = dict(sample.members)
+        if low is not None:
+            members = {LOW: low, **{name: one for name, one in members.items() if name != LOW}}
+        sample = make_sample(sample.key, origin_of(sample.record), drawn.model_dump(), members)
+    if job.lows_only:
+        members = {name: member for name, member in sample.members.items() if name != NORMAL}
+        sample = replace(sample, members=members)
+    return sample
 
 
 def _normal(job: _Job, sample: Sample) -> Pixels:

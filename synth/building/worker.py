@@ -5,23 +5,28 @@ It is what workers run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from ...engines.local import count
 from ...errors import ImageRefused, Reason, SourceError
 from ...manifests.images.encode import encode
-from ...manifests.images.load_normal import load_normal
+from ...manifests.images.load_normal import Normal, load_normal
 from ...manifests.sets.publish_unit import publish_unit
 from ...manifests.sets.receipts import Receipt, RefusedPair
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Origin, Sample, make_sample
 from ...manifests.sources import Location, read
 from ..kernels.arrays import Pixels
 from ..kernels.png.file import encode_png
-from ..models import Draw, draw, render
+from ..models import Draw, draw
 from ..recipes.load import Recipe
+from ..served.start import ON_WORKERS, Renderers
 from .request import OutputOptions
+
+T = TypeVar("T")
+_LARGE = 1 << 26  # samples of the images of a batch, which a worker holds in memory
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,7 @@ class UnitJob:
     recipe: Recipe
     seed: int
     output: OutputOptions
+    renderers: Renderers = ON_WORKERS
     unmeasured: bool = False
     """Whether nobody has read the photographs before: those that cannot be read are refused
     then."""
@@ -68,35 +74,53 @@ def _samples(job: UnitJob, refused: list[RefusedPair]) -> Iterator[Sample]:
     # All at once: between two photographs a CPU's caches forget how to draw, and it takes four
     # times as long.
     draws = [draw(job.recipe, job.seed, planned.key) for planned in job.planned]
-    for planned, drawn in zip(job.planned, draws, strict=True):
-        try:
-            yield _make_sample(job, planned, drawn)
-        except ImageRefused as refusal:
-            if refusal.reason is Reason.UNREADABLE and not job.unmeasured:
-                raise SourceError(
-                    f"{planned.source}: {planned.path} could be read when the set was planned, but"
-                    f" now: {refusal.detail}; make the source readable again and run the same"
-                    " command to continue",
-                    key=planned.key,
-                ) from refusal
-            refused.append(
-                RefusedPair(
-                    key=planned.key,
-                    source=planned.source,
-                    path=planned.path,
-                    reason=refusal.reason,
-                    detail=refusal.detail,
-                )
+    pairs = (
+        (planned, drawn, normal)
+        for planned, drawn in zip(job.planned, draws, strict=True)
+        if (normal := _loaded(job, planned, refused)) is not None
+    )
+    renderer, codec = job.renderers.of(job.unit), job.output.low_codec
+    for some in gathered(pairs, lambda pair: pair[2].pixels.size, job.renderers.many):
+        lows: list[Pixels | None] = [None] * len(some)
+        if codec != "none":
+            normals = [normal.pixels for _, _, normal in some]
+            lows = [*renderer.render(normals, [drawn for _, drawn, _ in some])]
+        for (planned, drawn, normal), low in zip(some, lows, strict=True):
+            yield _sample(
+                planned, drawn, normal, None if low is None else encode_low(low, job.output)
             )
+            count()
+
+
+def _loaded(job: UnitJob, planned: PlannedPair, refused: list[RefusedPair]) -> Normal | None:
+    """Load a photograph as a set stores it; one that cannot be is noted, and None."""
+    try:
+        return load_normal(read(planned.place), job.output.max_side, job.output.max_pixels)
+    except ImageRefused as refusal:
+        if refusal.reason is Reason.UNREADABLE and not job.unmeasured:
+            raise SourceError(
+                f"{planned.source}: {planned.path} could be read when the set was planned, but"
+                f" now: {refusal.detail}; make the source readable again and run the same"
+                " command to continue",
+                key=planned.key,
+            ) from refusal
+        refused.append(
+            RefusedPair(
+                key=planned.key,
+                source=planned.source,
+                path=planned.path,
+                reason=refusal.reason,
+                detail=refusal.detail,
+            )
+        )
         count()
+        return None
 
 
-def _make_sample(job: UnitJob, planned: PlannedPair, drawn: Draw) -> Sample:
-    output = job.output
-    normal = load_normal(read(planned.place), output.max_side, output.max_pixels)
+def _sample(planned: PlannedPair, drawn: Draw, normal: Normal, low: Encoded | None) -> Sample:
     members = {NORMAL: Encoded(normal.data, normal.suffix)}
-    if output.low_codec != "none":
-        members = {LOW: encode_low(render(normal.pixels, drawn), output), **members}
+    if low is not None:
+        members = {LOW: low, **members}
     height, width = normal.pixels.shape[:2]
     return make_sample(
         planned.key,
@@ -104,6 +128,28 @@ def _make_sample(job: UnitJob, planned: PlannedPair, drawn: Draw) -> Sample:
         drawn.model_dump(),
         members,
     )
+
+
+def gathered(items: Iterable[T], samples: Callable[[T], int], many: int) -> Iterator[list[T]]:
+    """Gather images to batches: so many, or fewer where they are large.
+
+    Parameters
+    ----------
+    items : iterable
+    samples : function of an item
+        Returns how many samples it has.
+    many : int
+    """
+    held: list[T] = []
+    size = 0
+    for item in items:
+        held.append(item)
+        size += samples(item)
+        if len(held) >= many or size >= _LARGE:
+            yield held
+            held, size = [], 0
+    if held:
+        yield held
 
 
 def encode_low(low: Pixels, output: OutputOptions) -> Encoded:

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from numba import cuda
 
 from ...kernels.arrays import Pixels, check_normal
@@ -19,6 +20,8 @@ from ...kernels.batch.launch_cuda import blocks_of, launch
 from ..draw import CameraDraw
 from .pack import Packed, pack
 from .plan import Moved, Tables, Whole, lay_out, plan_batch
+
+Samples = npt.NDArray[np.uint8]
 
 
 class Formed(NamedTuple):
@@ -93,23 +96,32 @@ class CameraOnCuda:
         for normal in normals:
             check_normal(normal)
         flat = np.concatenate([np.ascontiguousarray(normal).reshape(-1) for normal in normals])
+        low = np.empty_like(flat)
+        self.render_flat(flat, low, np.array([normal.shape[:2] for normal in normals]), packed)
         ends = np.cumsum([normal.size for normal in normals])
-        begins = np.concatenate([[0], ends[:-1]])
-        stream = self._memory.stream
-        there = cuda.to_device(flat, stream=stream)
-        low = cuda.device_array(flat.shape, np.uint8)
-        self.load(packed)
-        self.launch(
-            np.array([normal.shape[:2] for normal in normals]),
-            address_of(there) + begins,
-            address_of(low) + begins,
-        )
-        flat = low.copy_to_host(stream=stream)
-        self._memory.wait()
         return [
             part.reshape(normal.shape)
-            for part, normal in zip(np.split(flat, ends[:-1]), normals, strict=True)
+            for part, normal in zip(np.split(low, ends[:-1]), normals, strict=True)
         ]
+
+    def render_flat(self, normals: Samples, lows: Samples, sizes: Whole, packed: Packed) -> None:
+        """Fill the lows of a batch of N images, which lie one after the other in host memory.
+
+        Parameters
+        ----------
+        normals, lows : uint8 arrays
+            Samples of all images, of as many.
+        sizes : array (N, 2)
+            Height, width.
+        packed : Packed
+        """
+        begins = np.cumsum(np.concatenate([[0], 3 * sizes.prod(axis=1)]))[:-1]
+        there = self._memory.room("normals", normals.shape, np.uint8)
+        made = self._memory.room("lows", lows.shape, np.uint8)
+        self._memory.copy_in(there, normals)
+        self.load(packed)
+        self.launch(sizes, address_of(there) + begins, address_of(made) + begins)
+        self._memory.copy_out(made, lows)
 
     def launch(
         self,

@@ -101,6 +101,21 @@ class DeviceMemory:
         )
         return held
 
+    def copy_in(self, to: Any, array: npt.NDArray[Any]) -> None:
+        """Copy a host array to a device array, which may be longer; its memory is free then."""
+        checked(
+            driver.cuMemcpyHtoDAsync(address_of(to), array.ctypes.data, array.nbytes, self.address)
+        )
+
+    def copy_out(self, source: Any, array: npt.NDArray[Any]) -> None:
+        """Fill a host array from a device array, once all is done that the stream was given."""
+        checked(
+            driver.cuMemcpyDtoHAsync(
+                array.ctypes.data, address_of(source), array.nbytes, self.address
+            )
+        )
+        self.wait()
+
     def wait(self) -> None:
         """Wait until all is done that the stream was given."""
         checked(driver.cuStreamSynchronize(self.address))

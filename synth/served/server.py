@@ -1,0 +1,155 @@
+"""A process that owns a GPU and makes lows for all workers, through memory that they share.
+
+    worker: normals into shared memory -> request -> here: GPU -> lows into it -> answer
+
+A worker that asks waits for its answer; requests are done one after the other.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import secrets
+import signal
+import threading
+from collections.abc import Callable
+from multiprocessing import parent_process
+from multiprocessing.connection import Listener, wait
+from multiprocessing.reduction import recv_handle
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..camera.batch.draws import draw_packed
+from ..camera.batch.pack import Packed
+from ..camera.recipe import CameraRecipe
+from ..recipes.load import load_recipe
+
+
+class Request(NamedTuple):
+    """A batch: normals lie one after the other from the beginning of the memory, lows go behind.
+
+    Attributes
+    ----------
+    packed : Packed
+        Their draws.
+    sizes : int64 array (N, 2)
+        Height, width.
+    """
+
+    packed: Packed
+    sizes: Any
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all normals."""
+        return int(3 * self.sizes.prod(axis=1).sum())
+
+
+class Ready(NamedTuple):
+    """What a server says when it has begun.
+
+    Attributes
+    ----------
+    address : str
+        To connect to; empty where there is no GPU.
+    gpus : int
+        How many this machine has.
+    problem : str
+        Why there is none.
+    """
+
+    address: str
+    gpus: int = 0
+    problem: str = ""
+
+
+def serve(ready: Any, device: int, renderer: Callable[[int], Any] | None = None) -> None:
+    """Make lows until the process that started this one ends.
+
+    Parameters
+    ----------
+    ready : Connection
+        Gets a `Ready`.
+    device : int
+        Number of the GPU.
+    renderer : function of that number, optional
+        Makes what renders, `CameraOnCuda` by default.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        count, camera = _camera(device) if renderer is None else (1, renderer(device))
+    except (ImportError, RuntimeError, OSError) as error:
+        ready.send(Ready("", problem=str(error).splitlines()[0] if str(error) else repr(error)))
+        return
+    # A name beside all files, which ends with its process.
+    address = f"\0gloam-{os.getpid()}-{secrets.token_hex(8)}"
+    with Listener(address, "AF_UNIX", backlog=256) as listener:
+        ready.send(Ready(address, count))
+        _listen(listener, camera)
+
+
+def _camera(device: int) -> tuple[int, Any]:
+    from numba import cuda
+
+    from ..camera.batch.on_cuda import CameraOnCuda, is_available
+
+    if not is_available():
+        raise RuntimeError("there is none")
+    camera = CameraOnCuda(device=device)
+    for recipe in ("uneven", "day-to-night"):  # compiles what they need
+        drawn = draw_packed(_camera_recipe(recipe), 0, ["0"])
+        camera.render_packed([np.full((16, 16, 3), 128, np.uint8)], drawn)
+    return len(cuda.gpus), camera
+
+
+def _camera_recipe(name: str) -> CameraRecipe:
+    recipe = load_recipe(name)
+    assert isinstance(recipe, CameraRecipe)
+    return recipe
+
+
+def _listen(listener: Any, camera: Any) -> None:
+    held: dict[Any, npt.NDArray[np.uint8]] = {}  # the memory that each worker shares
+    door = listener._listener._socket
+    while True:
+        for one in wait([door, *held]):
+            if one is door:
+                held[listener.accept()] = np.empty(0, np.uint8)
+                continue
+            try:
+                held[one] = _answer(one, held[one], camera)
+            except (EOFError, OSError):  # the worker is gone
+                del held[one]
+
+
+def _answer(worker: Any, memory: npt.NDArray[np.uint8], camera: Any) -> npt.NDArray[np.uint8]:
+    """Do what a worker asks for; returns the memory that it shares from then on."""
+    asked = worker.recv()
+    if isinstance(asked, int):
+        return _shared(recv_handle(worker), asked)
+    try:
+        size = asked.bytes
+        camera.render_flat(memory[:size], memory[size : 2 * size], asked.sizes, asked.packed)
+    except Exception as error:  # told to the worker, who tells the user
+        worker.send(f"{type(error).__name__}: {error}")
+    else:
+        worker.send("")
+    return memory
+
+
+def _shared(handle: int, size: int) -> npt.NDArray[np.uint8]:
+    """Map the memory of a file's handle, which is closed."""
+    try:
+        return np.frombuffer(mmap.mmap(handle, size), np.uint8)
+    finally:
+        os.close(handle)
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    assert parent is not None, "runs in a process of its own only"
+    parent.join()
+    os._exit(1)

@@ -1,0 +1,163 @@
+"""Lows made by another process through shared memory: here by one that renders on a core."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gloam
+from gloam.errors import ConfigError, WorkerLost
+from gloam.synth.building import deep_verify, regenerate
+from gloam.synth.camera.batch.pack import Packed
+from gloam.synth.models import draw, render
+from gloam.synth.recipes.load import load_recipe
+from gloam.synth.served import start
+from gloam.synth.served.client import ServedRenderer, served
+from gloam.synth.served.server import Ready, serve
+
+NAMES = ("even", "uneven", "night-lights", "gamma")
+DRAWS = [draw(load_recipe(name), 3, str(i)) for i, name in enumerate(NAMES * 3)]
+
+
+class OnACore:
+    """Makes what CameraOnCuda makes: of packed draws, whose seeds tell which draws they are."""
+
+    def __init__(self, device: int) -> None:
+        self._known = {drawn.pixel_seed & 0xFFFFFFFF: drawn for drawn in DRAWS}
+
+    def render_flat(self, normals, lows, sizes, packed: Packed) -> None:
+        first = 0
+        for record, (height, width) in zip(packed.draws, sizes, strict=True):
+            end = first + 3 * height * width
+            normal = normals[first:end].reshape(height, width, 3)
+            if (normal == 255).all():
+                raise RuntimeError("no memory")
+            drawn = self._known.get(int(record["seed_lower"]))
+            low = render(normal, drawn) if drawn else 255 - normal
+            lows[first:end] = low.reshape(-1)
+            first = end
+
+
+def serve_on_a_core(ready, device: int) -> None:
+    serve(ready, device, OnACore)
+
+
+@pytest.fixture
+def process() -> Iterator[tuple[multiprocessing.Process, str]]:
+    context = multiprocessing.get_context("spawn")
+    mine, theirs = context.Pipe(duplex=False)
+    running = context.Process(target=serve_on_a_core, args=(theirs, 0), daemon=True)
+    running.start()
+    theirs.close()
+    ready = mine.recv()
+    assert ready.gpus == 1
+    yield running, ready.address
+    running.kill()
+    running.join()
+
+
+def test_lows_are_those_of_every_other_way_whatever_the_batches(process, photograph):
+    renderer = ServedRenderer(process[1])
+    normals = [np.ascontiguousarray(photograph[i:, 2 * i :]) for i in range(len(DRAWS))]
+    for some in (slice(0, 1), slice(2, 9), slice(0, 12)):  # the memory grows
+        lows = renderer.render(normals[some], DRAWS[some])
+        for low, normal, drawn in zip(lows, normals[some], DRAWS[some], strict=True):
+            assert (low == render(normal, drawn)).all()
+    assert renderer.render([], []) == []
+    with pytest.raises(ValueError, match="normal must be"):
+        renderer.render([np.zeros((2, 2), np.uint8)], DRAWS[:1])
+
+
+def test_several_workers_are_served(process, photograph):
+    renderers = [ServedRenderer(process[1]) for _ in range(3)]
+    for renderer in [*renderers, *renderers]:
+        (low,) = renderer.render([photograph], DRAWS[:1])
+        assert (low == render(photograph, DRAWS[0])).all()
+
+
+def test_what_goes_wrong_there_is_said_here(process, photograph):
+    renderer = ServedRenderer(process[1])
+    with pytest.raises(WorkerLost, match=r"on the GPU ended: RuntimeError: no memory; what was"):
+        renderer.render([np.full((4, 4, 3), 255, np.uint8)], DRAWS[:1])
+    renderer.render([photograph], DRAWS[:1])
+    process[0].kill()
+    process[0].join()
+    with pytest.raises(WorkerLost, match="--device cpu if it happens again"):
+        renderer.render([photograph], DRAWS[:1])
+    with pytest.raises(WorkerLost, match="ended, perhaps because memory ran out"):
+        ServedRenderer(process[1])
+
+
+class Already:
+    """In place of `start.Starting`: a process that runs already."""
+
+    address = ""
+
+    def __init__(self, device: str) -> None:
+        self._used = device != "cpu"
+
+    def ready(self) -> start.Renderers:
+        return start.Renderers((self.address,)) if self._used else start.ON_WORKERS
+
+    def end(self) -> None:
+        served.cache_clear()
+
+
+def test_sets_are_built_verified_and_regenerated_through_it(
+    process, photographs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Lows of draws that it does not know are negatives: so one sees that it was asked."""
+    monkeypatch.setattr(Already, "address", process[1])
+    monkeypatch.setattr(start, "Starting", Already)
+    monkeypatch.setattr(start, "_MANY", 3)
+    options = {"select": False, "seed": 5, "shard_size": 7}
+    plain = gloam.build(tmp_path / "plain", [f"folder={photographs}"], **options)
+    other = gloam.build(tmp_path / "other", [f"folder={photographs}"], device="cuda", **options)
+    assert plain.info.build.fingerprint == other.info.build.fingerprint  # no part of the request
+    sets = [gloam.open_set(tmp_path / name) for name in ("plain", "other")]
+    assert gloam.verify(sets[1]) == []
+    for one, two in zip(sets[0].pairs("train"), sets[1].pairs("train"), strict=True):
+        low, normal = two.pixels()
+        assert one.record["draw"] == two.record["draw"]
+        assert (low == 255 - normal).all()
+    assert deep_verify.recheck_set(sets[1], device="cuda") == []
+    assert len(deep_verify.recheck_set(sets[1])) == len(sets[1])
+    regenerate.regenerate(sets[0], tmp_path / "new", device="auto", overrides=["camera.iso=900"])
+    for pair in gloam.open_set(tmp_path / "new").pairs("train"):
+        low, normal = pair.pixels()
+        assert (low == 255 - normal).all()
+
+
+def test_without_a_gpu_one_is_told_so_before_anything_is_done(photographs, tmp_path, monkeypatch):
+    monkeypatch.setattr(start, "_missing", lambda: "there is none")
+    with pytest.raises(ConfigError, match="device cuda: there is none; it needs an NVIDIA GPU"):
+        gloam.build(tmp_path / "set", [f"folder={photographs}"], select=False, device="cuda")
+    with pytest.raises(ConfigError, match="device 'tpu': must be one of cpu, cuda, auto"):
+        gloam.build(tmp_path / "set", [f"folder={photographs}"], select=False, device="tpu")
+    gloam.build(tmp_path / "set", [f"folder={photographs}"], select=False, device="auto")
+    live = gloam.build(
+        tmp_path / "live", [f"folder={photographs}"], select=False, low_codec="none", device="cuda"
+    )
+    assert live.info.counts["train"] > 0
+
+
+def test_a_gpu_that_cannot_be_used_is_refused_or_left_alone(monkeypatch):
+    monkeypatch.setattr(start, "_missing", lambda: "")
+    monkeypatch.setattr(start, "_answer", lambda connection: Ready("", problem="driver too old"))
+    with (
+        pytest.raises(ConfigError, match="device cuda: driver too old"),
+        start.renderers_on("cuda") as starting,
+    ):
+        starting.ready()
+    with start.renderers_on("auto") as starting:
+        assert starting.ready() == start.ON_WORKERS
+
+
+def test_units_are_shared_among_gpus(monkeypatch):
+    monkeypatch.setattr(start, "served", lambda address: address)
+    renderers = start.Renderers(("a", "b"))
+    assert {renderers.of(f"train-{i:06d}") for i in range(20)} == {"a", "b"}
