@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import time
-import warnings
 
 import numpy as np
 import skimage.data
@@ -125,7 +124,6 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--record", metavar="NAME", help="Also write results/NAME.txt.")
     args = parser.parse_args()
-    warnings.filterwarnings("ignore", ".*Grid size")  # steps over images do not fill a GPU
     with recorded(args.record):
         camera = CameraOnCuda()
         equality(camera, args.images, args.batch)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import time
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +120,6 @@ def main() -> None:
     parser.add_argument("--photographs", type=int, default=12_000)
     parser.add_argument("--record", metavar="NAME", help="Also write results/NAME.txt.")
     args = parser.parse_args()
-    warnings.filterwarnings("ignore", ".*Grid size")  # single images do not fill a GPU
     with recorded(args.record):
         source = photographs(args.folder / "photographs", args.photographs)
         root = args.folder / "set"

@@ -160,7 +160,8 @@ def in_range(images: torch.Tensor, options: Options) -> torch.Tensor:
     if options.value_range[0] < 0:
         values = (images.float() - 127.5).mul_(float(np.float32(1 / 127.5)))
     else:
-        values = images.float().mul_(float(np.float32(1 / 255)))
+        values = torch.empty(images.shape, dtype=torch.float32, device=images.device)
+        torch.mul(images, float(np.float32(1 / 255)), out=values)
     return values.half() if options.dtype == "float16" else values
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image
 
-from .decode import decode, decode_as_rgb
+from .decode import decode, decode_as_rgb, decode_small
 from .encode import encode
 from .header import MAX_PIXELS, read_header
 from .opening import JPEG_FORMATS, Pixels
@@ -43,6 +43,52 @@ class Normal:
     suffix: str
     pixels: Pixels
     converted: str
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Height and width."""
+        return self.pixels.shape[0], self.pixels.shape[1]
+
+
+@dataclass(frozen=True)
+class Undecoded:
+    """A normal that was not decoded at full size; see `Normal`.
+
+    Attributes
+    ----------
+    size : (height, width)
+    """
+
+    data: bytes
+    suffix: str
+    size: tuple[int, int]
+    converted: str
+
+
+def load_undecoded(
+    data: bytes, max_side: int | None = None, max_pixels: int = MAX_PIXELS
+) -> Undecoded:
+    """Turn a photograph's bytes into the normal of a pair whose low is made when it is read.
+
+    It refuses what `load_normal` refuses: the whole stream is read, if only to a small image.
+
+    Parameters
+    ----------
+    data, max_side, max_pixels
+        As of `load_normal`.
+
+    Raises
+    ------
+    ImageRefused
+        When the photograph cannot be used; its `reason` says why.
+    """
+    header = read_header(data, max_pixels)
+    shrink = max_side is not None and max(header.width, header.height) > max_side
+    if header.format in JPEG_FORMATS and not header.convert and not shrink:
+        decode_small(data, header, 1)
+        return Undecoded(data, "jpg", (header.height, header.width), "")
+    normal = load_normal(data, max_side, max_pixels)
+    return Undecoded(normal.data, normal.suffix, normal.size, normal.converted)
 
 
 def load_normal(data: bytes, max_side: int | None = None, max_pixels: int = MAX_PIXELS) -> Normal:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
@@ -77,7 +77,8 @@ def list_candidates(
             origins.append(source.name)
             names.append(image.name)
             paths.append(image.path)
-            places.append(astuple(image.location))
+            at = image.location
+            places.append((at.container, at.member, at.offset, at.size, at.stamp))
             if len(paths) % 1000 == 0:
                 progress(len(paths))
         if passed is not None and over:

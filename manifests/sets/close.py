@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ...engines.engine import Engine
+from ...engines.local import LocalEngine
 from ...storage.atomic import atomic_write, remove_temporaries
 from ...storage.tables import count_rows, read_table
 from ..selection.plan import SPARE
@@ -29,10 +32,11 @@ from .info import (
     write_set,
 )
 from .layouts import layout_named
-from .layouts.layout import Layout, unit_name
+from .layouts.layout import unit_name
 from .receipts import Receipt, read_receipt, receipt_path
 from .sample import LOW, NORMAL
 
+_MANY = 4000  # pairs whose records are worth other processes
 _PAIR_FIELDS = [
     pa.field("key", pa.string()),
     pa.field("split", pa.string()),
@@ -57,6 +61,8 @@ def finish_set(
     note: BuildNote,
     libraries: dict[str, str],
     draw_fields: list[pa.Field],
+    *,
+    engine: Engine | None = None,
 ) -> SetInfo:
     """Write the tables, lists and `set.json` of a set whose units are all done.
 
@@ -72,6 +78,8 @@ def finish_set(
         Versions for the record.
     draw_fields : list of pyarrow.Field
         Columns of the drawn parameters, named by their paths in the records' `draw`.
+    engine : Engine, optional
+        Where the records of large sets are read; here by default.
     """
     plan = read_table(root / PLAN, columns=["split", "shard"])
     units = sorted(set(zip(plan["split"].to_pylist(), plan["shard"].to_pylist(), strict=True)))
@@ -79,7 +87,7 @@ def finish_set(
     receipts = {unit: read_receipt(root, unit) for unit in names}
 
     files = [root / RECIPE, root / PLAN, root / CANDIDATES]
-    files.append(_write_pairs(root, layout_named(layout), names, receipts, draw_fields))
+    files.append(_write_pairs(root, layout, names, receipts, draw_fields, engine))
     files.append(_write_refused(root, receipts))
     for split in sorted({split for split, _ in units}):
         own = [receipts[unit] for unit, (s, _) in names.items() if s == split]
@@ -116,30 +124,56 @@ def low_seed(note: BuildNote) -> int:
     return int(note.request["plan"]["seed"] if own is None else own)
 
 
+@dataclass(frozen=True)
+class _Rows:
+    """The rows of a unit, to be read."""
+
+    root: Path
+    layout: str
+    receipt: Receipt
+    split: str
+    shard: int
+    schema: pa.Schema
+
+
 def _write_pairs(
     root: Path,
-    layout: Layout,
+    layout: str,
     names: dict[str, tuple[str, int]],
     receipts: dict[str, Receipt],
     draw_fields: list[pa.Field],
+    engine: Engine | None,
 ) -> Path:
     """Write `pairs.parquet`, a row group a unit, so that memory does not grow with the set."""
-    first = next((receipt for receipt in receipts.values() if receipt.pairs), None)
-    members = next(layout.records(root, first))["members"] if first else (LOW, NORMAL)
+    held = [receipt for receipt in receipts.values() if receipt.pairs]
+    members = (
+        next(layout_named(layout).records(root, held[0]))["members"] if held else (LOW, NORMAL)
+    )
     fields = list(_PAIR_FIELDS)
     fields += [
         pa.field(f"{member}_{name}", kind) for member in members for name, kind in _MEMBER_FIELDS
     ]
     fields += [field.with_name(_column(field.name)) for field in draw_fields]
     schema = pa.schema(fields)
+    jobs = (
+        _Rows(root, layout, receipts[unit], split, number, schema)
+        for unit, (split, number) in names.items()
+        if receipts[unit].pairs
+    )
+    many = sum(receipt.pairs for receipt in held) > _MANY
+    tables = (engine if many and engine is not None else LocalEngine()).map(_rows, jobs)
     path = root / PAIRS
     with atomic_write(path) as handle, pq.ParquetWriter(handle, schema) as writer:
-        for unit, (split, number) in names.items():
-            records = layout.records(root, receipts[unit]) if receipts[unit].pairs else ()
-            rows = [_row(record, split, number) for record in records]
-            if rows:
-                writer.write_table(pa.Table.from_pylist(rows, schema=schema))
+        for table in tables:
+            writer.write_table(table)
     return path
+
+
+def _rows(job: _Rows) -> pa.Table:
+    """Read the rows of a unit."""
+    records = layout_named(job.layout).records(job.root, job.receipt)
+    rows = [_row(record, job.split, job.shard) for record in records]
+    return pa.Table.from_pylist(rows, schema=job.schema)
 
 
 def _row(record: dict[str, Any], split: str, shard: int) -> dict[str, Any]:

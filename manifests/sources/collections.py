@@ -78,8 +78,10 @@ def counted(counts: Counter[str]) -> str:
 
 
 def _is_photograph(entry: Entry) -> bool:
-    name = PurePosixPath(entry.name)
-    return name.suffix.lower() in SUFFIXES and not name.name.startswith("._")
+    name = entry.name.rpartition("/")[2]
+    if name.startswith("."):
+        return PurePosixPath(name).suffix.lower() in SUFFIXES and not name.startswith("._")
+    return os.path.splitext(name)[1].lower() in SUFFIXES
 
 
 def _photographs(
@@ -128,7 +130,15 @@ def _by_stem(entries: Iterable[Entry]) -> Iterator[Listed]:
 
 def _by_path(entries: Iterable[Entry]) -> Iterator[Listed]:
     for entry in entries:
-        yield Listed(entry.name, str(PurePosixPath(entry.name).with_suffix("")), entry.location)
+        yield Listed(entry.name, _without_suffix(entry.name), entry.location)
+
+
+def _without_suffix(path: str) -> str:
+    folder, slash, name = path.rpartition("/")
+    if path.startswith((".", "/")) or "/." in path or "//" in path or name[-1:] in (".", ""):
+        return str(PurePosixPath(path).with_suffix(""))
+    # The same for all other paths; parsing them as one takes most of a listing.
+    return f"{folder}{slash}{os.path.splitext(name)[0]}"
 
 
 def _refuse_list(kind: str, listing: str) -> None:

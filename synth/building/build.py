@@ -134,6 +134,7 @@ def build(
             note,
             recorded_versions(),
             draw_fields(draw_type(request.recipe.model)),
+            engine=run.engine,
         )
         return _report(root, info, made, run.passed)
 

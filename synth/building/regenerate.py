@@ -223,6 +223,7 @@ def _remake(
             note,
             recorded_versions(),
             fields,
+            engine=engine,
         )
 
 

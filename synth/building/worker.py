@@ -13,7 +13,7 @@ from typing import TypeVar
 from ...engines.local import count
 from ...errors import ImageRefused, Reason, SourceError
 from ...manifests.images.encode import encode
-from ...manifests.images.load_normal import Normal, load_normal
+from ...manifests.images.load_normal import Normal, Undecoded, load_normal, load_undecoded
 from ...manifests.sets.publish_unit import publish_unit
 from ...manifests.sets.receipts import Receipt, RefusedPair
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Origin, Sample, make_sample
@@ -79,23 +79,27 @@ def _samples(job: UnitJob, refused: list[RefusedPair]) -> Iterator[Sample]:
         for planned, drawn in zip(job.planned, draws, strict=True)
         if (normal := _loaded(job, planned, refused)) is not None
     )
-    renderer, codec = job.renderers.of(job.unit), job.output.low_codec
-    for some in gathered(pairs, lambda pair: pair[2].pixels.size, job.renderers.many):
-        lows: list[Pixels | None] = [None] * len(some)
-        if codec != "none":
-            normals = [normal.pixels for _, _, normal in some]
-            lows = [*renderer.render(normals, [drawn for _, drawn, _ in some])]
+    if job.output.low_codec == "none":
+        for planned, drawn, normal in pairs:
+            yield _sample(planned, drawn, normal, None)
+            count()
+        return
+    renderer = job.renderers.of(job.unit)
+    decoded = ((one, drawn, normal) for one, drawn, normal in pairs if isinstance(normal, Normal))
+    for some in gathered(decoded, lambda pair: pair[2].pixels.size, job.renderers.many):
+        lows = renderer.render([normal.pixels for *_, normal in some], [one[1] for one in some])
         for (planned, drawn, normal), low in zip(some, lows, strict=True):
-            yield _sample(
-                planned, drawn, normal, None if low is None else encode_low(low, job.output)
-            )
+            yield _sample(planned, drawn, normal, encode_low(low, job.output))
             count()
 
 
-def _loaded(job: UnitJob, planned: PlannedPair, refused: list[RefusedPair]) -> Normal | None:
+def _loaded(
+    job: UnitJob, planned: PlannedPair, refused: list[RefusedPair]
+) -> Normal | Undecoded | None:
     """Load a photograph as a set stores it; one that cannot be is noted, and None."""
+    load = load_undecoded if job.output.low_codec == "none" else load_normal
     try:
-        return load_normal(read(planned.place), job.output.max_side, job.output.max_pixels)
+        return load(read(planned.place), job.output.max_side, job.output.max_pixels)
     except ImageRefused as refusal:
         if refusal.reason is Reason.UNREADABLE and not job.unmeasured:
             raise SourceError(
@@ -117,11 +121,13 @@ def _loaded(job: UnitJob, planned: PlannedPair, refused: list[RefusedPair]) -> N
         return None
 
 
-def _sample(planned: PlannedPair, drawn: Draw, normal: Normal, low: Encoded | None) -> Sample:
+def _sample(
+    planned: PlannedPair, drawn: Draw, normal: Normal | Undecoded, low: Encoded | None
+) -> Sample:
     members = {NORMAL: Encoded(normal.data, normal.suffix)}
     if low is not None:
         members = {LOW: low, **members}
-    height, width = normal.pixels.shape[:2]
+    height, width = normal.size
     return make_sample(
         planned.key,
         Origin(planned.source, planned.path, width, height, normal.converted),

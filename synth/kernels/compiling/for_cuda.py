@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from numba import cuda
-from numba.cuda import libdevice
+from numba.cuda import dispatcher, libdevice
 from numba.cuda.cudadrv import nvvm
 
 from . import compile as compiling
@@ -105,14 +105,21 @@ def device(function: Any) -> Any:
 
 @contextmanager
 def plain_arithmetic() -> Iterator[None]:
-    """Keep NVVM from joining multiplications and additions while kernels are compiled."""
+    """Keep NVVM from joining multiplications and additions while kernels are compiled.
+
+    Nor does Numba warn of launches that fill no GPU: a step over few images is short.
+    """
     original: Callable[..., Any] = nvvm.compile_ir
+    config: Any = dispatcher.config
+    warned = config.CUDA_LOW_OCCUPANCY_WARNINGS
 
     def compile_ir(llvmir: Any, **options: Any) -> Any:
         return original(llvmir, **{**options, "fma": False})
 
     nvvm.compile_ir = compile_ir
+    config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
     try:
         yield
     finally:
         nvvm.compile_ir = original
+        config.CUDA_LOW_OCCUPANCY_WARNINGS = warned
