@@ -139,6 +139,7 @@ def build(
     config: Path | None,
     cache: Path | None,
     workers: int,
+    *,
     device: Device,
     max_refused: float,
     task_index: int | None,

@@ -45,6 +45,7 @@ def regenerate(
     recipe: str | None,
     overrides: tuple[str, ...],
     seed: int | None,
+    *,
     low_only: bool,
     workers: int,
     device: Device,

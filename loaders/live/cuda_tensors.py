@@ -136,33 +136,25 @@ def formed_windows(
 
     assert options.size is not None
     count, (rows, columns) = len(sizes), options.size
-    last = options.layout == "HWC"
+    last, floats = options.layout == "HWC", options.dtype != "uint8"
     shape = (2, count, rows, columns, 3) if last else (2, count, 3, rows, columns)
-    made = torch.empty(shape, dtype=torch.uint8, device="cuda")
-    lows = torch.empty(made[0].shape, dtype=torch.uint8, device="cuda")
+    made = torch.empty(shape, dtype=torch.float32 if floats else torch.uint8, device="cuda")
+    lows = torch.empty(3 * count * rows * columns, dtype=torch.uint8, device="cuda")
     steps = np.arange(count, dtype=np.uint64) * np.uint64(3 * rows * columns)
-    low, normal = (np.uint64(one.data_ptr()) + steps for one in made)
+    low, normal = (
+        np.uint64(one.data_ptr()) + steps * np.uint64(one.element_size()) for one in made
+    )
+    signed = floats and options.value_range[0] < 0
+    shift, scale = (127.5, 1 / 127.5) if signed else (0.0, 1 / 255 if floats else 1.0)
     camera.launch(
         sizes,
         normals,
         np.uint64(lows.data_ptr()) + steps,
         numbers=numbers,
         windows=windows,
-        formed=Formed(low, normal, last),
+        formed=Formed(low, normal, floats, shift, scale, last),
     )
-    return in_range(made[0], options), in_range(made[1], options)
-
-
-def in_range(images: torch.Tensor, options: Options) -> torch.Tensor:
-    """Bring uint8 samples into the type and range that are asked for, with DALI's very numbers."""
-    if options.dtype == "uint8":
-        return images
-    if options.value_range[0] < 0:
-        values = (images.float() - 127.5).mul_(float(np.float32(1 / 127.5)))
-    else:
-        values = torch.empty(images.shape, dtype=torch.float32, device=images.device)
-        torch.mul(images, float(np.float32(1 / 255)), out=values)
-    return values.half() if options.dtype == "float16" else values
+    return (made[0].half(), made[1].half()) if options.dtype == "float16" else (made[0], made[1])
 
 
 def fits_windows(options: Options, sizes: Whole) -> bool:

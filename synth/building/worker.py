@@ -5,10 +5,10 @@ It is what workers run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from ...engines.local import count
 from ...errors import ImageRefused, Reason, SourceError
@@ -18,10 +18,13 @@ from ...manifests.sets.publish_unit import publish_unit
 from ...manifests.sets.receipts import Receipt, RefusedPair
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Origin, Sample, make_sample
 from ...manifests.sources import Location, read
+from ..camera.batch.draws import draw_packed
+from ..camera.recipe import CameraRecipe
 from ..kernels.arrays import Pixels
 from ..kernels.png.file import encode_png
 from ..models import Draw, draw
 from ..recipes.load import Recipe
+from ..served.client import ServedRenderer
 from ..served.start import ON_WORKERS, Renderers
 from .request import OutputOptions
 
@@ -75,22 +78,48 @@ def _samples(job: UnitJob, refused: list[RefusedPair]) -> Iterator[Sample]:
     # times as long.
     draws = [draw(job.recipe, job.seed, planned.key) for planned in job.planned]
     pairs = (
-        (planned, drawn, normal)
-        for planned, drawn in zip(job.planned, draws, strict=True)
+        _Loaded(number, planned, drawn, normal)
+        for number, (planned, drawn) in enumerate(zip(job.planned, draws, strict=True))
         if (normal := _loaded(job, planned, refused)) is not None
     )
     if job.output.low_codec == "none":
-        for planned, drawn, normal in pairs:
-            yield _sample(planned, drawn, normal, None)
+        for pair in pairs:
+            yield _sample(pair, None)
             count()
         return
-    renderer = job.renderers.of(job.unit)
-    decoded = ((one, drawn, normal) for one, drawn, normal in pairs if isinstance(normal, Normal))
-    for some in gathered(decoded, lambda pair: pair[2].pixels.size, job.renderers.many):
-        lows = renderer.render([normal.pixels for *_, normal in some], [one[1] for one in some])
-        for (planned, drawn, normal), low in zip(some, lows, strict=True):
-            yield _sample(planned, drawn, normal, encode_low(low, job.output))
+    lows = _lows(job)
+    for some in gathered(pairs, lambda pair: pair.pixels.size, job.renderers.many):
+        for pair, low in zip(some, lows(some), strict=True):
+            yield _sample(pair, encode_low(low, job.output))
             count()
+
+
+class _Loaded(NamedTuple):
+    """A pair of a unit whose photograph is there."""
+
+    number: int
+    planned: PlannedPair
+    drawn: Draw
+    normal: Normal | Undecoded
+
+    @property
+    def pixels(self) -> Pixels:
+        """Of the normal, where they were decoded."""
+        assert isinstance(self.normal, Normal)
+        return self.normal.pixels
+
+
+def _lows(job: UnitJob) -> Callable[[Sequence[_Loaded]], list[Pixels]]:
+    """Return what makes the lows of some pairs of a unit."""
+    renderer, recipe = job.renderers.of(job.unit), job.recipe
+    if isinstance(renderer, ServedRenderer) and isinstance(recipe, CameraRecipe):
+        served, packed = renderer, draw_packed(recipe, job.seed, [p.key for p in job.planned])
+        return lambda some: served.render_packed(
+            [pair.pixels for pair in some], packed.take([pair.number for pair in some])
+        )
+    return lambda some: renderer.render(
+        [pair.pixels for pair in some], [pair.drawn for pair in some]
+    )
 
 
 def _loaded(
@@ -121,9 +150,8 @@ def _loaded(
         return None
 
 
-def _sample(
-    planned: PlannedPair, drawn: Draw, normal: Normal | Undecoded, low: Encoded | None
-) -> Sample:
+def _sample(pair: _Loaded, low: Encoded | None) -> Sample:
+    planned, normal = pair.planned, pair.normal
     members = {NORMAL: Encoded(normal.data, normal.suffix)}
     if low is not None:
         members = {LOW: low, **members}
@@ -131,7 +159,7 @@ def _sample(
     return make_sample(
         planned.key,
         Origin(planned.source, planned.path, width, height, normal.converted),
-        drawn.model_dump(),
+        pair.drawn.model_dump(),
         members,
     )
 

@@ -12,7 +12,7 @@ from multiprocessing.reduction import send_handle
 import numpy as np
 
 from ...errors import WorkerLost
-from ..camera.batch.pack import pack
+from ..camera.batch.pack import Packed, pack
 from ..camera.draw import CameraDraw
 from ..kernels.arrays import Pixels, check_normal
 from ..models import Draw, render
@@ -57,20 +57,17 @@ class ServedRenderer:
         for normal in normals:
             check_normal(normal)
         chosen = [i for i, drawn in enumerate(draws) if isinstance(drawn, CameraDraw)]
-        made = self._served(
-            [normals[i] for i in chosen],
-            [drawn for drawn in draws if isinstance(drawn, CameraDraw)],
-        )
+        cameras = [drawn for drawn in draws if isinstance(drawn, CameraDraw)]
+        made = self.render_packed([normals[i] for i in chosen], pack(cameras)) if chosen else []
         lows = dict(zip(chosen, made, strict=True))
         return [
             lows[i] if i in lows else render(normal, drawn)
             for i, (normal, drawn) in enumerate(zip(normals, draws, strict=True))
         ]
 
-    def _served(self, normals: Sequence[Pixels], draws: Sequence[CameraDraw]) -> list[Pixels]:
-        if not normals:
-            return []
-        request = Request(pack(draws), np.array([n.shape[:2] for n in normals], np.int64))
+    def render_packed(self, normals: Sequence[Pixels], packed: Packed) -> list[Pixels]:
+        """Make the lows of a batch of packed draws, as `render`."""
+        request = Request(packed, np.array([n.shape[:2] for n in normals], np.int64))
         size = request.bytes
         try:
             if len(self._memory) < 2 * size:

@@ -19,7 +19,6 @@ from multiprocessing.reduction import recv_handle
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ..camera.batch.draws import draw_packed
 from ..camera.batch.pack import Packed
@@ -112,40 +111,56 @@ def _camera_recipe(name: str) -> CameraRecipe:
 
 
 def _listen(listener: Any, camera: Any) -> None:
-    held: dict[Any, npt.NDArray[np.uint8]] = {}  # the memory that each worker shares
+    held: dict[Any, _Shared] = {}
     door = listener._listener._socket
     while True:
         for one in wait([door, *held]):
             if one is door:
-                held[listener.accept()] = np.empty(0, np.uint8)
+                held[listener.accept()] = _Shared(camera)
                 continue
             try:
-                held[one] = _answer(one, held[one], camera)
+                _answer(one, held[one], camera)
             except (EOFError, OSError):  # the worker is gone
-                del held[one]
+                held.pop(one).close()
 
 
-def _answer(worker: Any, memory: npt.NDArray[np.uint8], camera: Any) -> npt.NDArray[np.uint8]:
-    """Do what a worker asks for; returns the memory that it shares from then on."""
+def _answer(worker: Any, memory: _Shared, camera: Any) -> None:
+    """Do what a worker asks for."""
     asked = worker.recv()
     if isinstance(asked, int):
-        return _shared(recv_handle(worker), asked)
+        memory.map(recv_handle(worker), asked)
+        return
+    size, samples = asked.bytes, memory.samples
     try:
-        size = asked.bytes
-        camera.render_flat(memory[:size], memory[size : 2 * size], asked.sizes, asked.packed)
+        camera.render_flat(samples[:size], samples[size : 2 * size], asked.sizes, asked.packed)
     except Exception as error:  # told to the worker, who tells the user
         worker.send(f"{type(error).__name__}: {error}")
     else:
         worker.send("")
-    return memory
 
 
-def _shared(handle: int, size: int) -> npt.NDArray[np.uint8]:
-    """Map the memory of a file's handle, which is closed."""
-    try:
-        return np.frombuffer(mmap.mmap(handle, size), np.uint8)
-    finally:
-        os.close(handle)
+class _Shared:
+    """The memory that a worker shares, its pages locked where the camera can do that."""
+
+    def __init__(self, camera: Any) -> None:
+        self._camera = camera
+        self._locked = False
+        self.samples = np.empty(0, np.uint8)
+
+    def map(self, handle: int, size: int) -> None:
+        """Map the memory of a file's handle, which is closed."""
+        self.close()
+        try:
+            self.samples = np.frombuffer(mmap.mmap(handle, size), np.uint8)
+        finally:
+            os.close(handle)
+        self._locked = self._camera.lock(self.samples)
+
+    def close(self) -> None:
+        """Let go of it."""
+        if self._locked:
+            self._camera.unlock(self.samples)
+        self._locked, self.samples = False, np.empty(0, np.uint8)
 
 
 def _end_with_parent() -> None:

@@ -14,7 +14,13 @@ import numpy.typing as npt
 from numba import cuda
 
 from ...kernels.arrays import Pixels, check_normal
-from ...kernels.batch.device_memory import DeviceMemory, Graphs, address_of
+from ...kernels.batch.device_memory import (
+    DeviceMemory,
+    Graphs,
+    address_of,
+    lock_pages,
+    unlock_pages,
+)
 from ...kernels.batch.form_steps import Forms
 from ...kernels.batch.launch_cuda import blocks_of, launch
 from ..draw import CameraDraw
@@ -31,12 +37,19 @@ class Formed(NamedTuple):
     ----------
     low, normal : uint64 arrays (N)
         The address of each.
+    floats : bool
+        float32 samples instead of uint8.
+    shift, scale : float
+        A sample becomes (sample - shift) * scale, in float32.
     channels_last : bool
         HWC instead of CHW.
     """
 
     low: Whole
     normal: Whole
+    floats: bool = False
+    shift: float = 0.0
+    scale: float = 1.0
     channels_last: bool = False
 
 
@@ -61,6 +74,7 @@ class CameraOnCuda:
         self._tables = Tables(self._memory.upload)
         # Images lie anywhere; their places are counted from here.
         self._anchor = cuda.device_array(1, np.uint8)
+        self._float_anchor = cuda.device_array(1, np.float32)
         self._packed: Packed | None = None
         self._generation = 0
         self._draws: Any = None
@@ -123,6 +137,15 @@ class CameraOnCuda:
         self.launch(sizes, address_of(there) + begins, address_of(made) + begins)
         self._memory.copy_out(made, lows)
 
+    def lock(self, samples: Samples) -> bool:
+        """Make host memory quicker to copy; returns whether it is, and must be unlocked."""
+        return lock_pages(samples)
+
+    def unlock(self, samples: Samples) -> None:
+        """Undo `lock`, before the memory is given back."""
+        self._memory.wait()
+        unlock_pages(samples)
+
     def launch(
         self,
         sizes: Whole,
@@ -153,7 +176,8 @@ class CameraOnCuda:
         places = self._from_anchor(normals), self._from_anchor(lows)
         to = None
         if formed is not None:
-            to = self._from_anchor(formed.low), self._from_anchor(formed.normal)
+            low, normal = (self._from_anchor(one, formed.floats) for one in formed[:2])
+            to = low, normal
         plan = plan_batch(packed, sizes, places, numbers=numbers, windows=windows, formed=to)
         images = self._memory.upload("images", plan.images)
         self._memory.uploaded()
@@ -163,17 +187,23 @@ class CameraOnCuda:
         forms = None
         if formed is not None:
             window = int(plan.images["rows"][0]) * int(plan.images["columns"][0])
-            forms = Forms(*both, *((1, 3) if formed.channels_last else (window, 1)))
+            into = self._float_anchor if formed.floats else self._anchor
+            change = np.float32(formed.shift), np.float32(formed.scale)
+            steps = (1, 3) if formed.channels_last else (window, 1)
+            forms = Forms(into, into, *change, *steps)
         if self._memory.generation != self._generation:
             self._memory.wait()
             self._graphs.clear()
             self._generation = self._memory.generation
-        steps = partial(launch, batch, len(sizes), blocks, forms=forms)
-        key = len(sizes), blocks, None if forms is None else forms[2:]
-        self._graphs.run(key, lambda stream: steps(stream=stream), self._memory)
+        launched = partial(launch, batch, len(sizes), blocks, forms=forms)
+        key = len(sizes), blocks, None if formed is None else formed[2:]
+        self._graphs.run(key, lambda stream: launched(stream=stream), self._memory)
 
-    def _from_anchor(self, addresses: Whole) -> Whole:
-        return np.asarray(addresses).astype(np.uint64) - np.uint64(address_of(self._anchor))
+    def _from_anchor(self, addresses: Whole, floats: bool = False) -> Whole:
+        """Return where addresses lie, counted in samples modulo 2^64."""
+        anchor, size = (self._float_anchor, 4) if floats else (self._anchor, 1)
+        apart = np.asarray(addresses).astype(np.uint64) - np.uint64(address_of(anchor))
+        return (apart.view(np.int64) // size).view(np.uint64)
 
 
 def is_available() -> bool:

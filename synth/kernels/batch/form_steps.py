@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ from ..compiling.compile import scalar
 
 u32 = np.uint32
 u64 = np.uint64
+f32 = np.float32
 
 
 class Forms(NamedTuple):
@@ -18,14 +19,18 @@ class Forms(NamedTuple):
 
     Attributes
     ----------
-    low, normal : uint8 arrays
+    low, normal : uint8 or float32 arrays
+    shift, scale : float32
+        A sample becomes (sample - shift) * scale.
     channel, pixel : int
         Steps from a channel to the next, and from a pixel: (rows * columns, 1) for CHW, (1, 3) for
         HWC.
     """
 
-    low: npt.NDArray[np.uint8]
-    normal: npt.NDArray[np.uint8]
+    low: npt.NDArray[Any]
+    normal: npt.NDArray[Any]
+    shift: np.float32
+    scale: np.float32
     channel: int
     pixel: int
 
@@ -55,5 +60,7 @@ def form_step(number, place, batch, forms):
     normal = image.normal + u64(u32(3) * u32(y * u32(image.width) + x))
     for channel in range(3):
         to = u64(u32(forms.pixel) * place) + u64(u32(forms.channel) * u32(channel))
-        forms.low[image.formed_low + to] = batch.low[low + u64(channel)]
-        forms.normal[image.formed_normal + to] = batch.normal[normal + u64(channel)]
+        value = f32(batch.low[low + u64(channel)])
+        forms.low[image.formed_low + to] = (value - forms.shift) * forms.scale
+        value = f32(batch.normal[normal + u64(channel)])
+        forms.normal[image.formed_normal + to] = (value - forms.shift) * forms.scale

@@ -29,6 +29,12 @@ class OnACore:
     def __init__(self, device: int) -> None:
         self._known = {drawn.pixel_seed & 0xFFFFFFFF: drawn for drawn in DRAWS}
 
+    def lock(self, samples) -> bool:
+        return True
+
+    def unlock(self, samples) -> None:
+        assert samples.size > 0
+
     def render_flat(self, normals, lows, sizes, packed: Packed) -> None:
         first = 0
         for record, (height, width) in zip(packed.draws, sizes, strict=True):

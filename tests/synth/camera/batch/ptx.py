@@ -53,7 +53,9 @@ DIMENSIONS = {
     "rows": ("f4", 1),
 }
 BATCH = numba.types.NamedTuple([array_type(*DIMENSIONS[name]) for name in Batch._fields], Batch)
-FORMS = numba.types.NamedTuple([*[array_type("u1", 1)] * 2, *[numba.int64] * 2], Forms)
+FORMS = numba.types.NamedTuple(
+    [*[array_type("f4", 1)] * 2, *[numba.float32] * 2, *[numba.int64] * 2], Forms
+)
 
 
 def ptx_of(kernel: Any, *arguments: Any) -> str:

@@ -116,9 +116,10 @@ def test_a_batch_of_any_sizes_and_recipes_has_the_lows_of_its_images(photograph)
         assert (low == render(normal, drawn)).all(), drawn
 
 
+@pytest.mark.parametrize("floats", [False, True])
 @pytest.mark.parametrize("channels_last", [False, True])
 def test_windows_of_any_draws_are_those_of_the_whole_lows_flipped_and_turned(
-    photograph, channels_last
+    photograph, channels_last, floats
 ):
     rng = np.random.default_rng(1)
     side, count = 40, 24
@@ -133,9 +134,13 @@ def test_windows_of_any_draws_are_those_of_the_whole_lows_flipped_and_turned(
         windows[i] = top, left, side, side, *rng.integers(0, 2, 3)
     samples = 3 * side * side
     formed = np.arange(count) * samples
+    kind, change = (np.float32, (127.5, 1 / 127.5)) if floats else (np.uint8, (0, 1))
+    shift, scale = map(np.float32, change)
     forms = Forms(
-        np.zeros(count * samples, np.uint8),
-        np.zeros(count * samples, np.uint8),
+        np.zeros(count * samples, kind),
+        np.zeros(count * samples, kind),
+        shift,
+        scale,
         *((1, 3) if channels_last else (side * side, 1)),
     )
     lows = lows_of_a_batch(normals, pack(draws), numbers, windows, forms, (formed, formed))
@@ -147,4 +152,5 @@ def test_windows_of_any_draws_are_those_of_the_whole_lows_flipped_and_turned(
         for image, made in ((whole, forms.low), (normal, forms.normal)):
             wanted = changed(image, change, None)
             wanted = wanted if channels_last else wanted.transpose(2, 0, 1)
+            wanted = ((wanted.astype(np.float32) - shift) * scale).astype(kind)
             assert (made[formed[i] :][:samples].reshape(wanted.shape) == wanted).all(), change
