@@ -1,18 +1,23 @@
-"""Live lows on a GPU: that they are the CPU's, and their speed beside stored ones.
+"""Live lows on a GPU, and sets built there: that lows are the CPU's, and how fast they are.
 
-    python benchmarks/live.py FOLDER [--photographs 12000] [--record live-h200]
+    python benchmarks/live.py FOLDER [--photographs 20000] [--record live-h200]
 
-FOLDER takes a few GB (/dev/shm, say): photographs of 500 x 375 cropped from those inside
-scikit-image, and a set of them with PNG lows. Compared are 100 pairs of the validation split: the
+FOLDER takes 15 GB (/dev/shm, say): photographs of 500 x 375 cropped from those inside scikit-image,
+and sets of them. Built are sets with PNG, JPEG and no lows, on the GPU and on the CPU, and a small
+one before each, for what a command takes to start; in shards as small as to give every worker many,
+as those of the reference set do. Compared are their bytes, and pairs of the validation split: the
 live lows of exactly decoded normals with the stored ones, and those of normals that the GPU decoded
-with the CPU's lows of these very pixels. Timed are PairLoader at 192 with augmentation, batches of
-256, and `darken_batch` of CUDA tensors, draws included. Needs a GPU, DALI and numba-cuda.
+with the CPU's lows of these very pixels. Timed are PairLoader at 192 with
+augmentation, batches of 256, decoding alone, and `darken_batch` of CUDA tensors, draws included.
+Needs a GPU, DALI and numba-cuda.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +31,26 @@ import gloam
 from gloam.engines.process import available_cores
 
 SIZE = 500, 375
+_REFERENCE = 153_856  # pairs
 
 
 def photographs(folder: Path, count: int) -> Path:
     """A folder of JPEGs, crops of colour photographs, all different."""
     folder.mkdir(parents=True, exist_ok=True)
+    with ProcessPoolExecutor(available_cores()) as pool:
+        list(pool.map(partial(_some, folder), *zip(*_parts(count), strict=True)))
+    return folder
+
+
+def _parts(count: int) -> list[tuple[int, int]]:
+    return [(first, min(first + 256, count)) for first in range(0, count, 256)]
+
+
+def _some(folder: Path, first: int, end: int) -> None:
     names = ("astronaut", "coffee", "chelsea", "rocket")
     originals = [getattr(skimage.data, name)()[..., :3] for name in names]
-    rng = np.random.default_rng(0)
-    for i in range(count):
+    rng = np.random.default_rng(first)
+    for i in range(first, end):
         image, share = originals[i % len(originals)], rng.uniform(0.4, 1)
         h, w = int(image.shape[0] * share), int(image.shape[1] * share)
         y, x = rng.integers(0, image.shape[0] - h + 1), rng.integers(0, image.shape[1] - w + 1)
@@ -42,7 +58,6 @@ def photographs(folder: Path, count: int) -> Path:
         if not path.is_file():
             crop = Image.fromarray(image[y : y + h, x : x + w])
             crop.resize(SIZE, Image.Resampling.BICUBIC).save(path, quality=90)
-    return folder
 
 
 def compare(root: Path, exact: bool, reader: str) -> None:
@@ -94,22 +109,71 @@ def speed(root: Path, title: str, seconds: float = 8.0, **options: Any) -> float
     return found
 
 
-def batches(root: Path) -> None:
-    """Images a second of `darken_batch`, draws included."""
-    loader = gloam.PairLoader(
-        root, "train", batch_size=256, dtype="uint8", layout="HWC", device="cuda", live=True
+def decoding(root: Path, seconds: float = 5.0) -> float:
+    """Normals a second that are read and decoded, and nothing else."""
+    from gloam.loaders.dali import pipelines
+
+    loader = gloam.PairLoader(root, "train", batch_size=256, device="cuda", live=True)
+    pipeline = pipelines.webdataset_normals(
+        *loader.contents.shards("normal"),
+        loader.options,
+        batch_size=256,
+        num_threads=available_cores(),
+        device_id=0,
+        prefetch_queue_depth=4,
+        **pipelines.SIDE_BY_SIDE,
     )
-    normals = next(iter(loader))[1].contiguous()
-    loader.close()
-    for _ in range(2):
+    pipeline.build()
+    for _ in range(10):
+        pipeline.run()
+    start, count = time.perf_counter(), 0
+    while time.perf_counter() - start < seconds:
+        pipeline.run()
+        count += 256
+    torch.cuda.synchronize()
+    found = count / (time.perf_counter() - start)
+    print(f"{'decoding normals alone':32} {found:9,.0f} a second", flush=True)
+    return found
+
+
+def batches(source: Path) -> None:
+    """Images a second of `darken_batch`, draws included."""
+    paths = sorted(source.iterdir())[:256]
+    normals = torch.stack([torch.from_numpy(np.array(Image.open(path))) for path in paths]).cuda()
+    for _ in range(3):
         gloam.darken_batch(normals, "uneven", seed=1)
     torch.cuda.synchronize()
     start = time.perf_counter()
-    for seed in range(10):
+    for seed in range(40):
         gloam.darken_batch(normals, "uneven", seed=seed)
     torch.cuda.synchronize()
-    found = 10 * len(normals) / (time.perf_counter() - start)
+    found = 40 * len(normals) / (time.perf_counter() - start)
     print(f"{'darken_batch, draws included':32} {found:9,.0f} images a second")
+
+
+def built(folder: Path, name: str, **options: Any) -> Path:
+    """Build a set, and a small one before it; tells how long the reference set would take."""
+    taken = []
+    for source in ("few", "photographs"):
+        root = folder / f"{name}, {source}"
+        start = time.perf_counter()
+        every: dict[str, Any] = {"select": False, "val": 100, "workers": available_cores()}
+        every["shard_size"] = 200
+        report = gloam.build(root, [f"folder={folder / source}"], **every, **options)
+        taken.append(time.perf_counter() - start)
+    pairs = sum(report.info.counts.values())
+    rate = pairs / (taken[1] - taken[0])
+    print(
+        f"{name:16} {pairs:,} pairs in {taken[1]:.1f} s, of which {taken[0]:.1f} s to start:"
+        f" {rate:,.0f} a second; {_REFERENCE:,} in {_REFERENCE / rate:.0f} s",
+        flush=True,
+    )
+    return root
+
+
+def same_bytes(one: Path, other: Path) -> bool:
+    """Return whether two sets have the same files, by their checksums."""
+    return gloam.open_set(one).info.sha256 == gloam.open_set(other).info.sha256
 
 
 def main() -> None:
@@ -117,23 +181,50 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--photographs", type=int, default=12_000)
+    parser.add_argument("--photographs", type=int, default=20_000)
     parser.add_argument("--record", metavar="NAME", help="Also write results/NAME.txt.")
     args = parser.parse_args()
     with recorded(args.record):
         source = photographs(args.folder / "photographs", args.photographs)
-        root = args.folder / "set"
-        start = time.perf_counter()
-        options: dict[str, Any] = {"select": False, "val": 100, "workers": available_cores()}
-        gloam.build(root, [f"folder={source}"], **options)
-        print(f"built with PNG lows in {time.perf_counter() - start:.1f} s")
+        photographs(args.folder / "few", 256)
+        for device in ("cpu", "cuda"):  # kernels are compiled
+            gloam.build(
+                args.folder / f"first, {device}",
+                [f"folder={args.folder / 'few'}"],
+                select=False,
+                workers=available_cores(),
+                device=device,
+            )
+        png = built(args.folder, "PNG, GPU", device="cuda")
+        print(f"equal to the CPU's: {same_bytes(png, built(args.folder, 'PNG, CPU'))}")
+        jpeg = built(args.folder, "JPEG, GPU", low_codec="jpeg", device="cuda")
+        print(
+            "equal to the CPU's:"
+            f" {same_bytes(jpeg, built(args.folder, 'JPEG, CPU', low_codec='jpeg'))}"
+        )
+        built(args.folder, "no lows", low_codec="none")
         for exact, reader in ((True, "auto"), (True, "external"), (False, "auto")):
-            compare(root, exact, reader)
-        stored = speed(root, "stored PNG lows")
-        live = speed(root, "live, fresh draws", live=True)
-        speed(root, "live, fresh draws, random crops", live=True, crop="random")
-        print(f"live over stored: {live / stored:.2f}")
-        batches(root)
+            compare(png, exact, reader)
+        stored = speed(png, "stored PNG lows")
+        stored_jpeg = speed(jpeg, "stored JPEG lows")
+        alone = decoding(jpeg)
+        live = speed(jpeg, "live", live=True)
+        crops = speed(jpeg, "live, random crops", live=True, crop="random")
+        for name, found in (("live", live), ("live, random crops", crops)):
+            print(
+                f"{name}: {found / stored:.1f} of stored PNG, {found / stored_jpeg:.2f} of stored"
+                f" JPEG, {found / alone:.2f} of decoding alone"
+            )
+        speed(jpeg, "resident, live, random crops", live=True, crop="random", resident=True)
+        speed(
+            jpeg,
+            "the same as uint8",
+            live=True,
+            crop="random",
+            resident=True,
+            dtype="uint8",
+        )
+        batches(source)
 
 
 if __name__ == "__main__":
