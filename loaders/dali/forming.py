@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,9 @@ from ..ranks_and_order import epoch_seed
 from . import pipelines
 from .batches import tensor_of
 
-_HELD = 4  # batches whose inputs DALI may still read
+AHEAD = 2
+"""Batches that DALI forms side by side on a GPU."""
+_HELD = 6  # batches whose inputs DALI may still read
 
 
 @dataclass
@@ -47,58 +50,63 @@ class Form:
 
     def __init__(self, options: Options, device_id: int | None) -> None:
         self._options = options
-        self._pipeline = pipelines.formed_pairs(
-            options,
-            batch_size=options.batch_size,
-            num_threads=max(options.threads, 1),
-            device_id=device_id,
-            prefetch_queue_depth=1,
-        )
-        self._pipeline.build()
-        self._within: Begun | None = None
+        count = 1 if device_id is None else AHEAD
+        self._pipelines = [
+            pipelines.formed_pairs(
+                options,
+                batch_size=options.batch_size,
+                num_threads=max(options.threads, 1),
+                device_id=device_id,
+                prefetch_queue_depth=1,
+            )
+            for _ in range(count)
+        ]
+        for pipeline in self._pipelines:
+            pipeline.build()
+        self._within: deque[tuple[Begun, Any]] = deque()
         self._held: list[Any] = []
 
     def made(self, lows: Any, normals: Any, changes: Any) -> tuple[Any, ...]:
         """Bring a batch into form, on the CPU; returns low and normal of DALI."""
-        self._feed(lows, normals, changes, {})
-        self._pipeline.schedule_run()
-        return tuple(self._pipeline.outputs())
+        self._feed(self._pipelines[0], lows, normals, changes, {})
+        return tuple(self._pipelines[0].outputs())
 
     def begin(self, begun: Begun, lows: Any, normals: Any, changes: Any, stream: Any) -> None:
-        """Begin to form a batch on a GPU: DALI does it while the next one is decoded.
+        """Begin to form a batch on a GPU: DALI does it while the next ones are decoded.
 
         Parameters
         ----------
         begun : Begun
-            Gets its images from `finish`, or when the next one is begun.
+            Gets its images from `finish`, or when the one after the next is begun.
         lows, normals : lists of tensors, or a list of DALI
         changes : array (N, 7), optional
             See `drawn_changes`.
         stream : CUDA stream of torch
             That inputs are made on, and outputs are for.
         """
-        if self._within is not None:
-            self.finish(self._within, stream)
-        self._feed(lows, normals, changes, {"cuda_stream": stream})
+        if len(self._within) == len(self._pipelines):
+            self.finish(self._within[0][0], stream)
+        self._pipelines.append(self._pipelines.pop(0))
+        pipeline = self._pipelines[0]
+        self._feed(pipeline, lows, normals, changes, {"cuda_stream": stream})
         self._held = [*self._held[1 - _HELD :], (lows, normals)]
-        self._pipeline.schedule_run()
-        self._within = begun
+        self._within.append((begun, pipeline))
 
     def finish(self, begun: Begun, stream: Any) -> None:
         """Fill in the images of a batch: torch's own tensors, which outlive DALI's."""
-        if begun is self._within:
-            outputs = self._pipeline.outputs(stream)
-            begun.images = tuple(tensor_of(images).clone() for images in outputs)
-            self._within = None
+        while begun.images is None:
+            first, pipeline = self._within.popleft()
+            first.images = tuple(tensor_of(images).clone() for images in pipeline.outputs(stream))
 
-    def _feed(self, lows: Any, normals: Any, changes: Any, more: dict[str, Any]) -> None:
-        form, options = self._pipeline, self._options
+    def _feed(self, form: Any, lows: Any, normals: Any, changes: Any, more: dict[str, Any]) -> None:
+        options = self._options
         form.feed_input("low", lows, **more)
         form.feed_input("normal", normals, **more)
         if options.size is not None and options.crop != "resize":
             form.feed_input("window", np.ascontiguousarray(changes[:, :4]))
         if options.augment:
             form.feed_input("flips", np.ascontiguousarray(changes[:, 4:]))
+        form.schedule_run()
 
 
 def drawn_changes(options: Options, keys: Sequence[str] | Keys, sizes: Any, epoch: int) -> Any:

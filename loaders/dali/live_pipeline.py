@@ -23,7 +23,7 @@ from ...synth.camera.recipe import CameraRecipe
 from ..live.draws import DrawTable
 from ..live.lows import LiveLows
 from ..options import Options
-from .forming import Begun, Form, drawn_changes
+from .forming import AHEAD, Begun, Form, drawn_changes
 
 if TYPE_CHECKING:
     from .ahead import Ahead
@@ -107,12 +107,12 @@ class LivePipeline:
         changes = drawn_changes(self._options, keys, _sizes(normals), epoch)
         arrays = [np.asarray(normals.at(i)) for i in range(len(keys))]
         lows = list(self._pool.map(partial(self._live.low, epoch=epoch), arrays, keys))
-        self._held = [*self._held[-4:], (normals, lows)]
+        self._held = [*self._held[-5:], (normals, lows)]
         return (*self._form.made(lows, normals, changes), labels)
 
     def _on_stream(self, stream: Any) -> tuple[Any, Any, Any]:
         """Make the next batch as torch's own tensors; and the state after it."""
-        while len(self._begun) < 2:
+        while len(self._begun) <= AHEAD:
             self._begun.append(self._begin(stream))
         first = self._begun.popleft()
         self._form.finish(first, stream)
@@ -123,7 +123,7 @@ class LivePipeline:
         normals, lows, labels = self._normals.run(stream)
         begun = Begun(labels=labels, state=self._normals.checkpoint())
         (keys, epoch), sizes = self._read(labels), _sizes(normals)
-        self._held = [*self._held[-4:], (normals, lows)]
+        self._held = [*self._held[-5:], (normals, lows)]
         if self._on_gpu is None:
             import torch
 

@@ -22,7 +22,7 @@ from ..live.draws import MadeAhead
 from ..live.lows import LiveLows
 from ..live.pool import ResidentPool
 from ..options import Options
-from .forming import Begun, Form, drawn_changes
+from .forming import AHEAD, Begun, Form, drawn_changes
 from .live_pipeline import LowsOnGpu
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ class ResidentOnGpu:
         return _Epoch(self._course.order(epoch), changes)
 
     def _on_stream(self, stream: Any) -> tuple[Any, Any, Any]:
-        while len(self._begun) < 2:
+        while len(self._begun) <= AHEAD:
             self._begun.append(self._begin(stream))
         first = self._begun.popleft()
         self._form.finish(first, stream)
