@@ -42,9 +42,10 @@ def bench(
     workers: tuple[int, ...],
     as_json: bool,
 ) -> None:
-    """Measure the pairs a second of every reader that this machine can run.
+    """Measure the pairs a second of every way to load SET on this machine.
 
-    Beside them, those of a plain DataLoader, and of data that is in memory already.
+    Stored lows, live ones and resident pairs, beside a plain DataLoader and data that is in memory
+    already; and which of them is the fastest.
     """
     try:
         from ..loaders.benchmark import bench as measure
@@ -73,3 +74,4 @@ def bench(
         measured = f"{speed.pairs_a_second:12,.0f} pairs a second"
         shown = speed.note or f"{measured}, first batch after {speed.first_batch_s:.2f} s"
         click.echo(f"{speed.name:34} {shown}")
+    click.echo(result.advice)

@@ -15,6 +15,7 @@ import torch
 
 from ..engines.process import available_cores
 from ..errors import LoaderError
+from ..manifests.sets.pair_set import open_set
 from .index import contents_of
 from .torch_loader import TorchLoader
 
@@ -41,9 +42,22 @@ class Bench:
     machine: dict[str, Any]
     speeds: list[Speed]
 
+    @property
+    def advice(self) -> str:
+        """What to take on this machine: the fastest way to load; "" where none ran."""
+        ran = [speed for speed in self.speeds if speed.pairs_a_second and speed.first_batch_s]
+        if not ran:
+            return ""
+        best = max(ran, key=lambda speed: speed.pairs_a_second)
+        return f"fastest here: {best.name}"
+
     def as_json(self) -> dict[str, Any]:
         """Return plain values."""
-        return {"machine": self.machine, "speeds": [asdict(speed) for speed in self.speeds]}
+        return {
+            "machine": self.machine,
+            "speeds": [asdict(speed) for speed in self.speeds],
+            "advice": self.advice,
+        }
 
 
 def bench(
@@ -92,36 +106,56 @@ def bench(
         "torch": torch.__version__,
     }
     speeds = []
+    loaded = partial(_dali, root, split, gpu, common, seconds)
+    live = open_set(root).live
     readers = cast(tuple[Reader, ...], tuple(dict.fromkeys((contents.reader, "external"))))
-    for reader in readers:
-        say(f"DALI, {reader}")
-        speeds.append(_dali(root, split, reader, gpu, common, seconds))
+    ways: list[tuple[str, dict[str, Any]]] = [
+        (f"DALI, {reader} reader{', live' if live else ''}", {"reader": reader})
+        for reader in readers
+    ]
+    if not live:
+        ways.append(("DALI, live", {"live": True}))
+    ways.append(("DALI, live, random crops", {"live": True, "crop": "random"}))
+    where = "the GPU's" if gpu else "host"
+    ways.append((f"resident in {where} memory", {"resident": True}))
+    if gpu:
+        resident = {"live": True, "resident": True, "crop": "random"}
+        ways.append(("resident, live, random crops", resident))
+    for name, options in ways:
+        say(name)
+        speeds.append(loaded(name, options))
     device = "cuda" if gpu else "cpu"
     decoders: tuple[Literal["opencv", "pillow"], ...] = ("opencv", "pillow")
+    plain = partial(TorchLoader, root, split, device=device, **common)
     for decoder, processes in itertools.product(decoders, workers):
         name = f"DataLoader, {decoder}, {processes} workers"
         say(name)
-        make = partial(
-            TorchLoader, root, split, workers=processes, decoder=decoder, device=device, **common
-        )
-        speeds.append(_timed(name, make, seconds))
+        speeds.append(_timed(name, partial(plain, workers=processes, decoder=decoder), seconds))
+    for processes in () if live else workers:
+        name = f"DataLoader, live, {processes} workers"
+        say(name)
+        speeds.append(_timed(name, partial(plain, workers=processes, live=True), seconds))
     say("already in memory")
     speeds.append(_upper_bound(batch_size, size, gpu, seconds))
     return Bench(machine, speeds)
 
 
 def _dali(
-    root: Path, split: str, reader: Reader, gpu: bool, common: dict[str, Any], seconds: float
+    root: Path,
+    split: str,
+    gpu: bool,
+    common: dict[str, Any],
+    seconds: float,
+    name: str,
+    options: dict[str, Any],
 ) -> Speed:
-    name = f"DALI, {reader} reader"
     try:
         from .dali.pair_loader import PairLoader
     except ImportError as error:
         return Speed(name, 0, 0, f"not run: {error}")
+    device = "gpu" if gpu else "cpu"
     return _timed(
-        name,
-        lambda: PairLoader(root, split, reader=reader, device="gpu" if gpu else "cpu", **common),
-        seconds,
+        name, lambda: PairLoader(root, split, device=device, **common, **options), seconds
     )
 
 
