@@ -83,11 +83,14 @@ class _Lazy(click.Group):
 
 
 @cache
-def _tell_of_compiling() -> None:
-    """Say, once, why nothing seems to happen at the first use."""
-    click.echo(
-        "gloam: compiling its kernels, once on this machine; that takes some 20 seconds", err=True
+def _tell_of_compiling(gpu: bool = False) -> None:
+    """Say why nothing seems to happen at the first use, and on a GPU at each."""
+    what = (
+        "its kernels for the GPU; that takes some 8 seconds"
+        if gpu
+        else "its kernels, once on this machine; that takes some 20 seconds"
     )
+    click.echo(f"gloam: compiling {what}", err=True)
 
 
 def _workers(args: list[str]) -> int:

@@ -14,10 +14,12 @@ from typing import Any
 from ...engines.forkserver import prepare_workers
 from ...engines.process import main_left_alone
 from ...errors import ConfigError
+from ..kernels.compiling import cache_folders
 from ..renderers import DEVICES, NEEDS, CpuRenderer, Device, Renderer
 from .client import served
 from .server import Ready, serve
 
+_PATIENCE = 0.5  # seconds before one is told what is waited for
 _MANY = 32
 """Images that a GPU makes at once for a worker."""
 
@@ -90,6 +92,8 @@ class Starting:
         """
         if self._first is None:
             return ON_WORKERS
+        if not self._first.poll(_PATIENCE):
+            cache_folders.announce(gpu=True)
         answers = [_answer(self._first)]
         others = [self._start(number) for number in range(1, answers[0].gpus)]
         answers += map(_answer, others)

@@ -28,8 +28,8 @@ from ....errors import GloamWarning
 _KERNELS = Path(__file__).parent.parent
 
 
-def announce() -> None:
-    """Announce that kernels are about to be compiled: here, do nothing.
+def announce(gpu: bool = False) -> None:
+    """Announce that kernels are about to be compiled, for this CPU or a GPU: here, do nothing.
 
     The command puts another function in its place, which says so.
     """

@@ -67,3 +67,34 @@ def test_too_much_is_refused_with_both_numbers(shards, monkeypatch):
     monkeypatch.setattr(pool, "free_memory", lambda: 10_000)
     with pytest.raises(LoaderError, match=r"pairs take 0\.0 GiB decoded, 0\.0 GiB are free"):
         next(iter(gloam.PairLoader(shards, resident=True, **PLAIN)))
+
+
+def test_auto_reads_batch_by_batch_what_does_not_fit(shards, monkeypatch, capsys):
+    read = gloam.PairLoader(shards, reader="external", **PLAIN)
+    wanted = [keys for *_, keys in read]
+    monkeypatch.setattr(pool, "free_memory", lambda: 10_000)
+    auto = gloam.PairLoader(shards, resident="auto", **PLAIN)
+    assert [keys for *_, keys in auto] == wanted
+    assert "loading it batch by batch" in capsys.readouterr().err
+
+
+def test_a_longest_side_makes_what_is_held_smaller(shards):
+    options = {**PLAIN, "size": None, "batch_size": 1, "augment": False}
+    for live in (False, True):
+        loader = gloam.PairLoader(shards, resident=True, resident_side=24, live=live, **options)
+        for low, normal, _ in loader:
+            assert low.shape == normal.shape
+            assert max(normal.shape[-2:]) <= 24
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"resident": "yes"}, "resident 'yes': must be True, False or 'auto'"),
+        ({"resident_side": 100}, "resident_side goes with resident=True"),
+        ({"resident": True, "resident_side": 0}, "resident_side = 0"),
+    ],
+)
+def test_wrong_options_are_refused(shards, options, message):
+    with pytest.raises(LoaderError, match=message):
+        gloam.PairLoader(shards, **options, **PLAIN)

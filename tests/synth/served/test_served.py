@@ -163,6 +163,16 @@ def test_a_gpu_that_cannot_be_used_is_refused_or_left_alone(monkeypatch):
         assert starting.ready() == start.ON_WORKERS
 
 
+def test_one_is_told_what_is_waited_for(monkeypatch):
+    told = []
+    monkeypatch.setattr(start, "_missing", lambda: "")
+    monkeypatch.setattr(start, "_PATIENCE", 0)
+    monkeypatch.setattr(start.cache_folders, "announce", lambda gpu=False: told.append(gpu))
+    with start.renderers_on("auto") as starting:
+        starting.ready()
+    assert told == [True]
+
+
 def test_units_are_shared_among_gpus(monkeypatch):
     monkeypatch.setattr(start, "served", lambda address: address)
     renderers = start.Renderers(("a", "b"))
