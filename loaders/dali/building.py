@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import os
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,17 @@ from .encoded import EncodedPairs
 from .failures import last_words
 
 _FILLING = 128  # images that are decoded at once into a GPU's memory
+
+
+@lru_cache(maxsize=1)
+def collect_before_forks() -> None:
+    """Let this process collect its garbage before it forks, from now on.
+
+    A pipeline of DALI that is collected in a forked child, a worker of a DataLoader say, waits there
+    for threads that only the parent has.
+    """
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=gc.collect)
 
 
 @dataclass(frozen=True)
@@ -177,6 +190,7 @@ class PipelineBuilder:
 
     def _built(self, pipeline: Any) -> Any:
         """Build a DALI pipeline."""
+        collect_before_forks()
         try:
             pipeline.build()
         except RuntimeError as error:
