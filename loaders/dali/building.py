@@ -29,8 +29,8 @@ _FILLING = 128  # images that are decoded at once into a GPU's memory
 def collect_before_forks() -> None:
     """Let this process collect its garbage before it forks, from now on.
 
-    A pipeline of DALI that is collected in a forked child, a worker of a DataLoader say, waits there
-    for threads that only the parent has.
+    A pipeline of DALI that is collected in a forked child, a worker of a DataLoader say, waits
+    there for threads that only the parent has.
     """
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(before=gc.collect)
