@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
 from ..errors import ConfigError
@@ -60,14 +60,47 @@ class CudaRenderer:
 
     def render(self, normals: Sequence[Pixels], draws: Sequence[Draw]) -> list[Pixels]:
         """Make the lows of a batch; see `Renderer`."""
-        by_camera = [i for i, drawn in enumerate(draws) if isinstance(drawn, CameraDraw)]
-        cameras = [drawn for drawn in draws if isinstance(drawn, CameraDraw)]
-        made = self._camera.render([normals[i] for i in by_camera], cameras)
-        lows = dict(zip(by_camera, made, strict=True))
-        return [
-            lows[i] if i in lows else render(normal, drawn)
-            for i, (normal, drawn) in enumerate(zip(normals, draws, strict=True))
-        ]
+        return render_by_model(normals, draws, self._camera.render)
+
+
+def render_by_model(
+    normals: Sequence[Pixels],
+    draws: Sequence[Draw],
+    by_camera: Callable[[list[Pixels], list[CameraDraw]], list[Pixels]],
+) -> list[Pixels]:
+    """Make the lows of a batch: those of the camera model by a function, others on this core.
+
+    Parameters
+    ----------
+    normals, draws
+        As of `Renderer.render`.
+    by_camera : function of normals and draws
+        Returns their lows; it may get none.
+    """
+    chosen = [i for i, drawn in enumerate(draws) if isinstance(drawn, CameraDraw)]
+    cameras = [drawn for drawn in draws if isinstance(drawn, CameraDraw)]
+    lows = dict(zip(chosen, by_camera([normals[i] for i in chosen], cameras), strict=True))
+    return [
+        lows[i] if i in lows else render(normal, drawn)
+        for i, (normal, drawn) in enumerate(zip(normals, draws, strict=True))
+    ]
+
+
+def check_device(device: str) -> None:
+    """Refuse what is the name of no device.
+
+    Raises
+    ------
+    ConfigError
+        With those that there are.
+    """
+    if device not in DEVICES:
+        raise ConfigError(
+            f"device {device!r}: must be one of {', '.join(DEVICES)}",
+            key="device",
+            value=device,
+            allowed=DEVICES,
+        )
 
 
 def pixels_of(sample: Sample) -> tuple[Pixels, Pixels]:
@@ -107,13 +140,7 @@ def renderer_on(device: Device) -> Renderer:
     >>> len(lows), lows[0].shape
     (2, (48, 64, 3))
     """
-    if device not in DEVICES:
-        raise ConfigError(
-            f"device {device!r}: must be one of {', '.join(DEVICES)}",
-            key="device",
-            value=device,
-            allowed=DEVICES,
-        )
+    check_device(device)
     if device == "cpu":
         return CpuRenderer()
     try:

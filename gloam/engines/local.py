@@ -12,10 +12,8 @@ killed, its workers notice and end.
 from __future__ import annotations
 
 import multiprocessing
-import os
 import shutil
 import signal
-import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -27,7 +25,7 @@ from typing import Any
 from ..errors import WorkerLost
 from .engine import J, R, ignored
 from .forkserver import kill_server, prepare_workers
-from .process import main_left_alone, prepare_own_process
+from .process import end_with_parent, main_left_alone, prepare_own_process
 
 _counter: Any = None
 _pools: set[ProcessPoolExecutor] = set()  # of the maps that run
@@ -202,11 +200,4 @@ def _begin_worker(counter: Counter) -> None:
     prepare_own_process()
     _counter = counter
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    assert parent is not None, "runs in workers only"
-    parent.join()
-    os._exit(1)
+    end_with_parent()

@@ -43,6 +43,18 @@ def prepare_own_process() -> None:
     _keep_freed_memory()
 
 
+def end_with_parent() -> None:
+    """Let a process end when the one that started it does, however that ends."""
+    threading.Thread(target=_wait_for_parent, daemon=True).start()
+
+
+def _wait_for_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "runs in workers only"
+    parent.join()
+    os._exit(1)
+
+
 @contextmanager
 def main_left_alone() -> Iterator[None]:
     """Keep processes started within the block from importing this program's main script.

@@ -126,7 +126,8 @@ class PipelineBuilder:
 
         contents, live, options = self.contents, self.live, self.options
         batches = self.epoch_batches()
-        course = Course(self._own_order, place[0] * batches + place[1], batches, options.batch_size)
+        order = lru_cache(maxsize=2)(self._own_order)  # asked for by each batch
+        course = Course(order, place[0] * batches + place[1], batches, options.batch_size)
         first, last = self.rank.slice(contents.count)
         if self.device_id is None:
             if "host" not in pools:

@@ -145,10 +145,10 @@ class ResidentOnGpu:
         device_id: int,
     ) -> None:
         self._pool, self._keys, self._first = pool, keys, first
-        self._known = Keys(keys)
         self._live, self._options, self._course, self._done = live, options, course, 0
         by_gpu = live is not None and isinstance(live.recipe, CameraRecipe)
         self._lows = LowsOnGpu(live, options, keys) if live is not None and by_gpu else None
+        self._known = Keys(keys) if self._lows is None else self._lows.draws.keys
         self._epochs = MadeAhead(self._epoch)
         self._form = Form(options, device_id)
         self._device = device_id

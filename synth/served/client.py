@@ -13,9 +13,9 @@ import numpy as np
 
 from ...errors import WorkerLost
 from ..camera.batch.pack import Packed, pack
-from ..camera.draw import CameraDraw
 from ..kernels.arrays import Pixels, check_normal
-from ..models import Draw, render
+from ..models import Draw
+from ..renderers import render_by_model
 from .server import Request
 
 _MORE = 1.25  # memory that is too small is made anew with room to grow
@@ -56,14 +56,11 @@ class ServedRenderer:
         """
         for normal in normals:
             check_normal(normal)
-        chosen = [i for i, drawn in enumerate(draws) if isinstance(drawn, CameraDraw)]
-        cameras = [drawn for drawn in draws if isinstance(drawn, CameraDraw)]
-        made = self.render_packed([normals[i] for i in chosen], pack(cameras)) if chosen else []
-        lows = dict(zip(chosen, made, strict=True))
-        return [
-            lows[i] if i in lows else render(normal, drawn)
-            for i, (normal, drawn) in enumerate(zip(normals, draws, strict=True))
-        ]
+        return render_by_model(
+            normals,
+            draws,
+            lambda some, cameras: self.render_packed(some, pack(cameras)) if some else [],
+        )
 
     def render_packed(self, normals: Sequence[Pixels], packed: Packed) -> list[Pixels]:
         """Make the lows of a batch of packed draws, as `render`."""

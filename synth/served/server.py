@@ -11,15 +11,14 @@ import mmap
 import os
 import secrets
 import signal
-import threading
 from collections.abc import Callable
-from multiprocessing import parent_process
 from multiprocessing.connection import Listener, wait
 from multiprocessing.reduction import recv_handle
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...engines.process import end_with_parent
 from ..camera.batch.draws import draw_packed
 from ..camera.batch.pack import Packed
 from ..camera.recipe import CameraRecipe
@@ -77,7 +76,7 @@ def serve(ready: Any, device: int, renderer: Callable[[int], Any] | None = None)
         Makes what renders, `CameraOnCuda` by default.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     try:
         count, camera = _camera(device) if renderer is None else (1, renderer(device))
     except (ImportError, RuntimeError, OSError) as error:
@@ -161,10 +160,3 @@ class _Shared:
         if self._locked:
             self._camera.unlock(self.samples)
         self._locked, self.samples = False, np.empty(0, np.uint8)
-
-
-def _end_with_parent() -> None:
-    parent = parent_process()
-    assert parent is not None, "runs in a process of its own only"
-    parent.join()
-    os._exit(1)

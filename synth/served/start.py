@@ -15,7 +15,7 @@ from ...engines.forkserver import prepare_workers
 from ...engines.process import main_left_alone
 from ...errors import ConfigError
 from ..kernels.compiling import cache_folders
-from ..renderers import DEVICES, NEEDS, CpuRenderer, Device, Renderer
+from ..renderers import NEEDS, CpuRenderer, Device, Renderer, check_device
 from .client import served
 from .server import Ready, serve
 
@@ -67,13 +67,7 @@ class Starting:
     """
 
     def __init__(self, device: Device) -> None:
-        if device not in DEVICES:
-            raise ConfigError(
-                f"device {device!r}: must be one of {', '.join(DEVICES)}",
-                key="device",
-                value=device,
-                allowed=DEVICES,
-            )
+        check_device(device)
         self._device = device
         self._processes: list[Any] = []
         self._first: Any = None
