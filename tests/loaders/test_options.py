@@ -40,7 +40,7 @@ def test_options_are_spelt_alike(shards):
     ours, theirs = (
         inspect.signature(loader.__init__).parameters for loader in (PairLoader, TorchLoader)
     )
-    assert set(ours) - set(theirs) == {"reader", "resident"}
+    assert set(ours) - set(theirs) == {"reader", "resident", "resident_side"}
     assert set(theirs) - set(ours) == {"decoder"}
     for name, field in Options.model_fields.items():
         assert name in ours, name
