@@ -58,8 +58,12 @@ class PairDataset:
         """Return both images of a pair; a live low is that of an epoch."""
         if self._live is None:
             return decoded_pair(pair, self._decoder)
-        normal = normal_of(pair, self._contents.layout is not None)
+        normal = self.normal(pair)
         return self._live.low(normal, pair.key, epoch), normal
+
+    def normal(self, pair: StoredPair) -> Pixels:
+        """Return the normal that a live low is made of."""
+        return normal_of(pair, self._contents.layout is not None)
 
 
 def first_batch(samples: list[ReadyBatch]) -> tuple[Any, ...]:

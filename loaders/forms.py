@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import LoaderError
+from ..synth.kernels.arrays import Window
 from ..synth.parameters.columns import KeyedColumns, Keys
 from .options import Options
 
@@ -25,6 +26,38 @@ class Change(NamedTuple):
     across: bool
     down: bool
     turned: bool
+
+    @property
+    def window(self) -> Window:
+        """What is kept of both images."""
+        return Window(self.top, self.left, self.height, self.width)
+
+    def within(self) -> Change:
+        """Return the same change of the window alone."""
+        return self._replace(top=0, left=0)
+
+
+def check_sizes(shapes: Sequence[tuple[int, ...]], options: Options) -> None:
+    """Check that images can be one batch.
+
+    Parameters
+    ----------
+    shapes : sequence of tuples
+        Their height, width.
+    options : Options
+
+    Raises
+    ------
+    LoaderError
+        When they differ and are not padded.
+    """
+    different = sorted(set(shapes))
+    if len(different) > 1 and not options.pad:
+        shown = ", ".join(map(str, different[:3]))
+        raise LoaderError(
+            f"images of one batch have different sizes ({shown}): give size=, pad=True or"
+            " batch_size=1"
+        )
 
 
 def change_of(height: int, width: int, options: Options, seed: int) -> Change:
@@ -77,15 +110,3 @@ def changes_of(
         for i in range(3 if options.square else 2):
             made[:, 4 + i] = (bits >> np.uint64(i)) & np.uint64(1)
     return made
-
-
-def changed(image: Any, change: Change, size: tuple[int, int] | None) -> Any:
-    """Bring an image (H, W, 3) into form."""
-    image = image[change.top : change.top + change.height, change.left : change.left + change.width]
-    if size is not None and image.shape[:2] != size:
-        small = size[0] <= change.height and size[1] <= change.width
-        image = cv2.resize(
-            image, size[::-1], interpolation=cv2.INTER_AREA if small else cv2.INTER_LINEAR
-        )
-    image = image[:: -1 if change.down else 1, :: -1 if change.across else 1]
-    return np.ascontiguousarray(image.transpose(1, 0, 2) if change.turned else image)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import torch
-from torch.utils.data import Dataset
+from torch.utils.data import Dataset, get_worker_info
 
-from ..errors import LoaderError
+from ..synth.kernels.forms import place_form, resized
 from .columns import StoredPair
 from .dataset import PairDataset
-from .forms import change_of, changed
+from .forms import Change, change_of, check_sizes
 from .live.lows import LiveLows
 from .options import Options
 
-_DTYPES = {"float32": torch.float32, "float16": torch.float16, "uint8": torch.uint8}
+Pixels = npt.NDArray[np.uint8]
 
 
 class Place(NamedTuple):
@@ -38,10 +41,101 @@ class Samples(PairDataset, Dataset[Any]):
     def __getitem__(self, place: Any) -> Any:
         if not isinstance(place, Place):
             return super().__getitem__(place)
-        low, normal = self.decoded(place.pair, place.epoch)
-        change = change_of(low.shape[0], low.shape[1], self._options, place.seed)
-        size = self._options.size
-        return changed(low, change, size), changed(normal, change, size), place.pair.key
+        pair = place.pair
+        if self._live is None:
+            low, normal = self.decoded(pair)
+            change = change_of(low.shape[0], low.shape[1], self._options, place.seed)
+        else:
+            normal = self.normal(pair)
+            change = change_of(normal.shape[0], normal.shape[1], self._options, place.seed)
+            low = self._live.low(normal, pair.key, place.epoch, change.window)
+        inner = change if self._live is None else change.within()
+        return Sample(
+            sized(low, inner, self._options), sized(normal, change, self._options), change, pair.key
+        )
+
+
+class Sample(NamedTuple):
+    """A pair that has the size of its batch, but not its flips, layout and type yet.
+
+    Attributes
+    ----------
+    low, normal : uint8 arrays (H, W, 3)
+    change : Change
+        Of which flips and turn are left to do.
+    key : str
+    """
+
+    low: Pixels
+    normal: Pixels
+    change: Change
+    key: str
+
+
+def sized(image: Pixels, change: Change, options: Options) -> Pixels:
+    """Return the window of an image that is kept, contiguous, resized where it has to be."""
+    top, left, height, width = change.window
+    if options.size is not None and options.size != (height, width):
+        return resized(np.ascontiguousarray(image), change.window, options.size)
+    return np.ascontiguousarray(image[top : top + height, left : left + width])
+
+
+class Batch:
+    """Tensors that pairs are written to, each in the form that the options ask for.
+
+    Parameters
+    ----------
+    options : Options
+    shapes : sequence of (height, width)
+        Of the pairs, in order, before they are turned.
+
+    Raises
+    ------
+    LoaderError
+        When they differ, and nothing is said that makes them alike.
+    """
+
+    def __init__(self, options: Options, shapes: Sequence[tuple[int, int]]) -> None:
+        check_sizes(shapes, options)
+        height, width = (max(sides) for sides in zip(*shapes, strict=True))
+        last, padded = options.layout == "HWC", len(set(shapes)) > 1
+        form = (height, width, 3) if last else (3, height, width)
+        self._steps = (1, 3 * width, 3) if last else (height * width, width, 1)
+        self._shift, self._scale = _levels_to_values(options)
+        kind = torch.uint8 if options.dtype == "uint8" else torch.float32
+        self._made = _memory((2, len(shapes), *form), kind)
+        if padded:  # what lies beyond an image is level 0
+            self._made.fill_(float(-self._shift * self._scale))
+        self._into = self._made.numpy().reshape(2, len(shapes), -1)
+        self._half = options.dtype == "float16"
+
+    def place(self, number: int, low: Pixels, normal: Pixels, change: Change) -> None:
+        """Write the images of a pair, which have their size, with the flips of a change."""
+        flips = int(change.across), int(change.down), int(change.turned)
+        for image, into in ((low, self._into[0, number]), (normal, self._into[1, number])):
+            place_form(image, flips, self._shift, self._scale, self._steps, into)
+
+    def tensors(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return low and normal, (N, 3, H, W) or (N, H, W, 3)."""
+        made = self._made.half() if self._half else self._made
+        return made[0], made[1]
+
+
+def _memory(shape: tuple[int, ...], kind: torch.dtype) -> torch.Tensor:
+    """Return an empty tensor; in a DataLoader's process it is shared with who takes the batch."""
+    if get_worker_info() is None:
+        return torch.empty(shape, dtype=kind)
+    storage = torch.UntypedStorage._new_shared(math.prod(shape) * kind.itemsize)
+    return torch.empty(0, dtype=kind).set_(storage).view(shape)
+
+
+def _levels_to_values(options: Options) -> tuple[np.float32, np.float32]:
+    """Return shift and scale: a level becomes (level - shift) * scale."""
+    if options.dtype == "uint8":
+        return np.float32(0), np.float32(1)
+    if options.value_range[0] < 0:
+        return np.float32(127.5), np.float32(1 / 127.5)
+    return np.float32(0), np.float32(1 / 255)
 
 
 class Collate:
@@ -50,31 +144,10 @@ class Collate:
     def __init__(self, options: Options) -> None:
         self._options = options
 
-    def __call__(self, samples: list[tuple[Any, Any, str]]) -> tuple[Any, ...]:
+    def __call__(self, samples: Sequence[Sample]) -> tuple[Any, ...]:
         """Return a batch of samples."""
-        lows, normals, keys = zip(*samples, strict=True)
-        images = self._stacked(lows), self._stacked(normals)
-        return (*images, list(keys)) if self._options.keys else images
-
-    def _stacked(self, images: tuple[Any, ...]) -> Any:
-        options = self._options
-        shapes = sorted({image.shape for image in images})
-        if len(shapes) > 1:
-            if not options.pad:
-                shown = ", ".join(map(str, shapes[:3]))
-                raise LoaderError(
-                    f"images of one batch have different sizes ({shown}): give size=, pad=True or"
-                    " batch_size=1"
-                )
-            height, width = (max(shape[axis] for shape in shapes) for axis in (0, 1))
-            images = tuple(
-                np.pad(i, ((0, height - i.shape[0]), (0, width - i.shape[1]), (0, 0)))
-                for i in images
-            )
-        batch = torch.from_numpy(np.stack(images))
-        if options.layout == "CHW":
-            batch = batch.permute(0, 3, 1, 2).contiguous()
-        if options.dtype == "uint8":
-            return batch
-        scaled = batch.float() / 127.5 - 1 if options.value_range[0] < 0 else batch.float() / 255
-        return scaled.to(_DTYPES[options.dtype])
+        batch = Batch(self._options, [sample.normal.shape[:2] for sample in samples])
+        for number, sample in enumerate(samples):
+            batch.place(number, sample.low, sample.normal, sample.change)
+        images = batch.tensors()
+        return (*images, [sample.key for sample in samples]) if self._options.keys else images

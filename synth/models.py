@@ -14,7 +14,7 @@ import numpy.typing as npt
 from .camera.draw import CameraDraw, draw_camera
 from .camera.recipe import CameraRecipe
 from .camera.render import render_camera
-from .kernels.arrays import Pixels
+from .kernels.arrays import Pixels, Window
 from .parameters.randomness import KeyedRandom
 from .power_law.draw import PowerLawDraw, draw_power_law
 from .power_law.render import render_power_law
@@ -81,24 +81,26 @@ def parse_draw(values: dict[str, Any]) -> Draw:
     return draw_type(str(values.get("model"))).model_validate(values)
 
 
-def render(normal: Pixels, drawn: Draw) -> Pixels:
-    """Make the low of a pair: a pure function, the same bytes on every machine.
+def render(normal: Pixels, drawn: Draw, window: Window | None = None) -> Pixels:
+    """Make the low of a pair, or a window of it: a pure function, the same bytes on every machine.
 
     Parameters
     ----------
     normal : uint8 array (H, W, 3)
         RGB, the stored normal as decoded; at least 1 x 1, below 2^30 pixels.
     drawn : Draw
+    window : Window, optional
+        What of the low is made; by default all of it.
 
     Returns
     -------
-    uint8 array (H, W, 3)
+    uint8 array (H, W, 3), or the window's height and width
         RGB.
 
     Raises
     ------
     ValueError
-        When the normal is not of that type and shape.
+        When the normal is not of that type and shape, or the window does not lie within it.
 
     Examples
     --------
@@ -110,9 +112,9 @@ def render(normal: Pixels, drawn: Draw) -> Pixels:
     True
     """
     return (
-        render_camera(normal, drawn)
+        render_camera(normal, drawn, window)
         if isinstance(drawn, CameraDraw)
-        else render_power_law(normal, drawn)
+        else render_power_law(normal, drawn, window)
     )
 
 

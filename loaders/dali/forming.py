@@ -1,4 +1,7 @@
-"""What becomes of decoded pairs: changes that are a function of (seed, epoch, key), fed to DALI."""
+"""What becomes of decoded pairs: changes that are a function of (seed, epoch, key).
+
+On a GPU they are fed to DALI.
+"""
 
 from __future__ import annotations
 
@@ -39,18 +42,16 @@ class Begun:
 
 
 class Form:
-    """The pipeline `pipelines.formed_pairs`, fed batch by batch.
+    """The pipeline `pipelines.formed_pairs` on a GPU, fed batch by batch.
 
     Parameters
     ----------
     options : Options
-    device_id : int, optional
-        Of the GPU.
+    device_id : int
     """
 
-    def __init__(self, options: Options, device_id: int | None) -> None:
+    def __init__(self, options: Options, device_id: int) -> None:
         self._options = options
-        count = 1 if device_id is None else AHEAD
         self._pipelines = [
             pipelines.formed_pairs(
                 options,
@@ -59,17 +60,12 @@ class Form:
                 device_id=device_id,
                 prefetch_queue_depth=1,
             )
-            for _ in range(count)
+            for _ in range(AHEAD)
         ]
         for pipeline in self._pipelines:
             pipeline.build()
         self._within: deque[tuple[Begun, Any]] = deque()
         self._held: list[Any] = []
-
-    def made(self, lows: Any, normals: Any, changes: Any) -> tuple[Any, ...]:
-        """Bring a batch into form, on the CPU; returns low and normal of DALI."""
-        self._feed(self._pipelines[0], lows, normals, changes, {})
-        return tuple(self._pipelines[0].outputs())
 
     def begin(self, begun: Begun, lows: Any, normals: Any, changes: Any, stream: Any) -> None:
         """Begin to form a batch on a GPU: DALI does it while the next ones are decoded.
@@ -88,7 +84,7 @@ class Form:
             self.finish(self._within[0][0], stream)
         self._pipelines.append(self._pipelines.pop(0))
         pipeline = self._pipelines[0]
-        self._feed(pipeline, lows, normals, changes, {"cuda_stream": stream})
+        self._feed(pipeline, lows, normals, changes, stream)
         self._held = [*self._held[1 - _HELD :], (lows, normals)]
         self._within.append((begun, pipeline))
 
@@ -98,10 +94,10 @@ class Form:
             first, pipeline = self._within.popleft()
             first.images = tuple(tensor_of(images).clone() for images in pipeline.outputs(stream))
 
-    def _feed(self, form: Any, lows: Any, normals: Any, changes: Any, more: dict[str, Any]) -> None:
+    def _feed(self, form: Any, lows: Any, normals: Any, changes: Any, stream: Any) -> None:
         options = self._options
-        form.feed_input("low", lows, **more)
-        form.feed_input("normal", normals, **more)
+        form.feed_input("low", lows, cuda_stream=stream)
+        form.feed_input("normal", normals, cuda_stream=stream)
         if options.size is not None and options.crop != "resize":
             form.feed_input("window", np.ascontiguousarray(changes[:, :4]))
         if options.augment:

@@ -20,7 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...synth.camera.recipe import CameraRecipe
+from ...synth.kernels.arrays import Window
 from ..live.draws import DrawTable
+from ..live.host_forms import HostBatch
 from ..live.lows import LiveLows
 from ..options import Options
 from .forming import AHEAD, Begun, Form, drawn_changes
@@ -66,7 +68,7 @@ class LivePipeline:
         self._pool = ThreadPoolExecutor(max(options.threads, 1))
         by_gpu = options.device == "gpu" and isinstance(live.recipe, CameraRecipe)
         self._on_gpu = LowsOnGpu(live, options, keys) if by_gpu else None
-        self._form = Form(options, device_id)
+        self._form = Form(options, device_id) if device_id is not None else None
         self._done = 0
         self._device = device_id
         self._ahead: Ahead | None = None
@@ -100,21 +102,26 @@ class LivePipeline:
             self._ahead.close()
         if self._on_gpu is not None:
             self._on_gpu.close()
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _on_cpu(self) -> tuple[Any, ...]:
         normals, _, labels = self._normals.run()
         keys, epoch = self._read(labels)
         changes = drawn_changes(self._options, keys, _sizes(normals), epoch)
         arrays = [np.asarray(normals.at(i)) for i in range(len(keys))]
-        lows = list(self._pool.map(partial(self._live.low, epoch=epoch), arrays, keys))
-        self._held = [*self._held[-5:], (normals, lows)]
-        return (*self._form.made(lows, normals, changes), labels)
+
+        def low_of(i: int, window: Window) -> Any:
+            return self._live.low(arrays[i], keys[i], epoch, window)
+
+        batch = HostBatch(self._options, self._pool, arrays, changes, low_of)
+        return (*batch.images(), labels)
 
     def _on_stream(self, stream: Any) -> tuple[Any, Any, Any]:
         """Make the next batch as torch's own tensors; and the state after it."""
         while len(self._begun) <= AHEAD:
             self._begun.append(self._begin(stream))
         first = self._begun.popleft()
+        assert self._form is not None
         self._form.finish(first, stream)
         return first.images, first.labels, first.state
 
@@ -142,6 +149,7 @@ class LivePipeline:
                 begun.images = self._on_gpu.windows(places, epoch, sizes, at, changes)
                 return begun
             self._on_gpu.whole(places, epoch, sizes, at, [lows[i] for i in range(len(keys))])
+        assert self._form is not None
         self._form.begin(begun, lows, normals, changes, stream)
         return begun
 

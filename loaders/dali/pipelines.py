@@ -290,16 +290,16 @@ def release_memory() -> None:
 
 @pipeline_def(enable_conditionals=True)
 def formed_pairs(options: Options) -> tuple[Any, ...]:
-    """Bring decoded pairs into form, by changes that are fed along with them.
+    """Bring decoded pairs into form on a GPU, by changes that are fed along with them.
 
     Its inputs are "low" and "normal" (uint8, HWC), "window" (top, left, height, width: int32) and
     "flips" (across, down, turned: int32).
     """
     # What lies on a GPU is copied: DALI waits for the stream of a copy, but not for the one that
     # made what it shares.
-    how: dict[str, Any] = {"device": options.device, "no_copy": options.device == "cpu"}
-    low = fn.external_source(name="low", layout="HWC", **how)
-    normal = fn.external_source(name="normal", layout="HWC", **how)
+    how: dict[str, Any] = {"device": "gpu", "layout": "HWC", "no_copy": False}
+    low = fn.external_source(name="low", **how)
+    normal = fn.external_source(name="normal", **how)
     if options.size is not None and options.crop != "resize":
         window = fn.external_source(name="window")
         low, normal = fn.slice([low, normal], start=window[:2], shape=window[2:], axes=[0, 1])

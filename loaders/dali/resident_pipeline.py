@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ...synth.camera.recipe import CameraRecipe
+from ...synth.kernels.arrays import Window
 from ...synth.parameters.columns import Keys
 from ..columns import Pairs
 from ..live.draws import MadeAhead
+from ..live.host_forms import HostBatch
 from ..live.lows import LiveLows
 from ..live.pool import ResidentPool
 from ..options import Options
@@ -85,7 +86,7 @@ class ResidentPipeline:
         self._pool, self._pairs, self._live, self._options = pool, pairs, live, options
         self._course, self._done = course, 0
         self._threads = ThreadPoolExecutor(max(options.threads, 1))
-        self._form = Form(options, None)
+        self._begun: deque[tuple[HostBatch, list[int]]] = deque()
 
     def checkpoint(self) -> bytes:
         """Return nothing: a place is its number."""
@@ -93,20 +94,32 @@ class ResidentPipeline:
 
     def run(self, stream: Any = None) -> tuple[Any, ...]:
         """Make the next batch: lows, normals, numbers."""
+        while len(self._begun) <= _AHEAD:
+            self._begun.append(self._begin())
+        batch, numbers = self._begun.popleft()
+        return (*batch.images(), numbers)
+
+    def close(self) -> None:
+        """End the threads that make batches."""
+        self._threads.shutdown(cancel_futures=True)
+
+    def _begin(self) -> tuple[HostBatch, list[int]]:
         epoch = self._course.epoch(self._done)
         numbers = self._course.at(self._done, self._course.order(epoch)).tolist()
         self._done += 1
         images = [self._pool[number] for number in numbers]
         keys = [self._pairs[number].key for number in numbers]
         normals = [one[-1] for one in images]
-        lows = (
-            [one[0] for one in images]
-            if self._live is None
-            else list(self._threads.map(partial(self._live.low, epoch=epoch), normals, keys))
-        )
         sizes = np.array([normal.shape[:2] for normal in normals], np.int64)
         changes = drawn_changes(self._options, keys, sizes, epoch)
-        return (*self._form.made(lows, normals, changes), numbers)
+
+        def low_of(i: int, window: Window) -> Any:
+            if self._live is not None:
+                return self._live.low(normals[i], keys[i], epoch, window)
+            top, left, height, width = window
+            return images[i][0][top : top + height, left : left + width]
+
+        return HostBatch(self._options, self._threads, normals, changes, low_of), numbers
 
 
 class _Epoch(NamedTuple):

@@ -15,6 +15,7 @@ from ...manifests.images.decode import decode
 from ...manifests.images.load_normal import load_normal
 from ...manifests.sets.pair_set import PairSet
 from ...storage.atomic import sha256_bytes
+from ...synth.kernels.arrays import Window
 from ...synth.models import MODEL, Draw, draw, render
 from ...synth.recipes.load import DEFAULT, Recipe, load_recipe, recipe_of, recipe_yaml
 from ..columns import StoredPair, read_extent
@@ -51,9 +52,9 @@ class LiveLows:
         """Draw the parameters of a pair's low: a function of recipe, seed, epoch and key."""
         return draw(self.recipe, self.seed_of(epoch), key)
 
-    def low(self, normal: Pixels, key: str, epoch: int) -> Pixels:
-        """Make the low of a normal, uint8 arrays (H, W, 3)."""
-        return render(normal, self.draw(key, epoch))
+    def low(self, normal: Pixels, key: str, epoch: int, window: Window | None = None) -> Pixels:
+        """Make the low of a normal, or a window of it; uint8 arrays (H, W, 3)."""
+        return render(normal, self.draw(key, epoch), window)
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what decides the lows besides the normals."""

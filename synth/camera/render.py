@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ..kernels.arrays import Pixels, check_normal
+from ..kernels.arrays import Pixels, Window, check_normal, check_window
 from ..kernels.camera import expose_and_develop
 from ..kernels.chroma import blur_weights
 from ..kernels.curves import encode_table, fine_table, linear_table
@@ -39,37 +39,59 @@ _NO_BLUR = np.empty(0, np.float32)
 N = TypeVar("N", bound=Any)
 
 
-def render_camera(normal: Pixels, draw: CameraDraw) -> Pixels:
-    """Make the low of a pair: a pure function, the same bytes on every machine.
+def render_camera(normal: Pixels, draw: CameraDraw, window: Window | None = None) -> Pixels:
+    """Make the low of a pair, or a window of it: a pure function, the same bytes on every machine.
 
     Parameters
     ----------
     normal : uint8 array (H, W, 3)
         RGB, the stored normal as decoded; at least 1 x 1, below 2^30 pixels.
     draw : CameraDraw
+    window : Window, optional
+        What of the low is made; by default all of it. It costs about its share of the pixels.
 
     Returns
     -------
-    uint8 array (H, W, 3)
+    uint8 array (H, W, 3), or the window's height and width
         RGB.
 
     Raises
     ------
     ValueError
         When the normal is not a uint8 array (H, W, 3), or empty, or larger than the sample index
-        counts.
+        counts; or the window does not lie within it.
     """
     check_normal(normal)
     normal = np.ascontiguousarray(normal)
-    low = np.empty_like(normal)
+    height, width = normal.shape[:2]
+    if window is None:
+        window = Window(0, 0, height, width)
+    check_window(window, height, width)
+    span = _span_of(window, height, width, draw)
+    low = np.empty((span.height, span.width, 3), np.uint8)
     exposure, colour = optics(draw)
     scene = Scene(
         linear_table(draw.tone.strength, draw.tone.exponent),
         *illumination_rows(normal, draw),
         exposure,
     )
-    expose_and_develop(normal, low, scene, sensor(draw), development(draw, colour))
-    return low
+    expose_and_develop(normal, low, span, scene, sensor(draw), development(draw, colour))
+    top, left = window.top - span.top, window.left - span.left
+    return low[top : top + window.height, left : left + window.width]
+
+
+def _span_of(window: Window, height: int, width: int, draw: CameraDraw) -> Window:
+    """Return what has to be made of a picture so that a window of it is right.
+
+    It is the window, what the chroma noise reduction sees around it, and an even top and left, at
+    which a mosaic begins.
+    """
+    chroma = draw.isp.chroma
+    reach = len(blur_weights(chroma.sigma)) - 1 if chroma.strength > 0 else 0
+    top, left = (max(first - reach, 0) & ~1 for first in (window.top, window.left))
+    bottom = min(window.top + window.height + reach, height)
+    right = min(window.left + window.width + reach, width)
+    return Window(top, left, bottom - top, right - left)
 
 
 def sensor(draw: CameraDraw) -> Sensor:

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
 Pixels = npt.NDArray[np.uint8]
 """RGB, sRGB-encoded, (H, W, 3)."""
+
+
+class Window(NamedTuple):
+    """A part of a picture, in pixels."""
+
+    top: int
+    left: int
+    height: int
+    width: int
 
 
 def check_normal(normal: Pixels) -> None:
@@ -22,3 +33,16 @@ def check_normal(normal: Pixels) -> None:
     height, width = normal.shape[:2]
     if not height * width > 0 or (height + 4) * (width + 4) >= 1 << 30:
         raise ValueError(f"normal is {width} x {height}: must have between 1 and about 2^30 pixels")
+
+
+def check_window(window: Window, height: int, width: int) -> None:
+    """Check that a window lies within a picture.
+
+    Raises
+    ------
+    ValueError
+        When it does not, or is empty.
+    """
+    down = 0 <= window.top < window.top + window.height <= height
+    if not (down and 0 <= window.left < window.left + window.width <= width):
+        raise ValueError(f"{window} does not lie within a picture of {width} x {height}")

@@ -34,13 +34,17 @@ _BAND = 8192  # pixels
 
 
 @kernel
-def _sense_mosaic(rgb, scene, sensor, raw):
-    """Fill a mosaic (H + 4, W + 4) with the DN of its sites.
+def _sense_mosaic(rgb, scene, sensor, window, raw):
+    """Fill the mosaic (h + 4, w + 4) of a window with the DN of its sites.
 
     What lies beyond the picture sees its edge repeated.
     """
-    height, width = rgb.shape[0], rgb.shape[1]
-    sites = raw.shape[1]
+    height, columns = rgb.shape[0], rgb.shape[1]
+    flat = rgb.reshape(height * columns, 3)
+    sites, across = raw.shape[1], columns + 2 * BORDER
+    samples = (height + 2 * BORDER) * across
+    first, last = max(window.left - BORDER, 0), min(window.left + window.width + BORDER, columns)
+    width = last - first
     rows = np.empty(width, np.float32), np.empty(width, np.float32), np.empty(width, np.float32)
     red, green, blue = rows
     means, counts, offsets = (
@@ -53,27 +57,34 @@ def _sense_mosaic(rgb, scene, sensor, raw):
         np.empty(sites, np.uint32),
         np.empty(sites, np.uint32),
     )
-    for row in range(raw.shape[0]):
+    for i in range(raw.shape[0]):
+        row = window.top + i
         y = min(max(row - BORDER, 0), height - 1)
-        linearise(rgb[y], scene.linear, red, green, blue)
-        expose_row(y, height, scene, rows)
+        start = y * columns
+        linearise(flat[start + first : start + last], scene.linear, red, green, blue)
+        expose_row(y, first, height, scene, rows)
         odd = row & 1
         for site in range(sites):
-            x = min(max(site - BORDER, 0), width - 1)
+            x = min(max(window.left + site - BORDER - first, 0), width - 1)
             at_green = ((site + odd) & 1) == 1
             means[site] = green[x] if at_green else (blue[x] if odd else red[x])
-        offsets[:] = row_offset(row, raw.shape[0] * sites, sensor)
-        draw_words(mosaic_sample(row, 0, sites), sensor.seed, states, shot, words)
+        offsets[:] = row_offset(row, samples, sensor)
+        draw_words(mosaic_sample(row, window.left, across), sensor.seed, states, shot, words)
         count_electrons(means, counts, states, shot, sensor.noise)
-        read_out(counts, raw[row], offsets, words, sensor)
+        read_out(counts, raw[i], offsets, words, sensor)
 
 
 @kernel
-def expose_and_develop(rgb, low, scene, sensor, development):
-    """Fill `low` (H, W, 3) uint8 with the darkened `rgb` of the same form.
+def expose_and_develop(rgb, low, window, scene, sensor, development):
+    """Fill `low` (h, w, 3) uint8 with a window of the darkened `rgb` (H, W, 3).
+
+    Near edges of the window that are none of the picture's, chroma noise reduction misses what lies
+    beyond: as far as the blur reaches, samples are others than those of the whole.
 
     Parameters
     ----------
+    window : Window
+        Of even top and left, for a mosaic's sake.
     scene : Scene
         Of `exposure`.
     sensor : Sensor
@@ -82,7 +93,10 @@ def expose_and_develop(rgb, low, scene, sensor, development):
         Of `develop`.
     """
     method, blur = sensor.method, development.blur
-    height, width = rgb.shape[0], rgb.shape[1]
+    height, width = window.height, window.width
+    picture, columns = rgb.shape[0], rgb.shape[1]
+    pixels = picture * columns
+    flat = rgb.reshape(pixels, 3)
     band = max(1, min(height, _BAND // width))
     size = band * width
     # One array a plane: slices of one dimension stay contiguous to the compiler.
@@ -111,11 +125,11 @@ def expose_and_develop(rgb, low, scene, sensor, development):
         (height + 2 * BORDER if method >= BILINEAR else 0, width + 2 * BORDER), np.float32
     )
     if method >= BILINEAR:
-        _sense_mosaic(rgb, scene, sensor, mosaic)
-    pixels = height * width
+        _sense_mosaic(rgb, scene, sensor, window, mosaic)
     for top in range(0, height, band):
         count = min(band, height - top)
         n = count * width
+        run = n if width == columns else width  # pixels that follow each other in the picture too
         if method >= BILINEAR:
             for i in range(count):
                 a, b = i * width, (i + 1) * width
@@ -126,12 +140,15 @@ def expose_and_develop(rgb, low, scene, sensor, development):
                     (raw[a:b], raw[n + a : n + b], raw[2 * n + a : 2 * n + b]),
                 )
         else:
-            rows = rgb[top : top + count].reshape(n, 3)
-            linearise(rows, scene.linear, red[:n], green[:n], blue[:n])
+            start = (window.top + top) * columns + window.left
+            for a in range(0, n, run):
+                first, b = start + a // width * columns, a + run
+                linearise(flat[first : first + run], scene.linear, red[a:b], green[a:b], blue[a:b])
             for i in range(count):
-                y = top + i
+                y = window.top + top + i
                 a, b = i * width, (i + 1) * width
-                expose_row(y, height, scene, (red[a:b], green[a:b], blue[a:b]))
+                rows = red[a:b], green[a:b], blue[a:b]
+                expose_row(y, window.left, picture, scene, rows)
                 upper = row_offset(2 * y, 3 * pixels, sensor)
                 lower = row_offset(2 * y + 1, 3 * pixels, sensor)
                 offsets[a:b] = upper
@@ -144,12 +161,14 @@ def expose_and_develop(rgb, low, scene, sensor, development):
                     green[x] *= f32(2)
             for channel in range(3):
                 means = red if channel == 0 else (green if channel == 1 else blue)
-                first = channel_sample(channel, top * width, pixels)
+                for a in range(0, n, run):
+                    first = channel_sample(channel, start + a // width * columns, pixels)
+                    b = a + run
+                    draw_words(first, sensor.seed, states[a:b], shot[a:b], words[a:b])
                 dn, offset = (
                     raw[channel * n : (channel + 1) * n],
                     offsets[channel * n : (channel + 1) * n],
                 )
-                draw_words(first, sensor.seed, states[:n], shot[:n], words[:n])
                 count_electrons(means[:n], counts[:n], states[:n], shot[:n], sensor.noise)
                 if channel == 1 and method == BINNED:
                     rounding = shot[:n]  # whose words nobody needs any more

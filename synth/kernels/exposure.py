@@ -135,7 +135,7 @@ def linearise(rgb, linear, red, green, blue):
 
 @kernel
 def _expose(rows, upper, lower, share, exposure):
-    """Turn the light of a row of pixels, three rows (W), into mean electrons, in place."""
+    """Turn the light of pixels of a row, three rows (N), into mean electrons, in place."""
     red, green, blue = rows
     for x in range(red.shape[0]):
         light = between(upper[x], lower[x], share)
@@ -143,26 +143,28 @@ def _expose(rows, upper, lower, share, exposure):
 
 
 @kernel
-def _tint(rows, upper, lower, share):
-    """Colour the light of a row of pixels, three rows (W), in place.
+def _tint(rows, upper, lower, left, share):
+    """Colour the light of pixels of a row, three rows (N), in place.
 
-    `upper` and `lower` are (3, W) factors on R, G and B.
+    `upper` and `lower` are (3, W) factors on R, G and B, of which those from column `left` on
+    count.
     """
     red, green, blue = rows
     for x in range(red.shape[0]):
-        red[x] *= between(upper[0, x], lower[0, x], share)
-        green[x] *= between(upper[1, x], lower[1, x], share)
-        blue[x] *= between(upper[2, x], lower[2, x], share)
+        red[x] *= between(upper[0, left + x], lower[0, left + x], share)
+        green[x] *= between(upper[1, left + x], lower[1, left + x], share)
+        blue[x] *= between(upper[2, left + x], lower[2, left + x], share)
 
 
 @kernel
-def expose_row(y, height, scene, rows):
-    """Turn the light of picture row `y`, three rows (W), into mean electrons, in place.
+def expose_row(y, left, height, scene, rows):
+    """Turn the light of picture row `y`, three rows (N), into mean electrons, in place.
 
-    Those are of red, green and blue sites.
+    Those are of red, green and blue sites, from column `left` on.
     """
     light, cast = scene.illumination, scene.cast
+    right = left + rows[0].shape[0]
     j, share = row_above(y, height, light.shape[0])
     if cast.shape[0]:
-        _tint(rows, cast[j], cast[j + 1], share)
-    _expose(rows, light[j], light[j + 1], share, scene.exposure)
+        _tint(rows, cast[j], cast[j + 1], left, share)
+    _expose(rows, light[j][left:right], light[j + 1][left:right], share, scene.exposure)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ..kernels.arrays import Pixels, check_normal
+from ..kernels.arrays import Pixels, Window, check_normal, check_window
 from ..kernels.curves import encode_table, srgb_to_linear
 from ..kernels.numbers.poisson_table import poisson_alias_table
 from ..kernels.numbers.quantiles import normal_quantile, scaled
@@ -14,21 +14,33 @@ from ..kernels.power_law import EncodedNoise, add_noise, round_levels, through_m
 from .draw import PowerLawDraw
 
 
-def render_power_law(normal: Pixels, draw: PowerLawDraw) -> Pixels:
-    """Make the low of a pair: a pure function.
+def render_power_law(normal: Pixels, draw: PowerLawDraw, window: Window | None = None) -> Pixels:
+    """Make the low of a pair, or a window of it: a pure function.
 
     Parameters
     ----------
     normal : uint8 array (H, W, 3)
         RGB, the stored normal as decoded.
     draw : PowerLawDraw
+    window : Window, optional
+        What of the low is returned; all of it is made.
 
     Returns
     -------
-    uint8 array (H, W, 3)
+    uint8 array (H, W, 3), or the window's height and width
         RGB.
+
+    Raises
+    ------
+    ValueError
+        When the normal is not a uint8 array (H, W, 3), or the window does not lie within it.
     """
     check_normal(normal)
+    if window is not None:
+        check_window(window, *normal.shape[:2])
+        rows = slice(window.top, window.top + window.height)
+        columns = slice(window.left, window.left + window.width)
+        return render_power_law(normal, draw)[rows, columns]
     height, width = normal.shape[:2]
     curve = curve_table(normal, draw)
     if draw.noise.silent:

@@ -18,6 +18,7 @@ from gloam.synth.camera.draw import CameraDraw, LightsDraw
 from gloam.synth.camera.recipe import CameraRecipe
 from gloam.synth.camera.render import development, optics, sensor
 from gloam.synth.camera.sensors import camera_names, iso_range
+from gloam.synth.kernels.arrays import Window
 from gloam.synth.kernels.curves import LEVEL_LIGHT, srgb_to_linear
 from gloam.synth.kernels.exposure import light_factor
 from gloam.synth.models import draw, render
@@ -358,3 +359,24 @@ def test_bytes_are_those_of_every_other_machine(photograph, recipe, digest):
     """A change here changes every set that was ever built: see CONTRIBUTING before accepting it."""
     low = darken(photograph, recipe, seed=7, key="golden")
     assert hashlib.sha256(low.tobytes()).hexdigest()[:16] == digest
+
+
+@pytest.mark.parametrize("demosaic", ["binned", "none", "bilinear", "malvar"])
+@settings(deadline=None, max_examples=30)
+@given(st.sampled_from(["uneven", "extreme", "night-lights"]), st.integers(0, 2**32))
+def test_a_window_holds_the_samples_of_the_whole(demosaic, name, seed):
+    rng = np.random.default_rng(seed)
+    height, width = (int(side) for side in rng.integers(1, 90, 2))
+    image = rng.integers(0, 256, (height, width, 3)).astype(np.uint8)
+    drawn = draw(load_recipe(name, [f"isp.demosaic={demosaic}"]), seed, "k")
+    top, left = int(rng.integers(height)), int(rng.integers(width))
+    rows, columns = int(rng.integers(1, height - top + 1)), int(rng.integers(1, width - left + 1))
+    part = render(image, drawn, Window(top, left, rows, columns))
+    assert (part == render(image, drawn)[top : top + rows, left : left + columns]).all()
+
+
+@pytest.mark.parametrize("window", [(0, 0, 0, 1), (-1, 0, 2, 2), (0, 3, 1, 2), (0, 0, 5, 1)])
+@pytest.mark.parametrize("recipe", ["even", "gamma"])
+def test_a_window_outside_of_the_picture_is_refused(window, recipe):
+    with pytest.raises(ValueError, match="does not lie within a picture of 4 x 4"):
+        render(np.zeros((4, 4, 3), np.uint8), draw(load_recipe(recipe), 0, "k"), Window(*window))

@@ -1,0 +1,147 @@
+"""Windows of pictures, resized, flipped and turned, as what a model trains on, on the CPU.
+
+Resizing is by a triangular filter that is as wide as an output pixel where it shrinks, and by
+linear interpolation where it enlarges, with edges repeated: DALI's antialiased linear resize. The
+same step without resizing on a GPU: `batch.form_steps`.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .arrays import Pixels, Window
+from .compiling.compile import fma, kernel
+
+f32 = np.float32
+u8 = np.uint8
+
+
+class Taps(NamedTuple):
+    """What each of n output pixels along an axis is the sum of.
+
+    Attributes
+    ----------
+    first : int64 array (n)
+        The first input pixel; it may lie beyond the edge.
+    weights : float32 array (n, k)
+        Of it and the next ones; they sum to 1.
+    """
+
+    first: npt.NDArray[np.int64]
+    weights: npt.NDArray[np.float32]
+
+
+@lru_cache(maxsize=1024)
+def resize_taps(before: int, after: int) -> Taps:
+    """Return the filter that brings so many pixels to another number of them.
+
+    Examples
+    --------
+    >>> taps = resize_taps(4, 2)
+    >>> taps.first.tolist(), taps.weights[0].tolist()
+    ([-1, 1], [0.125, 0.375, 0.375, 0.125])
+    """
+    scale = before / after
+    radius = max(scale, 1.0)
+    centre = (np.arange(after) + 0.5) * scale - 0.5
+    first = np.ceil(centre - radius).astype(np.int64)
+    count = int((np.floor(centre + radius).astype(np.int64) - first).max()) + 1
+    distance = np.abs(first[:, None] + np.arange(count) - centre[:, None])
+    weights = np.maximum(1 - distance / radius, 0)
+    weights /= weights.sum(axis=1, keepdims=True)
+    used = weights.any(axis=0)
+    kept = slice(int(used.argmax()), count - int(used[::-1].argmax()))
+    return Taps(first + kept.start, np.ascontiguousarray(weights[:, kept], np.float32))
+
+
+@kernel
+def _resize(image, window, down, across, made):
+    """Fill a picture (h, w, 3) with a resized window; `down` and `across` are its `Taps`."""
+    width, taps = window.width, across.weights.shape[1]
+    columns = 3 * made.shape[1]
+    reach = max(0, -across.first[0], across.first[-1] + taps - width)
+    padded = np.empty(3 * (width + 2 * reach), np.float32)
+    line = padded[3 * reach : 3 * (reach + width)]
+    sums = np.empty(columns, np.float32)
+    rows = image.reshape(image.shape[0], 3 * image.shape[1])
+    out = made.reshape(made.shape[0], columns)
+    for y in range(made.shape[0]):
+        line[:] = f32(0)
+        for k in range(down.weights.shape[1]):
+            weight = down.weights[y, k]
+            at = window.top + min(max(down.first[y] + k, 0), window.height - 1)
+            row = rows[at][3 * window.left : 3 * (window.left + width)]
+            for x in range(3 * width):
+                line[x] = fma(weight, f32(row[x]), line[x])
+        for x in range(reach):
+            for c in range(3):
+                padded[3 * x + c] = line[c]
+                padded[3 * (reach + width + x) + c] = line[3 * (width - 1) + c]
+        for x in range(made.shape[1]):
+            start = 3 * (across.first[x] + reach)
+            red = green = blue = f32(0)
+            for k in range(taps):
+                weight, at = across.weights[x, k], start + 3 * k
+                red = fma(weight, padded[at], red)
+                green = fma(weight, padded[at + 1], green)
+                blue = fma(weight, padded[at + 2], blue)
+            sums[3 * x], sums[3 * x + 1], sums[3 * x + 2] = red, green, blue
+        levels = out[y]
+        for x in range(columns):
+            levels[x] = u8(min(max(np.rint(sums[x]), f32(0)), f32(255)))
+
+
+def resized(image: Pixels, window: Window, size: tuple[int, int]) -> Pixels:
+    """Return a window of an image, brought to a size (height, width)."""
+    made = np.empty((*size, 3), np.uint8)
+    down, across = resize_taps(window.height, size[0]), resize_taps(window.width, size[1])
+    _resize(image, window, down, across, made)
+    return made
+
+
+@kernel
+def place_form(image, flips, shift, scale, steps, out):
+    """Fill flat samples with a picture (H, W, 3), flipped and turned.
+
+    Parameters
+    ----------
+    flips : three int
+        Whether it is flipped across, down, and turned: rows become columns, after the flips.
+    shift, scale : float32
+        A level becomes (level - shift) * scale.
+    steps : three int
+        From a channel of `out` to the next, from a row, and from a column.
+    """
+    across, down, turned = flips
+    channel, row_step, column_step = steps
+    height, width = image.shape[0], image.shape[1]
+    flat = image.reshape(3 * height * width)
+    first = (3 * width * (height - 1) if down else 0) + (3 * (width - 1) if across else 0)
+    beside, below = -3 if across else 3, -3 * width if down else 3 * width
+    rows, columns = height, width
+    if turned:
+        rows, columns, beside, below = width, height, below, beside
+    for y in range(rows):
+        for c in range(3):
+            source, at = first + c + y * below, c * channel + y * row_step
+            if column_step != 1:
+                for x in range(columns):
+                    level = f32(flat[source + x * beside])
+                    out[at + x * column_step] = (level - shift) * scale
+                continue
+            line = out[at : at + columns]
+            if beside == 3:
+                levels = flat[source : source + 3 * columns - 2]
+                for x in range(columns):
+                    line[x] = (f32(levels[3 * x]) - shift) * scale
+            elif beside == -3:
+                levels = flat[source - 3 * (columns - 1) : source + 1]
+                for x in range(columns):
+                    line[columns - 1 - x] = (f32(levels[3 * x]) - shift) * scale
+            else:
+                for x in range(columns):
+                    line[x] = (f32(flat[source + x * beside]) - shift) * scale
