@@ -15,6 +15,7 @@ from tqdm import tqdm
 from ..engines.process import available_cores
 from ..engines.stopping import leave
 from ..errors import ConfigError, GloamError, WorkerLost
+from ..storage.stores import place
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -28,7 +29,9 @@ def user_errors(function: F) -> F:
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         try:
-            return function(*args, **kwargs)
+            # A Path of an address has lost one of two slashes.
+            given = {k: place(v) if isinstance(v, Path) else v for k, v in kwargs.items()}
+            return function(*args, **given)
         except GloamError as error:
             for line in str(error).splitlines():
                 click.echo(f"gloam: {line}", err=True)

@@ -154,6 +154,8 @@ class EpochLoader(ABC):
         """Free what the loader holds, and end its processes; it cannot be used afterwards."""
         self._closed, self._pass = True, None
         self._free()
+        if self.contents.cache is not None:
+            self.contents.cache.close()
 
     def __enter__(self) -> Self:
         return self
@@ -183,6 +185,11 @@ class EpochLoader(ABC):
     @abstractmethod
     def _begin(self) -> Iterator[tuple[Any, ...]]:
         """Return the batches from `_batch` of `epoch` on."""
+
+    def _copy_ahead(self) -> None:
+        """Begin to copy shards out of a store, where that is asked for."""
+        if self.contents.cache is not None:
+            self.contents.cache.begin()
 
     @abstractmethod
     def _moved(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
@@ -16,11 +16,13 @@ from typing import Any, overload
 from ..errors import LoaderError, SetError, SourceError
 from ..manifests.images.folders import image_files
 from ..manifests.sets.layouts import layout_named
-from ..manifests.sets.layouts.extents import Extents, Texts
+from ..manifests.sets.layouts.extents import Extent, Extents, Texts
 from ..manifests.sets.layouts.layout import Layout
 from ..manifests.sets.layouts.lists import list_path
 from ..manifests.sets.layouts.shards import index_path, shard_path
 from ..manifests.sets.pair_set import SPLITS, PairSet, open_set
+from ..manifests.sets.shard_cache import ShardCache
+from ..storage.stores import StorePath, place
 from .columns import GivenNormals, GivenPairs, Pairs, SetPairs, list_keys
 
 
@@ -51,6 +53,8 @@ class Contents:
     live : bool
         Whether lows are made when a pair is read: there are normals only then, and `root` and
         `layout` are those of the set that holds them.
+    cache : ShardCache, optional
+        Of a set in a store: copies of its shards.
     """
 
     name: str
@@ -64,6 +68,7 @@ class Contents:
     units: tuple[str, ...] = ()
     given: Sequence[Any] = ()
     live: bool = False
+    cache: ShardCache | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -75,6 +80,11 @@ class Contents:
         """The one of DALI's readers that takes them as they lie, or "external" for gloam's own."""
         if self.layout is None or self.layout != self.normal_layout:
             return "external"
+        roots = [root for root in (self.root, self.normal_root) if isinstance(root, StorePath)]
+        # Of stores DALI reads S3, shards alone, and not together with local ones.
+        by_dali = self.layout.reader == "webdataset" and all(r.parts[0] == "s3:" for r in roots)
+        if roots and not (by_dali and len(roots) == 2):
+            return "external"
         return self.layout.reader
 
     @property
@@ -85,9 +95,23 @@ class Contents:
     def shards(self, kind: str = "low") -> tuple[list[str], list[str]]:
         """Return paths of tars and of their indexes, those that hold the lows or the normals."""
         root = self.root if kind == "low" else self.normal_root
-        return [str(shard_path(root, u)) for u in self.units], [
-            str(index_path(root, u)) for u in self.units
+        roots = [root if self.cache is None else self.cache.root_of(unit) for unit in self.units]
+        if len(set(roots)) > 1:  # DALI reads either from S3 or from files
+            roots = [root for _ in self.units]
+        places = list(zip(roots, self.units, strict=True))
+        return [str(shard_path(*place)) for place in places], [
+            str(index_path(*place)) for place in places
         ]
+
+    def nearest(self, extent: Extent) -> Extent:
+        """Return where the bytes of a member are nearest: in a copy of its shard, if there is one.
+
+        Copies are made while a loader runs, so that this is asked whenever one is read.
+        """
+        if self.cache is None or extent.size < 0:
+            return extent
+        unit = Path(extent.path).stem
+        return replace(extent, path=str(shard_path(self.cache.root_of(unit), unit)))
 
     @cached_property
     def pairs(self) -> Pairs:
@@ -141,13 +165,8 @@ def open_data(
     SetError
         When the set cannot be opened.
     LoaderError
-        When the set lies in a store, or `normals` goes with a list.
+        When `normals` goes with a list.
     """
-    if isinstance(data, str | Path) and str(data).startswith("s3://"):
-        raise LoaderError(
-            f"{data}: a set on s3 is read with gloam.loaders.dali.pipelines.webdataset_pairs,"
-            " given its shards and indexes"
-        )
     if isinstance(data, PairSet | str | Path):
         return open_set(data, normals)
     if normals is not None:
@@ -180,23 +199,10 @@ def contents_of(
         When the set is half built, or an index or list is missing or not the one that was built; or
         when it holds lows only and `normals` is not its origin.
     LoaderError
-        When a list is empty, or mixes local and s3 paths.
+        When a list is empty.
     """
     if split not in SPLITS:
         raise LoaderError(f"split {split!r}: must be one of {', '.join(SPLITS)}")
-    if isinstance(data, str | Path) and str(data).startswith("s3://"):
-        raise LoaderError(
-            f"{data}: a set on s3 is read with gloam.loaders.dali.pipelines.webdataset_pairs,"
-            " given its shards and indexes",
-            path=data,
-        )
-    if isinstance(data, PairSet | str | Path):
-        return _of_set(open_set(data, normals), split, live)
-    if normals is not None:
-        raise LoaderError("normals= goes with a set of lows only, not with a list of pairs")
-    given = _normals(data) if live else _two_each(data)
-    if not given:
-        raise LoaderError("the list of pairs is empty")
     data = open_data(data, normals)
     if isinstance(data, PairSet):
         return _of_set(data, split, live)
@@ -263,8 +269,6 @@ def _normals(data: Sequence[Any]) -> list[Any]:
     for i, item in enumerate(given):
         if not isinstance(item, str | bytes | os.PathLike):
             raise LoaderError(f"entry {i} of the list is neither a path nor bytes, nor a pair")
-        if str(item).startswith("s3://"):
-            raise LoaderError("s3 paths cannot be read from a list; stage them first")
     return given
 
 
@@ -272,16 +276,6 @@ def _two_each(data: Sequence[Any]) -> Sequence[Any]:
     for i, pair in enumerate(data):
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise LoaderError(f"entry {i} of the list is not a (low, normal) pair")
-    remote = {
-        str(item).startswith("s3://")
-        for pair in data
-        for item in pair
-        if not isinstance(item, bytes)
-    }
-    if remote == {True, False}:
-        raise LoaderError("the list mixes local and s3 paths; stage the s3 part first")
-    if remote == {True}:
-        raise LoaderError("s3 paths cannot be read from a list; stage them first")
     return data
 
 
@@ -324,3 +318,38 @@ def pairs_in(
     if alone:
         raise LoaderError(f"{lows}, {normals}: {alone[0]} is in one of them only")
     return [(str(found[0][name]), str(found[1][name])) for name in found[0]]
+
+
+def cached_in(contents: Contents, folder: str | Path | None, gigabytes: float | None) -> Contents:
+    """Have the shards of a set in a store copied to a folder while they are loaded.
+
+    Parameters
+    ----------
+    contents : Contents
+    folder : str or Path, optional
+        Of this machine.
+    gigabytes : float, optional
+        That the copies may take, of 10^9 bytes.
+
+    Raises
+    ------
+    LoaderError
+        When they do not lie in a store as shards, or the folder is none.
+    """
+    if folder is None:
+        if gigabytes is not None:
+            raise LoaderError("cache_gb goes with cache=FOLDER")
+        return contents
+    target = place(folder)
+    if isinstance(target, StorePath):
+        raise LoaderError(f"cache={folder}: must be a folder of this machine")
+    if not isinstance(contents.root, StorePath):
+        return contents  # it lies as near as it can
+    if contents.layout is None or contents.layout.reader != "webdataset" or contents.two_sets:
+        raise LoaderError(
+            f"{contents.name}: cache= is for one set in shards; gloam stage copies any set"
+        )
+    limit = None if gigabytes is None else int(gigabytes * 1e9)
+    identity = contents.identity.rpartition("-")[0]
+    copies = ShardCache(target, limit, identity, contents.root, contents.units)
+    return replace(contents, cache=copies)

@@ -19,10 +19,11 @@ from ..engines.process import main_left_alone, prepare_own_process
 from ..errors import LoaderError
 from ..manifests.sets.pair_set import PairSet
 from ..synth.recipes.load import Recipe
+from .columns import StoredPair
 from .dataset import DECODERS, PairDataset
 from .devices import find_device
 from .epochs import EpochLoader
-from .index import contents_of, open_data
+from .index import cached_in, contents_of, open_data
 from .live.lows import is_live, live_lows
 from .options import Nothing, make_options, same_number
 from .ranks_and_order import epoch_order, epoch_seed, usable_cores
@@ -87,6 +88,8 @@ class TorchLoader(EpochLoader):
         recipe: Recipe | str | None = None,
         draws: Literal["fresh", "set"] | None = None,
         exact: bool | None = None,
+        cache: str | Path | None = None,
+        cache_gb: float | None = None,
         device: str | int | torch.device = "auto",
         device_id: int | None = None,
         rank: int | None = None,
@@ -125,7 +128,7 @@ class TorchLoader(EpochLoader):
             raise LoaderError(f"decoder {decoder!r}: must be opencv or pillow")
         held = open_data(data, normals)
         live = is_live(held, live, recipe=recipe, draws=draws, exact=exact)
-        contents = contents_of(held, split, live=live)
+        contents = cached_in(contents_of(held, split, live=live), cache, cache_gb)
         lows = live_lows(held, recipe, draws, seed, training) if live else None
         super().__init__(contents, options, "torch", rank, world_size, lows)
         self._dataset = Samples(self.contents, options, decoder, lows)
@@ -176,6 +179,7 @@ class TorchLoader(EpochLoader):
         )
 
     def _begin(self) -> Iterator[tuple[Any, ...]]:
+        self._copy_ahead()
         device = self.device
         stream = torch.cuda.Stream(device) if device.type == "cuda" else None
         ahead: tuple[Any, ...] | None = None
@@ -231,13 +235,19 @@ class TorchLoader(EpochLoader):
         order = epoch_order(
             self.contents.count, self.options.seed, self.epoch, self.options.shuffle
         )[first:last]
-        epoch, size, pairs = self.epoch, self.options.batch_size, self.contents.pairs
+        epoch, size, seed = self.epoch, self.options.batch_size, self.options.seed
         for batch in range(self._batch, len(self)):
             numbers = order[batch * size : (batch + 1) * size].tolist()
             yield [
-                Place(pairs[n], epoch_seed(self.options.seed, epoch, f"draws of pair {n}"), epoch)
+                Place(
+                    self._pair(n), epoch_seed(self.options.seed, epoch, f"draws of pair {n}"), epoch
+                )
                 for n in numbers
             ]
+
+    def _pair(self, number: int) -> StoredPair:
+        pair, nearest = self.contents.pairs[number], self.contents.nearest
+        return StoredPair(pair.key, nearest(pair.low), nearest(pair.normal))
 
 
 def _handed_out(batch: tuple[Any, ...], stream: Any) -> tuple[Any, ...]:

@@ -5,48 +5,69 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
+import shutil
+import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import SpooledTemporaryFile
 from typing import IO, Any
 
-from ..errors import SetError
+from .stores import StorePath
 
 TEMPORARY_MARK = ".tmp-"
-_URI = re.compile(
-    r"(s3|gs|gcs|az|abfss?|wasbs?|hdfs|hf|https?|ftp|file|memory):/"
-)  # pathlib leaves one slash of two
-
-
-def refuse_uri(path: Path | str) -> None:
-    """Refuse the address of an object store where a folder is wanted.
-
-    Before a folder of that name is made.
-
-    Raises
-    ------
-    SetError
-        When it is one.
-    """
-    if _URI.match(str(path)) and not Path(Path(path).parts[0]).exists():
-        raise SetError(
-            f"{path}: sets lie in folders; build it in one, and copy it to the store", path=path
-        )
+_HELD = 1 << 24  # bytes of what goes to a store that are held in memory; the rest lies on a disk
 
 
 def temporary_beside(path: Path) -> Path:
     """Return the name under which this process writes what is to become `path`.
 
-    It lies in the same folder, so that renaming is atomic.
+    It lies in the same folder, so that renaming is atomic; and two machines give two names.
     """
-    return path.with_name(f"{path.name}{TEMPORARY_MARK}{os.getpid()}")
+    return path.with_name(f"{path.name}{TEMPORARY_MARK}{socket.gethostname()}-{os.getpid()}")
 
 
-def publish(temporary: Path, path: Path) -> None:
-    """Rename a flushed temporary file to its final name, and make the rename durable."""
-    os.replace(temporary, path)
-    flush(path.parent)
+class Pending:
+    """A file or an object of a store that is being written: it is there when it is published.
+
+    A file lies under a temporary name until then, which is renamed after it was flushed to disk; an
+    object in an unnamed temporary file of this machine, which is put whole.
+
+    Parameters
+    ----------
+    path : Path
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._temporary: Path | None = None
+        self.handle: IO[bytes]
+        if isinstance(path, StorePath):
+            self.handle = SpooledTemporaryFile(_HELD)  # noqa: SIM115
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._temporary = temporary_beside(path)
+        self.handle = open(self._temporary, "wb")  # noqa: SIM115
+
+    def publish(self) -> None:
+        """Let it appear."""
+        self.handle.flush()
+        if self._temporary is None:
+            assert isinstance(self.path, StorePath)
+            self.path.put(self.handle)
+        else:
+            os.fsync(self.handle.fileno())
+            self.handle.close()
+            os.replace(self._temporary, self.path)
+            flush(self.path.parent)
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Leave nothing of it, if it was not published."""
+        self.handle.close()
+        if self._temporary is not None:
+            self._temporary.unlink(missing_ok=True)
+            self._temporary = None
 
 
 def flush(path: Path) -> None:
@@ -62,25 +83,33 @@ def flush(path: Path) -> None:
 def atomic_write(path: Path) -> Iterator[IO[bytes]]:
     """Open a binary file that appears under `path` only when the block ends without an exception.
 
-    It is flushed to disk by then.
+    It is flushed to disk, or put into the store, by then.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = temporary_beside(path)
+    pending = Pending(path)
     try:
-        with open(temporary, "wb") as handle:
-            yield handle
-            handle.flush()
-            os.fsync(handle.fileno())
-        publish(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+        yield pending.handle
+        pending.publish()
+    finally:
+        pending.abandon()
 
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Write a whole file atomically."""
+    if isinstance(path, StorePath):
+        path.put(data)
+        return
     with atomic_write(path) as handle:
         handle.write(data)
+
+
+def remove_tree(folder: Path) -> None:
+    """Delete a folder and all that is in it, as far as that can be done."""
+    if isinstance(folder, StorePath):
+        for path in folder.rglob("*"):
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def canonical_json(value: Any) -> bytes:
@@ -101,11 +130,16 @@ def sha256_bytes(data: bytes) -> str:
 
 def sha256_file(path: Path) -> str:
     """Return the hexadecimal SHA-256 of a file, read in pieces."""
-    with open(path, "rb") as handle:
+    with path.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
 def remove_temporaries(folder: Path) -> None:
-    """Delete what killed writers left under temporary names, anywhere below `folder`."""
+    """Delete what killed writers left under temporary names, anywhere below `folder`.
+
+    In a store there are none.
+    """
+    if isinstance(folder, StorePath):
+        return
     for path in folder.rglob(f"*{TEMPORARY_MARK}*"):
         path.unlink(missing_ok=True)

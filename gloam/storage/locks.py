@@ -1,4 +1,8 @@
-"""One process at a time on one output."""
+"""One process at a time on one output.
+
+Of a folder it is a lock of the system's; in a store, and where there are no locks, an object or a
+file that one process makes. In a store it is a lease: it is renewed, and ends when that stops.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,17 @@ import errno
 import os
 import re
 import socket
+import threading
 import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from secrets import token_hex
 from typing import IO
 
 from ..errors import GloamWarning, SetError
+from .stores import StorePath
 
 try:
     import fcntl
@@ -23,6 +30,7 @@ except ImportError:  # not a POSIX system
 _HELD = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
 _HOLDER = re.compile(r"process (\d+) on (\S+)")
 _POLL = 0.2  # seconds
+_LEASE = 60.0  # seconds after which a lock in a store ends that is not renewed
 
 
 @contextmanager
@@ -44,12 +52,17 @@ def exclusive(path: Path, shared: bool = False) -> Iterator[None]:
         When another process holds it; says which.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(path, StorePath):
+        with _file_lock(path, shared):
+            yield
+        return
     with open(path, "a+") as handle:
         try:
             _lock(handle, shared, wait=False)
         except OSError as error:
             if error.errno in _HELD:
-                raise _held(path, handle) from None
+                handle.seek(0)
+                raise _held(path, handle.read()) from None
             _warn(path, error)
             with _file_lock(path, shared):
                 yield
@@ -65,6 +78,10 @@ def exclusive(path: Path, shared: bool = False) -> Iterator[None]:
 def in_turn(path: Path) -> Iterator[None]:
     """Hold a lock file for the length of the block, waiting until nobody else does."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(path, StorePath):
+        with _file_lock(path, shared=False, wait=True):
+            yield
+        return
     with open(path, "a") as handle:
         try:
             _lock(handle, shared=False, wait=True)
@@ -88,11 +105,10 @@ def _own_name() -> str:
     return f"process {os.getpid()} on {socket.gethostname()}"
 
 
-def _held(path: Path, handle: IO[str]) -> SetError:
-    handle.seek(0)
+def _held(path: Path, holder: str, way_out: str = "") -> SetError:
     return SetError(
-        f"{path.parent.parent}: {handle.read().strip() or 'another process'} is working on it; wait"
-        " for it or end it",
+        f"{path.parent.parent}: {holder.strip() or 'another process'} is working on it; wait for it"
+        f" or end it{way_out}",
         path=path.parent.parent,
     )
 
@@ -123,17 +139,35 @@ def _file_lock(path: Path, shared: bool, wait: bool = False) -> Iterator[None]:
         if holder is None and _made(own):
             break
         if not wait:
-            with suppress(FileNotFoundError), open(holder or own, "r+") as handle:
-                raise SetError(f"{_held(path, handle)} (if it is dead, delete {holder or own})")
+            known = _read(holder or own)
+            if known is not None:
+                raise _held(path, known, _way_out(holder or own))
             continue  # it has just ended
         time.sleep(_POLL)
     try:
-        yield
+        with _renewed(own):
+            yield
     finally:
         own.unlink(missing_ok=True)
 
 
+def _way_out(held: Path) -> str:
+    if isinstance(held, StorePath):
+        return f" (if it is dead, its lease ends within {_LEASE:.0f} s)"
+    return f" (if it is dead, delete {held})"
+
+
+def _read(held: Path) -> str | None:
+    """Return who holds a lock; None when it has been given back."""
+    try:
+        return held.read_text()
+    except FileNotFoundError:
+        return None
+
+
 def _made(path: Path) -> bool:
+    if isinstance(path, StorePath):
+        return path.create(f"{_own_name()}\n{token_hex(8)}".encode())
     try:
         with open(path, "x") as handle:
             handle.write(_own_name())
@@ -142,14 +176,43 @@ def _made(path: Path) -> bool:
     return True
 
 
+@contextmanager
+def _renewed(held: Path) -> Iterator[None]:
+    """Renew a lease while the block runs; a file needs it not."""
+    if not isinstance(held, StorePath):
+        yield
+        return
+    ended = threading.Event()
+
+    def renew() -> None:
+        while not ended.wait(_LEASE / 6):
+            with suppress(OSError):  # the store fails; the build's own requests say so
+                held.put(f"{_own_name()}\n{token_hex(8)}".encode())
+
+    thread = threading.Thread(target=renew, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
 def _alive(path: Path) -> bool:
     """Return whether the process that made a lock's file may still be there.
 
-    The files of dead ones of this machine are deleted.
+    The files of dead ones of this machine are deleted, and leases that ended.
     """
     try:
-        match = _HOLDER.fullmatch(path.read_text())
+        match = _HOLDER.match(path.read_text())
+        if isinstance(path, StorePath) and time.time() - path.stat().st_mtime_ns / 1e9 > _LEASE:
+            path.unlink(missing_ok=True)
+            return False
+    except FileNotFoundError:
+        return False
     except OSError:
+        if isinstance(path, StorePath):
+            raise
         return False
     if match and match[2] == socket.gethostname():
         try:

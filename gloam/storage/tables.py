@@ -8,6 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from .stores import StorePath
+
+_SMALL = 1 << 23
 _LARGE = 1 << 26  # bytes of a table that is worth threads, which a small one had better not start
 
 
@@ -22,8 +25,7 @@ def read_table(
         When the file is missing, or is not Parquet.
     """
     wanted = None if columns is None else list(columns)
-    # Not a file of Python's: Arrow's threads would touch it while the interpreter ends.
-    with pa.OSFile(str(path)) as file:
+    with _opened(path) as file:
         large = file.size() >= _LARGE
         return pq.read_table(
             file, columns=wanted, schema=schema, use_threads=large, pre_buffer=large
@@ -32,5 +34,15 @@ def read_table(
 
 def count_rows(path: Path) -> int:
     """Count the rows of a table, without reading them."""
-    with pa.OSFile(str(path)) as file:
+    with _opened(path) as file:
         return int(pq.read_metadata(file).num_rows)
+
+
+def _opened(path: Path) -> pa.NativeFile:
+    if isinstance(path, StorePath):
+        # Of an object its footer and the columns are read; whole, where that is one request.
+        if path.stat().st_size <= _SMALL:
+            return pa.BufferReader(path.read_bytes())
+        return pa.PythonFile(path.open("rb"), "r")
+    # Not a file of Python's: Arrow's threads would touch it while the interpreter ends.
+    return pa.OSFile(str(path))

@@ -182,6 +182,7 @@ class PipelineBuilder:
         options = self.options
         return EncodedPairs(
             self.contents.pairs,
+            self.contents.nearest,
             self.order,
             epoch,
             self.epoch_batches(),
@@ -262,6 +263,7 @@ class PipelineBuilder:
         options, batches = self.options, -(-(last - first) // _FILLING)
         source = EncodedPairs(
             self.contents.pairs,
+            self.contents.nearest,
             partial(_in_order, first, last),
             0,
             batches,

@@ -26,6 +26,8 @@ class EncodedPairs:
     Parameters
     ----------
     pairs : Pairs
+    nearest : function of an Extent
+        Returns where its bytes are nearest.
     orders : function of an epoch's number
         That returns the numbers of its pairs, in order.
     base : int
@@ -38,12 +40,14 @@ class EncodedPairs:
     def __init__(
         self,
         pairs: Pairs,
+        nearest: Callable[[Extent], Extent],
         orders: Callable[[int], Any],
         base: int,
         batches: int,
         batch_size: int,
         threads: int,
     ) -> None:
+        self._nearest = nearest
         self._pairs, self._orders, self._base, self._batches = (
             pairs,
             lru_cache(maxsize=2)(orders),
@@ -67,7 +71,9 @@ class EncodedPairs:
         """Return normals and numbers alone of DALI's next batch, where lows are made live."""
         numbers = self._numbers(info)
         pairs = [self._pairs[number] for number in numbers]
-        data = self._pool.map(lambda pair: np.frombuffer(read_extent(pair.normal), np.uint8), pairs)
+        data = self._pool.map(
+            lambda pair: np.frombuffer(read_extent(self._nearest(pair.normal)), np.uint8), pairs
+        )
         return list(data), [np.array([n], np.int64) for n in numbers]
 
     def _numbers(self, info: Any) -> list[int]:
@@ -82,7 +88,7 @@ class EncodedPairs:
     def _read(self, number: int) -> tuple[Any, Any]:
         """Read both images of a pair; in a tar they lie side by side, and are read at once."""
         pair = self._pairs[number]
-        low, normal = pair.low, pair.normal
+        low, normal = self._nearest(pair.low), self._nearest(pair.normal)
         if (
             low.size > 0
             and low.path == normal.path

@@ -15,7 +15,7 @@ from ...errors import LoaderError
 from ..dataset import PairDataset, first_batch
 from ..devices import find_device, has_torch
 from ..epochs import EpochLoader
-from ..index import Contents, contents_of, open_data
+from ..index import Contents, cached_in, contents_of, open_data
 from ..live.lows import is_live, live_lows
 from ..live.pool import DoesNotFit
 from ..options import Nothing, make_options, same_number
@@ -141,6 +141,8 @@ class PairLoader(EpochLoader):
         recipe: Recipe | str | None = None,
         draws: Literal["fresh", "set"] | None = None,
         exact: bool | None = None,
+        cache: str | Path | None = None,
+        cache_gb: float | None = None,
         resident: bool | Literal["auto"] = False,
         resident_side: int | None = None,
         reader: Literal["auto", "webdataset", "file", "external"] = "auto",
@@ -195,7 +197,7 @@ class PairLoader(EpochLoader):
             raise LoaderError(f"resident {resident!r}: must be True, False or 'auto'")
         if resident_side is not None and not resident:
             raise LoaderError("resident_side goes with resident=True")
-        contents = contents_of(held, split, live=live)
+        contents = cached_in(contents_of(held, split, live=live), cache, cache_gb)
         lows = live_lows(held, recipe, draws, seed, training) if live else None
         super().__init__(
             contents,
@@ -218,6 +220,7 @@ class PairLoader(EpochLoader):
             None  # the same of the pipeline that runs, where it was asked for
         )
         self._padding = 0  # batches that DALI has left of the epoch before this place
+        self._remote = False  # whether the pipeline reads shards in a store that are being copied
 
     @property
     def dataset(self) -> PairDataset:
@@ -297,6 +300,12 @@ class PairLoader(EpochLoader):
         return self._checkpoint
 
     def _begin(self) -> Iterator[tuple[Any, ...]]:
+        self._copy_ahead()
+        copies = self.contents.cache
+        if self._pipeline is not None and self._remote and copies is not None and copies.whole:
+            # From here on shards are read where they were copied to, in the order that goes on.
+            self._resume = self._dali_state()
+            self._drop()
         if self._pipeline is None:
             self._pipeline = self._build(self._base, self._resume)
         self._settle()
@@ -355,6 +364,8 @@ class PairLoader(EpochLoader):
                     raise
                 print(f"{error}; loading it batch by batch", file=sys.stderr)
                 self._resident = False
+        copies = self.contents.cache
+        self._remote = self.reader == "webdataset" and copies is not None and not copies.whole
         return self._builder.build(epoch, checkpoint, place)
 
     @property

@@ -228,7 +228,9 @@ def webdataset_normals(
     """
     places = {"paths": list(paths), "index_paths": list(index_paths), "name": "reader"}
     record, normal = fn.readers.webdataset(
-        ext=["json", NORMAL], **places, **_sharded(options, rank, world, shuffle_seed, False)
+        ext=["json", NORMAL],
+        **places,
+        **_sharded(options, rank, world, shuffle_seed, paths[0].startswith("s3://")),
     )
     normal = decoded(normal, options)
     return normal, room_for(normal, options), fn.pad(record)

@@ -5,9 +5,9 @@ When every unit has its receipt, its tables and lists are written, then `set.jso
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 
 from ...engines.engine import Engine
 from ...engines.local import LocalEngine
-from ...storage.atomic import atomic_write, remove_temporaries
+from ...storage.atomic import atomic_write, remove_temporaries, remove_tree
+from ...storage.stores import each
 from ...storage.tables import count_rows, read_table
 from ..selection.plan import SPARE
 from .info import (
@@ -33,6 +34,7 @@ from .info import (
 )
 from .layouts import layout_named
 from .layouts.layout import unit_name
+from .publish_unit import kept_records
 from .receipts import Receipt, read_receipt, receipt_path
 from .sample import LOW, NORMAL
 
@@ -84,7 +86,8 @@ def finish_set(
     plan = read_table(root / PLAN, columns=["split", "shard"])
     units = sorted(set(zip(plan["split"].to_pylist(), plan["shard"].to_pylist(), strict=True)))
     names = {unit_name(split, number): (split, number) for split, number in units}
-    receipts = {unit: read_receipt(root, unit) for unit in names}
+    read = each(partial(read_receipt, root), list(names), root)
+    receipts = dict(zip(names, read, strict=True))
 
     files = [root / RECIPE, root / PLAN, root / CANDIDATES]
     files.append(_write_pairs(root, layout, names, receipts, draw_fields, engine))
@@ -110,11 +113,14 @@ def finish_set(
         build=note,
         libraries=libraries,
         units={unit: receipt.pairs for unit, receipt in receipts.items()},
-        files={path.relative_to(root).as_posix(): facts_of(path) for path in files},
+        files={
+            path.relative_to(root).as_posix(): facts
+            for path, facts in zip(files, each(facts_of, files, root), strict=True)
+        },
     ).sealed()
     remove_temporaries(root)
     write_set(root, info)
-    shutil.rmtree(root / WORK_FOLDER, ignore_errors=True)
+    remove_tree(root / WORK_FOLDER)
     return info
 
 
@@ -171,7 +177,9 @@ def _write_pairs(
 
 def _rows(job: _Rows) -> pa.Table:
     """Read the rows of a unit."""
-    records = layout_named(job.layout).records(job.root, job.receipt)
+    records: Iterable[dict[str, Any]] | None = kept_records(job.root, job.receipt)
+    if records is None:
+        records = layout_named(job.layout).records(job.root, job.receipt)
     rows = [_row(record, job.split, job.shard) for record in records]
     return pa.Table.from_pylist(rows, schema=job.schema)
 

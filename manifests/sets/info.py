@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ...errors import DamagedError, SetError
-from ...storage.atomic import canonical_json, refuse_uri, sha256_bytes, sha256_file, write_bytes
+from ...storage.atomic import canonical_json, sha256_bytes, sha256_file, write_bytes
 from .receipts import FileFacts
 from .sample import FORMAT, check_format
 
@@ -126,7 +126,6 @@ def read_set(root: Path) -> SetInfo:
         When the set is not there, not finished, of a newer format, or its `set.json` is not as it
         was written.
     """
-    refuse_uri(root)
     path = root / SET_FILE
     if not path.is_file():
         if (root / WORK_FOLDER).is_dir():

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from ...errors import SetError
 from ...storage.atomic import sha256_bytes
+from ...storage.stores import place
 from ...storage.tables import read_table
 from .info import CANDIDATES, PAIRS, PLAN, RECIPE, REFUSED, SetInfo, check_normals, read_set
 from .layouts import layout_named
@@ -129,12 +130,12 @@ class PairSet:
     """
 
     def __init__(self, root: str | Path, normals: str | Path | PairSet | None = None) -> None:
-        self.root = Path(root)
+        self.root = place(root)
         self.info: SetInfo = read_set(self.root)
         self.normals = (
             normals.root
             if isinstance(normals, PairSet)
-            else (None if normals is None else Path(normals))
+            else (None if normals is None else place(normals))
         )
         self.normal_layout = self.info.layout
         """How its normals lie, here or in that other set."""

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
+from ...storage.atomic import canonical_json, write_bytes
+from ...storage.stores import StorePath
+from .info import WORK_FOLDER
 from .layouts import layout_named
 from .receipts import Receipt, RefusedPair, UnitFile, write_receipt
 from .sample import FORMAT, Sample
@@ -37,10 +42,13 @@ def publish_unit(
         Looked at after the samples.
     """
     made = 0
+    records: list[dict[str, Any]] = []
     with layout_named(layout).writer(root, unit) as out:
         for sample in samples:
             out.add(sample)
             made += 1
+            if isinstance(root, StorePath):
+                records.append(sample.record)
         files = out.close() if made else {}
     receipt = Receipt(
         format=FORMAT,
@@ -50,5 +58,30 @@ def publish_unit(
         refused=list(refused),
         files=[UnitFile(path=path, **facts) for path, facts in files.items()],
     )
+    if records:
+        keep_records(root, receipt, records)
     write_receipt(root, receipt)
     return receipt
+
+
+def keep_records(root: Path, receipt: Receipt, records: list[dict[str, Any]]) -> None:
+    """Note a unit's records where a build works, so that closing it need not read its shards."""
+    lines = [receipt.sealed().model_dump()["sha256"], *records]
+    write_bytes(_records_path(root, receipt.unit), b"".join(map(canonical_json, lines)))
+
+
+def kept_records(root: Path, receipt: Receipt) -> list[dict[str, Any]] | None:
+    """Return what `keep_records` noted of this very unit, if it did."""
+    if not isinstance(root, StorePath):
+        return None
+    try:
+        seal, *records = _records_path(root, receipt.unit).read_bytes().splitlines()
+        if json.loads(seal) != receipt.sha256:
+            return None
+        return [json.loads(record) for record in records]
+    except (OSError, ValueError):
+        return None
+
+
+def _records_path(root: Path, unit: str) -> Path:
+    return root / WORK_FOLDER / "records" / f"{unit}.jsonl"

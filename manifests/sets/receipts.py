@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ...errors import SetError
 from ...storage.atomic import canonical_json, sha256_bytes, write_bytes
+from ...storage.stores import StorePath
 from .sample import check_format
 
 FOLDER = "receipts"
@@ -83,8 +84,15 @@ def receipt_path(root: Path, unit: str) -> Path:
 
 
 def write_receipt(root: Path, receipt: Receipt) -> None:
-    """Publish a receipt; its unit's files must be on disk before."""
-    write_bytes(receipt_path(root, receipt.unit), canonical_json(receipt.sealed().model_dump()))
+    """Publish a receipt; its unit's files must be there before.
+
+    In a store it is made if it is absent: of two that made the same unit the second finds it done.
+    One that is damaged, or of another build, is replaced, as it is in a folder.
+    """
+    path = receipt_path(root, receipt.unit)
+    data = canonical_json(receipt.sealed().model_dump())
+    if not (isinstance(path, StorePath) and path.create(data)):
+        write_bytes(path, data)
 
 
 def read_receipt(root: Path, unit: str) -> Receipt:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from ...engines.engine import ignored
 from ...errors import SetError
-from ...storage.atomic import atomic_write, refuse_uri, remove_temporaries, sha256_file
+from ...storage.atomic import atomic_write, remove_temporaries, remove_tree, sha256_file
 from ...storage.locks import exclusive
+from ...storage.stores import StorePath, each, place
 from .info import SET_FILE, WORK_FOLDER, SetInfo, read_set
 from .pair_set import SPLITS, PairSet, open_set
 from .receipts import receipt_path
@@ -82,11 +83,10 @@ def stage(
     SetError
         When the set is damaged, does not fit, or the target holds something else.
     """
-    pairs = open_set(pairs)
+    pairs, target = open_set(pairs), place(target)
     root, info = pairs.root, pairs.info
     if target.resolve() == root.resolve():
         raise SetError(f"{target}: is the set itself", path=target)
-    refuse_uri(target)
     files = files_of_set(pairs, splits)
     _check_target(target, info)
     with exclusive(target / WORK_FOLDER / "lock"):
@@ -95,10 +95,15 @@ def stage(
         remove_temporaries(target)
         done = sum(file.size for file in files) - sum(file.size for file in missing)
         at(done)
-        for file in missing:
-            done += _copy(root, target, file)
+        # What says that the copy is whole comes last, by itself.
+        *others, last = missing if missing else [None]
+        remote = target if isinstance(target, StorePath) else root
+        for size in each(partial(_copy, root, target), others, remote):
+            done += size
             at(done)
-    shutil.rmtree(target / WORK_FOLDER, ignore_errors=True)
+        if last is not None:
+            at(done + _copy(root, target, last))
+    remove_tree(target / WORK_FOLDER)
     return len(missing), len(files) - len(missing)
 
 
@@ -147,6 +152,8 @@ def _missing(target: Path, files: list[StagedFile]) -> Iterator[StagedFile]:
 
 
 def _check_room(target: Path, needed: int) -> None:
+    if isinstance(target, StorePath):
+        return
     free = shutil.disk_usage(target).free
     if needed > free:
         raise SetError(
@@ -160,7 +167,7 @@ def _copy(root: Path, target: Path, file: StagedFile) -> int:
     digest = hashlib.sha256()
     size = 0
     try:
-        with open(root / file.path, "rb") as source, atomic_write(target / file.path) as copy:
+        with (root / file.path).open("rb") as source, atomic_write(target / file.path) as copy:
             while piece := source.read(_PIECE):
                 digest.update(piece)
                 size += len(piece)
@@ -172,7 +179,7 @@ def _copy(root: Path, target: Path, file: StagedFile) -> int:
                 )
     except OSError as error:
         raise SetError(
-            f"{error.filename or target / file.path}: {os.strerror(error.errno or 0)}; run it again"
+            f"{error.filename or target / file.path}: {error.strerror or error}; run it again"
             " to continue",
             path=error.filename or target / file.path,
         ) from error

@@ -8,17 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
 from ...engines.engine import ignored
 from ...errors import SetError
 from ...storage.atomic import sha256_file
+from ...storage.stores import each
 from ...storage.tables import read_table
 from .info import PAIRS, PLAN, SetInfo
 from .layouts import layout_named
 from .pair_set import PairSet, open_set
 from .receipts import FOLDER as RECEIPTS
-from .receipts import read_receipt
+from .receipts import Receipt, read_receipt
 
 
 class Kind(StrEnum):
@@ -104,8 +106,9 @@ def verify_set(
     pairs = open_set(pairs)
     root, info = pairs.root, pairs.info
     problems = list(_own_files(root, info, quick))
-    for done, unit in enumerate(info.units):
-        problems += unit_problems(root, info.layout, unit, checksums=not quick)
+    check = partial(unit_problems, root, info.layout, checksums=not quick)
+    for done, found in enumerate(each(check, list(info.units), root)):
+        problems += found
         at(done + 1)
     damaged = {problem.where for problem in problems}
     if not damaged & {PLAN, PAIRS}:
@@ -164,6 +167,13 @@ def unit_problems(root: Path, layout: str, unit: str, checksums: bool) -> list[P
     return problems
 
 
+def _receipt(root: Path, unit: str) -> Receipt | None:
+    try:
+        return read_receipt(root, unit)
+    except SetError:
+        return None
+
+
 def _counts(root: Path, info: SetInfo) -> Iterator[Problem]:
     """Check that every planned pair is there or refused, and that tables agree with receipts."""
     try:
@@ -173,10 +183,10 @@ def _counts(root: Path, info: SetInfo) -> Iterator[Problem]:
         yield Problem(PAIRS, f"cannot be read: {error}", kind=Kind.UNREADABLE)
         return
     refused: set[str] = set()
-    for unit, pairs in info.units.items():
-        try:
-            receipt = read_receipt(root, unit)
-        except SetError:
+    units = list(info.units)
+    for unit, receipt in zip(units, each(partial(_receipt, root), units, root), strict=True):
+        pairs = info.units[unit]
+        if receipt is None:
             return  # reported already
         refused |= {pair.key for pair in receipt.refused}
         if receipt.pairs != pairs:
@@ -206,15 +216,14 @@ def _counts(root: Path, info: SetInfo) -> Iterator[Problem]:
 def _strangers(root: Path, info: SetInfo, strict: bool) -> Iterator[Problem]:
     """Report files that no receipt knows: left by another build or another tool, or copied in."""
     known: set[str] = set(info.files)
-    for unit in info.units:
-        try:
-            known |= {file.path for file in read_receipt(root, unit).files}
-        except SetError:
+    for receipt in each(partial(_receipt, root), list(info.units), root):
+        if receipt is None:
             return
+        known |= {file.path for file in receipt.files}
     for folder in (*layout_named(info.layout).folders, RECEIPTS):
         for path in sorted((root / folder).rglob("*")):
             name = path.relative_to(root).as_posix()
-            if path.is_file() and name not in known:
+            if name not in known and path.is_file():
                 mend = "move it elsewhere or delete it" if strict else ""
                 what = "does not belong to the set"
                 yield Problem(name, what, mend, kind=Kind.STRANGER, remark=not strict)

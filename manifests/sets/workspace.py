@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from ...errors import SetError
-from ...storage.atomic import refuse_uri, remove_temporaries
+from ...storage.atomic import remove_temporaries, remove_tree
 from ...storage.locks import exclusive
+from ...storage.stores import each
 from .info import SET_FILE, WORK_FOLDER, BuildNote, note_path
 from .receipts import FOLDER as RECEIPTS
 from .receipts import is_done, read_receipt
@@ -24,7 +24,6 @@ def prepare_output(root: Path) -> None:
     SetError
         When it holds something else or cannot be written.
     """
-    refuse_uri(root)
     try:
         ours = (root / SET_FILE).is_file() or (root / WORK_FOLDER).is_dir()
         if root.exists() and not ours and (not root.is_dir() or any(root.iterdir())):
@@ -58,7 +57,7 @@ def working_on(root: Path) -> Iterator[None]:
         finally:
             remove_temporaries(root)
             if (root / SET_FILE).is_file() and not note_path(root).is_file():
-                shutil.rmtree(root / WORK_FOLDER, ignore_errors=True)
+                remove_tree(root / WORK_FOLDER)
 
 
 def refuse_mixing(root: Path, note: BuildNote) -> None:
@@ -92,9 +91,11 @@ def missing_units(root: Path, layout: str, units: Iterable[str], note: BuildNote
     says.
     """
     finished = (root / SET_FILE).is_file()
-    return [
-        unit
-        for unit in units
-        if not is_done(root, unit, note.fingerprint)
-        or unit_problems(root, layout, unit, checksums=finished)
-    ]
+
+    def missing(unit: str) -> bool:
+        return not is_done(root, unit, note.fingerprint) or bool(
+            unit_problems(root, layout, unit, checksums=finished)
+        )
+
+    names = list(units)
+    return [unit for unit, lacks in zip(names, each(missing, names, root), strict=True) if lacks]

@@ -14,6 +14,7 @@ from ...manifests.selection.plan import PlanOptions
 from ...manifests.sources import Source, parse_source
 from ...manifests.sources.spec import name_sources
 from ...progress import Progress
+from ...storage.stores import place
 from ..recipes.load import Recipe, load_recipe
 from ..renderers import Device
 from .build import Report
@@ -123,10 +124,10 @@ def build(
             "name": name,
         },
     )
-    cached = None if cache is None else Path(cache)
+    cached = None if cache is None else place(cache)
     return build_request(
         request,
-        Path(root),
+        place(root),
         workers,
         cached,
         progress,

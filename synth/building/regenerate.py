@@ -37,6 +37,7 @@ from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample, make_sample, 
 from ...manifests.sets.workspace import missing_units, refuse_mixing, working_on
 from ...progress import Progress, Silent
 from ...storage.atomic import atomic_write, write_bytes
+from ...storage.stores import place
 from ..kernels.arrays import Pixels
 from ..kernels.compiling.cache_folders import announce_compiling
 from ..models import Draw, draw, draw_type, parse_draw
@@ -119,7 +120,7 @@ def regenerate(
     >>> info.counts["train"]
     4
     """
-    origin, root = open_set(origin), Path(root)
+    origin, root = open_set(origin), place(root)
     recipe = load_recipe(recipe) if isinstance(recipe, str) else recipe
     info = origin.info
     request = dict(info.build.request)
@@ -147,7 +148,7 @@ def regenerate(
 
 def export(
     origin: PairSet | str | Path,
-    root: Path,
+    root: str | Path,
     layout: str,
     workers: int = 1,
     progress: Progress | None = None,
@@ -170,7 +171,7 @@ def export(
         Of the lows of a live set, which are made: "png", "jpg", or "none" to leave it live. Stored
         lows stay as they are.
     """
-    origin = open_set(origin)
+    origin, root = open_set(origin), place(root)
     info = origin.info
     request = dict(info.build.request)
     request["output"] = {**request["output"], "layout": layout}
@@ -269,7 +270,7 @@ def _begin(origin: Path, root: Path, note: BuildNote) -> None:
                 path=origin / name,
             )
         if not (root / name).is_file() or facts_of(root / name) != wanted:
-            with open(origin / name, "rb") as source, atomic_write(root / name) as copy:
+            with (origin / name).open("rb") as source, atomic_write(root / name) as copy:
                 shutil.copyfileobj(source, copy)
     recipe = recipe_of(deepcopy(note.request["recipe"]), (), "recipe")
     write_bytes(root / RECIPE, recipe_yaml(recipe))

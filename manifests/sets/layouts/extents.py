@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ....errors import SetError
+from ....storage.stores import StorePath, place
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,11 @@ class Extent:
         if self.data is not None:
             return self.data
         try:
+            if self.path[2:5] == "://":
+                stored = place(self.path)
+                if self.size < 0 or not isinstance(stored, StorePath):
+                    return stored.read_bytes()
+                return self._whole(stored.read_range(self.offset, self.size))
             if self.size < 0:
                 return Path(self.path).read_bytes()
             # Opened for each member: that costs microseconds, and threads need not share
@@ -52,6 +58,9 @@ class Extent:
                 data = handle.read(self.size)
         except OSError as error:
             raise SetError(f"{self.path}: {error.strerror or error}", path=self.path) from error
+        return self._whole(data)
+
+    def _whole(self, data: bytes) -> bytes:
         if len(data) != self.size:
             raise SetError(
                 f"{self.path}: ends inside an image; gloam verify the set, gloam build mends it",

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ....errors import SetError
-from ....storage.atomic import flush, sha256_bytes, temporary_beside
+from ....storage.atomic import flush, sha256_bytes, temporary_beside, write_bytes
+from ....storage.stores import AT_ONCE, StorePath, each
 from ..receipts import Receipt
 from ..sample import LOW, NORMAL, RECORD, Encoded, Sample, parse_record, split_ending
 from .extents import Extents, Filed, Texts
@@ -34,22 +36,28 @@ class FilesWriter:
         self._root = root
         self._split = split_of(unit)
         self._files: dict[str, dict[str, Any]] = {}
+        self._puts: list[Future[None]] = []
+        self._pool = ThreadPoolExecutor(AT_ONCE) if isinstance(root, StorePath) else None
 
     def __enter__(self) -> FilesWriter:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        pass
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
 
     def add(self, sample: Sample) -> None:
         """Write a sample's files."""
         for member, data in sample.files():
             name = file_name(self._split, sample.key, member)
             path = self._root / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            temporary = temporary_beside(path)
-            temporary.write_bytes(data)
-            os.replace(temporary, path)
+            if self._pool is not None:
+                self._puts.append(self._pool.submit(write_bytes, path, data))
+            else:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                temporary = temporary_beside(path)
+                temporary.write_bytes(data)
+                os.replace(temporary, path)
             self._files[name] = {"sha256": sha256_bytes(data), "bytes": len(data)}
 
     def close(self) -> dict[str, dict[str, Any]]:
@@ -57,6 +65,10 @@ class FilesWriter:
 
         Returns path, sha256 and size of every file, as receipts hold them.
         """
+        for put in self._puts:
+            put.result()
+        if self._pool is not None:
+            return self._files
         for path in sorted({(self._root / name).parent for name in self._files}) + [
             self._root / name for name in self._files
         ]:
@@ -91,9 +103,9 @@ class Files:
 
     def records(self, root: Path, receipt: Receipt) -> Iterator[dict[str, Any]]:
         """Yield the records among the files of a receipt, in order."""
-        for file in receipt.files:
-            if file.path.split("/")[1] == DRAW:
-                yield parse_record(_read(root / file.path), str(root / file.path))
+        paths = [root / file.path for file in receipt.files if file.path.split("/")[1] == DRAW]
+        for path, data in zip(paths, each(_read, paths, root), strict=True):
+            yield parse_record(data, str(path))
 
     def samples(self, root: Path, receipt: Receipt) -> Iterator[Sample]:
         """Yield the samples among the files of a receipt, in order.
@@ -105,11 +117,14 @@ class Files:
         """
         split = split_of(receipt.unit)
         sample: Sample | None = None
-        for file in receipt.files:  # in the order in which they were written: sample by sample
+        paths = [root / file.path for file in receipt.files]
+        contents = each(_read, paths, root)
+        # In the order in which they were written: sample by sample.
+        for file, data in zip(receipt.files, contents, strict=True):
             if file.path.split("/")[1] == DRAW:
                 if sample is not None:
                     yield sample
-                record = parse_record(_read(root / file.path), str(root / file.path))
+                record = parse_record(data, str(root / file.path))
                 sample = Sample(record["key"], record, {})
             elif sample is not None:
                 name, suffix = split_ending(member_of(file.path, sample.key))
@@ -117,7 +132,7 @@ class Files:
                     raise SetError(
                         f"{root}: {file.path} is not of {split}'s {sample.key}", path=root
                     )
-                members = {**sample.members, name: Encoded(_read(root / file.path), suffix)}
+                members = {**sample.members, name: Encoded(data, suffix)}
                 sample = Sample(sample.key, sample.record, members)
         if sample is not None:
             yield sample

@@ -7,19 +7,19 @@ has no normals. Headers carry no time, owner or name of a machine.
 from __future__ import annotations
 
 import hashlib
-import os
 import tarfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ....errors import SetError
-from ....storage.atomic import publish, sha256_bytes, temporary_beside, write_bytes
+from ....storage.atomic import Pending, sha256_bytes, write_bytes
+from ....storage.stores import each
 from ..receipts import Receipt, read_receipt
 from ..sample import RECORD, Encoded, Sample, parse_record, split_ending
 from .extents import Extents, Tarred, Texts
@@ -54,9 +54,7 @@ class ShardWriter:
 
     def __init__(self, root: Path, unit: str) -> None:
         self._root, self._path, self._index = root, shard_path(root, unit), index_path(root, unit)
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._temporary = temporary_beside(self._path)
-        self._handle: IO[bytes] = open(self._temporary, "wb")  # noqa: SIM115
+        self._pending = Pending(self._path)
         self._hash = hashlib.sha256()
         self._place = 0
         self._lines: list[str] = []
@@ -65,8 +63,7 @@ class ShardWriter:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._handle.close()
-        self._temporary.unlink(missing_ok=True)
+        self._pending.abandon()
 
     def add(self, sample: Sample) -> None:
         """Append a sample's files."""
@@ -88,10 +85,7 @@ class ShardWriter:
         """
         self._write(bytes(2 * tarfile.BLOCKSIZE))
         self._write(bytes(-self._place % tarfile.RECORDSIZE))
-        self._handle.flush()
-        os.fsync(self._handle.fileno())
-        self._handle.close()
-        publish(self._temporary, self._path)
+        self._pending.publish()
         index = f"{INDEX_VERSION} {len(self._lines)}\n" + "".join(
             f"{line}\n" for line in self._lines
         )
@@ -108,7 +102,7 @@ class ShardWriter:
         }
 
     def _write(self, data: bytes) -> None:
-        self._handle.write(data)
+        self._pending.handle.write(data)
         self._hash.update(data)
         self._place += len(data)
 
@@ -169,7 +163,7 @@ class Shards:
         path = shard_path(root, receipt.unit)
         samples = read_index(index_path(root, receipt.unit))
         try:
-            with open(path, "rb") as handle:
+            with path.open("rb") as handle:
                 for sample in samples:
                     handle.seek(sample[0].offset)
                     yield parse_record(handle.read(sample[0].size), f"{path}: {sample[0].name}")
@@ -215,8 +209,8 @@ class Shards:
         SetError
             When there is one.
         """
-        for unit in units:
-            _check_unit(root, unit)
+        for _ in each(partial(_check_unit, root), units, root):
+            pass
         path = list_path(root, f"{split}-shards")
         lines, expected = read_list(path), [_relative(shard_path, unit) for unit in units]
         if lines != expected:
@@ -233,8 +227,8 @@ class Shards:
         """Find the keys of a split, and where its members lie, by the indexes of its shards."""
         keys: list[str] = []
         parts: list[npt.NDArray[np.int64]] = []
-        for unit in units:
-            unit_keys, places = read_places(index_path(root, unit), names)
+        indexes = [index_path(root, unit) for unit in units]
+        for unit_keys, places in each(partial(read_places, kinds=names), indexes, root):
             keys += unit_keys
             parts.append(places)
         paths = tuple(str(shard_path(root, unit)) for unit in units)
@@ -256,7 +250,7 @@ def read_samples(path: Path) -> Iterator[Sample]:
         When the tar is missing, damaged, or its members are not whole samples.
     """
     try:
-        with open(path, "rb") as tar, tarfile.open(fileobj=tar, mode="r:") as archive:
+        with path.open("rb") as tar, tarfile.open(fileobj=tar, mode="r:") as archive:
             members: list[tuple[str, bytes]] = []
             names: list[str] = []  # of a sample's members, as of the first one
             for header in archive:

@@ -1,0 +1,373 @@
+"""Object stores: an address such as `s3://bucket/set` as a path, whose objects are whole or absent.
+
+    place("s3://bucket/set") / "set.json"     a StorePath; place("folder") is a Path
+    .read_bytes() .open("rb") .stat() ...     requests of obstore, repeated until patience ends
+
+Credentials, regions and endpoints come from the variables of the environment that the stores' own
+tools use (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL`, `GOOGLE_APPLICATION_CREDENTIALS`,
+`AZURE_STORAGE_ACCOUNT_NAME`, ...). Needs obstore: `pip install 'gloam[cloud]'`.
+"""
+
+from __future__ import annotations
+
+import errno
+import fnmatch
+import io
+import os
+import re
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from functools import lru_cache
+from pathlib import Path, PosixPath
+from typing import IO, Any, NamedTuple, TypeVar
+
+from ..errors import ConfigError, SetError
+
+SCHEMES = ("s3", "gs", "az")
+PATIENCE = "GLOAM_STORE_PATIENCE"
+"""A variable of the environment: for how many seconds a request is repeated that fails (120)."""
+AT_ONCE = 16
+"""Requests that are under way at a time, where there are many."""
+_ADDRESS = re.compile(rf"({'|'.join(SCHEMES)}):/+(.*)", re.DOTALL)
+_OTHERS = re.compile(r"(gcs|abfss?|wasbs?|hdfs|hf|https?|ftp|file|memory):/")
+_STALL = 20.0  # seconds without a byte, after which a request is given up and made again
+_PIECES = 1 << 16, 1 << 23  # bytes that are read ahead: at first, and at most
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+class Status(NamedTuple):
+    """What a store tells of an object, named as `os.stat_result` has it."""
+
+    st_size: int
+    st_mtime_ns: int
+
+
+class StorePath(PosixPath):
+    """An object of a store, or all those below a prefix.
+
+    It has the methods of `pathlib.Path` that gloam uses, which raise the same errors. There
+    are no folders: one is there when something lies below it. `open` reads; what is written is put
+    whole, see `atomic.Pending`.
+    """
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        match = _ADDRESS.match(text)
+        return f"{match[1]}://{match[2]}" if match else text
+
+    def __fspath__(self) -> str:
+        return str(self)
+
+    @property
+    def bucket(self) -> str:
+        """The bucket or container."""
+        return self.parts[1]
+
+    @property
+    def key(self) -> str:
+        """What it is called in its bucket."""
+        return "/".join(self.parts[2:])
+
+    def _request(self, call: Callable[..., T], *args: Any, **options: Any) -> T:
+        return _patient(self, lambda: call(_client(self.parts[0], self.bucket), *args, **options))
+
+    def read_bytes(self) -> bytes:
+        """Return the whole object."""
+        return bytes(self._request(lambda store: _obstore().get(store, self.key).bytes()))
+
+    def read_text(self, encoding: str | None = None, errors: str | None = None) -> str:
+        """Return the whole object as text."""
+        return self.read_bytes().decode(encoding or "utf-8", errors or "strict")
+
+    def read_range(self, offset: int, size: int) -> bytes:
+        """Return some bytes; fewer where the object ends before."""
+        if size <= 0:
+            return b""
+        call = _obstore().get_range
+        return bytes(self._request(call, self.key, start=offset, length=size))
+
+    def open(self, mode: str = "r", *args: Any, **options: Any) -> IO[Any]:  # type: ignore[override]
+        """Open the object to read it, in pieces that grow while it is read on and on."""
+        if mode != "rb":
+            raise io.UnsupportedOperation(f"{self}: objects are read, or put whole")
+        return io.BufferedReader(_Reader(self), _PIECES[1])
+
+    def stat(self, *, follow_symlinks: bool = True) -> Status:  # type: ignore[override]
+        """Return size and time of the object."""
+        facts = self._request(_obstore().head, self.key)
+        return Status(int(facts["size"]), int(facts["last_modified"].timestamp() * 10**9))
+
+    def is_file(self, **options: Any) -> bool:
+        """Return whether there is such an object."""
+        try:
+            self.stat()
+        except FileNotFoundError:
+            return False
+        return True
+
+    def is_dir(self, **options: Any) -> bool:
+        """Return whether there are objects below."""
+        return next(self._below(), None) is not None
+
+    def exists(self, **options: Any) -> bool:
+        """Return whether it is an object, or one is below."""
+        return self.is_file() or self.is_dir()
+
+    def iterdir(self) -> Generator[StorePath, None, None]:
+        """Yield what lies directly below, objects and prefixes."""
+        found = self._request(_obstore().list_with_delimiter, self._prefix())
+        keys = [one["path"] for one in found["objects"]] + list(found["common_prefixes"])
+        yield from (self._at(key) for key in sorted(keys))
+
+    def glob(self, pattern: str, **options: Any) -> Iterator[StorePath]:  # type: ignore[override]
+        """Yield what lies directly below and is called like a pattern without slashes."""
+        return (path for path in self.iterdir() if fnmatch.fnmatchcase(path.name, pattern))
+
+    def rglob(self, pattern: str, **options: Any) -> Iterator[StorePath]:  # type: ignore[override]
+        """Yield all objects below that are called like a pattern."""
+        return (path for path in self._below() if fnmatch.fnmatchcase(path.name, pattern))
+
+    def sizes(self) -> dict[str, int]:
+        """Return the sizes of all objects below, by their paths from here: a request a thousand."""
+        start = len(self._prefix())
+        return {one["path"][start:]: int(one["size"]) for one in self._listed()}
+
+    def unlink(self, missing_ok: bool = False) -> None:
+        """Delete the object."""
+        try:
+            self._request(_obstore().delete, self.key)
+        except FileNotFoundError:
+            if not missing_ok:
+                raise
+
+    def mkdir(self, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
+        """Do nothing: there are no folders."""
+
+    def resolve(self, strict: bool = False) -> StorePath:
+        """Return itself."""
+        return self
+
+    def put(self, data: bytes | IO[bytes]) -> None:
+        """Write the whole object; nobody sees a part of it, nor what is left of it after a kill."""
+
+        def whole(store: Any) -> None:
+            if not isinstance(data, bytes):
+                data.seek(0)
+            _obstore().put(store, self.key, data)
+
+        try:
+            self._request(whole)
+        except FileNotFoundError as error:
+            raise self._no_bucket() from error
+
+    def create(self, data: bytes) -> bool:
+        """Write the whole object if there is none; returns whether it holds these bytes now.
+
+        Raises
+        ------
+        OSError
+            When the store fails.
+        """
+        try:
+            self._request(_obstore().put, self.key, data, mode="create")
+        except FileNotFoundError as error:
+            raise self._no_bucket() from error
+        except FileExistsError:
+            # An answer may have been lost, and the object be the one of the try before.
+            return self.read_bytes() == data
+        except OSError as error:
+            if error.errno != errno.EINVAL:
+                raise
+            # A store that knows no conditions: what is lost is a guard against two builders, who
+            # make the same bytes.
+            if self.is_file():
+                return self.read_bytes() == data
+            self.put(data)
+        return True
+
+    def _no_bucket(self) -> OSError:
+        where = f"{self.parts[0]}//{self.bucket}"
+        return OSError(errno.ENOENT, "there is no such bucket, make it first", where)
+
+    def _prefix(self) -> str:
+        return f"{self.key}/" if self.key else ""
+
+    def _listed(self) -> Iterator[Any]:
+        pages = self._request(
+            lambda store: [list(page) for page in _obstore().list(store, self._prefix())]
+        )
+        return (one for page in pages for one in page)
+
+    def _below(self) -> Iterator[StorePath]:
+        return (self._at(key) for key in sorted(one["path"] for one in self._listed()))
+
+    def _at(self, key: str) -> StorePath:
+        return type(self)(f"{self.parts[0]}/{self.bucket}/{key}")
+
+
+class _Reader(io.RawIOBase):
+    """An object as a file: each read is a request, of pieces that grow while they follow on."""
+
+    def __init__(self, path: StorePath) -> None:
+        self._path, self._size = path, path.stat().st_size
+        self._place, self._piece, self._next = 0, _PIECES[0], -1
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: self._size}[whence]
+        self._place = base + offset
+        return self._place
+
+    def tell(self) -> int:
+        return self._place
+
+    def readinto(self, buffer: Any) -> int:
+        on = self._place == self._next
+        self._piece = min(2 * self._piece, _PIECES[1]) if on else _PIECES[0]
+        wanted = min(len(buffer), self._piece, self._size - self._place)
+        if wanted <= 0:
+            return 0
+        data = self._path.read_range(self._place, wanted)
+        buffer[: len(data)] = data
+        self._place += len(data)
+        self._next = self._place
+        return len(data)
+
+
+def place(path: str | os.PathLike[str]) -> Path:
+    """Return a folder or a file as a Path, an address of a store as a StorePath.
+
+    Raises
+    ------
+    SetError
+        When it is an address of something that is no store of s3, gs or az.
+    ConfigError
+        When it names no bucket.
+
+    Examples
+    --------
+    >>> place("s3://bucket/set") / "set.json"
+    StorePath('s3://bucket/set/set.json')
+    """
+    if isinstance(path, StorePath):
+        return path
+    text = os.fspath(path)
+    match = _ADDRESS.match(text)
+    if _OTHERS.match(text) and not Path(text.partition("/")[0]).exists():
+        raise SetError(
+            f"{text}: sets lie in folders, or in stores at {', '.join(f'{s}://' for s in SCHEMES)}",
+            path=text,
+        )
+    if match is None or Path(f"{match[1]}:").exists():
+        return Path(path)
+    if not match[2].strip("/"):
+        raise ConfigError(f"{text}: names no bucket; write {match[1]}://BUCKET/NAME", value=text)
+    return StorePath(f"{match[1]}:/{match[2].strip('/')}")
+
+
+def in_store(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is an address of a store."""
+    return isinstance(path, StorePath) or isinstance(place(path), StorePath)
+
+
+def each(function: Callable[[T], U], items: Sequence[T], where: Path) -> Iterator[U]:
+    """Call a function on each item, in order; side by side where they are requests to a store."""
+    if not isinstance(where, StorePath):
+        yield from map(function, items)
+        return
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        try:
+            yield from pool.map(function, items)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def patience() -> float:
+    """Return for how many seconds a failing request is repeated."""
+    try:
+        return float(os.environ.get(PATIENCE, 120))
+    except ValueError:
+        raise ConfigError(f"{PATIENCE}={os.environ[PATIENCE]}: must be seconds") from None
+
+
+def _obstore() -> Any:
+    try:
+        import obstore
+    except ImportError as error:
+        raise ConfigError(
+            "s3://, gs:// and az:// need obstore: pip install 'gloam[cloud]'"
+        ) from error
+    return obstore
+
+
+def _client(scheme: str, bucket: str) -> Any:
+    return _client_of(os.getpid(), scheme, bucket)
+
+
+@lru_cache(maxsize=64)
+def _client_of(process: int, scheme: str, bucket: str) -> Any:
+    """Return a store's client; a forked process has one of its own."""
+    from obstore.store import from_url
+
+    _obstore()
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL", "")
+    stall = timedelta(seconds=min(_STALL, max(patience() / 4, 0.5)))
+    options: dict[str, Any] = {
+        "client_options": {
+            "allow_http": scheme == "s3:" and endpoint.startswith("http://"),
+            "connect_timeout": timedelta(seconds=5),
+            "read_timeout": stall,
+            "timeout": timedelta(minutes=10),
+        },
+        # Repeated here, by `_patient`, in which broken bodies count too.
+        "retry_config": {"max_retries": 0, "retry_timeout": timedelta(seconds=1)},
+    }
+    if scheme == "s3:" and endpoint:
+        options["config"] = {"endpoint": endpoint}
+    return from_url(f"{scheme}//{bucket}", **options)
+
+
+def _patient(path: StorePath, call: Callable[[], T]) -> T:
+    """Make a request, and make it again while the store fails and patience lasts.
+
+    Raises
+    ------
+    FileNotFoundError, FileExistsError, PermissionError
+        When the store says so.
+    OSError
+        When it goes on failing; its first line, and for how long it was tried.
+    """
+    errors = _obstore().exceptions
+    begun, pause = time.monotonic(), 0.1
+    while True:
+        try:
+            return call()
+        except (errors.NotFoundError, FileNotFoundError) as error:
+            raise FileNotFoundError(errno.ENOENT, "no such object", str(path)) from error
+        except (errors.AlreadyExistsError, errors.PreconditionError) as error:
+            raise FileExistsError(errno.EEXIST, "is there already", str(path)) from error
+        except (errors.PermissionDeniedError, errors.UnauthenticatedError) as error:
+            what = f"the store refuses it: {_first_line(error)}"
+            raise PermissionError(errno.EACCES, what, str(path)) from error
+        except (errors.InvalidPathError, errors.NotSupportedError) as error:
+            raise OSError(errno.EINVAL, _first_line(error), str(path)) from error
+        except (errors.BaseError, OSError) as error:
+            taken = time.monotonic() - begun
+            if taken + pause > patience():
+                what = f"the store fails, tried for {taken:.0f} s: {_first_line(error)}"
+                raise OSError(errno.EIO, what, str(path)) from error
+        time.sleep(pause)
+        pause = min(2 * pause, 5.0)
+
+
+def _first_line(error: BaseException) -> str:
+    line = next(iter(str(error).strip().splitlines()), type(error).__name__)
+    return line if len(line) < 300 else f"{line[:300]}..."

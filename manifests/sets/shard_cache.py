@@ -1,0 +1,122 @@
+"""Shards of a set in a store, copied to a folder of this machine while they are loaded."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ...errors import SetError
+from ...storage.atomic import atomic_write
+from ...storage.locks import in_turn
+from .layouts.shards import index_path, shard_path
+from .receipts import read_receipt
+
+_PIECE = 1 << 22
+
+
+class ShardCache:
+    """Copies of a set's shards, as many as fit, made by a thread.
+
+    A shard is copied whole, checked by its receipt, or not there; several processes of a machine
+    share a folder. Nothing is thrown out of it: an epoch needs every shard once, so that it would
+    be thrown out before it is needed again.
+
+    Parameters
+    ----------
+    folder : Path
+        Of this machine; the copies of each set lie in a folder of their own in it.
+    limit : int, optional
+        Bytes that this set's copies may take; what the disk has free, less a twentieth, is a limit
+        too.
+    identity : str
+        Of the set.
+    root : Path
+        Of the set.
+    units : sequence of str
+    """
+
+    def __init__(
+        self, folder: Path, limit: int | None, identity: str, root: Path, units: Sequence[str]
+    ) -> None:
+        self._folder, self._limit, self._root, self._units = folder / identity, limit, root, units
+        self._thread: threading.Thread | None = None
+        self._stopped = threading.Event()
+        self._done: set[str] = {unit for unit in units if self._both(unit)}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_thread": None, "_stopped": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _stopped=threading.Event())
+
+    def begin(self) -> None:
+        """Begin to copy, unless that was begun before."""
+        if self._thread is None and not self.whole:
+            self._thread = threading.Thread(target=self._copy_all, daemon=True)
+            self._thread.start()
+
+    @property
+    def whole(self) -> bool:
+        """Whether all shards are here."""
+        return len(self._done) == len(self._units)
+
+    def root_of(self, unit: str) -> Path:
+        """Return the folder below which a unit's shard lies: here, or in the store."""
+        return self._folder if unit in self._done else self._root
+
+    def close(self) -> None:
+        """End copying; what is whole stays."""
+        self._stopped.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _both(self, unit: str) -> bool:
+        places = shard_path(self._folder, unit), index_path(self._folder, unit)
+        return all(path.is_file() for path in places)
+
+    def _copy_all(self) -> None:
+        # A store or a disk that fails is no reason to end training: shards are read from the store
+        # then, which says what is wrong with it.
+        for unit in self._units:
+            if self._stopped.is_set():
+                return
+            try:
+                if unit not in self._done and not self._copy(unit):
+                    return
+            except (OSError, SetError):
+                return
+            self._done.add(unit)
+
+    def _copy(self, unit: str) -> bool:
+        """Copy a unit's shard and index; returns False where it has no room."""
+        files = read_receipt(self._root, unit).files
+        with in_turn(self._folder / "locks" / unit):
+            if self._both(unit):
+                return True
+            if not self._room(sum(file.bytes for file in files)):
+                return False
+            for file in files:
+                digest = hashlib.sha256()
+                path = self._folder / file.path
+                with (self._root / file.path).open("rb") as source, atomic_write(path) as copy:
+                    while piece := source.read(_PIECE):
+                        if self._stopped.is_set():
+                            raise InterruptedError
+                        digest.update(piece)
+                        copy.write(piece)
+                    if digest.hexdigest() != file.sha256:
+                        raise SetError(f"{self._root / file.path}: is damaged")
+        return True
+
+    def _room(self, size: int) -> bool:
+        usage = shutil.disk_usage(self._folder)
+        if size > usage.free - usage.total / 20:
+            return False
+        if self._limit is None:
+            return True
+        held = sum(path.stat().st_size for path in self._folder.rglob("*") if path.is_file())
+        return held + size <= self._limit
