@@ -239,9 +239,7 @@ class TorchLoader(EpochLoader):
         for batch in range(self._batch, len(self)):
             numbers = order[batch * size : (batch + 1) * size].tolist()
             yield [
-                Place(
-                    self._pair(n), epoch_seed(self.options.seed, epoch, f"draws of pair {n}"), epoch
-                )
+                Place(self._pair(n), epoch_seed(seed, epoch, f"draws of pair {n}"), epoch)
                 for n in numbers
             ]
 

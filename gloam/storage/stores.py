@@ -32,6 +32,7 @@ AT_ONCE = 16
 """Requests that are under way at a time, where there are many."""
 _ADDRESS = re.compile(rf"({'|'.join(SCHEMES)}):/+(.*)", re.DOTALL)
 _OTHERS = re.compile(r"(gcs|abfss?|wasbs?|hdfs|hf|https?|ftp|file|memory):/")
+_REFUSED = re.compile(r"status code: (400|401|403|404|405|411)")
 _STALL = 20.0  # seconds without a byte, after which a request is given up and made again
 _PIECES = 1 << 16, 1 << 23  # bytes that are read ahead: at first, and at most
 T = TypeVar("T")
@@ -97,8 +98,7 @@ class StorePath(PosixPath):
 
     def stat(self, *, follow_symlinks: bool = True) -> Status:  # type: ignore[override]
         """Return size and time of the object."""
-        facts = self._request(_obstore().head, self.key)
-        return Status(int(facts["size"]), int(facts["last_modified"].timestamp() * 10**9))
+        return _status(self._request(_obstore().head, self.key))
 
     def is_file(self, **options: Any) -> bool:
         """Return whether there is such an object."""
@@ -130,10 +130,10 @@ class StorePath(PosixPath):
         """Yield all objects below that are called like a pattern."""
         return (path for path in self._below() if fnmatch.fnmatchcase(path.name, pattern))
 
-    def sizes(self) -> dict[str, int]:
-        """Return the sizes of all objects below, by their paths from here: a request a thousand."""
+    def facts(self) -> dict[str, Status]:
+        """Return sizes and times of all objects below, by their paths from here."""
         start = len(self._prefix())
-        return {one["path"][start:]: int(one["size"]) for one in self._listed()}
+        return {one["path"][start:]: _status(one) for one in self._listed()}
 
     def unlink(self, missing_ok: bool = False) -> None:
         """Delete the object."""
@@ -206,6 +206,10 @@ class StorePath(PosixPath):
 
     def _at(self, key: str) -> StorePath:
         return type(self)(f"{self.parts[0]}/{self.bucket}/{key}")
+
+
+def _status(facts: Any) -> Status:
+    return Status(int(facts["size"]), int(facts["last_modified"].timestamp()) * 10**9)
 
 
 class _Reader(io.RawIOBase):
@@ -360,6 +364,14 @@ def _patient(path: StorePath, call: Callable[[], T]) -> T:
         except (errors.InvalidPathError, errors.NotSupportedError) as error:
             raise OSError(errno.EINVAL, _first_line(error), str(path)) from error
         except (errors.BaseError, OSError) as error:
+            refused = _REFUSED.search(str(error))
+            if refused and refused[1] == "404":
+                raise FileNotFoundError(
+                    errno.ENOENT, "there is no such bucket", str(path)
+                ) from error
+            if refused:
+                what = f"the store refuses it: {_first_line(error)}"
+                raise PermissionError(errno.EACCES, what, str(path)) from error
             taken = time.monotonic() - begun
             if taken + pause > patience():
                 what = f"the store fails, tried for {taken:.0f} s: {_first_line(error)}"

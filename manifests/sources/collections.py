@@ -15,6 +15,7 @@ from itertools import chain
 from pathlib import Path, PurePosixPath
 
 from ...errors import ImageRefused, SourceError
+from ...storage.stores import place
 from ..images.header import SUFFIXES, UNREAD
 from .containers import Entry, Location, list_container, read
 
@@ -87,7 +88,7 @@ def _is_photograph(entry: Entry) -> bool:
 def _photographs(
     path: str, passed: Counter[str], pattern: re.Pattern[str] | None = None
 ) -> Iterator[Entry]:
-    for entry in _images(list_container(Path(path)), passed):
+    for entry in _images(list_container(place(path)), passed):
         if pattern is None or pattern.search(entry.name):
             yield entry
 
@@ -151,10 +152,10 @@ def _refuse_list(kind: str, listing: str) -> None:
 
 def _folder(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     _refuse_list("folder", listing)
-    if Path(path).is_file():
+    if place(path).is_file():
         raise SourceError(f"folder={path}: not a folder (a tar or zip is an archive= source)")
     entries = _photographs(path, passed)
-    if (Path(path) / "set.json").is_file():  # a set of gloam's, in folders
+    if (place(path) / "set.json").is_file():  # a set of gloam's, in folders
         entries = _normals_of_set(entries, passed)
     return _by_path(_without_lows(entries, passed))
 
@@ -169,7 +170,7 @@ def _normals_of_set(entries: Iterable[Entry], passed: Counter[str]) -> Iterator[
 
 def _archive(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     _refuse_list("archive", listing)
-    if Path(path).is_dir():
+    if place(path).is_dir():
         raise SourceError(f"archive={path}: a folder, not an archive (use folder=)")
     return _by_path(_without_lows(_photographs(path, passed), passed))
 
@@ -181,7 +182,7 @@ def _imagenet(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]
 
 
 def _voc(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
-    entries = list(list_container(Path(path)))
+    entries = list(list_container(place(path)))
     images = [
         e for e in _images(entries, passed) if PurePosixPath(e.name).parent.name == "JPEGImages"
     ]
@@ -233,9 +234,9 @@ def _coco(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     if not listing:
         return _by_stem(_photographs(path, passed))
     # The images and the annotations come as two downloads; unpacked or not, they lie side by side.
-    entries = list(list_container(Path(path)))
+    entries = list(list_container(place(path)))
     ending = f"annotations/{listing}.json"
-    beside = Path(path).parent / ending
+    beside = place(path).parent / ending
     found = [e for e in entries if f"/{e.name}".endswith(f"/{ending}")]
     if found:
         text = _read_text(path, found[0])
@@ -274,8 +275,8 @@ def _webdataset(path: str, listing: str, passed: Counter[str]) -> Iterator[Liste
         raise SourceError(f"webdataset={path}: {error}") from error
     shards: list[Path] = []
     for pattern in patterns:
-        parent = Path(pattern).parent
-        matches = sorted(parent.glob(Path(pattern).name)) if "*" in pattern else [Path(pattern)]
+        parent = place(pattern).parent
+        matches = sorted(parent.glob(place(pattern).name)) if "*" in pattern else [place(pattern)]
         if not matches:
             raise SourceError(f"webdataset={pattern}: matches no shard")
         shards += matches

@@ -21,10 +21,12 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
 
 from ...errors import ImageRefused, Reason, SourceError
+from ...storage.stores import StorePath, place
 from ..images.header import MAX_BYTES
 
 _OPEN_FILES = 32
@@ -117,11 +119,29 @@ def _list_archive(path: Path) -> Iterator[Entry]:
 
 def _is_zip(path: Path) -> bool:
     """Return whether a file is a zip from its first byte on; a tar may end with one."""
-    with open(path, "rb") as handle:
-        return handle.read(2) == b"PK" and zipfile.is_zipfile(path)
+    with path.open("rb") as handle:
+        return handle.read(2) == b"PK" and zipfile.is_zipfile(handle)
+
+
+def _list_prefix(root: StorePath) -> Iterator[Entry]:
+    """List the objects of a store below a prefix, in the order in which a folder is listed."""
+    facts = root.facts()
+    for name in sorted(facts, key=lambda name: _as_walked(name)):
+        size, stamp = facts[name]
+        yield _entry(name, Location(str(root), name, -1, size, stamp))
+
+
+def _as_walked(name: str) -> tuple[tuple[bool, str], ...]:
+    """Return what orders names as `os.walk` does: the files of a folder, then those below it."""
+    *folders, file = name.split("/")
+    return (*((True, folder) for folder in folders), (False, file))
 
 
 def _list_folder(root: Path) -> Iterator[Entry]:
+    if isinstance(root, StorePath):
+        yield from _list_prefix(root)
+        return
+
     def unreadable(error: OSError) -> None:
         raise SourceError(
             f"{error.filename}: {error.strerror or error}", path=error.filename
@@ -145,7 +165,7 @@ def _list_folder(root: Path) -> Iterator[Entry]:
 
 def _list_zip(path: Path) -> Iterator[Entry]:
     stamp = path.stat().st_mtime_ns
-    with zipfile.ZipFile(path) as archive:
+    with path.open("rb") as handle, zipfile.ZipFile(handle) as archive:
         for info in sorted(archive.infolist(), key=lambda info: info.filename):
             if info.filename and not info.is_dir():
                 yield _entry(
@@ -154,7 +174,7 @@ def _list_zip(path: Path) -> Iterator[Entry]:
 
 
 def _list_tar(path: Path) -> Iterator[Entry]:
-    with open(path, "rb") as handle:
+    with path.open("rb") as handle:
         begin = handle.read(10)
         for mark, command in _COMPRESSIONS.items():
             if mark.match(begin):
@@ -256,16 +276,37 @@ class _OpenArchives:
         # With the time of its listing: an archive that was replaced since is another one.
         name = (path, location.stamp)
         if name not in self._open:
-            if os.stat(path).st_mtime_ns != location.stamp:
+            at = place(path)
+            if at.stat().st_mtime_ns != location.stamp:
                 raise OSError(f"{path} has changed since it was listed")
             if len(self._open) >= _OPEN_FILES:
                 self._open.popitem(last=False)[1].close()
-            self._open[name] = zipfile.ZipFile(path) if zipped else open(path, "rb")  # noqa: SIM115
+            handle = at.open("rb")
+            self._open[name] = zipfile.ZipFile(handle) if zipped else handle
         self._open.move_to_end(name)
         return self._open[name]
 
 
 _archives = _OpenArchives()
+
+
+@lru_cache(maxsize=256)
+def _is_object(path: StorePath) -> bool:
+    return path.is_file()
+
+
+def _read_stored(location: Location) -> bytes:
+    """Read the bytes of a file in a store: by its range in a tar, or by its name."""
+    container = place(location.container)
+    assert isinstance(container, StorePath)
+    if location.offset >= 0:
+        return container.read_range(location.offset, location.size)
+    if not location.member:
+        raise ImageRefused(Reason.FILE_NAME, "its bytes are not valid UTF-8; rename the file")
+    if _is_object(container):
+        member: bytes = _archives.get(location, zipped=True).read(location.member)
+        return member
+    return (container / location.member).read_bytes()
 
 
 def read(location: Location) -> bytes:
@@ -279,11 +320,14 @@ def read(location: Location) -> bytes:
     """
     if location.size > MAX_BYTES:
         raise ImageRefused(Reason.TOO_LARGE, f"{location.size:,} bytes, the limit is {MAX_BYTES:,}")
+    data: bytes
     try:
-        if location.offset >= 0:
+        if location.container[2:5] == "://":
+            data = _read_stored(location)
+        elif location.offset >= 0:
             handle = _archives.get(location, zipped=False)
             handle.seek(location.offset)
-            data: bytes = handle.read(location.size)
+            data = handle.read(location.size)
         elif not location.member:
             raise ImageRefused(Reason.FILE_NAME, "its bytes are not valid UTF-8; rename the file")
         elif os.path.isdir(location.container):

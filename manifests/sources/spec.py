@@ -11,6 +11,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from ...errors import ConfigError
+from ...storage.stores import in_store
 from .collections import KINDS, LISTED_KINDS
 
 _LIMIT = re.compile(r"^(.*):(\d+)$", re.DOTALL)
@@ -80,10 +81,10 @@ def parse_source(text: str) -> Source:
         raise ConfigError(
             f"--source {text}: unknown kind {kind!r}; known are {', '.join(sorted(KINDS))}"
         )
-    if not Path(path).exists() and (match := _LIMIT.match(path)):
+    if not _exists(path) and (match := _LIMIT.match(path)):
         path, limit = match[1], int(match[2])
     listing = ""
-    if kind in LISTED_KINDS and not Path(path).exists() and "@" in path:
+    if kind in LISTED_KINDS and not _exists(path) and "@" in path:
         path, _, listing = path.rpartition("@")
     if kind != "sample" and not path:
         raise ConfigError(f"--source {text}: give the path, as in {kind}=DIR")
@@ -95,6 +96,11 @@ def parse_source(text: str) -> Source:
     if limit == 0:
         raise ConfigError(f"--source {text}: a limit of 0 takes nothing; leave the source out")
     return Source(kind=kind, path=path, limit=limit, listing=listing)
+
+
+def _exists(path: str) -> bool:
+    """Return whether a path is there as it is written; of addresses none is asked for."""
+    return not in_store(path) and Path(path).exists()
 
 
 def name_sources(sources: list[Source]) -> list[Source]:
