@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ..engines.engine import engine_named
 from ..errors import ConfigError
 from ..manifests.images.header import MAX_PIXELS
 from ..manifests.selection.plan import SPARE
@@ -16,7 +17,7 @@ from ..synth.building.build import build as build_set
 from ..synth.building.from_options import make_request
 from ..synth.recipes.load import DEFAULT
 from ..synth.renderers import Device
-from .common import Bars, device_option, user_errors, workers_option
+from .common import Bars, device_option, engine_option, user_errors, workers_option
 
 
 @click.command()
@@ -113,6 +114,7 @@ from .common import Bars, device_option, user_errors, workers_option
 )
 @click.option("--name", help="Of the set, in set.json.  [default: gloam]")
 @workers_option()
+@engine_option
 @device_option
 @click.option(
     "--max-refused",
@@ -140,6 +142,7 @@ def build(
     cache: Path | None,
     workers: int,
     *,
+    engine_name: str,
     device: Device,
     max_refused: float,
     task_index: int | None,
@@ -161,6 +164,7 @@ def build(
     )
     if (task_index is None) != (task_count is None):
         raise ConfigError("--task-index and --task-count go together")
+    engine = engine_named(engine_name, workers)
     with Bars() as bars:
         if task_index is not None and task_count is not None:
             made, left = build_task(
@@ -171,6 +175,7 @@ def build(
                 cache,
                 bars,
                 device=device,
+                engine=engine,
             )
             bars.close()
             rest = (
@@ -180,7 +185,9 @@ def build(
             )
             click.echo(f"{root}: task {task_index} of {task_count} made {made} shards; {rest}")
             return
-        report = build_set(request, root, workers, cache, bars, max_refused, device=device)
+        report = build_set(
+            request, root, workers, cache, bars, max_refused, device=device, engine=engine
+        )
     _show(report)
 
 

@@ -93,6 +93,18 @@ device_option = click.option(
 )
 
 
+engine_option = click.option(
+    "--engine",
+    "engine_name",
+    default="local",
+    metavar="local|ray[:ADDRESS]",
+    show_default=True,
+    help=(
+        "Where the work is done: on this machine, or as tasks of a Ray cluster. No byte changes."
+    ),
+)
+
+
 _UNITS = {
     "listing": "photographs",
     "measuring": "photographs",

@@ -7,9 +7,10 @@ from typing import Literal
 
 import click
 
+from ..engines.engine import engine_named
 from ..synth.building.regenerate import export as export_set
 from ..synth.renderers import Device
-from .common import Bars, device_option, user_errors, workers_option
+from .common import Bars, device_option, engine_option, user_errors, workers_option
 
 
 @click.command()
@@ -23,6 +24,7 @@ from .common import Bars, device_option, user_errors, workers_option
     help="Of the lows of a live SET, which are made; stored ones stay as they are.",
 )
 @workers_option("Processes.")
+@engine_option
 @device_option
 @user_errors
 def export(
@@ -31,6 +33,7 @@ def export(
     layout: str,
     low_codec: Literal["png", "jpeg", "none"],
     workers: int,
+    engine_name: str,
     device: Device,
 ) -> None:
     """Write the pairs of SET to NEW, as files or as shards, byte for byte.
@@ -39,6 +42,7 @@ def export(
 
     Run again, it continues where it was stopped.
     """
+    engine = engine_named(engine_name, workers)
     with Bars() as bars:
         info = export_set(
             origin,
@@ -48,5 +52,6 @@ def export(
             bars,
             low_codec="jpg" if low_codec == "jpeg" else low_codec,
             device=device,
+            engine=engine,
         )
     click.echo(f"{root}: {sum(info.units.values()):,} pairs of {origin} as {layout}")

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 
+from ..engines.engine import engine_named
 from ..synth.building.regenerate import regenerate as regenerate_set
 from ..synth.renderers import Device
-from .common import Bars, device_option, user_errors, workers_option
+from .common import Bars, device_option, engine_option, user_errors, workers_option
 
 
 @click.command()
@@ -37,6 +38,7 @@ from .common import Bars, device_option, user_errors, workers_option
     ),
 )
 @workers_option()
+@engine_option
 @device_option
 @user_errors
 def regenerate(
@@ -48,6 +50,7 @@ def regenerate(
     *,
     low_only: bool,
     workers: int,
+    engine_name: str,
     device: Device,
 ) -> None:
     """Make NEW with the pairs of SET, but other lows.
@@ -56,6 +59,7 @@ def regenerate(
 
     Run again with the same options, it continues where it was stopped.
     """
+    engine = engine_named(engine_name, workers)
     with Bars() as bars:
         info = regenerate_set(
             origin,
@@ -67,6 +71,7 @@ def regenerate(
             bars,
             lows_only=low_only,
             device=device,
+            engine=engine,
         )
     changed = info.build.origin["changed"] if info.build.origin else []
     for line in changed[:10]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from ..engines.engine import engine_named
 from ..errors import ConfigError
 from ..manifests.sets.info import SET_FILE
 from ..manifests.sets.pair_set import open_set
@@ -15,7 +16,7 @@ from ..storage.atomic import write_bytes
 from ..synth.analysis.pair_statistics import LABELS, reference_statistics, summary
 from ..synth.analysis.photon_transfer import by_sensor
 from ..synth.analysis.set_statistics import Measured, measure_folders, measure_set
-from .common import Bars, check_png, user_errors, workers_option
+from .common import Bars, check_png, engine_option, user_errors, workers_option
 
 
 @click.command()
@@ -36,9 +37,16 @@ from .common import Bars, check_png, user_errors, workers_option
     help="Also draw histograms and the photon transfer curve into this PNG.",
 )
 @workers_option("Processes.")
+@engine_option
 @user_errors
 def stats(
-    lows: Path, normals: Path | None, pairs: int, as_json: bool, figure: Path | None, workers: int
+    lows: Path,
+    normals: Path | None,
+    pairs: int,
+    as_json: bool,
+    figure: Path | None,
+    workers: int,
+    engine_name: str,
 ) -> None:
     """Measure how dark, uneven and noisy the pairs of a set are, beside LOL and DICM.
 
@@ -48,14 +56,15 @@ def stats(
     if figure is not None:
         check_png("--figure", figure)
         _plotting()  # before minutes of measuring
+    engine = engine_named(engine_name, workers)
     with Bars() as bars:
         if (lows / SET_FILE).is_file():
             found = open_set(lows, normals)
             bars.stage("measuring pairs", min(pairs, len(found)))
-            measured = measure_set(found, pairs, workers, bars.at)
+            measured = measure_set(found, pairs, workers, bars.at, engine=engine)
         else:
             bars.stage("measuring pairs", None)
-            measured = measure_folders(lows, normals, pairs, workers, bars.at)
+            measured = measure_folders(lows, normals, pairs, workers, bars.at, engine=engine)
     if as_json:
         click.echo(
             json.dumps({**measured.as_json(), "reference": reference_statistics()}, indent=2)

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import click
 
+from ..engines.engine import engine_named
 from ..manifests.sets.pair_set import open_set
 from ..manifests.sets.verify import Problem, verify_set
 from ..synth.renderers import Device
-from .common import USER_ERROR, Bars, device_option, user_errors, workers_option
+from .common import USER_ERROR, Bars, device_option, engine_option, user_errors, workers_option
 
 
 @click.command()
@@ -33,6 +34,7 @@ from .common import USER_ERROR, Bars, device_option, user_errors, workers_option
     help="For --deep, of a set of lows only: the set that it was made from.",
 )
 @workers_option("Processes.")
+@engine_option
 @device_option
 @user_errors
 def verify(
@@ -42,21 +44,23 @@ def verify(
     strict: bool,
     normals: Path | None,
     workers: int,
+    engine_name: str,
     device: Device,
 ) -> None:
     """Check that SET is complete and unchanged: receipts, checksums, indexes, every pair.
 
     Every problem is named, and what mends it. Exits with 0 only when there is none.
     """
+    engine = engine_named(engine_name, workers)
     with Bars() as bars:
         pairs = open_set(root, normals)
         bars.stage("checking", len(pairs.info.units))
-        problems = verify_set(pairs, quick, bars.at, strict)
+        problems = verify_set(pairs, quick, bars.at, strict, engine=engine)
         if deep and not _damage(problems):
             from ..synth.building.deep_verify import recheck_set
 
             bars.stage("comparing", len(pairs))
-            problems += recheck_set(pairs, workers, bars.at, device=device)
+            problems += recheck_set(pairs, workers, bars.at, device=device, engine=engine)
     for problem in problems:
         click.echo(("remark: " if problem.remark else "") + f"{root}/{problem}")
     damage = _damage(problems)

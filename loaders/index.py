@@ -48,6 +48,8 @@ class Contents:
     normal_layout : Layout, optional
     units : tuple of str
         Of a set: those of the split that hold pairs.
+    counts : tuple of int
+        Their pairs.
     given : sequence of (low, normal), or of normals
         Of lists: paths or bytes.
     live : bool
@@ -66,6 +68,7 @@ class Contents:
     normal_root: Path = Path()
     normal_layout: Layout | None = None
     units: tuple[str, ...] = ()
+    counts: tuple[int, ...] = ()
     given: Sequence[Any] = ()
     live: bool = False
     cache: ShardCache | None = None
@@ -80,12 +83,12 @@ class Contents:
         """The one of DALI's readers that takes them as they lie, or "external" for gloam's own."""
         if self.layout is None or self.layout != self.normal_layout:
             return "external"
-        roots = [root for root in (self.root, self.normal_root) if isinstance(root, StorePath)]
-        # Of stores DALI reads S3, shards alone, and not together with local ones.
-        by_dali = self.layout.reader == "webdataset" and all(r.parts[0] == "s3:" for r in roots)
-        if roots and not (by_dali and len(roots) == 2):
-            return "external"
         return self.layout.reader
+
+    @property
+    def far(self) -> bool:
+        """Whether something of a set lies in a store: gloam reads it by ranges."""
+        return isinstance(self.root, StorePath) or isinstance(self.normal_root, StorePath)
 
     @property
     def two_sets(self) -> bool:
@@ -95,12 +98,8 @@ class Contents:
     def shards(self, kind: str = "low") -> tuple[list[str], list[str]]:
         """Return paths of tars and of their indexes, those that hold the lows or the normals."""
         root = self.root if kind == "low" else self.normal_root
-        roots = [root if self.cache is None else self.cache.root_of(unit) for unit in self.units]
-        if len(set(roots)) > 1:  # DALI reads either from S3 or from files
-            roots = [root for _ in self.units]
-        places = list(zip(roots, self.units, strict=True))
-        return [str(shard_path(*place)) for place in places], [
-            str(index_path(*place)) for place in places
+        return [str(shard_path(root, u)) for u in self.units], [
+            str(index_path(root, u)) for u in self.units
         ]
 
     def nearest(self, extent: Extent) -> Extent:
@@ -259,6 +258,7 @@ def _of_set(pairs: PairSet, split: str, live: bool) -> Contents:
         normal_root,
         normal_layout,
         units,
+        tuple(info.units[unit] for unit in units),
         live=live,
     )
 

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from PIL import Image
 
+from .object_store import bucket, server, through  # noqa: F401
+
 # No test depends on time: the machine may be busy with something else.
 settings.register_profile("gloam", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("gloam")

@@ -1,9 +1,16 @@
-"""What an engine is: where jobs run. There is `local.LocalEngine`, processes of this machine."""
+"""What an engine is: where jobs run.
+
+There are `local.LocalEngine`, processes of this machine, and `ray.RayEngine`, tasks of a cluster.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
+
+from ..errors import ConfigError
+from ..storage.stores import in_store
 
 J = TypeVar("J")
 R = TypeVar("R")
@@ -17,7 +24,16 @@ class Engine(Protocol):
     """Runs a function over jobs.
 
     Which engine it is, and how many workers it has, decides no byte of a result.
+
+    Attributes
+    ----------
+    far : bool
+        Whether jobs may run on other machines, or in another folder.
     """
+
+    @property
+    def far(self) -> bool:
+        """Whether jobs may run on other machines, or in another folder."""
 
     def map(
         self,
@@ -51,3 +67,47 @@ class Engine(Protocol):
 
         They import a module that loads what jobs need.
         """
+
+
+def check_paths(engine: Engine, *paths: Path | str | None) -> None:
+    """Refuse relative paths where jobs run elsewhere.
+
+    Raises
+    ------
+    ConfigError
+        When there is one.
+    """
+    for path in paths if engine.far else ():
+        if path and not in_store(path) and not Path(path).is_absolute():
+            raise ConfigError(
+                f"{path}: is relative to this folder, and a cluster's workers run in another one:"
+                " give the whole path, on a file system that all nodes share, or an address such"
+                " as s3://bucket/set",
+                value=str(path),
+            )
+
+
+def engine_named(name: str, workers: int) -> Engine:
+    """Return the engine that is called `local`, `ray` or `ray:ADDRESS`.
+
+    Parameters
+    ----------
+    name : str
+    workers : int
+        Processes, of the local one.
+
+    Raises
+    ------
+    ConfigError
+        When there is none of that name, or it cannot be had.
+    """
+    kind, _, address = name.partition(":")
+    if kind == "local" and not address:
+        from .local import LocalEngine
+
+        return LocalEngine(workers)
+    if kind == "ray":
+        from .ray import RayEngine
+
+        return RayEngine(address)
+    raise ConfigError(f"engine {name!r}: must be local, ray or ray:ADDRESS", key="engine")

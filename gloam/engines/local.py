@@ -18,6 +18,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -85,6 +86,7 @@ class LocalEngine:
     """
 
     workers: int = 1
+    far = False
 
     def map(
         self,
@@ -102,6 +104,17 @@ class LocalEngine:
         prepare_workers([module], self.workers)
 
 
+@contextmanager
+def counted() -> Iterator[_LocalCounter]:
+    """Count what jobs within the block count, in this process."""
+    global _counter
+    outer, _counter = _counter, _LocalCounter(ignored)
+    try:
+        yield _counter
+    finally:
+        _counter = outer
+
+
 def _map_here(
     function: Callable[[J], R], jobs: Iterable[J], at: Callable[[int], Any]
 ) -> Iterator[R]:
@@ -116,11 +129,11 @@ def _map_here(
 
 class _LocalCounter:
     def __init__(self, at: Callable[[int], Any]) -> None:
-        self._at, self._value = at, 0
+        self._at, self.value = at, 0
 
     def add(self, amount: int) -> None:
-        self._value += amount
-        self._at(self._value)
+        self.value += amount
+        self._at(self.value)
 
 
 def _map_in_processes(

@@ -160,7 +160,7 @@ def _way_out(held: Path) -> str:
 def _read(held: Path) -> str | None:
     """Return who holds a lock; None when it has been given back."""
     try:
-        return held.read_text()
+        return held.read_text().partition("\n")[0]
     except FileNotFoundError:
         return None
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import gc
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ...errors import LoaderError
+from ...storage.stores import AT_ONCE
 from ..columns import StoredPair
 from ..dataset import decoded_pair
 from ..index import Contents
@@ -19,7 +22,7 @@ from ..live.pool import ResidentPool, shrunk
 from ..options import Options
 from ..ranks_and_order import Rank, epoch_order, epoch_seed
 from .batches import keys_of
-from .encoded import EncodedPairs
+from .encoded import EncodedPairs, OrderedNumbers, ReaderNumbers
 from .failures import last_words
 
 _FILLING = 128  # images that are decoded at once into a GPU's memory
@@ -92,7 +95,9 @@ class PipelineBuilder:
             common |= pipelines.SIDE_BY_SIDE
         if self.live is not None:
             return self._live(self.live, common, epoch, checkpoint is not None, place)
-        if self.reader == "webdataset":
+        if contents.far:
+            pipeline = pipelines.external_pairs(self._source(epoch), **common)
+        elif self.reader == "webdataset":
             others = contents.shards("normal") if contents.two_sets else None
             pipeline = pipelines.webdataset_pairs(
                 *contents.shards(), **common, **self.sharding(epoch), normals=others
@@ -179,16 +184,34 @@ class PipelineBuilder:
         return first + epoch_order(last - first, options.seed, epoch, options.shuffle)
 
     def _source(self, epoch: int) -> EncodedPairs:
-        options = self.options
-        return EncodedPairs(
-            self.contents.pairs,
-            self.contents.nearest,
-            self.order,
-            epoch,
-            self.epoch_batches(),
-            options.batch_size,
-            options.threads,
-        )
+        options, numbers = self.options, self.source_numbers(epoch)
+        threads = max(options.threads, AT_ONCE) if self.contents.far else options.threads
+        return EncodedPairs(self.contents.pairs, self.contents.nearest, numbers, threads)
+
+    def source_numbers(self, epoch: int) -> Callable[[int], list[int]]:
+        """Return what tells the numbers of the pairs of a pipeline's batches."""
+        if self.reader == "external":
+            size = self.options.batch_size
+            return OrderedNumbers(self.order, epoch, self.epoch_batches(), size)
+        return ReaderNumbers(partial(self._numbers, epoch))
+
+    def _numbers(self, epoch: int, folder: Path) -> Any:
+        """Build a pipeline of the numbers of pairs, in the order of DALI's own reader."""
+        from . import pipelines
+
+        contents, options = self.contents, self.options
+        common = {
+            "options": options,
+            "batch_size": options.batch_size,
+            "num_threads": 1,
+            "device_id": None,
+            **self.sharding(epoch),
+        }
+        if self.reader == "webdataset":
+            paths = pipelines.write_numbers(folder, contents.counts)
+            return self._built(pipelines.webdataset_numbers(*paths, **common))
+        (folder / "list.txt").write_text("".join(f"list.txt {i}\n" for i in range(contents.count)))
+        return self._built(pipelines.file_labels(str(folder), str(folder / "list.txt"), **common))
 
     def _built(self, pipeline: Any) -> Any:
         """Build a DALI pipeline."""
@@ -214,7 +237,9 @@ class PipelineBuilder:
         from .live_pipeline import LivePipeline
 
         contents, options = self.contents, self.options
-        if self.reader == "webdataset":
+        if contents.far:
+            normals = pipelines.external_normals(self._source(epoch).normals, **common)
+        elif self.reader == "webdataset":
             normals = pipelines.webdataset_normals(
                 *contents.shards("normal"), **common, **self.sharding(epoch)
             )
@@ -240,7 +265,7 @@ class PipelineBuilder:
 
     def _keys(self, labels: Any) -> list[str]:
         """Return the keys of a whole batch, by its labels."""
-        if self.reader == "webdataset":
+        if self.reader == "webdataset" and not self.contents.far:
             return keys_of(labels, len(labels))
         numbers = np.array(labels.as_cpu().as_tensor()).ravel()
         return [self.contents.pairs[number].key for number in numbers.tolist()]
@@ -261,15 +286,9 @@ class PipelineBuilder:
         from . import pipelines
 
         options, batches = self.options, -(-(last - first) // _FILLING)
-        source = EncodedPairs(
-            self.contents.pairs,
-            self.contents.nearest,
-            partial(_in_order, first, last),
-            0,
-            batches,
-            _FILLING,
-            options.threads,
-        )
+        numbers = OrderedNumbers(partial(_in_order, first, last), 0, batches, _FILLING)
+        threads = max(options.threads, AT_ONCE) if self.contents.far else options.threads
+        source = EncodedPairs(self.contents.pairs, self.contents.nearest, numbers, threads)
         live = self.live is not None
         pipeline = self._built(
             pipelines.whole_pairs(

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -18,48 +20,102 @@ from ..columns import Pairs, read_extent
 _NEAR = 4096  # bytes between two members that are read at once
 
 
-class EncodedPairs:
-    """What an external source calls: encoded batches by number, epoch after epoch.
+class OrderedNumbers:
+    """The numbers of the pairs of batches, by orders of gloam's own.
 
     What an epoch's last batch lacks is filled with its last pair.
 
     Parameters
     ----------
-    pairs : Pairs
-    nearest : function of an Extent
-        Returns where its bytes are nearest.
     orders : function of an epoch's number
         That returns the numbers of its pairs, in order.
     base : int
         Number of the first epoch.
     batches : int
         An epoch has.
-    batch_size, threads : int
+    batch_size : int
+    """
+
+    def __init__(
+        self, orders: Callable[[int], Any], base: int, batches: int, batch_size: int
+    ) -> None:
+        self._orders = lru_cache(maxsize=2)(orders)
+        self._base, self._batches, self._batch_size = base, batches, batch_size
+
+    def __call__(self, done: int) -> list[int]:
+        """Return the numbers of a batch, counted from the first epoch on."""
+        epoch, batch = divmod(done, self._batches)
+        order = self._orders(self._base + epoch)
+        start = batch * self._batch_size
+        places = np.minimum(np.arange(start, start + self._batch_size), len(order) - 1)
+        numbers: list[int] = order[places].tolist()
+        return numbers
+
+
+class ReaderNumbers:
+    """The same by the order of one of DALI's readers, which reads numbers in place of images.
+
+    So a set in a store comes in the order of the local one, while its images are read by ranges.
+
+    Parameters
+    ----------
+    make : function of a folder
+        Writes there what the reader reads, and returns its pipeline.
+    """
+
+    def __init__(self, make: Callable[[Path], Any]) -> None:
+        self._make, self._done = make, 0
+        self._pipeline: Any = None
+        self._folder: Any = None
+
+    def __call__(self, done: int) -> list[int]:
+        """Return the numbers of a batch, counted from the reader's beginning."""
+        if self._pipeline is None or done < self._done:
+            self._folder = TemporaryDirectory(prefix="gloam-")
+            self._pipeline, self._done = self._make(Path(self._folder.name)), 0
+        while True:
+            (labels,) = self._pipeline.run()
+            self._done += 1
+            if self._done > done:
+                return [_number(np.array(labels.at(i))) for i in range(len(labels))]
+
+
+def _number(label: Any) -> int:
+    """Return the number of a pair: a file reader's label, or the name in a shard's index."""
+    if label.dtype == np.uint8:
+        from .pipelines import number_of
+
+        return number_of(label.tobytes())
+    return int(label.item())
+
+
+class EncodedPairs:
+    """What an external source calls: encoded batches by number, epoch after epoch.
+
+    Parameters
+    ----------
+    pairs : Pairs
+    nearest : function of an Extent
+        Returns where its bytes are nearest.
+    numbers : function of a batch's number
+        Returns those of its pairs.
+    threads : int
+        That read.
     """
 
     def __init__(
         self,
         pairs: Pairs,
         nearest: Callable[[Extent], Extent],
-        orders: Callable[[int], Any],
-        base: int,
-        batches: int,
-        batch_size: int,
+        numbers: Callable[[int], list[int]],
         threads: int,
     ) -> None:
-        self._nearest = nearest
-        self._pairs, self._orders, self._base, self._batches = (
-            pairs,
-            lru_cache(maxsize=2)(orders),
-            base,
-            batches,
-        )
-        self._batch_size = batch_size
+        self._pairs, self._nearest, self._numbers = pairs, nearest, numbers
         self._pool = ThreadPoolExecutor(threads)
 
     def __call__(self, info: Any) -> tuple[list[Any], list[Any], list[Any]]:
         """Return lows, normals (uint8 arrays of encoded bytes) and numbers of DALI's next batch."""
-        numbers = self._numbers(info)
+        numbers = self._numbers(info.iteration)
         arrays = list(self._pool.map(self._read, numbers))
         return (
             [low for low, _ in arrays],
@@ -69,21 +125,12 @@ class EncodedPairs:
 
     def normals(self, info: Any) -> tuple[list[Any], list[Any]]:
         """Return normals and numbers alone of DALI's next batch, where lows are made live."""
-        numbers = self._numbers(info)
+        numbers = self._numbers(info.iteration)
         pairs = [self._pairs[number] for number in numbers]
         data = self._pool.map(
             lambda pair: np.frombuffer(read_extent(self._nearest(pair.normal)), np.uint8), pairs
         )
         return list(data), [np.array([n], np.int64) for n in numbers]
-
-    def _numbers(self, info: Any) -> list[int]:
-        """Return the numbers of the pairs of DALI's next batch."""
-        epoch, batch = divmod(info.iteration, self._batches)
-        order = self._orders(self._base + epoch)
-        start = batch * self._batch_size
-        places = np.minimum(np.arange(start, start + self._batch_size), len(order) - 1)
-        numbers: list[int] = order[places].tolist()
-        return numbers
 
     def _read(self, number: int) -> tuple[Any, Any]:
         """Read both images of a pair; in a tar they lie side by side, and are read at once."""

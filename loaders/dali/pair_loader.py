@@ -220,7 +220,6 @@ class PairLoader(EpochLoader):
             None  # the same of the pipeline that runs, where it was asked for
         )
         self._padding = 0  # batches that DALI has left of the epoch before this place
-        self._remote = False  # whether the pipeline reads shards in a store that are being copied
 
     @property
     def dataset(self) -> PairDataset:
@@ -301,11 +300,6 @@ class PairLoader(EpochLoader):
 
     def _begin(self) -> Iterator[tuple[Any, ...]]:
         self._copy_ahead()
-        copies = self.contents.cache
-        if self._pipeline is not None and self._remote and copies is not None and copies.whole:
-            # From here on shards are read where they were copied to, in the order that goes on.
-            self._resume = self._dali_state()
-            self._drop()
         if self._pipeline is None:
             self._pipeline = self._build(self._base, self._resume)
         self._settle()
@@ -364,8 +358,6 @@ class PairLoader(EpochLoader):
                     raise
                 print(f"{error}; loading it batch by batch", file=sys.stderr)
                 self._resident = False
-        copies = self.contents.cache
-        self._remote = self.reader == "webdataset" and copies is not None and not copies.whole
         return self._builder.build(epoch, checkpoint, place)
 
     @property
@@ -404,6 +396,10 @@ class PairLoader(EpochLoader):
                 for number in order[start : start + (self.options.prefetch + 1) * self.batch_size]
             ]
         first = (self.epoch - self._base) * self._builder.epoch_batches() + self._batch
+        if self.contents.far:
+            numbers = self._builder.source_numbers(self._base)
+            batches = range(first, first + self.options.prefetch + 1)
+            return [number for batch in batches for number in numbers(batch)]
         return replayed(
             self.contents,
             self.options,
@@ -414,7 +410,8 @@ class PairLoader(EpochLoader):
 
     def _batch_of(self, outputs: tuple[Any, ...], count: int) -> tuple[Any, ...]:
         low, normal, *labels = outputs
-        if self.reader == "file" and self.live is None:
+        far = self.contents.far
+        if self.reader == "file" and self.live is None and not far:
             numbers = [np.array(label.as_cpu().as_tensor()).ravel() for label in labels]
             if (numbers[0] != numbers[1]).any():
                 raise LoaderError(
@@ -423,7 +420,7 @@ class PairLoader(EpochLoader):
                     path=self.contents.name,
                 )
         keys: list[str] = []
-        if self.reader == "webdataset" and self.contents.two_sets and self.live is None:
+        if self.reader == "webdataset" and self.contents.two_sets and self.live is None and not far:
             keys, others = (keys_of(label, count) for label in labels)
             if keys != others:
                 where = f"{self.contents.name} and the normals of {self.contents.normal_root}"
@@ -431,7 +428,7 @@ class PairLoader(EpochLoader):
         images = tuple(tensor_of(images)[:count] for images in (low, normal))
         if not self.options.keys:
             return images
-        if self.reader == "webdataset":
+        if self.reader == "webdataset" and not far:
             return (*images, keys or keys_of(labels[0], count))
         if self._resident:
             return (*images, [self.contents.pairs[int(number)].key for number in labels[0][:count]])

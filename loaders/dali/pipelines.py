@@ -11,11 +11,13 @@ can be proven to be in step.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from nvidia import dali
 
 from ...errors import LoaderError
+from ...manifests.sets.layouts.shard_index import INDEX_VERSION
 from ..options import Options
 
 fn: Any = dali.fn
@@ -144,6 +146,43 @@ def webdataset_records(
             ext=["json"], **places, **_sharded(options, rank, world, shuffle_seed, False)
         )
     )
+
+
+@pipeline_def(enable_conditionals=True)
+def webdataset_numbers(
+    paths: Sequence[str],
+    index_paths: Sequence[str],
+    options: Options,
+    rank: int = 0,
+    world: int = 1,
+    shuffle_seed: int = 0,
+) -> Any:
+    """Yield the names of what `write_numbers` wrote, in the order of pairs of the set's shards."""
+    places = {"paths": list(paths), "index_paths": list(index_paths), "name": "reader"}
+    nothing = fn.readers.webdataset(
+        ext=["number"], **places, **_sharded(options, rank, world, shuffle_seed, False)
+    )
+    return fn.get_property(nothing, key="source_info")
+
+
+def write_numbers(folder: Path, counts: Sequence[int]) -> tuple[list[str], list[str]]:
+    """Write what takes the place of shards of so many pairs: indexes that name their numbers.
+
+    Returns paths of tars, all of which are one byte, and of indexes.
+    """
+    tar, indexes, first = folder / "byte.tar", [], 0
+    tar.write_bytes(b"0")
+    for shard, count in enumerate(counts):
+        indexes.append(folder / f"{shard}.idx")
+        lines = (f"number 0 1 {number}.number" for number in range(first, first + count))
+        indexes[-1].write_text("\n".join([f"{INDEX_VERSION} {count}", *lines, ""]), "ascii")
+        first += count
+    return [str(tar)] * len(indexes), list(map(str, indexes))
+
+
+def number_of(source_info: bytes) -> int:
+    """Return the number that DALI's source_info of such a place ends with."""
+    return int(source_info.rpartition(b":")[2].partition(b".")[0])
 
 
 @pipeline_def(enable_conditionals=True)

@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import partial
 from pathlib import Path
 
-from ...engines.engine import ignored
+from ...engines.engine import Engine, check_paths, ignored
 from ...errors import SetError
 from ...storage.atomic import sha256_file
 from ...storage.stores import each
@@ -73,6 +73,8 @@ def verify_set(
     quick: bool = False,
     at: Callable[[int], None] = ignored,
     strict: bool = False,
+    *,
+    engine: Engine | None = None,
 ) -> list[Problem]:
     """Check a finished set and report everything that is wrong.
 
@@ -86,6 +88,8 @@ def verify_set(
     strict : bool
         Take files that are not of the set for damage. Other tools leave theirs beside one:
         Energon's and webdataset's indexes, a README.md or metadata of the Hub.
+    engine : Engine, optional
+        A cluster that reads the set's files; else this process does.
 
     Returns
     -------
@@ -107,7 +111,13 @@ def verify_set(
     root, info = pairs.root, pairs.info
     problems = list(_own_files(root, info, quick))
     check = partial(unit_problems, root, info.layout, checksums=not quick)
-    for done, found in enumerate(each(check, list(info.units), root)):
+    units = list(info.units)
+    if engine is not None and engine.far:
+        check_paths(engine, root)
+        results = engine.map(check, units)
+    else:
+        results = each(check, units, root)
+    for done, found in enumerate(results):
         problems += found
         at(done + 1)
     damaged = {problem.where for problem in problems}

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...engines.engine import Engine, ignored
+from ...engines.engine import Engine, check_paths, ignored
 from ...engines.local import LocalEngine, count
 from ...errors import ImageRefused, SetError, SourceError
 from ...manifests.images.decode import decode_as_rgb
@@ -64,6 +64,8 @@ def measure_set(
         When a pair cannot be read, or the set holds lows only and was opened without its normals.
     """
     pairs.check_normals()
+    engine = engine or LocalEngine(workers)
+    check_paths(engine, pairs.root, pairs.normals)
     total = len(pairs)
     chosen = set(np.linspace(0, total - 1, min(most, total)).astype(int).tolist())
     jobs, start = [], 0
@@ -74,7 +76,7 @@ def measure_set(
         if places:
             jobs.append((unit, places))
         start += unit.count
-    results = list((engine or LocalEngine(workers)).map(_measure_unit, jobs, at))
+    results = list(engine.map(_measure_unit, jobs, at))
     return Measured(
         [row for rows, _ in results for row in rows],
         pooled(p for _, points in results for p in points),
@@ -123,6 +125,8 @@ def measure_folders(
         When there is nothing to measure, an image has no partner, sizes differ or an image is
         damaged.
     """
+    engine = engine or LocalEngine(workers)
+    check_paths(engine, lows, normals)
     low_files = image_files(lows)
     if normals is None:
         pairs: list[tuple[Path, Path | None]] = [(path, None) for path in low_files.values()]
@@ -138,7 +142,7 @@ def measure_folders(
     chosen = np.unique(np.linspace(0, len(pairs) - 1, min(most, len(pairs))).astype(int))
     wanted = [pairs[i] for i in chosen]
     groups = [wanted[i : i + _GROUP] for i in range(0, len(wanted), _GROUP)]
-    results = (engine or LocalEngine(workers)).map(_measure_files, groups, at)
+    results = engine.map(_measure_files, groups, at)
     return Measured([row for rows in results for row in rows], [])
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ...engines.engine import Engine
+from ...engines.engine import Engine, check_paths
 from ...engines.local import LocalEngine
 from ...errors import ConfigError, SetError
 from ...manifests.selection.plan import SPARE
@@ -121,8 +121,8 @@ def build(
     WorkerLost
         When a worker died. As after any other stop, the same call continues.
     """
-    run = Run(request, root, engine or LocalEngine(workers), cache, progress or Silent(), device)
-    with working_on(root), renderers_on(_needed(run)) as starting:
+    run = _begun(request, root, engine or LocalEngine(workers), cache, progress, device)
+    with working_on(root), renderers_on(_needed(run), run.engine) as starting:
         note, listed = planned(run)
         made = _make_missing(run, note, listed, starting)
         _check_refused(root, max_refused)
@@ -172,15 +172,27 @@ def build_task(
     SetError, SourceError, ConfigError, WorkerLost
         As of `build`.
     """
-    run = Run(request, root, engine or LocalEngine(workers), cache, progress or Silent(), device)
+    run = _begun(request, root, engine or LocalEngine(workers), cache, progress, device)
     prepare_output(root)
     lock = exclusive(root / WORK_FOLDER / "lock", shared=True)
-    with lock, renderers_on(_needed(run)) as starting:
+    with lock, renderers_on(_needed(run), run.engine) as starting:
         with in_turn(root / WORK_FOLDER / "planning"):
             note, listed = planned(run)
         made = _make_missing(run, note, listed, starting, task)
         units = units_of(read_table(root / PLAN))
         return made, len(missing_units(root, request.output.layout, units, note))
+
+
+def _begun(
+    request: Request,
+    root: Path,
+    engine: Engine,
+    cache: Path | None,
+    progress: Progress | None,
+    device: Device,
+) -> Run:
+    check_paths(engine, root, cache, *(source.path for source in request.sources))
+    return Run(request, root, engine, cache, progress or Silent(), device)
 
 
 def _needed(run: Run) -> Device:

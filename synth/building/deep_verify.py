@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...engines.engine import Engine, ignored
+from ...engines.engine import Engine, check_paths, ignored
 from ...engines.local import LocalEngine, count
 from ...errors import ImageRefused, SetError
 from ...manifests.images.decode import decode
@@ -88,12 +88,13 @@ def recheck_set(
             path=pairs.root,
         )
     engine = engine or LocalEngine(workers)
+    check_paths(engine, pairs.root, pairs.normals)
     engine.warm(WARM)
     output = OutputOptions.model_validate(pairs.info.build.request["output"])
     # A live set holds draws alone: they are to be those of its recipe, seed and keys.
     request = deepcopy(pairs.info.build.request["recipe"])
     recipe = recipe_of(request, (), f"recipe of {pairs.root}") if pairs.live else None
-    with renderers_on("cpu" if pairs.live else device) as starting:
+    with renderers_on("cpu" if pairs.live else device, engine) as starting:
         common = output, starting.ready(), recipe, pairs.info.seed
         jobs = (_Job(unit, *common) for unit in pairs.units())
         return [problem for problems in engine.map(_recheck_unit, jobs, at) for problem in problems]

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import ValidationError
 
-from ...engines.engine import Engine
+from ...engines.engine import Engine, check_paths
 from ...engines.local import LocalEngine, count
 from ...errors import DamagedError, ImageRefused, SetError
 from ...manifests.sets.close import finish_set, low_seed
@@ -141,7 +141,7 @@ def regenerate(
         request["low_seed"] = None if seed == request["plan"]["seed"] else seed
     engine = engine or LocalEngine(workers)
     live = request["output"]["low_codec"] == "none"
-    with renderers_on("cpu" if live else device) as starting:
+    with renderers_on("cpu" if live else device, engine) as starting:
         how = _How(engine, starting, progress or Silent(), lows_only)
         return _remake(origin, root, request, chosen, how)
 
@@ -179,7 +179,7 @@ def export(
         request["output"]["low_codec"] = low_codec
     engine = engine or LocalEngine(workers)
     made = origin.live and low_codec != "none"
-    with renderers_on(device if made else "cpu") as starting:
+    with renderers_on(device if made else "cpu", engine) as starting:
         how = _How(engine, starting, progress or Silent())
         return _remake(origin, root, request, None, how)
 
@@ -197,6 +197,7 @@ def _remake(
     origin: PairSet, root: Path, request: dict[str, Any], recipe: Recipe | None, how: _How
 ) -> SetInfo:
     engine, starting, progress, lows_only = how
+    check_paths(engine, origin.root, origin.normals, root)
     if root.resolve() == origin.root.resolve():
         raise SetError(f"{root}: is the set itself; give another folder", path=root)
     origin.check_normals()

@@ -6,16 +6,20 @@ import ctypes
 import importlib.util
 import multiprocessing
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from ...engines.engine import Engine
 from ...engines.forkserver import prepare_workers
 from ...engines.process import main_left_alone
 from ...errors import ConfigError
+from ..kernels.arrays import Pixels
 from ..kernels.compiling import cache_folders
-from ..renderers import NEEDS, CpuRenderer, Device, Renderer, check_device
+from ..models import Draw
+from ..renderers import NEEDS, CpuRenderer, Device, Renderer, check_device, renderer_on
 from .client import served
 from .server import Ready, serve
 
@@ -116,13 +120,71 @@ class Starting:
         return mine
 
 
+@dataclass(frozen=True)
+class OnCluster(Renderers):
+    """Those on a cluster: by an actor for each GPU.
+
+    Attributes
+    ----------
+    actors : gloam.engines.ray.Actors
+        Of renderers.
+    """
+
+    actors: Any = None
+
+    @property
+    def many(self) -> int:
+        """How many images are best made at once."""
+        return _MANY
+
+    def of(self, unit: str) -> Renderer:
+        """Return what makes the lows of a unit."""
+        return _Distant(self.actors, zlib.crc32(unit.encode()))
+
+
+class _Distant:
+    """A renderer that an actor holds."""
+
+    def __init__(self, actors: Any, number: int) -> None:
+        self._actors, self._number = actors, number
+
+    def render(self, normals: Sequence[Pixels], draws: Sequence[Draw]) -> list[Pixels]:
+        """Make the lows of a batch; see `Renderer`."""
+        made: list[Pixels] = self._actors.call(self._number, "render", normals, draws)
+        return made
+
+
+class _StartingFar:
+    """As `Starting`, on a cluster."""
+
+    def __init__(self, device: Device, engine: Any) -> None:
+        check_device(device)
+        self._device, self._engine = device, engine
+
+    def ready(self) -> Renderers:
+        """Wait until it is ready."""
+        if self._device == "cpu":
+            return ON_WORKERS
+        try:
+            return OnCluster(self._engine.on_gpus(partial(renderer_on, "cuda")))
+        except ConfigError:
+            if self._device == "cuda":
+                raise
+            return ON_WORKERS
+
+    def end(self) -> None:
+        """Do nothing: actors end when nobody knows them any more."""
+
+
 @contextmanager
-def renderers_on(device: Device) -> Iterator[Starting]:
+def renderers_on(device: Device, engine: Engine | None = None) -> Iterator[Starting]:
     """Begin to get ready what makes lows on a device; it ends with the block.
 
-    See `Starting`.
+    See `Starting`. Of an engine that is far it is on its machines.
     """
-    starting = Starting(device)
+    starting: Any = (
+        _StartingFar(device, engine) if engine is not None and engine.far else Starting(device)
+    )
     try:
         yield starting
     finally:

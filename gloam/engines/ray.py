@@ -1,0 +1,261 @@
+"""Jobs as tasks of a Ray cluster: `RayEngine`. Needs Ray: `pip install 'gloam[ray]'`.
+
+Ray Core alone is used, a task a job, as jobs are equal in size and need no exchange. What is done
+is what has a receipt, so that a node, a worker or the driver may die at any time: Ray makes a task
+of a dead node or worker again, up to three times, and after the driver's death the same command
+goes on. A task may run twice at once then, when a node that was thought dead works on; both make
+the same bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from ..errors import ConfigError, WorkerLost
+from .engine import J, R, ignored
+from .local import counted
+from .process import prepare_own_process
+
+_RETRIES = 3
+_POLL = 0.5  # seconds
+_ANSWER = 10.0  # seconds in which a cluster has to answer
+_AHEAD = 2  # tasks for each core that are handed out
+_HELD = 8  # results for each core that wait for one before them
+
+
+class RayEngine:
+    """The cores of a Ray cluster; see `engine.Engine`.
+
+    Parameters
+    ----------
+    address : str
+        Of the cluster, as `ray.init` takes it; "" for the one that `RAY_ADDRESS` or this machine
+        knows, or else one of this machine alone, which ends with the engine.
+
+    Raises
+    ------
+    ConfigError
+        When Ray is not installed, or no cluster answers at the address.
+    """
+
+    far = True
+
+    def __init__(self, address: str = "") -> None:
+        self._ray = _ray()
+        self._own = _connect(self._ray, address)
+        self._run = self._ray.remote(max_retries=_RETRIES, num_cpus=1)(_run)
+
+    def map(
+        self,
+        function: Callable[[J], R],
+        jobs: Iterable[J],
+        at: Callable[[int], Any] = ignored,
+    ) -> Iterator[R]:
+        """Run `function` on every job; results come in the jobs' order.
+
+        What a job has counted is known when it is done.
+        """
+        ray, remaining = self._ray, enumerate(jobs)
+        running: dict[Any, int] = {}
+        done: dict[int, R] = {}
+        total, next_one, begun, more = 0, 0, 0, True
+        try:
+            while True:
+                cores = self.cores
+                while more and len(running) < _AHEAD * cores and begun - next_one < _HELD * cores:
+                    number, job = next(remaining, (-1, None))
+                    more = number >= 0
+                    if more:
+                        running[self._run.remote(function, job)] = number
+                        begun += 1
+                if not running:
+                    return
+                ready, _ = ray.wait(list(running), num_returns=1, timeout=_POLL)
+                for one in ready:
+                    result, amount = self._result(one)
+                    done[running.pop(one)] = result
+                    total += amount
+                at(total)
+                while next_one in done:
+                    yield done.pop(next_one)
+                    next_one += 1
+        finally:
+            for one in running:
+                with suppress(Exception):  # it is over already, or the cluster is gone
+                    ray.cancel(one, force=True)
+
+    def warm(self, module: str) -> None:
+        """Do nothing: Ray starts workers when there are tasks."""
+
+    @property
+    def cores(self) -> int:
+        """How many tasks can run at once, as the cluster stands."""
+        return max(int(self._ray.cluster_resources().get("CPU", 1)), 1)
+
+    def close(self) -> None:
+        """Leave the cluster; one of this engine's own ends."""
+        if self._own:
+            self._ray.shutdown()
+
+    def on_gpus(self, make: Callable[[], Any]) -> Actors:
+        """Make something on each GPU of the cluster, in a process that owns it.
+
+        Parameters
+        ----------
+        make : a module-level function
+
+        Raises
+        ------
+        ConfigError
+            When the cluster has no GPU, or it cannot be made there.
+        """
+        count = int(self._ray.cluster_resources().get("GPU", 0))
+        if not count:
+            raise ConfigError("device cuda: the cluster has no GPU", key="device", value="cuda")
+        kind = self._ray.remote(num_gpus=1, num_cpus=0, max_restarts=_RETRIES, max_task_retries=-1)
+        actors = [kind(_Holder).remote(make) for _ in range(count)]
+        try:
+            nodes = self._ray.get([actor.node.remote() for actor in actors])
+        except self._ray.exceptions.RayError as error:
+            raise ConfigError(
+                f"device cuda: {_first_line(error)}", key="device", value="cuda"
+            ) from error
+        return Actors(tuple(zip(nodes, actors, strict=True)))
+
+    def _result(self, one: Any) -> Any:
+        errors = self._ray.exceptions
+        try:
+            return self._ray.get(one)
+        except errors.RayTaskError as error:
+            raise (error.cause or error) from None
+        except errors.RayError as error:
+            raise WorkerLost(
+                f"a worker of the cluster was lost {_RETRIES + 1} times, perhaps because memory ran"
+                f" out ({_first_line(error)}); what was finished is kept: run the same command"
+                " again to continue"
+            ) from None
+
+
+class Actors:
+    """Processes of a cluster that own a GPU each; small, so that a job can take them along.
+
+    Parameters
+    ----------
+    known : tuple of (node, actor)
+    """
+
+    def __init__(self, known: tuple[tuple[str, Any], ...]) -> None:
+        self._known = known
+
+    def call(self, number: int, method: str, *args: Any) -> Any:
+        """Call a method of what was made, of one of those on this node, or else of any.
+
+        Parameters
+        ----------
+        number : int
+            Which of them.
+        method : str
+        *args
+        """
+        ray = _ray()
+        here = ray.get_runtime_context().get_node_id()
+        near = [actor for node, actor in self._known if node == here]
+        chosen = near or [actor for _, actor in self._known]
+        try:
+            return ray.get(chosen[number % len(chosen)].call.remote(method, *args))
+        except ray.exceptions.RayTaskError as error:
+            raise (error.cause or error) from None
+
+
+class _Holder:
+    """Something that an actor holds."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._held = make()
+
+    def node(self) -> str:
+        return str(_ray().get_runtime_context().get_node_id())
+
+    def call(self, method: str, *args: Any) -> Any:
+        return getattr(self._held, method)(*args)
+
+
+def _run(function: Callable[[J], R], job: J) -> tuple[R, int]:
+    """Run a job in a worker of Ray; returns how many things it has counted, too."""
+    prepare_own_process()
+    with counted() as counter:
+        result = function(job)
+    return result, counter.value
+
+
+def _ray() -> Any:
+    # Ray asks for statistics of its use, which are nobody's business here.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+    except ImportError as error:
+        raise ConfigError("--engine ray needs Ray: pip install 'gloam[ray]'", key="engine") from (
+            error
+        )
+    return ray
+
+
+def _connect(ray: Any, address: str) -> bool:
+    """Connect to a cluster; returns whether it is one that ends with this process."""
+    if ray.is_initialized():
+        return False
+    if address and address != "auto":
+        _check_answers(address)
+    how: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "namespace": "gloam"}
+    try:
+        with _own_signals():
+            ray.init(address=address or "auto", **how)
+    except ConnectionError as error:
+        if address:
+            raise ConfigError(
+                f"--engine ray:{address}: no cluster answers: {_first_line(error)}", key="engine"
+            ) from error
+    except Exception as error:
+        raise ConfigError(f"--engine ray:{address}: {_first_line(error)}", key="engine") from error
+    else:
+        return False
+    with _own_signals():
+        ray.init(address="local", include_dashboard=False, **how)
+    return True
+
+
+def _check_answers(address: str) -> None:
+    """Refuse an address where nothing listens: Ray would wait for minutes."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if not port.isdigit():
+        raise ConfigError(f"--engine ray:{address}: must be HOST:PORT", key="engine")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _ANSWER).close()
+    except OSError as error:
+        raise ConfigError(
+            f"--engine ray:{address}: no cluster answers: {error.strerror or error}", key="engine"
+        ) from error
+
+
+@contextmanager
+def _own_signals() -> Iterator[None]:
+    """Keep this process's handlers of signals, which Ray replaces."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)

@@ -1,0 +1,121 @@
+"""Addresses of a store as paths: objects whole or absent, requests repeated with patience."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import pickle
+import tarfile
+
+import numpy as np
+import pytest
+
+from gloam.errors import ConfigError, SetError
+from gloam.storage import stores
+from gloam.storage.stores import StorePath, in_store, place
+
+
+def test_an_address_is_a_path():
+    path = place("s3://bucket/some/set") / "shards" / "a.tar"
+    assert str(path) == "s3://bucket/some/set/shards/a.tar"
+    assert (path.bucket, path.key) == ("bucket", "some/set/shards/a.tar")
+    assert (path.name, path.stem, path.suffix, path.parent.name) == ("a.tar", "a", ".tar", "shards")
+    assert path.relative_to(path.parent.parent).as_posix() == "shards/a.tar"
+    assert str(path.with_name("b.idx")) == "s3://bucket/some/set/shards/b.idx"
+    for same in (pickle.loads(pickle.dumps(path)), copy.deepcopy(path), place(str(path))):
+        assert same == path
+        assert hash(same) == hash(path)
+        assert isinstance(same, StorePath)
+
+
+def test_an_address_that_lost_a_slash_is_the_same(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert str(place("gs:/bucket/set")) == "gs://bucket/set"
+    assert not in_store("run:1/set")
+    (tmp_path / "s3:").mkdir()
+    assert not isinstance(place("s3:/bucket"), StorePath)  # a folder that is called so
+
+
+def test_what_is_no_store_of_ours_is_refused():
+    with pytest.raises(SetError, match="sets lie in folders, or in stores"):
+        place("hf://datasets/a")
+    with pytest.raises(ConfigError, match="names no bucket"):
+        place("s3://")
+
+
+def test_objects_are_put_whole_read_listed_and_deleted(bucket):
+    root = place(bucket)
+    assert not root.exists()
+    (root / "a" / "one").put(b"1")
+    (root / "two").put(b"22")
+    assert root.is_dir()
+    assert not root.is_file()
+    assert (root / "two").stat().st_size == 2
+    assert (root / "two").read_bytes() == b"22"
+    assert [path.name for path in root.iterdir()] == ["a", "two"]
+    assert [str(path.relative_to(root)) for path in root.rglob("*")] == ["a/one", "two"]
+    assert [path.name for path in root.glob("t*")] == ["two"]
+    (root / "two").unlink()
+    (root / "two").unlink(missing_ok=True)
+    with pytest.raises(FileNotFoundError):
+        (root / "two").read_bytes()
+
+
+def test_an_object_is_made_once(bucket):
+    path = place(bucket) / "receipt"
+    assert path.create(b"mine")
+    assert path.create(b"mine")  # an answer that was lost
+    assert not path.create(b"other")
+    assert path.read_bytes() == b"mine"
+
+
+def test_a_reader_reads_every_byte_wherever_it_is(bucket):
+    data = np.random.default_rng(0).bytes(3_000_000)
+    path = place(bucket) / "large"
+    path.put(data)
+    with path.open("rb") as handle:
+        assert hashlib.file_digest(handle, "sha256").digest() == hashlib.sha256(data).digest()
+        for start in (5, 2_999_990, 100_000, 0):
+            handle.seek(start)
+            assert handle.read(1000) == data[start : start + 1000]
+    assert path.read_range(2_999_999, 10) == data[-1:]
+
+
+@pytest.mark.parametrize("how", ["500", "reset", "truncate", "stall"])
+def test_a_request_that_fails_is_made_again(through, bucket, how, monkeypatch):
+    monkeypatch.setenv(stores.PATIENCE, "8")  # and a stall is one of two seconds
+    path = place(bucket) / "object"
+    through.fails = lambda number, method, target: how if number % 2 else ""
+    data = bytes(range(256)) * 5000
+    path.put(data)
+    assert path.read_bytes() == data
+    assert through.failed
+
+
+def test_a_store_that_goes_on_failing_is_one_line(through, bucket, monkeypatch):
+    monkeypatch.setenv(stores.PATIENCE, "1")
+    through.fails = lambda number, method, target: "500"
+    with pytest.raises(OSError, match="the store fails") as raised:
+        (place(bucket) / "object").read_bytes()
+    assert "\n" not in str(raised.value)
+    assert raised.value.filename == f"{bucket}/object"
+    assert through.count > 2
+
+
+def test_a_bucket_that_is_not_there_is_said_at_once(bucket):
+    with pytest.raises(OSError, match="no such bucket"):
+        place("s3://nowhere/set").put(b"")
+    with pytest.raises(OSError, match="no such bucket"):
+        list(place("s3://nowhere/set").rglob("*"))
+
+
+def test_a_tar_is_walked_by_ranges(bucket, tmp_path):
+    with tarfile.open(tmp_path / "a.tar", "w") as archive:
+        for i in range(5):
+            (tmp_path / f"{i}").write_bytes(bytes([i]) * 100_000)
+            archive.add(tmp_path / f"{i}", f"{i}")
+    path = place(bucket) / "a.tar"
+    with open(tmp_path / "a.tar", "rb") as file:
+        path.put(file)
+    with path.open("rb") as handle, tarfile.open(fileobj=handle, mode="r:") as archive:
+        assert [member.name for member in archive] == [f"{i}" for i in range(5)]
