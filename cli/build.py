@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ..engines.engine import engine_named
+from ..engines.by_name import engine_named
 from ..errors import ConfigError
 from ..manifests.images.header import MAX_PIXELS
 from ..manifests.selection.plan import SPARE

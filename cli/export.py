@@ -7,7 +7,7 @@ from typing import Literal
 
 import click
 
-from ..engines.engine import engine_named
+from ..engines.by_name import engine_named
 from ..synth.building.regenerate import export as export_set
 from ..synth.renderers import Device
 from .common import Bars, device_option, engine_option, user_errors, workers_option

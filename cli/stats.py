@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ..engines.engine import engine_named
+from ..engines.by_name import engine_named
 from ..errors import ConfigError
 from ..manifests.sets.info import SET_FILE
 from ..manifests.sets.pair_set import open_set

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ..engines.engine import engine_named
+from ..engines.by_name import engine_named
 from ..manifests.sets.pair_set import open_set
 from ..manifests.sets.verify import Problem, verify_set
 from ..synth.renderers import Device
@@ -41,6 +41,7 @@ def verify(
     root: Path,
     quick: bool,
     deep: bool,
+    *,
     strict: bool,
     normals: Path | None,
     workers: int,

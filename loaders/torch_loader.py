@@ -8,6 +8,7 @@ from __future__ import annotations
 import multiprocessing.util
 import os
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Unpack
 
@@ -18,6 +19,7 @@ from ..engines.forkserver import prepare_workers
 from ..engines.process import main_left_alone, prepare_own_process
 from ..errors import LoaderError
 from ..manifests.sets.pair_set import PairSet
+from ..storage.stores import environment, take_environment
 from ..synth.recipes.load import Recipe
 from .columns import StoredPair
 from .dataset import DECODERS, PairDataset
@@ -167,7 +169,7 @@ class TorchLoader(EpochLoader):
     @property
     def worker_init_fn(self) -> Any:
         """What is called in each process before its first sample."""
-        return _prepare_worker
+        return partial(_prepare_worker, environment())
 
     @property
     def device(self) -> torch.device:
@@ -210,7 +212,7 @@ class TorchLoader(EpochLoader):
                 persistent_workers=workers > 0,
                 prefetch_factor=self.prefetch_factor,
                 collate_fn=self.collate_fn,
-                worker_init_fn=_prepare_worker,
+                worker_init_fn=self.worker_init_fn,
                 multiprocessing_context=(
                     prepare_workers([__name__], workers + 1) if workers else None
                 ),
@@ -257,13 +259,14 @@ def _handed_out(batch: tuple[Any, ...], stream: Any) -> tuple[Any, ...]:
     return batch
 
 
-def _prepare_worker(number: int) -> None:
+def _prepare_worker(variables: dict[str, str], number: int) -> None:
     """Give a worker process one thread, and an end without C++ destructors.
 
     The processes are the parallelism. Destructors can abort in a worker that is stopped in
     mid-batch.
     """
     prepare_own_process()
+    take_environment(variables)
     multiprocessing.util.Finalize(None, os._exit, (0,), exitpriority=-100)
 
 

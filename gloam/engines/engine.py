@@ -85,29 +85,3 @@ def check_paths(engine: Engine, *paths: Path | str | None) -> None:
                 " as s3://bucket/set",
                 value=str(path),
             )
-
-
-def engine_named(name: str, workers: int) -> Engine:
-    """Return the engine that is called `local`, `ray` or `ray:ADDRESS`.
-
-    Parameters
-    ----------
-    name : str
-    workers : int
-        Processes, of the local one.
-
-    Raises
-    ------
-    ConfigError
-        When there is none of that name, or it cannot be had.
-    """
-    kind, _, address = name.partition(":")
-    if kind == "local" and not address:
-        from .local import LocalEngine
-
-        return LocalEngine(workers)
-    if kind == "ray":
-        from .ray import RayEngine
-
-        return RayEngine(address)
-    raise ConfigError(f"engine {name!r}: must be local, ray or ray:ADDRESS", key="engine")

@@ -24,6 +24,7 @@ from itertools import islice
 from typing import Any
 
 from ..errors import WorkerLost
+from ..storage.stores import environment, take_environment
 from .engine import J, R, ignored
 from .forkserver import kill_server, prepare_workers
 from .process import end_with_parent, main_left_alone, prepare_own_process
@@ -146,7 +147,10 @@ def _map_in_processes(
     try:
         counter = Counter(context)
         pool = ProcessPoolExecutor(
-            workers, mp_context=context, initializer=_begin_worker, initargs=(counter,)
+            workers,
+            mp_context=context,
+            initializer=_begin_worker,
+            initargs=(counter, environment()),
         )
     except OSError as error:
         raise WorkerLost(
@@ -208,8 +212,9 @@ def _kill(pool: ProcessPoolExecutor) -> None:
         process.kill()
 
 
-def _begin_worker(counter: Counter) -> None:
+def _begin_worker(counter: Counter, variables: dict[str, str]) -> None:
     global _counter
+    take_environment(variables)
     prepare_own_process()
     _counter = counter
     signal.signal(signal.SIGINT, signal.SIG_IGN)

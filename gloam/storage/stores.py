@@ -28,6 +28,7 @@ from ..errors import ConfigError, SetError
 SCHEMES = ("s3", "gs", "az")
 PATIENCE = "GLOAM_STORE_PATIENCE"
 """A variable of the environment: for how many seconds a request is repeated that fails (120)."""
+_VARIABLES = ("AWS_", "GOOGLE_", "AZURE_", "GLOAM_STORE_")
 AT_ONCE = 16
 """Requests that are under way at a time, where there are many."""
 _ADDRESS = re.compile(rf"({'|'.join(SCHEMES)}):/+(.*)", re.DOTALL)
@@ -300,6 +301,21 @@ def patience() -> float:
         return float(os.environ.get(PATIENCE, 120))
     except ValueError:
         raise ConfigError(f"{PATIENCE}={os.environ[PATIENCE]}: must be seconds") from None
+
+
+def environment() -> dict[str, str]:
+    """Return the variables of the environment that say how stores are reached.
+
+    Processes that were forked from an older one have older ones.
+    """
+    return {name: value for name, value in os.environ.items() if name.startswith(_VARIABLES)}
+
+
+def take_environment(variables: dict[str, str]) -> None:
+    """Make the same variables this process's."""
+    for name in environment().keys() - variables.keys():
+        del os.environ[name]
+    os.environ.update(variables)
 
 
 def _obstore() -> Any:

@@ -5,11 +5,13 @@ They are read at their offsets, by several threads, in the order of each epoch.
 
 from __future__ import annotations
 
+import shutil
+import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
@@ -66,13 +68,15 @@ class ReaderNumbers:
     def __init__(self, make: Callable[[Path], Any]) -> None:
         self._make, self._done = make, 0
         self._pipeline: Any = None
-        self._folder: Any = None
+        self._folder: Path | None = None
 
     def __call__(self, done: int) -> list[int]:
         """Return the numbers of a batch, counted from the reader's beginning."""
         if self._pipeline is None or done < self._done:
-            self._folder = TemporaryDirectory(prefix="gloam-")
-            self._pipeline, self._done = self._make(Path(self._folder.name)), 0
+            if self._folder is None:
+                self._folder = Path(mkdtemp(prefix="gloam-"))
+                weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+            self._pipeline, self._done = self._make(self._folder), 0
         while True:
             (labels,) = self._pipeline.run()
             self._done += 1

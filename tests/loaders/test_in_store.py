@@ -96,13 +96,13 @@ def test_copies_change_no_batch(here, there, kind, tmp_path):
             copies = other.contents.cache
             copies._thread.join()
             assert copies.whole
-        # No request is made for what was copied.
-        stores._client_of.cache_clear()
-        for path in (place(there) / "shards").rglob("*.tar"):
-            path.unlink()
-        assert all(map(equal, one, other))
-    with loader_of(kind, there, cache=tmp_path / "cache") as third:
-        assert third.contents.cache.whole
+        with loader_of(kind, there, cache=tmp_path / "cache") as third:
+            assert third.contents.cache.whole
+            # Nothing is asked of the store for what was copied.
+            for path in (place(there) / "shards").rglob("*.tar"):
+                path.unlink()
+            assert all(map(equal, one, other))
+            assert len(list(third)) == len(third)
 
 
 def test_copies_keep_to_their_limit(here, there, tmp_path):

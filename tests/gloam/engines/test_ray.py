@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 import gloam
-from gloam.engines.engine import check_paths, engine_named
+from gloam.engines.by_name import engine_named
+from gloam.engines.engine import check_paths
 from gloam.engines.local import LocalEngine, count
 from gloam.errors import ConfigError, WorkerLost
 from gloam.storage.stores import place

@@ -8,6 +8,7 @@ import math
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -19,9 +20,9 @@ from hypothesis import strategies as st
 
 from gloam.storage.atomic import (
     TEMPORARY_MARK,
+    Pending,
     atomic_write,
     canonical_json,
-    publish,
     remove_temporaries,
     sha256_bytes,
     sha256_file,
@@ -182,9 +183,21 @@ def test_readers_of_the_old_file_keep_it_while_it_is_replaced(tmp_path: Path) ->
 def test_a_temporary_name_is_in_the_same_folder_and_names_its_process(tmp_path: Path) -> None:
     temporary = temporary_beside(tmp_path / "x.tar")
     assert temporary.parent == tmp_path
-    assert temporary.name == f"x.tar{TEMPORARY_MARK}{os.getpid()}"
-    temporary.write_bytes(b"data")
-    publish(temporary, tmp_path / "x.tar")
+    assert temporary.name == f"x.tar{TEMPORARY_MARK}{socket.gethostname()}-{os.getpid()}"
+
+
+def test_what_is_pending_lies_under_that_name_until_it_is_published(tmp_path: Path) -> None:
+    pending = Pending(tmp_path / "x.tar")
+    pending.handle.write(b"data")
+    assert [path.name for path in tmp_path.iterdir()] == [temporary_beside(pending.path).name]
+    pending.publish()
+    pending.abandon()
+    assert [path.name for path in tmp_path.iterdir()] == ["x.tar"]
+    assert (tmp_path / "x.tar").read_bytes() == b"data"
+    left = Pending(tmp_path / "x.tar")
+    left.handle.write(b"half")
+    left.abandon()
+    assert (tmp_path / "x.tar").read_bytes() == b"data"
     assert [path.name for path in tmp_path.iterdir()] == ["x.tar"]
 
 
