@@ -4,30 +4,56 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from ..errors import LoaderError, SetError
-from ..manifests.sets.layouts.extents import Extent, Extents, Texts
+from ..manifests.sets.layouts.extents import Extent, Extents, Keys, TarKeys, key_in
 
 NOTHING = Extent(data=b"")
 
 
-@dataclass(frozen=True)
 class StoredPair:
-    """One pair: its key, and where its two images are; the low is nothing where it is made live."""
+    """One pair: where its two images are; the low is nothing where it is made live.
 
-    key: str
-    low: Extent
-    normal: Extent
+    Parameters
+    ----------
+    key : str or Extent
+        Or where it stands: it is read when it is wanted.
+    low, normal : Extent
+    """
+
+    __slots__ = ("_key", "low", "normal")
+
+    def __init__(self, key: str | Extent, low: Extent, normal: Extent) -> None:
+        self._key, self.low, self.normal = key, low, normal
+
+    @property
+    def key(self) -> str:
+        """Its key."""
+        if isinstance(self._key, Extent):
+            self._key = key_in(self._key)
+        return self._key
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, StoredPair):
+            return NotImplemented
+        return (self.key, self.low, self.normal) == (other.key, other.low, other.normal)
+
+    def __hash__(self) -> int:
+        return hash((self.low, self.normal))
+
+    def moved(self, nearest: Callable[[Extent], Extent]) -> StoredPair:
+        """Return the same pair, whose images lie where a function says."""
+        return StoredPair(self._key, nearest(self.low), nearest(self.normal))
 
 
 class Pairs(Protocol):
     """The pairs of a split in order, each made when it is asked for.
 
-    A set of any size takes some 50 bytes a pair.
+    A set in tars takes 16 bytes a pair, whatever its size.
     """
 
     def __len__(self) -> int: ...
@@ -39,7 +65,7 @@ class Pairs(Protocol):
 class SetPairs:
     """Those of a set; without lows where they are made live."""
 
-    keys: Texts
+    keys: Keys
     lows: Extents | None
     normals: Extents
 
@@ -48,7 +74,8 @@ class SetPairs:
 
     def __getitem__(self, number: int) -> StoredPair:
         low = NOTHING if self.lows is None else self.lows[number]
-        return StoredPair(self.keys[number], low, self.normals[number])
+        key = self.keys.place(number) if isinstance(self.keys, TarKeys) else self.keys[number]
+        return StoredPair(key, low, self.normals[number])
 
 
 @dataclass(frozen=True)

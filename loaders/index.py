@@ -16,7 +16,7 @@ from typing import Any, overload
 from ..errors import LoaderError, SetError, SourceError
 from ..manifests.images.folders import image_files
 from ..manifests.sets.layouts import layout_named
-from ..manifests.sets.layouts.extents import Extent, Extents, Texts
+from ..manifests.sets.layouts.extents import Extent, Extents, Keys
 from ..manifests.sets.layouts.layout import Layout
 from ..manifests.sets.layouts.lists import list_path
 from ..manifests.sets.layouts.shards import index_path, shard_path
@@ -144,9 +144,11 @@ class Contents:
 
     def _extents(
         self, root: Path, layout: Layout | None, names: tuple[str, ...]
-    ) -> tuple[Texts, list[Extents]]:
+    ) -> tuple[Keys, list[Extents]]:
         assert layout is not None
-        return layout.extents(root, self.split, self.units, names)
+        # Reading a key where it stands costs nothing locally, and a request in a store.
+        held = self.two_sets or isinstance(root, StorePath)
+        return layout.extents(root, self.split, self.units, names, held=held)
 
     def list_path(self, kind: str) -> Path:
         """Return where the list of lows or normals of a set in files is, for `fn.readers.file`."""

@@ -246,8 +246,8 @@ class TorchLoader(EpochLoader):
             ]
 
     def _pair(self, number: int) -> StoredPair:
-        pair, nearest = self.contents.pairs[number], self.contents.nearest
-        return StoredPair(pair.key, nearest(pair.low), nearest(pair.normal))
+        pair = self.contents.pairs[number]
+        return pair if self.contents.cache is None else pair.moved(self.contents.nearest)
 
 
 def _handed_out(batch: tuple[Any, ...], stream: Any) -> tuple[Any, ...]:

@@ -283,12 +283,24 @@ def in_store(path: str | os.PathLike[str]) -> bool:
     return isinstance(path, StorePath) or isinstance(place(path), StorePath)
 
 
-def each(function: Callable[[T], U], items: Sequence[T], where: Path) -> Iterator[U]:
-    """Call a function on each item, in order; side by side where they are requests to a store."""
-    if not isinstance(where, StorePath):
+def each(
+    function: Callable[[T], U], items: Sequence[T], where: Path, threads: int = 1
+) -> Iterator[U]:
+    """Call a function on each item, in order.
+
+    Parameters
+    ----------
+    function, items
+    where : Path
+        In a store they are requests, which are made side by side.
+    threads : int
+        Elsewhere.
+    """
+    count = AT_ONCE if isinstance(where, StorePath) else min(threads, len(items))
+    if count <= 1:
         yield from map(function, items)
         return
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with ThreadPoolExecutor(count) as pool:
         try:
             yield from pool.map(function, items)
         finally:

@@ -1,11 +1,12 @@
 """Where the bytes of members lie, as columns.
 
-A set of any size takes some 50 bytes a pair, shared by all who ask for one.
+A set in tars takes 16 bytes a pair, one in files as many as its names have.
 """
 
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,8 @@ import numpy.typing as npt
 
 from ....errors import SetError
 from ....storage.stores import StorePath, place
+
+_NAME = 100  # bytes of the name that begins a tar's header
 
 
 @dataclass(frozen=True)
@@ -87,19 +90,57 @@ class Texts:
         return self._bytes[self._ends[number - 1] if number else 0 : self._ends[number]].decode()
 
 
+BLOCK = 512
+"""Bytes of a tar's blocks (POSIX.1-1988): members begin at one, after a block that names them."""
+
+
 @dataclass(frozen=True)
 class Tarred:
-    """Members of one name in tars: the number of the tar in `paths`, offset and size of each."""
+    """Members of one name in tars: eight bytes for each.
+
+    Attributes
+    ----------
+    paths : tuple of str
+    starts : list of int
+        The number of the first member in each tar.
+    block, size : uint32 arrays
+        The first byte of each in blocks, and how many bytes it has.
+    """
 
     paths: tuple[str, ...]
-    tar: npt.NDArray[np.int32]
-    offset: npt.NDArray[np.int64]
-    size: npt.NDArray[np.int64]
+    starts: list[int]
+    block: npt.NDArray[np.uint32]
+    size: npt.NDArray[np.uint32]
+
+    def __len__(self) -> int:
+        return len(self.block)
 
     def __getitem__(self, number: int) -> Extent:
-        return Extent(
-            self.paths[self.tar[number]], int(self.offset[number]), int(self.size[number])
-        )
+        tar = bisect_right(self.starts, number) - 1
+        return Extent(self.paths[tar], int(self.block[number]) * BLOCK, int(self.size[number]))
+
+
+@dataclass(frozen=True)
+class TarKeys:
+    """The keys of samples in tars, read where they stand, in the headers of members."""
+
+    members: Tarred
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def place(self, number: int) -> Extent:
+        """Return where the name of a member stands."""
+        member = self.members[number]
+        return Extent(member.path, member.offset - BLOCK, _NAME)
+
+    def __getitem__(self, number: int) -> str:
+        return key_in(self.place(number))
+
+
+def key_in(name: Extent) -> str:
+    """Return the key in a member's name, by where that stands."""
+    return name.read().partition(b".")[0].decode()
 
 
 @dataclass(frozen=True)
@@ -114,3 +155,4 @@ class Filed:
 
 
 Extents = Tarred | Filed
+Keys = Texts | TarKeys

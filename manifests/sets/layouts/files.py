@@ -18,7 +18,7 @@ from ....storage.atomic import flush, sha256_bytes, temporary_beside, write_byte
 from ....storage.stores import AT_ONCE, StorePath, each
 from ..receipts import Receipt
 from ..sample import LOW, NORMAL, RECORD, Encoded, Sample, parse_record, split_ending
-from .extents import Extents, Filed, Texts
+from .extents import Extents, Filed, Keys, Texts
 from .layout import read_list, split_of
 from .lists import list_path, write_list
 
@@ -118,13 +118,12 @@ class Files:
         split = split_of(receipt.unit)
         sample: Sample | None = None
         paths = [root / file.path for file in receipt.files]
-        contents = each(_read, paths, root)
-        # In the order in which they were written: sample by sample.
-        for file, data in zip(receipt.files, contents, strict=True):
+        contents = iter(each(_read, paths, root))
+        for file in receipt.files:  # in the order in which they were written: sample by sample
             if file.path.split("/")[1] == DRAW:
                 if sample is not None:
                     yield sample
-                record = parse_record(data, str(root / file.path))
+                record = parse_record(next(contents), str(root / file.path))
                 sample = Sample(record["key"], record, {})
             elif sample is not None:
                 name, suffix = split_ending(member_of(file.path, sample.key))
@@ -132,7 +131,7 @@ class Files:
                     raise SetError(
                         f"{root}: {file.path} is not of {split}'s {sample.key}", path=root
                     )
-                members = {**sample.members, name: Encoded(data, suffix)}
+                members = {**sample.members, name: Encoded(next(contents), suffix)}
                 sample = Sample(sample.key, sample.record, members)
         if sample is not None:
             yield sample
@@ -181,8 +180,8 @@ class Files:
                 )
 
     def extents(
-        self, root: Path, split: str, units: Sequence[str], names: Sequence[str]
-    ) -> tuple[Texts, list[Extents]]:
+        self, root: Path, split: str, units: Sequence[str], names: Sequence[str], *, held: bool
+    ) -> tuple[Keys, list[Extents]]:
         """Find the keys of a split, and where its members lie, by its lists."""
         columns = []
         for name in names:

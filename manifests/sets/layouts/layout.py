@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from ....errors import SetError
 from ..receipts import Receipt
 from ..sample import Sample
-from .extents import Extents, Texts
+from .extents import Extents, Keys
 
 
 class UnitWriter(Protocol):
@@ -105,9 +105,12 @@ class Layout(Protocol):
         """
 
     def extents(
-        self, root: Path, split: str, units: Sequence[str], names: Sequence[str]
-    ) -> tuple[Texts, list[Extents]]:
-        """Find the keys of a split, and for each named member where its bytes lie, as columns."""
+        self, root: Path, split: str, units: Sequence[str], names: Sequence[str], *, held: bool
+    ) -> tuple[Keys, list[Extents]]:
+        """Find the keys of a split, and for each named member where its bytes lie, as columns.
+
+        With `held` the keys are held in memory, even where they can be read when they are wanted.
+        """
 
 
 def unit_name(split: str, number: int) -> str:

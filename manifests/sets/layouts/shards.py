@@ -15,19 +15,28 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ....engines.process import available_cores
 from ....errors import SetError
 from ....storage.atomic import Pending, sha256_bytes, write_bytes
 from ....storage.stores import each
-from ..receipts import Receipt, read_receipt
+from ..receipts import Receipt, read_files
 from ..sample import RECORD, Encoded, Sample, parse_record, split_ending
-from .extents import Extents, Tarred, Texts
+from .extents import Extents, Keys, TarKeys, Tarred, Texts
 from .layout import read_list
 from .lists import list_path, write_list
-from .shard_index import INDEX_VERSION, Member, read_index, read_places
+from .shard_index import (
+    INDEX_VERSION,
+    Columns,
+    Member,
+    read_columns,
+    read_index,
+    read_places,
+)
 
 FOLDER = "shards"
+_MANY = 256  # units that are worth threads
+_AT_ONCE = 1 << 24  # bytes of indexes that are read at once
 _NAME, _SIZE, _CHECKSUM = 100, 124, 148
 """The length of the name, which comes first in a USTAR header, and the places of size and checksum
 (POSIX.1-1988)."""
@@ -209,7 +218,9 @@ class Shards:
         SetError
             When there is one.
         """
-        for _ in each(partial(_check_unit, root), units, root):
+        # Hashing lets go of the interpreter's lock.
+        threads = available_cores() if len(units) >= _MANY else 1
+        for _ in each(partial(_check_unit, root), units, root, threads):
             pass
         path = list_path(root, f"{split}-shards")
         lines, expected = read_list(path), [_relative(shard_path, unit) for unit in units]
@@ -222,19 +233,52 @@ class Shards:
             )
 
     def extents(
-        self, root: Path, split: str, units: Sequence[str], names: Sequence[str]
-    ) -> tuple[Texts, list[Extents]]:
+        self, root: Path, split: str, units: Sequence[str], names: Sequence[str], *, held: bool
+    ) -> tuple[Keys, list[Extents]]:
         """Find the keys of a split, and where its members lie, by the indexes of its shards."""
-        keys: list[str] = []
-        parts: list[npt.NDArray[np.int64]] = []
-        indexes = [index_path(root, unit) for unit in units]
-        for unit_keys, places in each(partial(read_places, kinds=names), indexes, root):
-            keys += unit_keys
-            parts.append(places)
+        parts = list(_columns(root, units, names, held))
+        counts = [count for part in parts for count in part.counts]
+        starts = np.cumsum([0, *counts[:-1]], dtype=np.int64).tolist()
         paths = tuple(str(shard_path(root, unit)) for unit in units)
-        tars = np.repeat(np.arange(len(parts), dtype=np.int32), [len(part) for part in parts])
-        places = np.concatenate(parts)
-        return Texts(keys), [Tarred(paths, tars, *places[:, k].T.copy()) for k in range(len(names))]
+        blocks, sizes = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("blocks", "sizes")
+        )
+        members = [
+            Tarred(paths, starts, *(np.ascontiguousarray(one[:, k]) for one in (blocks, sizes)))
+            for k in range(len(names))
+        ]
+        if not held:
+            return TarKeys(members[0]), list(members)
+        found = (name for part in parts for name in part.names or ())
+        return Texts(name.partition(".")[0] for name in found), list(members)
+
+
+def _columns(
+    root: Path, units: Sequence[str], names: Sequence[str], named: bool
+) -> Iterator[Columns]:
+    """Read the indexes of units, some at a time."""
+    indexes = [index_path(root, unit) for unit in units]
+    texts: list[bytes] = []
+    size = first = 0
+    for number, text in enumerate(each(_index, indexes, root), 1):
+        texts.append(text)
+        size += len(text)
+        if size < _AT_ONCE and number < len(units):
+            continue
+        try:
+            yield read_columns(texts, names, named)
+        except (ValueError, IndexError) as error:
+            for path in indexes[first:number]:
+                read_places(path, names)  # says which it is
+            raise SetError(f"{root}: its indexes do not go together: {error}", path=root) from error
+        texts, size, first = [], 0, number
+
+
+def _index(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise SetError(f"{path}: {error.strerror or error}", path=path) from error
 
 
 def _relative(place: Callable[[Path, str], Path], unit: str) -> str:
@@ -329,7 +373,7 @@ def _check_unit(root: Path, unit: str) -> None:
 
     By sizes, and for the small index by its bytes too.
     """
-    for file in read_receipt(root, unit).files:
+    for file in read_files(root, unit):
         path = root / file.path
         try:
             fresh = path.stat().st_size == file.bytes and (

@@ -113,8 +113,9 @@ def test_a_receipt_knows_every_file_in_the_layouts_folders(
     assert {file.path: (file.sha256, file.bytes) for file in receipt.files} == found
 
 
+@pytest.mark.parametrize("held", [False, True])
 def test_members_lie_where_their_extents_say(
-    tmp_path: Path, layout: Layout, pairs: list[Sample]
+    tmp_path: Path, held: bool, layout: Layout, pairs: list[Sample]
 ) -> None:
     units = [UNIT, "train-000001"]
     receipts = [
@@ -122,18 +123,19 @@ def test_members_lie_where_their_extents_say(
         for part, unit in zip((pairs[:3], pairs[3:]), units, strict=True)
     ]
     layout.write_lists(tmp_path, "train", receipts)
-    keys, (normals, lows) = layout.extents(tmp_path, "train", units, ("normal", "low"))
+    keys, (normals, lows) = layout.extents(tmp_path, "train", units, ("normal", "low"), held=held)
     assert [keys[i] for i in range(len(keys))] == [pair.key for pair in pairs]
     for i, pair in enumerate(pairs):
         assert lows[i].read() == pair.low.data
         assert normals[i].read() == pair.normal.data
 
 
+@pytest.mark.parametrize("held", [False, True])
 def test_further_members_leave_extents_in_step(
-    tmp_path: Path, layout: Layout, rich: list[Sample]
+    tmp_path: Path, held: bool, layout: Layout, rich: list[Sample]
 ) -> None:
     layout.write_lists(tmp_path, "train", [published(tmp_path, layout, rich)])
-    keys, (lows, normals) = layout.extents(tmp_path, "train", [UNIT], ("low", "normal"))
+    keys, (lows, normals) = layout.extents(tmp_path, "train", [UNIT], ("low", "normal"), held=held)
     assert [keys[i] for i in range(len(keys))] == [sample.key for sample in rich]
     for i, sample in enumerate(rich):
         assert (lows[i].read(), normals[i].read()) == (sample.low.data, sample.normal.data)
@@ -162,7 +164,7 @@ def test_a_missing_list_or_index_is_named(
     missing = index_path(tmp_path, UNIT) if layout.name == "shards" else written[0]
     missing.unlink()
     with pytest.raises(SetError, match="No such file") as refused:
-        layout.extents(tmp_path, "train", [UNIT], ("low", "normal"))
+        layout.extents(tmp_path, "train", [UNIT], ("low", "normal"), held=True)
     assert refused.value.path == missing
 
 
