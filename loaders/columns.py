@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -134,6 +134,28 @@ def read_extent(extent: Extent) -> bytes:
         return extent.read()
     except SetError as error:
         raise LoaderError(str(error), path=error.path) from error
+
+
+_NEAR = 4096  # bytes between two members that are read at once
+
+
+def fetched(pair: StoredPair) -> StoredPair:
+    """Return a pair whose images are read; in a tar they lie side by side, and are read at once.
+
+    Raises
+    ------
+    LoaderError
+        As `read_extent`.
+    """
+    low, normal = pair.low, pair.normal
+    start, gap = low.offset, normal.offset - low.offset - low.size
+    if low.size > 0 and low.path == normal.path and 0 <= gap < _NEAR:
+        data = read_extent(Extent(low.path, start, normal.offset + normal.size - start))
+        parts = data[: low.size], data[normal.offset - start :]
+    else:
+        parts = read_extent(low), read_extent(normal)
+    held = [replace(one, data=part) for one, part in zip((low, normal), parts, strict=True)]
+    return StoredPair(pair._key, *held)
 
 
 def _extent(item: Any) -> Extent:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,8 +12,9 @@ import numpy.typing as npt
 import torch
 from torch.utils.data import Dataset, get_worker_info
 
+from ..storage.stores import AT_ONCE
 from ..synth.kernels.forms import place_form, resized
-from .columns import StoredPair
+from .columns import StoredPair, fetched
 from .dataset import PairDataset
 from .forms import Change, change_of, check_sizes
 from .live.lows import LiveLows
@@ -37,6 +39,14 @@ class Samples(PairDataset, Dataset[Any]):
     ) -> None:
         super().__init__(contents, decoder, live)
         self._options = options
+
+    def __getitems__(self, places: list[Any]) -> list[Any]:
+        """Return the samples of a batch; out of a store they are read side by side."""
+        if self._contents.far and places and isinstance(places[0], Place):
+            with ThreadPoolExecutor(AT_ONCE) as pool:
+                read = list(pool.map(fetched, [place.pair for place in places]))
+            places = [place._replace(pair=pair) for place, pair in zip(places, read, strict=True)]
+        return [self[place] for place in places]
 
     def __getitem__(self, place: Any) -> Any:
         if not isinstance(place, Place):

@@ -15,6 +15,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError, WorkerLost
@@ -210,24 +211,32 @@ def _connect(ray: Any, address: str) -> bool:
     """Connect to a cluster; returns whether it is one that ends with this process."""
     if ray.is_initialized():
         return False
-    if address and address != "auto":
-        _check_answers(address)
+    known = address or os.environ.get("RAY_ADDRESS", "") or _known_here()
+    if known:
+        try:
+            _check_answers(known)
+        except ConfigError:
+            if address or "RAY_ADDRESS" in os.environ:
+                raise
+            known = ""  # what this machine knew of is gone
     how: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "namespace": "gloam"}
+    if not known:
+        how |= {"include_dashboard": False}
     try:
         with _own_signals():
-            ray.init(address=address or "auto", **how)
-    except ConnectionError as error:
-        if address:
-            raise ConfigError(
-                f"--engine ray:{address}: no cluster answers: {_first_line(error)}", key="engine"
-            ) from error
+            ray.init(address=known or "local", **how)
     except Exception as error:
-        raise ConfigError(f"--engine ray:{address}: {_first_line(error)}", key="engine") from error
-    else:
-        return False
-    with _own_signals():
-        ray.init(address="local", include_dashboard=False, **how)
-    return True
+        raise ConfigError(f"--engine ray:{known}: {_first_line(error)}", key="engine") from error
+    return not known
+
+
+def _known_here() -> str:
+    """Return the address of the cluster that was begun last on this machine; "" for none."""
+    folder = Path(os.environ.get("RAY_TMPDIR", "/tmp")) / "ray"
+    try:
+        return (folder / "ray_current_cluster").read_text().strip()
+    except OSError:
+        return ""
 
 
 def _check_answers(address: str) -> None:

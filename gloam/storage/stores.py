@@ -35,6 +35,7 @@ _ADDRESS = re.compile(rf"({'|'.join(SCHEMES)}):/+(.*)", re.DOTALL)
 _OTHERS = re.compile(r"(gcs|abfss?|wasbs?|hdfs|hf|https?|ftp|file|memory):/")
 _REFUSED = re.compile(r"status code: (400|401|403|404|405|411)")
 _STALL = 20.0  # seconds without a byte, after which a request is given up and made again
+_IN_PARTS = 1 << 28  # bytes of objects that are put in parts
 _PIECES = 1 << 16, 1 << 23  # bytes that are read ahead: at first, and at most
 T = TypeVar("T")
 U = TypeVar("U")
@@ -153,11 +154,13 @@ class StorePath(PosixPath):
 
     def put(self, data: bytes | IO[bytes]) -> None:
         """Write the whole object; nobody sees a part of it, nor what is left of it after a kill."""
+        size = len(data) if isinstance(data, bytes) else data.seek(0, os.SEEK_END)
 
         def whole(store: Any) -> None:
             if not isinstance(data, bytes):
                 data.seek(0)
-            _obstore().put(store, self.key, data)
+            # In parts only where it is large: they cost requests, and what is left of them.
+            _obstore().put(store, self.key, data, use_multipart=size > _IN_PARTS)
 
         try:
             self._request(whole)

@@ -17,9 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...manifests.sets.layouts.extents import Extent
-from ..columns import Pairs, read_extent
-
-_NEAR = 4096  # bytes between two members that are read at once
+from ..columns import Pairs, fetched, read_extent
 
 
 class OrderedNumbers:
@@ -137,19 +135,7 @@ class EncodedPairs:
         return list(data), [np.array([n], np.int64) for n in numbers]
 
     def _read(self, number: int) -> tuple[Any, Any]:
-        """Read both images of a pair; in a tar they lie side by side, and are read at once."""
-        pair = self._pairs[number]
-        low, normal = self._nearest(pair.low), self._nearest(pair.normal)
-        if (
-            low.size > 0
-            and low.path == normal.path
-            and 0 <= normal.offset - low.offset - low.size < _NEAR
-        ):
-            whole = np.frombuffer(
-                read_extent(Extent(low.path, low.offset, normal.offset + normal.size - low.offset)),
-                np.uint8,
-            )
-            return whole[: low.size], whole[normal.offset - low.offset :]
-        return np.frombuffer(read_extent(low), np.uint8), np.frombuffer(
-            read_extent(normal), np.uint8
-        )
+        """Read both images of a pair."""
+        pair = fetched(self._pairs[number].moved(self._nearest))
+        low, normal = (np.frombuffer(one.data or b"", np.uint8) for one in (pair.low, pair.normal))
+        return low, normal

@@ -25,6 +25,7 @@ from ...manifests.sets.receipts import read_receipt
 from ...manifests.sets.workspace import missing_units, prepare_output, working_on
 from ...progress import Progress, Silent
 from ...storage.locks import exclusive, in_turn
+from ...storage.stores import in_store
 from ...storage.tables import read_table
 from ..models import draw_type
 from ..renderers import Device
@@ -192,6 +193,8 @@ def _begun(
     device: Device,
 ) -> Run:
     check_paths(engine, root, cache, *(source.path for source in request.sources))
+    if isinstance(engine, LocalEngine) and engine.workers > 1 and in_store(root):
+        engine = LocalEngine(engine.workers + 1)  # as one waits for the store
     return Run(request, root, engine, cache, progress or Silent(), device)
 
 

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
 from ....engines.process import available_cores
 from ....errors import SetError
@@ -36,6 +38,9 @@ from .shard_index import (
 
 FOLDER = "shards"
 _MANY = 256  # units that are worth threads
+_VERY_MANY = 2000
+"""Units beyond which a loader compares checksums of indexes only where it reads them itself."""
+Whole = npt.NDArray[np.uint32]
 _AT_ONCE = 1 << 24  # bytes of indexes that are read at once
 _NAME, _SIZE, _CHECKSUM = 100, 124, 148
 """The length of the name, which comes first in a USTAR header, and the places of size and checksum
@@ -220,7 +225,8 @@ class Shards:
         """
         # Hashing lets go of the interpreter's lock.
         threads = available_cores() if len(units) >= _MANY else 1
-        for _ in each(partial(_check_unit, root), units, root, threads):
+        check = partial(_check_unit, root, len(units) <= _VERY_MANY)
+        for _ in each(check, units, root, threads):
             pass
         path = list_path(root, f"{split}-shards")
         lines, expected = read_list(path), [_relative(shard_path, unit) for unit in units]
@@ -236,31 +242,43 @@ class Shards:
         self, root: Path, split: str, units: Sequence[str], names: Sequence[str], *, held: bool
     ) -> tuple[Keys, list[Extents]]:
         """Find the keys of a split, and where its members lie, by the indexes of its shards."""
-        parts = list(_columns(root, units, names, held))
-        counts = [count for part in parts for count in part.counts]
+        counts: list[int] = []
+        keys: list[str] = []
+        # A list of parts for each column, which become one array each, one after the other.
+        parts: list[tuple[list[Whole], list[Whole]]] = [([], []) for _ in names]
+        for part in _columns(root, units, names, held):
+            counts += part.counts
+            keys += (name.partition(".")[0] for name in part.names or ())
+            for k, (blocks, sizes) in enumerate(parts):
+                blocks.append(np.ascontiguousarray(part.blocks[:, k]))
+                sizes.append(np.ascontiguousarray(part.sizes[:, k]))
+        pa.default_memory_pool().release_unused()
         starts = np.cumsum([0, *counts[:-1]], dtype=np.int64).tolist()
         paths = tuple(str(shard_path(root, unit)) for unit in units)
-        blocks, sizes = (
-            np.concatenate([getattr(part, name) for part in parts]) for name in ("blocks", "sizes")
-        )
-        members = [
-            Tarred(paths, starts, *(np.ascontiguousarray(one[:, k]) for one in (blocks, sizes)))
-            for k in range(len(names))
+        members: list[Extents] = [
+            Tarred(paths, starts, _joined(blocks), _joined(sizes)) for blocks, sizes in parts
         ]
-        if not held:
-            return TarKeys(members[0]), list(members)
-        found = (name for part in parts for name in part.names or ())
-        return Texts(name.partition(".")[0] for name in found), list(members)
+        first = members[0]
+        if not held and isinstance(first, Tarred):
+            return TarKeys(first), members
+        return Texts(keys), members
+
+
+def _joined(parts: list[Whole]) -> Whole:
+    """Join arrays, and let go of them."""
+    whole = np.concatenate(parts)
+    parts.clear()
+    return whole
 
 
 def _columns(
     root: Path, units: Sequence[str], names: Sequence[str], named: bool
 ) -> Iterator[Columns]:
     """Read the indexes of units, some at a time."""
-    indexes = [index_path(root, unit) for unit in units]
     texts: list[bytes] = []
     size = first = 0
-    for number, text in enumerate(each(_index, indexes, root), 1):
+    read = partial(_index, root, len(units) > _VERY_MANY)
+    for number, text in enumerate(each(read, units, root), 1):
         texts.append(text)
         size += len(text)
         if size < _AT_ONCE and number < len(units):
@@ -268,17 +286,22 @@ def _columns(
         try:
             yield read_columns(texts, names, named)
         except (ValueError, IndexError) as error:
-            for path in indexes[first:number]:
-                read_places(path, names)  # says which it is
+            for unit in units[first:number]:
+                read_places(index_path(root, unit), names)  # says which it is
             raise SetError(f"{root}: its indexes do not go together: {error}", path=root) from error
         texts, size, first = [], 0, number
 
 
-def _index(path: Path) -> bytes:
+def _index(root: Path, checked: bool, unit: str) -> bytes:
+    """Read an index; where `check` has not, compare its checksum."""
+    path = index_path(root, unit)
     try:
-        return path.read_bytes()
+        data = path.read_bytes()
     except OSError as error:
         raise SetError(f"{path}: {error.strerror or error}", path=path) from error
+    if checked and sha256_bytes(data) != read_files(root, unit)[-1].sha256:
+        raise _another(path)
+    return data
 
 
 def _relative(place: Callable[[Path, str], Path], unit: str) -> str:
@@ -368,7 +391,7 @@ def _damage(tar: bytes, sample: list[Member], where: str) -> list[tuple[str, str
     return found
 
 
-def _check_unit(root: Path, unit: str) -> None:
+def _check_unit(root: Path, hashed: bool, unit: str) -> None:
     """Refuse a tar or an index that is not that of the receipt.
 
     By sizes, and for the small index by its bytes too.
@@ -377,7 +400,9 @@ def _check_unit(root: Path, unit: str) -> None:
         path = root / file.path
         try:
             fresh = path.stat().st_size == file.bytes and (
-                path.suffix != ".idx" or sha256_bytes(path.read_bytes()) == file.sha256
+                not hashed
+                or path.suffix != ".idx"
+                or sha256_bytes(path.read_bytes()) == file.sha256
             )
         except OSError as error:
             raise SetError(
@@ -386,8 +411,11 @@ def _check_unit(root: Path, unit: str) -> None:
                 path=path,
             ) from error
         if not fresh:
-            raise SetError(
-                f"{path}: is not the one that was built; gloam build with the set's options makes"
-                " it again",
-                path=path,
-            )
+            raise _another(path)
+
+
+def _another(path: Path) -> SetError:
+    return SetError(
+        f"{path}: is not the one that was built; gloam build with the set's options makes it again",
+        path=path,
+    )
