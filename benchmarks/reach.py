@@ -138,8 +138,8 @@ def cluster(folder: Path, args: Any) -> None:
     taken = time.perf_counter() - start
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
-        f"10,000 jobs of nothing by Ray: {taken:.1f} s; this process, torch and DALI in it, had {most:,.0f}"
-        " MiB at most"
+        f"10,000 jobs of nothing by Ray: {taken:.1f} s; this process, torch and DALI in it, had"
+        f" {most:,.0f} MiB at most"
     )
     engine.close()
 
