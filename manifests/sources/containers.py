@@ -10,6 +10,7 @@ one.
 
 from __future__ import annotations
 
+import atexit
 import lzma
 import os
 import re
@@ -269,7 +270,7 @@ class _OpenArchives:
     """The archives that this process reads from, least recently used closed first."""
 
     def __init__(self) -> None:
-        self._open: OrderedDict[tuple[str, int], Any] = OrderedDict()
+        self._open: OrderedDict[tuple[str, int], tuple[IO[bytes], Any]] = OrderedDict()
 
     def get(self, location: Location, zipped: bool) -> Any:
         path = location.container
@@ -279,15 +280,28 @@ class _OpenArchives:
             at = place(path)
             if at.stat().st_mtime_ns != location.stamp:
                 raise OSError(f"{path} has changed since it was listed")
-            if len(self._open) >= _OPEN_FILES:
-                self._open.popitem(last=False)[1].close()
+            self._close_all_but(_OPEN_FILES - 1)
             handle = at.open("rb")
-            self._open[name] = zipfile.ZipFile(handle) if zipped else handle
+            try:
+                self._open[name] = handle, zipfile.ZipFile(handle) if zipped else handle
+            except BaseException:
+                handle.close()
+                raise
         self._open.move_to_end(name)
-        return self._open[name]
+        return self._open[name][1]
+
+    def close(self) -> None:
+        """Close all of them."""
+        self._close_all_but(0)
+
+    def _close_all_but(self, kept: int) -> None:
+        while len(self._open) > kept:
+            # The file itself: a zip closes only what it has opened.
+            self._open.popitem(last=False)[1][0].close()
 
 
 _archives = _OpenArchives()
+atexit.register(_archives.close)
 
 
 @lru_cache(maxsize=256)
