@@ -140,3 +140,8 @@ class ImageRefused(GloamError):
 
     def __reduce__(self) -> tuple[type[ImageRefused], tuple[Reason, str]]:
         return type(self), (self.reason, self.detail)
+
+
+def said_by(error: BaseException) -> str:
+    """Return the first line of what an exception says, or else its type's name."""
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)

@@ -108,6 +108,13 @@ class Options(BaseModel):
         """Whether a transposed image keeps its shape."""
         return self.size is None or self.size[0] == self.size[1]
 
+    @property
+    def levels_to_values(self) -> tuple[float, float]:
+        """Shift and scale: a level, 0 to 255, becomes (level - shift) * scale."""
+        if self.dtype == "uint8":
+            return 0.0, 1.0
+        return (127.5, 1 / 127.5) if self.value_range[0] < 0 else (0.0, 1 / 255)
+
     def fingerprint(self) -> dict[str, Any]:
         """Return the options that decide which samples come in which order and form.
 

@@ -111,7 +111,7 @@ class Batch:
         last, padded = options.layout == "HWC", len(set(shapes)) > 1
         form = (height, width, 3) if last else (3, height, width)
         self._steps = (1, 3 * width, 3) if last else (height * width, width, 1)
-        self._shift, self._scale = _levels_to_values(options)
+        self._shift, self._scale = map(np.float32, options.levels_to_values)
         kind = torch.uint8 if options.dtype == "uint8" else torch.float32
         self._made = _memory((2, len(shapes), *form), kind)
         if padded:  # what lies beyond an image is level 0
@@ -137,15 +137,6 @@ def _memory(shape: tuple[int, ...], kind: torch.dtype) -> torch.Tensor:
         return torch.empty(shape, dtype=kind)
     storage = torch.UntypedStorage._new_shared(math.prod(shape) * kind.itemsize)
     return torch.empty(0, dtype=kind).set_(storage).view(shape)
-
-
-def _levels_to_values(options: Options) -> tuple[np.float32, np.float32]:
-    """Return shift and scale: a level becomes (level - shift) * scale."""
-    if options.dtype == "uint8":
-        return np.float32(0), np.float32(1)
-    if options.value_range[0] < 0:
-        return np.float32(127.5), np.float32(1 / 127.5)
-    return np.float32(0), np.float32(1 / 255)
 
 
 class Collate:

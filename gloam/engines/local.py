@@ -106,10 +106,10 @@ class LocalEngine:
 
 
 @contextmanager
-def counted() -> Iterator[_LocalCounter]:
+def counted(at: Callable[[int], Any] = ignored) -> Iterator[_LocalCounter]:
     """Count what jobs within the block count, in this process."""
     global _counter
-    outer, _counter = _counter, _LocalCounter(ignored)
+    outer, _counter = _counter, _LocalCounter(at)
     try:
         yield _counter
     finally:
@@ -119,13 +119,9 @@ def counted() -> Iterator[_LocalCounter]:
 def _map_here(
     function: Callable[[J], R], jobs: Iterable[J], at: Callable[[int], Any]
 ) -> Iterator[R]:
-    global _counter
-    outer, _counter = _counter, _LocalCounter(at)
-    try:
+    with counted(at):
         for job in jobs:
             yield function(job)
-    finally:
-        _counter = outer
 
 
 class _LocalCounter:

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConfigError, WorkerLost
+from ..errors import ConfigError, WorkerLost, said_by
 from .engine import J, R, ignored
 from .local import counted
 from .process import prepare_own_process
@@ -125,7 +125,7 @@ class RayEngine:
             nodes = self._ray.get([actor.node.remote() for actor in actors])
         except self._ray.exceptions.RayError as error:
             raise ConfigError(
-                f"device cuda: {_first_line(error)}", key="device", value="cuda"
+                f"device cuda: {said_by(error)}", key="device", value="cuda"
             ) from error
         return Actors(tuple(zip(nodes, actors, strict=True)))
 
@@ -138,7 +138,7 @@ class RayEngine:
         except errors.RayError as error:
             raise WorkerLost(
                 f"a worker of the cluster was lost {_RETRIES + 1} times, perhaps because memory ran"
-                f" out ({_first_line(error)}); what was finished is kept: run the same command"
+                f" out ({said_by(error)}); what was finished is kept: run the same command"
                 " again to continue"
             ) from None
 
@@ -226,7 +226,7 @@ def _connect(ray: Any, address: str) -> bool:
         with _own_signals():
             ray.init(address=known or "local", **how)
     except Exception as error:
-        raise ConfigError(f"--engine ray:{known}: {_first_line(error)}", key="engine") from error
+        raise ConfigError(f"--engine ray:{known}: {said_by(error)}", key="engine") from error
     return not known
 
 
@@ -264,7 +264,3 @@ def _own_signals() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _first_line(error: BaseException) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)

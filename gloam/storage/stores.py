@@ -23,7 +23,7 @@ from functools import lru_cache
 from pathlib import Path, PosixPath
 from typing import IO, Any, NamedTuple, TypeVar
 
-from ..errors import ConfigError, SetError
+from ..errors import ConfigError, SetError, said_by
 
 SCHEMES = ("s3", "gs", "az")
 PATIENCE = "GLOAM_STORE_PATIENCE"
@@ -390,8 +390,7 @@ def _patient(path: StorePath, call: Callable[[], T]) -> T:
         except (errors.AlreadyExistsError, errors.PreconditionError) as error:
             raise FileExistsError(errno.EEXIST, "is there already", str(path)) from error
         except (errors.PermissionDeniedError, errors.UnauthenticatedError) as error:
-            what = f"the store refuses it: {_first_line(error)}"
-            raise PermissionError(errno.EACCES, what, str(path)) from error
+            raise _denied(path, error) from error
         except (errors.InvalidPathError, errors.NotSupportedError) as error:
             raise OSError(errno.EINVAL, _first_line(error), str(path)) from error
         except (errors.BaseError, OSError) as error:
@@ -401,8 +400,7 @@ def _patient(path: StorePath, call: Callable[[], T]) -> T:
                     errno.ENOENT, "there is no such bucket", str(path)
                 ) from error
             if refused:
-                what = f"the store refuses it: {_first_line(error)}"
-                raise PermissionError(errno.EACCES, what, str(path)) from error
+                raise _denied(path, error) from error
             taken = time.monotonic() - begun
             if taken + pause > patience():
                 what = f"the store fails, tried for {taken:.0f} s: {_first_line(error)}"
@@ -411,6 +409,11 @@ def _patient(path: StorePath, call: Callable[[], T]) -> T:
         pause = min(2 * pause, 5.0)
 
 
+def _denied(path: StorePath, error: BaseException) -> PermissionError:
+    what = f"the store refuses it: {_first_line(error)}"
+    return PermissionError(errno.EACCES, what, str(path))
+
+
 def _first_line(error: BaseException) -> str:
-    line = next(iter(str(error).strip().splitlines()), type(error).__name__)
+    line = said_by(error)
     return line if len(line) < 300 else f"{line[:300]}..."

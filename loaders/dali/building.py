@@ -184,8 +184,12 @@ class PipelineBuilder:
         return first + epoch_order(last - first, options.seed, epoch, options.shuffle)
 
     def _source(self, epoch: int) -> EncodedPairs:
-        options, numbers = self.options, self.source_numbers(epoch)
-        threads = max(options.threads, AT_ONCE) if self.contents.far else options.threads
+        return self._encoded(self.source_numbers(epoch))
+
+    def _encoded(self, numbers: Callable[[int], list[int]]) -> EncodedPairs:
+        threads = self.options.threads
+        if self.contents.far:
+            threads = max(threads, AT_ONCE)
         return EncodedPairs(self.contents.pairs, self.contents.nearest, numbers, threads)
 
     def source_numbers(self, epoch: int) -> Callable[[int], list[int]]:
@@ -287,8 +291,7 @@ class PipelineBuilder:
 
         options, batches = self.options, -(-(last - first) // _FILLING)
         numbers = OrderedNumbers(partial(_in_order, first, last), 0, batches, _FILLING)
-        threads = max(options.threads, AT_ONCE) if self.contents.far else options.threads
-        source = EncodedPairs(self.contents.pairs, self.contents.nearest, numbers, threads)
+        source = self._encoded(numbers)
         live = self.live is not None
         pipeline = self._built(
             pipelines.whole_pairs(

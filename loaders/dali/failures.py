@@ -5,13 +5,9 @@ It does not say, so the pairs of its next batches are found out and decoded here
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any
-
-import numpy as np
 
 from ...errors import LoaderError
 from ..dataset import decoded_pair
@@ -59,54 +55,6 @@ def _damage(contents: Contents, number: int) -> LoaderError | None:
     except LoaderError as error:
         return error
     return None
-
-
-def replayed(
-    contents: Contents, options: Options, sharding: dict[str, Any], first: int, batches: int
-) -> list[int]:
-    """Return the numbers of the pairs in some batches of one of DALI's own readers.
-
-    Records or labels alone are read, in the same order.
-
-    Parameters
-    ----------
-    contents, options
-        Of the loader.
-    sharding : dict
-        Rank, world and seed, as of the pipeline that failed.
-    first, batches : int
-        Which batches, counted from the beginning of that pipeline's first epoch.
-    """
-    from . import pipelines
-
-    common = {
-        "batch_size": options.batch_size,
-        "num_threads": 1,
-        "device_id": None,
-        "options": options,
-        **sharding,
-    }
-    if contents.reader == "webdataset":
-        pipeline = pipelines.webdataset_records(*contents.shards(), **common)
-    else:
-        pipeline = pipelines.file_labels(
-            str(contents.root),
-            str(contents.list_path("normal" if contents.live else "low")),
-            **common,
-        )
-    pipeline.build()
-    for _ in range(first):
-        pipeline.run()
-    labels = [sample for _ in range(batches) for sample in _samples(pipeline)]
-    if contents.reader != "webdataset":
-        return [int(label.item()) for label in labels]
-    keys = {json.loads(record.tobytes().rstrip(b"\0"))["key"] for record in labels}
-    return [number for number in range(contents.count) if contents.pairs[number].key in keys]
-
-
-def _samples(pipeline: Any) -> list[Any]:
-    (outputs,) = pipeline.run()
-    return [np.array(outputs[i]) for i in range(len(outputs))]
 
 
 def last_words(error: Exception) -> str:

@@ -22,7 +22,7 @@ from ..options import Nothing, make_options, same_number
 from ..ranks_and_order import local_ranks, usable_cores
 from .batches import ReadyBatches, keys_of, tensor_of
 from .building import PipelineBuilder
-from .failures import explained, replayed
+from .failures import explained
 
 if TYPE_CHECKING:
     import torch
@@ -389,24 +389,10 @@ class PairLoader(EpochLoader):
 
         Those are the pairs of the next batch and of the ones that it makes ahead.
         """
-        if self.reader == "external":
-            order, start = self._builder.order(self.epoch), self._batch * self.batch_size
-            return [
-                int(number)
-                for number in order[start : start + (self.options.prefetch + 1) * self.batch_size]
-            ]
         first = (self.epoch - self._base) * self._builder.epoch_batches() + self._batch
-        if self.contents.far:
-            numbers = self._builder.source_numbers(self._base)
-            batches = range(first, first + self.options.prefetch + 1)
-            return [number for batch in batches for number in numbers(batch)]
-        return replayed(
-            self.contents,
-            self.options,
-            self._builder.sharding(self._base),
-            first,
-            self.options.prefetch + 1,
-        )
+        numbers = self._builder.source_numbers(self._base)
+        ahead = range(first, first + self.options.prefetch + 1)
+        return list(dict.fromkeys(number for batch in ahead for number in numbers(batch)))
 
     def _batch_of(self, outputs: tuple[Any, ...], count: int) -> tuple[Any, ...]:
         low, normal, *labels = outputs

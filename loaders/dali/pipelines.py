@@ -128,27 +128,6 @@ def file_pairs(
 
 
 @pipeline_def(enable_conditionals=True)
-def webdataset_records(
-    paths: Sequence[str],
-    index_paths: Sequence[str],
-    options: Options,
-    rank: int = 0,
-    world: int = 1,
-    shuffle_seed: int = 0,
-) -> Any:
-    """Read the records alone of the pairs that `webdataset_pairs` gives, in the same order.
-
-    They tell which pairs a batch held.
-    """
-    places = {"paths": list(paths), "index_paths": list(index_paths), "name": "reader"}
-    return fn.pad(
-        fn.readers.webdataset(
-            ext=["json"], **places, **_sharded(options, rank, world, shuffle_seed, False)
-        )
-    )
-
-
-@pipeline_def(enable_conditionals=True)
 def webdataset_numbers(
     paths: Sequence[str],
     index_paths: Sequence[str],

@@ -144,8 +144,7 @@ def formed_windows(
     low, normal = (
         np.uint64(one.data_ptr()) + steps * np.uint64(one.element_size()) for one in made
     )
-    signed = floats and options.value_range[0] < 0
-    shift, scale = (127.5, 1 / 127.5) if signed else (0.0, 1 / 255 if floats else 1.0)
+    shift, scale = options.levels_to_values
     camera.launch(
         sizes,
         normals,

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import tifffile
 from PIL import Image, UnidentifiedImageError
 
-from ...errors import ImageRefused, Reason
+from ...errors import ImageRefused, Reason, said_by
 
 Pixels = npt.NDArray[np.uint8]
 
@@ -140,5 +140,4 @@ def is_16_bit(image: Image.Image, data: bytes) -> bool:
 
 def first_line(error: BaseException) -> str:
     """Return what an exception says, on one line."""
-    text = str(error).strip()
-    return text.splitlines()[0][:200] if text else type(error).__name__
+    return said_by(error)[:200]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import threading
 from collections.abc import Sequence
@@ -10,12 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import SetError
-from ...storage.atomic import atomic_write
 from ...storage.locks import in_turn
 from .layouts.shards import index_path, shard_path
 from .receipts import read_receipt
-
-_PIECE = 1 << 22
+from .stage import StagedFile, copy_checked
 
 
 class ShardCache:
@@ -100,17 +97,13 @@ class ShardCache:
             if not self._room(sum(file.bytes for file in files)):
                 return False
             for file in files:
-                digest = hashlib.sha256()
-                path = self._folder / file.path
-                with (self._root / file.path).open("rb") as source, atomic_write(path) as copy:
-                    while piece := source.read(_PIECE):
-                        if self._stopped.is_set():
-                            raise InterruptedError
-                        digest.update(piece)
-                        copy.write(piece)
-                    if digest.hexdigest() != file.sha256:
-                        raise SetError(f"{self._root / file.path}: is damaged")
+                staged = StagedFile(file.path, file.bytes, file.sha256)
+                copy_checked(self._root, self._folder, staged, self._go_on)
         return True
+
+    def _go_on(self, size: int) -> None:
+        if self._stopped.is_set():
+            raise InterruptedError
 
     def _room(self, size: int) -> bool:
         usage = shutil.disk_usage(self._folder)

@@ -164,23 +164,51 @@ def _check_room(target: Path, needed: int) -> None:
 
 
 def _copy(root: Path, target: Path, file: StagedFile) -> int:
-    digest = hashlib.sha256()
-    size = 0
     try:
-        with (root / file.path).open("rb") as source, atomic_write(target / file.path) as copy:
-            while piece := source.read(_PIECE):
-                digest.update(piece)
-                size += len(piece)
-                copy.write(piece)
-            if file.sha256 and (digest.hexdigest() != file.sha256 or size != file.size):
-                raise SetError(
-                    f"{root / file.path}: is damaged; gloam verify the set, gloam build mends it",
-                    path=root / file.path,
-                )
+        return copy_checked(root, target, file)
     except OSError as error:
         raise SetError(
             f"{error.filename or target / file.path}: {error.strerror or error}; run it again"
             " to continue",
             path=error.filename or target / file.path,
         ) from error
+
+
+def copy_checked(
+    root: Path, target: Path, file: StagedFile, at: Callable[[int], object] = ignored
+) -> int:
+    """Copy a file of a set to the same place below a folder: whole and right, or not at all.
+
+    Parameters
+    ----------
+    root, target : Path
+    file : StagedFile
+    at : function
+        Called with the number of bytes so far; what it raises ends the copy.
+
+    Returns
+    -------
+    int
+        Its bytes.
+
+    Raises
+    ------
+    SetError
+        When it is damaged.
+    OSError
+        When it cannot be read or written.
+    """
+    digest = hashlib.sha256()
+    size = 0
+    path = root / file.path
+    with path.open("rb") as source, atomic_write(target / file.path) as copy:
+        while piece := source.read(_PIECE):
+            digest.update(piece)
+            size += len(piece)
+            copy.write(piece)
+            at(size)
+        if file.sha256 and (digest.hexdigest() != file.sha256 or size != file.size):
+            raise SetError(
+                f"{path}: is damaged; gloam verify the set, gloam build mends it", path=path
+            )
     return size

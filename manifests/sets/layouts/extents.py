@@ -17,8 +17,6 @@ import numpy.typing as npt
 from ....errors import SetError
 from ....storage.stores import StorePath, place
 
-_NAME = 100  # bytes of the name that begins a tar's header
-
 
 @dataclass(frozen=True)
 class Extent:
@@ -90,6 +88,8 @@ class Texts:
         return self._bytes[self._ends[number - 1] if number else 0 : self._ends[number]].decode()
 
 
+NAME = 100
+"""Bytes of the name that begins a tar's header (POSIX.1-1988)."""
 BLOCK = 512
 """Bytes of a tar's blocks (POSIX.1-1988): members begin at one, after a block that names them."""
 
@@ -132,7 +132,7 @@ class TarKeys:
     def place(self, number: int) -> Extent:
         """Return where the name of a member stands."""
         member = self.members[number]
-        return Extent(member.path, member.offset - BLOCK, _NAME)
+        return Extent(member.path, member.offset - BLOCK, NAME)
 
     def __getitem__(self, number: int) -> str:
         return key_in(self.place(number))

@@ -16,9 +16,9 @@ from pyarrow import csv
 
 from ....errors import SetError
 from ..sample import split_ending
+from .extents import BLOCK
 
 INDEX_VERSION = "v1.2"
-_BLOCK = 512  # bytes of a tar's blocks, at which members begin
 
 
 @dataclass(frozen=True)
@@ -133,9 +133,9 @@ def read_columns(texts: Sequence[bytes], kinds: Sequence[str], named: bool) -> C
     sizes = np.empty((table.num_rows, len(at)), np.uint32)
     for column, member in enumerate(at):
         offsets, lengths = table[f"at{member}"].to_numpy(), table[f"size{member}"].to_numpy()
-        if (offsets % _BLOCK).any() or lengths.min() < 0 or lengths.max() >= 1 << 32:
+        if (offsets % BLOCK).any() or lengths.min() < 0 or lengths.max() >= 1 << 32:
             raise ValueError("a member does not begin at a block, or is too large")
-        blocks[:, column], sizes[:, column] = offsets // _BLOCK, lengths
+        blocks[:, column], sizes[:, column] = offsets // BLOCK, lengths
     return Columns(counts, blocks, sizes, table["name0"].to_pylist() if named else None)
 
 

@@ -24,7 +24,7 @@ from ....storage.atomic import Pending, sha256_bytes, write_bytes
 from ....storage.stores import each
 from ..receipts import Receipt, read_files
 from ..sample import RECORD, Encoded, Sample, parse_record, split_ending
-from .extents import Extents, Keys, TarKeys, Tarred, Texts
+from .extents import NAME, Extents, Keys, TarKeys, Tarred, Texts
 from .layout import read_list
 from .lists import list_path, write_list
 from .shard_index import (
@@ -42,9 +42,8 @@ _VERY_MANY = 2000
 """Units beyond which a loader compares checksums of indexes only where it reads them itself."""
 Whole = npt.NDArray[np.uint32]
 _AT_ONCE = 1 << 24  # bytes of indexes that are read at once
-_NAME, _SIZE, _CHECKSUM = 100, 124, 148
-"""The length of the name, which comes first in a USTAR header, and the places of size and checksum
-(POSIX.1-1988)."""
+_SIZE, _CHECKSUM = 124, 148
+"""The places of size and checksum in a USTAR header (POSIX.1-1988)."""
 
 
 def shard_path(root: Path, unit: str) -> Path:
@@ -144,12 +143,12 @@ def _header(name: str, size: int) -> bytes:
         When the name or the size does not fit.
     """
     encoded = name.encode("ascii")
-    if len(encoded) > _NAME or size >= 8**11:
+    if len(encoded) > NAME or size >= 8**11:
         raise ValueError(f"{name}: the name or size ({size}) does not fit into a USTAR header")
     blank = _blank_header()
     head = (
-        encoded.ljust(_NAME, b"\0")
-        + blank[_NAME:_SIZE]
+        encoded.ljust(NAME, b"\0")
+        + blank[NAME:_SIZE]
         + b"%011o\0" % size
         + blank[_SIZE + 12 : _CHECKSUM]
     )
