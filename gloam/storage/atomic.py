@@ -105,9 +105,8 @@ def write_bytes(path: Path, data: bytes) -> None:
 def remove_tree(folder: Path) -> None:
     """Delete a folder and all that is in it, as far as that can be done."""
     if isinstance(folder, StorePath):
-        for path in folder.rglob("*"):
-            with suppress(OSError):
-                path.unlink(missing_ok=True)
+        with suppress(OSError):
+            folder.remove_below()
     else:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -130,8 +129,13 @@ def sha256_bytes(data: bytes) -> str:
 
 def sha256_file(path: Path) -> str:
     """Return the hexadecimal SHA-256 of a file, read in pieces."""
+    return sha256_and_size(path)[0]
+
+
+def sha256_and_size(path: Path) -> tuple[str, int]:
+    """Return the hexadecimal SHA-256 of a file, read in pieces, and its bytes."""
     with path.open("rb") as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest()
+        return hashlib.file_digest(handle, "sha256").hexdigest(), handle.tell()
 
 
 def remove_temporaries(folder: Path) -> None:

@@ -33,10 +33,10 @@ AT_ONCE = 16
 """Requests that are under way at a time, where there are many."""
 _ADDRESS = re.compile(rf"({'|'.join(SCHEMES)}):/+(.*)", re.DOTALL)
 _OTHERS = re.compile(r"(gcs|abfss?|wasbs?|hdfs|hf|https?|ftp|file|memory):/")
-_REFUSED = re.compile(r"status code: (400|401|403|404|405|411)")
+_REFUSED = re.compile(r"status code: (400|401|403|404|405|411|416)")
 _STALL = 20.0  # seconds without a byte, after which a request is given up and made again
 _IN_PARTS = 1 << 28  # bytes of objects that are put in parts
-_PIECES = 1 << 16, 1 << 23  # bytes that are read ahead: at first, and at most
+_PIECES = 1 << 18, 1 << 23  # bytes that are read ahead: at first, and at most
 T = TypeVar("T")
 U = TypeVar("U")
 
@@ -92,6 +92,20 @@ class StorePath(PosixPath):
         call = _obstore().get_range
         return bytes(self._request(call, self.key, start=offset, length=size))
 
+    def read_first(self, size: int) -> tuple[bytes, Status]:
+        """Return the first bytes, and what the store tells of the object, by one request."""
+
+        def first(store: Any) -> tuple[bytes, Status]:
+            found = _obstore().get(store, self.key, options={"range": (0, size)})
+            return bytes(found.bytes()), _status(found.meta)
+
+        try:
+            return self._request(first)
+        except OSError as error:
+            if error.errno != errno.ERANGE:
+                raise
+            return b"", self.stat()  # an object without a byte has no first one
+
     def open(self, mode: str = "r", *args: Any, **options: Any) -> IO[Any]:  # type: ignore[override]
         """Open the object to read it, in pieces that grow while it is read on and on."""
         if mode != "rb":
@@ -144,6 +158,12 @@ class StorePath(PosixPath):
         except FileNotFoundError:
             if not missing_ok:
                 raise
+
+    def remove_below(self) -> None:
+        """Delete all objects below, many by a request."""
+        keys = [path.key for path in self._below()]
+        if keys:
+            self._request(_obstore().delete, keys)
 
     def mkdir(self, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
         """Do nothing: there are no folders."""
@@ -220,8 +240,10 @@ class _Reader(io.RawIOBase):
     """An object as a file: each read is a request, of pieces that grow while they follow on."""
 
     def __init__(self, path: StorePath) -> None:
-        self._path, self._size = path, path.stat().st_size
-        self._place, self._piece, self._next = 0, _PIECES[0], -1
+        self._path, self._place, self._piece = path, 0, _PIECES[0]
+        # Small objects are read by one request.
+        self._first, facts = path.read_first(self._piece)
+        self._size, self._next = facts.st_size, len(self._first)
 
     def readable(self) -> bool:
         return True
@@ -238,6 +260,11 @@ class _Reader(io.RawIOBase):
         return self._place
 
     def readinto(self, buffer: Any) -> int:
+        if self._place < len(self._first):
+            data = self._first[self._place : self._place + len(buffer)]
+            buffer[: len(data)] = data
+            self._place += len(data)
+            return len(data)
         on = self._place == self._next
         self._piece = min(2 * self._piece, _PIECES[1]) if on else _PIECES[0]
         wanted = min(len(buffer), self._piece, self._size - self._place)
@@ -395,6 +422,8 @@ def _patient(path: StorePath, call: Callable[[], T]) -> T:
             raise OSError(errno.EINVAL, _first_line(error), str(path)) from error
         except (errors.BaseError, OSError) as error:
             refused = _REFUSED.search(str(error))
+            if refused and refused[1] == "416":
+                raise OSError(errno.ERANGE, "has no such bytes", str(path)) from error
             if refused and refused[1] == "404":
                 raise FileNotFoundError(
                     errno.ENOENT, "there is no such bucket", str(path)

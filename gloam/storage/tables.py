@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from .stores import StorePath
 
-_SMALL = 1 << 23
+_SMALL = 1 << 20  # bytes of an object that are read at once, whatever is wanted of them
 _LARGE = 1 << 26  # bytes of a table that is worth threads, which a small one had better not start
 
 
@@ -41,8 +41,9 @@ def count_rows(path: Path) -> int:
 def _opened(path: Path) -> pa.NativeFile:
     if isinstance(path, StorePath):
         # Of an object its footer and the columns are read; whole, where that is one request.
-        if path.stat().st_size <= _SMALL:
-            return pa.BufferReader(path.read_bytes())
+        data, facts = path.read_first(_SMALL)
+        if len(data) == facts.st_size:
+            return pa.BufferReader(data)
         return pa.PythonFile(path.open("rb"), "r")
     # Not a file of Python's: Arrow's threads would touch it while the interpreter ends.
     return pa.OSFile(str(path))

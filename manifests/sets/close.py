@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +34,7 @@ from .info import (
 from .layouts import layout_named
 from .layouts.layout import unit_name
 from .publish_unit import kept_records
-from .receipts import Receipt, read_receipt, receipt_path
+from .receipts import Receipt, read_receipts, receipt_path
 from .sample import LOW, NORMAL
 
 _MANY = 4000  # pairs whose records are worth other processes
@@ -64,6 +63,7 @@ def finish_set(
     libraries: dict[str, str],
     draw_fields: list[pa.Field],
     *,
+    receipts: dict[str, Receipt] | None = None,
     engine: Engine | None = None,
 ) -> SetInfo:
     """Write the tables, lists and `set.json` of a set whose units are all done.
@@ -80,14 +80,16 @@ def finish_set(
         Versions for the record.
     draw_fields : list of pyarrow.Field
         Columns of the drawn parameters, named by their paths in the records' `draw`.
+    receipts : dict, optional
+        Of all units, by their names, if they were read already.
     engine : Engine, optional
         Where the records of large sets are read; here by default.
     """
     plan = read_table(root / PLAN, columns=["split", "shard"])
     units = sorted(set(zip(plan["split"].to_pylist(), plan["shard"].to_pylist(), strict=True)))
     names = {unit_name(split, number): (split, number) for split, number in units}
-    read = each(partial(read_receipt, root), list(names), root)
-    receipts = dict(zip(names, read, strict=True))
+    receipts = receipts or read_receipts(root, list(names))
+    receipts = {unit: receipts[unit] for unit in names}
 
     files = [root / RECIPE, root / PLAN, root / CANDIDATES]
     files.append(_write_pairs(root, layout, names, receipts, draw_fields, engine))
@@ -96,7 +98,8 @@ def finish_set(
         own = [receipts[unit] for unit, (s, _) in names.items() if s == split]
         held = [receipt for receipt in own if receipt.pairs]
         files += layout_named(layout).write_lists(root, split, held)
-    files += [receipt_path(root, unit) for unit in names]
+    facts = dict(zip(files, each(facts_of, files, root), strict=True))
+    facts |= {receipt_path(root, unit): receipts[unit].facts() for unit in names}
 
     counts = {
         split: sum(r.pairs for u, r in receipts.items() if names[u][0] == split)
@@ -113,10 +116,7 @@ def finish_set(
         build=note,
         libraries=libraries,
         units={unit: receipt.pairs for unit, receipt in receipts.items()},
-        files={
-            path.relative_to(root).as_posix(): facts
-            for path, facts in zip(files, each(facts_of, files, root), strict=True)
-        },
+        files={path.relative_to(root).as_posix(): one for path, one in facts.items()},
     ).sealed()
     remove_temporaries(root)
     write_set(root, info)

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ...errors import DamagedError, SetError
-from ...storage.atomic import canonical_json, sha256_bytes, sha256_file, write_bytes
+from ...storage.atomic import canonical_json, sha256_and_size, sha256_bytes, write_bytes
 from .receipts import FileFacts
 from .sample import FORMAT, check_format
 
@@ -225,7 +225,8 @@ def _parse(data: bytes, path: Path) -> Any:
 
 def facts_of(path: Path) -> FileFacts:
     """Measure the size and checksum of a file on disk."""
-    return FileFacts(sha256=sha256_file(path), bytes=path.stat().st_size)
+    sha256, size = sha256_and_size(path)
+    return FileFacts(sha256=sha256, bytes=size)
 
 
 def differences(before: Any, now: Any, where: str = "") -> list[str]:

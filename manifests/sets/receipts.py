@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ...errors import SetError
 from ...storage.atomic import canonical_json, sha256_bytes, write_bytes
-from ...storage.stores import StorePath
+from ...storage.stores import StorePath, each
 from .sample import FORMAT, check_format
 
 FOLDER = "receipts"
@@ -77,6 +79,11 @@ class Receipt(BaseModel):
         bare = self.model_copy(update={"sha256": ""})
         return self.model_copy(update={"sha256": sha256_bytes(canonical_json(bare.model_dump()))})
 
+    def facts(self) -> FileFacts:
+        """Return size and checksum of its own file."""
+        data = canonical_json(self.model_dump())
+        return FileFacts(sha256=sha256_bytes(data), bytes=len(data))
+
 
 def receipt_path(root: Path, unit: str) -> Path:
     """Return where a unit's receipt lies in a set."""
@@ -124,6 +131,11 @@ def read_receipt(root: Path, unit: str) -> Receipt:
     ):
         raise SetError(f"{path}: damaged receipt: not as it was written", path=path)
     return receipt
+
+
+def read_receipts(root: Path, units: Sequence[str]) -> dict[str, Receipt]:
+    """Read some units' receipts; `read_receipt` says what is raised."""
+    return dict(zip(units, each(partial(read_receipt, root), units, root), strict=True))
 
 
 def read_files(root: Path, unit: str) -> list[UnitFile]:

@@ -91,10 +91,13 @@ def missing_units(root: Path, layout: str, units: Iterable[str], note: BuildNote
     says.
     """
     finished = (root / SET_FILE).is_file()
+    there = {path.stem for path in (root / RECEIPTS).glob("*.json")}
 
     def missing(unit: str) -> bool:
-        return not is_done(root, unit, note.fingerprint) or bool(
-            unit_problems(root, layout, unit, checksums=finished)
+        return (
+            unit not in there
+            or not is_done(root, unit, note.fingerprint)
+            or bool(unit_problems(root, layout, unit, checksums=finished))
         )
 
     names = list(units)

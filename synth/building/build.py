@@ -21,7 +21,7 @@ from ...errors import ConfigError, SetError
 from ...manifests.selection.plan import SPARE
 from ...manifests.sets.close import finish_set
 from ...manifests.sets.info import CANDIDATES, PLAN, REFUSED, WORK_FOLDER, BuildNote, SetInfo
-from ...manifests.sets.receipts import read_receipt
+from ...manifests.sets.receipts import Receipt, read_receipts
 from ...manifests.sets.workspace import missing_units, prepare_output, working_on
 from ...progress import Progress, Silent
 from ...storage.locks import exclusive, in_turn
@@ -126,7 +126,7 @@ def build(
     with working_on(root), renderers_on(_needed(run), run.engine) as starting:
         note, listed = planned(run)
         made = _make_missing(run, note, listed, starting)
-        _check_refused(root, max_refused)
+        receipts = _receipts(root, max_refused)
         info = finish_set(
             root,
             request.output.name,
@@ -135,6 +135,7 @@ def build(
             note,
             recorded_versions(),
             draw_fields(draw_type(request.recipe.model)),
+            receipts=receipts,
             engine=run.engine,
         )
         return _report(root, info, made, run.passed)
@@ -236,9 +237,11 @@ def _make_missing(
     return len(missing)
 
 
-def _check_refused(root: Path, most: float) -> None:
+def _receipts(root: Path, most: float) -> dict[str, Receipt]:
+    """Read all units' receipts; too many refused pairs are an error."""
     plan = read_table(root / PLAN)
-    refused = [refused for unit in units_of(plan) for refused in read_receipt(root, unit).refused]
+    receipts = read_receipts(root, list(units_of(plan)))
+    refused = [refused for receipt in receipts.values() for refused in receipt.refused]
     if len(refused) > most * len(plan):
         named = "\n".join(
             f"  {one.source}: {one.path}: {one.reason}: {one.detail}" for one in refused
@@ -249,6 +252,7 @@ def _check_refused(root: Path, most: float) -> None:
             f" larger --max-refused closes it without them:\n{named}",
             path=root,
         )
+    return receipts
 
 
 def _report(root: Path, info: SetInfo, made: int, passed: dict[str, Counter[str]]) -> Report:

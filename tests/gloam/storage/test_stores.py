@@ -12,6 +12,7 @@ import pytest
 
 from gloam.errors import ConfigError, SetError
 from gloam.storage import stores
+from gloam.storage.atomic import remove_tree, sha256_and_size
 from gloam.storage.stores import StorePath, in_store, place
 
 
@@ -59,6 +60,20 @@ def test_objects_are_put_whole_read_listed_and_deleted(bucket):
     (root / "two").unlink(missing_ok=True)
     with pytest.raises(FileNotFoundError):
         (root / "two").read_bytes()
+
+
+def test_small_objects_take_one_request(through, bucket):
+    root = place(bucket)
+    for name, data in {"none": b"", "one": b"1", "full": b"x" * (1 << 18)}.items():
+        (root / name).put(data)
+        before = through.count
+        digest, size = sha256_and_size(root / name)
+        assert (digest, size) == (hashlib.sha256(data).hexdigest(), len(data))
+        assert through.count - before == (1 if data else 2)
+    before = through.count
+    remove_tree(root)
+    assert through.count - before == 2
+    assert not root.exists()
 
 
 def test_an_object_is_made_once(bucket):
