@@ -106,6 +106,15 @@ from .common import Bars, device_option, engine_option, user_errors, workers_opt
     type=click.Path(path_type=Path),
     help="YAML bounds on suitable photographs.  [default: gloam's own]",
 )
+@click.option(
+    "--labels",
+    is_flag=True,
+    default=None,
+    help=(
+        "Carry what classes, imagenet, voc and coco sources say: classes, boxes, masks, captions;"
+        " moved with the photographs, in records, members and annotations/."
+    ),
+)
 @click.option("--no-select", is_flag=True, help="Take every photograph that can be read.")
 @click.option(
     "--cache",

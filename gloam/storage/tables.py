@@ -32,6 +32,18 @@ def read_table(
         )
 
 
+def read_row_group(path: Path, number: int) -> pa.Table:
+    """Read one row group of a table, with the file's own metadata."""
+    with _opened(path) as file:
+        return pq.ParquetFile(file).read_row_group(number, use_threads=False)
+
+
+def read_schema(path: Path) -> pa.Schema:
+    """Read a table's columns, with the file's own metadata."""
+    with _opened(path) as file:
+        return pq.read_schema(file)
+
+
 def count_rows(path: Path) -> int:
     """Count the rows of a table, without reading them."""
     with _opened(path) as file:

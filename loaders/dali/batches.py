@@ -12,7 +12,7 @@ import numpy as np
 from ...errors import LoaderError
 from ..dataset import ReadyBatch
 
-_BEFORE, _BEHIND = b',"key":"', b'","members"'
+_BEFORE, _BEHIND = b',"key":"', b'",'
 _KEY = re.compile(rb"[a-z0-9][a-z0-9_-]{0,79}")
 
 if TYPE_CHECKING:

@@ -113,7 +113,7 @@ def _decode_opened(image: Image.Image, data: bytes) -> Pixels:
                 data, "CMYK", strict=True
             )  # refuses what Pillow would fill with garbage
         else:
-            return _upright(simplejpeg.decode_jpeg(data, "RGB", strict=True), turn)
+            return upright(simplejpeg.decode_jpeg(data, "RGB", strict=True), turn)
     if image.format == "PNG":
         check_png(data)
     elif image.format == "TIFF":
@@ -122,7 +122,7 @@ def _decode_opened(image: Image.Image, data: bytes) -> Pixels:
     image.load()
     if deep and image.mode == "RGB":  # of which Pillow takes the upper byte alone
         samples = _tiff_samples(data) if image.format == "TIFF" else _png_samples(data)
-        return _upright(_from_samples(samples), turn)
+        return upright(_from_samples(samples), turn)
     # Pillow copies where there is nothing to do; an image is held once too often already.
     return _to_rgb((ImageOps.exif_transpose(image) or image) if turn != 1 else image)
 
@@ -148,13 +148,13 @@ def check_png(data: bytes) -> None:
         place = end
 
 
-def _upright(pixels: Pixels, turn: int) -> Pixels:
-    """Apply an EXIF orientation.
+def upright(pixels: Pixels, turn: int) -> Pixels:
+    """Apply an EXIF orientation to an image (H, W, ...).
 
     2 to 4 mirror or turn by 180 degrees, 5 to 8 also swap rows and columns.
     """
     if turn >= 5:
-        pixels = pixels.transpose(1, 0, 2)
+        pixels = pixels.swapaxes(0, 1)
     if turn in (2, 3, 6, 7):
         pixels = pixels[:, ::-1]
     if turn in (3, 4, 7, 8):

@@ -27,3 +27,11 @@ def encode(pixels: Pixels, suffix: str, quality: int = 95, chroma: str = "444") 
     if not done:
         raise ImageRefused(Reason.DAMAGED, "could not be encoded as PNG")
     return array.tobytes()
+
+
+def encode_grey(samples: Pixels) -> bytes:
+    """Encode samples (H, W) uint8, such as numbers of classes, as a grey PNG."""
+    done, array = cv2.imencode(".png", samples)
+    if not done:
+        raise ImageRefused(Reason.DAMAGED, "could not be encoded as PNG")
+    return array.tobytes()

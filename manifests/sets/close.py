@@ -5,8 +5,10 @@ When every unit has its receipt, its tables and lists are written, then `set.jso
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,9 @@ from ...engines.local import LocalEngine
 from ...storage.atomic import atomic_write, remove_temporaries, remove_tree
 from ...storage.stores import each
 from ...storage.tables import count_rows, read_table
+from ..labels.coco_json import write_annotations
+from ..labels.labels import BOXES
+from ..labels.table import CLASS_LIST, LABELS, read_about
 from ..selection.plan import SPARE
 from .info import (
     CANDIDATES,
@@ -35,7 +40,7 @@ from .layouts import layout_named
 from .layouts.layout import unit_name
 from .publish_unit import kept_records
 from .receipts import Receipt, read_receipts, receipt_path
-from .sample import LOW, NORMAL
+from .sample import LOW, NORMAL, ending
 
 _MANY = 4000  # pairs whose records are worth other processes
 _PAIR_FIELDS = [
@@ -47,6 +52,13 @@ _PAIR_FIELDS = [
     pa.field("width", pa.int32()),
     pa.field("height", pa.int32()),
     pa.field("converted", pa.string()),
+]
+_LABEL_FIELDS = [
+    pa.field("label_class", pa.int32()),
+    pa.field("label_boxes", pa.list_(pa.float32())),
+    pa.field("label_classes", pa.list_(pa.int32())),
+    pa.field("label_difficult", pa.list_(pa.bool_())),
+    pa.field("label_crowd", pa.list_(pa.bool_())),
 ]
 _MEMBER_FIELDS = [("sha256", pa.string()), ("bytes", pa.int64()), ("suffix", pa.string())]
 _REFUSED_SCHEMA = pa.schema(
@@ -92,7 +104,11 @@ def finish_set(
     receipts = {unit: receipts[unit] for unit in names}
 
     files = [root / RECIPE, root / PLAN, root / CANDIDATES]
-    files.append(_write_pairs(root, layout, names, receipts, draw_fields, engine))
+    if note.labelled:
+        files += [root / LABELS, root / CLASS_LIST]
+    files.append(_write_pairs(root, layout, names, receipts, note.labelled, draw_fields, engine))
+    if note.labelled:
+        files += _write_annotations(root, layout, names, receipts)
     files.append(_write_refused(root, receipts))
     for split in sorted({split for split, _ in units}):
         own = [receipts[unit] for unit, (s, _) in names.items() if s == split]
@@ -147,6 +163,7 @@ def _write_pairs(
     layout: str,
     names: dict[str, tuple[str, int]],
     receipts: dict[str, Receipt],
+    labelled: bool,
     draw_fields: list[pa.Field],
     engine: Engine | None,
 ) -> Path:
@@ -159,6 +176,7 @@ def _write_pairs(
     fields += [
         pa.field(f"{member}_{name}", kind) for member in members for name, kind in _MEMBER_FIELDS
     ]
+    fields += _LABEL_FIELDS if labelled else []
     fields += [field.with_name(_column(field.name)) for field in draw_fields]
     schema = pa.schema(fields)
     jobs = (
@@ -177,11 +195,43 @@ def _write_pairs(
 
 def _rows(job: _Rows) -> pa.Table:
     """Read the rows of a unit."""
-    records: Iterable[dict[str, Any]] | None = kept_records(job.root, job.receipt)
-    if records is None:
-        records = layout_named(job.layout).records(job.root, job.receipt)
+    records = _records(job.root, job.layout, job.receipt)
     rows = [_row(record, job.split, job.shard) for record in records]
     return pa.Table.from_pylist(rows, schema=job.schema)
+
+
+def _records(root: Path, layout: str, receipt: Receipt) -> Iterable[dict[str, Any]]:
+    kept = kept_records(root, receipt)
+    return layout_named(layout).records(root, receipt) if kept is None else kept
+
+
+def _write_annotations(
+    root: Path, layout: str, names: dict[str, tuple[str, int]], receipts: dict[str, Receipt]
+) -> list[Path]:
+    """Write the labels of each split in COCO's form, where there are boxes or captions."""
+    classes, roles = read_about(root)
+    if BOXES not in roles:
+        return []
+    written, first = [], 0
+    for split, units in groupby(names, lambda unit: names[unit][0]):
+        held = [receipts[unit] for unit in units if receipts[unit].pairs]
+        file_name = partial(layout_named(layout).member_path, split)
+
+        def rows(
+            held: list[Receipt] = held,
+            first: int = first,
+            file_name: Callable[[str, str], str] = file_name,
+        ) -> Iterator[tuple[int, str, dict[str, Any]]]:
+            records = (record for one in held for record in _records(root, layout, one))
+            for row, record in enumerate(records, first):
+                suffix = record["members"][NORMAL]["suffix"]
+                yield row, file_name(record["key"], ending(NORMAL, suffix)), record
+
+        written.append(write_annotations(root, split, rows(), classes))
+        if any(record["labels"]["captions"] for _, _, record in rows()):
+            written.append(write_annotations(root, split, rows(), classes, "captions"))
+        first += sum(receipt.pairs for receipt in held)
+    return written
 
 
 def _row(record: dict[str, Any], split: str, shard: int) -> dict[str, Any]:
@@ -192,6 +242,15 @@ def _row(record: dict[str, Any], split: str, shard: int) -> dict[str, Any]:
         for member, facts in record["members"].items()
         for name, _ in _MEMBER_FIELDS
     }
+    if "labels" in record:
+        labels = record["labels"]
+        row |= {
+            "label_class": labels["class_number"],
+            "label_boxes": [side for box in labels["boxes"] for side in box],
+            "label_classes": labels["classes"],
+            "label_difficult": labels["difficult"],
+            "label_crowd": labels["crowd"],
+        }
     return row | {_column(path): value for path, value in _leaves(record["draw"])}
 
 

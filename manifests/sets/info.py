@@ -9,7 +9,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
 
 from ...errors import DamagedError, SetError
 from ...storage.atomic import canonical_json, sha256_and_size, sha256_bytes, write_bytes
@@ -43,6 +49,8 @@ class BuildNote(BaseModel):
     origin : dict, optional
         Of a set that was made from another one with changes: that set's name, its checksum, what
         changed, and `lows_only` where the normals stayed there.
+    labels_sha256 : str
+        Of `labels.parquet`, "" in a set without labels.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -52,6 +60,20 @@ class BuildNote(BaseModel):
     versions: dict[str, str]
     plan_sha256: str
     origin: dict[str, Any] | None = None
+    labels_sha256: str = ""
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave the labels out of sets without, whose notes were written before there were any."""
+        values: dict[str, Any] = whole(self)
+        if not self.labels_sha256:
+            del values["labels_sha256"]
+        return values
+
+    @property
+    def labelled(self) -> bool:
+        """Whether the set holds labels."""
+        return bool(self.labels_sha256)
 
     @property
     def lows_only(self) -> bool:

@@ -128,7 +128,11 @@ class Origin:
 
 
 def make_sample(
-    key: str, origin: Origin, draw: dict[str, Any], members: Mapping[str, Encoded]
+    key: str,
+    origin: Origin,
+    draw: dict[str, Any],
+    members: Mapping[str, Encoded],
+    labels: dict[str, Any] | None = None,
 ) -> Sample:
     """Put a sample and its record together.
 
@@ -139,6 +143,8 @@ def make_sample(
     draw : dict
         The parameters that made the low, as JSON values.
     members : mapping of name to Encoded
+    labels : dict, optional
+        What the record holds of labels; see `gloam.manifests.labels.labels.record_of`.
 
     Raises
     ------
@@ -162,6 +168,8 @@ def make_sample(
         "members": {name: _facts(member) for name, member in members.items()},
         "draw": draw,
     }
+    if labels is not None:
+        record["labels"] = labels
     return Sample(key, record, members)
 
 

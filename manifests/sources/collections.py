@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path, PurePosixPath
 
-from ...errors import ImageRefused, SourceError
+from ...errors import SourceError
 from ...storage.stores import place
 from ..images.header import SUFFIXES, UNREAD
-from .containers import Entry, Location, list_container, read
+from .containers import Entry, Location, list_container
+from .text import read_beside, read_text
 
 _SYNSET = re.compile(r"(^|/)n\d{8}/[^/]+$")
 _IMAGENET_FLAT = re.compile(r"(^|/)ILSVRC2012_(val|test)_\d+\.JPEG$")
@@ -175,6 +176,16 @@ def _archive(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     return _by_path(_without_lows(_photographs(path, passed), passed))
 
 
+def _classes(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
+    """List a folder of class folders, or an archive of one."""
+    _refuse_list("classes", listing)
+    for entry in _photographs(path, passed):
+        if "/" in entry.name:
+            yield Listed(entry.name, _without_suffix(entry.name), entry.location)
+        else:
+            passed["outside of class folders"] += 1
+
+
 def _imagenet(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     _refuse_list("imagenet", listing)
     pattern = re.compile(f"{_SYNSET.pattern}|{_IMAGENET_FLAT.pattern}")
@@ -198,23 +209,9 @@ def _names_of_list(path: str, entries: list[Entry], ending: str) -> list[str]:
         raise SourceError(f"{path}: has no {ending}", path=path)
     names = []
     for entry in found:  # VOC's archives of several years hold a list each
-        lines = _read_text(path, entry).splitlines()
+        lines = read_text(path, entry).splitlines()
         names += [line.split()[0] for line in lines if line.strip()]
     return names
-
-
-def _read_text(path: str, entry: Entry) -> str:
-    try:
-        return read(entry.location).decode("utf-8")
-    except (ImageRefused, UnicodeDecodeError) as error:
-        raise SourceError(f"{path}: {entry.name} cannot be read: {error}", path=path) from error
-
-
-def _read_beside(path: Path) -> str:
-    try:
-        return path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"{path}: cannot be read: {error}", path=path) from error
 
 
 def _only(images: list[Entry], wanted: Iterable[str], path: str, listing: str) -> list[Entry]:
@@ -239,9 +236,9 @@ def _coco(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     beside = place(path).parent / ending
     found = [e for e in entries if f"/{e.name}".endswith(f"/{ending}")]
     if found:
-        text = _read_text(path, found[0])
+        text = read_text(path, found[0])
     elif beside.is_file():
-        text = _read_beside(beside)
+        text = read_beside(beside)
     else:
         raise SourceError(f"{path}: has no {ending}, neither inside nor beside it", path=path)
     try:
@@ -330,6 +327,7 @@ KINDS: dict[str, Callable[[str, str, Counter[str]], Iterator[Listed]]] = {
     "iapr": _iapr,
     "streetscenes": _streetscenes,
     "folder": _folder,
+    "classes": _classes,
     "archive": _archive,
     "webdataset": _webdataset,
     "sample": _sample,
@@ -348,6 +346,7 @@ _EXPECTED = {
     "iapr": "expected images/NN/*.jpg",
     "streetscenes": "expected Original/*.JPG",
     "folder": f"expected files that end in {', '.join(SUFFIXES)}",
+    "classes": "expected a folder for each class, of images",
     "archive": f"expected members that end in {', '.join(SUFFIXES)}",
     "webdataset": f"expected members that end in {', '.join(SUFFIXES)}",
     "sample": "scikit-image's own photographs",

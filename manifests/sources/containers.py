@@ -323,17 +323,23 @@ def _read_stored(location: Location) -> bytes:
     return (container / location.member).read_bytes()
 
 
-def read(location: Location) -> bytes:
+def read(location: Location, most: int = MAX_BYTES) -> bytes:
     """Read the bytes of one file.
+
+    Parameters
+    ----------
+    location : Location
+    most : int
+        Bytes that it may have.
 
     Raises
     ------
     ImageRefused
-        "unreadable" when they cannot be had, "too large" above MAX_BYTES, "file name" when the name
-        is not valid text.
+        "unreadable" when they cannot be had, "too large" when there are more, "file name" when the
+        name is not valid text.
     """
-    if location.size > MAX_BYTES:
-        raise ImageRefused(Reason.TOO_LARGE, f"{location.size:,} bytes, the limit is {MAX_BYTES:,}")
+    if location.size > most:
+        raise ImageRefused(Reason.TOO_LARGE, f"{location.size:,} bytes, the limit is {most:,}")
     data: bytes
     try:
         if location.container[2:5] == "://":

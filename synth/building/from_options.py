@@ -39,6 +39,7 @@ def build(
     low_chroma: Literal["444", "422", "420"] | None = None,
     max_side: int | None = None,
     max_pixels: int | None = None,
+    labels: bool | None = None,
     profile: str | Path | None = None,
     select: bool | None = None,
     name: str | None = None,
@@ -68,7 +69,8 @@ def build(
         Single values of the recipe to change, such as `camera.iso=3200`.
     seed : int, optional
         Of the plan and of every low (0).
-    layout, shard_size, low_codec, low_quality, low_chroma, max_side, max_pixels, name : optional
+    layout, shard_size, low_codec, low_quality, low_chroma, max_side, max_pixels, labels, name
+        Optional.
         See `request.OutputOptions` and `plan.PlanOptions`.
     profile : str or Path, optional
         YAML bounds on suitable photographs.
@@ -121,6 +123,7 @@ def build(
             "low_chroma": low_chroma,
             "max_side": max_side,
             "max_pixels": max_pixels,
+            "labels": labels,
             "name": name,
         },
     )

@@ -75,6 +75,7 @@ def jobs_of(
             for photo, place in zip(photographs, locations(listed.take(found)), strict=True)
         ]
     )
+    places = {unit: place for place, unit in enumerate(units_of(plan))} if note.labelled else {}
     return [
         UnitJob(
             root,
@@ -85,6 +86,7 @@ def jobs_of(
             low_seed(note),
             request.output,
             unmeasured=request.takes_everything,
+            labels=places.get(unit),
         )
         for unit, unit_rows in wanted.items()
     ]

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from ...engines.engine import Engine
 from ...errors import DamagedError, SetError
+from ...manifests.labels.table import CLASS_LIST, LABELS, read_all
 from ...manifests.selection.candidates import leave_unmeasured, list_candidates, measure_candidates
 from ...manifests.selection.plan import make_plan
 from ...manifests.sets.info import (
@@ -109,10 +110,14 @@ def _plan(run: Run, listed: pa.Table) -> BuildNote:
     # set's bytes.
     public = plan.candidates.drop_columns(["container", "member", "offset", "stamp"])
     tables = {CANDIDATES: _parquet(public), PLAN: _parquet(plan.pairs)}
+    if request.output.labels:
+        run.progress.stage("labels", None)
+        tables[LABELS], tables[CLASS_LIST] = read_all(plan.pairs, listed, request.sources)
     note = BuildNote(
         request=request.identity(),
         versions=deciding_versions(request),
         plan_sha256=sha256_bytes(tables[PLAN]),
+        labels_sha256=sha256_bytes(tables[LABELS]) if request.output.labels else "",
     )
     refuse_mixing(root, note)
     write_bytes(root / RECIPE, recipe_yaml(request.recipe))
@@ -141,7 +146,11 @@ def _sound_note(root: Path, request: Request) -> BuildNote | None:
     if note is None:
         return None
     _refuse_other(root, request, note)
-    if not (root / PLAN).is_file() or facts_of(root / PLAN).sha256 != note.plan_sha256:
+    sums = {PLAN: note.plan_sha256} | ({LABELS: note.labels_sha256} if note.labelled else {})
+    if any(
+        not (root / name).is_file() or facts_of(root / name).sha256 != wanted
+        for name, wanted in sums.items()
+    ):
         return None
     if (root / SET_FILE).is_file():
         try:
@@ -150,7 +159,7 @@ def _sound_note(root: Path, request: Request) -> BuildNote | None:
             return None
         if any(
             not (root / name).is_file() or facts_of(root / name) != known[name]
-            for name in (CANDIDATES, RECIPE)
+            for name in (CANDIDATES, RECIPE, *([CLASS_LIST] if note.labelled else []))
         ):
             return None
     return note

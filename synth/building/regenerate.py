@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from ...engines.engine import Engine, check_paths
 from ...engines.local import LocalEngine, count
 from ...errors import DamagedError, ImageRefused, SetError
+from ...manifests.labels.table import CLASS_LIST, LABELS
 from ...manifests.sets.close import finish_set, low_seed
 from ...manifests.sets.info import (
     CANDIDATES,
@@ -245,7 +246,11 @@ def _note(info: SetInfo, request: dict[str, Any], keeps_lows: bool, lows_only: b
     if lows_only:
         origin["lows_only"] = True
     return BuildNote(
-        request=request, versions=versions, plan_sha256=info.build.plan_sha256, origin=origin
+        request=request,
+        versions=versions,
+        plan_sha256=info.build.plan_sha256,
+        origin=origin,
+        labels_sha256=info.build.labels_sha256,
     )
 
 
@@ -263,7 +268,7 @@ def _begin(origin: Path, root: Path, note: BuildNote) -> None:
             "repeat its command as it was, or choose another folder",
             path=root,
         )
-    for name in (PLAN, CANDIDATES):
+    for name in (PLAN, CANDIDATES, *((LABELS, CLASS_LIST) if note.labelled else ())):
         wanted = facts_of(origin / name)
         if name == PLAN and wanted.sha256 != note.plan_sha256:
             raise SetError(
@@ -370,7 +375,13 @@ def _remade(job: _Job, begun: _Begun, low: Encoded | None) -> Sample:
         members = dict(sample.members)
         if low is not None:
             members = {LOW: low, **{name: one for name, one in members.items() if name != LOW}}
-        sample = make_sample(sample.key, origin_of(sample.record), drawn.model_dump(), members)
+        sample = make_sample(
+            sample.key,
+            origin_of(sample.record),
+            drawn.model_dump(),
+            members,
+            sample.record.get("labels"),
+        )
     if job.lows_only:
         members = {name: member for name, member in sample.members.items() if name != NORMAL}
         sample = replace(sample, members=members)

@@ -46,6 +46,8 @@ class OutputOptions(BaseModel):
         Shrink normals to this longer side.
     max_pixels : int
         Refuse photographs with more pixels.
+    labels : bool
+        Carry what the sources say of their photographs: classes, boxes, masks and captions.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -57,6 +59,7 @@ class OutputOptions(BaseModel):
     low_chroma: Literal["444", "422", "420"] = "444"
     max_side: int | None = Field(default=None, ge=16)
     max_pixels: int = Field(default=MAX_PIXELS, ge=1, lt=2**30)
+    labels: bool = False
 
     @field_validator("low_codec", mode="before")
     @classmethod
@@ -105,6 +108,8 @@ class Request(BaseModel):
         whole["sources"] = [
             {k: v for k, v in source.items() if k != "path"} for source in whole["sources"]
         ]
+        if not self.output.labels:  # as in sets of the time before there were labels
+            del whole["output"]["labels"]
         return whole
 
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ...engines.local import count
 from ...errors import ImageRefused, Reason, SourceError
 from ...manifests.images.encode import encode
 from ...manifests.images.load_normal import Normal, Undecoded, load_normal, load_undecoded
+from ...manifests.labels.labels import record_of
+from ...manifests.labels.table import UnitLabels, read_unit
+from ...manifests.sets.label_members import members_of
 from ...manifests.sets.publish_unit import publish_unit
 from ...manifests.sets.receipts import Receipt, RefusedPair
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Origin, Sample, make_sample
@@ -57,6 +60,8 @@ class UnitJob:
     unmeasured: bool = False
     """Whether nobody has read the photographs before: those that cannot be read are refused
     then."""
+    labels: int | None = None
+    """Number of the unit's row group in `labels.parquet`, of a set with labels."""
 
 
 def make_unit(job: UnitJob) -> Receipt:
@@ -77,10 +82,11 @@ def _samples(job: UnitJob, refused: list[RefusedPair]) -> Iterator[Sample]:
     # All at once: between two photographs a CPU's caches forget how to draw, and it takes four
     # times as long.
     draws = [draw(job.recipe, job.seed, planned.key) for planned in job.planned]
+    labels = None if job.labels is None else read_unit(job.root, job.labels)
     pairs = (
-        _Loaded(number, planned, drawn, normal)
+        pair
         for number, (planned, drawn) in enumerate(zip(job.planned, draws, strict=True))
-        if (normal := _loaded(job, planned, refused)) is not None
+        if (pair := _loaded(job, number, planned, drawn, refused, labels)) is not None
     )
     if job.output.low_codec == "none":
         for pair in pairs:
@@ -101,6 +107,8 @@ class _Loaded(NamedTuple):
     planned: PlannedPair
     drawn: Draw
     normal: Normal | Undecoded
+    labels: dict[str, Any] | None
+    label_members: dict[str, Encoded]
 
     @property
     def pixels(self) -> Pixels:
@@ -123,12 +131,24 @@ def _lows(job: UnitJob) -> Callable[[Sequence[_Loaded]], list[Pixels]]:
 
 
 def _loaded(
-    job: UnitJob, planned: PlannedPair, refused: list[RefusedPair]
-) -> Normal | Undecoded | None:
+    job: UnitJob,
+    number: int,
+    planned: PlannedPair,
+    drawn: Draw,
+    refused: list[RefusedPair],
+    labels: UnitLabels | None,
+) -> _Loaded | None:
     """Load a photograph as a set stores it; one that cannot be is noted, and None."""
     load = load_undecoded if job.output.low_codec == "none" else load_normal
     try:
-        return load(read(planned.place), job.output.max_side, job.output.max_pixels)
+        data = read(planned.place)
+        normal = load(data, job.output.max_side, job.output.max_pixels)
+        if labels is None:
+            return _Loaded(number, planned, drawn, normal, None, {})
+        height, width = normal.size
+        found = labels.of(planned.key, data, (width, height))
+        members = members_of(found, labels.roles, labels.classes)
+        return _Loaded(number, planned, drawn, normal, record_of(found, labels.classes), members)
     except ImageRefused as refusal:
         if refusal.reason is Reason.UNREADABLE and not job.unmeasured:
             raise SourceError(
@@ -155,12 +175,14 @@ def _sample(pair: _Loaded, low: Encoded | None) -> Sample:
     members = {NORMAL: Encoded(normal.data, normal.suffix)}
     if low is not None:
         members = {LOW: low, **members}
+    members |= pair.label_members
     height, width = normal.size
     return make_sample(
         planned.key,
         Origin(planned.source, planned.path, width, height, normal.converted),
         pair.drawn.model_dump(),
         members,
+        pair.labels,
     )
 
 

@@ -179,6 +179,10 @@ class Files:
                     path=path,
                 )
 
+    def member_path(self, split: str, key: str, member: str) -> str:
+        """Return a file's path in the set."""
+        return file_name(split, key, member)
+
     def extents(
         self, root: Path, split: str, units: Sequence[str], names: Sequence[str], *, held: bool
     ) -> tuple[Keys, list[Extents]]:

@@ -104,6 +104,12 @@ class Layout(Protocol):
             When a file or a list is missing or another one; it says what to do.
         """
 
+    def member_path(self, split: str, key: str, member: str) -> str:
+        """Return what a file of a sample is called where its images are found.
+
+        `member` is what follows the key elsewhere: `normal.jpg`.
+        """
+
     def extents(
         self, root: Path, split: str, units: Sequence[str], names: Sequence[str], *, held: bool
     ) -> tuple[Keys, list[Extents]]:

@@ -237,6 +237,10 @@ class Shards:
                 path=path,
             )
 
+    def member_path(self, split: str, key: str, member: str) -> str:
+        """Return a member's name in its tar."""
+        return f"{key}.{member}"
+
     def extents(
         self, root: Path, split: str, units: Sequence[str], names: Sequence[str], *, held: bool
     ) -> tuple[Keys, list[Extents]]:

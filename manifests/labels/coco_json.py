@@ -1,0 +1,114 @@
+"""A set's labels in COCO's form: `annotations/instances_{split}.json`, `captions_{split}.json`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Any
+
+import numpy as np
+
+from ...storage.atomic import atomic_write
+
+FOLDER = "annotations"
+FIRST = 1
+"""The id of the first class: number 0 is background to many detectors."""
+
+
+def write_annotations(
+    root: Path,
+    split: str,
+    records: Iterable[tuple[int, str, dict[str, Any]]],
+    classes: Sequence[str],
+    kind: str = "instances",
+) -> Path:
+    """Write the annotations of a split.
+
+    Parameters
+    ----------
+    root : Path
+        Of the set.
+    split : str
+    records : iterable of (row of `pairs.parquet`, file name of the normal, record)
+    classes : sequence of str
+        Names; number i has the id i + 1.
+    kind : str
+        "instances" or "captions".
+
+    Returns
+    -------
+    Path
+        Of the file: COCO's `images` (ids are rows of `pairs.parquet`), `annotations`, and for
+        instances `categories`.
+    """
+    path = root / FOLDER / f"{kind}_{split}.json"
+    made = 0
+    with atomic_write(path) as handle, TemporaryFile() as rest:
+        handle.write(b'{"images":[')
+        for place, (row, name, record) in enumerate(records):
+            image = {
+                "id": row,
+                "file_name": name,
+                "width": record["width"],
+                "height": record["height"],
+            }
+            _write(handle, image, place)
+            labels = record["labels"]
+            of_kind = _captions(labels) if kind == "captions" else _instances(labels)
+            for annotation in of_kind:
+                made += 1
+                _write(rest, {"id": made, "image_id": row, **annotation}, made - 1)
+        handle.write(b'],"annotations":[')
+        rest.seek(0)
+        shutil.copyfileobj(rest, handle)
+        handle.write(b"]")
+        if kind == "instances":
+            named = [{"id": FIRST + i, "name": name} for i, name in enumerate(classes)]
+            handle.write(b',"categories":' + _json(named))
+        handle.write(b"}\n")
+    return path
+
+
+def _write(handle: IO[bytes], value: Any, place: int) -> None:
+    handle.write((b"," if place else b"") + _json(value))
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode("ascii")
+
+
+def _instances(labels: dict[str, Any]) -> Iterable[dict[str, Any]]:
+    columns = ("classes", "boxes", "crowd", "difficult", "segmentation")
+    for number, box, crowd, difficult, outline in zip(
+        *(labels[name] for name in columns), strict=True
+    ):
+        left, top, right, bottom = box
+        shape = json.loads(outline) if outline else []
+        yield {
+            "category_id": FIRST + number,
+            "bbox": [left, top, round(right - left, 3), round(bottom - top, 3)],
+            "area": round(_area(shape, (right - left) * (bottom - top)), 3),
+            "iscrowd": int(crowd),
+            "ignore": int(difficult),
+            "segmentation": shape,
+        }
+
+
+def _captions(labels: dict[str, Any]) -> Iterable[dict[str, Any]]:
+    return ({"caption": caption} for caption in labels["captions"])
+
+
+def _area(shape: Any, box: float) -> float:
+    """Return the pixels of an outline: of a mask, of polygons (Gauss), or else of the box."""
+    if isinstance(shape, dict):
+        return float(sum(shape["counts"][1::2]))
+    if not shape:
+        return box
+    area = 0.0
+    for part in shape:
+        x, y = np.array(part, np.float64).reshape(-1, 2).T
+        area += abs(float(np.dot(x, np.roll(y, -1)) - np.dot(y, np.roll(x, -1)))) / 2
+    return area

@@ -1,0 +1,161 @@
+"""The labels of one photograph, as its source has them or as they lie on the stored normal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from .placement import Placement
+
+CLASS, BOXES, CLASSES, MASK = "cls", "boxes", "classes", "mask"
+"""Names of the members that hold labels."""
+NO_CLASS = -1
+"""The number of a photograph without a class, among others that have one."""
+VOID = 255
+"""What a mask holds where nothing is said (VOC's border)."""
+_DIGITS = 3  # of coordinates, in pixels
+
+
+@dataclass(frozen=True)
+class Marked:
+    """An object that is marked on a photograph.
+
+    Attributes
+    ----------
+    name : str
+        Of its class.
+    box : (left, top, right, bottom)
+        Pixels, from the image's upper left corner to the object's edges: the right and lower edges
+        of an object that ends in column 9, row 4 are 10 and 5.
+    difficult : bool
+        VOC's: left out when detectors are judged.
+    crowd : bool
+        COCO's: one box around many.
+    polygons : tuple of tuples
+        Its outline, x and y in turn, in as many parts as it has; empty when it has none.
+    runs : tuple of int
+        Or which pixels are its own: lengths of runs outside and inside in turn, column by column,
+        as COCO counts them.
+    """
+
+    name: str
+    box: tuple[float, float, float, float]
+    difficult: bool = False
+    crowd: bool = False
+    polygons: tuple[tuple[float, ...], ...] = ()
+    runs: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What is known of one photograph.
+
+    Attributes
+    ----------
+    name : str
+        Of its own class, "" without one.
+    marked : tuple of Marked
+    captions : tuple of str
+    mask : bytes
+        A PNG whose samples are numbers of classes, as the source counts them; empty without one.
+    size : (width, height)
+        Of the image that the annotations speak of; (0, 0) when they do not say.
+    """
+
+    name: str = ""
+    marked: tuple[Marked, ...] = ()
+    captions: tuple[str, ...] = ()
+    mask: bytes = field(default=b"", repr=False)
+    size: tuple[int, int] = (0, 0)
+
+    def placed(self, place: Placement) -> Labels:
+        """Return them as they lie on the stored normal: turned, scaled, and cut at its edges.
+
+        An object of which nothing is inside the image is left out.
+        """
+        moved = (_placed(one, place) for one in self.marked)
+        return replace(
+            self,
+            marked=tuple(one for one in moved if one is not None),
+            mask=place.mask(self.mask) if self.mask else b"",
+            size=place.stored,
+        )
+
+    def as_json(self) -> str:
+        """Return all but the mask as text, from which `from_json` makes them again."""
+        return json.dumps({**asdict(self), "mask": None}, separators=(",", ":"), sort_keys=True)
+
+
+def from_json(text: str, mask: bytes = b"") -> Labels:
+    """Read what `Labels.as_json` wrote, and add the mask."""
+    value = json.loads(text)
+    marked = tuple(
+        Marked(
+            one["name"],
+            tuple(one["box"]),
+            one["difficult"],
+            one["crowd"],
+            tuple(map(tuple, one["polygons"])),
+            tuple(one["runs"]),
+        )
+        for one in value["marked"]
+    )
+    return Labels(value["name"], marked, tuple(value["captions"]), mask, tuple(value["size"]))
+
+
+def _placed(one: Marked, place: Placement) -> Marked | None:
+    box = place.box(one.box)
+    if box[2] <= box[0] or box[3] <= box[1]:
+        return None
+    return replace(
+        one,
+        box=_rounded(box),
+        polygons=tuple(_rounded(place.points(part)) for part in one.polygons),
+        runs=place.runs(one.runs) if one.runs else (),
+    )
+
+
+def _rounded(values: Iterable[float]) -> Any:
+    return tuple(round(float(value), _DIGITS) for value in values)
+
+
+def record_of(labels: Labels, classes: Mapping[str, int]) -> dict[str, Any]:
+    """Return what a sample's record holds of its labels, a type for each field whatever it holds.
+
+    Parameters
+    ----------
+    labels : Labels
+        On the stored normal.
+    classes : mapping of name to number
+
+    Returns
+    -------
+    dict
+        `class` and `class_number` ("" and -1 without), `names`, `classes` (their numbers), `boxes`
+        (left, top, right, bottom in pixels), `difficult` and `crowd`, one each for every object;
+        `segmentation` too, each COCO's own as JSON text, or ""; and `captions`.
+    """
+    marked = labels.marked
+    return {
+        "class": labels.name,
+        "class_number": classes[labels.name] if labels.name else NO_CLASS,
+        "names": [one.name for one in marked],
+        "classes": [classes[one.name] for one in marked],
+        "boxes": [list(one.box) for one in marked],
+        "difficult": [one.difficult for one in marked],
+        "crowd": [one.crowd for one in marked],
+        "segmentation": [_segmentation(one, labels.size) for one in marked],
+        "captions": list(labels.captions),
+    }
+
+
+def _segmentation(one: Marked, size: tuple[int, int]) -> str:
+    if one.runs:
+        value: Any = {"counts": list(one.runs), "size": [size[1], size[0]]}
+    elif one.polygons:
+        value = [list(part) for part in one.polygons]
+    else:
+        return ""
+    return json.dumps(value, separators=(",", ":"))

@@ -1,0 +1,63 @@
+"""Masks of objects as COCO counts them: runs of pixels, column by column, outside first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Mask = npt.NDArray[np.uint8]
+
+
+def mask_of(runs: Sequence[int], height: int, width: int) -> Mask:
+    """Return a mask of 0 and 1, uint8 (H, W).
+
+    Raises
+    ------
+    ValueError
+        When the runs are of another size.
+    """
+    counts = np.asarray(runs, np.int64)
+    if (counts.size and counts.min() < 0) or counts.sum() != height * width:
+        raise ValueError(f"a mask of {counts.sum()} pixels for an image of {width} x {height}")
+    values = (np.arange(len(counts)) % 2).astype(np.uint8)
+    return np.repeat(values, counts).reshape(width, height).T
+
+
+def runs_of(mask: Mask) -> tuple[int, ...]:
+    """Return the runs of a mask of 0 and 1: the other way round."""
+    flat = mask.T.ravel()
+    edges = np.flatnonzero(np.diff(flat)) + 1
+    lengths = np.diff([0, *edges.tolist(), flat.size]).tolist()
+    return (0, *lengths) if flat.size and flat[0] else tuple(lengths)
+
+
+def runs_in(text: str) -> tuple[int, ...]:
+    """Read runs in COCO's compressed text.
+
+    Groups of five bits, the sixth of a character saying that there are more; from the third run on
+    the difference to the last but one (cocoapi, common/maskApi.c).
+
+    Raises
+    ------
+    ValueError
+        When it ends in mid-number, or holds what no such text does.
+    """
+    runs: list[int] = []
+    value = shift = 0
+    for character in text.encode("ascii"):
+        code = character - 48
+        if not 0 <= code < 64:
+            raise ValueError("not a mask in COCO's compressed form")
+        value |= (code & 0x1F) << shift
+        shift += 5
+        if code & 0x20:
+            continue
+        if code & 0x10:
+            value -= 1 << shift
+        runs.append(value + (runs[-2] if len(runs) > 2 else 0))
+        value = shift = 0
+    if shift:
+        raise ValueError("a mask in COCO's compressed form that ends in mid-number")
+    return tuple(runs)

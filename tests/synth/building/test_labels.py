@@ -1,0 +1,252 @@
+"""Labels of sources, in the set that is built of them: where they lie, and that they are kept."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+from pycocotools.coco import COCO
+
+import gloam
+from gloam.cli.main import gloam as command
+from gloam.errors import ConfigError, SourceError
+from gloam.manifests.sets.label_members import npy
+from gloam.manifests.sets.verify import verify_set
+from gloam.synth.building.deep_verify import recheck_set
+from gloam.synth.building.regenerate import export, regenerate
+
+from ...labelled import (
+    NAMES,
+    class_source,
+    coco_source,
+    likeness,
+    orientation_of,
+    size_of,
+    things,
+    voc_source,
+)
+
+COUNT = 16
+OPTIONS = {"labels": True, "select": False, "shard_size": 7, "recipe": "even"}
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    folder = tmp_path_factory.mktemp("labelled")
+    return [
+        f"voc={voc_source(folder / 'VOC2012', COUNT)}",
+        f"coco={coco_source(folder / 'coco', COUNT)}@instances_train2017",
+        f"classes={class_source(folder / 'classes', COUNT)}",
+    ]
+
+
+@pytest.fixture(scope="module", params=[None, 96])
+def labelled(request, sources, tmp_path_factory) -> gloam.manifests.sets.pair_set.PairSet:
+    root = tmp_path_factory.mktemp("sets") / "set"
+    gloam.build(root, sources, val=9, max_side=request.param, **OPTIONS)
+    return gloam.open_set(root)
+
+
+def edges(found: np.ndarray) -> tuple[int, int, int, int]:
+    rows, columns = np.flatnonzero(found.any(1)), np.flatnonzero(found.any(0))
+    return columns[0], rows[0], columns[-1] + 1, rows[-1] + 1
+
+
+def test_boxes_lie_on_what_they_were_drawn_on(labelled):
+    seen = 0
+    for pair in labelled.pairs():
+        labels, normal = pair.record["labels"], pair.decoded("normal")
+        height, width = normal.shape[:2]
+        for name, box in zip(labels["names"], labels["boxes"], strict=True):
+            left, top, right, bottom = box
+            assert 0 <= left < right <= width
+            assert 0 <= top < bottom <= height
+            around = np.zeros((height, width), bool)
+            around[
+                max(0, int(top) - 4) : int(bottom) + 5, max(0, int(left) - 4) : int(right) + 5
+            ] = True
+            found = edges(likeness(normal, name) & around)
+            assert np.abs(np.subtract(found, box)).max() <= 1.5, (pair.key, name)
+            seen += 1
+    assert seen > 60
+
+
+def test_counts_of_classes_are_the_source_s(labelled):
+    counts = Counter(name for record in labelled.records() for name in record["labels"]["names"])
+    wanted: Counter[str] = Counter({"van": 1})  # which lies half outside; the other is not there
+    for first, many in ((0, COUNT - 1), (100, COUNT)):
+        for seed in range(first, first + many):
+            wanted.update(name for name, _ in things(seed, *size_of(seed)))
+    assert counts == wanted
+    classes = Counter(record["labels"]["class"] for record in labelled.records())
+    assert classes == {"": 2 * COUNT, "lemon": 6, "mug": 5, "van": 5}
+
+
+def test_masks_move_with_their_pictures(labelled):
+    seen = 0
+    for pair in labelled.pairs():
+        mask = np.asarray(Image.open(io.BytesIO(pair.members["mask"].data)))
+        normal = pair.decoded("normal")
+        assert mask.shape == normal.shape[:2]
+        if (mask == 255).all():
+            assert pair.record["source"] != "voc" or int(pair.record["path"][-6:-4]) in (
+                *(seed for seed in range(COUNT) if seed % 3),
+                COUNT - 1,
+            )
+            continue
+        for number, name in enumerate(NAMES, 1):
+            outside = likeness(normal, name) != (mask == number)
+            assert outside.mean() < 0.03, pair.key
+        seen += 1
+    assert seen == 5
+
+
+def test_members_hold_what_records_say(labelled):
+    classes = (labelled.root / "classes.txt").read_text().splitlines()
+    assert classes == ["lemon", "mug", "van"]
+    for pair in labelled.pairs():
+        labels = pair.record["labels"]
+        assert list(pair.members) == ["low", "normal", "cls", "boxes", "classes", "mask"]
+        assert int(pair.members["cls"].data) == labels["class_number"]
+        if labels["class"]:
+            assert classes[labels["class_number"]] == labels["class"]
+        boxes, numbers = (array(pair.members[name].data) for name in ("boxes", "classes"))
+        assert boxes.dtype == np.float32
+        assert numbers.dtype == np.int32
+        assert boxes.shape == (len(labels["names"]), 4)
+        assert np.array_equal(boxes, np.array(labels["boxes"], np.float32).reshape(-1, 4))
+        assert [classes[number] for number in numbers] == labels["names"]
+
+
+def array(data: bytes) -> np.ndarray:
+    return np.load(io.BytesIO(data))
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+def test_pycocotools_reads_the_annotations(labelled, capsys):
+    rows = pq.read_table(labelled.root / "pairs.parquet").to_pylist()
+    pairs = {pair.key: pair for pair in labelled.pairs()}
+    seen = 0
+    for split in ("train", "val"):
+        coco = COCO(labelled.root / "annotations" / f"instances_{split}.json")
+        assert len(coco.imgs) == labelled.counts[split]
+        names = {one["id"]: one["name"] for one in coco.dataset["categories"]}
+        assert names == {1: "lemon", 2: "mug", 3: "van"}
+        for number, image in coco.imgs.items():
+            pair = pairs[rows[number]["key"]]
+            assert image["file_name"].endswith(f"{pair.key}.normal.jpg")
+            normal = pair.decoded("normal")
+            assert (image["height"], image["width"]) == normal.shape[:2]
+            for one in coco.imgToAnns[number]:
+                left, top, width, height = one["bbox"]
+                if not one["segmentation"]:
+                    continue
+                mask = coco.annToMask(one).astype(bool)
+                inside = np.zeros_like(mask)
+                inside[round(top) : round(top + height), round(left) : round(left + width)] = True
+                assert (mask & inside).sum() / (mask | inside).sum() > 0.85
+                assert abs(one["area"] - mask.sum()) <= 0.1 * one["area"]
+                seen += one["iscrowd"]
+        captions = COCO(labelled.root / "annotations" / f"captions_{split}.json")
+        for one in captions.anns.values():
+            key = rows[one["image_id"]]["key"]
+            seed = int(pairs[key].record["path"].rpartition("/")[2][:-4])
+            assert one["caption"] == f"Picture “{seed}”"
+    assert seen > 5
+
+
+def test_a_labelled_set_is_verified_regenerated_and_exported(labelled, tmp_path):
+    assert verify_set(labelled) == []
+    assert recheck_set(labelled) == []
+    regenerate(labelled, tmp_path / "same")
+    assert content(tmp_path / "same") == content(labelled.root)
+    regenerate(labelled, tmp_path / "noisier", overrides=["camera.iso=6400"])
+    export(labelled, tmp_path / "files", "files")
+    export(tmp_path / "files", tmp_path / "back", "shards")
+    for name in ("noisier", "files", "back"):
+        assert verify_set(tmp_path / name) == []
+    wanted = [record["labels"] for record in labelled.records()]
+    for name in ("noisier", "files"):
+        assert [one["labels"] for one in gloam.open_set(tmp_path / name).records()] == wanted
+    shard = "shards/train-000000.tar"
+    assert (tmp_path / "back" / shard).read_bytes() == (labelled.root / shard).read_bytes()
+    instances = json.loads((tmp_path / "files" / "annotations/instances_val.json").read_text())
+    for image in instances["images"]:
+        assert (tmp_path / "files" / image["file_name"]).is_file()
+
+
+def content(root: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()
+    }
+
+
+def test_workers_and_restarts_change_no_byte(sources, tmp_path):
+    for workers, name in ((1, "one"), (2, "two")):
+        gloam.build(tmp_path / name, sources, workers=workers, low_codec="none", **OPTIONS)
+    assert content(tmp_path / "one") == content(tmp_path / "two")
+    (tmp_path / "two" / "receipts" / "train-000001.json").unlink()
+    (tmp_path / "two" / "labels.parquet").write_bytes(b"damaged")
+    gloam.build(tmp_path / "two", sources, low_codec="none", **OPTIONS)
+    assert content(tmp_path / "one") == content(tmp_path / "two")
+
+
+def test_without_labels_nothing_of_them_is_there(sources, tmp_path):
+    gloam.build(tmp_path / "set", sources, select=False, low_codec="none")
+    assert not {path.name for path in (tmp_path / "set").iterdir()} & {
+        "labels.parquet",
+        "classes.txt",
+        "annotations",
+    }
+    assert "labels" not in next(gloam.open_set(tmp_path / "set").records())
+
+
+def test_what_cannot_be_labelled_is_said(photographs, sources, tmp_path):
+    with pytest.raises(ConfigError, match="none of the sources has labels"):
+        gloam.build(tmp_path / "a", f"folder={photographs}", labels=True)
+    with pytest.raises(SourceError, match="has no annotations/instances"):
+        gloam.build(tmp_path / "b", f"coco={photographs}", labels=True)
+    voc = tmp_path / "VOC"
+    voc_source(voc, 4)
+    (voc / "Annotations" / "000001.xml").write_text("<annotation><object></annotation>")
+    run = CliRunner().invoke(
+        command, ["build", str(tmp_path / "c"), "--source", f"voc={voc}", "--labels", "--no-select"]
+    )
+    assert run.exit_code == 1
+    assert "Annotations/000001.xml: not a VOC annotation" in run.output
+    (voc / "Annotations" / "000001.xml").write_text("<annotation/>")
+    Image.new("L", (3, 3)).save(voc / "SegmentationClass" / "000003.png")
+    with pytest.raises(SourceError, match="do not fit it: a mask of \\(3, 3\\)"):
+        gloam.build(tmp_path / "d", f"voc={voc}", labels=True, select=False)
+
+
+def test_annotations_of_the_upright_picture_are_left_as_they_are(tmp_path):
+    voc = voc_source(tmp_path / "VOC", 6)
+    turned = next(seed for seed in range(6) if orientation_of(seed) >= 5)
+    path = voc / "Annotations" / f"{turned:06d}.xml"
+    width, height = size_of(turned)
+    path.write_text(
+        f"<annotation><size><width>{height}</width><height>{width}</height></size><object>"
+        "<name>lemon</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>9</xmax><ymax>7</ymax></bndbox>"
+        "</object></annotation>"
+    )
+    (voc / "SegmentationClass" / f"{turned:06d}.png").unlink(missing_ok=True)
+    gloam.build(tmp_path / "set", f"voc={voc}", labels=True, select=False)
+    records = gloam.open_set(tmp_path / "set").records()
+    found = next(one for one in records if one["path"].endswith(f"{turned:06d}.jpg"))
+    assert found["labels"]["boxes"] == [[0, 0, 9, 7]]
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (3, 4), (0,), (100_000,)])
+def test_arrays_are_numpy_s(shape):
+    made = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    data = npy(made)
+    assert len(data) == 128 + made.nbytes
+    assert np.array_equal(array(data), made)
