@@ -44,6 +44,8 @@ class Options(BaseModel):
         "drop" gives every rank equally many whole batches, "partial" every sample once.
     keys : bool
         Yield the pairs' keys as a third item.
+    labels : bool
+        Yield the pairs' labels as the last item; see `labels.batch_labels`.
     device : str
         "gpu" or "cpu".
     threads : int
@@ -79,6 +81,7 @@ class Options(BaseModel):
     seed: int = Field(default=0, ge=0)
     last_batch: Literal["drop", "partial"] = "drop"
     keys: bool = False
+    labels: bool = False
     device: Literal["gpu", "cpu"] = "cpu"
     threads: int = Field(default=4, ge=0)
     hw_decoder_load: float = Field(default=0.9, ge=0, le=1)
@@ -99,6 +102,8 @@ class Options(BaseModel):
             raise ValueError(f"crop={self.crop!r} needs a size")
         if self.size is not None and self.pad:
             raise ValueError("pad is for size=None")
+        if self.labels and self.resident_side is not None:
+            raise ValueError("labels are of whole normals: leave resident_side out")
         if tuple(self.value_range) not in ((0, 1), (-1, 1)):
             raise ValueError("value_range must be (0, 1) or (-1, 1)")
         return self
@@ -121,6 +126,8 @@ class Options(BaseModel):
         A state fits only the same.
         """
         ignored = {"device", "threads", "hw_decoder_load", "prefetch"}
+        if not self.labels:  # as states were before there were any
+            ignored.add("labels")
         return self.model_dump(mode="json", exclude=ignored)
 
 

@@ -17,6 +17,7 @@ from ..synth.kernels.forms import place_form, resized
 from .columns import StoredPair, fetched
 from .dataset import PairDataset
 from .forms import Change, change_of, check_sizes
+from .labels import MovedLabels, PairLabels, together
 from .live.lows import LiveLows
 from .options import Options
 
@@ -29,6 +30,7 @@ class Place(NamedTuple):
     pair: StoredPair
     seed: int
     epoch: int = 0
+    labels: PairLabels | None = None
 
 
 class Samples(PairDataset, Dataset[Any]):
@@ -60,9 +62,9 @@ class Samples(PairDataset, Dataset[Any]):
             change = change_of(normal.shape[0], normal.shape[1], self._options, place.seed)
             low = self._live.low(normal, pair.key, place.epoch, change.window)
         inner = change if self._live is None else change.within()
-        return Sample(
-            sized(low, inner, self._options), sized(normal, change, self._options), change, pair.key
-        )
+        labels = None if place.labels is None else place.labels.moved(change, self._options)
+        sizes = sized(low, inner, self._options), sized(normal, change, self._options)
+        return Sample(*sizes, change, pair.key, labels)
 
 
 class Sample(NamedTuple):
@@ -74,12 +76,14 @@ class Sample(NamedTuple):
     change : Change
         Of which flips and turn are left to do.
     key : str
+    labels : MovedLabels, optional
     """
 
     low: Pixels
     normal: Pixels
     change: Change
     key: str
+    labels: MovedLabels | None = None
 
 
 def sized(image: Pixels, change: Change, options: Options) -> Pixels:
@@ -90,6 +94,12 @@ def sized(image: Pixels, change: Change, options: Options) -> Pixels:
     return np.ascontiguousarray(image[top : top + height, left : left + width])
 
 
+def turned_shape(shape: Sequence[int], change: Change) -> tuple[int, int]:
+    """Return height and width of an image that a change may turn."""
+    height, width = shape[:2]
+    return (width, height) if change.turned else (height, width)
+
+
 class Batch:
     """Tensors that pairs are written to, each in the form that the options ask for.
 
@@ -97,7 +107,7 @@ class Batch:
     ----------
     options : Options
     shapes : sequence of (height, width)
-        Of the pairs, in order, before they are turned.
+        Of the pairs, in order, once they are turned; see `turned_shape`.
 
     Raises
     ------
@@ -140,15 +150,19 @@ def _memory(shape: tuple[int, ...], kind: torch.dtype) -> torch.Tensor:
 
 
 class Collate:
-    """Samples to (low, normal), or (low, normal, keys), of tensors."""
+    """Samples to (low, normal), or (low, normal, keys, labels), of tensors."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
 
     def __call__(self, samples: Sequence[Sample]) -> tuple[Any, ...]:
         """Return a batch of samples."""
-        batch = Batch(self._options, [sample.normal.shape[:2] for sample in samples])
+        shapes = [turned_shape(sample.normal.shape, sample.change) for sample in samples]
+        batch = Batch(self._options, shapes)
         for number, sample in enumerate(samples):
             batch.place(number, sample.low, sample.normal, sample.change)
-        images = batch.tensors()
-        return (*images, [sample.key for sample in samples]) if self._options.keys else images
+        made: tuple[Any, ...] = batch.tensors()
+        if self._options.keys:
+            made = (*made, [sample.key for sample in samples])
+        labels = [sample.labels for sample in samples if sample.labels is not None]
+        return (*made, together(labels, self._options)) if labels else made

@@ -26,6 +26,7 @@ from .dataset import DECODERS, PairDataset
 from .devices import find_device
 from .epochs import EpochLoader
 from .index import cached_in, contents_of, open_data
+from .labels import PairLabels, label_columns
 from .live.lows import is_live, live_lows
 from .options import Nothing, make_options, same_number
 from .ranks_and_order import epoch_order, epoch_seed, usable_cores
@@ -85,6 +86,7 @@ class TorchLoader(EpochLoader):
         seed: int = 0,
         last_batch: Literal["drop", "partial"] | None = None,
         keys: bool = False,
+        labels: bool = False,
         normals: str | Path | None = None,
         live: bool | None = None,
         recipe: Recipe | str | None = None,
@@ -121,6 +123,7 @@ class TorchLoader(EpochLoader):
             seed=seed,
             last_batch=("drop" if training else "partial") if last_batch is None else last_batch,
             keys=keys,
+            labels=labels,
             device="gpu" if self._wanted.kind == "gpu" else "cpu",
             threads=usable_cores() if processes is None else processes,
             hw_decoder_load=1.0 if hw_decoder_load is None else hw_decoder_load,
@@ -133,6 +136,7 @@ class TorchLoader(EpochLoader):
         contents = cached_in(contents_of(held, split, live=live), cache, cache_gb)
         lows = live_lows(held, recipe, draws, seed, training) if live else None
         super().__init__(contents, options, "torch", rank, world_size, lows)
+        self._columns = label_columns(held, contents) if labels else None
         self._dataset = Samples(self.contents, options, decoder, lows)
         self._loader: DataLoader[Any] | None = None
         # Begins at once to import what the processes need, side by side with this one.
@@ -241,9 +245,22 @@ class TorchLoader(EpochLoader):
         for batch in range(self._batch, len(self)):
             numbers = order[batch * size : (batch + 1) * size].tolist()
             yield [
-                Place(self._pair(n), epoch_seed(seed, epoch, f"draws of pair {n}"), epoch)
+                Place(
+                    self._pair(n),
+                    epoch_seed(seed, epoch, f"draws of pair {n}"),
+                    epoch,
+                    self._labels(n),
+                )
                 for n in numbers
             ]
+
+    def _labels(self, number: int) -> PairLabels | None:
+        if self._columns is None:
+            return None
+        roles, mask = self._columns.roles, self._columns.mask(number)
+        if mask is not None:
+            mask = self.contents.nearest(mask)
+        return PairLabels(self._columns.take([number]), roles, mask)
 
     def _pair(self, number: int) -> StoredPair:
         pair = self.contents.pairs[number]

@@ -61,7 +61,9 @@ class PipelineBuilder:
     reader: str
     device_id: int | None
 
-    def build(self, epoch: int, checkpoint: bytes | None, place: tuple[int, int]) -> Any:
+    def build(
+        self, epoch: int, checkpoint: bytes | None, place: tuple[int, int], forms: Any = None
+    ) -> Any:
         """Build the pipeline of an epoch.
 
         Parameters
@@ -72,6 +74,8 @@ class PipelineBuilder:
             DALI's own state to go on from.
         place : (epoch, batch)
             Where that is.
+        forms : function, optional
+            What becomes of stored pairs, see `pipelines.Forms`; by default DALI draws it.
 
         Raises
         ------
@@ -96,20 +100,25 @@ class PipelineBuilder:
         if self.live is not None:
             return self._live(self.live, common, epoch, checkpoint is not None, place)
         if contents.far:
-            pipeline = pipelines.external_pairs(self._source(epoch), **common)
+            pipeline = pipelines.external_pairs(self._source(epoch), forms=forms, **common)
         elif self.reader == "webdataset":
             others = contents.shards("normal") if contents.two_sets else None
             pipeline = pipelines.webdataset_pairs(
-                *contents.shards(), **common, **self.sharding(epoch), normals=others
+                *contents.shards(), **common, **self.sharding(epoch), normals=others, forms=forms
             )
         elif self.reader == "file":
             lists = str(contents.list_path("low")), str(contents.list_path("normal"))
             roots = str(contents.root), str(contents.normal_root)
             pipeline = pipelines.file_pairs(
-                roots[0], *lists, **common, **self.sharding(epoch), normal_root=roots[1]
+                roots[0],
+                *lists,
+                **common,
+                **self.sharding(epoch),
+                normal_root=roots[1],
+                forms=forms,
             )
         else:
-            pipeline = pipelines.external_pairs(self._source(epoch), **common)
+            pipeline = pipelines.external_pairs(self._source(epoch), forms=forms, **common)
         return self._built(pipeline)
 
     def build_resident(self, place: tuple[int, int], pools: dict[str, Any]) -> Any:

@@ -16,6 +16,7 @@ from ..dataset import PairDataset, first_batch
 from ..devices import find_device, has_torch
 from ..epochs import EpochLoader
 from ..index import Contents, cached_in, contents_of, open_data
+from ..labels import label_columns
 from ..live.lows import is_live, live_lows
 from ..live.pool import DoesNotFit
 from ..options import Nothing, make_options, same_number
@@ -23,6 +24,7 @@ from ..ranks_and_order import local_ranks, usable_cores
 from .batches import ReadyBatches, keys_of, tensor_of
 from .building import PipelineBuilder
 from .failures import explained
+from .labelled import LabelSource
 
 if TYPE_CHECKING:
     import torch
@@ -136,6 +138,7 @@ class PairLoader(EpochLoader):
         seed: int = 0,
         last_batch: Literal["drop", "partial"] | None = None,
         keys: bool = False,
+        labels: bool = False,
         normals: str | Path | None = None,
         live: bool | None = None,
         recipe: Recipe | str | None = None,
@@ -186,6 +189,7 @@ class PairLoader(EpochLoader):
             seed=seed,
             last_batch=("drop" if training else "partial") if last_batch is None else last_batch,
             keys=keys,
+            labels=labels,
             device=self._wanted.kind,
             threads=same_number(workers, threads) or usable_cores(),
             hw_decoder_load=hw_decoder_load,
@@ -207,6 +211,8 @@ class PairLoader(EpochLoader):
             world_size,
             lows,
         )
+        self._columns = label_columns(held, contents) if labels else None
+        self._labels: LabelSource | None = None
         self._resident = resident
         self._pools: dict[str, Any] = {}  # what is in memory, decoded
         self._pipeline: Any = None
@@ -286,6 +292,7 @@ class PairLoader(EpochLoader):
             "_pipeline": None,
             "_checkpoint": None,
             "_pools": {},
+            "_labels": None,
             "_resume": dali,
             "_padding": 0,
         }
@@ -308,16 +315,22 @@ class PairLoader(EpochLoader):
             outputs = self._run()
             if batch + 1 == len(self):
                 self._padding = self._padded()
-            yield self._batch_of(
-                outputs, min(last - first - batch * self.batch_size, self.batch_size)
-            )
+            count = min(last - first - batch * self.batch_size, self.batch_size)
+            made = self._batch_of(outputs, count)
+            if self._labels is not None:
+                done = (self.epoch - self._base) * self._builder.epoch_batches() + batch
+                numbers = outputs[2] if self._resident else None
+                made = (*made, self._labels.labels(done, count, numbers))
+            yield made
 
     def _drop(self) -> None:
         """Let go of the pipeline, and end what works for it."""
         close = getattr(self._pipeline, "close", None)
         if close is not None:
             close()
-        self._pipeline = self._checkpoint = None
+        if self._labels is not None:
+            self._labels.close()
+        self._pipeline = self._checkpoint = self._labels = None
 
     def _moved(self) -> None:
         self._drop()
@@ -350,6 +363,7 @@ class PairLoader(EpochLoader):
     def _build(self, epoch: int, checkpoint: bytes | None) -> Any:
         """Build the pipeline of an epoch."""
         place = self.epoch, self._batch
+        self._labels = self._label_source(epoch)
         if self._resident:
             try:
                 return self._builder.build_resident(place, self._pools)
@@ -358,7 +372,28 @@ class PairLoader(EpochLoader):
                     raise
                 print(f"{error}; loading it batch by batch", file=sys.stderr)
                 self._resident = False
-        return self._builder.build(epoch, checkpoint, place)
+        drawn = self._labels is not None and self.live is None and self._changes
+        forms = self._labels.forms if self._labels is not None and drawn else None
+        return self._builder.build(epoch, checkpoint, place, forms)
+
+    @property
+    def _changes(self) -> bool:
+        """Whether pairs are cropped or flipped."""
+        return self.options.augment or self.options.crop != "resize"
+
+    def _label_source(self, epoch: int) -> LabelSource | None:
+        if self._columns is None:
+            return None
+        builder = self._builder
+        batches, pairs = builder.epoch_batches(), self.contents.pairs
+        by_keys = bool(self._resident) or self.live is not None
+        return LabelSource(
+            self._columns,
+            self.options,
+            builder.source_numbers(epoch),
+            lambda done: epoch + done // batches,
+            (lambda numbers: [pairs[number].key for number in numbers]) if by_keys else None,
+        )
 
     @property
     def _builder(self) -> PipelineBuilder:

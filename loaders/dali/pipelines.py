@@ -33,6 +33,9 @@ one is resized. On an H200 that takes the hardware decoders from 80 to nearly 10
 (benchmarks/results/loaders-h200.txt)."""
 
 LOW, NORMAL = "low.png;low.jpg", "normal.jpg;normal.png"
+Forms = Callable[[Any], list[Any]]
+"""Of DALI's BatchInfo: returns for each pair of a batch the window (top, left, height, width) and
+the flips (across, down, turned) as int32 array (7)."""
 _TYPES = {"float32": types.FLOAT, "float16": types.FLOAT16, "uint8": types.UINT8}
 
 
@@ -45,6 +48,7 @@ def webdataset_pairs(
     world: int = 1,
     shuffle_seed: int = 0,
     normals: tuple[Sequence[str], Sequence[str]] | None = None,
+    forms: Forms | None = None,
 ) -> tuple[Any, ...]:
     """Read the pairs of a set's shards, with their indexes.
 
@@ -60,6 +64,8 @@ def webdataset_pairs(
     normals : two sequences of str, optional
         Tars and indexes of the set that holds the normals, where `paths` are those of a set of lows
         only: two readers then go in step, and the records of both are yielded.
+    forms : function, optional
+        What becomes of the pairs; see `Forms`.
 
     Raises
     ------
@@ -82,10 +88,10 @@ def webdataset_pairs(
         there = {"paths": list(normals[0]), "index_paths": list(normals[1])}
         record, low = fn.readers.webdataset(ext=["json", LOW], **here, **common)
         other, normal = fn.readers.webdataset(ext=["json", NORMAL], **there, **common)
-        low, normal = processed(low, normal, options)
+        low, normal = processed(low, normal, options, forms)
         return low, normal, fn.pad(record), fn.pad(other)
     record, low, normal = fn.readers.webdataset(ext=["json", LOW, NORMAL], **here, **common)
-    low, normal = processed(low, normal, options)
+    low, normal = processed(low, normal, options, forms)
     return low, normal, fn.pad(record) if options.keys else fn.constant(idata=0, dtype=types.INT32)
 
 
@@ -100,6 +106,7 @@ def file_pairs(
     shuffle_seed: int = 0,
     *,
     normal_root: str = "",
+    forms: Forms | None = None,
 ) -> tuple[Any, ...]:
     """Read the pairs of a set in files, by two file readers kept in step.
 
@@ -111,7 +118,7 @@ def file_pairs(
         The set's folder, which the lists' paths are relative to.
     low_list, normal_list : str
         Files of lines `path label`.
-    options, rank, world, shuffle_seed
+    options, rank, world, shuffle_seed, forms
         As of `webdataset_pairs`.
     normal_root : str
         That of the normals, where they lie in another set.
@@ -123,7 +130,7 @@ def file_pairs(
     normal, normal_label = fn.readers.file(
         file_root=normal_root or file_root, file_list=normal_list, **common
     )
-    low, normal = processed(low, normal, options)
+    low, normal = processed(low, normal, options, forms)
     return low, normal, low_label, normal_label
 
 
@@ -219,7 +226,9 @@ def _reading(options: Options, rank: int, world: int, shuffle_seed: int) -> dict
 
 
 @pipeline_def(enable_conditionals=True)
-def external_pairs(source: Callable[[Any], tuple[Any, ...]], options: Options) -> tuple[Any, ...]:
+def external_pairs(
+    source: Callable[[Any], tuple[Any, ...]], options: Options, forms: Forms | None = None
+) -> tuple[Any, ...]:
     """Take pairs from a function of DALI's BatchInfo.
 
     It returns lists of encoded lows and normals (uint8 arrays) and of numbers.
@@ -227,7 +236,7 @@ def external_pairs(source: Callable[[Any], tuple[Any, ...]], options: Options) -
     low, normal, label = fn.external_source(
         source=source, num_outputs=3, batch=True, batch_info=True
     )
-    low, normal = processed(low, normal, options)
+    low, normal = processed(low, normal, options, forms)
     return low, normal, label
 
 
@@ -320,13 +329,19 @@ def formed_pairs(options: Options) -> tuple[Any, ...]:
     how: dict[str, Any] = {"device": "gpu", "layout": "HWC", "no_copy": False}
     low = fn.external_source(name="low", **how)
     normal = fn.external_source(name="normal", **how)
+    cut = options.size is not None and options.crop != "resize"
+    window = fn.external_source(name="window") if cut else None
+    flips = fn.external_source(name="flips") if options.augment else None
+    return formed(low, normal, window, flips, options)
+
+
+def formed(low: Any, normal: Any, window: Any, flips: Any, options: Options) -> tuple[Any, Any]:
+    """Bring two decoded images into form, by a window (top, left, height, width) and flips."""
     if options.size is not None and options.crop != "resize":
-        window = fn.external_source(name="window")
         low, normal = fn.slice([low, normal], start=window[:2], shape=window[2:], axes=[0, 1])
     if options.size is not None:
         low, normal = fn.resize([low, normal], size=options.size, antialias=True)
     if options.augment:
-        flips = fn.external_source(name="flips")
         low, normal = fn.flip([low, normal], horizontal=flips[0], vertical=flips[1])
         if options.square:
             turned = flips[2] == 1
@@ -360,8 +375,17 @@ def decoded(images: Any, options: Options) -> Any:
     )
 
 
-def processed(low: Any, normal: Any, options: Options) -> tuple[Any, Any]:
-    """Decode and bring into form two encoded images, with the same draws for both."""
+def processed(
+    low: Any, normal: Any, options: Options, forms: Forms | None = None
+) -> tuple[Any, Any]:
+    """Decode and bring into form two encoded images, with the same draws for both.
+
+    The draws are DALI's own, or those of a function.
+    """
+    if forms is not None:
+        form = fn.external_source(source=forms, batch=True, batch_info=True)
+        low, normal = decoded([low, normal], options)
+        return formed(low, normal, form[:4], form[4:], options)
     if options.crop == "random":
         shape = fn.peek_image_shape(normal)
     low, normal = decoded([low, normal], options)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ...synth.kernels.arrays import Window
 from ..forms import Change
 from ..options import Options
-from ..samples import Batch, sized
+from ..samples import Batch, sized, turned_shape
 
 Pixels = npt.NDArray[np.uint8]
 
@@ -51,8 +51,10 @@ class HostBatch:
             top, left, height, width = map(int, changes[i, :4]) if cut else (0, 0, *image.shape[:2])
             flips = (0, 0, 0) if changes is None else changes[i, 4:]
             drawn.append(Change(top, left, height, width, *map(bool, flips)))
-        sizes = [options.size or (change.height, change.width) for change in drawn]
-        self._batch = Batch(options, sizes)
+        shapes = [
+            options.size or turned_shape((change.height, change.width), change) for change in drawn
+        ]
+        self._batch = Batch(options, shapes)
         self._tasks: list[Future[None]] = [
             pool.submit(self._one, i, normal, drawn[i]) for i, normal in enumerate(normals)
         ]

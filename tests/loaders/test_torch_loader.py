@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 
+import numpy as np
 import pytest
 import torch
 
 from gloam.errors import LoaderError
 from gloam.loaders import PairLoader, TorchLoader
 from gloam.loaders.index import contents_of
+from gloam.manifests.images.encode import encode
 
 from .numbered import TRAIN, VAL, mixed_sizes, numbers
 
@@ -97,6 +99,34 @@ def test_resume_in_mid_epoch(root):
         pytest.raises(LoaderError, match="seed"),
     ):
         other.load_state_dict(state)
+
+
+@pytest.mark.parametrize("options", [{"batch_size": 3, "pad": True}, {"batch_size": 1}])
+@pytest.mark.parametrize("kind", ["torch", "resident"])
+def test_pictures_that_are_turned_come_whole(options, kind):
+    """Whatever their sides: rows become columns, and none of them goes astray."""
+    pytest.importorskip("nvidia.dali")
+    random = np.random.default_rng(0)
+    pictures = [random.integers(1, 256, (20 + 5 * i, 53 - 3 * i, 3), np.uint8) for i in range(6)]
+    pairs = [(encode(one, "png"), encode(one, "png")) for one in pictures]
+    wanted = [
+        {np.rot90(one[:, ::flip], turns).tobytes() for flip in (1, -1) for turns in range(4)}
+        for one in pictures
+    ]
+    make = TorchLoader if kind == "torch" else PairLoader
+    more = {"workers": 0} if kind == "torch" else {"resident": True, "threads": 2}
+    seen = set()
+    with make(
+        pairs, device="cpu", layout="HWC", dtype="uint8", augment=True, **options, **more
+    ) as loader:
+        for low, normal in (batch for _ in range(6) for batch in loader):
+            assert torch.equal(low, normal)
+            for image in normal.numpy():
+                rows, columns = image.any((1, 2)), image.any((0, 2))
+                whole = np.ascontiguousarray(image[rows][:, columns])
+                number = next(i for i in range(6) if whole.tobytes() in wanted[i])
+                seen.add((number, whole.shape == pictures[number].shape))
+    assert len(seen) == 12  # each, turned and not
 
 
 def test_sizes_and_damage_are_named(root, tmp_path):

@@ -16,6 +16,7 @@ from typing import Any
 from ....errors import SetError
 from ....storage.atomic import flush, sha256_bytes, temporary_beside, write_bytes
 from ....storage.stores import AT_ONCE, StorePath, each
+from ...labels.labels import MASK
 from ..receipts import Receipt
 from ..sample import LOW, NORMAL, RECORD, Encoded, Sample, parse_record, split_ending
 from .extents import Extents, Filed, Keys, Texts
@@ -144,10 +145,10 @@ class Files:
         """Write `lists/{split}-low.txt` and `-normal.txt` in DALI's file-list form, `path label`.
 
         Line i has the label i in both, so that a reader can prove that its two streams are in step.
-        A set without lows, or of lows only, has one of them.
+        A set without lows, or of lows only, has one of them; one with masks `-mask.txt` too.
         """
         written = []
-        for kind in (LOW, NORMAL):
+        for kind in (LOW, NORMAL, MASK):
             paths = [
                 file.path
                 for receipt in receipts

@@ -1,0 +1,298 @@
+"""Labels of a set's pairs as columns, and how they move with the pixels of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import LoaderError, SetError
+from ..manifests.labels.labels import BOXES, CLASS, MASK
+from ..manifests.labels.table import read_about
+from ..manifests.sets.info import PAIRS
+from ..manifests.sets.layouts.extents import Extent, Extents
+from ..manifests.sets.pair_set import PairSet
+from ..storage.tables import read_table
+from .columns import read_extent
+from .forms import Change
+from .index import Contents
+from .options import Options
+
+Whole = npt.NDArray[np.int64]
+_LEAST = 1.0  # pixels of a box's sides, under which a crop leaves it out
+_LISTS = ("label_boxes", "label_classes", "label_difficult", "label_crowd")
+
+
+class Rows(NamedTuple):
+    """The labels of some pairs, one after the other.
+
+    Attributes
+    ----------
+    numbers : int32 array (N)
+        Of the pairs' own classes; -1 without one.
+    counts : int64 array (N)
+        Objects of each.
+    boxes : float32 array (M, 4)
+        Left, top, right, bottom, in pixels of the stored normal.
+    classes : int32 array (M)
+    difficult, crowd : bool arrays (M)
+    """
+
+    numbers: npt.NDArray[np.int32]
+    counts: Whole
+    boxes: npt.NDArray[np.float32]
+    classes: npt.NDArray[np.int32]
+    difficult: npt.NDArray[np.bool_]
+    crowd: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class LabelColumns:
+    """The labels of a split.
+
+    Attributes
+    ----------
+    roles : tuple of str
+        Which of "cls", "boxes", "classes", "mask" the set has.
+    names : list of str
+        Of its classes, by their numbers.
+    sizes : int64 array (N, 2)
+        Height and width of the stored normals.
+    masks : Extents, optional
+        Where each mask lies.
+    """
+
+    roles: tuple[str, ...]
+    names: list[str]
+    sizes: Whole
+    masks: Extents | None
+    _numbers: npt.NDArray[np.int32]
+    _ends: Whole
+    _of_objects: tuple[npt.NDArray[Any], ...]
+
+    def take(self, numbers: Sequence[int] | Whole) -> Rows:
+        """Return the labels of some pairs."""
+        at = np.asarray(numbers, np.int64)
+        starts, ends = self._ends[at], self._ends[at + 1]
+        counts = ends - starts
+        first = np.repeat(starts - np.cumsum(counts) + counts, counts)
+        places = first + np.arange(int(counts.sum()))
+        return Rows(self._numbers[at], counts, *(column[places] for column in self._of_objects))
+
+    def mask(self, number: int) -> Extent | None:
+        """Return where a pair's mask lies."""
+        return None if self.masks is None else self.masks[number]
+
+
+def label_columns(pairs: Any, contents: Contents) -> LabelColumns:
+    """Read the labels of a split.
+
+    Parameters
+    ----------
+    pairs : PairSet or list
+        What a loader was given.
+    contents : Contents
+
+    Raises
+    ------
+    LoaderError
+        When there are none.
+    """
+    if not isinstance(pairs, PairSet) or not pairs.info.build.labelled:
+        raise LoaderError(
+            f"{contents.name}: has no labels; gloam build --labels carries those of its sources"
+        )
+    try:
+        names, roles = read_about(pairs.root)
+        columns = ["split", "height", "width", "label_class", *_LISTS]
+        table = read_table(pairs.root / PAIRS, columns=columns)
+    except (OSError, ValueError, KeyError) as error:
+        raise SetError(f"{pairs.root}: its labels cannot be read: {error}") from error
+    table = table.filter(pc.equal(table["split"], contents.split)).combine_chunks()
+    if len(table) != contents.count:
+        raise SetError(f"{pairs.root}: {PAIRS} has {len(table)} rows; gloam verify the set")
+    lists = [_list(table[name]) for name in _LISTS]
+    counts = np.diff(lists[1][0])
+    masks = None
+    if MASK in roles:
+        assert contents.layout is not None
+        place = contents.root, contents.split, contents.units, (MASK,)
+        masks = contents.layout.extents(*place, held=False)[1][0]
+    sizes = np.stack([table["height"].to_numpy(), table["width"].to_numpy()], axis=1)
+    return LabelColumns(
+        roles,
+        names,
+        sizes.astype(np.int64),
+        masks,
+        table["label_class"].to_numpy().astype(np.int32),
+        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        (lists[0][1].astype(np.float32).reshape(-1, 4), *(values for _, values in lists[1:])),
+    )
+
+
+def _list(column: pa.ChunkedArray) -> tuple[Whole, npt.NDArray[Any]]:
+    """Return offsets and values of a column of lists."""
+    array = column.combine_chunks()
+    if isinstance(array, pa.ChunkedArray):
+        array = pa.concat_arrays(array.chunks) if array.chunks else pa.array([], array.type)
+    ends = array.offsets.to_numpy().astype(np.int64)
+    values = array.values.to_numpy(zero_copy_only=False)
+    return ends - ends[0], values[ends[0] : ends[-1]]
+
+
+def joined(rows: Iterable[Rows]) -> Rows:
+    """Put the labels of several pairs together."""
+    return Rows(*map(np.concatenate, zip(*rows, strict=True)))
+
+
+def whole(sizes: Whole) -> npt.NDArray[np.int32]:
+    """Return the changes (see `forms.Change`) of pairs that are taken whole."""
+    changes = np.zeros((len(sizes), 7), np.int32)
+    changes[:, 2:4] = sizes
+    return changes
+
+
+def batch_labels(
+    rows: Rows,
+    changes: npt.NDArray[Any],
+    masks: Sequence[npt.NDArray[np.uint8]],
+    roles: Sequence[str],
+    options: Options,
+) -> dict[str, Any]:
+    """Return the labels of a batch, moved as its pixels are.
+
+    Parameters
+    ----------
+    rows : Rows
+    changes : array (N, 7)
+        Of `forms.Change`.
+    masks : sequence of uint8 arrays (H, W)
+        Moved already; see `moved_mask`.
+    roles : sequence of str
+    options : Options
+
+    Returns
+    -------
+    dict
+        Of what the set has: "class" (N) int64; "boxes", a list of (M, 4) float32 (left, top, right,
+        bottom in pixels of the tensors), beside it "classes" int64, "difficult" and "crowd" bool,
+        lists of (M); "mask" (N, H, W) uint8, 255 where an image was padded.
+    """
+    import torch
+
+    made: dict[str, Any] = {}
+    if CLASS in roles:
+        made["class"] = torch.from_numpy(rows.numbers.astype(np.int64))
+    if BOXES in roles:
+        boxes, kept = _moved_boxes(rows, changes, options)
+        ends = np.concatenate([[0], np.cumsum(rows.counts)])
+        inside = np.concatenate([[0], np.cumsum(kept)])
+        counts = np.diff(inside[ends]).tolist()
+        columns = {
+            "boxes": boxes[kept],
+            "classes": rows.classes[kept].astype(np.int64),
+            "difficult": rows.difficult[kept],
+            "crowd": rows.crowd[kept],
+        }
+        made |= {
+            name: list(torch.split(torch.from_numpy(np.ascontiguousarray(column)), counts))
+            for name, column in columns.items()
+        }
+    if masks:
+        height, width = (max(sides) for sides in zip(*(one.shape for one in masks), strict=True))
+        made["mask"] = torch.full((len(masks), height, width), 255, dtype=torch.uint8)
+        for into, mask in zip(made["mask"].numpy(), masks, strict=True):
+            into[: mask.shape[0], : mask.shape[1]] = mask
+    return made
+
+
+def _moved_boxes(
+    rows: Rows, changes: npt.NDArray[Any], options: Options
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
+    """Move boxes as pixels move; and say which still are at least a pixel wide and high."""
+    top, left, height, width, across, down, turned = np.repeat(
+        changes.astype(np.float64), rows.counts, axis=0
+    ).T
+    tall, wide = (height, width) if options.size is None else map(float, options.size)
+    x = (rows.boxes[:, 0::2] - left[:, None]) * (wide / width)[:, None]
+    y = (rows.boxes[:, 1::2] - top[:, None]) * (tall / height)[:, None]
+    wide, tall = np.broadcast_to(wide, width.shape), np.broadcast_to(tall, height.shape)
+    x, y = np.clip(x, 0, wide[:, None]), np.clip(y, 0, tall[:, None])
+    x = np.where(across[:, None] > 0, (wide[:, None] - x)[:, ::-1], x)
+    y = np.where(down[:, None] > 0, (tall[:, None] - y)[:, ::-1], y)
+    swap = turned[:, None] > 0
+    x, y = np.where(swap, y, x), np.where(swap, x, y)
+    kept = (x[:, 1] - x[:, 0] >= _LEAST) & (y[:, 1] - y[:, 0] >= _LEAST)
+    return np.stack([x[:, 0], y[:, 0], x[:, 1], y[:, 1]], axis=1).astype(np.float32), kept
+
+
+def moved_mask(extent: Extent, change: npt.NDArray[Any], options: Options) -> Any:
+    """Read a mask and move it as the pixels of its pair: each takes the nearest one's value.
+
+    Returns
+    -------
+    uint8 array (H, W)
+
+    Raises
+    ------
+    LoaderError
+        When it cannot be read.
+    """
+    mask = cv2.imdecode(np.frombuffer(read_extent(extent), np.uint8), cv2.IMREAD_UNCHANGED)
+    if mask is None or mask.ndim != 2:
+        raise LoaderError(f"{extent.path}: a mask at byte {extent.offset} cannot be decoded")
+    top, left, height, width, across, down, turned = (int(value) for value in change)
+    mask = mask[top : top + height, left : left + width]
+    if options.size is not None and options.size != (height, width):
+        rows, columns = (
+            (np.arange(to) * 2 + 1) * before // (2 * to)
+            for to, before in zip(options.size, mask.shape, strict=True)
+        )
+        mask = mask[rows][:, columns]
+    mask = mask[:: -1 if down else 1, :: -1 if across else 1]
+    return mask.T if turned else mask
+
+
+class PairLabels(NamedTuple):
+    """The labels of one pair, to be moved where its images are decoded.
+
+    Attributes
+    ----------
+    row : Rows
+        Of this pair alone.
+    roles : tuple of str
+    mask : Extent, optional
+    """
+
+    row: Rows
+    roles: tuple[str, ...]
+    mask: Extent | None
+
+    def moved(self, change: Change, options: Options) -> MovedLabels:
+        """Read and move the mask, if there is one; boxes are moved with those of the batch."""
+        drawn = np.array([change], np.int64)
+        mask = None if self.mask is None else moved_mask(self.mask, drawn[0], options)
+        return MovedLabels(self.row, self.roles, drawn, mask)
+
+
+class MovedLabels(NamedTuple):
+    """The labels of one pair, and the change (1, 7) of its images."""
+
+    row: Rows
+    roles: tuple[str, ...]
+    change: npt.NDArray[np.int64]
+    mask: npt.NDArray[np.uint8] | None
+
+
+def together(labels: Sequence[MovedLabels], options: Options) -> dict[str, Any]:
+    """Return the labels of a batch of pairs; see `batch_labels`."""
+    rows = joined(one.row for one in labels)
+    changes = np.concatenate([one.change for one in labels])
+    masks = [one.mask for one in labels if one.mask is not None]
+    return batch_labels(rows, changes, masks, labels[0].roles, options)
