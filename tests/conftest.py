@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +17,23 @@ from .object_store import bucket, server, through  # noqa: F401
 # No test depends on time: the machine may be busy with something else.
 settings.register_profile("gloam", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("gloam")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Tests of Ray go to one process: two clusters of one machine end each other's workers.
+
+    A mark xdist_group would say it, but pytest 9.2 does not show its --dist=loadgroup the names
+    that it looks for.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class OneCluster(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file, _, _ = nodeid.partition("::")
+            return file if file.endswith("/test_ray.py") else nodeid
+
+    return OneCluster(config, log)
 
 
 def picture(seed: int, width: int, height: int) -> np.ndarray:

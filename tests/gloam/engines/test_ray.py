@@ -29,7 +29,6 @@ pytest.importorskip("ray")
 pytestmark = [
     # Ray's own: files and sockets that it leaves to the end of the process, and old names.
     pytest.mark.filterwarnings("ignore"),
-    pytest.mark.xdist_group("ray"),
 ]
 _OPTIONS: dict[str, Any] = {"val": 4, "shard_size": 4, "select": False, "recipe": "even"}
 _SMALL = 80 * 2**20  # bytes of a node's object store
