@@ -48,7 +48,7 @@ def bench(
     already; and which of them is the fastest.
     """
     try:
-        from ..loaders.benchmark import bench as measure
+        from ..loaders.bench.pairs import bench as measure
     except ImportError as error:
         raise ConfigError(
             f"gloam bench needs PyTorch: {error}; pip install 'gloam[torch]'"

@@ -9,6 +9,8 @@ import click
 
 from ..engines.by_name import engine_named
 from ..synth.building.regenerate import export as export_set
+from ..synth.publishing.export_for import export_for
+from ..synth.publishing.trainers import FORMS
 from ..synth.renderers import Device
 from .common import Bars, device_option, engine_option, user_errors, workers_option
 
@@ -17,6 +19,15 @@ from .common import Bars, device_option, engine_option, user_errors, workers_opt
 @click.argument("origin", metavar="SET", type=click.Path(path_type=Path))
 @click.argument("root", metavar="NEW", type=click.Path(path_type=Path))
 @click.option("--layout", type=click.Choice(["files", "shards"]), default="files", help="Of NEW.")
+@click.option(
+    "--for",
+    "trainer",
+    type=click.Choice(list(FORMS)),
+    help=(
+        "Write what a trainer's own loader reads, instead of a set; what to tell it is said at the"
+        " end."
+    ),
+)
 @click.option(
     "--low-codec",
     type=click.Choice(["png", "jpeg", "none"]),
@@ -31,8 +42,10 @@ def export(
     origin: Path,
     root: Path,
     layout: str,
+    trainer: str | None,
     low_codec: Literal["png", "jpeg", "none"],
     workers: int,
+    *,
     engine_name: str,
     device: Device,
 ) -> None:
@@ -43,6 +56,13 @@ def export(
     Run again, it continues where it was stopped.
     """
     engine = engine_named(engine_name, workers)
+    if trainer is not None:
+        with Bars() as bars:
+            form = export_for(origin, root, trainer, workers, bars, device=device, engine=engine)
+        click.echo(f"{root}: the pairs of {origin} for {form.about}")
+        for line in form.lines:
+            click.echo("  " + line.replace("{root}", str(root)))
+        return
     with Bars() as bars:
         info = export_set(
             origin,

@@ -10,6 +10,8 @@ import click
 from ..engines.by_name import engine_named
 from ..manifests.sets.pair_set import open_set
 from ..manifests.sets.verify import Problem, verify_set
+from ..storage.stores import place
+from ..synth.publishing.export_for import MARK, verify_export
 from ..synth.renderers import Device
 from .common import USER_ERROR, Bars, device_option, engine_option, user_errors, workers_option
 
@@ -52,6 +54,9 @@ def verify(
 
     Every problem is named, and what mends it. Exits with 0 only when there is none.
     """
+    if (place(root) / MARK).is_file():
+        _verify_export(place(root))
+        return
     engine = engine_named(engine_name, workers)
     with Bars() as bars:
         pairs = open_set(root, normals)
@@ -76,6 +81,19 @@ def verify(
             else ", every low is what its normal and draw make"
         )
     click.echo(f"{root}: {len(pairs):,} pairs in {len(pairs.info.units)} shards: {how}")
+
+
+def _verify_export(root: Path) -> None:
+    """Check what `gloam export --for` wrote."""
+    with Bars() as bars:
+        bars.stage("checking", None)
+        problems = list(verify_export(root, bars.at))
+    for problem in problems:
+        click.echo(f"{root}/{problem}")
+    if problems:
+        click.echo(f"{root}: {len(problems)} problem{'s' if len(problems) > 1 else ''}")
+        sys.exit(USER_ERROR)
+    click.echo(f"{root}: an export; every byte is as it was written")
 
 
 def _damage(problems: list[Problem]) -> int:

@@ -31,6 +31,7 @@ SYNTH = [
     {"served"},
     {"analysis"},
     {"building"},
+    {"publishing"},
 ]
 OWNERS = {
     "nvidia": "gloam.loaders",

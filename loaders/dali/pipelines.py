@@ -47,6 +47,7 @@ def webdataset_pairs(
     rank: int = 0,
     world: int = 1,
     shuffle_seed: int = 0,
+    *,
     normals: tuple[Sequence[str], Sequence[str]] | None = None,
     forms: Forms | None = None,
 ) -> tuple[Any, ...]:

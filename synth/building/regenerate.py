@@ -343,6 +343,19 @@ def _samples(job: _Job, wanted: int) -> Iterator[Sample]:
         )
 
 
+def sample_with_low(unit: Unit, renderers: Renderers) -> Iterator[Sample]:
+    """Yield the samples of a unit; those of a live set with the lows that their draws make.
+
+    Raises
+    ------
+    SetError
+        When one cannot be read.
+    """
+    output = OutputOptions()
+    job = _Job(unit, unit.root, "", None, 0, output, False, renderers)
+    return _samples(job, unit.count)
+
+
 class _Begun(NamedTuple):
     """A sample that is made again, its new draw, and the normal that a low is to be made of."""
 

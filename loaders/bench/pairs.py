@@ -13,11 +13,11 @@ from typing import Any, Literal, cast
 
 import torch
 
-from ..engines.process import available_cores
-from ..errors import LoaderError
-from ..manifests.sets.pair_set import open_set
-from .index import contents_of
-from .torch_loader import TorchLoader
+from ...engines.process import available_cores
+from ...errors import LoaderError
+from ...manifests.sets.pair_set import open_set
+from ..index import contents_of
+from ..torch_loader import TorchLoader
 
 Reader = Literal["auto", "webdataset", "file", "external"]
 
@@ -150,7 +150,7 @@ def _dali(
     options: dict[str, Any],
 ) -> Speed:
     try:
-        from .dali.pair_loader import PairLoader
+        from ..dali.pair_loader import PairLoader
     except ImportError as error:
         return Speed(name, 0, 0, f"not run: {error}")
     device = "gpu" if gpu else "cpu"

@@ -1,0 +1,1 @@
+"""How fast loaders are on this machine, beside plain ones."""

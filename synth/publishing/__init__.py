@@ -1,0 +1,1 @@
+"""Sets for others: folders that trainers read as they are, and what is given away."""

@@ -1,0 +1,166 @@
+"""How the loaders of published trainers want pairs to lie: a row for each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+TRAIN, VAL = "train", "val"
+PLAIN = {TRAIN: "train", VAL: "val"}
+
+
+@dataclass(frozen=True)
+class TrainerForm:
+    """The folder that a trainer reads.
+
+    Attributes
+    ----------
+    name : str
+        As `--for` takes it.
+    low, normal : str
+        Paths of the images; `{split}`, `{key}` and `{class}` are filled in. "" leaves them out.
+    low_codec, normal_codec : str
+        "png", "jpg", or "" for the bytes that the set has.
+    splits : dict
+        What the trainer calls the set's splits.
+    extra : str
+        What lies there besides: "meta_info", "lmdb", "metadata" or "".
+    about : str
+        Whose loader it is.
+    lines : tuple of str
+        What to write into its configuration; `{root}` is the folder.
+    """
+
+    name: str
+    low: str
+    normal: str
+    low_codec: Literal["png", "jpg", ""] = "png"
+    normal_codec: Literal["png", "jpg", ""] = "png"
+    splits: dict[str, str] = field(default_factory=lambda: PLAIN)
+    extra: Literal["meta_info", "lmdb", "metadata", ""] = ""
+    about: str = ""
+    lines: tuple[str, ...] = ()
+
+
+_LOL = {TRAIN: "our485", VAL: "eval15"}
+FORMS = {
+    form.name: form
+    for form in (
+        TrainerForm(
+            "basicsr",
+            "{split}/low/{key}.png",
+            "{split}/normal/{key}.png",
+            extra="meta_info",
+            about="BasicSR's PairedImageDataset: equal names with equal suffixes",
+            lines=(
+                "type: PairedImageDataset",
+                "dataroot_gt: {root}/train/normal",
+                "dataroot_lq: {root}/train/low",
+                "meta_info_file: {root}/train/meta_info.txt",
+                "io_backend: {type: disk}",
+                "scale: 1",
+            ),
+        ),
+        TrainerForm(
+            "basicsr-lmdb",
+            "{split}/low.lmdb",
+            "{split}/normal.lmdb",
+            extra="lmdb",
+            about="the same as LMDB, keys without suffix",
+            lines=(
+                "type: PairedImageDataset",
+                "dataroot_gt: {root}/train/normal.lmdb",
+                "dataroot_lq: {root}/train/low.lmdb",
+                "io_backend: {type: lmdb}",
+                "scale: 1",
+            ),
+        ),
+        TrainerForm(
+            "restormer",
+            "{split}/input/{key}.png",
+            "{split}/target/{key}.png",
+            about="Restormer's Dataset_PairedImage, and those made after it",
+            lines=(
+                "type: Dataset_PairedImage",
+                "dataroot_gt: {root}/train/target",
+                "dataroot_lq: {root}/train/input",
+                "io_backend: {type: disk}",
+                "geometric_augs: true",
+            ),
+        ),
+        TrainerForm(
+            "retinexformer",
+            "{split}/low/{key}.png",
+            "{split}/normal/{key}.png",
+            about="Retinexformer's Dataset_PairedImage",
+            lines=(
+                "type: Dataset_PairedImage",
+                "dataroot_gt: {root}/train/normal",
+                "dataroot_lq: {root}/train/low",
+                "io_backend: {type: disk}",
+            ),
+        ),
+        TrainerForm(
+            "lol",
+            "{split}/low/{key}.png",
+            "{split}/high/{key}.png",
+            splits=_LOL,
+            about="what reads LOL as it comes: our485 and eval15, each with low and high",
+            lines=("data: {root}",),
+        ),
+        TrainerForm(
+            "kind",
+            "LOLdataset/{split}/low/{key}.png",
+            "LOLdataset/{split}/high/{key}.png",
+            splits=_LOL,
+            about="KinD, which is run in the folder that holds LOLdataset",
+            lines=("cd {root}", "python decomposition_net_train.py"),
+        ),
+        TrainerForm(
+            "img-gt",
+            "{split}/img/{key}.png",
+            "{split}/gt/{key}.png",
+            splits={TRAIN: "train", VAL: "test"},
+            about="train and test, each with img and gt",
+            lines=("data: {root}",),
+        ),
+        TrainerForm(
+            "zero-dce",
+            "{split}/{key}.jpg",
+            "",
+            low_codec="jpg",
+            splits={TRAIN: "train_data", VAL: "test_data/val"},
+            about="Zero-DCE: lows alone, as JPEG, which takes some of their noise",
+            lines=("--lowlight_images_path {root}/train_data/",),
+        ),
+        TrainerForm(
+            "sci",
+            "{split}/{key}.png",
+            "",
+            splits={TRAIN: "train_low", VAL: "test_low"},
+            about="SCI: folders of lows alone",
+            lines=("train_low_data_names = '{root}/train_low'",),
+        ),
+        TrainerForm(
+            "imagefolder",
+            "low/{split}/{class}/{key}.png",
+            "normal/{split}/{class}/{key}.png",
+            low_codec="",
+            normal_codec="",
+            about="torchvision's ImageFolder: a folder for each class, of sets with classes",
+            lines=("ImageFolder('{root}/low/train')", "ImageFolder('{root}/normal/train')"),
+        ),
+        TrainerForm(
+            "datasets",
+            "{split}/low/{key}.png",
+            "{split}/normal/{key}.png",
+            low_codec="",
+            normal_codec="",
+            splits={TRAIN: "train", VAL: "validation"},
+            extra="metadata",
+            about="Hugging Face datasets' imagefolder, with the draws as columns",
+            lines=("load_dataset('imagefolder', data_dir='{root}')",),
+        ),
+    )
+}
+"""Forms by name."""

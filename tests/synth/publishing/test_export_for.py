@@ -1,0 +1,222 @@
+"""Exports for trainers: what each reads, with every pixel, and that a stop loses nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+
+import gloam
+from gloam.cli.main import gloam as command
+from gloam.engines.local import LocalEngine
+from gloam.errors import ConfigError, SetError
+from gloam.synth.publishing import export_for as module
+from gloam.synth.publishing.export_for import export_for
+from gloam.synth.publishing.trainers import FORMS
+
+from ...labelled import class_source
+
+
+@pytest.fixture(scope="module")
+def stored(photographs: Path, tmp_path_factory: pytest.TempPathFactory) -> gloam.PairSet:
+    root = tmp_path_factory.mktemp("stored") / "set"
+    gloam.build(root, f"folder={photographs}", val=6, shard_size=5, select=False)
+    return gloam.open_set(root)
+
+
+def pixels(path: Path) -> np.ndarray:
+    return np.asarray(Image.open(path).convert("RGB"))
+
+
+def pairs_of(stored, root: Path, low: str, normal: str, train: str, val: str, exact: bool = True):
+    """Every pair lies where it should, once, and its pixels are those of the set."""
+    for split, named in (("train", train), ("val", val)):
+        keys = [pair.key for pair in stored.pairs(split)]
+        assert len(list((root / low.format(named)).iterdir())) == len(keys)
+        for pair in stored.pairs(split):
+            want = pair.pixels()
+            for folder, image in zip((low, normal), want, strict=True):
+                if not folder:
+                    continue
+                (found,) = (root / folder.format(named)).glob(f"{pair.key}.*")
+                if exact:
+                    assert np.array_equal(pixels(found), image)
+                else:
+                    error = pixels(found).astype(float) - image
+                    assert np.sqrt((error**2).mean()) < 1
+
+
+LAYOUTS = {
+    "basicsr": ("{}/low", "{}/normal", "train", "val"),
+    "restormer": ("{}/input", "{}/target", "train", "val"),
+    "retinexformer": ("{}/low", "{}/normal", "train", "val"),
+    "lol": ("{}/low", "{}/high", "our485", "eval15"),
+    "kind": ("LOLdataset/{}/low", "LOLdataset/{}/high", "our485", "eval15"),
+    "img-gt": ("{}/img", "{}/gt", "train", "test"),
+    "zero-dce": ("{}", "", "train_data", "test_data/val"),
+    "sci": ("{}", "", "train_low", "test_low"),
+    "datasets": ("{}/low", "{}/normal", "train", "validation"),
+}
+
+
+@pytest.mark.parametrize("trainer", LAYOUTS)
+def test_pairs_lie_where_the_trainer_looks(stored, trainer, tmp_path):
+    root = tmp_path / "export"
+    run = CliRunner().invoke(command, ["export", str(stored.root), str(root), "--for", trainer])
+    assert run.exit_code == 0, run.output
+    assert all(line.replace("{root}", str(root)) in run.output for line in FORMS[trainer].lines)
+    if trainer == "datasets":  # metadata lies beside the images' folders
+        assert len(list((root / "train").iterdir())) == 3
+    pairs_of(stored, root, *LAYOUTS[trainer], exact=trainer != "zero-dce")
+    if trainer in ("basicsr", "lol", "kind", "img-gt", "sci"):
+        assert {path.suffix for path in root.rglob("*") if path.is_file()} <= {
+            ".png",
+            ".jsonl",
+            ".json",
+            ".txt",
+            "",
+        }
+    records = [json.loads(line) for line in (root / "draws/train.jsonl").read_text().splitlines()]
+    assert [one["key"] for one in records] == [one.key for one in stored.pairs("train")]
+    assert not (root / ".gloam").exists()
+    verified = CliRunner().invoke(command, ["verify", str(root)])
+    assert verified.exit_code == 0
+    again = CliRunner().invoke(command, ["export", str(stored.root), str(root), "--for", trainer])
+    assert again.exit_code == 0
+
+
+def test_basicsr_s_meta_info_names_every_pair(stored, tmp_path):
+    export_for(stored, tmp_path / "export", "basicsr")
+    lines = (tmp_path / "export/train/meta_info.txt").read_text().splitlines()
+    for line, pair in zip(lines, stored.pairs("train"), strict=True):
+        height, width, _ = pair.decoded("normal").shape
+        assert line == f"{pair.key}.png ({height},{width},3)"
+
+
+def test_lmdb_holds_the_files_under_their_keys(stored, tmp_path):
+    lmdb = pytest.importorskip("lmdb")
+    export_for(stored, tmp_path / "export", "basicsr-lmdb")
+    for split in ("train", "val"):
+        for member in ("low", "normal"):
+            folder = tmp_path / "export" / split / f"{member}.lmdb"
+            lines = (folder / "meta_info.txt").read_text().splitlines()
+            names = [line.split(".")[0] for line in lines]
+            with (
+                lmdb.open(str(folder), readonly=True, lock=False) as database,
+                database.begin(buffers=False) as transaction,
+            ):
+                assert transaction.stat()["entries"] == len(names) == stored.counts[split]
+                for pair, line in zip(stored.pairs(split), lines, strict=True):
+                    data = transaction.get(pair.key.encode())
+                    (tmp_path / "one.png").write_bytes(data)
+                    assert np.array_equal(pixels(tmp_path / "one.png"), pair.decoded(member))
+                    assert line.endswith(" 1")
+
+
+def test_class_folders_are_those_of_the_source(tmp_path):
+    source = class_source(tmp_path / "classes", 12)
+    gloam.build(tmp_path / "set", f"classes={source}", val=3, select=False, labels=True)
+    export_for(tmp_path / "set", tmp_path / "export", "imagefolder")
+    for pair in gloam.open_set(tmp_path / "set").pairs():
+        split = "train" if (pair.key in keys(tmp_path / "set", "train")) else "val"
+        name = pair.record["labels"]["class"]
+        low = tmp_path / f"export/low/{split}/{name}/{pair.key}.{pair.low.suffix}"
+        assert low.read_bytes() == pair.low.data
+        normal = tmp_path / f"export/normal/{split}/{name}/{pair.key}.{pair.normal.suffix}"
+        assert normal.read_bytes() == pair.normal.data
+
+
+def keys(root: Path, split: str) -> set[str]:
+    return {record["key"] for record in gloam.open_set(root).records(split)}
+
+
+def test_hugging_face_reads_pairs_with_their_draws(stored, tmp_path, monkeypatch):
+    datasets = pytest.importorskip("datasets")
+    export_for(stored, tmp_path / "export", "datasets")
+    found = datasets.load_dataset(
+        "imagefolder", data_dir=str(tmp_path / "export"), cache_dir=str(tmp_path / "cache")
+    )
+    for named, split in (("train", "train"), ("validation", "val")):
+        for row, pair in zip(found[named], stored.pairs(split), strict=True):
+            assert row["key"] == pair.key
+            assert np.array_equal(np.asarray(row["low"].convert("RGB")), pair.decoded("low"))
+            assert np.array_equal(np.asarray(row["normal"].convert("RGB")), pair.decoded("normal"))
+            assert json.loads(row["draw"]) == pair.record["draw"]
+
+
+def test_lows_of_live_sets_are_made(photographs, stored, tmp_path):
+    options = {"val": 6, "shard_size": 5, "select": False, "low_codec": "none"}
+    gloam.build(tmp_path / "live", f"folder={photographs}", **options)
+    export_for(stored, tmp_path / "a", "lol")
+    export_for(tmp_path / "live", tmp_path / "b", "lol", workers=2)
+    assert images(tmp_path / "a") == images(tmp_path / "b")
+
+
+def images(root: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*.png")}
+
+
+class Stopped(LocalEngine):
+    """Ends after a unit."""
+
+    def map(self, function, jobs, at=lambda counted: None):
+        results = super().map(function, jobs, at)
+        yield next(results)
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("trainer", ["lol", "basicsr-lmdb"])
+def test_a_stopped_export_goes_on(stored, trainer, tmp_path):
+    export_for(stored, tmp_path / "whole", trainer)
+    with pytest.raises(KeyboardInterrupt):
+        export_for(stored, tmp_path / "export", trainer, engine=Stopped())
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "export").rglob("*.png")}
+    assert before
+    export_for(stored, tmp_path / "export", trainer)
+    if trainer == "lol":
+        assert all(path.stat().st_mtime_ns == time for path, time in before.items())
+        assert images(tmp_path / "export") == images(tmp_path / "whole")
+    sums = [(tmp_path / name / "SHA256SUMS").read_text() for name in ("whole", "export")]
+    assert sums[0] == sums[1]
+    for line in sums[0].splitlines():
+        digest, name = line.split("  ")
+        data = (tmp_path / "export" / name).read_bytes()
+        assert hashlib.sha256(data).hexdigest() == digest
+
+
+def test_what_is_in_the_way_is_said(stored, tmp_path):
+    export_for(stored, tmp_path / "export", "lol")
+    with pytest.raises(SetError, match="holds another export"):
+        export_for(stored, tmp_path / "export", "sci")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "file").touch()
+    with pytest.raises(SetError, match="is no export"):
+        export_for(stored, tmp_path / "other", "lol")
+    with pytest.raises(SetError, match="is the set itself"):
+        export_for(stored, stored.root, "lol")
+    with pytest.raises(ConfigError, match="must be one of"):
+        export_for(stored, tmp_path / "new", "nobody")
+    with pytest.raises(ConfigError, match="needs classes"):
+        export_for(stored, tmp_path / "new", "imagefolder")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_changed_export_is_found(stored, tmp_path):
+    root = tmp_path / "export"
+    export_for(stored, root, "sci")
+    first, second, *_ = sorted((root / "train_low").iterdir())
+    first.write_bytes(first.read_bytes()[:-1])
+    second.unlink()
+    run = CliRunner().invoke(command, ["verify", str(root)])
+    assert run.exit_code == 1
+    assert f"{first.name}: was changed" in run.output
+    assert f"{second.name}: No such file" in run.output
+    assert "2 problems" in run.output
+    shutil.rmtree(root)
+    assert module.MARK == "gloam.json"
