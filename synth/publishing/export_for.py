@@ -14,6 +14,7 @@ from ...engines.local import LocalEngine, count
 from ...errors import ConfigError, SetError
 from ...manifests.images.encode import encode
 from ...manifests.sets.info import WORK_FOLDER
+from ...manifests.sets.layouts.shards import shard_path
 from ...manifests.sets.pair_set import PairSet, Unit, open_set
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample
 from ...progress import Progress, Silent
@@ -33,6 +34,7 @@ from ..building.regenerate import sample_with_low
 from ..kernels.png.file import encode_png
 from ..renderers import Device
 from ..served.start import Renderers, renderers_on
+from .energon_form import write_meta, write_shard
 from .lmdb_form import write_lmdb
 from .trainers import FORMS, TrainerForm
 
@@ -151,6 +153,11 @@ def _write_unit(job: _Job) -> None:
     """Write the images of a unit, then the note that it is done: its files and its lines."""
     sums: dict[str, str] = {}
     records: list[dict[str, Any]] = []
+    if job.form.extra == "energon":
+        samples = _counted(sample_with_low(job.unit, job.renderers))
+        sums = write_shard(job.root, job.unit.name, samples)
+        write_bytes(_note(job.root, job.unit), canonical_json({"sums": sums, "records": records}))
+        return
     split = job.form.splits[job.unit.split]
     for sample in sample_with_low(job.unit, job.renderers):
         names = {"split": split, "key": sample.key, "class": _class_of(sample)}
@@ -176,6 +183,12 @@ def _write_unit(job: _Job) -> None:
             flush(job.root / name)
     note = {"sums": sums, "records": records}
     write_bytes(_note(job.root, job.unit), canonical_json(note))
+
+
+def _counted(samples: Iterator[Sample]) -> Iterator[Sample]:
+    for sample in samples:
+        yield sample
+        count()
 
 
 def _class_of(sample: Sample) -> str:
@@ -219,6 +232,8 @@ def _finish(root: Path, form: TrainerForm, units: list[Unit], mark: bytes) -> No
             continue
         for note in _notes(root, own):
             sums |= note["sums"]
+        if form.extra == "energon":
+            continue
         put(f"{DRAWS}/{split}.jsonl", map(canonical_json, _records(root, own)))
         if form.extra == "meta_info":
             put(
@@ -235,6 +250,13 @@ def _finish(root: Path, form: TrainerForm, units: list[Unit], mark: bytes) -> No
                 )
                 made = write_lmdb(root / pattern.format(split=named), images)
                 sums |= {str(path.relative_to(root)): digest for path, digest in made.items()}
+    if form.extra == "energon":
+        shards = {unit.name: shard_path(Path(), unit.name).as_posix() for unit in units}
+        splits = {
+            split: [shards[unit.name] for unit in units if unit.split == split]
+            for split in (*form.splits, "test")
+        }
+        write_meta(root, {shards[unit.name]: unit.count for unit in units}, splits)
     listed = (
         f"{digest}  {name}\n".encode()
         for name, digest in sorted(sums.items())

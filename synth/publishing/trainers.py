@@ -24,7 +24,7 @@ class TrainerForm:
     splits : dict
         What the trainer calls the set's splits.
     extra : str
-        What lies there besides: "meta_info", "lmdb", "metadata" or "".
+        What lies there besides: "meta_info", "lmdb", "metadata", "energon" or "".
     about : str
         Whose loader it is.
     lines : tuple of str
@@ -37,7 +37,7 @@ class TrainerForm:
     low_codec: Literal["png", "jpg", ""] = "png"
     normal_codec: Literal["png", "jpg", ""] = "png"
     splits: dict[str, str] = field(default_factory=lambda: PLAIN)
-    extra: Literal["meta_info", "lmdb", "metadata", ""] = ""
+    extra: Literal["meta_info", "lmdb", "metadata", "energon", ""] = ""
     about: str = ""
     lines: tuple[str, ...] = ()
 
@@ -160,6 +160,14 @@ FORMS = {
             extra="metadata",
             about="Hugging Face datasets' imagefolder, with the draws as columns",
             lines=("load_dataset('imagefolder', data_dir='{root}')",),
+        ),
+        TrainerForm(
+            "energon",
+            "",
+            "",
+            extra="energon",
+            about="Megatron-Energon: shards and .nv-meta, a sample's sequence is low, normal",
+            lines=("energon info {root}", "energon lint {root}"),
         ),
     )
 }

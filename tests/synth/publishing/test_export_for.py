@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import tarfile
 from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from click.testing import CliRunner
 from PIL import Image
 
@@ -220,3 +222,33 @@ def test_a_changed_export_is_found(stored, tmp_path):
     assert "2 problems" in run.output
     shutil.rmtree(root)
     assert module.MARK == "gloam.json"
+
+
+def test_energon_finds_shards_indexes_and_splits(stored, tmp_path):
+    root = tmp_path / "export"
+    export_for(stored, root, "energon")
+    info = json.loads((root / ".nv-meta/.info.json").read_text())
+    assert info["shard_counts"] == {
+        f"shards/{unit.name}.tar": unit.count for unit in stored.units()
+    }
+    parts = yaml.safe_load((root / ".nv-meta/split.yaml").read_text())["split_parts"]
+    assert {split: len(shards) for split, shards in parts.items()} == {
+        "train": len(stored.units("train")),
+        "val": len(stored.units("val")),
+        "test": 0,
+    }
+    for unit in stored.units():
+        tar = f"shards/{unit.name}.tar"
+        assert (root / tar).read_bytes() == (stored.root / tar).read_bytes()
+        places = np.frombuffer((root / f"{tar}.idx").read_bytes(), "<u8")
+        with tarfile.open(root / tar) as archive:
+            members = archive.getmembers()
+            starts = [one.offset for one in members if one.name.endswith(".json")]
+            assert places.tolist() == [*starts, archive.offset]
+    loader: dict = {}
+    exec((root / ".nv-meta/sample_loader.py").read_text(), loader)
+    raw = {"__key__": "k", "low.png": 1, "normal.jpg": 2}
+    assert loader["sample_loader"](raw) == {"sequence": [1, 2]}
+    assert [loader["part_filter"](part) for part in ("low.png", "json")] == [True, False]
+    (root / ".nv-meta/split.yaml").write_text("prepared anew")
+    assert CliRunner().invoke(command, ["verify", str(root)]).exit_code == 0
