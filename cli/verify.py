@@ -11,7 +11,7 @@ from ..engines.by_name import engine_named
 from ..manifests.sets.pair_set import open_set
 from ..manifests.sets.verify import Problem, verify_set
 from ..storage.stores import place
-from ..synth.publishing.export_for import MARK, verify_export
+from ..synth.publishing.unit_by_unit import MARK, verify_export
 from ..synth.renderers import Device
 from .common import USER_ERROR, Bars, device_option, engine_option, user_errors, workers_option
 

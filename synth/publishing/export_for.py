@@ -4,52 +4,34 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ...engines.engine import Engine, check_paths
+from ...engines.engine import Engine
 from ...engines.local import LocalEngine, count
-from ...errors import ConfigError, SetError
+from ...errors import ConfigError
 from ...manifests.images.encode import encode
 from ...manifests.sets.info import WORK_FOLDER
 from ...manifests.sets.layouts.shards import shard_path
 from ...manifests.sets.pair_set import PairSet, Unit, open_set
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample
 from ...progress import Progress, Silent
-from ...storage.atomic import (
-    atomic_write,
-    canonical_json,
-    flush,
-    remove_tree,
-    sha256_bytes,
-    sha256_file,
-    temporary_beside,
-    write_bytes,
-)
-from ...storage.locks import exclusive
+from ...storage.atomic import canonical_json, flush, sha256_bytes
 from ...storage.stores import StorePath, place
 from ..building.regenerate import sample_with_low
 from ..kernels.png.file import encode_png
 from ..renderers import Device
-from ..served.start import Renderers, renderers_on
+from ..served.start import Renderers
 from .energon_form import write_meta, write_shard
 from .lmdb_form import write_lmdb
 from .trainers import FORMS, TrainerForm
+from .unit_by_unit import Note, Written, write_file, write_units
 
-MARK, SUMS = "gloam.json", "SHA256SUMS"
 DRAWS = "draws"
 _QUALITY = 100
 """Of JPEGs that are made of exact images: without chroma subsampling the error is .75 of 255."""
-
-
-@dataclass(frozen=True)
-class _Job:
-    unit: Unit
-    root: Path
-    form: TrainerForm
-    renderers: Renderers
 
 
 def export_for(
@@ -94,33 +76,21 @@ def export_for(
             f"--for {trainer}: must be one of {', '.join(FORMS)}", key="for", value=trainer
         )
     form, origin, root = FORMS[trainer], open_set(origin), place(root)
-    engine, progress = engine or LocalEngine(workers), progress or Silent()
-    check_paths(engine, origin.root, origin.normals, root)
     _check(origin, root, form)
-    mark = canonical_json({"for": trainer, "set": origin.info.sha256, "name": origin.name})
-    if _done(root, mark):
-        return form
-    work = root / WORK_FOLDER
-    with exclusive(work / "lock"), renderers_on(device if origin.live else "cpu", engine) as begun:
-        write_bytes(work / "export.json", mark)
-        units = [unit for unit in origin.units() if unit.count]
-        missing = [unit for unit in units if not _note(root, unit).is_file()]
-        progress.stage("writing", len(origin))
-        before = len(origin) - sum(unit.count for unit in missing)
-        progress.at(before)
-        renderers = begun.ready()
-        jobs = (_Job(unit, root, form, renderers) for unit in missing)
-        for _ in engine.map(_write_unit, jobs, lambda counted: progress.at(before + counted)):
-            pass
-        _finish(root, form, units, mark)
-    remove_tree(work)
+    write_units(
+        origin,
+        root,
+        {"for": trainer},
+        partial(_write_unit, form),
+        partial(_finish, form),
+        engine=engine or LocalEngine(workers),
+        progress=progress or Silent(),
+        device=device,
+    )
     return form
 
 
 def _check(origin: PairSet, root: Path, form: TrainerForm) -> None:
-    origin.check_normals()
-    if root.resolve() == origin.root.resolve():
-        raise SetError(f"{root}: is the set itself; give another folder", path=root)
     if "{class}" in form.low and not origin.info.build.labelled:
         raise ConfigError(
             f"--for {form.name}: needs classes, which {origin.root} has not; gloam build --labels"
@@ -130,59 +100,36 @@ def _check(origin: PairSet, root: Path, form: TrainerForm) -> None:
         raise ConfigError(f"--for {form.name}: LMDB lies in a folder of this machine")
 
 
-def _done(root: Path, mark: bytes) -> bool:
-    """Return whether the folder is finished; refuse one of something else."""
-    for path in (root / MARK, root / WORK_FOLDER / "export.json"):
-        if path.is_file():
-            if path.read_bytes() != mark:
-                raise SetError(
-                    f"{root}: holds another export; choose another folder or empty it", path=root
-                )
-            return path.name == MARK
-    if root.exists() and (not root.is_dir() or any(root.iterdir())):
-        raise SetError(f"{root}: exists and is no export; choose another folder", path=root)
-    (root / WORK_FOLDER).mkdir(parents=True, exist_ok=True)
-    return False
-
-
-def _note(root: Path, unit: Unit) -> Path:
-    return root / WORK_FOLDER / "units" / f"{unit.name}.json"
-
-
-def _write_unit(job: _Job) -> None:
-    """Write the images of a unit, then the note that it is done: its files and its lines."""
+def _write_unit(form: TrainerForm, unit: Unit, root: Path, renderers: Renderers) -> Note:
+    """Write the images of a unit; note their files and the samples' records."""
+    if form.extra == "energon":
+        samples = _counted(sample_with_low(unit, renderers))
+        return {"sums": write_shard(root, unit.name, samples), "records": []}
     sums: dict[str, str] = {}
     records: list[dict[str, Any]] = []
-    if job.form.extra == "energon":
-        samples = _counted(sample_with_low(job.unit, job.renderers))
-        sums = write_shard(job.root, job.unit.name, samples)
-        write_bytes(_note(job.root, job.unit), canonical_json({"sums": sums, "records": records}))
-        return
-    split = job.form.splits[job.unit.split]
-    for sample in sample_with_low(job.unit, job.renderers):
+    split = form.splits[unit.split]
+    for sample in _counted(sample_with_low(unit, renderers)):
         names = {"split": split, "key": sample.key, "class": _class_of(sample)}
         written = {}
         for member, pattern, codec in (
-            (LOW, job.form.low, job.form.low_codec),
-            (NORMAL, job.form.normal, job.form.normal_codec),
+            (LOW, form.low, form.low_codec),
+            (NORMAL, form.normal, form.normal_codec),
         ):
             if not pattern:
                 continue
-            image = _encoded(sample, member, codec)
+            image = encoded_as(sample, member, codec)
             name = pattern.format(**names)
-            if job.form.extra == "lmdb":
+            if form.extra == "lmdb":
                 name = f"{WORK_FOLDER}/{name}/{sample.key}.png"
             name = f"{name.rpartition('.')[0]}.{image.suffix}"
-            _write(job.root / name, image.data)
+            write_file(root / name, image.data)
             written[member] = name
             sums[name] = sha256_bytes(image.data)
         records.append(sample.record | {"files": written})
-        count()
-    if not isinstance(job.root, StorePath):
+    if not isinstance(root, StorePath):
         for name in [*sums, *sorted({name.rpartition("/")[0] for name in sums})]:
-            flush(job.root / name)
-    note = {"sums": sums, "records": records}
-    write_bytes(_note(job.root, job.unit), canonical_json(note))
+            flush(root / name)
+    return {"sums": sums, "records": records}
 
 
 def _counted(samples: Iterator[Sample]) -> Iterator[Sample]:
@@ -197,7 +144,8 @@ def _class_of(sample: Sample) -> str:
     return name.replace(os.sep, "-")
 
 
-def _encoded(sample: Sample, member: str, codec: str) -> Encoded:
+def encoded_as(sample: Sample, member: str, codec: str) -> Encoded:
+    """Return an image of a sample as "png" or "jpg", or with "" as it is stored."""
     stored = sample.members[member]
     if codec in ("", stored.suffix):
         return stored
@@ -207,49 +155,9 @@ def _encoded(sample: Sample, member: str, codec: str) -> Encoded:
     return Encoded(encode(pixels, "jpg", _QUALITY, "444"), "jpg")
 
 
-def _write(path: Path, data: bytes) -> None:
-    if isinstance(path, StorePath):
-        path.put(data)
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = temporary_beside(path)
-    temporary.write_bytes(data)
-    os.replace(temporary, path)
-
-
-def _finish(root: Path, form: TrainerForm, units: list[Unit], mark: bytes) -> None:
-    """Write what goes over all units; the mark last."""
-    sums: dict[str, str] = {}
-
-    def put(name: str, lines: Iterable[bytes]) -> None:
-        with atomic_write(root / name) as handle:
-            handle.writelines(lines)
-        sums[name] = sha256_file(root / name)
-
-    for split, named in form.splits.items():
-        own = [unit for unit in units if unit.split == split]
-        if not own:
-            continue
-        for note in _notes(root, own):
-            sums |= note["sums"]
-        if form.extra == "energon":
-            continue
-        put(f"{DRAWS}/{split}.jsonl", map(canonical_json, _records(root, own)))
-        if form.extra == "meta_info":
-            put(
-                f"{named}/meta_info.txt",
-                (f"{_line(one)}\n".encode() for one in _records(root, own)),
-            )
-        elif form.extra == "metadata":
-            put(f"{named}/metadata.jsonl", (_metadata(named, one) for one in _records(root, own)))
-        elif form.extra == "lmdb":
-            for member, pattern in ((LOW, form.low), (NORMAL, form.normal)):
-                images = (
-                    (one["key"], root / one["files"][member], _line(one))
-                    for one in _records(root, own)
-                )
-                made = write_lmdb(root / pattern.format(split=named), images)
-                sums |= {str(path.relative_to(root)): digest for path, digest in made.items()}
+def _finish(form: TrainerForm, written: Written) -> None:
+    """Write what goes over all units."""
+    root, units = written.root, written.units
     if form.extra == "energon":
         shards = {unit.name: shard_path(Path(), unit.name).as_posix() for unit in units}
         splits = {
@@ -257,21 +165,29 @@ def _finish(root: Path, form: TrainerForm, units: list[Unit], mark: bytes) -> No
             for split in (*form.splits, "test")
         }
         write_meta(root, {shards[unit.name]: unit.count for unit in units}, splits)
-    listed = (
-        f"{digest}  {name}\n".encode()
-        for name, digest in sorted(sums.items())
-        if not name.startswith(WORK_FOLDER)
-    )
-    put(SUMS, listed)
-    write_bytes(root / MARK, mark)
+        return
+    for split, named in form.splits.items():
+        if not any(unit.split == split for unit in units):
+            continue
+        written.put(f"{DRAWS}/{split}.jsonl", map(canonical_json, _records(written, split)))
+        if form.extra == "meta_info":
+            lines = (f"{_line(one)}\n".encode() for one in _records(written, split))
+            written.put(f"{named}/meta_info.txt", lines)
+        elif form.extra == "metadata":
+            rows = (_metadata(named, one) for one in _records(written, split))
+            written.put(f"{named}/metadata.jsonl", rows)
+        elif form.extra == "lmdb":
+            for member, pattern in ((LOW, form.low), (NORMAL, form.normal)):
+                images = (
+                    (one["key"], root / one["files"][member], _line(one))
+                    for one in _records(written, split)
+                )
+                made = write_lmdb(root / pattern.format(split=named), images)
+                written.sums |= {str(p.relative_to(root)): digest for p, digest in made.items()}
 
 
-def _notes(root: Path, units: list[Unit]) -> Iterator[dict[str, Any]]:
-    return (json.loads(_note(root, unit).read_bytes()) for unit in units)
-
-
-def _records(root: Path, units: list[Unit]) -> Iterator[dict[str, Any]]:
-    return (record for note in _notes(root, units) for record in note["records"])
+def _records(written: Written, split: str) -> Iterator[dict[str, Any]]:
+    return (record for note in written.notes(split) for record in note["records"])
 
 
 def _line(record: dict[str, Any]) -> str:
@@ -291,15 +207,3 @@ def _metadata(split: str, record: dict[str, Any]) -> bytes:
         | {"key": record["key"], "source": record["source"], "draw": json.dumps(record["draw"])}
         | ({} if labels is None else {"class": labels["class"], "labels": json.dumps(labels)})
     )
-
-
-def verify_export(root: Path, at: Callable[[int], None]) -> Iterator[str]:
-    """Yield what is wrong with an export, by its checksums: each a line."""
-    for number, line in enumerate((root / SUMS).read_text("utf-8").splitlines(), 1):
-        digest, _, name = line.partition("  ")
-        try:
-            if sha256_file(root / name) != digest:
-                yield f"{name}: was changed"
-        except OSError as error:
-            yield f"{name}: {error.strerror or error}"
-        at(number)

@@ -18,7 +18,7 @@ import gloam
 from gloam.cli.main import gloam as command
 from gloam.engines.local import LocalEngine
 from gloam.errors import ConfigError, SetError
-from gloam.synth.publishing import export_for as module
+from gloam.synth.publishing import unit_by_unit as module
 from gloam.synth.publishing.export_for import export_for
 from gloam.synth.publishing.trainers import FORMS
 

@@ -1,0 +1,186 @@
+"""A folder that is written unit by unit from a set: what was finished stays, and a mark ends it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from ...engines.engine import Engine, check_paths
+from ...errors import SetError
+from ...manifests.sets.info import WORK_FOLDER
+from ...manifests.sets.pair_set import PairSet, Unit
+from ...progress import Progress
+from ...storage.atomic import (
+    atomic_write,
+    canonical_json,
+    remove_tree,
+    sha256_file,
+    temporary_beside,
+    write_bytes,
+)
+from ...storage.locks import exclusive
+from ...storage.stores import StorePath
+from ..renderers import Device
+from ..served.start import Renderers, renderers_on
+
+MARK, SUMS = "gloam.json", "SHA256SUMS"
+Note = dict[str, Any]
+
+
+class Writer(Protocol):
+    """Writes a unit: files below a folder, and what is to be known of them, as JSON values.
+
+    Its notes have `sums`, the SHA-256 of each file by its path.
+    """
+
+    def __call__(self, unit: Unit, root: Path, renderers: Renderers) -> Note:
+        """Write it."""
+
+
+@dataclass(frozen=True)
+class _Job:
+    unit: Unit
+    root: Path
+    renderers: Renderers
+    write: Writer
+
+
+@dataclass
+class Written:
+    """A folder that is nearly done: its units are there.
+
+    Attributes
+    ----------
+    root : Path
+    units : list of Unit
+    sums : dict
+        SHA-256 of each file, by its path.
+    """
+
+    root: Path
+    units: list[Unit]
+    sums: dict[str, str]
+
+    def notes(self, split: str | None = None) -> Iterator[Note]:
+        """Yield the notes of the units, or of those of a split, in order."""
+        for unit in self.units:
+            if split in (None, unit.split):
+                yield json.loads(_note(self.root, unit).read_bytes())
+
+    def put(self, name: str, lines: Iterable[bytes]) -> None:
+        """Write a file that goes over several units."""
+        with atomic_write(self.root / name) as handle:
+            handle.writelines(lines)
+        self.sums[name] = sha256_file(self.root / name)
+
+
+def write_units(
+    origin: PairSet,
+    root: Path,
+    about: dict[str, Any],
+    write: Writer,
+    finish: Callable[[Written], None],
+    *,
+    engine: Engine,
+    progress: Progress,
+    device: Device = "cpu",
+) -> None:
+    """Write a folder, or go on with one that the same call began.
+
+    Parameters
+    ----------
+    origin : PairSet
+    root : Path
+        New, empty, or begun by the same call.
+    about : dict
+        What it is, for the mark.
+    write : Writer
+        A function that workers can be sent.
+    finish : function
+        Writes the rest, by `Written.put`.
+    engine, progress, device
+        As of a build.
+
+    Raises
+    ------
+    SetError
+        When the folder holds something else, or a pair cannot be read.
+    """
+    check_paths(engine, origin.root, origin.normals, root)
+    origin.check_normals()
+    if root.resolve() == origin.root.resolve():
+        raise SetError(f"{root}: is the set itself; give another folder", path=root)
+    mark = canonical_json(about | {"set": origin.info.sha256, "name": origin.name})
+    if _done(root, mark):
+        return
+    work = root / WORK_FOLDER
+    with exclusive(work / "lock"), renderers_on(device if origin.live else "cpu", engine) as begun:
+        write_bytes(work / MARK, mark)
+        units = [unit for unit in origin.units() if unit.count]
+        missing = [unit for unit in units if not _note(root, unit).is_file()]
+        progress.stage("writing", len(origin))
+        before = len(origin) - sum(unit.count for unit in missing)
+        progress.at(before)
+        renderers = begun.ready()
+        jobs = (_Job(unit, root, renderers, write) for unit in missing)
+        for _ in engine.map(_run, jobs, lambda counted: progress.at(before + counted)):
+            pass
+        written = Written(root, units, {})
+        for note in written.notes():
+            written.sums |= note["sums"]
+        finish(written)
+        own = {name: one for name, one in written.sums.items() if not name.startswith(WORK_FOLDER)}
+        written.put(SUMS, (f"{own[name]}  {name}\n".encode() for name in sorted(own)))
+        write_bytes(root / MARK, mark)
+    remove_tree(work)
+
+
+def _run(job: _Job) -> None:
+    note = job.write(job.unit, job.root, job.renderers)
+    write_bytes(_note(job.root, job.unit), canonical_json(note))
+
+
+def _note(root: Path, unit: Unit) -> Path:
+    return root / WORK_FOLDER / "units" / f"{unit.name}.json"
+
+
+def _done(root: Path, mark: bytes) -> bool:
+    """Return whether the folder is finished; refuse one of something else."""
+    for path in (root / MARK, root / WORK_FOLDER / MARK):
+        if path.is_file():
+            if path.read_bytes() != mark:
+                raise SetError(
+                    f"{root}: holds another export; choose another folder or empty it", path=root
+                )
+            return path.parent == root
+    if root.exists() and (not root.is_dir() or any(root.iterdir())):
+        raise SetError(f"{root}: exists and is no export; choose another folder", path=root)
+    (root / WORK_FOLDER).mkdir(parents=True, exist_ok=True)
+    return False
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write a file whole; it is flushed with others later."""
+    if isinstance(path, StorePath):
+        path.put(data)
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = temporary_beside(path)
+    temporary.write_bytes(data)
+    os.replace(temporary, path)
+
+
+def verify_export(root: Path, at: Callable[[int], None]) -> Iterator[str]:
+    """Yield what is wrong with such a folder, by its checksums: each a line."""
+    for number, line in enumerate((root / SUMS).read_text("utf-8").splitlines(), 1):
+        digest, _, name = line.partition("  ")
+        try:
+            if sha256_file(root / name) != digest:
+                yield f"{name}: was changed"
+        except OSError as error:
+            yield f"{name}: {error.strerror or error}"
+        at(number)
