@@ -23,7 +23,9 @@ from ..synth.kernels.compiling import cache_folders as kernel_places
 _COMMANDS = {
     "build": "Make a set of low/normal pairs from photographs.",
     "regenerate": "Make the same pairs with new noise, from the set itself.",
-    "export": "Write a set's pairs as files, or as shards.",
+    "export": "Write a set's pairs as files, as shards, or as a trainer wants them.",
+    "publish": "Write a set to be given away: card, Croissant, shards or Parquet.",
+    "rebuild": "Make a published set again from one's own copies of its photographs.",
     "verify": "Check that a set is complete and unchanged.",
     "stats": "Exposure, field and noise statistics beside real sets.",
     "preview": "Look at what recipes make of photographs.",
@@ -32,8 +34,19 @@ _COMMANDS = {
     "recipes": "List the recipes, or show one with all that can be changed.",
     "cameras": "List the calibrated cameras and their ISOs.",
 }
-_DARKENING = ("build", "regenerate")
-_IMAGES = ("build", "regenerate", "export", "verify", "stats", "preview", "bench")
+_LOOKING = ("verify", "stats", "preview", "bench", "recipes", "cameras")
+_DARKENING = ("build", "regenerate", "rebuild")
+_IMAGES = (
+    "build",
+    "regenerate",
+    "rebuild",
+    "export",
+    "publish",
+    "verify",
+    "stats",
+    "preview",
+    "bench",
+)
 
 
 # Nothing here needs more, and where memory is limited OpenBLAS waits for ever for threads that it
@@ -74,7 +87,9 @@ class _Lazy(click.Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in _COMMANDS:
             return None
-        command: click.Command = getattr(importlib.import_module(f".{name}", __package__), name)
+        room = "looking" if name in _LOOKING else "making"
+        module = importlib.import_module(f".{room}.{name}", __package__)
+        command: click.Command = getattr(module, name)
         return command
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:

@@ -58,12 +58,30 @@ def row_of(normal: Pixels, recipe: Recipe, seed: int, key: str, width: int) -> l
         Of each tile, pixels; pictures are scaled to it, the close-up is not.
     """
     drawn = draw(recipe, seed, key)
-    low = render(normal, drawn)
+    return tiles_of(
+        normal, render(normal, drawn), (recipe.name, *described(drawn, width)), key, width
+    )
+
+
+def tiles_of(
+    normal: Pixels, low: Pixels, words: tuple[str, ...], key: str, width: int
+) -> list[Tile]:
+    """Make tiles of a pair; see `row_of`.
+
+    Parameters
+    ----------
+    normal, low : uint8 arrays (H, W, 3)
+    words : tuple of str
+        Lines under the low.
+    key : str
+        Under the normal.
+    width : int
+    """
     bright = brightened(low)
     height = max(1, round(width * normal.shape[0] / normal.shape[1]))
     return [
         Tile(_scaled(normal, width), (key,)),
-        Tile(_scaled(low, width), (recipe.name, *described(drawn, width))),
+        Tile(_scaled(low, width), words),
         Tile(_scaled(bright, width), ("brightened to middle grey",)),
         Tile(_close_up(bright, min(height, width), width), ("close-up at 1:1",)),
     ]

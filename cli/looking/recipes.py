@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from ..synth.recipes.annotated import annotated_yaml
-from ..synth.recipes.load import DEFAULT, load_recipe, shipped_recipes
-from .common import user_errors
+from ...synth.recipes.annotated import annotated_yaml
+from ...synth.recipes.load import DEFAULT, load_recipe, shipped_recipes
+from ..common import user_errors
 
 
 @click.group(invoke_without_command=True)

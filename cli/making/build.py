@@ -7,17 +7,17 @@ from typing import Any
 
 import click
 
-from ..engines.by_name import engine_named
-from ..errors import ConfigError
-from ..manifests.images.header import MAX_PIXELS
-from ..manifests.selection.plan import SPARE
-from ..manifests.sources import KINDS, counted
-from ..synth.building.build import Report, Task, build_task
-from ..synth.building.build import build as build_set
-from ..synth.building.from_options import make_request
-from ..synth.recipes.load import DEFAULT
-from ..synth.renderers import Device
-from .common import Bars, device_option, engine_option, user_errors, workers_option
+from ...engines.by_name import engine_named
+from ...errors import ConfigError
+from ...manifests.images.header import MAX_PIXELS
+from ...manifests.selection.plan import SPARE
+from ...manifests.sources import KINDS, counted
+from ...synth.building.build import Report, Task, build_task
+from ...synth.building.build import build as build_set
+from ...synth.building.from_options import make_request
+from ...synth.recipes.load import DEFAULT
+from ...synth.renderers import Device
+from ..common import Bars, device_option, engine_option, user_errors, workers_option
 
 
 @click.command()

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from ..engines.by_name import engine_named
-from ..synth.building.regenerate import regenerate as regenerate_set
-from ..synth.renderers import Device
-from .common import Bars, device_option, engine_option, user_errors, workers_option
+from ...engines.by_name import engine_named
+from ...synth.building.regenerate import regenerate as regenerate_set
+from ...synth.renderers import Device
+from ..common import Bars, device_option, engine_option, user_errors, workers_option
 
 
 @click.command()

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from ..manifests.sets.pair_set import open_set
-from ..manifests.sets.stage import files_of_set
-from ..manifests.sets.stage import stage as stage_set
-from .common import Bars, user_errors
+from ...manifests.sets.pair_set import open_set
+from ...manifests.sets.stage import files_of_set
+from ...manifests.sets.stage import stage as stage_set
+from ..common import Bars, user_errors
 
 
 @click.command()

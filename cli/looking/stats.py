@@ -8,15 +8,15 @@ from typing import Any
 
 import click
 
-from ..engines.by_name import engine_named
-from ..errors import ConfigError
-from ..manifests.sets.info import SET_FILE
-from ..manifests.sets.pair_set import open_set
-from ..storage.atomic import write_bytes
-from ..synth.analysis.pair_statistics import LABELS, reference_statistics, summary
-from ..synth.analysis.photon_transfer import by_sensor
-from ..synth.analysis.set_statistics import Measured, measure_folders, measure_set
-from .common import Bars, check_png, engine_option, user_errors, workers_option
+from ...engines.by_name import engine_named
+from ...errors import ConfigError
+from ...manifests.sets.info import SET_FILE
+from ...manifests.sets.pair_set import open_set
+from ...storage.atomic import write_bytes
+from ...synth.analysis.pair_statistics import LABELS, reference_statistics, summary
+from ...synth.analysis.photon_transfer import by_sensor
+from ...synth.analysis.set_statistics import Measured, measure_folders, measure_set
+from ..common import Bars, check_png, engine_option, user_errors, workers_option
 
 
 @click.command()
@@ -79,7 +79,7 @@ def stats(
 
 def _plotting() -> Any:
     try:
-        from ..synth.analysis import figures
+        from ...synth.analysis import figures
     except ImportError as error:
         raise ConfigError("--figure needs matplotlib: pip install 'gloam[figures]'") from error
     return figures

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import click
 
-from ..errors import ConfigError, ImageRefused, SourceError
-from ..manifests.images.header import SUFFIXES
-from ..manifests.images.load_normal import load_normal
-from ..manifests.sources import list_source, read
-from ..storage.atomic import write_bytes
-from ..synth.analysis.contact_sheet import Tile, grid_of, row_of, sheet
-from ..synth.recipes.load import DEFAULT, load_recipe
-from .common import check_png, user_errors
+from ...errors import ConfigError, ImageRefused, SourceError
+from ...manifests.images.header import SUFFIXES
+from ...manifests.images.load_normal import load_normal
+from ...manifests.sources import list_source, read
+from ...storage.atomic import write_bytes
+from ...synth.analysis.contact_sheet import Tile, grid_of, row_of, sheet
+from ...synth.recipes.load import DEFAULT, load_recipe
+from ..common import check_png, user_errors
 
 _MOST = 40
 

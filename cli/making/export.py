@@ -7,12 +7,12 @@ from typing import Literal
 
 import click
 
-from ..engines.by_name import engine_named
-from ..synth.building.regenerate import export as export_set
-from ..synth.publishing.export_for import export_for
-from ..synth.publishing.trainers import FORMS
-from ..synth.renderers import Device
-from .common import Bars, device_option, engine_option, user_errors, workers_option
+from ...engines.by_name import engine_named
+from ...synth.building.regenerate import export as export_set
+from ...synth.publishing.export_for import export_for
+from ...synth.publishing.trainers import FORMS
+from ...synth.renderers import Device
+from ..common import Bars, device_option, engine_option, user_errors, workers_option
 
 
 @click.command()

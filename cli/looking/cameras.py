@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from ..synth.camera.calibration import Calibration, read_cameras
-from ..synth.camera.sensors import iso_range, shipped_cameras
-from .common import user_errors
+from ...synth.camera.calibration import Calibration, read_cameras
+from ...synth.camera.sensors import iso_range, shipped_cameras
+from ..common import user_errors
 
 
 @click.command()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from ..errors import ConfigError
-from .common import default_workers, user_errors
+from ...errors import ConfigError
+from ..common import default_workers, user_errors
 
 
 @click.command()
@@ -48,7 +48,7 @@ def bench(
     already; and which of them is the fastest.
     """
     try:
-        from ..loaders.bench.pairs import bench as measure
+        from ...loaders.bench.pairs import bench as measure
     except ImportError as error:
         raise ConfigError(
             f"gloam bench needs PyTorch: {error}; pip install 'gloam[torch]'"

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from ..engines.by_name import engine_named
-from ..manifests.sets.pair_set import open_set
-from ..manifests.sets.verify import Problem, verify_set
-from ..storage.stores import place
-from ..synth.publishing.unit_by_unit import MARK, verify_export
-from ..synth.renderers import Device
-from .common import USER_ERROR, Bars, device_option, engine_option, user_errors, workers_option
+from ...engines.by_name import engine_named
+from ...manifests.sets.pair_set import open_set
+from ...manifests.sets.verify import Problem, verify_set
+from ...storage.stores import place
+from ...synth.publishing.unit_by_unit import MARK, verify_export
+from ...synth.renderers import Device
+from ..common import USER_ERROR, Bars, device_option, engine_option, user_errors, workers_option
 
 
 @click.command()
@@ -63,7 +63,7 @@ def verify(
         bars.stage("checking", len(pairs.info.units))
         problems = verify_set(pairs, quick, bars.at, strict, engine=engine)
         if deep and not _damage(problems):
-            from ..synth.building.deep_verify import recheck_set
+            from ...synth.building.deep_verify import recheck_set
 
             bars.stage("comparing", len(pairs))
             problems += recheck_set(pairs, workers, bars.at, device=device, engine=engine)

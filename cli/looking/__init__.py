@@ -1,0 +1,1 @@
+"""Commands that look: at sets, recipes, cameras and this machine."""

@@ -1,0 +1,1 @@
+"""Commands that write: sets, other forms of them, copies."""

@@ -1,0 +1,180 @@
+"""A published set in Croissant 1.0: what is where, and of what type (mlcommons.org/croissant)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+_CONTEXT: dict[str, Any] = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "citeAs": "cr:citeAs",
+    "column": "cr:column",
+    "conformsTo": "dct:conformsTo",
+    "cr": "http://mlcommons.org/croissant/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "dct": "http://purl.org/dc/terms/",
+    "equivalentProperty": "cr:equivalentProperty",
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    "extract": "cr:extract",
+    "field": "cr:field",
+    "fileProperty": "cr:fileProperty",
+    "fileObject": "cr:fileObject",
+    "fileSet": "cr:fileSet",
+    "format": "cr:format",
+    "includes": "cr:includes",
+    "isLiveDataset": "cr:isLiveDataset",
+    "jsonPath": "cr:jsonPath",
+    "key": "cr:key",
+    "md5": "cr:md5",
+    "parentField": "cr:parentField",
+    "path": "cr:path",
+    "recordSet": "cr:recordSet",
+    "references": "cr:references",
+    "regex": "cr:regex",
+    "repeated": "cr:repeated",
+    "replace": "cr:replace",
+    "samplingRate": "cr:samplingRate",
+    "sc": "https://schema.org/",
+    "separator": "cr:separator",
+    "source": "cr:source",
+    "subField": "cr:subField",
+    "transform": "cr:transform",
+}
+_TYPES = {"string": "sc:Text", "int32": "sc:Integer", "int64": "sc:Integer", "double": "sc:Float"}
+
+
+@dataclass(frozen=True)
+class PublishedFile:
+    """A file of a published set."""
+
+    path: str
+    sha256: str
+    bytes: int
+
+
+def croissant(
+    name: str,
+    about: dict[str, Any],
+    pairs: PublishedFile,
+    columns: pa.Schema,
+    images: list[PublishedFile],
+    suffixes: dict[str, str],
+) -> bytes:
+    """Describe a published set.
+
+    Parameters
+    ----------
+    name : str
+    about : dict
+        description, license, citeAs, datePublished, url, and `rai:` fields.
+    pairs : PublishedFile
+        The table `pairs.parquet`.
+    columns : pyarrow.Schema
+        Of it.
+    images : list of PublishedFile
+        Tars, Parquet files, or none.
+    suffixes : dict of member to suffix
+        Of the images in tars.
+
+    Returns
+    -------
+    bytes
+        JSON-LD.
+    """
+    parquet = images and images[0].path.endswith(".parquet")
+    kind = "application/x-parquet" if parquet else "application/x-tar"
+    files = [_file(pairs, "application/x-parquet"), *(_file(one, kind) for one in images)]
+    records = [_table("pairs", {"fileObject": {"@id": pairs.path}}, columns)]
+    if images and parquet:
+        files.append(_set("images", [], "data/*.parquet", kind))
+        records.append(_images_in_parquet())
+    elif images:
+        for member, suffix in suffixes.items():
+            mime = {"jpg": "image/jpeg"}.get(suffix, f"image/{suffix}")
+            tars = [one.path for one in images]
+            # No record set: mlcroissant 1.1 yields those of several archives only once.
+            files.append(_set(f"{member}s", tars, f"*.{member}.{suffix}", mime))
+    whole = {
+        "@context": _CONTEXT,
+        "@type": "sc:Dataset",
+        "conformsTo": "http://mlcommons.org/croissant/1.0",
+        "name": name,
+        **about,
+        "distribution": files,
+        "recordSet": records,
+    }
+    return json.dumps(whole, indent=1, ensure_ascii=False).encode() + b"\n"
+
+
+def _file(file: PublishedFile, kind: str) -> dict[str, Any]:
+    return {
+        "@type": "cr:FileObject",
+        "@id": file.path,
+        "name": file.path,
+        "contentUrl": file.path,
+        "contentSize": f"{file.bytes} B",
+        "encodingFormat": kind,
+        "sha256": file.sha256,
+    }
+
+
+def _set(name: str, within: list[str], includes: str, kind: str) -> dict[str, Any]:
+    return {
+        "@type": "cr:FileSet",
+        "@id": name,
+        "name": name,
+        **({"containedIn": [{"@id": one} for one in within]} if within else {}),
+        "encodingFormat": kind,
+        "includes": includes,
+    }
+
+
+def _table(name: str, source: dict[str, Any], columns: pa.Schema) -> dict[str, Any]:
+    return {
+        "@type": "cr:RecordSet",
+        "@id": name,
+        "name": name,
+        "description": "a row a pair: its key, split, source, sizes, checksums and drawn values",
+        "key": {"@id": f"{name}/key"},
+        "field": [
+            {
+                "@type": "cr:Field",
+                "@id": f"{name}/{column.name}",
+                "name": column.name,
+                "dataType": _TYPES.get(str(column.type), "sc:Text"),
+                "source": {**source, "extract": {"column": column.name}},
+            }
+            for column in columns
+            if str(column.type) in _TYPES
+        ],
+    }
+
+
+def _images_in_parquet() -> dict[str, Any]:
+    def field(name: str, kind: str, **more: Any) -> dict[str, Any]:
+        return {
+            "@type": "cr:Field",
+            "@id": f"images/{name}",
+            "name": name,
+            "dataType": kind,
+            "source": {"fileSet": {"@id": "images"}, "extract": {"column": name}, **more},
+        }
+
+    inner = {"transform": {"jsonPath": "bytes"}}
+    return {
+        "@type": "cr:RecordSet",
+        "@id": "images-records",
+        "name": "images-records",
+        "description": "the images of each pair",
+        "field": [
+            field("key", "sc:Text"),
+            field("low", "sc:ImageObject", **inner),
+            field("normal", "sc:ImageObject", **inner),
+        ],
+    }

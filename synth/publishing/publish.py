@@ -1,0 +1,287 @@
+"""A set to be given away: for the Hub and whoever else downloads it."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow.parquet as pq
+
+from ...engines.engine import Engine
+from ...engines.local import LocalEngine, count
+from ...errors import ConfigError
+from ...manifests.labels.table import CLASS_LIST, LABELS
+from ...manifests.sets.info import CANDIDATES, PAIRS, PLAN, RECIPE, SET_FILE
+from ...manifests.sets.layouts import layout_named
+from ...manifests.sets.pair_set import PairSet, Unit, open_set
+from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample
+from ...progress import Progress, Silent
+from ...storage.stores import StorePath, place
+from ..analysis.contact_sheet import Tile, described, sheet, tiles_of
+from ..analysis.set_statistics import measure_set
+from ..building.regenerate import sample_with_low
+from ..models import parse_draw
+from ..renderers import Device
+from ..served.start import ON_WORKERS, Renderers
+from .card import body, head
+from .croissant import PublishedFile, croissant
+from .features import sample_features
+from .parquet_form import write_parquet
+from .unit_by_unit import Note, Written, write_units
+
+Format = Literal["webdataset", "parquet", "plan"]
+FORMATS: tuple[Format, ...] = ("webdataset", "parquet", "plan")
+FOLDER = "gloam"
+"""Where a published set has its plan, recipe and tables."""
+_SPLITS = {"train": "train", "val": "validation"}
+"""What the Hub calls the splits."""
+_MEASURED, _SHOWN, _WIDTH = 300, 4, 260
+
+
+def publish(
+    origin: PairSet | str | Path,
+    root: str | Path,
+    form: Format = "webdataset",
+    *,
+    license: str = "other",
+    citation: str = "",
+    url: str = "",
+    date: str = "",
+    workers: int = 1,
+    progress: Progress | None = None,
+    device: Device = "cpu",
+    engine: Engine | None = None,
+) -> None:
+    """Write a set as it is given away: pictures, card, Croissant, checksums, and what made it.
+
+    Stopped, the same call continues.
+
+    Parameters
+    ----------
+    origin : PairSet or path
+    root : str or Path
+        New, empty, or begun by the same call.
+    form : str
+        "webdataset" (shards, with indexes for DALI), "parquet" (images as the Hub's viewer shows
+        them), or "plan": no pictures, for photographs that may not be given away.
+    license : str
+        As the Hub names it, such as "cc-by-4.0"; of photographs of others only they decide.
+    citation : str
+        BibTeX.
+    url : str
+        Where it will be found.
+    date : str
+        Of publishing, as 2026-11-22, for Croissant.
+    workers, progress, device, engine
+        As of `gloam.build`; lows of live sets are made.
+
+    Raises
+    ------
+    ConfigError, SetError
+        When there is no such format, or a pair cannot be read.
+    """
+    if form not in FORMATS:
+        raise ConfigError(f"--format {form}: must be one of {', '.join(FORMATS)}", value=form)
+    origin, root = open_set(origin), place(root)
+    if isinstance(root, StorePath):
+        raise ConfigError(f"{root}: publish into a folder of this machine, then upload it")
+    engine, progress = engine or LocalEngine(workers), progress or Silent()
+    suffixes = _suffixes(origin)
+    chosen = {role: found.most_common(1)[0][0] for role, found in suffixes.items()}
+    about = {"license": license, "citation": citation, "url": url, "date": date}
+    write_units(
+        origin,
+        root,
+        {"published": form, **about},
+        partial(_write_unit, form, chosen),
+        partial(_finish, origin, form, suffixes, about, engine),
+        engine=engine,
+        progress=progress,
+        device=device,
+    )
+
+
+def _suffixes(origin: PairSet) -> dict[str, Counter[str]]:
+    """Count the suffixes of lows and normals."""
+    table = origin.table("pairs")
+    found = {
+        role: Counter(table[f"{role}_suffix"].to_pylist())
+        for role in (LOW, NORMAL)
+        if f"{role}_suffix" in table.column_names
+    }
+    return found if LOW in found else {LOW: Counter({"png": 1}), **found}
+
+
+def _write_unit(
+    form: Format, suffixes: dict[str, str], unit: Unit, root: Path, renderers: Renderers
+) -> Note:
+    """Write a unit's pictures."""
+    if form == "plan":
+        return {"sums": {}}
+    samples = _counted(sample_with_low(unit, renderers))
+    if form == "parquet":
+        split, number = unit.name.rpartition("-")[::2]
+        name = f"data/{_SPLITS[split]}-{number}.parquet"
+        return {"sums": {name: write_parquet(root / name, samples)}}
+    with layout_named("shards").writer(root, unit.name) as out:
+        for sample in samples:
+            out.add(_alike(sample, suffixes))
+        files = out.close()
+    return {"sums": {name: facts["sha256"] for name, facts in files.items()}}
+
+
+def _counted(samples: Iterator[Sample]) -> Iterator[Sample]:
+    for sample in samples:
+        yield sample
+        count()
+
+
+def _alike(sample: Sample, suffixes: dict[str, str]) -> Sample:
+    """Return a sample whose files are named as those of all others: readers go by content."""
+    members = {
+        name: Encoded(member.data, suffixes.get(name, member.suffix))
+        for name, member in sample.members.items()
+    }
+    return Sample(sample.key, sample.record, members)
+
+
+def _finish(
+    origin: PairSet,
+    form: Format,
+    suffixes: dict[str, Counter[str]],
+    about: dict[str, str],
+    engine: Engine,
+    written: Written,
+) -> None:
+    """Write what makes the set again, then the descriptions."""
+    root, info = written.root, origin.info
+    labelled = info.build.labelled
+    names = [SET_FILE, PLAN, CANDIDATES, RECIPE, PAIRS, *([LABELS, CLASS_LIST] if labelled else [])]
+    pictures = [name for name in written.sums if not name.endswith(".idx")]
+    for name in names:
+        with (origin.root / name).open("rb") as source:
+            written.put(f"{FOLDER}/{name}", iter(partial(source.read, 1 << 20), b""))
+    files = [_published(written, name) for name in sorted(pictures)]
+    measured = measure_set(origin, _MEASURED, engine=engine)
+    if form != "plan":
+        buffer = io.BytesIO()
+        sheet(_rows(origin)).save(buffer, "png")
+        written.put("pairs.png", [buffer.getvalue()])
+    remarks = []
+    mixed = {role: found for role, found in suffixes.items() if len(found) > 1}
+    if form == "webdataset":
+        for role, found in mixed.items():
+            (most, _), *others = found.most_common()
+            counted = ", ".join(f"{number:,} {suffix}" for suffix, number in others)
+            remarks.append(
+                f"All {role}s are called `{role}.{most}`; {counted} among them are such files under"
+                " that name, which every reader tells by their content."
+            )
+    described = {
+        "description": f"Low-light / normal-light pairs, recipe {info.recipe}, made by gloam.",
+        "license": about["license"],
+        "url": about["url"] or "https://example.org",
+        "version": "1.0.0",
+        "rai:dataCollection": "Lows are synthesised from the normals by a model of a camera.",
+        "rai:dataCollectionType": "Synthetic data",
+        "rai:dataPreprocessingProtocol": "Each low is a function of its normal and its draw.",
+        "rai:dataUseCases": "Training and testing of low-light image enhancement.",
+        "rai:dataLimitations": "Noise and darkness are modelled, not photographed.",
+    }
+    note = f"made by gloam from recipe {info.recipe}, set {info.sha256[:16]}"
+    citation = about["citation"] or (
+        f"@misc{{gloam-{info.sha256[:8]}, title = {{{info.name}}}, note = {{{note}}}}}"
+    )
+    described["citeAs"] = citation
+    if about["date"]:
+        described["datePublished"] = about["date"]
+    own = {role: found.most_common(1)[0][0] for role, found in suffixes.items()}
+    columns = pq.read_schema(root / FOLDER / PAIRS)
+    table = _published(written, f"{FOLDER}/{PAIRS}")
+    written.put("croissant.json", [croissant(info.name, described, table, columns, files, own)])
+    sizes = {split: _bytes_of(files, form, split) for split in _SPLITS}
+    types = _types(origin, form, own, sizes)
+    card = head(info, about["license"], _configs(origin, form), types)
+    card += body(
+        info,
+        measured.rows,
+        form,
+        recipe=origin.recipe_yaml,
+        picture="pairs.png" if form != "plan" else "",
+        citation=f"```bibtex\n{citation}\n```",
+        remarks=remarks,
+    )
+    written.put("README.md", [card.encode()])
+
+
+def _published(written: Written, name: str) -> PublishedFile:
+    return PublishedFile(name, written.sums[name], (written.root / name).stat().st_size)
+
+
+def _rows(origin: PairSet) -> list[list[Tile]]:
+    """Show some pairs."""
+    rows = []
+    for pair in _spread(origin, _SHOWN):
+        words = tuple(described(parse_draw(pair.record["draw"]), _WIDTH))
+        rows.append(tiles_of(pair.decoded(NORMAL), pair.decoded(LOW), words, pair.key, _WIDTH))
+    return rows
+
+
+def _spread(origin: PairSet, many: int) -> Iterator[Sample]:
+    """Yield pairs from the beginnings of units that are spread over the set."""
+    units = [unit for unit in origin.units() if unit.count]
+    taken = min(many, len(units))
+    each = -(-many // taken)
+    chosen = [units[number * len(units) // taken] for number in range(taken)]
+    found = (islice(sample_with_low(unit, ON_WORKERS), each) for unit in chosen)
+    yield from islice(chain.from_iterable(found), many)
+
+
+def _configs(origin: PairSet, form: Format) -> list[dict[str, Any]]:
+    pattern = {"webdataset": "shards/{}-*.tar", "parquet": "data/{}-*.parquet"}.get(form)
+    if pattern is None:
+        return [{"config_name": "default", "data_files": f"{FOLDER}/{PAIRS}"}]
+    files = [
+        {"split": named, "path": pattern.format(split if form == "webdataset" else named)}
+        for split, named in _SPLITS.items()
+        if origin.info.counts[split]
+    ]
+    return [{"config_name": "default", "data_files": files}]
+
+
+def _bytes_of(files: list[PublishedFile], form: Format, split: str) -> int:
+    """Count the bytes of a split's pictures."""
+    name = split if form == "webdataset" else _SPLITS[split]
+    return sum(one.bytes for one in files if Path(one.path).name.startswith(f"{name}-"))
+
+
+def _types(
+    origin: PairSet, form: Format, suffixes: dict[str, str], sizes: dict[str, int]
+) -> dict[str, Any]:
+    """Return the head's `dataset_info`: the splits, and the types of shards' members."""
+    if form == "plan":
+        return {}
+    info, total = origin.info, sum(sizes.values())
+    splits = {
+        "splits": [
+            {"name": named, "num_bytes": sizes[split], "num_examples": info.counts[split]}
+            for split, named in _SPLITS.items()
+            if info.counts[split]
+        ],
+        "download_size": total,
+        "dataset_size": total,
+    }
+    if form == "parquet":
+        return splits
+    roles = tuple(next(origin.records())["members"])
+    roles = roles if LOW in roles else (LOW, *roles)
+    named = {role: [suffixes.get(role, "png")] for role in roles}
+    return {
+        "features": sample_features(info, roles, named, info.build.labelled),
+        **splits,
+    }

@@ -1,0 +1,153 @@
+"""A published set made again from one's own copies of the photographs: the same bytes."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from ...engines.engine import Engine
+from ...errors import ConfigError, SetError
+from ...manifests.labels.table import CLASS_LIST, LABELS
+from ...manifests.sets.info import (
+    CANDIDATES,
+    PLAN,
+    RECIPE,
+    SET_FILE,
+    SetInfo,
+    read_note,
+    read_set,
+    write_note,
+)
+from ...manifests.sets.workspace import prepare_output
+from ...manifests.sources import Source, parse_source
+from ...progress import Progress
+from ...storage.atomic import atomic_write
+from ...storage.stores import place
+from ..building.build import Report
+from ..building.build import build as build_request
+from ..building.request import Request
+from ..recipes.load import recipe_of
+from ..renderers import Device
+from .publish import FOLDER
+
+
+def rebuild(
+    published: str | Path,
+    root: str | Path,
+    sources: Iterable[str],
+    *,
+    workers: int = 1,
+    progress: Progress | None = None,
+    device: Device = "cpu",
+    engine: Engine | None = None,
+) -> Report:
+    """Make a published set again, or go on with it.
+
+    Parameters
+    ----------
+    published : str or Path
+        What `publish` wrote, with or without pictures; or a set.
+    root : str or Path
+        New, empty, or begun by the same call.
+    sources : iterable of str
+        Where this machine has the sources, as `coco=DIR` (by kind) or `NAME=DIR` (by the name that
+        the set has for it); those of the sample need none.
+    workers, progress, device, engine
+        As of `gloam.build`.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    ConfigError
+        When a source is missing, or is none of the set's.
+    SourceError
+        When a photograph is gone, or is another one.
+    SetError
+        When what was made differs from what was published, with the units that do.
+    """
+    published, root = place(published), place(root)
+    if (published / FOLDER / SET_FILE).is_file():
+        published = published / FOLDER
+    info = read_set(published)
+    if info.build.origin is not None:
+        raise SetError(
+            f"{published}: was made from another set, {info.build.origin['name']!r}, by gloam"
+            " regenerate: rebuild that one, then regenerate it",
+            path=published,
+        )
+    request = _request(info, list(sources), published)
+    prepare_output(root)
+    if read_note(root) is None:
+        labels = (LABELS, CLASS_LIST) if info.build.labelled else ()
+        for name in (PLAN, CANDIDATES, RECIPE, *labels):
+            with (published / name).open("rb") as source, atomic_write(root / name) as copy:
+                shutil.copyfileobj(source, copy)
+        write_note(root, info.build)
+    report = build_request(request, root, workers, progress=progress, device=device, engine=engine)
+    _compare(info, report.info, root)
+    return report
+
+
+def _request(info: SetInfo, given: list[str], published: Path) -> Request:
+    """Return the set's own request, with the sources where they lie here."""
+    whole: dict[str, Any] = deepcopy(info.build.request)
+    found = [_place_of(source, given) for source in whole["sources"]]
+    for text in given:
+        raise ConfigError(
+            f"--source {text}: is none of the set's, which are "
+            + ", ".join(f"{one['name']} ({one['kind']})" for one in whole["sources"]),
+            value=text,
+        )
+    try:
+        return Request.model_validate(
+            whole
+            | {
+                "sources": [one.model_dump() for one in found],
+                "recipe": recipe_of(whole["recipe"], (), "recipe"),
+            }
+        )
+    except ValidationError as error:
+        raise SetError(
+            f"{published / SET_FILE}: is of another gloam: {error.errors()[0]['msg']}",
+            path=published / SET_FILE,
+        ) from error
+
+
+def _place_of(source: dict[str, Any], given: list[str]) -> Source:
+    """Find where a source of the set lies here, by its name or else by its kind."""
+    for wanted in (source["name"], source["kind"]):
+        for text in given:
+            name, equals, path = text.partition("=")
+            if equals and name == wanted:
+                given.remove(text)
+                at = parse_source(f"{source['kind']}={path}").path
+                return Source(**{**source, "path": at})
+    if source["kind"] == "sample":
+        return Source(**source)
+    raise ConfigError(
+        f"--source is missing for {source['name']}: say where it lies, as"
+        f" --source {source['kind']}={'FILE' if source['kind'] == 'archive' else 'DIR'}",
+        key="source",
+    )
+
+
+def _compare(published: SetInfo, made: SetInfo, root: Path) -> None:
+    if made.sha256 == published.sha256:
+        return
+    differ = sorted(
+        name for name, facts in published.files.items() if made.files.get(name) != facts
+    )
+    raise SetError(
+        f"{root}: is not what was published: {len(differ)} files differ, such as"
+        f" {', '.join(differ[:3]) or 'set.json'}; photographs of the same size with other bytes,"
+        " or other versions of libraries, make other pictures",
+        path=root,
+    )

@@ -1,0 +1,260 @@
+"""Published sets: read by others' tools, checked, and made again of one's own photographs."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from click.testing import CliRunner
+from PIL import Image
+
+import gloam
+from gloam.cli.main import gloam as command
+from gloam.errors import ConfigError, SetError, SourceError
+from gloam.synth.building.regenerate import regenerate
+from gloam.synth.publishing.publish import FORMATS, publish
+from gloam.synth.publishing.rebuild import rebuild
+
+from ...labelled import class_source, coco_source, voc_source
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("sources")
+    classes = class_source(folder / "classes", 6)
+    for path in sorted(classes.rglob("*.jpg"))[:2]:  # normals of two kinds
+        Image.open(path).save(path.with_suffix(".png"))
+        path.unlink()
+    return {
+        "voc": voc_source(folder / "VOC", 8),
+        "coco": coco_source(folder / "coco", 8),
+        "classes": classes,
+    }
+
+
+@pytest.fixture(scope="module", params=["stored", "live"])
+def mixed(request, sources, tmp_path_factory) -> gloam.PairSet:
+    root = tmp_path_factory.mktemp("mixed") / "set"
+    gloam.build(
+        root,
+        [f"{kind}={path}" for kind, path in sources.items()],
+        val=6,
+        shard_size=6,
+        labels=True,
+        select=False,
+        low_codec="none" if request.param == "live" else "png",
+    )
+    return gloam.open_set(root)
+
+
+@pytest.fixture(scope="module")
+def whole(mixed, tmp_path_factory) -> dict[str, gloam.PairSet]:
+    """All pairs by their keys, lows included."""
+    if not mixed.live:
+        return {pair.key: pair for pair in mixed.pairs()}
+    root = tmp_path_factory.mktemp("whole") / "set"
+    from gloam.synth.building.regenerate import export
+
+    export(mixed, root, "shards")
+    return {pair.key: pair for pair in gloam.open_set(root).pairs()}
+
+
+@pytest.fixture(scope="module", params=FORMATS)
+def published(request, mixed, tmp_path_factory) -> Path:
+    root = tmp_path_factory.mktemp("published") / request.param
+    run = CliRunner().invoke(
+        command,
+        ["publish", str(mixed.root), str(root), "--format", request.param, "--license", "cc0-1.0"],
+    )
+    assert run.exit_code == 0, run.output
+    return root
+
+
+def form(published: Path) -> str:
+    return json.loads((published / "gloam.json").read_text())["published"]
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_hugging_face_gives_every_pair(mixed, whole, published, streaming, tmp_path):
+    datasets = pytest.importorskip("datasets")
+    found = datasets.load_dataset(
+        str(published), streaming=streaming, cache_dir=str(tmp_path / "cache")
+    )
+    if form(published) == "plan":
+        assert sum(1 for _ in found["train"]) == len(mixed)
+        return
+    seen = set()
+    for named in ("train", "validation"):
+        for row in found[named]:
+            assert all(value is not None for value in row.values())
+            if form(published) == "parquet":
+                key, low, normal = row["key"], row["low"], row["normal"]
+                record = {"draw": json.loads(row["draw"]), "labels": json.loads(row["labels"])}
+            else:
+                key = row["__key__"].rpartition("/")[2]
+                low, record = row["low.png"], row["json"]
+                (normal,) = (row[name] for name in row if name.startswith("normal."))
+                labels = whole[key].record["labels"]
+                assert row["cls"] == labels["class_number"]
+                assert np.allclose(row["boxes.npy"], labels["boxes"], atol=0.01)
+                assert row["classes.npy"] == labels["classes"]
+            assert np.array_equal(np.asarray(low.convert("RGB")), whole[key].decoded("low"))
+            assert np.array_equal(np.asarray(normal.convert("RGB")), whole[key].decoded("normal"))
+            for name in ("draw", "labels"):
+                assert record[name] == whole[key].record[name]
+            seen.add(key)
+    assert seen == whole.keys()
+
+
+def test_parquet_holds_the_bytes(mixed, whole, published):
+    if form(published) != "parquet":
+        pytest.skip("of Parquet alone")
+    files = sorted((published / "data").iterdir())
+    rows = [row for path in files for row in pq.read_table(path).to_pylist()]
+    assert len(rows) == len(whole)
+    for row in rows:
+        for member in ("low", "normal"):
+            assert row[member]["bytes"] == whole[row["key"]].members[member].data
+    about = json.loads(pq.read_schema(files[0]).metadata[b"huggingface"])
+    assert about["info"]["features"]["low"] == {"_type": "Image"}
+
+
+def test_shards_are_those_of_the_set_but_for_names(whole, published):
+    if form(published) != "webdataset":
+        pytest.skip("of shards alone")
+    import tarfile
+
+    names = set()
+    for path in sorted((published / "shards").glob("*.tar")):
+        with tarfile.open(path) as archive:
+            for member in archive:
+                key, _, rest = member.name.partition(".")
+                names.add(rest)
+                data = archive.extractfile(member).read()
+                if rest != "json":
+                    assert data == whole[key].members[rest.partition(".")[0]].data
+    assert names == {
+        "json",
+        "low.png",
+        "normal.jpg",
+        "cls",
+        "boxes.npy",
+        "classes.npy",
+        "mask.png",
+    }
+
+
+def test_the_card_s_head_is_what_the_hub_reads(mixed, published):
+    text = (published / "README.md").read_text()
+    head = yaml.safe_load(text.split("---")[1])
+    assert head["license"] == "cc0-1.0"
+    assert head["task_categories"] == ["image-to-image"]
+    card = pytest.importorskip("huggingface_hub").DatasetCard(text)
+    assert card.data.license == "cc0-1.0"
+    if form(published) == "webdataset":
+        assert "2 png among them are such files under that name" in text
+    if form(published) != "plan":
+        counts = {one["name"]: one["num_examples"] for one in head["dataset_info"]["splits"]}
+        assert counts == {"train": mixed.counts["train"], "validation": mixed.counts["val"]}
+        with Image.open(published / "pairs.png") as picture:
+            assert picture.width > 500
+    assert "| noise G, of 255 |" in text
+    for kind in ("PASCAL VOC", "COCO", "publisher's"):
+        assert kind in text
+
+
+@pytest.mark.filterwarnings("ignore")  # of the reader and its libraries
+def test_croissant_is_valid_and_yields_all_records_twice(mixed, published, tmp_path, monkeypatch):
+    monkeypatch.setenv("CROISSANT_CACHE", str(tmp_path))
+    mlcroissant = pytest.importorskip("mlcroissant")
+    described = json.loads((published / "croissant.json").read_text())
+    for file in described["distribution"]:
+        if file["@type"] == "cr:FileObject":
+            data = (published / file["contentUrl"]).read_bytes()
+            assert file["contentSize"] == f"{len(data)} B"
+    found = mlcroissant.Dataset(jsonld=str(published / "croissant.json"))
+    assert not found.metadata.ctx.issues.errors
+    sets = [one.id for one in found.metadata.record_sets]
+    assert ("images-records" in sets) == (form(published) == "parquet")
+    for name in sets:
+        for _ in range(2):
+            assert sum(1 for _ in found.records(name)) == len(mixed)
+
+
+def test_checksums_are_those_of_the_files(published, tmp_path):
+    done = subprocess.run(
+        ["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=published, capture_output=True
+    )
+    assert done.returncode == 0, done.stderr
+    listed = {line.split("  ")[1] for line in (published / "SHA256SUMS").read_text().splitlines()}
+    there = {str(p.relative_to(published)) for p in published.rglob("*") if p.is_file()}
+    assert there - listed == {"SHA256SUMS", "gloam.json"}
+    assert CliRunner().invoke(command, ["verify", str(published)]).exit_code == 0
+    copy = shutil.copytree(published, tmp_path / "copy")
+    (copy / "README.md").write_text("edited")
+    assert CliRunner().invoke(command, ["verify", str(copy)]).exit_code == 1
+
+
+def test_it_is_made_again_of_other_copies_of_the_photographs(mixed, published, sources, tmp_path):
+    given = [
+        f"{kind}={shutil.copytree(path, tmp_path / 'copies' / kind)}"
+        for kind, path in sources.items()
+    ]
+    arguments = [part for one in given for part in ("--source", one)]
+    run = CliRunner().invoke(
+        command, ["rebuild", str(published), str(tmp_path / "set"), *arguments, "--workers", "2"]
+    )
+    assert run.exit_code == 0, run.output
+    assert content(tmp_path / "set") == content(mixed.root)
+
+
+def content(root: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()
+    }
+
+
+def test_what_keeps_a_set_from_being_made_again_is_said(mixed, published, sources, tmp_path):
+    given = [f"{kind}={path}" for kind, path in sources.items()]
+    with pytest.raises(ConfigError, match="--source is missing for coco"):
+        rebuild(published, tmp_path / "a", [given[0], given[2]])
+    with pytest.raises(ConfigError, match="is none of the set's, which are voc"):
+        rebuild(published, tmp_path / "a", [*given, "folder=x"])
+    other = shutil.copytree(sources["classes"], tmp_path / "other")
+    path = next(other.rglob("*.png"))
+    path.unlink()
+    with pytest.raises(SourceError, match="is gone since the set was planned"):
+        rebuild(published, tmp_path / "b", [*given[:2], f"classes={other}"])
+    again = regenerate(mixed, tmp_path / "again", overrides=["camera.iso=800"])
+    assert again.build.origin is not None
+    with pytest.raises(SetError, match="was made from another set"):
+        rebuild(tmp_path / "again", tmp_path / "c", given)
+
+
+def test_another_photograph_of_the_same_size_is_found(photographs, tmp_path):
+    source = shutil.copytree(photographs, tmp_path / "photographs")
+    gloam.build(tmp_path / "set", f"folder={source}", select=False, low_codec="none")
+    publish(tmp_path / "set", tmp_path / "published", "plan")
+    path = sorted(source.glob("*.jpg"))[0]
+    data = bytearray(path.read_bytes())
+    with Image.open(io.BytesIO(data)) as image:
+        pixels = np.asarray(image)
+    data[-20] ^= 1  # a bit of the last block
+    path.write_bytes(data)
+    assert not np.array_equal(np.asarray(Image.open(path)), pixels)
+    with pytest.raises(SetError, match="is not what was published"):
+        rebuild(tmp_path / "published", tmp_path / "again", [f"folder={source}"])
+
+
+def test_what_cannot_be_published_is_said(mixed, tmp_path):
+    with pytest.raises(ConfigError, match="must be one of webdataset, parquet, plan"):
+        publish(mixed, tmp_path / "a", "tfrecord")
+    with pytest.raises(ConfigError, match="then upload it"):
+        publish(mixed, "s3://bucket/set")
