@@ -23,6 +23,8 @@ from .receipts import FileFacts
 from .sample import FORMAT, check_format
 
 SET_FILE = "set.json"
+README = "README.md"
+"""It lies beside, and is anybody's to edit."""
 WORK_FOLDER = ".gloam"
 """What a build needs until it is finished: its note, its lock, measurements. Deleted at the end."""
 PLAN, CANDIDATES, PAIRS, REFUSED, RECIPE = (

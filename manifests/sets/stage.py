@@ -14,7 +14,7 @@ from ...errors import SetError
 from ...storage.atomic import atomic_write, remove_temporaries, remove_tree, sha256_file
 from ...storage.locks import exclusive
 from ...storage.stores import StorePath, each, place
-from .info import SET_FILE, WORK_FOLDER, SetInfo, read_set
+from .info import README, SET_FILE, WORK_FOLDER, SetInfo, read_set
 from .pair_set import SPLITS, PairSet, open_set
 from .receipts import receipt_path
 
@@ -50,7 +50,11 @@ def files_of_set(pairs: PairSet, splits: tuple[str, ...] = SPLITS) -> list[Stage
     files += [
         StagedFile(path, facts.bytes, facts.sha256) for path, facts in pairs.info.files.items()
     ]
-    return [*files, StagedFile(SET_FILE, (pairs.root / SET_FILE).stat().st_size, "")]
+    beside = [README] if (pairs.root / README).is_file() else []
+    return [
+        *files,
+        *(StagedFile(n, (pairs.root / n).stat().st_size, "") for n in (*beside, SET_FILE)),
+    ]
 
 
 def stage(

@@ -33,6 +33,7 @@ from ..served.start import Starting, renderers_on
 from .draw_columns import draw_fields
 from .jobs import jobs_of, units_of
 from .planning import Run, list_sources, planned
+from .readme import write_readme
 from .request import Request, recorded_versions
 from .worker import make_unit
 
@@ -138,6 +139,7 @@ def build(
             receipts=receipts,
             engine=run.engine,
         )
+        write_readme(root, info)
         return _report(root, info, made, run.passed)
 
 

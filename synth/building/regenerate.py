@@ -47,6 +47,7 @@ from ..renderers import Device
 from ..served.start import Renderers, Starting, renderers_on
 from . import WARM
 from .draw_columns import draw_fields
+from .readme import write_readme
 from .request import OutputOptions, deciding_versions, recorded_versions
 from .worker import encode_low, gathered
 
@@ -218,7 +219,7 @@ def _remake(
             pass
         own = recipe or recipe_of(deepcopy(request["recipe"]), (), "recipe")
         fields = draw_fields(draw_type(own.model))
-        return finish_set(
+        made_set = finish_set(
             root,
             info.name,
             request["output"]["layout"],
@@ -228,6 +229,8 @@ def _remake(
             fields,
             engine=engine,
         )
+        write_readme(root, made_set)
+        return made_set
 
 
 def _note(info: SetInfo, request: dict[str, Any], keeps_lows: bool, lows_only: bool) -> BuildNote:

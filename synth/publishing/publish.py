@@ -24,13 +24,14 @@ from ...progress import Progress, Silent
 from ...storage.stores import StorePath, place
 from ..analysis.contact_sheet import Tile, described, sheet, tiles_of
 from ..analysis.set_statistics import measure_set
+from ..building.hub_features import sample_features
+from ..building.readme import HUB_SPLITS as _SPLITS
 from ..building.regenerate import sample_with_low
 from ..models import parse_draw
 from ..renderers import Device
 from ..served.start import ON_WORKERS, Renderers
 from .card import body, head
 from .croissant import PublishedFile, croissant
-from .features import sample_features
 from .parquet_form import write_parquet
 from .unit_by_unit import Note, Written, write_units
 
@@ -38,8 +39,6 @@ Format = Literal["webdataset", "parquet", "plan"]
 FORMATS: tuple[Format, ...] = ("webdataset", "parquet", "plan")
 FOLDER = "gloam"
 """Where a published set has its plan, recipe and tables."""
-_SPLITS = {"train": "train", "val": "validation"}
-"""What the Hub calls the splits."""
 _MEASURED, _SHOWN, _WIDTH = 300, 4, 260
 
 

@@ -9,9 +9,9 @@ import pyarrow as pa
 from ...manifests.labels.labels import BOXES, CLASS, CLASSES, MASK
 from ...manifests.sets.info import SetInfo
 from ...manifests.sets.sample import LOW, NORMAL
-from ..building.draw_columns import draw_fields
 from ..models import draw_type
 from ..recipes.load import recipe_of
+from .draw_columns import draw_fields
 
 Feature = dict[str, Any]
 _TEXT, _WHOLE = {"dtype": "string"}, {"dtype": "int64"}
@@ -50,7 +50,11 @@ _LABELS: list[tuple[str, Feature]] = [
 
 
 def sample_features(
-    info: SetInfo, roles: tuple[str, ...], suffixes: dict[str, list[str]], labelled: bool
+    info: SetInfo,
+    roles: tuple[str, ...],
+    suffixes: dict[str, list[str]],
+    labelled: bool,
+    known: tuple[str, ...] = (),
 ) -> list[Feature]:
     """Return the types of a sample's members in shards, as `datasets` reads them.
 
@@ -62,8 +66,10 @@ def sample_features(
     suffixes : dict of role to suffixes
         Those that the files of its shards have: one column each.
     labelled : bool
+    known : tuple of str
+        Members that records know of; those of the samples by default.
     """
-    features = [_named("json", {"struct": record_feature(info, roles, labelled)})]
+    features = [_named("json", {"struct": record_feature(info, known or roles, labelled)})]
     for role in roles:
         if role in (LOW, NORMAL, MASK):
             features += [_named(f"{role}.{one}", {"dtype": "image"}) for one in suffixes[role]]
