@@ -216,20 +216,22 @@ def _moved_boxes(
     rows: Rows, changes: npt.NDArray[Any], options: Options
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
     """Move boxes as pixels move; and say which still are at least a pixel wide and high."""
-    top, left, height, width, across, down, turned = np.repeat(
-        changes.astype(np.float64), rows.counts, axis=0
-    ).T
-    tall, wide = (height, width) if options.size is None else map(float, options.size)
-    x = (rows.boxes[:, 0::2] - left[:, None]) * (wide / width)[:, None]
-    y = (rows.boxes[:, 1::2] - top[:, None]) * (tall / height)[:, None]
-    wide, tall = np.broadcast_to(wide, width.shape), np.broadcast_to(tall, height.shape)
-    x, y = np.clip(x, 0, wide[:, None]), np.clip(y, 0, tall[:, None])
-    x = np.where(across[:, None] > 0, (wide[:, None] - x)[:, ::-1], x)
-    y = np.where(down[:, None] > 0, (tall[:, None] - y)[:, ::-1], y)
-    swap = turned[:, None] > 0
-    x, y = np.where(swap, y, x), np.where(swap, x, y)
-    kept = (x[:, 1] - x[:, 0] >= _LEAST) & (y[:, 1] - y[:, 0] >= _LEAST)
-    return np.stack([x[:, 0], y[:, 0], x[:, 1], y[:, 1]], axis=1).astype(np.float32), kept
+    whose = np.repeat(np.arange(len(changes)), rows.counts)
+    kept, windows = np.asarray(changes, np.float32)[:, [3, 2]], changes[:, [1, 0]]  # x before y
+    sides = kept if options.size is None else np.array([options.size[::-1]], np.float32) + 0 * kept
+    points = rows.boxes.reshape(-1, 2, 2) - windows.astype(np.float32)[whose, None]
+    points *= (sides / kept)[whose, None]
+    limits = sides[whose, None]
+    points = np.minimum(np.maximum(points, 0, out=points), limits, out=points)
+    flips = changes[:, 4:].astype(bool)
+    if flips.any():
+        for axis in (0, 1):
+            one = flips[whose, axis]
+            points[one, :, axis] = (limits[one, :, axis] - points[one, :, axis])[:, ::-1]
+        turned = flips[whose, 2]
+        points[turned] = points[turned, :, ::-1]
+    wide = (points[:, 1] - points[:, 0] >= _LEAST).all(axis=1)
+    return points.reshape(-1, 4), wide
 
 
 def moved_mask(extent: Extent, change: npt.NDArray[Any], options: Options) -> Any:
