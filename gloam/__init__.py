@@ -9,6 +9,7 @@ The sets are for training low-light image enhancement.
     regenerate(origin, root, ...)           the same pairs with new noise
     open_set(root), verify(root)            a finished set
     PairLoader, TorchLoader, pairs_in       loading pairs in training
+    ImageLoader                             loading photographs and their classes
     errors                                  what is raised
 
 Importing gloam loads nothing else and changes nothing; each name is imported when it is first used.
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import errors as errors
+    from .loaders import ImageLoader as ImageLoader
     from .loaders import PairLoader as PairLoader
     from .loaders import TorchLoader as TorchLoader
     from .loaders import pairs_in as pairs_in
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Darken",
+    "ImageLoader",
     "PairLoader",
     "TorchLoader",
     "__version__",
@@ -52,6 +55,7 @@ __all__ = [
 
 _HOMES = {
     "Darken": ("loaders.live.darkening", "Darken"),
+    "ImageLoader": ("loaders", "ImageLoader"),
     "PairLoader": ("loaders", "PairLoader"),
     "TorchLoader": ("loaders", "TorchLoader"),
     "build": ("synth.building.from_options", "build"),

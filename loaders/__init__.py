@@ -15,12 +15,18 @@ from typing import TYPE_CHECKING, Any
 os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")
 
 if TYPE_CHECKING:
+    from .dali.image_loader import ImageLoader
     from .dali.pair_loader import PairLoader
     from .index import pairs_in
     from .torch_loader import TorchLoader
 
-__all__ = ["PairLoader", "TorchLoader", "pairs_in"]
-_HOMES = {"PairLoader": "dali.pair_loader", "TorchLoader": "torch_loader", "pairs_in": "index"}
+__all__ = ["ImageLoader", "PairLoader", "TorchLoader", "pairs_in"]
+_HOMES = {
+    "ImageLoader": "dali.image_loader",
+    "PairLoader": "dali.pair_loader",
+    "TorchLoader": "torch_loader",
+    "pairs_in": "index",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -108,6 +108,8 @@ class Batch:
     options : Options
     shapes : sequence of (height, width)
         Of the pairs, in order, once they are turned; see `turned_shape`.
+    members : int
+        Images of each: low and normal.
 
     Raises
     ------
@@ -115,7 +117,9 @@ class Batch:
         When they differ, and nothing is said that makes them alike.
     """
 
-    def __init__(self, options: Options, shapes: Sequence[tuple[int, int]]) -> None:
+    def __init__(
+        self, options: Options, shapes: Sequence[tuple[int, int]], members: int = 2
+    ) -> None:
         check_sizes(shapes, options)
         height, width = (max(sides) for sides in zip(*shapes, strict=True))
         last, padded = options.layout == "HWC", len(set(shapes)) > 1
@@ -123,22 +127,22 @@ class Batch:
         self._steps = (1, 3 * width, 3) if last else (height * width, width, 1)
         self._shift, self._scale = map(np.float32, options.levels_to_values)
         kind = torch.uint8 if options.dtype == "uint8" else torch.float32
-        self._made = _memory((2, len(shapes), *form), kind)
+        self._made = _memory((members, len(shapes), *form), kind)
         if padded:  # what lies beyond an image is level 0
             self._made.fill_(float(-self._shift * self._scale))
-        self._into = self._made.numpy().reshape(2, len(shapes), -1)
+        self._into = self._made.numpy().reshape(members, len(shapes), -1)
         self._half = options.dtype == "float16"
 
-    def place(self, number: int, low: Pixels, normal: Pixels, change: Change) -> None:
+    def place(self, number: int, images: Sequence[Pixels], change: Change) -> None:
         """Write the images of a pair, which have their size, with the flips of a change."""
         flips = int(change.across), int(change.down), int(change.turned)
-        for image, into in ((low, self._into[0, number]), (normal, self._into[1, number])):
+        for image, into in zip(images, self._into[:, number], strict=True):
             place_form(image, flips, self._shift, self._scale, self._steps, into)
 
-    def tensors(self) -> tuple[torch.Tensor, torch.Tensor]:
+    def tensors(self) -> tuple[torch.Tensor, ...]:
         """Return low and normal, (N, 3, H, W) or (N, H, W, 3)."""
         made = self._made.half() if self._half else self._made
-        return made[0], made[1]
+        return tuple(made)
 
 
 def _memory(shape: tuple[int, ...], kind: torch.dtype) -> torch.Tensor:
@@ -160,7 +164,7 @@ class Collate:
         shapes = [turned_shape(sample.normal.shape, sample.change) for sample in samples]
         batch = Batch(self._options, shapes)
         for number, sample in enumerate(samples):
-            batch.place(number, sample.low, sample.normal, sample.change)
+            batch.place(number, (sample.low, sample.normal), sample.change)
         made: tuple[Any, ...] = batch.tensors()
         if self._options.keys:
             made = (*made, [sample.key for sample in samples])

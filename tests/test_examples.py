@@ -21,6 +21,7 @@ PLACES = {
     "gloam.open_set": "gloam.manifests.sets.pair_set",
     "gloam.verify": "gloam.manifests.sets.verify",
     "gloam.PairLoader": "gloam.loaders.dali.pair_loader",
+    "gloam.ImageLoader": "gloam.loaders.dali.image_loader",
     "gloam.TorchLoader": "gloam.loaders.torch_loader",
     "gloam.pairs_in": "gloam.loaders.index",
     "gloam.errors.GloamError": "gloam.errors",

@@ -176,6 +176,7 @@ def test_underscored_names_stay_in_their_folder():
 
 FACE = [
     "Darken",
+    "ImageLoader",
     "PairLoader",
     "TorchLoader",
     "__version__",

@@ -130,11 +130,11 @@ def bench(
     for decoder, processes in itertools.product(decoders, workers):
         name = f"DataLoader, {decoder}, {processes} workers"
         say(name)
-        speeds.append(_timed(name, partial(plain, workers=processes, decoder=decoder), seconds))
+        speeds.append(timed(name, partial(plain, workers=processes, decoder=decoder), seconds))
     for processes in () if live else workers:
         name = f"DataLoader, live, {processes} workers"
         say(name)
-        speeds.append(_timed(name, partial(plain, workers=processes, live=True), seconds))
+        speeds.append(timed(name, partial(plain, workers=processes, live=True), seconds))
     say("already in memory")
     speeds.append(_upper_bound(batch_size, size, gpu, seconds))
     return Bench(machine, speeds)
@@ -154,12 +154,11 @@ def _dali(
     except ImportError as error:
         return Speed(name, 0, 0, f"not run: {error}")
     device = "gpu" if gpu else "cpu"
-    return _timed(
-        name, lambda: PairLoader(root, split, device=device, **common, **options), seconds
-    )
+    return timed(name, lambda: PairLoader(root, split, device=device, **common, **options), seconds)
 
 
-def _timed(name: str, make: Callable[[], Any], seconds: float) -> Speed:
+def timed(name: str, make: Callable[[], Any], seconds: float) -> Speed:
+    """Measure a loader, after its first batches."""
     start = time.perf_counter()
     try:
         with make() as loader:

@@ -84,23 +84,12 @@ class PipelineBuilder:
         """
         from . import pipelines
 
-        contents, options = self.contents, self.options
-        common = {
-            "options": options,
-            "batch_size": options.batch_size,
-            "num_threads": options.threads,
-            "device_id": self.device_id,
-            "seed": epoch_seed(options.seed, epoch, f"draws of rank {self.rank.rank}"),
-            "prefetch_queue_depth": options.prefetch,
-            "enable_checkpointing": True,
-            "checkpoint": checkpoint,
-        }
-        if options.device == "gpu":
-            common |= pipelines.SIDE_BY_SIDE
+        contents = self.contents
+        common = self.common(epoch, checkpoint)
         if self.live is not None:
             return self._live(self.live, common, epoch, checkpoint is not None, place)
         if contents.far:
-            pipeline = pipelines.external_pairs(self._source(epoch), forms=forms, **common)
+            pipeline = pipelines.external_pairs(self.source(epoch), forms=forms, **common)
         elif self.reader == "webdataset":
             others = contents.shards("normal") if contents.two_sets else None
             pipeline = pipelines.webdataset_pairs(
@@ -118,8 +107,25 @@ class PipelineBuilder:
                 forms=forms,
             )
         else:
-            pipeline = pipelines.external_pairs(self._source(epoch), forms=forms, **common)
-        return self._built(pipeline)
+            pipeline = pipelines.external_pairs(self.source(epoch), forms=forms, **common)
+        return self.built(pipeline)
+
+    def common(self, epoch: int, checkpoint: bytes | None) -> dict[str, Any]:
+        """Return what all pipelines are given."""
+        from . import pipelines
+
+        options = self.options
+        return {
+            "options": options,
+            "batch_size": options.batch_size,
+            "num_threads": options.threads,
+            "device_id": self.device_id,
+            "seed": epoch_seed(options.seed, epoch, f"draws of rank {self.rank.rank}"),
+            "prefetch_queue_depth": options.prefetch,
+            "enable_checkpointing": True,
+            "checkpoint": checkpoint,
+            **(pipelines.SIDE_BY_SIDE if options.device == "gpu" else {}),
+        }
 
     def build_resident(self, place: tuple[int, int], pools: dict[str, Any]) -> Any:
         """Build the pipeline of pairs in memory, which are decoded the first time.
@@ -136,7 +142,7 @@ class PipelineBuilder:
         DoesNotFit
             When memory is too small.
         """
-        from .resident_pipeline import Course, ResidentOnGpu, ResidentPipeline
+        from .forms.resident_pipeline import Course, ResidentOnGpu, ResidentPipeline
 
         contents, live, options = self.contents, self.live, self.options
         batches = self.epoch_batches()
@@ -192,7 +198,8 @@ class PipelineBuilder:
         options = self.options
         return first + epoch_order(last - first, options.seed, epoch, options.shuffle)
 
-    def _source(self, epoch: int) -> EncodedPairs:
+    def source(self, epoch: int) -> EncodedPairs:
+        """Return what reads a pipeline's pairs, where gloam does."""
         return self._encoded(self.source_numbers(epoch))
 
     def _encoded(self, numbers: Callable[[int], list[int]]) -> EncodedPairs:
@@ -222,11 +229,11 @@ class PipelineBuilder:
         }
         if self.reader == "webdataset":
             paths = pipelines.write_numbers(folder, contents.counts)
-            return self._built(pipelines.webdataset_numbers(*paths, **common))
+            return self.built(pipelines.webdataset_numbers(*paths, **common))
         (folder / "list.txt").write_text("".join(f"list.txt {i}\n" for i in range(contents.count)))
-        return self._built(pipelines.file_labels(str(folder), str(folder / "list.txt"), **common))
+        return self.built(pipelines.file_labels(str(folder), str(folder / "list.txt"), **common))
 
-    def _built(self, pipeline: Any) -> Any:
+    def built(self, pipeline: Any) -> Any:
         """Build a DALI pipeline."""
         collect_before_forks()
         try:
@@ -247,11 +254,11 @@ class PipelineBuilder:
     ) -> Any:
         """Build the pipelines of live lows."""
         from . import pipelines
-        from .live_pipeline import LivePipeline
+        from .forms.live_pipeline import LivePipeline
 
         contents, options = self.contents, self.options
         if contents.far:
-            normals = pipelines.external_normals(self._source(epoch).normals, **common)
+            normals = pipelines.external_normals(self.source(epoch).normals, **common)
         elif self.reader == "webdataset":
             normals = pipelines.webdataset_normals(
                 *contents.shards("normal"), **common, **self.sharding(epoch)
@@ -260,11 +267,11 @@ class PipelineBuilder:
             paths = str(contents.root), str(contents.list_path("normal"))
             normals = pipelines.file_normals(*paths, **common, **self.sharding(epoch))
         else:
-            normals = pipelines.external_normals(self._source(epoch).normals, **common)
+            normals = pipelines.external_normals(self.source(epoch).normals, **common)
         batches = self.epoch_batches()
         on_gpu = options.device == "gpu"
         pipeline = LivePipeline(
-            self._built(normals),
+            self.built(normals),
             live,
             options,
             self._keys,
@@ -302,7 +309,7 @@ class PipelineBuilder:
         numbers = OrderedNumbers(partial(_in_order, first, last), 0, batches, _FILLING)
         source = self._encoded(numbers)
         live = self.live is not None
-        pipeline = self._built(
+        pipeline = self.built(
             pipelines.whole_pairs(
                 source.normals if live else source,
                 options,

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ...synth.parameters.columns import Keys
 from ..labels import LabelColumns, batch_labels, moved_mask, whole
 from ..options import Options
-from .forming import drawn_changes
+from .forms.forming import drawn_changes
 
 
 class _Batch(NamedTuple):

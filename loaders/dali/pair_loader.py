@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import base64
-import importlib.util
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
 
 from ...errors import LoaderError
-from ..dataset import PairDataset, first_batch
-from ..devices import find_device, has_torch
-from ..epochs import EpochLoader
+from ..dataset import PairDataset
 from ..index import Contents, cached_in, contents_of, open_data
 from ..labels import label_columns
 from ..live.lows import is_live, live_lows
 from ..live.pool import DoesNotFit
-from ..options import Nothing, make_options, same_number
-from ..ranks_and_order import local_ranks, usable_cores
-from .batches import ReadyBatches, keys_of, tensor_of
-from .building import PipelineBuilder
-from .failures import explained
+from ..options import Nothing
+from .batches import keys_of, tensor_of
+from .dali_loader import DaliLoader
 from .labelled import LabelSource
 
 if TYPE_CHECKING:
@@ -32,12 +26,10 @@ if TYPE_CHECKING:
     from ...manifests.sets.pair_set import PairSet
 from ...synth.recipes.load import Recipe
 
-_FEW = 64  # batches, which a GPU decodes in a second
-_MANY_GPUS = 4  # of a host: see `options.Options.hw_decoder_load`
 READERS = ("webdataset", "file", "external")
 
 
-class PairLoader(EpochLoader):
+class PairLoader(DaliLoader):
     """An iterable over batches of pairs; each pass is one epoch.
 
     Batches are (low, normal) torch tensors, or (low, normal, keys) with `keys=True`, on the GPU or
@@ -117,9 +109,6 @@ class PairLoader(EpochLoader):
     (2, 3, 64, 64) torch.float32
     """
 
-    num_workers = 0
-    _gives_tensors = True  # of torch, which must be installed then
-
     def __init__(
         self,
         data: PairSet | str | Path | Sequence[Any],
@@ -159,23 +148,15 @@ class PairLoader(EpochLoader):
         prefetch: int = 4,
         **unknown: Unpack[Nothing],
     ) -> None:
-        _check_installed(self._gives_tensors)
         training = split == "train"
-        self._wanted = find_device(device, device_id)
-        if self._wanted.kind == "mps" and device == "auto":
-            self._wanted = find_device("cpu")
-        if self._wanted.kind == "mps":
-            raise LoaderError(
-                "device 'mps': DALI knows CUDA's GPUs alone; take device='cpu', or TorchLoader"
-            )
         held = open_data(data, normals)
         live = is_live(held, live, recipe=recipe, draws=draws, exact=exact)
-        if hw_decoder_load is None:
-            # What cores decode differs a little from what the hardware does: a live low is to be a
-            # function of its key.
-            hw_decoder_load = 1.0 if live or local_ranks() >= _MANY_GPUS else 0.9
-        options = make_options(
+        options = self._options(
             unknown,
+            training,
+            device,
+            device_id,
+            bool(live),
             batch_size=batch_size,
             size=size,
             crop=crop,
@@ -184,14 +165,14 @@ class PairLoader(EpochLoader):
             dtype=dtype,
             value_range=value_range,
             layout=layout,
-            shuffle=training if shuffle is None else shuffle,
+            shuffle=shuffle,
             shuffle_buffer=shuffle_buffer,
             seed=seed,
-            last_batch=("drop" if training else "partial") if last_batch is None else last_batch,
+            last_batch=last_batch,
             keys=keys,
             labels=labels,
-            device=self._wanted.kind,
-            threads=same_number(workers, threads) or usable_cores(),
+            workers=workers,
+            threads=threads,
             hw_decoder_load=hw_decoder_load,
             prefetch=prefetch,
             exact=bool(exact),
@@ -203,162 +184,17 @@ class PairLoader(EpochLoader):
             raise LoaderError("resident_side goes with resident=True")
         contents = cached_in(contents_of(held, split, live=live), cache, cache_gb)
         lows = live_lows(held, recipe, draws, seed, training) if live else None
-        super().__init__(
-            contents,
-            options,
-            _reader("external" if resident else reader, contents),
-            rank,
-            world_size,
-            lows,
-        )
+        reads = _reader("external" if resident else reader, contents)
+        self._set_up(contents, options, reads, rank, world_size, lows)
         self._columns = label_columns(held, contents) if labels else None
         self._labels: LabelSource | None = None
         self._resident = resident
         self._pools: dict[str, Any] = {}  # what is in memory, decoded
-        self._pipeline: Any = None
-        self._base = (
-            0  # the epoch that the pipeline was built for; it goes on through the next ones
-        )
-        self._resume: bytes | None = (
-            None  # DALI's own state, of the place that a pipeline is to be built at
-        )
-        self._checkpoint: bytes | None = (
-            None  # the same of the pipeline that runs, where it was asked for
-        )
-        self._padding = 0  # batches that DALI has left of the epoch before this place
 
     @property
     def dataset(self) -> PairDataset:
         """The pairs of all ranks; `dataset[i]` decodes one of them on the CPU."""
         return PairDataset(self.contents, live=self.live)
-
-    @property
-    def batch_sampler(self) -> Any:
-        """What begins an epoch when it is iterated.
-
-        It gives the epoch's batches as `dataset` and `collate_fn` take and return them.
-        """
-        return ReadyBatches(self)
-
-    @property
-    def collate_fn(self) -> Any:
-        """What makes a batch of what `batch_sampler` gives."""
-        return first_batch
-
-    def set_epoch(self, epoch: int) -> None:
-        """Begin epoch number `epoch` with the next pass; passes count up by themselves.
-
-        The number of a state that was just loaded keeps the place in it. A pass that is under way
-        ends.
-
-        A jump builds a new pipeline (seconds, on a GPU), whose shuffling begins anew: the order of
-        the webdataset and file readers is a function of the seed, of the epoch that one jumped to,
-        and of the epochs since; that of the external reader, of (seed, epoch) alone. So does the
-        epoch after one that was left before its end.
-        """
-        super().set_epoch(epoch)
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return where the loader is: a small dict of JSON values. Take it between batches."""
-        dali = self._dali_state()
-        return super().state_dict() | {
-            "base": self._base,
-            "dali": base64.b64encode(dali).decode("ascii") if dali else "",
-        }
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on, with the next pass, where another loader of the same set, options and rank was.
-
-        Raises
-        ------
-        LoaderError
-            When the state is of something else, with what differs.
-        """
-        super().load_state_dict(state)
-        self._base, self._resume = int(state["base"]), base64.b64decode(state["dali"]) or None
-        if self._batch >= len(self):  # as states of an epoch's end once were
-            self._padding = self._padded()
-
-    def pipeline(self, epoch: int = 0) -> Any:
-        """Return the DALI pipeline of an epoch, built, of this rank's samples.
-
-        `len(self)` batches of it are the epoch.
-        """
-        return self._build(epoch, None)
-
-    def __getstate__(self) -> dict[str, Any]:
-        dali = self._dali_state()
-        return super().__getstate__() | {
-            "_pipeline": None,
-            "_checkpoint": None,
-            "_pools": {},
-            "_labels": None,
-            "_resume": dali,
-            "_padding": 0,
-        }
-
-    def _dali_state(self) -> bytes | None:
-        if self._pipeline is None or not (self._batch or self.epoch != self._base):
-            return self._resume
-        self._settle()
-        if self._checkpoint is None:
-            self._checkpoint = self._pipeline.checkpoint()
-        return self._checkpoint
-
-    def _begin(self) -> Iterator[tuple[Any, ...]]:
-        self._copy_ahead()
-        if self._pipeline is None:
-            self._pipeline = self._build(self._base, self._resume)
-        self._settle()
-        first, last = self.rank.slice(self.contents.count)
-        for batch in range(self._batch, len(self)):
-            outputs = self._run()
-            if batch + 1 == len(self):
-                self._padding = self._padded()
-            count = min(last - first - batch * self.batch_size, self.batch_size)
-            made = self._batch_of(outputs, count)
-            if self._labels is not None:
-                done = (self.epoch - self._base) * self._builder.epoch_batches() + batch
-                numbers = outputs[2] if self._resident else None
-                made = (*made, self._labels.labels(done, count, numbers))
-            yield made
-
-    def _drop(self) -> None:
-        """Let go of the pipeline, and end what works for it."""
-        close = getattr(self._pipeline, "close", None)
-        if close is not None:
-            close()
-        if self._labels is not None:
-            self._labels.close()
-        self._pipeline = self._checkpoint = self._labels = None
-
-    def _moved(self) -> None:
-        self._drop()
-        self._resume = None
-        self._base, self._padding = self.epoch, 0
-
-    def _abandoned(self, left: int) -> None:
-        # Where nothing is shuffled, the pipeline may as well run to the end: it is a second or two
-        # that a new one takes on a GPU.
-        if self._pipeline is not None and not self.options.shuffle and left <= _FEW:
-            self._padding = left + self._padded()
-        else:
-            self._moved()
-
-    def _free(self) -> None:
-        self._drop()
-
-    def _padded(self) -> int:
-        return self._builder.epoch_batches() - len(self)
-
-    def _settle(self) -> None:
-        """Take the pipeline from the end of one epoch to the beginning of the next.
-
-        A new one would cost seconds on a GPU.
-        """
-        for _ in range(self._padding):
-            self._run()
-        self._padding = 0
 
     def _build(self, epoch: int, checkpoint: bytes | None) -> Any:
         """Build the pipeline of an epoch."""
@@ -395,39 +231,21 @@ class PairLoader(EpochLoader):
             (lambda numbers: [pairs[number].key for number in numbers]) if by_keys else None,
         )
 
-    @property
-    def _builder(self) -> PipelineBuilder:
-        device_id = self._wanted.current() if self.options.device == "gpu" else None
-        return PipelineBuilder(
-            self.contents, self.options, self.rank, self.live, self.reader, device_id
-        )
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"_pools": {}, "_labels": None}
 
-    def _run(self) -> tuple[Any, ...]:
-        self._checkpoint = None
-        try:
-            if self.options.device == "gpu":
-                import torch
+    def _drop(self) -> None:
+        super()._drop()
+        if self._labels is not None:
+            self._labels.close()
+            self._labels = None
 
-                return tuple(self._pipeline.run(torch.cuda.current_stream(self._wanted.current())))
-            return tuple(self._pipeline.run())
-        except LoaderError:
-            self._moved()
-            raise
-        except Exception as error:  # DALI raises RuntimeError and whatever a source raised
-            self._drop()
-            found = explained(error, self.contents, self.options, self._suspects)
-            self._moved()
-            raise found from error
-
-    def _suspects(self) -> list[int]:
-        """Return the numbers of the pairs that DALI was at when it failed.
-
-        Those are the pairs of the next batch and of the ones that it makes ahead.
-        """
-        first = (self.epoch - self._base) * self._builder.epoch_batches() + self._batch
-        numbers = self._builder.source_numbers(self._base)
-        ahead = range(first, first + self.options.prefetch + 1)
-        return list(dict.fromkeys(number for batch in ahead for number in numbers(batch)))
+    def _handed_out(self, outputs: tuple[Any, ...], count: int, done: int) -> tuple[Any, ...]:
+        made = self._batch_of(outputs, count)
+        if self._labels is None:
+            return made
+        numbers = outputs[2] if self._resident else None
+        return (*made, self._labels.labels(done, count, numbers))
 
     def _batch_of(self, outputs: tuple[Any, ...], count: int) -> tuple[Any, ...]:
         low, normal, *labels = outputs
@@ -455,19 +273,6 @@ class PairLoader(EpochLoader):
             return (*images, [self.contents.pairs[int(number)].key for number in labels[0][:count]])
         places = np.array(labels[0].as_cpu().as_tensor()).ravel()[:count]
         return (*images, [self.contents.pairs[int(place)].key for place in places])
-
-
-def _check_installed(torch_too: bool) -> None:
-    if (
-        importlib.util.find_spec("nvidia") is None
-        or importlib.util.find_spec("nvidia.dali") is None
-    ):
-        raise LoaderError(
-            "PairLoader needs NVIDIA DALI, which runs on Linux: pip install nvidia-dali-cuda120;"
-            " TorchLoader does not"
-        )
-    if torch_too and not has_torch():
-        raise LoaderError("PairLoader hands out torch tensors: pip install 'gloam[torch]'")
 
 
 def _reader(reader: str, contents: Contents) -> str:

@@ -83,7 +83,7 @@ def webdataset_pairs(
         raise LoaderError(
             f"{len(paths)} shards, {len(index_paths)} indexes: each shard needs its own"
         )
-    common = _sharded(options, rank, world, shuffle_seed, True in remote)
+    common = sharded(options, rank, world, shuffle_seed, True in remote)
     here = {"paths": list(paths), "index_paths": list(index_paths), "name": "reader"}
     if normals is not None:
         there = {"paths": list(normals[0]), "index_paths": list(normals[1])}
@@ -124,7 +124,7 @@ def file_pairs(
     normal_root : str
         That of the normals, where they lie in another set.
     """
-    common = {**_reading(options, rank, world, shuffle_seed), "stick_to_shard": True}
+    common = {**reading(options, rank, world, shuffle_seed), "stick_to_shard": True}
     low, low_label = fn.readers.file(
         file_root=file_root, file_list=low_list, name="reader", **common
     )
@@ -147,7 +147,7 @@ def webdataset_numbers(
     """Yield the names of what `write_numbers` wrote, in the order of pairs of the set's shards."""
     places = {"paths": list(paths), "index_paths": list(index_paths), "name": "reader"}
     nothing = fn.readers.webdataset(
-        ext=["number"], **places, **_sharded(options, rank, world, shuffle_seed, False)
+        ext=["number"], **places, **sharded(options, rank, world, shuffle_seed, False)
     )
     return fn.get_property(nothing, key="source_info")
 
@@ -182,11 +182,11 @@ def file_labels(
     shuffle_seed: int = 0,
 ) -> Any:
     """Read the labels alone of the pairs that `file_pairs` gives, in the same order."""
-    common = {**_reading(options, rank, world, shuffle_seed), "stick_to_shard": True}
+    common = {**reading(options, rank, world, shuffle_seed), "stick_to_shard": True}
     return fn.readers.file(file_root=file_root, file_list=low_list, name="reader", **common)[1]
 
 
-def _sharded(
+def sharded(
     options: Options, rank: int, world: int, shuffle_seed: int, remote: bool
 ) -> dict[str, Any]:
     """Return what readers of shards have in common."""
@@ -195,7 +195,7 @@ def _sharded(
     reshuffled = options.shuffle and options.last_batch == "drop"
     # A missing component would otherwise be an empty tensor, and nothing would say so.
     return {
-        **_reading(options, rank, world, shuffle_seed),
+        **reading(options, rank, world, shuffle_seed),
         "missing_component_behavior": "error",
         **(
             {"shuffle_after_epoch": True, "shuffle_after_epoch_seed": shuffle_seed}
@@ -207,7 +207,7 @@ def _sharded(
     }
 
 
-def _reading(options: Options, rank: int, world: int, shuffle_seed: int) -> dict[str, Any]:
+def reading(options: Options, rank: int, world: int, shuffle_seed: int) -> dict[str, Any]:
     """Return what readers have in common.
 
     Two of them draw alike, and go in step, only if all of it is equal.
@@ -258,7 +258,7 @@ def webdataset_normals(
     record, normal = fn.readers.webdataset(
         ext=["json", NORMAL],
         **places,
-        **_sharded(options, rank, world, shuffle_seed, paths[0].startswith("s3://")),
+        **sharded(options, rank, world, shuffle_seed, paths[0].startswith("s3://")),
     )
     normal = decoded(normal, options)
     return normal, room_for(normal, options), fn.pad(record)
@@ -274,7 +274,7 @@ def file_normals(
     shuffle_seed: int = 0,
 ) -> tuple[Any, ...]:
     """Read the normals alone of the pairs that `file_pairs` gives, in the same order."""
-    common = {**_reading(options, rank, world, shuffle_seed), "stick_to_shard": True}
+    common = {**reading(options, rank, world, shuffle_seed), "stick_to_shard": True}
     normal, label = fn.readers.file(
         file_root=file_root, file_list=normal_list, name="reader", **common
     )
@@ -348,7 +348,8 @@ def formed(low: Any, normal: Any, window: Any, flips: Any, options: Options) -> 
             turned = flips[2] == 1
             if turned:
                 low, normal = fn.transpose([low, normal], perm=[1, 0, 2], transpose_layout=False)
-    return normalised(low, normal, options)
+    low, normal = normalised([low, normal], options)
+    return low, normal
 
 
 def room_for(normal: Any, options: Options) -> Any:
@@ -414,20 +415,23 @@ def processed(
             turned = fn.random.coin_flip(dtype=types.BOOL)
             if turned:
                 low, normal = fn.transpose([low, normal], perm=[1, 0, 2], transpose_layout=False)
-    return normalised(low, normal, options)
+    low, normal = normalised([low, normal], options)
+    return low, normal
 
 
-def normalised(low: Any, normal: Any, options: Options) -> tuple[Any, Any]:
-    """Pad two images, and bring them into the type, range and layout that are asked for."""
+def normalised(images: list[Any], options: Options) -> list[Any]:
+    """Pad images, and bring them into the type, range and layout that are asked for."""
     if options.pad:
-        low, normal = fn.pad([low, normal], axis_names="HW")
+        images = [fn.pad(image, axis_names="HW") for image in images]
     signed = options.value_range[0] < 0 and options.dtype != "uint8"
     plain = options.dtype == "uint8"
-    low, normal = fn.crop_mirror_normalize(
-        [low, normal],
-        dtype=_TYPES[options.dtype],
-        output_layout=options.layout,
-        mean=[127.5] if signed else [0.0],
-        std=[1.0] if plain else ([127.5] if signed else [255.0]),
-    )
-    return low, normal
+    return [
+        fn.crop_mirror_normalize(
+            image,
+            dtype=_TYPES[options.dtype],
+            output_layout=options.layout,
+            mean=[127.5] if signed else [0.0],
+            std=[1.0] if plain else ([127.5] if signed else [255.0]),
+        )
+        for image in images
+    ]

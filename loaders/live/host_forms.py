@@ -46,20 +46,13 @@ class HostBatch:
     ) -> None:
         self._options, self._low_of = options, low_of
         cut = options.size is not None and options.crop != "resize"
-        drawn = []
-        for i, image in enumerate(normals):
-            top, left, height, width = map(int, changes[i, :4]) if cut else (0, 0, *image.shape[:2])
-            flips = (0, 0, 0) if changes is None else changes[i, 4:]
-            drawn.append(Change(top, left, height, width, *map(bool, flips)))
-        shapes = [
-            options.size or turned_shape((change.height, change.width), change) for change in drawn
-        ]
-        self._batch = Batch(options, shapes)
+        drawn = [change_at(changes, i, image.shape, cut) for i, image in enumerate(normals)]
+        self._batch = Batch(options, shapes_of(drawn, options))
         self._tasks: list[Future[None]] = [
             pool.submit(self._one, i, normal, drawn[i]) for i, normal in enumerate(normals)
         ]
 
-    def images(self) -> tuple[Any, Any]:
+    def images(self) -> tuple[Any, ...]:
         """Wait for the batch; return low and normal, tensors (N, 3, H, W) or (N, H, W, 3)."""
         for task in self._tasks:
             task.result()
@@ -67,4 +60,19 @@ class HostBatch:
 
     def _one(self, i: int, normal: Pixels, change: Change) -> None:
         low = sized(self._low_of(i, change.window), change.within(), self._options)
-        self._batch.place(i, low, sized(normal, change, self._options), change)
+        self._batch.place(i, (low, sized(normal, change, self._options)), change)
+
+
+def change_at(changes: Any, number: int, shape: Sequence[int], cut: bool) -> Change:
+    """Return the change of an image among many, of which some may be cut."""
+    whole = 0, 0, *shape[:2]
+    top, left, height, width = map(int, changes[number, :4]) if cut else whole
+    flips = (0, 0, 0) if changes is None else changes[number, 4:]
+    return Change(top, left, height, width, *map(bool, flips))
+
+
+def shapes_of(changes: Sequence[Change], options: Options) -> list[tuple[int, int]]:
+    """Return the height and width that each image has after its change."""
+    return [
+        options.size or turned_shape((change.height, change.width), change) for change in changes
+    ]

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ...synth.parameters.columns import Keys
-from ..forms import changes_of
-from ..options import Options
-from ..ranks_and_order import epoch_seed
-from . import pipelines
-from .batches import tensor_of
+from ....synth.parameters.columns import Keys
+from ...forms import changes_of
+from ...options import Options
+from ...ranks_and_order import epoch_seed
+from .. import pipelines
+from ..batches import tensor_of
 
 AHEAD = 2
 """Batches that DALI forms side by side on a GPU."""

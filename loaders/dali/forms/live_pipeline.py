@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ...synth.camera.recipe import CameraRecipe
-from ...synth.kernels.arrays import Window
-from ..live.draws import DrawTable
-from ..live.host_forms import HostBatch
-from ..live.lows import LiveLows
-from ..options import Options
+from ....synth.camera.recipe import CameraRecipe
+from ....synth.kernels.arrays import Window
+from ...live.draws import DrawTable
+from ...live.host_forms import HostBatch
+from ...live.lows import LiveLows
+from ...options import Options
 from .forming import AHEAD, Begun, Form, drawn_changes
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class LivePipeline:
             made = self._pool.map(partial(self._live.low, epoch=epoch), arrays, keys)
             lows = [torch.from_numpy(low).cuda() for low in made]
         else:
-            from ..live.cuda_tensors import addresses, fits_windows
+            from ...live.cuda_tensors import addresses, fits_windows
 
             places = self._on_gpu.draws.numbers(keys)
             known = self._on_gpu.draws.keys.take(places)
@@ -187,7 +187,7 @@ class LowsOnGpu:
         self, places: Whole, epoch: int, sizes: Whole, normals: Whole, lows: Sequence[Any]
     ) -> None:
         """Fill whole lows of pairs, by their places among all keys."""
-        from ..live.cuda_tensors import addresses
+        from ...live.cuda_tensors import addresses
 
         self._ready(epoch).launch(sizes, normals, addresses(lows), numbers=places)
 
@@ -195,7 +195,7 @@ class LowsOnGpu:
         self, places: Whole, epoch: int, sizes: Whole, normals: Whole, windows: Whole
     ) -> tuple[Any, Any]:
         """Make windows of lows and normals; see `cuda_tensors.formed_windows`."""
-        from ..live.cuda_tensors import formed_windows
+        from ...live.cuda_tensors import formed_windows
 
         camera = self._ready(epoch)
         return formed_windows(camera, sizes, normals, windows, self._options, places)
@@ -207,7 +207,7 @@ class LowsOnGpu:
     def _ready(self, epoch: int) -> Any:
         """Return the camera, with an epoch's draws loaded."""
         if self._camera is None:
-            from ..live.cuda_tensors import new_camera
+            from ...live.cuda_tensors import new_camera
 
             self._camera = new_camera()
         packed = self.draws.packed(epoch)

@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...synth.camera.recipe import CameraRecipe
-from ...synth.kernels.arrays import Window
-from ...synth.parameters.columns import Keys
-from ..columns import Pairs
-from ..live.draws import MadeAhead
-from ..live.host_forms import HostBatch
-from ..live.lows import LiveLows
-from ..live.pool import ResidentPool
-from ..options import Options
+from ....synth.camera.recipe import CameraRecipe
+from ....synth.kernels.arrays import Window
+from ....synth.parameters.columns import Keys
+from ...columns import Pairs
+from ...live.draws import MadeAhead
+from ...live.host_forms import HostBatch
+from ...live.lows import LiveLows
+from ...live.pool import ResidentPool
+from ...options import Options
 from .forming import AHEAD, Begun, Form, drawn_changes
 from .live_pipeline import LowsOnGpu
 
 if TYPE_CHECKING:
-    from ..live.cuda_pool import CudaPool
+    from ...live.cuda_pool import CudaPool
     from .ahead import Ahead
 
 _AHEAD = 4  # batches that are made while one is used
@@ -202,7 +202,7 @@ class ResidentOnGpu:
 
     def _begin(self, stream: Any) -> Begun:
         """Begin a batch."""
-        from ..live.cuda_tensors import fits_windows
+        from ...live.cuda_tensors import fits_windows
 
         epoch = self._course.epoch(self._done)
         of_epoch = self._epochs.of(epoch)

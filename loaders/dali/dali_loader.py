@@ -1,0 +1,282 @@
+"""What loaders that run a DALI pipeline have in common: its epochs, its state, its failures."""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ...errors import LoaderError
+from ..dataset import first_batch
+from ..devices import find_device, has_torch
+from ..epochs import EpochLoader
+from ..index import Contents
+from ..live.lows import LiveLows
+from ..options import Options, make_options, same_number
+from ..ranks_and_order import local_ranks, usable_cores
+from .batches import ReadyBatches
+from .building import PipelineBuilder
+from .failures import explained
+
+_FEW = 64  # batches, which a GPU decodes in a second
+_MANY_GPUS = 4  # of a host: see `options.Options.hw_decoder_load`
+
+
+class DaliLoader(EpochLoader):
+    """A loader whose batches a DALI pipeline makes, which goes on from epoch to epoch."""
+
+    num_workers = 0
+    _gives_tensors = True  # of torch, which must be installed then
+
+    def _options(
+        self,
+        unknown: Mapping[str, object],
+        training: bool,
+        device: Any,
+        device_id: int | None,
+        live: bool = False,
+        **given: Any,
+    ) -> Options:
+        """Find the device, and validate the options of a loader.
+
+        Parameters
+        ----------
+        unknown : mapping
+            What was given besides the options that there are.
+        training : bool
+            Whether it shuffles and drops, by default.
+        device, device_id
+            As given.
+        live : bool
+        **given
+            The options, `workers` and `threads`.
+
+        Raises
+        ------
+        LoaderError
+            When there is no such device, or an option is wrong.
+        """
+        _check_installed(self._gives_tensors)
+        self._wanted = find_device(device, device_id)
+        if self._wanted.kind == "mps" and device == "auto":
+            self._wanted = find_device("cpu")
+        if self._wanted.kind == "mps":
+            raise LoaderError(
+                "device 'mps': DALI knows CUDA's GPUs alone; take device='cpu', or TorchLoader"
+            )
+        threads = same_number(given.pop("workers"), given.pop("threads"))
+        if given["hw_decoder_load"] is None:
+            # What cores decode differs a little from what the hardware does: a live low is to be a
+            # function of its key.
+            given["hw_decoder_load"] = 1.0 if live or local_ranks() >= _MANY_GPUS else 0.9
+        if given["shuffle"] is None:
+            given["shuffle"] = training
+        if given["last_batch"] is None:
+            given["last_batch"] = "drop" if training else "partial"
+        return make_options(
+            unknown, device=self._wanted.kind, threads=threads or usable_cores(), **given
+        )
+
+    def _set_up(
+        self,
+        contents: Contents,
+        options: Options,
+        reader: str,
+        rank: int | None,
+        world_size: int | None,
+        lows: LiveLows | None = None,
+    ) -> None:
+        super().__init__(contents, options, reader, rank, world_size, lows)
+        self._pipeline: Any = None
+        self._base = 0  # the epoch that the pipeline was built for; it goes on through the next
+        # DALI's own state, of the place that a pipeline is to be built at
+        self._resume: bytes | None = None
+        # the same of the pipeline that runs, where it was asked for
+        self._checkpoint: bytes | None = None
+        self._padding = 0  # batches that DALI has left of the epoch before this place
+
+    @property
+    def batch_sampler(self) -> Any:
+        """What begins an epoch when it is iterated.
+
+        It gives the epoch's batches as `dataset` and `collate_fn` take and return them.
+        """
+        return ReadyBatches(self)
+
+    @property
+    def collate_fn(self) -> Any:
+        """What makes a batch of what `batch_sampler` gives."""
+        return first_batch
+
+    def set_epoch(self, epoch: int) -> None:
+        """Begin epoch number `epoch` with the next pass; passes count up by themselves.
+
+        The number of a state that was just loaded keeps the place in it. A pass that is under way
+        ends.
+
+        A jump builds a new pipeline (seconds, on a GPU), whose shuffling begins anew: the order of
+        the webdataset and file readers is a function of the seed, of the epoch that one jumped to,
+        and of the epochs since; that of the external reader, of (seed, epoch) alone. So does the
+        epoch after one that was left before its end.
+        """
+        super().set_epoch(epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return where the loader is: a small dict of JSON values. Take it between batches."""
+        dali = self._dali_state()
+        return super().state_dict() | {
+            "base": self._base,
+            "dali": base64.b64encode(dali).decode("ascii") if dali else "",
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on, with the next pass, where another loader of the same set, options and rank was.
+
+        Raises
+        ------
+        LoaderError
+            When the state is of something else, with what differs.
+        """
+        super().load_state_dict(state)
+        self._base, self._resume = int(state["base"]), base64.b64decode(state["dali"]) or None
+        if self._batch >= len(self):  # as states of an epoch's end once were
+            self._padding = self._padded()
+
+    def pipeline(self, epoch: int = 0) -> Any:
+        """Return the DALI pipeline of an epoch, built, of this rank's samples.
+
+        `len(self)` batches of it are the epoch.
+        """
+        return self._build(epoch, None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        dali = self._dali_state()
+        return super().__getstate__() | {
+            "_pipeline": None,
+            "_checkpoint": None,
+            "_resume": dali,
+            "_padding": 0,
+        }
+
+    def _dali_state(self) -> bytes | None:
+        if self._pipeline is None or not (self._batch or self.epoch != self._base):
+            return self._resume
+        self._settle()
+        if self._checkpoint is None:
+            self._checkpoint = self._pipeline.checkpoint()
+        return self._checkpoint
+
+    def _begin(self) -> Iterator[tuple[Any, ...]]:
+        self._copy_ahead()
+        if self._pipeline is None:
+            self._pipeline = self._build(self._base, self._resume)
+        self._settle()
+        first, last = self.rank.slice(self.contents.count)
+        for batch in range(self._batch, len(self)):
+            outputs = self._run()
+            if batch + 1 == len(self):
+                self._padding = self._padded()
+            count = min(last - first - batch * self.batch_size, self.batch_size)
+            done = (self.epoch - self._base) * self._builder.epoch_batches() + batch
+            yield self._handed_out(outputs, count, done)
+
+    def _drop(self) -> None:
+        """Let go of the pipeline, and end what works for it."""
+        close = getattr(self._pipeline, "close", None)
+        if close is not None:
+            close()
+        self._pipeline = self._checkpoint = None
+
+    def _moved(self) -> None:
+        self._drop()
+        self._resume = None
+        self._base, self._padding = self.epoch, 0
+
+    def _abandoned(self, left: int) -> None:
+        # Where nothing is shuffled, the pipeline may as well run to the end: it is a second or two
+        # that a new one takes on a GPU.
+        if self._pipeline is not None and not self.options.shuffle and left <= _FEW:
+            self._padding = left + self._padded()
+        else:
+            self._moved()
+
+    def _free(self) -> None:
+        self._drop()
+
+    def _padded(self) -> int:
+        return self._builder.epoch_batches() - len(self)
+
+    def _settle(self) -> None:
+        """Take the pipeline from the end of one epoch to the beginning of the next.
+
+        A new one would cost seconds on a GPU.
+        """
+        for _ in range(self._padding):
+            self._run()
+        self._padding = 0
+
+    @abstractmethod
+    def _build(self, epoch: int, checkpoint: bytes | None) -> Any:
+        """Build the pipeline of an epoch."""
+
+    @abstractmethod
+    def _handed_out(self, outputs: tuple[Any, ...], count: int, done: int) -> tuple[Any, ...]:
+        """Return a batch of the pipeline's outputs.
+
+        Parameters
+        ----------
+        outputs : tuple
+        count : int
+            Of the samples that belong to the epoch.
+        done : int
+            Number of the batch, counted from the pipeline's first.
+        """
+
+    @property
+    def _builder(self) -> PipelineBuilder:
+        device_id = self._wanted.current() if self.options.device == "gpu" else None
+        return PipelineBuilder(
+            self.contents, self.options, self.rank, self.live, self.reader, device_id
+        )
+
+    def _run(self) -> tuple[Any, ...]:
+        self._checkpoint = None
+        try:
+            if self.options.device == "gpu":
+                import torch
+
+                return tuple(self._pipeline.run(torch.cuda.current_stream(self._wanted.current())))
+            return tuple(self._pipeline.run())
+        except LoaderError:
+            self._moved()
+            raise
+        except Exception as error:  # DALI raises RuntimeError and whatever a source raised
+            self._drop()
+            found = explained(error, self.contents, self.options, self._suspects)
+            self._moved()
+            raise found from error
+
+    def _suspects(self) -> list[int]:
+        """Return the numbers of the pairs that DALI was at when it failed.
+
+        Those are the pairs of the next batch and of the ones that it makes ahead.
+        """
+        first = (self.epoch - self._base) * self._builder.epoch_batches() + self._batch
+        numbers = self._builder.source_numbers(self._base)
+        ahead = range(first, first + self.options.prefetch + 1)
+        return list(dict.fromkeys(number for batch in ahead for number in numbers(batch)))
+
+
+def _check_installed(torch_too: bool) -> None:
+    if (
+        importlib.util.find_spec("nvidia") is None
+        or importlib.util.find_spec("nvidia.dali") is None
+    ):
+        raise LoaderError(
+            "PairLoader needs NVIDIA DALI, which runs on Linux: pip install nvidia-dali-cuda120;"
+            " TorchLoader does not"
+        )
+    if torch_too and not has_torch():
+        raise LoaderError("PairLoader hands out torch tensors: pip install 'gloam[torch]'")

@@ -1,0 +1,96 @@
+"""Images that DALI decodes, brought into form by threads of this process.
+
+On the CPU DALI's own resizing takes several times as long as decoding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from ....synth.parameters.columns import Keys
+from ...forms import Change
+from ...live.host_forms import change_at, shapes_of
+from ...options import Options
+from ...samples import Batch, sized
+from .forming import drawn_changes
+
+Pixels = npt.NDArray[np.uint8]
+
+
+class HostImages:
+    """What ImageLoader runs on the CPU in place of a whole DALI pipeline.
+
+    Parameters
+    ----------
+    decoded : DALI pipeline
+        Of decoded images and numbers.
+    options : Options
+    numbers : function of a batch's number and of the pipeline's numbers
+        Returns those of its images, by which their changes are drawn.
+    epoch_of : function of a batch's number
+    done : int
+        Batches that the pipeline has given before.
+    """
+
+    def __init__(
+        self,
+        decoded: Any,
+        options: Options,
+        numbers: Callable[[int, Any], Sequence[int]],
+        epoch_of: Callable[[int], int],
+        done: int = 0,
+    ) -> None:
+        self._decoded, self._options, self._done = decoded, options, done
+        self._numbers, self._epoch_of = numbers, epoch_of
+        self._pool = ThreadPoolExecutor(max(options.threads, 1))
+
+    def checkpoint(self) -> Any:
+        """Return the state of the reader."""
+        return self._decoded.checkpoint()
+
+    def close(self) -> None:
+        """End the threads."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def run(self) -> tuple[Any, npt.NDArray[np.int64]]:
+        """Make the next batch: images, numbers."""
+        decoded, labels = self._decoded.run()
+        numbers, epoch = self._numbers(self._done, labels), self._epoch_of(self._done)
+        self._done += 1
+        images = [np.asarray(decoded.at(i)) for i in range(len(decoded))]
+        options, keys = self._options, Keys([str(number) for number in numbers])
+        sizes = np.array([image.shape[:2] for image in images], np.int64)
+        drawn = drawn_changes(options, keys, sizes, epoch)
+        cut = options.size is not None and options.crop != "resize"
+        changes = [change_at(drawn, i, image.shape, cut) for i, image in enumerate(images)]
+        batch = Batch(options, shapes_of(changes, options), members=1)
+
+        def one(number: int) -> None:
+            change = changes[number]
+            batch.place(number, (formed(images[number], change, options),), change)
+
+        for _ in self._pool.map(one, range(len(images))):
+            pass
+        return batch.tensors()[0], np.asarray(numbers, np.int64)
+
+
+def formed(image: Pixels, change: Change, options: Options) -> Pixels:
+    """Return the window of an image that is kept, in the size that is asked for.
+
+    Where it is enlarged along both sides OpenCV does it, within a level of `samples.sized`.
+    """
+    height, width = options.size or (0, 0)
+    if change.height > height or change.width > width:
+        return sized(image, change, options)
+    top, left = change.top, change.left
+    window = image[top : top + change.height, left : left + change.width]
+    if (height, width) == (change.height, change.width):
+        return np.ascontiguousarray(window)
+    larger: Pixels = np.asarray(cv2.resize(window, (width, height), interpolation=cv2.INTER_LINEAR))
+    return larger

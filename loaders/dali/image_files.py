@@ -1,0 +1,70 @@
+"""Images with classes, of a folder of class folders or of a list."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from ...errors import LoaderError, SourceError
+from ...manifests.images.folders import image_files
+
+
+class ImageFiles(NamedTuple):
+    """Image files and their classes.
+
+    Attributes
+    ----------
+    paths : list of str
+    labels : list of int
+        Numbers of their classes; -1 without.
+    names : list of str
+        Of the classes, where they have some.
+    """
+
+    paths: list[str]
+    labels: list[int]
+    names: list[str]
+
+
+def images_in(folder: Path) -> ImageFiles:
+    """List a folder of class folders: classes are its folders, in order, as ImageFolder has them.
+
+    Images that lie in the folder itself, all of them, have no classes.
+
+    Raises
+    ------
+    LoaderError
+        When there are no images.
+    """
+    try:
+        found = sorted(image_files(folder).values())
+    except SourceError as error:
+        raise LoaderError(str(error), path=folder) from None
+    parts = [path.relative_to(folder).parts for path in found]
+    names = sorted({one[0] for one in parts if len(one) > 1})
+    numbers = {name: number for number, name in enumerate(names)}
+    labels = [numbers[one[0]] if len(one) > 1 else -1 for one in parts]
+    return ImageFiles(list(map(str, found)), labels, names)
+
+
+def images_listed(path: Path) -> ImageFiles:
+    """Read a list of `path label` or of `path` lines, relative to the list's folder.
+
+    Raises
+    ------
+    LoaderError
+        When it cannot be read, or has no lines.
+    """
+    try:
+        lines = [line for line in path.read_text("utf-8").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise LoaderError(f"{path}: cannot be read: {error}", path=path) from error
+    if not lines:
+        raise LoaderError(f"{path}: names no images", path=path)
+    paths, labels = [], []
+    for line in lines:
+        name, _, label = line.strip().rpartition(" ")
+        whole = not name or not label.lstrip("-").isdecimal()
+        paths.append(str(path.parent / (line.strip() if whole else name)))
+        labels.append(-1 if whole else int(label))
+    return ImageFiles(paths, labels, [])

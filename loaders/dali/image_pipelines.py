@@ -1,0 +1,98 @@
+"""DALI pipelines over single images: of files, and of a set's normals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..options import Options
+from .pipelines import NORMAL, decoded, fn, normalised, pipeline_def, reading, sharded, types
+
+
+@pipeline_def(enable_conditionals=True)
+def file_images(
+    paths: Sequence[str],
+    options: Options,
+    rank: int = 0,
+    world: int = 1,
+    shuffle_seed: int = 0,
+) -> tuple[Any, ...]:
+    """Read image files; yields images and the files' numbers.
+
+    Parameters
+    ----------
+    paths : sequence of str
+    options : Options
+    rank, world : int
+        This process's part of them.
+    shuffle_seed : int
+        Of the reader.
+    """
+    how = reading(options, rank, world, shuffle_seed)
+    data, number = fn.readers.file(
+        files=list(paths),
+        labels=list(range(len(paths))),
+        name="reader",
+        stick_to_shard=True,
+        **how,
+    )
+    return formed_image(data, options), number
+
+
+@pipeline_def(enable_conditionals=True)
+def webdataset_images(
+    paths: Sequence[str],
+    index_paths: Sequence[str],
+    options: Options,
+    rank: int = 0,
+    world: int = 1,
+    shuffle_seed: int = 0,
+) -> tuple[Any, ...]:
+    """Read the normals of a set's shards, in the order of `pipelines.webdataset_normals`."""
+    far = paths[0].startswith("s3://")
+    data = fn.readers.webdataset(
+        ext=[NORMAL],
+        paths=list(paths),
+        index_paths=list(index_paths),
+        name="reader",
+        **sharded(options, rank, world, shuffle_seed, far),
+    )
+    return formed_image(data, options), fn.constant(idata=0, dtype=types.INT32)
+
+
+@pipeline_def(enable_conditionals=True)
+def external_images(source: Callable[[Any], tuple[Any, ...]], options: Options) -> tuple[Any, ...]:
+    """Take encoded images and their numbers from a function of DALI's BatchInfo."""
+    data, number = fn.external_source(source=source, num_outputs=2, batch=True, batch_info=True)
+    return formed_image(data, options), number
+
+
+def formed_image(data: Any, options: Options) -> Any:
+    """Decode an encoded image and bring it into form; see `pipelines.processed`."""
+    if options.device == "cpu":  # the rest is `forms.host_images`
+        return decoded(data, options)
+    if options.crop == "random":
+        shape = fn.peek_image_shape(data)
+    image = decoded(data, options)
+    if options.size is not None:
+        if options.crop == "resize":
+            image = fn.resize(image, size=options.size, antialias=True)
+        elif options.crop == "random-resized":
+            image = fn.random_resized_crop(
+                image, size=options.size, random_area=[0.35, 1.0], antialias=True
+            )
+        else:
+            height, width = options.size
+            if shape[0] < height or shape[1] < width:
+                image = fn.resize(image, size=options.size, mode="not_smaller", antialias=True)
+            at_x, at_y = fn.random.uniform(range=[0.0, 1.0]), fn.random.uniform(range=[0.0, 1.0])
+            image = fn.crop(image, crop=options.size, crop_pos_x=at_x, crop_pos_y=at_y)
+    if options.augment:
+        across, down = fn.random.coin_flip(), fn.random.coin_flip()
+        image = fn.flip(image, horizontal=across, vertical=down)
+        if options.square:
+            turned = fn.random.coin_flip(dtype=types.BOOL)
+            if turned:
+                image = fn.transpose(image, perm=[1, 0, 2], transpose_layout=False)
+    (image,) = normalised([image], options)
+    return image
