@@ -15,12 +15,13 @@ from typing import Any, overload
 
 from ..errors import LoaderError, SetError, SourceError
 from ..manifests.images.folders import image_files
+from ..manifests.selection.plan import SPLITS
 from ..manifests.sets.layouts import layout_named
 from ..manifests.sets.layouts.extents import Extent, Extents, Keys
 from ..manifests.sets.layouts.layout import Layout
 from ..manifests.sets.layouts.lists import list_path
 from ..manifests.sets.layouts.shards import index_path, shard_path
-from ..manifests.sets.pair_set import SPLITS, PairSet, open_set
+from ..manifests.sets.pair_set import PairSet, open_set
 from ..manifests.sets.shard_cache import ShardCache
 from ..storage.stores import StorePath, place
 from .columns import GivenNormals, GivenPairs, Pairs, SetPairs, list_keys
@@ -188,7 +189,7 @@ def contents_of(
     data : PairSet, str, Path or sequence
         A set, its folder, or (low, normal) pairs, each a path or bytes.
     split : str
-        "train" or "val".
+        "train", "val" or "test".
     normals : str or Path, optional
         Of a set of lows only: the set that it was made from.
     live : bool

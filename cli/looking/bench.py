@@ -8,13 +8,14 @@ from pathlib import Path
 import click
 
 from ...errors import ConfigError
+from ...manifests.selection.plan import SPLITS
 from ...manifests.sets.info import SET_FILE
 from ..common import default_workers, user_errors
 
 
 @click.command()
 @click.argument("root", metavar="SET|FOLDER", type=click.Path(path_type=Path))
-@click.option("--split", type=click.Choice(["train", "val"]), default="train", help="Which pairs.")
+@click.option("--split", type=click.Choice(SPLITS), default="train", help="Which pairs.")
 @click.option("--batch-size", type=click.IntRange(min=1), default=256, help="Pairs a batch.")
 @click.option(
     "--size",

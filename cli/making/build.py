@@ -10,7 +10,7 @@ import click
 from ...engines.by_name import engine_named
 from ...errors import ConfigError
 from ...manifests.images.header import MAX_PIXELS
-from ...manifests.selection.plan import SPARE
+from ...manifests.selection.plan import SPARE, SPLITS
 from ...manifests.sources import KINDS, counted
 from ...synth.building.build import Report, Task, build_task
 from ...synth.building.build import build as build_set
@@ -47,6 +47,11 @@ from ..common import Bars, device_option, engine_option, user_errors, workers_op
     "--val",
     type=click.IntRange(min=0),
     help="How many of them are the validation split.  [default: 0]",
+)
+@click.option(
+    "--test",
+    type=click.IntRange(min=0),
+    help="How many of them are for testing, a split of its own.  [default: 0]",
 )
 @click.option(
     "--recipe",
@@ -213,10 +218,8 @@ def _share(text: str) -> float:
 def _show(report: Report) -> None:
     info = report.info
     total = sum(info.units.values())
-    click.echo(
-        f"{report.candidates:,} photographs, {total:,} pairs: train {info.counts['train']:,}, val"
-        f" {info.counts['val']:,}"
-    )
+    counts = ", ".join(f"{s} {info.counts[s]:,}" for s in SPLITS if s in info.counts)
+    click.echo(f"{report.candidates:,} photographs, {total:,} pairs: {counts}")
     for source, reasons in report.reasons.items():
         spare = reasons.get(SPARE, 0)
         refused = [

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ...manifests.selection.plan import SPLITS
 from ...manifests.sets.pair_set import open_set
 from ...manifests.sets.stage import files_of_set
 from ...manifests.sets.stage import stage as stage_set
@@ -17,8 +18,8 @@ from ..common import Bars, user_errors
 @click.argument("target", metavar="FOLDER", type=click.Path(path_type=Path))
 @click.option(
     "--split",
-    type=click.Choice(["train", "val"]),
-    help="Copy the shards of this split only.  [default: both]",
+    type=click.Choice(SPLITS),
+    help="Copy the shards of this split only.  [default: all]",
 )
 @user_errors
 def stage(root: Path, target: Path, split: str | None) -> None:
@@ -27,7 +28,7 @@ def stage(root: Path, target: Path, split: str | None) -> None:
     Run again, it goes on where it was stopped. It refuses when FOLDER has no room or holds
     something else.
     """
-    splits = (split,) if split else ("train", "val")
+    splits = (split,) if split else SPLITS
     with Bars() as bars:
         pairs = open_set(root)
         bars.stage("copying", sum(file.size for file in files_of_set(pairs, splits)))

@@ -34,8 +34,8 @@ class ImageLoader(DaliLoader):
         A folder of class folders (as torchvision's ImageFolder has it), a text file of `path label`
         or `path` lines, or a set, whose normals are loaded.
     split : str
-        Of a set: "train" or "val"; by default images are loaded as for training: shuffled, in whole
-        batches. "val" takes every image once, in order.
+        Of a set: "train", "val" or "test"; by default images are loaded as for training: shuffled,
+        in whole batches. "val" takes every image once, in order.
     **options
         As of `PairLoader`: batch_size, size, crop, augment, pad, dtype, value_range, layout,
         shuffle, shuffle_buffer, seed, last_batch, keys, cache, cache_gb, device, device_id, rank,

@@ -40,8 +40,8 @@ class PairLoader(DaliLoader):
     data : PairSet, str, Path or sequence
         A set, its folder, or a list of (low, normal) paths or bytes, see `pairs_in`.
     split : str
-        "train" or "val". For lists it says only how `shuffle` and `last_batch` are where they are
-        not given.
+        "train", "val" or "test". For lists it says only how `shuffle` and `last_batch` are where
+        they are not given.
     normals : str or Path, optional
         Of a set of lows only (`gloam regenerate --low-only`): the set that it was made from.
     live : bool, optional

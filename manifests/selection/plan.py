@@ -19,7 +19,8 @@ from ..sources import Source
 from .bounds import KEPT, Profile, judge
 from .duplicates import near_duplicates
 
-TRAIN, VAL = "train", "val"
+TRAIN, VAL, TEST = SPLITS = ("train", "val", "test")
+"""What a set is cut into; most have no test split."""
 SPARE = "not chosen"
 """The reason of a suitable candidate that the number of pairs left out."""
 DUPLICATE = "near-duplicate"
@@ -46,8 +47,8 @@ class PlanOptions(BaseModel):
     ----------
     pairs : int, optional
         How many pairs in all; None takes every suitable candidate, up to the sources' limits.
-    val : int
-        How many of them are the validation split.
+    val, test : int
+        How many of them are the validation split, and how many are for testing.
     shard_size : int, optional
         Pairs a shard at most. None takes 1000, and fewer (down to 50) for small sets, so that a
         split has 32 shards for workers and readers to share.
@@ -58,6 +59,7 @@ class PlanOptions(BaseModel):
 
     pairs: int | None = Field(default=None, ge=1)
     val: int = Field(default=0, ge=0)
+    test: int = Field(default=0, ge=0)
     shard_size: int | None = Field(default=None, ge=1, le=100_000)
     seed: int = Field(default=0, ge=0, lt=2**63)
 
@@ -69,7 +71,7 @@ class Plan:
     Attributes
     ----------
     pairs : pyarrow.Table
-        `PLAN_SCHEMA`, ordered by split (train, val), shard and place within the shard.
+        `PLAN_SCHEMA`, ordered by split (train, val, test), shard and place within the shard.
     candidates : pyarrow.Table
         The given one with column `reason` completed: "" for what became a pair.
     """
@@ -107,32 +109,23 @@ def make_plan(
 
     hashes = _hashes(candidates.column("key").to_pylist(), options.seed)
     chosen = _choose(candidates, sources, reasons, hashes[:, 0], options.pairs)
-    if options.val == len(chosen):
-        raise ConfigError(
-            f"val = {options.val:,}: of {len(chosen):,} pairs in all none would be left to train"
-            " on; ask for more pairs, or for fewer in val (a set of one split needs none)"
-        )
-    if options.val > len(chosen):
-        raise ConfigError(
-            f"val = {options.val:,}: there are only {len(chosen):,} pairs in all; ask for fewer"
-        )
+    _check_splits(options, len(chosen))
     spare = reasons == KEPT
     spare[chosen] = False
     reasons[spare] = SPARE
 
-    validation = np.zeros(len(chosen), dtype=bool)
-    validation[np.argsort(hashes[chosen, 1], kind="stable")[: options.val]] = True
-    train = _shuffled(chosen[~validation], hashes[:, 2])
-    val = _shuffled(chosen[validation], hashes[:, 2])
-    order = np.concatenate([train, val])
+    # The validation split is the same, whether there is one for testing or not.
+    by_luck = np.argsort(hashes[chosen, 1], kind="stable")
+    held_out = np.split(by_luck, [options.val, options.val + options.test])
+    groups = [np.sort(places) for places in (held_out[2], held_out[0], held_out[1])]
+    parts = [_shuffled(chosen[places], hashes[:, 2]) for places in groups]
+    order = np.concatenate(parts)
     table = pa.table(
         [
             candidates.column("key").take(order),
-            pa.array([TRAIN] * len(train) + [VAL] * len(val), pa.string()),
+            pa.array(np.repeat(SPLITS, list(map(len, parts))).tolist(), pa.string()),
             pa.array(
-                np.concatenate(
-                    [_shards(len(train), options.shard_size), _shards(len(val), options.shard_size)]
-                ),
+                np.concatenate([_shards(len(part), options.shard_size) for part in parts]),
                 pa.int32(),
             ),
             candidates.column("source").take(order),
@@ -147,6 +140,20 @@ def make_plan(
             completed.column_names.index(name), name, pa.array(values, pa.string())
         )
     return Plan(table.combine_chunks(), completed)
+
+
+def _check_splits(options: PlanOptions, pairs: int) -> None:
+    """Refuse splits that leave nothing to train on."""
+    both = options.val + options.test
+    what = f"val = {options.val:,}" + (f", test = {options.test:,}" if options.test else "")
+    if both == pairs:
+        fewer = "val and test" if options.test else "val"
+        raise ConfigError(
+            f"{what}: of {pairs:,} pairs in all none would be left to train on; ask for more pairs,"
+            f" or for fewer in {fewer} (a set of one split needs none)"
+        )
+    if both > pairs:
+        raise ConfigError(f"{what}: there are only {pairs:,} pairs in all; ask for fewer")
 
 
 def _drop_duplicates(

@@ -23,7 +23,7 @@ from ...storage.tables import count_rows, read_table
 from ..labels.coco_json import write_annotations
 from ..labels.labels import BOXES
 from ..labels.table import CLASS_LIST, LABELS, read_about
-from ..selection.plan import SPARE
+from ..selection.plan import SPARE, SPLITS, TEST
 from .info import (
     CANDIDATES,
     PAIRS,
@@ -117,9 +117,11 @@ def finish_set(
     facts = dict(zip(files, each(facts_of, files, root), strict=True))
     facts |= {receipt_path(root, unit): receipts[unit].facts() for unit in names}
 
+    planned = {split for split, _ in units}
     counts = {
         split: sum(r.pairs for u, r in receipts.items() if names[u][0] == split)
-        for split in ("train", "val")
+        for split in SPLITS
+        if split != TEST or TEST in planned
     }
     counts["refused"] = count_rows(root / REFUSED)
     info = SetInfo(

@@ -17,13 +17,13 @@ from ...errors import SetError
 from ...storage.atomic import sha256_bytes
 from ...storage.stores import place
 from ...storage.tables import read_table
+from ..selection.plan import SPLITS
 from .info import CANDIDATES, PAIRS, PLAN, RECIPE, REFUSED, SetInfo, check_normals, read_set
 from .layouts import layout_named
 from .layouts.layout import split_of
 from .receipts import Receipt, read_receipt
 from .sample import NORMAL, Sample
 
-SPLITS = ("train", "val")
 TABLES = {"pairs": PAIRS, "plan": PLAN, "candidates": CANDIDATES, "refused": REFUSED}
 
 
@@ -160,7 +160,7 @@ class PairSet:
     @property
     def counts(self) -> Mapping[str, int]:
         """Pairs of each split."""
-        return {split: self.info.counts[split] for split in SPLITS}
+        return {split: self.info.counts[split] for split in SPLITS if split in self.info.counts}
 
     @property
     def live(self) -> bool:

@@ -14,11 +14,15 @@ from ...errors import SetError
 from ...storage.atomic import atomic_write, remove_temporaries, remove_tree, sha256_file
 from ...storage.locks import exclusive
 from ...storage.stores import StorePath, each, place
+from ..labels.coco_json import FOLDER as ANNOTATIONS
+from ..selection.plan import SPLITS
 from .info import README, SET_FILE, WORK_FOLDER, SetInfo, read_set
-from .pair_set import SPLITS, PairSet, open_set
+from .pair_set import PairSet, open_set
 from .receipts import receipt_path
 
 _PIECE = 1 << 22
+
+_FOLDERS = ("shards", "receipts", "lists", ANNOTATIONS)
 
 
 @dataclass(frozen=True)
@@ -125,7 +129,7 @@ def _check_target(target: Path, info: SetInfo) -> None:
         strange = [
             path.name
             for path in target.iterdir()
-            if path.name not in {"shards", "receipts", "lists", "train", "val", WORK_FOLDER}
+            if path.name not in {*_FOLDERS, *SPLITS, README, WORK_FOLDER}
         ]
         known = {Path(path).name for path in info.files} | {
             receipt_path(target, unit).name for unit in info.units

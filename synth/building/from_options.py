@@ -29,6 +29,7 @@ def build(
     config: str | Path | None = None,
     pairs: int | None = None,
     val: int | None = None,
+    test: int | None = None,
     recipe: Recipe | str | None = None,
     overrides: Iterable[str] = (),
     seed: int | None = None,
@@ -61,8 +62,9 @@ def build(
         scikit-image where there are none.
     config : str or Path, optional
         A build file; what is given besides goes before it.
-    pairs, val : int, optional
-        How many pairs in all (every suitable photograph), and how many of them for validation (0).
+    pairs, val, test : int, optional
+        How many pairs in all (every suitable photograph), and how many of them for validation and
+        for testing (0).
     recipe : Recipe or str, optional
         A shipped recipe's name, a YAML file, or a loaded recipe ("uneven").
     overrides : iterable of str
@@ -115,6 +117,7 @@ def build(
         {
             "pairs": pairs,
             "val": val,
+            "test": test,
             "seed": seed,
             "layout": layout,
             "shard_size": shard_size,

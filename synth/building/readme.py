@@ -14,7 +14,7 @@ from ...storage.atomic import write_bytes
 from ...storage.tables import read_table
 from .hub_features import sample_features
 
-HUB_SPLITS = {"train": "train", "val": "validation"}
+HUB_SPLITS = {"train": "train", "val": "validation", "test": "test"}
 """What the Hub calls the splits."""
 
 
@@ -55,7 +55,7 @@ def _config(name: str, pattern: str, info: SetInfo) -> dict[str, Any]:
     files = [
         {"split": named, "path": pattern.format(split)}
         for split, named in HUB_SPLITS.items()
-        if info.counts[split]
+        if info.counts.get(split)
     ]
     return {"config_name": name, "data_files": files}
 

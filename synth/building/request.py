@@ -108,8 +108,11 @@ class Request(BaseModel):
         whole["sources"] = [
             {k: v for k, v in source.items() if k != "path"} for source in whole["sources"]
         ]
-        if not self.output.labels:  # as in sets of the time before there were labels
+        # As in sets of the time before there were labels and tests.
+        if not self.output.labels:
             del whole["output"]["labels"]
+        if not self.plan.test:
+            del whole["plan"]["test"]
         return whole
 
 
@@ -125,7 +128,7 @@ class BuildFile(BaseModel):
     profile : str, optional
         YAML file of suitability bounds; gloam's own if left out.
     plan : PlanOptions
-        pairs, val, shard_size, seed.
+        pairs, val, test, shard_size, seed.
     recipe : str
         A shipped recipe's name or a YAML file.
     set : dict

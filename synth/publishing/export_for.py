@@ -162,7 +162,7 @@ def _finish(form: TrainerForm, written: Written) -> None:
         shards = {unit.name: shard_path(Path(), unit.name).as_posix() for unit in units}
         splits = {
             split: [shards[unit.name] for unit in units if unit.split == split]
-            for split in (*form.splits, "test")
+            for split in form.splits
         }
         write_meta(root, {shards[unit.name]: unit.count for unit in units}, splits)
         return

@@ -248,7 +248,7 @@ def _configs(origin: PairSet, form: Format) -> list[dict[str, Any]]:
     files = [
         {"split": named, "path": pattern.format(split if form == "webdataset" else named)}
         for split, named in _SPLITS.items()
-        if origin.info.counts[split]
+        if origin.info.counts.get(split)
     ]
     return [{"config_name": "default", "data_files": files}]
 
@@ -270,7 +270,7 @@ def _types(
         "splits": [
             {"name": named, "num_bytes": sizes[split], "num_examples": info.counts[split]}
             for split, named in _SPLITS.items()
-            if info.counts[split]
+            if info.counts.get(split)
         ],
         "download_size": total,
         "dataset_size": total,

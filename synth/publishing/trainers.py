@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-TRAIN, VAL = "train", "val"
-PLAIN = {TRAIN: "train", VAL: "val"}
+from ...manifests.selection.plan import SPLITS, TEST, TRAIN, VAL
+
+PLAIN = {split: split for split in SPLITS}
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class TrainerForm:
     lines: tuple[str, ...] = ()
 
 
-_LOL = {TRAIN: "our485", VAL: "eval15"}
+_LOL = {TRAIN: "our485", VAL: "eval15", TEST: "test"}
 FORMS = {
     form.name: form
     for form in (
@@ -120,7 +121,7 @@ FORMS = {
             "img-gt",
             "{split}/img/{key}.png",
             "{split}/gt/{key}.png",
-            splits={TRAIN: "train", VAL: "test"},
+            splits={TRAIN: "train", VAL: "test", TEST: "final"},
             about="train and test, each with img and gt",
             lines=("data: {root}",),
         ),
@@ -129,7 +130,7 @@ FORMS = {
             "{split}/{key}.jpg",
             "",
             low_codec="jpg",
-            splits={TRAIN: "train_data", VAL: "test_data/val"},
+            splits={TRAIN: "train_data", VAL: "test_data/val", TEST: "test_data/test"},
             about="Zero-DCE: lows alone, as JPEG, which takes some of their noise",
             lines=("--lowlight_images_path {root}/train_data/",),
         ),
@@ -137,7 +138,7 @@ FORMS = {
             "sci",
             "{split}/{key}.png",
             "",
-            splits={TRAIN: "train_low", VAL: "test_low"},
+            splits={TRAIN: "train_low", VAL: "test_low", TEST: "final_low"},
             about="SCI: folders of lows alone",
             lines=("train_low_data_names = '{root}/train_low'",),
         ),
@@ -156,7 +157,7 @@ FORMS = {
             "{split}/normal/{key}.png",
             low_codec="",
             normal_codec="",
-            splits={TRAIN: "train", VAL: "validation"},
+            splits={TRAIN: "train", VAL: "validation", TEST: "test"},
             extra="metadata",
             about="Hugging Face datasets' imagefolder, with the draws as columns",
             lines=("load_dataset('imagefolder', data_dir='{root}')",),

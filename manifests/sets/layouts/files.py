@@ -17,6 +17,7 @@ from ....errors import SetError
 from ....storage.atomic import flush, sha256_bytes, temporary_beside, write_bytes
 from ....storage.stores import AT_ONCE, StorePath, each
 from ...labels.labels import MASK
+from ...selection.plan import SPLITS
 from ..receipts import Receipt
 from ..sample import LOW, NORMAL, RECORD, Encoded, Sample, parse_record, split_ending
 from .extents import Extents, Filed, Keys, Texts
@@ -96,7 +97,7 @@ class Files:
 
     name = "files"
     reader = "file"
-    folders = ("train", "val")
+    folders = SPLITS
 
     def writer(self, root: Path, unit: str) -> FilesWriter:
         """Begin to write a unit."""

@@ -1,0 +1,95 @@
+"""A split for testing, beside training and validation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import gloam
+from gloam.cli.main import gloam as command
+from gloam.errors import ConfigError
+from gloam.manifests.sets.stage import stage
+from gloam.manifests.sets.verify import verify_set
+from gloam.synth.building.regenerate import export, regenerate
+from gloam.synth.publishing.export_for import export_for
+from gloam.synth.publishing.publish import publish
+from gloam.synth.publishing.rebuild import rebuild
+
+OPTIONS = {"val": 5, "select": False, "shard_size": 6, "recipe": "even"}
+
+
+@pytest.fixture(scope="module")
+def sets(photographs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("splits")
+    gloam.build(folder / "two", f"folder={photographs}", **OPTIONS)
+    gloam.build(folder / "three", f"folder={photographs}", test=4, **OPTIONS)
+    return {name: folder / name for name in ("two", "three")}
+
+
+def keys(root: Path, split: str) -> set[str]:
+    return {record["key"] for record in gloam.open_set(root).records(split)}
+
+
+def test_it_takes_from_training_alone(sets):
+    two, three = (gloam.open_set(sets[name]) for name in ("two", "three"))
+    assert two.counts == {"train": 19, "val": 5}
+    assert three.counts == {"train": 15, "val": 5, "test": 4}
+    assert keys(sets["two"], "val") == keys(sets["three"], "val")
+    assert keys(sets["three"], "train") | keys(sets["three"], "test") == keys(sets["two"], "train")
+    assert not keys(sets["three"], "train") & keys(sets["three"], "test")
+    assert "test" not in two.info.build.request["plan"]
+    pairs = {pair.key: pair for pair in two.pairs()}
+    for pair in three.pairs():
+        assert pair.low.data == pairs[pair.key].low.data
+
+
+@pytest.mark.parametrize("name", ["PairLoader", "TorchLoader"])
+def test_loaders_load_it(sets, name):
+    with getattr(gloam, name)(
+        sets["three"], "test", batch_size=3, size=32, keys=True, device="cpu", threads=1
+    ) as loader:
+        found = [key for batch in loader for key in batch[2]]
+    assert sorted(found) == sorted(keys(sets["three"], "test"))
+
+
+def test_it_goes_wherever_the_set_goes(sets, photographs, tmp_path):
+    wanted = keys(sets["three"], "test")
+    export(sets["three"], tmp_path / "files", "files")
+    regenerate(sets["three"], tmp_path / "other", seed=3)
+    stage(sets["three"], tmp_path / "staged")
+    stage(sets["three"], tmp_path / "staged")
+    publish(sets["three"], tmp_path / "published", "plan")
+    rebuild(tmp_path / "published", tmp_path / "again", [f"folder={photographs}"])
+    for name in ("files", "other", "staged", "again"):
+        assert verify_set(tmp_path / name, strict=True) == []
+        assert keys(tmp_path / name, "test") == wanted
+    assert len(list((tmp_path / "files" / "test" / "low").iterdir())) == 4
+    export_for(sets["three"], tmp_path / "lol", "lol")
+    assert {path.stem for path in (tmp_path / "lol/test/low").iterdir()} == wanted
+    publish(sets["three"], tmp_path / "hub")
+    assert "shards/test-*.tar" in (tmp_path / "hub" / "README.md").read_text()
+
+
+def test_the_command_counts_it_and_refuses_too_much(photographs, tmp_path):
+    arguments = ["build", str(tmp_path / "set"), "--source", f"folder={photographs}", "--no-select"]
+    options = ["--val", "5", "--test", "4", "--low-codec", "none"]
+    run = CliRunner().invoke(command, [*arguments, *options])
+    assert run.exit_code == 0, run.output
+    assert "24 pairs: train 15, val 5, test 4" in run.output
+    with pytest.raises(ConfigError, match="val = 20, test = 4: of 24 pairs in all none would be"):
+        gloam.build(tmp_path / "b", f"folder={photographs}", val=20, test=4, select=False)
+
+
+def test_a_stopped_copy_of_a_labelled_set_goes_on(tmp_path):
+    from ...labelled import voc_source
+
+    gloam.build(
+        tmp_path / "set", f"voc={voc_source(tmp_path / 'VOC', 6)}", labels=True, select=False
+    )
+    stage(tmp_path / "set", tmp_path / "staged")
+    (tmp_path / "staged" / "set.json").unlink()
+    stage(tmp_path / "set", tmp_path / "staged")
+    assert verify_set(tmp_path / "staged", strict=True) == []
+    assert (tmp_path / "staged" / "README.md").is_file()
