@@ -32,8 +32,8 @@ READERS = ("webdataset", "file", "external")
 class PairLoader(DaliLoader):
     """An iterable over batches of pairs; each pass is one epoch.
 
-    Batches are (low, normal) torch tensors, or (low, normal, keys) with `keys=True`, on the GPU or
-    the CPU, in step: a low never comes with another image's normal.
+    Batches are (low, normal) torch tensors, with `keys=True` and `labels=True` (low, normal, keys,
+    labels), on the GPU or the CPU, in step: a low never comes with another image's normal.
 
     Parameters
     ----------
@@ -53,6 +53,12 @@ class PairLoader(DaliLoader):
     draws : str, optional
         Of live lows: "fresh" draws anew in every epoch, a function of (seed, epoch, key); "set"
         draws what the set has stored, or would have. By default "fresh" for train, "set" for val.
+    labels : bool
+        Yield the labels of a set that was built with `--labels`: a dict, see
+        `gloam.loaders.labels.batch_labels`. Crops and flips are then drawn by gloam, not by DALI.
+    cache, cache_gb : optional
+        Of a set in a store: a folder of this machine that its shards are copied to while they are
+        loaded, and 10^9 bytes that they may take.
     resident : bool or "auto"
         Keep this rank's pairs in memory, decoded once: the GPU's, or the host's for `device="cpu"`;
         normals alone where lows are live. Each rank keeps its own part, shuffled anew in every
