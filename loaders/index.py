@@ -237,7 +237,7 @@ def _of_set(pairs: PairSet, split: str, live: bool) -> Contents:
     if not count:
         raise LoaderError(
             f"{root}: has no pairs in {split}; it has "
-            + ", ".join(f"{s} {n}" for s, n in info.counts.items())
+            + ", ".join(f"{s} {n}" for s, n in info.counts.items() if s != "refused")
         )
     normal_root = pairs.normals or root
     layout, normal_layout = layout_named(pairs.layout), layout_named(pairs.normal_layout)

@@ -27,7 +27,8 @@ torch = pytest.importorskip("torch")
         ({"batch_size": 1, "rank": 0}, "both"),
         ({"batch_size": 1, "reader": "file"}, "cannot read"),
         ({"batch_size": 1, "reader": "tape"}, "must be auto"),
-        ({"batch_size": 1, "split": "test"}, "must be one of"),
+        ({"batch_size": 1, "split": "dev"}, "must be one of train, val, test"),
+        ({"batch_size": 1, "split": "test"}, r"has no pairs in test; it has train 37, val 11$"),
         ({"batch_size": 1, "speed": 9}, "speed: no such option"),
     ],
 )
