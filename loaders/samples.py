@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 from torch.utils.data import Dataset, get_worker_info
 
-from ..storage.stores import AT_ONCE
+from ..storage.stores import AT_ONCE, in_store
 from ..synth.kernels.forms import place_form, resized
 from .columns import StoredPair, fetched
 from .dataset import PairDataset
@@ -44,7 +44,7 @@ class Samples(PairDataset, Dataset[Any]):
 
     def __getitems__(self, places: list[Any]) -> list[Any]:
         """Return the samples of a batch; out of a store they are read side by side."""
-        if self._contents.far and places and isinstance(places[0], Place):
+        if self._contents.far and any(isinstance(p, Place) and _far(p.pair) for p in places):
             with ThreadPoolExecutor(AT_ONCE) as pool:
                 read = list(pool.map(fetched, [place.pair for place in places]))
             places = [place._replace(pair=pair) for place, pair in zip(places, read, strict=True)]
@@ -65,6 +65,11 @@ class Samples(PairDataset, Dataset[Any]):
         labels = None if place.labels is None else place.labels.moved(change, self._options)
         sizes = sized(low, inner, self._options), sized(normal, change, self._options)
         return Sample(*sizes, change, pair.key, labels)
+
+
+def _far(pair: StoredPair) -> bool:
+    """Return whether an image of a pair lies in a store, and not in a copy of its shard."""
+    return any("://" in one.path and in_store(one.path) for one in (pair.low, pair.normal))
 
 
 class Sample(NamedTuple):
