@@ -8,6 +8,7 @@ from typing import Literal
 import click
 
 from ...engines.by_name import engine_named
+from ...errors import ConfigError
 from ...synth.building.regenerate import export as export_set
 from ...synth.publishing.export_for import export_for
 from ...synth.publishing.trainers import FORMS
@@ -18,7 +19,7 @@ from ..common import Bars, device_option, engine_option, user_errors, workers_op
 @click.command()
 @click.argument("origin", metavar="SET", type=click.Path(path_type=Path))
 @click.argument("root", metavar="NEW", type=click.Path(path_type=Path))
-@click.option("--layout", type=click.Choice(["files", "shards"]), default="files", help="Of NEW.")
+@click.option("--layout", type=click.Choice(["files", "shards"]), help="Of NEW.  [default: files]")
 @click.option(
     "--for",
     "trainer",
@@ -41,7 +42,7 @@ from ..common import Bars, device_option, engine_option, user_errors, workers_op
 def export(
     origin: Path,
     root: Path,
-    layout: str,
+    layout: str | None,
     trainer: str | None,
     low_codec: Literal["png", "jpeg", "none"],
     workers: int,
@@ -56,6 +57,8 @@ def export(
     Run again, it continues where it was stopped.
     """
     engine = engine_named(engine_name, workers)
+    if trainer is not None and layout is not None:
+        raise ConfigError("--for and --layout exclude each other: a trainer says how files lie")
     if trainer is not None:
         with Bars() as bars:
             form = export_for(origin, root, trainer, workers, bars, device=device, engine=engine)
@@ -67,11 +70,11 @@ def export(
         info = export_set(
             origin,
             root,
-            layout,
+            layout or "files",
             workers,
             bars,
             low_codec="jpg" if low_codec == "jpeg" else low_codec,
             device=device,
             engine=engine,
         )
-    click.echo(f"{root}: {sum(info.units.values()):,} pairs of {origin} as {layout}")
+    click.echo(f"{root}: {sum(info.units.values()):,} pairs of {origin} as {layout or 'files'}")

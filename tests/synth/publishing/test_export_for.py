@@ -206,6 +206,10 @@ def test_what_is_in_the_way_is_said(stored, tmp_path):
         export_for(stored, tmp_path / "new", "nobody")
     with pytest.raises(ConfigError, match="needs classes"):
         export_for(stored, tmp_path / "new", "imagefolder")
+    both = ["export", str(stored.root), str(tmp_path / "new"), "--for", "lol", "--layout", "files"]
+    run = CliRunner().invoke(command, both)
+    assert run.exit_code == 1
+    assert "--for and --layout exclude each other" in run.output
     assert not (tmp_path / "new").exists()
 
 
