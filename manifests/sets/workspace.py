@@ -25,8 +25,11 @@ def prepare_output(root: Path) -> None:
         When it holds something else or cannot be written.
     """
     try:
-        ours = (root / SET_FILE).is_file() or (root / WORK_FOLDER).is_dir()
-        if root.exists() and not ours and (not root.is_dir() or any(root.iterdir())):
+        # In this order another builder may begin or end meanwhile: its work's folder is there
+        # before all else, and goes when set.json has come.
+        used = root.exists() and (not root.is_dir() or any(root.iterdir()))
+        ours = (root / WORK_FOLDER).is_dir() or (root / SET_FILE).is_file()
+        if used and not ours:
             raise SetError(
                 f"{root}: exists and is not a gloam set; choose another folder or empty it",
                 path=root,
