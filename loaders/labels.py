@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from ..errors import LoaderError, SetError
 from ..manifests.labels.labels import BOXES, CLASS, MASK
+from ..manifests.labels.placement import nearest
 from ..manifests.labels.table import read_about
 from ..manifests.sets.info import PAIRS
 from ..manifests.sets.layouts.extents import Extent, Extents
@@ -66,13 +67,15 @@ class LabelColumns:
         Height and width of the stored normals.
     masks : Extents, optional
         Where each mask lies.
+    numbers : int32 array (N)
+        Of the pairs' own classes; -1 without one.
     """
 
     roles: tuple[str, ...]
     names: list[str]
     sizes: Whole
     masks: Extents | None
-    _numbers: npt.NDArray[np.int32]
+    numbers: npt.NDArray[np.int32]
     _ends: Whole
     _of_objects: tuple[npt.NDArray[Any], ...]
 
@@ -83,7 +86,7 @@ class LabelColumns:
         counts = ends - starts
         first = np.repeat(starts - np.cumsum(counts) + counts, counts)
         places = first + np.arange(int(counts.sum()))
-        return Rows(self._numbers[at], counts, *(column[places] for column in self._of_objects))
+        return Rows(self.numbers[at], counts, *(column[places] for column in self._of_objects))
 
     def mask(self, number: int) -> Extent | None:
         """Return where a pair's mask lies."""
@@ -246,17 +249,14 @@ def moved_mask(extent: Extent, change: npt.NDArray[Any], options: Options) -> An
     LoaderError
         When it cannot be read.
     """
-    mask = cv2.imdecode(np.frombuffer(read_extent(extent), np.uint8), cv2.IMREAD_UNCHANGED)
+    data = np.frombuffer(read_extent(extent), np.uint8)
+    mask: Any = cv2.imdecode(data, cv2.IMREAD_UNCHANGED)
     if mask is None or mask.ndim != 2:
         raise LoaderError(f"{extent.path}: a mask at byte {extent.offset} cannot be decoded")
     top, left, height, width, across, down, turned = (int(value) for value in change)
     mask = mask[top : top + height, left : left + width]
     if options.size is not None and options.size != (height, width):
-        rows, columns = (
-            (np.arange(to) * 2 + 1) * before // (2 * to)
-            for to, before in zip(options.size, mask.shape, strict=True)
-        )
-        mask = mask[rows][:, columns]
+        mask = nearest(mask, options.size)
     mask = mask[:: -1 if down else 1, :: -1 if across else 1]
     return mask.T if turned else mask
 

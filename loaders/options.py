@@ -114,6 +114,16 @@ class Options(BaseModel):
         return self.size is None or self.size[0] == self.size[1]
 
     @property
+    def cuts(self) -> bool:
+        """Whether a window of each image is kept, and not the whole."""
+        return self.crop != "resize"  # which needs a size
+
+    @property
+    def changes(self) -> bool:
+        """Whether images are cut or flipped."""
+        return self.cuts or self.augment
+
+    @property
     def levels_to_values(self) -> tuple[float, float]:
         """Shift and scale: a level, 0 to 255, becomes (level - shift) * scale."""
         if self.dtype == "uint8":

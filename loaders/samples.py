@@ -69,7 +69,7 @@ class Samples(PairDataset, Dataset[Any]):
 
 def _far(pair: StoredPair) -> bool:
     """Return whether an image of a pair lies in a store, and not in a copy of its shard."""
-    return any("://" in one.path and in_store(one.path) for one in (pair.low, pair.normal))
+    return any(in_store(one.path) for one in (pair.low, pair.normal))
 
 
 class Sample(NamedTuple):

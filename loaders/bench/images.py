@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -15,9 +14,9 @@ from PIL import Image
 from torch.utils.data import DataLoader, Dataset
 
 from ...engines.forkserver import prepare_workers
-from ...engines.process import available_cores, main_left_alone, prepare_own_process
+from ...engines.process import main_left_alone, prepare_own_process
 from ..dali.image_files import images_in, images_listed
-from .pairs import Bench, Speed, timed
+from .pairs import Bench, Speed, machine_facts, timed
 
 
 def bench_images(
@@ -38,15 +37,7 @@ def bench_images(
     images = images_in(root) if root.is_dir() else images_listed(root)
     batch_size = min(batch_size, len(images.paths))
     gpu = torch.cuda.is_available()
-    machine = {
-        "gpu": torch.cuda.get_device_name() if gpu else "none",
-        "cores": available_cores(),
-        "processor": platform.processor() or platform.machine(),
-        "images": len(images.paths),
-        "batch_size": batch_size,
-        "size": size,
-        "torch": torch.__version__,
-    }
+    machine = machine_facts("images", len(images.paths), batch_size, size)
     say("DALI")
     speeds = [_dali(root, batch_size, size, gpu, seconds)]
     for decoder in ("opencv", "pillow"):

@@ -96,15 +96,7 @@ def bench(
         "rank": 0,
         "world_size": 1,
     }
-    machine = {
-        "gpu": torch.cuda.get_device_name() if gpu else "none",
-        "cores": available_cores(),
-        "processor": platform.processor() or platform.machine(),
-        "pairs": contents.count,
-        "batch_size": batch_size,
-        "size": size,
-        "torch": torch.__version__,
-    }
+    machine = machine_facts("pairs", contents.count, batch_size, size)
     speeds = []
     loaded = partial(_dali, root, split, gpu, common, seconds)
     live = open_set(root).live
@@ -138,6 +130,19 @@ def bench(
     say("already in memory")
     speeds.append(_upper_bound(batch_size, size, gpu, seconds))
     return Bench(machine, speeds)
+
+
+def machine_facts(what: str, count: int, batch_size: int, size: int) -> dict[str, Any]:
+    """Return what was measured, and on which machine."""
+    return {
+        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else "none",
+        "cores": available_cores(),
+        "processor": platform.processor() or platform.machine(),
+        what: count,
+        "batch_size": batch_size,
+        "size": size,
+        "torch": torch.__version__,
+    }
 
 
 def _dali(

@@ -181,6 +181,11 @@ class PipelineBuilder:
         largest = -(-self.contents.count // self.rank.world)
         return -(-largest // self.options.batch_size)
 
+    def epoch_of(self, base: int) -> Callable[[int], int]:
+        """Return what tells the epoch of a pipeline's batch, by its number from epoch `base` on."""
+        batches = self.epoch_batches()
+        return lambda done: base + done // batches
+
     def sharding(self, epoch: int) -> dict[str, Any]:
         """Return what DALI's own readers are told of ranks and order."""
         shuffle_seed = epoch_seed(self.options.seed, epoch, "shuffle")
@@ -275,7 +280,7 @@ class PipelineBuilder:
             live,
             options,
             self._keys,
-            lambda done: epoch + done // batches,
+            self.epoch_of(epoch),
             [contents.pairs[i].key for i in range(contents.count)] if on_gpu else [],
             self.device_id,
         )

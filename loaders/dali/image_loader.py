@@ -134,7 +134,7 @@ class ImageLoader(DaliLoader):
                 columns = label_columns(held, contents)
                 if CLASS in columns.roles:
                     self.classes = columns.names
-                    numbers = columns.take(range(contents.count)).numbers.astype(np.int64)
+                    numbers = columns.numbers.astype(np.int64)
         self._classes_of, self._paths = numbers, images.paths if images else []
 
     @property
@@ -159,14 +159,13 @@ class ImageLoader(DaliLoader):
         pipeline = builder.built(made)
         if self.options.device == "gpu":
             return pipeline
-        batches = builder.epoch_batches()
-        done = (self.epoch - epoch) * batches + self._batch if checkpoint is not None else 0
+        before = (self.epoch - epoch) * builder.epoch_batches() + self._batch
         return HostImages(
             pipeline,
             self.options,
             self._numbers,
-            lambda number: epoch + number // batches,
-            done,
+            builder.epoch_of(epoch),
+            before if checkpoint is not None else 0,
         )
 
     def _numbers(self, done: int, given: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..options import Options
-from .pipelines import NORMAL, decoded, fn, normalised, pipeline_def, reading, sharded, types
+from .pipelines import NORMAL, decoded, fn, pipeline_def, processed, reading, sharded, types
 
 
 @pipeline_def(enable_conditionals=True)
@@ -71,28 +71,5 @@ def formed_image(data: Any, options: Options) -> Any:
     """Decode an encoded image and bring it into form; see `pipelines.processed`."""
     if options.device == "cpu":  # the rest is `forms.host_images`
         return decoded(data, options)
-    if options.crop == "random":
-        shape = fn.peek_image_shape(data)
-    image = decoded(data, options)
-    if options.size is not None:
-        if options.crop == "resize":
-            image = fn.resize(image, size=options.size, antialias=True)
-        elif options.crop == "random-resized":
-            image = fn.random_resized_crop(
-                image, size=options.size, random_area=[0.35, 1.0], antialias=True
-            )
-        else:
-            height, width = options.size
-            if shape[0] < height or shape[1] < width:
-                image = fn.resize(image, size=options.size, mode="not_smaller", antialias=True)
-            at_x, at_y = fn.random.uniform(range=[0.0, 1.0]), fn.random.uniform(range=[0.0, 1.0])
-            image = fn.crop(image, crop=options.size, crop_pos_x=at_x, crop_pos_y=at_y)
-    if options.augment:
-        across, down = fn.random.coin_flip(), fn.random.coin_flip()
-        image = fn.flip(image, horizontal=across, vertical=down)
-        if options.square:
-            turned = fn.random.coin_flip(dtype=types.BOOL)
-            if turned:
-                image = fn.transpose(image, perm=[1, 0, 2], transpose_layout=False)
-    (image,) = normalised([image], options)
+    (image,) = processed([data], options)
     return image

@@ -214,26 +214,22 @@ class PairLoader(DaliLoader):
                     raise
                 print(f"{error}; loading it batch by batch", file=sys.stderr)
                 self._resident = False
-        drawn = self._labels is not None and self.live is None and self._changes
-        forms = self._labels.forms if self._labels is not None and drawn else None
+        forms = None
+        if self._labels is not None and self.live is None and self.options.changes:
+            forms = self._labels.forms
         return self._builder.build(epoch, checkpoint, place, forms)
-
-    @property
-    def _changes(self) -> bool:
-        """Whether pairs are cropped or flipped."""
-        return self.options.augment or self.options.crop != "resize"
 
     def _label_source(self, epoch: int) -> LabelSource | None:
         if self._columns is None:
             return None
         builder = self._builder
-        batches, pairs = builder.epoch_batches(), self.contents.pairs
+        pairs = self.contents.pairs
         by_keys = bool(self._resident) or self.live is not None
         return LabelSource(
             self._columns,
             self.options,
             builder.source_numbers(epoch),
-            lambda done: epoch + done // batches,
+            builder.epoch_of(epoch),
             (lambda numbers: [pairs[number].key for number in numbers]) if by_keys else None,
         )
 

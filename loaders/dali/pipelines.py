@@ -89,10 +89,10 @@ def webdataset_pairs(
         there = {"paths": list(normals[0]), "index_paths": list(normals[1])}
         record, low = fn.readers.webdataset(ext=["json", LOW], **here, **common)
         other, normal = fn.readers.webdataset(ext=["json", NORMAL], **there, **common)
-        low, normal = processed(low, normal, options, forms)
+        low, normal = processed([low, normal], options, forms)
         return low, normal, fn.pad(record), fn.pad(other)
     record, low, normal = fn.readers.webdataset(ext=["json", LOW, NORMAL], **here, **common)
-    low, normal = processed(low, normal, options, forms)
+    low, normal = processed([low, normal], options, forms)
     return low, normal, fn.pad(record) if options.keys else fn.constant(idata=0, dtype=types.INT32)
 
 
@@ -131,7 +131,7 @@ def file_pairs(
     normal, normal_label = fn.readers.file(
         file_root=normal_root or file_root, file_list=normal_list, **common
     )
-    low, normal = processed(low, normal, options, forms)
+    low, normal = processed([low, normal], options, forms)
     return low, normal, low_label, normal_label
 
 
@@ -237,7 +237,7 @@ def external_pairs(
     low, normal, label = fn.external_source(
         source=source, num_outputs=3, batch=True, batch_info=True
     )
-    low, normal = processed(low, normal, options, forms)
+    low, normal = processed([low, normal], options, forms)
     return low, normal, label
 
 
@@ -330,26 +330,23 @@ def formed_pairs(options: Options) -> tuple[Any, ...]:
     how: dict[str, Any] = {"device": "gpu", "layout": "HWC", "no_copy": False}
     low = fn.external_source(name="low", **how)
     normal = fn.external_source(name="normal", **how)
-    cut = options.size is not None and options.crop != "resize"
-    window = fn.external_source(name="window") if cut else None
+    window = fn.external_source(name="window") if options.cuts else None
     flips = fn.external_source(name="flips") if options.augment else None
-    return formed(low, normal, window, flips, options)
-
-
-def formed(low: Any, normal: Any, window: Any, flips: Any, options: Options) -> tuple[Any, Any]:
-    """Bring two decoded images into form, by a window (top, left, height, width) and flips."""
-    if options.size is not None and options.crop != "resize":
-        low, normal = fn.slice([low, normal], start=window[:2], shape=window[2:], axes=[0, 1])
-    if options.size is not None:
-        low, normal = fn.resize([low, normal], size=options.size, antialias=True)
-    if options.augment:
-        low, normal = fn.flip([low, normal], horizontal=flips[0], vertical=flips[1])
-        if options.square:
-            turned = flips[2] == 1
-            if turned:
-                low, normal = fn.transpose([low, normal], perm=[1, 0, 2], transpose_layout=False)
-    low, normal = normalised([low, normal], options)
+    low, normal = formed([low, normal], window, flips, options)
     return low, normal
+
+
+def formed(images: list[Any], window: Any, flips: Any, options: Options) -> list[Any]:
+    """Bring decoded images into form, by a window (top, left, height, width) and flips."""
+    if options.cuts:
+        images = _alike(fn.slice, images, start=window[:2], shape=window[2:], axes=[0, 1])
+    if options.size is not None:
+        images = _alike(fn.resize, images, size=options.size, antialias=True)
+    if options.augment:
+        images = _alike(fn.flip, images, horizontal=flips[0], vertical=flips[1])
+        if options.square:
+            images = _turned(images, flips[2] == 1)
+    return normalised(images, options)
 
 
 def room_for(normal: Any, options: Options) -> Any:
@@ -377,61 +374,62 @@ def decoded(images: Any, options: Options) -> Any:
     )
 
 
-def processed(
-    low: Any, normal: Any, options: Options, forms: Forms | None = None
-) -> tuple[Any, Any]:
-    """Decode and bring into form two encoded images, with the same draws for both.
+def processed(images: list[Any], options: Options, forms: Forms | None = None) -> list[Any]:
+    """Decode and bring into form encoded images of one size, with the same draws for all.
 
     The draws are DALI's own, or those of a function.
     """
     if forms is not None:
         form = fn.external_source(source=forms, batch=True, batch_info=True)
-        low, normal = decoded([low, normal], options)
-        return formed(low, normal, form[:4], form[4:], options)
+        return formed(_alike(decoded, images, options=options), form[:4], form[4:], options)
     if options.crop == "random":
-        shape = fn.peek_image_shape(normal)
-    low, normal = decoded([low, normal], options)
+        shape = fn.peek_image_shape(images[-1])
+    images = _alike(decoded, images, options=options)
     if options.size is not None:
         if options.crop == "resize":
-            low, normal = fn.resize([low, normal], size=options.size, antialias=True)
+            images = _alike(fn.resize, images, size=options.size, antialias=True)
         elif options.crop == "random-resized":
-            low, normal = fn.random_resized_crop(
-                [low, normal], size=options.size, random_area=[0.35, 1.0], antialias=True
-            )
+            how = {"size": options.size, "random_area": [0.35, 1.0], "antialias": True}
+            images = _alike(fn.random_resized_crop, images, **how)
         else:
             height, width = options.size
             if shape[0] < height or shape[1] < width:
-                low, normal = fn.resize(
-                    [low, normal], size=options.size, mode="not_smaller", antialias=True
-                )
+                larger = {"size": options.size, "mode": "not_smaller", "antialias": True}
+                images = _alike(fn.resize, images, **larger)
             at_x, at_y = fn.random.uniform(range=[0.0, 1.0]), fn.random.uniform(range=[0.0, 1.0])
-            low, normal = fn.crop(
-                [low, normal], crop=options.size, crop_pos_x=at_x, crop_pos_y=at_y
-            )
+            images = _alike(fn.crop, images, crop=options.size, crop_pos_x=at_x, crop_pos_y=at_y)
     if options.augment:
         across, down = fn.random.coin_flip(), fn.random.coin_flip()
-        low, normal = fn.flip([low, normal], horizontal=across, vertical=down)
+        images = _alike(fn.flip, images, horizontal=across, vertical=down)
         if options.square:
-            turned = fn.random.coin_flip(dtype=types.BOOL)
-            if turned:
-                low, normal = fn.transpose([low, normal], perm=[1, 0, 2], transpose_layout=False)
-    low, normal = normalised([low, normal], options)
-    return low, normal
+            images = _turned(images, fn.random.coin_flip(dtype=types.BOOL))
+    return normalised(images, options)
+
+
+def _turned(images: list[Any], turned: Any) -> list[Any]:
+    """Swap rows and columns of images where that is drawn."""
+    if turned:
+        images = _alike(fn.transpose, images, perm=[1, 0, 2], transpose_layout=False)
+    return images
+
+
+def _alike(operator: Callable[..., Any], images: list[Any], **how: Any) -> list[Any]:
+    """Apply an operator to images, with the same draws for all."""
+    made = operator(images if len(images) > 1 else images[0], **how)
+    return list(made) if isinstance(made, list | tuple) else [made]
 
 
 def normalised(images: list[Any], options: Options) -> list[Any]:
     """Pad images, and bring them into the type, range and layout that are asked for."""
     if options.pad:
-        images = [fn.pad(image, axis_names="HW") for image in images]
+        images = _alike(fn.pad, images, axis_names="HW")
     signed = options.value_range[0] < 0 and options.dtype != "uint8"
     plain = options.dtype == "uint8"
-    return [
-        fn.crop_mirror_normalize(
-            image,
-            dtype=_TYPES[options.dtype],
-            output_layout=options.layout,
-            mean=[127.5] if signed else [0.0],
-            std=[1.0] if plain else ([127.5] if signed else [255.0]),
-        )
-        for image in images
-    ]
+    return _alike(
+        fn.crop_mirror_normalize,
+        images,
+        dtype=_TYPES[options.dtype],
+        output_layout=options.layout,
+        mean=[127.5] if signed else [0.0],
+        std=[1.0] if plain else ([127.5] if signed else [255.0]),
+    )

@@ -1,4 +1,4 @@
-"""Pairs that lie decoded in host memory, brought into form by threads, straight into a batch."""
+"""Images that lie decoded in host memory, brought into form by threads, straight into a batch."""
 
 from __future__ import annotations
 
@@ -24,11 +24,13 @@ class HostBatch:
     ----------
     options : Options
     pool : Executor
-    normals : sequence of uint8 arrays (H, W, 3)
+    images : sequence of uint8 arrays (H, W, 3)
     changes : array (N, 7), optional
         Of `forms.Change`; by default the images are taken whole.
-    low_of : function of a number and a Window
-        Returns that window of a pair's low, uint8.
+    made : function of an image's number and its Change
+        Returns what the batch holds of it, each in the size that is asked for.
+    members : int
+        How many those are.
 
     Raises
     ------
@@ -40,39 +42,51 @@ class HostBatch:
         self,
         options: Options,
         pool: Executor,
-        normals: Sequence[Pixels],
+        images: Sequence[Pixels],
         changes: Any,
-        low_of: Callable[[int, Window], Pixels],
+        made: Callable[[int, Change], Sequence[Pixels]],
+        members: int = 2,
     ) -> None:
-        self._options, self._low_of = options, low_of
-        cut = options.size is not None and options.crop != "resize"
-        drawn = [change_at(changes, i, image.shape, cut) for i, image in enumerate(normals)]
-        self._batch = Batch(options, shapes_of(drawn, options))
+        self._made = made
+        drawn = []
+        for i, image in enumerate(images):
+            whole = 0, 0, *image.shape[:2]
+            top, left, height, width = map(int, changes[i, :4]) if options.cuts else whole
+            flips = (0, 0, 0) if changes is None else changes[i, 4:]
+            drawn.append(Change(top, left, height, width, *map(bool, flips)))
+        shapes = [
+            options.size or turned_shape((change.height, change.width), change) for change in drawn
+        ]
+        self._batch = Batch(options, shapes, members)
         self._tasks: list[Future[None]] = [
-            pool.submit(self._one, i, normal, drawn[i]) for i, normal in enumerate(normals)
+            pool.submit(self._one, i, change) for i, change in enumerate(drawn)
         ]
 
     def images(self) -> tuple[Any, ...]:
-        """Wait for the batch; return low and normal, tensors (N, 3, H, W) or (N, H, W, 3)."""
+        """Wait for the batch; return its members, tensors (N, 3, H, W) or (N, H, W, 3)."""
         for task in self._tasks:
             task.result()
         return self._batch.tensors()
 
-    def _one(self, i: int, normal: Pixels, change: Change) -> None:
-        low = sized(self._low_of(i, change.window), change.within(), self._options)
-        self._batch.place(i, (low, sized(normal, change, self._options)), change)
+    def _one(self, i: int, change: Change) -> None:
+        self._batch.place(i, self._made(i, change), change)
 
 
-def change_at(changes: Any, number: int, shape: Sequence[int], cut: bool) -> Change:
-    """Return the change of an image among many, of which some may be cut."""
-    whole = 0, 0, *shape[:2]
-    top, left, height, width = map(int, changes[number, :4]) if cut else whole
-    flips = (0, 0, 0) if changes is None else changes[number, 4:]
-    return Change(top, left, height, width, *map(bool, flips))
+def pair_of(
+    options: Options, normals: Sequence[Pixels], low_of: Callable[[int, Window], Pixels]
+) -> Callable[[int, Change], Sequence[Pixels]]:
+    """Return what makes low and normal of a pair for a `HostBatch`.
 
+    Parameters
+    ----------
+    options : Options
+    normals : sequence of uint8 arrays (H, W, 3)
+    low_of : function of a number and a Window
+        Returns that window of a pair's low, uint8.
+    """
 
-def shapes_of(changes: Sequence[Change], options: Options) -> list[tuple[int, int]]:
-    """Return the height and width that each image has after its change."""
-    return [
-        options.size or turned_shape((change.height, change.width), change) for change in changes
-    ]
+    def made(i: int, change: Change) -> Sequence[Pixels]:
+        low = sized(low_of(i, change.window), change.within(), options)
+        return low, sized(normals[i], change, options)
+
+    return made

@@ -67,13 +67,7 @@ class Placement:
 
     def pixels(self, mask: Mask) -> Mask:
         """Move a mask (H, W): each pixel of the normal takes the nearest one's value."""
-        mask = upright(mask, self.turn)
-        width, height = self.stored
-        rows, columns = (
-            (np.arange(to) * 2 + 1) * before // (2 * to)
-            for to, before in zip((height, width), mask.shape, strict=True)
-        )
-        return np.ascontiguousarray(mask[rows][:, columns])
+        return np.ascontiguousarray(nearest(upright(mask, self.turn), self.stored[::-1]))
 
     def runs(self, runs: Sequence[int]) -> tuple[int, ...]:
         """Move which pixels are an object's own, as COCO counts them."""
@@ -97,6 +91,15 @@ class Placement:
         if pixels.shape[::-1] != self.given:
             raise ValueError(f"a mask of {pixels.shape[::-1]} for an image of {self.given}")
         return encode_grey(self.pixels(pixels))
+
+
+def nearest(mask: Mask, size: tuple[int, int]) -> Mask:
+    """Bring a mask to a size (height, width): each pixel takes the nearest one's value."""
+    rows, columns = (
+        (np.arange(to) * 2 + 1) * before // (2 * to)
+        for to, before in zip(size, mask.shape, strict=True)
+    )
+    return mask[rows][:, columns]
 
 
 def placement_of(data: bytes, stored: tuple[int, int], said: tuple[int, int]) -> Placement:

@@ -32,13 +32,13 @@ def readme(root: Path, info: SetInfo) -> str:
     """Return the text: a head that says which files are which split, and of what types."""
     if info.layout == "shards":
         value: dict[str, Any] = {
-            "configs": [_config("default", "shards/{}-*.tar", info)],
+            "configs": [config_of("default", "shards/{split}-*.tar", info)],
             "dataset_info": {"features": _features(root, info)},
         }
     else:
         members = [LOW, NORMAL] if info.build.request["output"]["low_codec"] != "none" else [NORMAL]
         members = members[:1] if info.build.lows_only else members
-        value = {"configs": [_config(name, f"{{}}/{name}/*", info) for name in members]}
+        value = {"configs": [config_of(name, f"{{split}}/{name}/*", info) for name in members]}
         value["configs"][0]["default"] = True
     head = yaml.safe_dump(value, sort_keys=False)
     counts = ", ".join(f"{n:,} {split}" for split, n in info.counts.items() if split != "refused")
@@ -51,9 +51,19 @@ def readme(root: Path, info: SetInfo) -> str:
     )
 
 
-def _config(name: str, pattern: str, info: SetInfo) -> dict[str, Any]:
+def config_of(name: str, pattern: str, info: SetInfo) -> dict[str, Any]:
+    """Return which files are which split, for the head of a card.
+
+    Parameters
+    ----------
+    name : str
+        Of the configuration.
+    pattern : str
+        Of files; `{split}` is gloam's name of a split, `{named}` the Hub's.
+    info : SetInfo
+    """
     files = [
-        {"split": named, "path": pattern.format(split)}
+        {"split": named, "path": pattern.format(split=split, named=named)}
         for split, named in HUB_SPLITS.items()
         if info.counts.get(split)
     ]

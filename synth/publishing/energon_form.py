@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterable
 from pathlib import Path
 
-from ...manifests.sets.layouts import layout_named
 from ...manifests.sets.layouts.extents import BLOCK
 from ...manifests.sets.layouts.shard_index import read_index
 from ...manifests.sets.layouts.shards import index_path, shard_path
-from ...manifests.sets.sample import Sample
 from ...storage.atomic import write_bytes
 
 FOLDER = ".nv-meta"
@@ -49,18 +46,8 @@ def part_filter(part):
 '''
 
 
-def write_shard(root: Path, unit: str, samples: Iterable[Sample]) -> dict[str, str]:
-    """Write a unit as a shard with Energon's index beside DALI's.
-
-    Returns
-    -------
-    dict of path to SHA-256
-        Of what Energon's own tools leave as it is.
-    """
-    with layout_named("shards").writer(root, unit) as out:
-        for sample in samples:
-            out.add(sample)
-        sums = {name: facts["sha256"] for name, facts in out.close().items()}
+def write_index(root: Path, unit: str) -> None:
+    """Write Energon's index of a shard beside DALI's; its own tools may write it again."""
     tar = shard_path(root, unit)
     index = read_index(index_path(root, unit))
     last = index[-1][-1]
@@ -70,7 +57,6 @@ def write_shard(root: Path, unit: str, samples: Iterable[Sample]) -> dict[str, s
     data = struct.pack(f"<{len(places)}Q", *places)
     path = tar.with_name(f"{tar.name}.idx")
     write_bytes(path, data)
-    return sums
 
 
 def write_meta(root: Path, counts: dict[str, int], splits: dict[str, list[str]]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...engines.engine import Engine
-from ...engines.local import LocalEngine, count
+from ...engines.local import LocalEngine
 from ...errors import ConfigError
 from ...manifests.images.encode import encode
 from ...manifests.sets.info import WORK_FOLDER
@@ -24,10 +24,10 @@ from ..building.regenerate import sample_with_low
 from ..kernels.png.file import encode_png
 from ..renderers import Device
 from ..served.start import Renderers
-from .energon_form import write_meta, write_shard
+from .energon_form import write_index, write_meta
 from .lmdb_form import write_lmdb
 from .trainers import FORMS, TrainerForm
-from .unit_by_unit import Note, Written, write_file, write_units
+from .unit_by_unit import Note, Written, counted, write_file, write_shard, write_units
 
 DRAWS = "draws"
 _QUALITY = 100
@@ -102,13 +102,15 @@ def _check(origin: PairSet, root: Path, form: TrainerForm) -> None:
 
 def _write_unit(form: TrainerForm, unit: Unit, root: Path, renderers: Renderers) -> Note:
     """Write the images of a unit; note their files and the samples' records."""
-    if form.extra == "energon":
-        samples = _counted(sample_with_low(unit, renderers))
-        return {"sums": write_shard(root, unit.name, samples), "records": []}
     sums: dict[str, str] = {}
+    if form.extra == "energon":
+        samples = counted(sample_with_low(unit, renderers))
+        sums = write_shard(root, unit.name, samples)
+        write_index(root, unit.name)
+        return {"sums": sums, "records": []}
     records: list[dict[str, Any]] = []
     split = form.splits[unit.split]
-    for sample in _counted(sample_with_low(unit, renderers)):
+    for sample in counted(sample_with_low(unit, renderers)):
         names = {"split": split, "key": sample.key, "class": _class_of(sample)}
         written = {}
         for member, pattern, codec in (
@@ -130,12 +132,6 @@ def _write_unit(form: TrainerForm, unit: Unit, root: Path, renderers: Renderers)
         for name in [*sums, *sorted({name.rpartition("/")[0] for name in sums})]:
             flush(root / name)
     return {"sums": sums, "records": records}
-
-
-def _counted(samples: Iterator[Sample]) -> Iterator[Sample]:
-    for sample in samples:
-        yield sample
-        count()
 
 
 def _class_of(sample: Sample) -> str:

@@ -13,11 +13,10 @@ from typing import Any, Literal
 import pyarrow.parquet as pq
 
 from ...engines.engine import Engine
-from ...engines.local import LocalEngine, count
+from ...engines.local import LocalEngine
 from ...errors import ConfigError
 from ...manifests.labels.table import CLASS_LIST, LABELS
 from ...manifests.sets.info import CANDIDATES, PAIRS, PLAN, RECIPE, SET_FILE
-from ...manifests.sets.layouts import layout_named
 from ...manifests.sets.pair_set import PairSet, Unit, open_set
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample
 from ...progress import Progress, Silent
@@ -26,6 +25,7 @@ from ..analysis.contact_sheet import Tile, described, sheet, tiles_of
 from ..analysis.set_statistics import measure_set
 from ..building.hub_features import sample_features
 from ..building.readme import HUB_SPLITS as _SPLITS
+from ..building.readme import config_of
 from ..building.regenerate import sample_with_low
 from ..models import parse_draw
 from ..renderers import Device
@@ -33,7 +33,7 @@ from ..served.start import ON_WORKERS, Renderers
 from .card import body, head
 from .croissant import PublishedFile, croissant
 from .parquet_form import write_parquet
-from .unit_by_unit import Note, Written, write_units
+from .unit_by_unit import Note, Written, counted, write_shard, write_units
 
 Format = Literal["webdataset", "parquet", "plan"]
 FORMATS: tuple[Format, ...] = ("webdataset", "parquet", "plan")
@@ -91,13 +91,12 @@ def publish(
         raise ConfigError(f"{root}: publish into a folder of this machine, then upload it")
     engine, progress = engine or LocalEngine(workers), progress or Silent()
     suffixes = _suffixes(origin)
-    chosen = {role: found.most_common(1)[0][0] for role, found in suffixes.items()}
     about = {"license": license, "citation": citation, "url": url, "date": date}
     write_units(
         origin,
         root,
         {"published": form, **about},
-        partial(_write_unit, form, chosen),
+        partial(_write_unit, form, _chosen(suffixes)),
         partial(_finish, origin, form, suffixes, about, engine),
         engine=engine,
         progress=progress,
@@ -116,28 +115,23 @@ def _suffixes(origin: PairSet) -> dict[str, Counter[str]]:
     return found if LOW in found else {LOW: Counter({"png": 1}), **found}
 
 
+def _chosen(suffixes: dict[str, Counter[str]]) -> dict[str, str]:
+    """Return the suffix by which all files of a role are called: that of most."""
+    return {role: found.most_common(1)[0][0] for role, found in suffixes.items()}
+
+
 def _write_unit(
     form: Format, suffixes: dict[str, str], unit: Unit, root: Path, renderers: Renderers
 ) -> Note:
     """Write a unit's pictures."""
     if form == "plan":
         return {"sums": {}}
-    samples = _counted(sample_with_low(unit, renderers))
+    samples = counted(sample_with_low(unit, renderers))
     if form == "parquet":
         split, number = unit.name.rpartition("-")[::2]
         name = f"data/{_SPLITS[split]}-{number}.parquet"
         return {"sums": {name: write_parquet(root / name, samples)}}
-    with layout_named("shards").writer(root, unit.name) as out:
-        for sample in samples:
-            out.add(_alike(sample, suffixes))
-        files = out.close()
-    return {"sums": {name: facts["sha256"] for name, facts in files.items()}}
-
-
-def _counted(samples: Iterator[Sample]) -> Iterator[Sample]:
-    for sample in samples:
-        yield sample
-        count()
+    return {"sums": write_shard(root, unit.name, (_alike(one, suffixes) for one in samples))}
 
 
 def _alike(sample: Sample, suffixes: dict[str, str]) -> Sample:
@@ -199,7 +193,7 @@ def _finish(
     described["citeAs"] = citation
     if about["date"]:
         described["datePublished"] = about["date"]
-    own = {role: found.most_common(1)[0][0] for role, found in suffixes.items()}
+    own = _chosen(suffixes)
     columns = pq.read_schema(root / FOLDER / PAIRS)
     table = _published(written, f"{FOLDER}/{PAIRS}")
     written.put("croissant.json", [croissant(info.name, described, table, columns, files, own)])
@@ -242,15 +236,10 @@ def _spread(origin: PairSet, many: int) -> Iterator[Sample]:
 
 
 def _configs(origin: PairSet, form: Format) -> list[dict[str, Any]]:
-    pattern = {"webdataset": "shards/{}-*.tar", "parquet": "data/{}-*.parquet"}.get(form)
-    if pattern is None:
+    if form == "plan":
         return [{"config_name": "default", "data_files": f"{FOLDER}/{PAIRS}"}]
-    files = [
-        {"split": named, "path": pattern.format(split if form == "webdataset" else named)}
-        for split, named in _SPLITS.items()
-        if origin.info.counts.get(split)
-    ]
-    return [{"config_name": "default", "data_files": files}]
+    pattern = "shards/{split}-*.tar" if form == "webdataset" else "data/{named}-*.parquet"
+    return [config_of("default", pattern, origin.info)]
 
 
 def _bytes_of(files: list[PublishedFile], form: Format, split: str) -> int:

@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ...engines.engine import Engine, check_paths
+from ...engines.local import count
 from ...errors import SetError
 from ...manifests.sets.info import WORK_FOLDER
+from ...manifests.sets.layouts import layout_named
 from ...manifests.sets.pair_set import PairSet, Unit
+from ...manifests.sets.sample import Sample
 from ...progress import Progress
 from ...storage.atomic import (
     atomic_write,
@@ -161,6 +164,21 @@ def _done(root: Path, mark: bytes) -> bool:
         raise SetError(f"{root}: exists and is no export; choose another folder", path=root)
     (root / WORK_FOLDER).mkdir(parents=True, exist_ok=True)
     return False
+
+
+def counted(samples: Iterable[Sample]) -> Iterator[Sample]:
+    """Count samples as a job's progress."""
+    for sample in samples:
+        yield sample
+        count()
+
+
+def write_shard(root: Path, unit: str, samples: Iterable[Sample]) -> dict[str, str]:
+    """Write samples as a shard with DALI's index; returns the SHA-256 of both by their paths."""
+    with layout_named("shards").writer(root, unit) as out:
+        for sample in samples:
+            out.add(sample)
+        return {name: facts["sha256"] for name, facts in out.close().items()}
 
 
 def write_file(path: Path, data: bytes) -> None:

@@ -98,7 +98,7 @@ class Form:
         options = self._options
         form.feed_input("low", lows, cuda_stream=stream)
         form.feed_input("normal", normals, cuda_stream=stream)
-        if options.size is not None and options.crop != "resize":
+        if options.cuts:
             form.feed_input("window", np.ascontiguousarray(changes[:, :4]))
         if options.augment:
             form.feed_input("flips", np.ascontiguousarray(changes[:, 4:]))
@@ -117,6 +117,6 @@ def drawn_changes(options: Options, keys: Sequence[str] | Keys, sizes: Any, epoc
         Height, width.
     epoch : int
     """
-    if (options.size is None or options.crop == "resize") and not options.augment:
+    if not options.changes:
         return None
     return changes_of(sizes, options, epoch_seed(options.seed, epoch, "forms"), keys)

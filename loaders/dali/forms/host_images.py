@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from ....synth.parameters.columns import Keys
 from ...forms import Change
-from ...live.host_forms import change_at, shapes_of
+from ...live.host_forms import HostBatch
 from ...options import Options
-from ...samples import Batch, sized
+from ...samples import sized
 from .forming import drawn_changes
 
 Pixels = npt.NDArray[np.uint8]
@@ -66,18 +66,13 @@ class HostImages:
         images = [np.asarray(decoded.at(i)) for i in range(len(decoded))]
         options, keys = self._options, Keys([str(number) for number in numbers])
         sizes = np.array([image.shape[:2] for image in images], np.int64)
-        drawn = drawn_changes(options, keys, sizes, epoch)
-        cut = options.size is not None and options.crop != "resize"
-        changes = [change_at(drawn, i, image.shape, cut) for i, image in enumerate(images)]
-        batch = Batch(options, shapes_of(changes, options), members=1)
+        changes = drawn_changes(options, keys, sizes, epoch)
 
-        def one(number: int) -> None:
-            change = changes[number]
-            batch.place(number, (formed(images[number], change, options),), change)
+        def made(i: int, change: Change) -> Sequence[Pixels]:
+            return (formed(images[i], change, options),)
 
-        for _ in self._pool.map(one, range(len(images))):
-            pass
-        return batch.tensors()[0], np.asarray(numbers, np.int64)
+        batch = HostBatch(options, self._pool, images, changes, made, members=1)
+        return batch.images()[0], np.asarray(numbers, np.int64)
 
 
 def formed(image: Pixels, change: Change, options: Options) -> Pixels:

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from ....synth.camera.recipe import CameraRecipe
 from ....synth.kernels.arrays import Window
 from ...live.draws import DrawTable
-from ...live.host_forms import HostBatch
+from ...live.host_forms import HostBatch, pair_of
 from ...live.lows import LiveLows
 from ...options import Options
 from .forming import AHEAD, Begun, Form, drawn_changes
@@ -113,7 +113,8 @@ class LivePipeline:
         def low_of(i: int, window: Window) -> Any:
             return self._live.low(arrays[i], keys[i], epoch, window)
 
-        batch = HostBatch(self._options, self._pool, arrays, changes, low_of)
+        made = pair_of(self._options, arrays, low_of)
+        batch = HostBatch(self._options, self._pool, arrays, changes, made)
         return (*batch.images(), labels)
 
     def _on_stream(self, stream: Any) -> tuple[Any, Any, Any]:

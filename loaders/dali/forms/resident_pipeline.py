@@ -19,7 +19,7 @@ from ....synth.kernels.arrays import Window
 from ....synth.parameters.columns import Keys
 from ...columns import Pairs
 from ...live.draws import MadeAhead
-from ...live.host_forms import HostBatch
+from ...live.host_forms import HostBatch, pair_of
 from ...live.lows import LiveLows
 from ...live.pool import ResidentPool
 from ...options import Options
@@ -119,7 +119,8 @@ class ResidentPipeline:
             top, left, height, width = window
             return images[i][0][top : top + height, left : left + width]
 
-        return HostBatch(self._options, self._threads, normals, changes, low_of), numbers
+        made = pair_of(self._options, normals, low_of)
+        return HostBatch(self._options, self._threads, normals, changes, made), numbers
 
 
 class _Epoch(NamedTuple):
