@@ -350,8 +350,11 @@ def formed(images: list[Any], window: Any, flips: Any, options: Options) -> list
 
 
 def room_for(normal: Any, options: Options) -> Any:
-    """Return memory for lows of the normals' sizes, which kernels fill; nothing on the CPU."""
-    if options.device == "gpu":
+    """Return memory for lows of the normals' sizes, which kernels fill.
+
+    Nothing on the CPU, and where a size is asked for: there lows are formed by kernels too.
+    """
+    if options.device == "gpu" and options.size is None:
         return fn.copy(normal)
     return fn.constant(idata=0, dtype=types.INT32)
 

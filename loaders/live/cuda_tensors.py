@@ -103,15 +103,17 @@ def _camera_on_stream() -> CameraOnCuda:
     return _cameras[place]
 
 
-def formed_windows(
+def formed_pairs(
     camera: CameraOnCuda,
     sizes: Whole,
     normals: Whole,
-    windows: Whole,
+    changes: Whole | None,
     options: Options,
     numbers: Whole,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Make windows of lows and normals, as a model trains on them, and nothing beside them.
+    """Make lows and normals as a model trains on them; of lows no more than their windows.
+
+    They have the samples of `host_forms`.
 
     Parameters
     ----------
@@ -121,9 +123,10 @@ def formed_windows(
         Height, width of the normals.
     normals : array (N)
         Their addresses.
-    windows : array (N, 7)
-        `forms.Change`, all as large as `options.size`.
+    changes : array (N, 7), optional
+        `forms.Change`; by default images are taken whole.
     options : Options
+        With a size.
     numbers : array (N)
         Of their draws.
 
@@ -136,30 +139,33 @@ def formed_windows(
 
     assert options.size is not None
     count, (rows, columns) = len(sizes), options.size
+    if changes is None:
+        changes = np.zeros((count, 7), np.int64)
+        changes[:, 2:4] = sizes
+    resizes = bool((changes[:, 2:4] != options.size).any())
     last, floats = options.layout == "HWC", options.dtype != "uint8"
     shape = (2, count, rows, columns, 3) if last else (2, count, 3, rows, columns)
     made = torch.empty(shape, dtype=torch.float32 if floats else torch.uint8, device="cuda")
-    lows = torch.empty(3 * count * rows * columns, dtype=torch.uint8, device="cuda")
+    samples = 3 * changes[:, 2:4].astype(np.uint64).prod(axis=1)
+    ends = np.cumsum(samples)
+    lows = torch.empty(int(ends[-1]), dtype=torch.uint8, device="cuda")
     steps = np.arange(count, dtype=np.uint64) * np.uint64(3 * rows * columns)
     low, normal = (
         np.uint64(one.data_ptr()) + steps * np.uint64(one.element_size()) for one in made
     )
-    shift, scale = options.levels_to_values
     camera.launch(
         sizes,
         normals,
-        np.uint64(lows.data_ptr()) + steps,
+        np.uint64(lows.data_ptr()) + ends - samples,
         numbers=numbers,
-        windows=windows,
-        formed=Formed(low, normal, floats, shift, scale, last),
+        windows=changes,
+        formed=Formed(
+            low,
+            normal,
+            floats,
+            *options.levels_to_values,
+            channels_last=last,
+            size=options.size if resizes else None,
+        ),
     )
     return (made[0].half(), made[1].half()) if options.dtype == "float16" else (made[0], made[1])
-
-
-def fits_windows(options: Options, sizes: Whole) -> bool:
-    """Return whether pairs are formed by `formed_windows`: of random crops out of images (N, 2)."""
-    return (
-        options.size is not None
-        and options.crop == "random"
-        and bool((sizes >= np.array(options.size)).all())
-    )

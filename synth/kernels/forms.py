@@ -1,8 +1,7 @@
 """Windows of pictures, resized, flipped and turned, as what a model trains on, on the CPU.
 
-Resizing is by a triangular filter that is as wide as an output pixel where it shrinks, and by
-linear interpolation where it enlarges, with edges repeated: DALI's antialiased linear resize. The
-same step without resizing on a GPU: `batch.form_steps`.
+Resizing is by the filter of `taps`, with edges repeated: DALI's antialiased linear resize. The same
+on a GPU, with the same samples: `batch.form_steps`.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ import numpy.typing as npt
 
 from .arrays import Pixels, Window
 from .compiling.compile import fma, kernel
+from .taps import fill_taps, tap_count
 
 f32 = np.float32
 u8 = np.uint8
@@ -35,6 +35,15 @@ class Taps(NamedTuple):
     weights: npt.NDArray[np.float32]
 
 
+@kernel
+def _fill(before, first, weights):
+    """Fill in the filter of an axis."""
+    after, count = weights.shape
+    flat = weights.reshape(after * count)
+    for at in range(after):
+        first[at] = fill_taps(before, after, at, flat, at * count, 1)
+
+
 @lru_cache(maxsize=1024)
 def resize_taps(before: int, after: int) -> Taps:
     """Return the filter that brings so many pixels to another number of them.
@@ -45,17 +54,12 @@ def resize_taps(before: int, after: int) -> Taps:
     >>> taps.first.tolist(), taps.weights[0].tolist()
     ([-1, 1], [0.125, 0.375, 0.375, 0.125])
     """
-    scale = before / after
-    radius = max(scale, 1.0)
-    centre = (np.arange(after) + 0.5) * scale - 0.5
-    first = np.ceil(centre - radius).astype(np.int64)
-    count = int((np.floor(centre + radius).astype(np.int64) - first).max()) + 1
-    distance = np.abs(first[:, None] + np.arange(count) - centre[:, None])
-    weights = np.maximum(1 - distance / radius, 0)
-    weights /= weights.sum(axis=1, keepdims=True)
-    used = weights.any(axis=0)
-    kept = slice(int(used.argmax()), count - int(used[::-1].argmax()))
-    return Taps(first + kept.start, np.ascontiguousarray(weights[:, kept], np.float32))
+    first = np.empty(after, np.int64)
+    weights = np.empty((after, tap_count(before, after)), np.float32)
+    _fill(before, first, weights)
+    used = np.flatnonzero(weights.any(axis=0))
+    kept = slice(int(used[0]), int(used[-1]) + 1)
+    return Taps(first + kept.start, np.ascontiguousarray(weights[:, kept]))
 
 
 @kernel

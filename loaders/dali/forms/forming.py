@@ -42,7 +42,7 @@ class Begun:
 
 
 class Form:
-    """The pipeline `pipelines.formed_pairs` on a GPU, fed batch by batch.
+    """The pipeline `pipelines.formed_pairs` on a GPU, fed batch by batch; built for the first one.
 
     Parameters
     ----------
@@ -51,19 +51,8 @@ class Form:
     """
 
     def __init__(self, options: Options, device_id: int) -> None:
-        self._options = options
-        self._pipelines = [
-            pipelines.formed_pairs(
-                options,
-                batch_size=options.batch_size,
-                num_threads=max(options.threads, 1),
-                device_id=device_id,
-                prefetch_queue_depth=1,
-            )
-            for _ in range(AHEAD)
-        ]
-        for pipeline in self._pipelines:
-            pipeline.build()
+        self._options, self._device_id = options, device_id
+        self._pipelines: list[Any] = []
         self._within: deque[tuple[Begun, Any]] = deque()
         self._held: list[Any] = []
 
@@ -80,6 +69,8 @@ class Form:
         stream : CUDA stream of torch
             That inputs are made on, and outputs are for.
         """
+        if not self._pipelines:
+            self._pipelines = [self._built() for _ in range(AHEAD)]
         if len(self._within) == len(self._pipelines):
             self.finish(self._within[0][0], stream)
         self._pipelines.append(self._pipelines.pop(0))
@@ -93,6 +84,17 @@ class Form:
         while begun.images is None:
             first, pipeline = self._within.popleft()
             first.images = tuple(tensor_of(images).clone() for images in pipeline.outputs(stream))
+
+    def _built(self) -> Any:
+        pipeline = pipelines.formed_pairs(
+            self._options,
+            batch_size=self._options.batch_size,
+            num_threads=max(self._options.threads, 1),
+            device_id=self._device_id,
+            prefetch_queue_depth=1,
+        )
+        pipeline.build()
+        return pipeline
 
     def _feed(self, form: Any, lows: Any, normals: Any, changes: Any, stream: Any) -> None:
         options = self._options

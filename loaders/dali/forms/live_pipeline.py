@@ -1,11 +1,11 @@
 """Live lows behind DALI: one pipeline reads normals, gloam's kernels darken, another one forms.
 
-    reader, decoder -> normals -> draws, kernels -> lows -> crop, resize, flip, normalise
-    (checkpointed)                (functions of key, epoch)   (a function of pair, epoch)
+    reader, decoder -> normals -> draws, kernels -> lows, normals: cropped, resized, flipped
+    (checkpointed)                (functions of key, pair, epoch)
 
-Random crops of images that are large enough need no third one: a GPU makes the windows alone.
-
-Only the first has a state: what is drawn depends on numbers alone.
+Kernels do the second part; for images that keep their sizes, and lows that only the CPU makes,
+another pipeline does what comes after darkening. Only the first has a state: what is drawn depends
+on numbers alone.
 """
 
 from __future__ import annotations
@@ -140,14 +140,14 @@ class LivePipeline:
             made = self._pool.map(partial(self._live.low, epoch=epoch), arrays, keys)
             lows = [torch.from_numpy(low).cuda() for low in made]
         else:
-            from ...live.cuda_tensors import addresses, fits_windows
+            from ...live.cuda_tensors import addresses
 
             places = self._on_gpu.draws.numbers(keys)
             known = self._on_gpu.draws.keys.take(places)
             changes = drawn_changes(self._options, known, sizes, epoch)
             at = addresses([normals[i] for i in range(len(keys))])
-            if fits_windows(self._options, sizes):
-                begun.images = self._on_gpu.windows(places, epoch, sizes, at, changes)
+            if self._options.size is not None:
+                begun.images = self._on_gpu.formed(places, epoch, sizes, at, changes)
                 return begun
             self._on_gpu.whole(places, epoch, sizes, at, [lows[i] for i in range(len(keys))])
         assert self._form is not None
@@ -192,14 +192,13 @@ class LowsOnGpu:
 
         self._ready(epoch).launch(sizes, normals, addresses(lows), numbers=places)
 
-    def windows(
-        self, places: Whole, epoch: int, sizes: Whole, normals: Whole, windows: Whole
+    def formed(
+        self, places: Whole, epoch: int, sizes: Whole, normals: Whole, changes: Whole | None
     ) -> tuple[Any, Any]:
-        """Make windows of lows and normals; see `cuda_tensors.formed_windows`."""
-        from ...live.cuda_tensors import formed_windows
+        """Make lows and normals of a size; see `cuda_tensors.formed_pairs`."""
+        from ...live.cuda_tensors import formed_pairs
 
-        camera = self._ready(epoch)
-        return formed_windows(camera, sizes, normals, windows, self._options, places)
+        return formed_pairs(self._ready(epoch), sizes, normals, changes, self._options, places)
 
     def close(self) -> None:
         """End the threads that draw."""

@@ -203,8 +203,6 @@ class ResidentOnGpu:
 
     def _begin(self, stream: Any) -> Begun:
         """Begin a batch."""
-        from ...live.cuda_tensors import fits_windows
-
         epoch = self._course.epoch(self._done)
         of_epoch = self._epochs.of(epoch)
         numbers = self._course.at(self._done, of_epoch.order)
@@ -212,9 +210,9 @@ class ResidentOnGpu:
         begun, places = Begun(labels=numbers), numbers - self._first
         sizes = self._pool.sizes[places]
         changes: Any = None if of_epoch.changes is None else of_epoch.changes[places]
-        if self._lows is not None and fits_windows(self._options, sizes):
+        if self._lows is not None and self._options.size is not None:
             at = self._pool.at["normal"][places]
-            begun.images = self._lows.windows(places, epoch, sizes, at, changes)
+            begun.images = self._lows.formed(places, epoch, sizes, at, changes)
             return begun
         normals = [self._pool.image("normal", int(place)) for place in places]
         lows = self._whole(places, epoch, sizes, normals)

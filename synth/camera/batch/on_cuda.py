@@ -21,11 +21,12 @@ from ...kernels.batch.device_memory import (
     lock_pages,
     unlock_pages,
 )
-from ...kernels.batch.form_steps import Forms
+from ...kernels.batch.form_steps import Forms, Resizing
 from ...kernels.batch.launch_cuda import blocks_of, launch
+from ...kernels.taps import tap_count
 from ..draw import CameraDraw
 from .pack import Packed, pack
-from .plan import Moved, Tables, Whole, lay_out, plan_batch
+from .plan import Moved, Plan, Tables, Whole, lay_out, plan_batch
 
 Samples = npt.NDArray[np.uint8]
 
@@ -43,6 +44,8 @@ class Formed(NamedTuple):
         A sample becomes (sample - shift) * scale, in float32.
     channels_last : bool
         HWC instead of CHW.
+    size : (height, width), optional
+        That windows are resized to.
     """
 
     low: Whole
@@ -51,6 +54,7 @@ class Formed(NamedTuple):
     shift: float = 0.0
     scale: float = 1.0
     channels_last: bool = False
+    size: tuple[int, int] | None = None
 
 
 class CameraOnCuda:
@@ -169,7 +173,7 @@ class CameraOnCuda:
         windows : array (N, 7), optional
             See `plan.plan_batch`.
         formed : Formed, optional
-            Where windows are to go, flipped and turned; all are of one size then.
+            Where windows are to go, resized or all of one size, flipped and turned.
         """
         packed = self._packed
         assert packed is not None, "draws are loaded first"
@@ -184,20 +188,38 @@ class CameraOnCuda:
         both = self._anchor, self._anchor
         batch = lay_out(plan, images, both, self._tables, self._draws, self._memory.room)
         blocks = tuple((name, blocks_of(places)) for name, places in plan.places.items())
-        forms = None
+        forms = resizing = None
         if formed is not None:
-            window = int(plan.images["rows"][0]) * int(plan.images["columns"][0])
+            if formed.size is not None:
+                resizing = self._resizing(plan, formed.size)
+            pixels = int(
+                np.prod(formed.size or (plan.images["rows"][0], plan.images["columns"][0]))
+            )
             into = self._float_anchor if formed.floats else self._anchor
             change = np.float32(formed.shift), np.float32(formed.scale)
-            steps = (1, 3) if formed.channels_last else (window, 1)
+            steps = (1, 3) if formed.channels_last else (pixels, 1)
             forms = Forms(into, into, *change, *steps)
         if self._memory.generation != self._generation:
             self._memory.wait()
             self._graphs.clear()
             self._generation = self._memory.generation
-        launched = partial(launch, batch, len(sizes), blocks, forms=forms)
-        key = len(sizes), blocks, None if formed is None else formed[2:]
+        launched = partial(launch, batch, len(sizes), blocks, forms=forms, resizing=resizing)
+        most = None if resizing is None else resizing.most
+        key = len(sizes), blocks, most, None if formed is None else formed[2:]
         self._graphs.run(key, lambda stream: launched(stream=stream), self._memory)
+
+    def _resizing(self, plan: Plan, size: tuple[int, int]) -> Resizing:
+        """Return room for the filters of a batch's windows."""
+        rows, columns = size
+        most = max(
+            tap_count(int(plan.images["rows"].max()), rows),
+            tap_count(int(plan.images["columns"].max()), columns),
+        )
+        most = 1 << (most - 1).bit_length()  # of few kinds, as graphs are of one each
+        sides = len(plan.images) * (rows + columns)
+        first = self._memory.room("first_taps", (sides,), np.int64)
+        weights = self._memory.room("tap_weights", (sides * most,), np.float32)
+        return Resizing(rows, columns, most, first, weights)
 
     def _from_anchor(self, addresses: Whole, floats: bool = False) -> Whole:
         """Return where addresses lie, counted in samples modulo 2^64."""

@@ -13,7 +13,7 @@ from . import form_steps as forming
 from . import illumination_steps as field
 from . import pixel_steps as pixels
 from .arrays import Batch
-from .form_steps import Forms
+from .form_steps import Forms, Resizing
 
 THREADS = 256
 """Of a block: each block works on one image."""
@@ -83,6 +83,32 @@ def form(batch, forms, blocks):
         place = u32(place + u32(blocks * THREADS))
 
 
+_tap_places, _tap_step = device(forming.tap_places), device(forming.tap_step)
+_resized_places, _resized_step = device(forming.resized_places), device(forming.resized_step)
+
+
+@kernel
+def taps(batch, resizing, blocks):
+    """Find the filters of a batch's windows."""
+    number = cuda.blockIdx.x // blocks
+    count = u32(_tap_places(batch.images[number], resizing))
+    place = u32(u32(cuda.blockIdx.x - number * blocks) * u32(THREADS) + u32(cuda.threadIdx.x))
+    while place < count:
+        _tap_step(number, place, batch, resizing)
+        place = u32(place + u32(blocks * THREADS))
+
+
+@kernel
+def resized_form(batch, forms, resizing, blocks):
+    """Bring the pairs into form, resized."""
+    number = cuda.blockIdx.x // blocks
+    count = u32(_resized_places(batch.images[number], resizing))
+    place = u32(u32(cuda.blockIdx.x - number * blocks) * u32(THREADS) + u32(cuda.threadIdx.x))
+    while place < count:
+        _resized_step(number, place, batch, forms, resizing)
+        place = u32(place + u32(blocks * THREADS))
+
+
 def blocks_of(places: int) -> int:
     """Return how many blocks an image of so many places has, at most: a power of two.
 
@@ -98,6 +124,7 @@ def launch(
     blocks: Iterable[tuple[str, int]],
     stream: Any = 0,
     forms: Forms | None = None,
+    resizing: Resizing | None = None,
 ) -> None:
     """Run all steps of a batch, in device memory, without waiting for them.
 
@@ -113,11 +140,18 @@ def launch(
         Of numba-cuda; 0 is the default one.
     forms : Forms, optional
         Where windows go that are to be brought into form.
+    resizing : Resizing, optional
+        Room for their filters, where they are resized.
     """
     of = dict(blocks)
     with plain_arithmetic():
         for name, step in (*FIELDS, *PIXELS):
             if name in of:
                 step[of[name] * count, THREADS, stream](batch, of[name])
-        if forms is not None:
+        if forms is not None and resizing is not None:
+            one = blocks_of(EACH * (resizing.rows + resizing.columns))  # a place for each thread
+            taps[one * count, THREADS, stream](batch, resizing, one)
+            all_of = blocks_of(resizing.rows * resizing.columns)
+            resized_form[all_of * count, THREADS, stream](batch, forms, resizing, all_of)
+        elif forms is not None:
             form[of["forms"] * count, THREADS, stream](batch, forms, of["forms"])

@@ -11,7 +11,7 @@ from numba import cuda
 from numba.cuda import dispatcher
 
 from gloam.synth.kernels.batch.arrays import DRAW, IMAGE, Batch
-from gloam.synth.kernels.batch.form_steps import Forms
+from gloam.synth.kernels.batch.form_steps import Forms, Resizing
 from gloam.synth.kernels.compiling.for_cuda import plain_arithmetic
 
 CAPABILITY = (9, 0)
@@ -55,6 +55,9 @@ DIMENSIONS = {
 BATCH = numba.types.NamedTuple([array_type(*DIMENSIONS[name]) for name in Batch._fields], Batch)
 FORMS = numba.types.NamedTuple(
     [*[array_type("f4", 1)] * 2, *[numba.float32] * 2, *[numba.int64] * 2], Forms
+)
+RESIZING = numba.types.NamedTuple(
+    [*[numba.int64] * 3, array_type("i8", 1), array_type("f4", 1)], Resizing
 )
 
 

@@ -42,15 +42,17 @@ def test_every_kernel_compiles_to_ptx_without_joining_multiplications_and_additi
     pytest.importorskip("nvidia.cuda_nvcc", reason="NVIDIA's compiler is not installed")
     from gloam.synth.kernels.batch import launch_cuda as steps
 
-    from .ptx import BATCH, FORMS, ptx_of
+    from .ptx import BATCH, FORMS, RESIZING, ptx_of
 
     kernels = {step.name: (step.kernel, BATCH) for step in (*steps.FIELDS, *steps.PIXELS)}
     kernels["form"] = steps.form, BATCH, FORMS
+    kernels["taps"] = steps.taps, BATCH, RESIZING
+    kernels["resized"] = steps.resized_form, BATCH, FORMS, RESIZING
     joined = {}
     for name, (step, *arguments) in kernels.items():
         text = ptx_of(step, *arguments, numba.int64)
         assert ".target sm_90" in text
         entry = text[text.index(".visible .entry") :]
         joined[name] = len(re.findall(r"\bfma\.rn", entry))
-    asked = {"rows", "quads", "sites", "blurs", "merges"}
+    asked = {"rows", "quads", "sites", "blurs", "merges", "resized"}
     assert {name for name, count in joined.items() if count} == asked

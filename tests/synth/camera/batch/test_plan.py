@@ -12,9 +12,21 @@ from gloam.loaders.forms import Change
 from gloam.synth.camera.batch.pack import pack
 from gloam.synth.camera.batch.plan import Moved, Tables, lay_out, plan_batch
 from gloam.synth.camera.draw import CameraDraw
+from gloam.synth.kernels.arrays import Window
 from gloam.synth.kernels.batch import illumination_steps as field
 from gloam.synth.kernels.batch import pixel_steps as pixels
-from gloam.synth.kernels.batch.form_steps import Forms, form_places, form_step
+from gloam.synth.kernels.batch.form_steps import (
+    Forms,
+    Resizing,
+    form_places,
+    form_step,
+    resized_places,
+    resized_step,
+    tap_places,
+    tap_step,
+)
+from gloam.synth.kernels.forms import place_form, resized
+from gloam.synth.kernels.taps import tap_count
 from gloam.synth.models import draw, render
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
 
@@ -62,12 +74,23 @@ def form(batch, forms):
             form_step(number, numba.uint32(place), batch, forms)
 
 
+@numba.njit(error_model="numpy")
+def resized_form(batch, forms, resizing):
+    for number in range(len(batch.images)):
+        for place in range(tap_places(batch.images[number], resizing)):
+            tap_step(number, numba.uint32(place), batch, resizing)
+        for place in range(resized_places(batch.images[number], resizing)):
+            resized_step(number, numba.uint32(place), batch, forms, resizing)
+
+
 def before(sizes):
     samples = 3 * np.prod(np.array(sizes, np.int64).reshape(-1, 2), axis=1)
     return np.cumsum(samples) - samples
 
 
-def lows_of_a_batch(normals, packed, numbers=None, windows=None, forms=None, formed=None):
+def lows_of_a_batch(
+    normals, packed, numbers=None, windows=None, forms=None, formed=None, resizing=None
+):
     """As `kernels.batch.launch_cuda`, a thread after the other: the lows, flat."""
     sizes = [normal.shape[:2] for normal in normals]
     own = sizes if windows is None else windows[:, 2:4]
@@ -93,7 +116,9 @@ def lows_of_a_batch(normals, packed, numbers=None, windows=None, forms=None, for
     for name, step in STEPS.items():
         if name in plan.places:
             step(batch)
-    if forms is not None:
+    if resizing is not None:
+        resized_form(batch, forms, resizing)
+    elif forms is not None:
         form(batch, forms)
     return [
         part.reshape(*size, 3)
@@ -156,6 +181,46 @@ def test_windows_of_any_draws_are_those_of_the_whole_lows_flipped_and_turned(
             wanted = wanted if channels_last else wanted.transpose(2, 0, 1)
             wanted = ((wanted.astype(np.float32) - shift) * scale).astype(kind)
             assert (made[formed[i] :][:samples].reshape(wanted.shape) == wanted).all(), change
+
+
+@pytest.mark.parametrize("size", [(24, 24), (64, 40), (1, 90)])
+@pytest.mark.parametrize("channels_last", [False, True])
+def test_windows_are_resized_as_image_by_image(photograph, channels_last, size):
+    rng = np.random.default_rng(2)
+    count, (rows, columns) = 16, size
+    drawn = draw(load_recipe("uneven"), 5, "a")
+    normals, windows = [], np.zeros((count, 7), np.int64)
+    for i in range(count):
+        height, width = (int(rng.integers(1, most + 1)) for most in photograph.shape[:2])
+        normals.append(np.ascontiguousarray(photograph[:height, :width]))
+        top, left = int(rng.integers(height)), int(rng.integers(width))
+        kept = height - top, width - left
+        flips = [*rng.integers(0, 2, 2), rng.integers(0, 1 + (rows == columns))]
+        windows[i] = top, left, *kept, *flips
+    samples = 3 * rows * columns
+    formed = np.arange(count) * samples
+    shift, scale = np.float32(127.5), np.float32(1 / 127.5)
+    low, normal = np.zeros((2, count * samples), np.float32)
+    forms = Forms(low, normal, shift, scale, *((1, 3) if channels_last else (rows * columns, 1)))
+    most = max(tap_count(int(windows[:, 2 + i].max()), size[i]) for i in range(2)) + 3
+    sides = count * (rows + columns)
+    room = np.full(sides, 77), np.full(sides * most, 77, np.float32)
+    resizing = Resizing(rows, columns, most, *room)
+    numbers = np.zeros(count, np.int64)
+    lows = lows_of_a_batch(
+        normals, pack([drawn]), numbers, windows, forms, (formed, formed), resizing
+    )
+    steps = (1, 3 * columns, 3) if channels_last else (rows * columns, columns, 1)
+    for i, change in enumerate(Change(*window) for window in windows.tolist()):
+        inside = Window(0, 0, change.height, change.width)
+        for image, window, made in (
+            (lows[i], inside, low),
+            (normals[i], change.window, normal),
+        ):
+            wanted = np.zeros(samples, np.float32)
+            flips = int(change.across), int(change.down), int(change.turned)
+            place_form(resized(image, window, size), flips, shift, scale, steps, wanted)
+            assert (made[formed[i] :][:samples] == wanted).all(), change
 
 
 def _changed(image: Any, change: Change) -> Any:
