@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ..compiling.compile import fma, scalar
 from ..taps import fill_taps, tap_count
 
+i32 = np.int32
 i64 = np.int64
 u32 = np.uint32
 u64 = np.uint64
@@ -134,49 +135,47 @@ def resized_step(number, place, batch, forms, resizing):
     image = batch.images[number]
     pixel = _taken_from(image, place, u32(resizing.rows), u32(resizing.columns))
     to = u64(u32(forms.pixel) * place)
-    width = i64(image.width)
-    normal = image.normal + u64(i64(3) * (i64(image.top) * width + i64(image.left)))
-    levels = _resized(batch.low, image.low, i64(image.columns), pixel, number, image, resizing)
+    across = i32(image.width)
+    begin = image.normal + u64(i64(3) * (i64(image.top) * i64(image.width) + i64(image.left)))
+    low = _resized(batch.low, (image.low, i32(image.columns)), pixel, number, image, resizing)
+    normal = _resized(batch.normal, (begin, across), pixel, number, image, resizing)
     for channel in range(3):
-        at = image.formed_low + to + u64(u32(forms.channel) * u32(channel))
-        forms.low[at] = (levels[channel] - forms.shift) * forms.scale
-    levels = _resized(batch.normal, normal, width, pixel, number, image, resizing)
-    for channel in range(3):
-        at = image.formed_normal + to + u64(u32(forms.channel) * u32(channel))
-        forms.normal[at] = (levels[channel] - forms.shift) * forms.scale
+        beside = to + u64(u32(forms.channel) * u32(channel))
+        forms.low[image.formed_low + beside] = (low[channel] - forms.shift) * forms.scale
+        forms.normal[image.formed_normal + beside] = (normal[channel] - forms.shift) * forms.scale
 
 
 @scalar
-def _resized(samples, begin, across, pixel, number, image, resizing):
+def _resized(samples, window, pixel, number, image, resizing):
     """Return the levels of a pixel: of sums down, which `forms` has for a whole row, sums across.
 
     Parameters
     ----------
     samples : uint8 array
-    begin : int
-        Where the window's first sample lies.
-    across : int
-        Pixels from a row to the next.
+    window : (int, int)
+        Where its first sample lies, and the pixels from a row to the next.
     pixel : (y, x)
     number : int
         Of the image.
     """
     y, x = i64(pixel[0]), i64(pixel[1])
     rows, columns = i64(resizing.rows), i64(resizing.columns)
-    at = i64(number) * (rows + columns)
-    top, left = resizing.first[at + y], resizing.first[at + rows + x]
-    down = at * i64(resizing.most) + y
-    beside = (at + rows) * i64(resizing.most) + x
-    height, width = i64(image.rows), i64(image.columns)
+    at, most = i64(number) * (rows + columns), i64(resizing.most)
+    down, beside = at * most + y, (at + rows) * most + x
+    top, left = i32(resizing.first[at + y]), i32(resizing.first[at + rows + x])
+    height, width = i32(image.rows), i32(image.columns)
+    begin, across = window
+    count_down, count_across = tap_count(height, rows), tap_count(width, columns)
     red = green = blue = f32(0)
-    for i in range(tap_count(width, columns)):
+    # 32 bits within a window, which a GPU counts in faster.
+    for i in range(count_across):
         share = resizing.weights[beside + i * columns]
-        column = i64(3) * min(max(left + i, i64(0)), width - i64(1))
+        column = i32(min(max(i32(left + i32(i)), i32(0)), i32(width - i32(1))))
         red_down = green_down = blue_down = f32(0)
-        for j in range(tap_count(height, rows)):
+        for j in range(count_down):
             weight = resizing.weights[down + j * rows]
-            row = min(max(top + j, i64(0)), height - i64(1))
-            sample = begin + u64(i64(3) * row * across + column)
+            row = i32(min(max(i32(top + i32(j)), i32(0)), i32(height - i32(1))))
+            sample = begin + u64(u32(u32(3) * u32(u32(row * across) + u32(column))))
             red_down = fma(weight, f32(samples[sample]), red_down)
             green_down = fma(weight, f32(samples[sample + u64(1)]), green_down)
             blue_down = fma(weight, f32(samples[sample + u64(2)]), blue_down)

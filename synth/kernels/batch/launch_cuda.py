@@ -48,7 +48,7 @@ def _over(name: str, places_of: Any, step_of: Any) -> Step:
             step(number, place, batch)
             place = u32(place + u32(blocks * THREADS))
 
-    run.__name__ = name
+    run.__name__ = run.__qualname__ = name
     return Step(name, kernel(run))
 
 
@@ -151,7 +151,7 @@ def launch(
         if forms is not None and resizing is not None:
             one = blocks_of(EACH * (resizing.rows + resizing.columns))  # a place for each thread
             taps[one * count, THREADS, stream](batch, resizing, one)
-            all_of = blocks_of(resizing.rows * resizing.columns)
+            all_of = blocks_of(EACH * resizing.rows * resizing.columns)
             resized_form[all_of * count, THREADS, stream](batch, forms, resizing, all_of)
         elif forms is not None:
             form[of["forms"] * count, THREADS, stream](batch, forms, of["forms"])

@@ -23,12 +23,20 @@ from .cache_folders import places, sources_hash
 
 
 class KernelCache:
-    """What a Numba dispatcher asks for machine code, and gives it to."""
+    """What a Numba dispatcher asks for machine code, and gives it to.
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        found = places()
-        self._written = None if found.writable is None else _FolderCache(function, found.writable)
-        self._read = [_FolderCache(function, folder) for folder in found.readable]
+    Parameters
+    ----------
+    function : function
+    folder_cache : class, optional
+        The cache of one folder, made with the function and the folder.
+    """
+
+    def __init__(self, function: Callable[..., Any], folder_cache: Any = None) -> None:
+        found, made = places(), folder_cache or FolderCache
+        self._gpu = made is not FolderCache
+        self._written = None if found.writable is None else made(function, found.writable)
+        self._read = [made(function, folder) for folder in found.readable]
 
     @property
     def cache_path(self) -> str:
@@ -49,7 +57,7 @@ class KernelCache:
                     if found is not None:
                         return found
         if not is_own_process():
-            kernel_places.announce()
+            kernel_places.announce(gpu=self._gpu)
         return None
 
     def save_overload(self, signature: Any, data: Any) -> None:
@@ -59,34 +67,38 @@ class KernelCache:
                 self._written.save_overload(signature, data)
 
 
-class _Anywhere(_CacheLocator):
-    """Numba's question where to keep a function; `_FolderCache` answers it."""
+class Anywhere(_CacheLocator):
+    """Numba's question where to keep a function; `FolderCache` answers it."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._line = function.__code__.co_firstlineno
 
     def ensure_cache_path(self) -> None:
-        pass
+        """Do nothing: the folder is there."""
 
     def get_cache_path(self) -> str:
+        """Return no folder."""
         return ""
 
     def get_source_stamp(self) -> str:
+        """Return what stands for all sources."""
         return sources_hash()
 
     def get_disambiguator(self) -> str:
+        """Return what tells functions of a name apart."""
         return str(self._line)
 
     @classmethod
-    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> _Anywhere:
+    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> Anywhere:
+        """Make one of a function."""
         return cls(py_func)
 
 
 class _Kernels(CompileResultCacheImpl):
-    _locator_classes: Any = [_Anywhere]  # noqa: RUF012 - as in Numba
+    _locator_classes: Any = [Anywhere]  # noqa: RUF012 - as in Numba
 
 
-class _FolderCache(FunctionCache):
+class FolderCache(FunctionCache):
     """The machine code of a function in one folder."""
 
     _impl_class = _Kernels

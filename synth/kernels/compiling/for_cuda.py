@@ -18,6 +18,8 @@ from numba.cuda import dispatcher, libdevice
 from numba.cuda.cudadrv import nvvm
 
 from . import compile as compiling
+from .cache import KernelCache
+from .cache_cuda import CudaFolderCache
 
 _done: dict[int, Any] = {}
 
@@ -28,9 +30,11 @@ def kernel(function: Any) -> Any:
     There multiplications and additions would be joined again.
 
     The option is given as an argument of a call: as `@cuda.jit(lto=False)` numba-cuda 0.30 forgets
-    it.
+    it. The machine code is cached.
     """
-    return cuda.jit(function, lto=False)
+    compiled = cuda.jit(function, lto=False)
+    compiled._cache = KernelCache(function, CudaFolderCache)
+    return compiled
 
 
 def device_function(function: Any) -> Any:
