@@ -41,6 +41,8 @@ $(VENV)/.installed: setup.cfg pyproject.toml constraints.txt | $(VENV)/bin/pytho
 
 $(VENV)/.tested: $(VENV)/.installed
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e .[dev]
+	# A server of Triton for one test: the program in this wheel, not the package, which wants other libraries.
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-deps nvidia-pytriton
 	@touch $@
 
 clean:

@@ -30,6 +30,7 @@ _COMMANDS = {
     "stats": "Exposure, field and noise statistics beside real sets.",
     "preview": "Look at what recipes make of photographs.",
     "stage": "Copy a set into memory or onto a local disk.",
+    "export-triton": "The loaders' preprocessing for Triton Inference Server.",
     "bench": "Loading speed on this machine, beside a plain DataLoader.",
     "recipes": "List the recipes, or show one with all that can be changed.",
     "cameras": "List the calibrated cameras and their ISOs.",
@@ -88,8 +89,9 @@ class _Lazy(click.Group):
         if name not in _COMMANDS:
             return None
         room = "looking" if name in _LOOKING else "making"
-        module = importlib.import_module(f".{room}.{name}", __package__)
-        command: click.Command = getattr(module, name)
+        written = name.replace("-", "_")
+        module = importlib.import_module(f".{room}.{written}", __package__)
+        command: click.Command = getattr(module, written)
         return command
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:

@@ -1,0 +1,123 @@
+"""`gloam export-triton`: the loaders' preprocessing for Triton Inference Server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from ...loaders.serving.triton import BACKENDS, Backend
+from ...loaders.serving.triton import export_triton as write_repository
+from ..common import user_errors
+
+
+class _Size(click.ParamType[Any]):
+    """512, or 384x512: height and width."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> int | tuple[int, int]:
+        """Read it."""
+        if isinstance(value, int | tuple):
+            return value
+        sides = value.lower().split("x")
+        if len(sides) > 2 or not all(side.isdecimal() and int(side) > 0 for side in sides):
+            self.fail(f"{value}: write it as 512, or as 384x512: height, width", param, ctx)
+        return int(sides[0]) if len(sides) == 1 else (int(sides[0]), int(sides[1]))
+
+
+@click.command("export-triton")
+@click.argument("root", metavar="DIR", type=click.Path(path_type=Path))
+@click.option(
+    "--size",
+    type=_Size(),
+    required=True,
+    help="Images are resized to it, pixels: 512, or HEIGHTxWIDTH.",
+)
+@click.option(
+    "--device",
+    type=click.Choice(("cpu", "gpu")),
+    default="cpu",
+    show_default=True,
+    help="Where the server decodes and resizes.",
+)
+@click.option(
+    "--dtype",
+    type=click.Choice(("float32", "float16", "uint8")),
+    default="float32",
+    show_default=True,
+    help="Of the tensors.",
+)
+@click.option("--signed", is_flag=True, help="Values from -1 to 1 in place of 0 to 1.")
+@click.option(
+    "--layout",
+    type=click.Choice(("CHW", "HWC")),
+    default="CHW",
+    show_default=True,
+    help="Channels before the sides, or after them.",
+)
+@click.option(
+    "--max-batch",
+    type=click.IntRange(min=1),
+    default=64,
+    show_default=True,
+    help="Images of a request, at most.",
+)
+@click.option(
+    "--threads",
+    type=click.IntRange(min=1),
+    default=4,
+    show_default=True,
+    help="That decode on the server's CPU.",
+)
+@click.option(
+    "--ensemble",
+    type=click.Choice(BACKENDS),
+    default="python",
+    show_default=True,
+    help="Which backend the ensemble decodes with; dali is faster where the server has it.",
+)
+@click.option(
+    "--live-recipe",
+    metavar="NAME",
+    help="Make lows by this recipe, name or file: the server darkens; it needs gloam.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of lows.")
+@user_errors
+def export_triton(
+    root: Path,
+    size: int | tuple[int, int],
+    device: Literal["cpu", "gpu"],
+    dtype: Literal["float32", "float16", "uint8"],
+    *,
+    signed: bool,
+    layout: Literal["CHW", "HWC"],
+    max_batch: int,
+    threads: int,
+    ensemble: Backend,
+    live_recipe: str | None,
+    seed: int,
+) -> None:
+    """Write to DIR a model repository of Triton that preprocesses as the loaders do.
+
+    gloam_preprocess is for DALI's backend, gloam_preprocess_python the same for the Python backend,
+    network a place for one's own model, and gloam_ensemble puts both together.
+    """
+    models = write_repository(
+        root,
+        size,
+        device=device,
+        dtype=dtype,
+        value_range=(-1, 1) if signed else (0, 1),
+        layout=layout,
+        max_batch=max_batch,
+        threads=threads,
+        ensemble=ensemble,
+        live_recipe=live_recipe,
+        seed=seed,
+    )
+    click.echo(
+        f"{root}: {', '.join(models)}; tritonserver --model-repository {root}, and see"
+        " examples/triton_client.py"
+    )

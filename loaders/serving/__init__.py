@@ -1,0 +1,1 @@
+"""What loaders do to an image, as a server does it."""

@@ -1,0 +1,61 @@
+"""A low and its normal of an encoded photograph, in the form that loaders give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...manifests.images.decode import decode_as_rgb
+from ...synth.kernels.arrays import Pixels, Window
+from ...synth.kernels.forms import place_form, resized
+from ...synth.models import draw, render
+from ...synth.recipes.load import Recipe
+from ..options import Options
+
+Samples = npt.NDArray[Any]
+
+
+def formed_photograph(
+    data: bytes, recipe: Recipe, seed: int, key: str, options: Options
+) -> tuple[Samples, Samples]:
+    """Decode a photograph, darken it, and bring both into form.
+
+    Parameters
+    ----------
+    data : bytes
+        An encoded image.
+    recipe : Recipe
+    seed : int
+    key : str
+    options : Options
+        With a size; whole images are resized to it.
+
+    Returns
+    -------
+    two arrays (3, H, W) or (H, W, 3)
+        Low and normal.
+
+    Raises
+    ------
+    ImageRefused
+        When it cannot be decoded.
+    """
+    normal = decode_as_rgb(data)
+    low = render(normal, draw(recipe, seed, key))
+    return _formed(low, options), _formed(normal, options)
+
+
+def _formed(image: Pixels, options: Options) -> Samples:
+    """Bring an image into form: what `samples.Batch` does, without torch."""
+    height, width = options.size or image.shape[:2]
+    if image.shape[:2] != (height, width):
+        image = resized(image, Window(0, 0, *image.shape[:2]), (height, width))
+    last = options.layout == "HWC"
+    kind = np.uint8 if options.dtype == "uint8" else np.float32
+    made = np.empty((height, width, 3) if last else (3, height, width), kind)
+    steps = (1, 3 * width, 3) if last else (height * width, width, 1)
+    shift, scale = map(np.float32, options.levels_to_values)
+    place_form(np.ascontiguousarray(image), (0, 0, 0), shift, scale, steps, made.reshape(-1))
+    return made.astype(np.float16) if options.dtype == "float16" else made
