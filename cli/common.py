@@ -71,6 +71,23 @@ def default_workers() -> int:
     return available_cores()
 
 
+def _mixed(context: click.Context, parameter: click.Parameter, names: tuple[str, ...]) -> Any:
+    from ..synth.recipes.mixture import joined_names  # as late as any command needs it
+
+    return joined_names(names) if names else None
+
+
+def recipe_option(help_text: str) -> Callable[[F], F]:
+    """Make the option --recipe of a command: given several times, they are a mixture."""
+    return click.option(
+        "--recipe",
+        metavar="NAME|FILE[:WEIGHT]",
+        multiple=True,
+        callback=_mixed,
+        help=f"{help_text} Several, each with its weight, are mixed.",
+    )
+
+
 def workers_option(
     help_text: str = "Processes; they change no byte of the result.",
 ) -> Callable[[F], F]:

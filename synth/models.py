@@ -5,8 +5,8 @@ A recipe and (seed, key) give a draw, a draw and a normal give a low.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +15,15 @@ from .camera.draw import CameraDraw, draw_camera
 from .camera.recipe import CameraRecipe
 from .camera.render import render_camera
 from .kernels.arrays import Pixels, Window
+from .parameters.columns import KeyedColumns, Keys
 from .parameters.randomness import KeyedRandom
 from .power_law.draw import PowerLawDraw, draw_power_law
 from .power_law.render import render_power_law
 from .recipes.load import DEFAULT, Recipe, load_recipe
+from .recipes.mixture import MixtureRecipe
+
+if TYPE_CHECKING:
+    from .camera.batch.pack import Packed
 
 Draw = CameraDraw | PowerLawDraw
 
@@ -46,11 +51,54 @@ def draw(recipe: Recipe, seed: int, key: str) -> Draw:
     True
     """
     random = KeyedRandom(seed, key)
+    if isinstance(recipe, MixtureRecipe):
+        recipe = recipe.mixture[recipe.component(random)].recipe
     return (
         draw_camera(recipe, random)
         if isinstance(recipe, CameraRecipe)
         else draw_power_law(recipe, random)
     )
+
+
+def component_of(recipe: Recipe, seed: int, key: str) -> str:
+    """Return the name of the recipe of a mixture that an image is drawn by; "" for no mixture."""
+    if not isinstance(recipe, MixtureRecipe):
+        return ""
+    return recipe.component(KeyedRandom(seed, key))
+
+
+def model_of(recipe: Recipe) -> str:
+    """Return the model that a recipe's images are drawn by."""
+    return recipe.drawn if isinstance(recipe, MixtureRecipe) else recipe.model
+
+
+def draw_many(recipe: Recipe, seed: int, keys: Sequence[str]) -> Packed:
+    """Draw the parameters of many images of the camera model, packed for its batches.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        Whose `model_of` is "camera".
+    seed : int
+        Of the set.
+    keys : sequence of str
+        Of the pairs.
+    """
+    from .camera.batch.draws import draw_packed
+    from .camera.batch.pack import joined
+
+    if isinstance(recipe, CameraRecipe):
+        return draw_packed(recipe, seed, keys)
+    assert isinstance(recipe, MixtureRecipe)
+    which = recipe.components(KeyedColumns(seed, Keys(keys)))
+    parts, places = [], []
+    for number, component in enumerate(recipe.mixture.values()):
+        own = np.flatnonzero(which == number)
+        assert isinstance(component.recipe, CameraRecipe)
+        if len(own):
+            parts.append(draw_packed(component.recipe, seed, [keys[i] for i in own.tolist()]))
+            places.append(own)
+    return joined(parts).take(np.argsort(np.concatenate(places)).tolist())
 
 
 def draw_type(model: str) -> type[CameraDraw] | type[PowerLawDraw]:

@@ -96,6 +96,7 @@ def _show(measured: Measured) -> None:
             *(_cell(reference.get(name)) for reference in references.values()),
         ]
         click.echo(f"{LABELS[name]:46}" + "".join(f"{column:>23}" for column in columns))
+    _show_components(measured)
     if measured.transfer:
         click.echo("photon transfer, variance of green measured over that of the camera file:")
         for (camera, iso), points in by_sensor(measured.transfer).items():
@@ -105,6 +106,22 @@ def _show(measured: Measured) -> None:
                 f"  {camera} ISO {iso:.0f}: {ratio:.2f} at levels {points[0].level:.0f} to"
                 f" {points[-1].level:.0f}"
             )
+
+
+def _show_components(measured: Measured) -> None:
+    """Print the medians of each component of a mixture."""
+    parts = measured.by_component()
+    if not parts:
+        return
+    click.echo("\nmedians of each component:")
+    click.echo(f"{'':46}" + "".join(f"{name:>16}" for name in parts))
+    click.echo(f"{'pairs':46}" + "".join(f"{len(rows):>16,}" for rows in parts.values()))
+    tables = [summary(rows) for rows in parts.values()]
+    for name, label in LABELS.items():
+        if any(name in table for table in tables):
+            columns = [_cell(table[name][1] if name in table else None) for table in tables]
+            click.echo(f"{label:46}" + "".join(f"{column:>16}" for column in columns))
+    click.echo()
 
 
 def _cell(values: Any) -> str:

@@ -17,7 +17,14 @@ from ...synth.building.build import build as build_set
 from ...synth.building.from_options import make_request
 from ...synth.recipes.load import DEFAULT
 from ...synth.renderers import Device
-from ..common import Bars, device_option, engine_option, user_errors, workers_option
+from ..common import (
+    Bars,
+    device_option,
+    engine_option,
+    recipe_option,
+    user_errors,
+    workers_option,
+)
 
 
 @click.command()
@@ -53,11 +60,7 @@ from ..common import Bars, device_option, engine_option, user_errors, workers_op
     type=click.IntRange(min=0),
     help="How many of them are for testing, a split of its own.  [default: 0]",
 )
-@click.option(
-    "--recipe",
-    metavar="NAME|FILE",
-    help=f"How lows are made; see gloam recipes.  [default: {DEFAULT}]",
-)
+@recipe_option(f"How lows are made; see gloam recipes.  [default: {DEFAULT}]")
 @click.option(
     "--set",
     "overrides",

@@ -9,17 +9,20 @@ import click
 from ...engines.by_name import engine_named
 from ...synth.building.regenerate import regenerate as regenerate_set
 from ...synth.renderers import Device
-from ..common import Bars, device_option, engine_option, user_errors, workers_option
+from ..common import (
+    Bars,
+    device_option,
+    engine_option,
+    recipe_option,
+    user_errors,
+    workers_option,
+)
 
 
 @click.command()
 @click.argument("origin", metavar="SET", type=click.Path(path_type=Path))
 @click.argument("root", metavar="NEW", type=click.Path(path_type=Path))
-@click.option(
-    "--recipe",
-    metavar="NAME|FILE",
-    help="Another recipe; see gloam recipes.  [default: the set's own]",
-)
+@recipe_option("Another recipe; see gloam recipes.  [default: the set's own]")
 @click.option(
     "--set",
     "overrides",

@@ -14,9 +14,7 @@ import numpy.typing as npt
 import torch
 
 from ...errors import LoaderError
-from ...synth.camera.batch.draws import draw_packed
-from ...synth.camera.recipe import CameraRecipe
-from ...synth.models import draw, render
+from ...synth.models import draw, draw_many, model_of, render
 from ...synth.recipes.load import Recipe
 from ..options import Options
 
@@ -45,7 +43,7 @@ def darken_tensors(images: Any, recipe: Recipe, seed: int, keys: Sequence[str]) 
             raise ValueError(
                 f"image must be a uint8 tensor (H, W, 3), not {image.dtype} {tuple(image.shape)}"
             )
-    if not isinstance(recipe, CameraRecipe):
+    if model_of(recipe) != "camera":
         lows = [
             torch.from_numpy(render(image.cpu().numpy(), draw(recipe, seed, key))).to(image.device)
             for image, key in zip(images, keys, strict=True)
@@ -64,7 +62,7 @@ def darken_tensors(images: Any, recipe: Recipe, seed: int, keys: Sequence[str]) 
             made = [torch.empty_like(image) for image in held]
             sizes = np.array([image.shape[:2] for image in held])
             places = [addresses(tensors) for tensors in (held, made)]
-        camera.load(draw_packed(recipe, seed, keys))
+        camera.load(draw_many(recipe, seed, keys))
         camera.launch(sizes, *places)
     return made
 

@@ -15,9 +15,8 @@ import numpy.typing as npt
 
 from ...engines.forkserver import prepare_workers
 from ...engines.process import main_left_alone
-from ...synth.camera.batch.draws import draw_packed
 from ...synth.camera.batch.pack import Packed, joined
-from ...synth.camera.recipe import CameraRecipe
+from ...synth.models import draw_many
 from ...synth.parameters.columns import Keys
 from .lows import LiveLows
 
@@ -99,10 +98,9 @@ class DrawTable:
         if self._same is not None:
             return self._same
         recipe, seed = self._live.recipe, self._live.seed_of(epoch)
-        assert isinstance(recipe, CameraRecipe)
         with main_left_alone():
             parts = [
-                self._pool.submit(draw_packed, recipe, seed, self._keys[i : i + _CHUNK])
+                self._pool.submit(draw_many, recipe, seed, self._keys[i : i + _CHUNK])
                 for i in range(0, len(self._keys), _CHUNK)
             ]
         whole = joined([part.result() for part in parts])

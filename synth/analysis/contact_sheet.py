@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from ..camera.draw import CameraDraw
 from ..kernels.curves import LEVEL_LIGHT, linear_to_srgb
-from ..models import Draw, draw, render
+from ..models import Draw, component_of, draw, render
 from ..recipes.load import Recipe
 
 Pixels = npt.NDArray[np.uint8]
@@ -58,9 +58,9 @@ def row_of(normal: Pixels, recipe: Recipe, seed: int, key: str, width: int) -> l
         Of each tile, pixels; pictures are scaled to it, the close-up is not.
     """
     drawn = draw(recipe, seed, key)
-    return tiles_of(
-        normal, render(normal, drawn), (recipe.name, *described(drawn, width)), key, width
-    )
+    name = component_of(recipe, seed, key)
+    named = f"{recipe.name}: {name}" if name else recipe.name
+    return tiles_of(normal, render(normal, drawn), (named, *described(drawn, width)), key, width)
 
 
 def tiles_of(

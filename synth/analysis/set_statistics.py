@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ from ...manifests.images.decode import decode_as_rgb
 from ...manifests.images.folders import image_files
 from ...manifests.sets.pair_set import PairSet, Unit
 from ..camera.draw import CameraDraw
-from ..models import parse_draw
+from ..models import component_of, parse_draw
+from ..recipes.load import recipe_of
+from ..recipes.mixture import MixtureRecipe
 from ..renderers import pixels_of
 from .pair_statistics import low_statistics, pair_statistics, summary
 from .photon_transfer import TransferPoint, pooled, transfer_points
@@ -34,18 +37,38 @@ class Measured:
         The statistics of each pair.
     transfer : list of TransferPoint
         The photon transfer curve, where the pairs have draws of the camera model.
+    components : list of str
+        The recipe of a mixture that each pair was drawn by; empty where there is no mixture.
     """
 
     rows: list[dict[str, float]]
     transfer: list[TransferPoint]
+    components: list[str] = field(default_factory=list)
+
+    def by_component(self) -> dict[str, list[dict[str, float]]]:
+        """Return the rows of each component of a mixture, by its name, as they come."""
+        found: dict[str, list[dict[str, float]]] = {}
+        if self.components:
+            for name, row in zip(self.components, self.rows, strict=True):
+                found.setdefault(name, []).append(row)
+        return found
 
     def as_json(self) -> dict[str, Any]:
-        """Return the number of pairs, percentiles 5, 50 and 95, and the photon transfer curve."""
-        return {
-            "pairs": len(self.rows),
-            "percentiles": {name: list(values) for name, values in summary(self.rows).items()},
-            "photon_transfer": [point.__dict__ for point in self.transfer],
-        }
+        """Return the number of pairs, percentiles 5, 50 and 95, and the photon transfer curve.
+
+        Of a mixture, percentiles of each component too.
+        """
+        made = {**_percentiles(self.rows), "photon_transfer": [p.__dict__ for p in self.transfer]}
+        parts = {name: _percentiles(rows) for name, rows in self.by_component().items()}
+        return {**made, "components": parts} if parts else made
+
+
+def _percentiles(rows: list[dict[str, float]]) -> dict[str, Any]:
+    found = summary(rows)
+    return {
+        "pairs": len(rows),
+        "percentiles": {name: list(values) for name, values in found.items()},
+    }
 
 
 def measure_set(
@@ -77,24 +100,29 @@ def measure_set(
             jobs.append((unit, places))
         start += unit.count
     results = list(engine.map(_measure_unit, jobs, at))
+    recipe = recipe_of(deepcopy(pairs.info.build.request["recipe"]), (), f"recipe of {pairs.root}")
+    mixed = isinstance(recipe, MixtureRecipe)
+    keys = [key for keys, _, _ in results for key in keys] if mixed else []
     return Measured(
-        [row for rows, _ in results for row in rows],
-        pooled(p for _, points in results for p in points),
+        [row for _, rows, _ in results for row in rows],
+        pooled(p for _, _, points in results for p in points),
+        [component_of(recipe, pairs.info.seed, key) for key in keys],
     )
 
 
 def _measure_unit(
     job: tuple[Unit, tuple[int, ...]],
-) -> tuple[list[dict[str, float]], list[TransferPoint]]:
+) -> tuple[list[str], list[dict[str, float]], list[TransferPoint]]:
     unit, places = job
     wanted = set(places)
-    rows, points = [], []
+    keys, rows, points = [], [], []
     for i, pair in enumerate(unit.pairs()):
         if i not in wanted:
             continue
         try:
             low, normal = pixels_of(pair)
             rows.append(pair_statistics(low, normal))
+            keys.append(pair.key)
             drawn = parse_draw(pair.record["draw"])
         except (ImageRefused, ValueError) as error:
             raise SetError(
@@ -103,7 +131,7 @@ def _measure_unit(
         if isinstance(drawn, CameraDraw):
             points += transfer_points(low, normal, drawn)
         count()
-    return rows, points
+    return keys, rows, points
 
 
 def measure_folders(

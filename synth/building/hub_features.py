@@ -9,7 +9,7 @@ import pyarrow as pa
 from ...manifests.labels.labels import BOXES, CLASS, CLASSES, MASK
 from ...manifests.sets.info import SetInfo
 from ...manifests.sets.sample import LOW, NORMAL
-from ..models import draw_type
+from ..models import draw_type, model_of
 from ..recipes.load import recipe_of
 from .draw_columns import draw_fields
 
@@ -83,7 +83,7 @@ def sample_features(
 
 
 def _draw(info: SetInfo) -> list[Feature]:
-    model = recipe_of(dict(info.build.request["recipe"]), (), "recipe").model
+    model = model_of(recipe_of(dict(info.build.request["recipe"]), (), "recipe"))
     tree: dict[str, Any] = {}
     for field in draw_fields(draw_type(model)):
         *above, name = field.name.split(".")

@@ -21,11 +21,9 @@ from ...manifests.sets.publish_unit import publish_unit
 from ...manifests.sets.receipts import Receipt, RefusedPair
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Origin, Sample, make_sample
 from ...manifests.sources import Location, read
-from ..camera.batch.draws import draw_packed
-from ..camera.recipe import CameraRecipe
 from ..kernels.arrays import Pixels
 from ..kernels.png.file import encode_png
-from ..models import Draw, draw
+from ..models import Draw, draw, draw_many, model_of
 from ..recipes.load import Recipe
 from ..served.client import ServedRenderer
 from ..served.start import ON_WORKERS, Renderers
@@ -120,8 +118,8 @@ class _Loaded(NamedTuple):
 def _lows(job: UnitJob) -> Callable[[Sequence[_Loaded]], list[Pixels]]:
     """Return what makes the lows of some pairs of a unit."""
     renderer, recipe = job.renderers.of(job.unit), job.recipe
-    if isinstance(renderer, ServedRenderer) and isinstance(recipe, CameraRecipe):
-        served, packed = renderer, draw_packed(recipe, job.seed, [p.key for p in job.planned])
+    if isinstance(renderer, ServedRenderer) and model_of(recipe) == "camera":
+        served, packed = renderer, draw_many(recipe, job.seed, [p.key for p in job.planned])
         return lambda some: served.render_packed(
             [pair.pixels for pair in some], packed.take([pair.number for pair in some])
         )

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from ..parameters.schema import OneOf, Within
 from .load import Recipe
+from .mixture import MixtureRecipe
 
 _WIDTH = 44
 
@@ -27,6 +28,13 @@ def _lines(section: BaseModel, values: dict[str, Any], depth: int) -> Iterator[s
     for name, value in values.items():
         field = type(section).model_fields[name]
         inner = getattr(section, name)
+        if isinstance(section, MixtureRecipe) and name == "mixture":
+            yield f"{indent}{name}:".ljust(_WIDTH) + "  # recipes, taken as often as they weigh"
+            for part, held in inner.items():
+                key = yaml.safe_dump(part, allow_unicode=True).splitlines()[0]
+                yield f"{indent}  {key}:".ljust(_WIDTH) + f"  # {held.recipe.about}"
+                yield from _lines(held, value[part], depth + 2)
+            continue
         if isinstance(inner, BaseModel):
             yield f"{indent}{name}:" + (
                 f"  # {_first_line(type(inner))}" if depth or _first_line(type(inner)) else ""
@@ -38,6 +46,8 @@ def _lines(section: BaseModel, values: dict[str, Any], depth: int) -> Iterator[s
         ).rstrip("\n")
         bounds = [str(mark) for mark in field.metadata if isinstance(mark, Within | OneOf)]
         about = "; ".join(filter(None, [*bounds, field.description or ""]))
+        if name == "model" and depth:
+            about = "how its lows are made"
         first, *rest = text.splitlines()
         yield f"{indent}{first}".ljust(_WIDTH if about else 0) + (f"  # {about}" if about else "")
         yield from (f"{indent}{line}" for line in rest)

@@ -2,12 +2,12 @@
 
 Parameters are distributions (see `distributions`): a number, `uniform(..)`, `loguniform(..)`,
 `normal(..)`, `choice(..)`. What a recipe may say depends on its model: `camera_recipe` for the
-camera, `power_law` for curves on encoded values.
+camera, `power_law` for curves on encoded values. `mixture` takes several recipes, by weight.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
@@ -20,22 +20,22 @@ from ...errors import ConfigError
 from ...manifests.config import load_yaml, validated
 from ..camera.recipe import CameraRecipe
 from ..power_law.recipe import PowerLawRecipe
+from .mixture import MixtureRecipe, merged, named_weights
 
-Recipe = Annotated[CameraRecipe | PowerLawRecipe, Field(discriminator="model")]
+Recipe = Annotated[CameraRecipe | PowerLawRecipe | MixtureRecipe, Field(discriminator="model")]
 DEFAULT = "uneven"
-_RECIPES: dict[str, type[CameraRecipe] | type[PowerLawRecipe]] = {
+_RECIPES: dict[str, type[CameraRecipe] | type[PowerLawRecipe] | type[MixtureRecipe]] = {
     "camera": CameraRecipe,
     "power_law": PowerLawRecipe,
+    "mixture": MixtureRecipe,
 }
+_OWN = ("name", "about", "model", "mixture")
+_PART = ("weight", "recipe")
 
 
 def shipped_recipes() -> dict[str, str]:
     """Return the names of the recipes that gloam ships, and what each is about."""
-    folder = resources.files(__package__)
-    names = sorted(
-        file.name.removesuffix(".yaml") for file in folder.iterdir() if file.name.endswith(".yaml")
-    )
-    return {name: load_recipe(name).about for name in names}
+    return {name: load_recipe(name).about for name in _names()}
 
 
 def _shipped(name: str) -> dict[str, Any]:
@@ -56,8 +56,8 @@ def load_recipe(name: Recipe | str, overrides: Iterable[str] = ()) -> Recipe:
     Parameters
     ----------
     name : str or Recipe
-        Such as `uneven`, or a path that ends in .yaml or .yml or exists; or a recipe that is loaded
-        already.
+        Such as `uneven`, or a path that ends in .yaml or .yml or exists; several with weights,
+        `even:0.5,uneven:0.5`, are a mixture; or a recipe that is loaded already.
     overrides : iterable of str
         Such as `camera.iso=3200` or `exposure.ev=uniform(3, 8)`.
 
@@ -80,27 +80,34 @@ def load_recipe(name: Recipe | str, overrides: Iterable[str] = ()) -> Recipe:
             if overrides
             else name
         )
-    shipped = resources.files(__package__) / f"{name}.yaml"
-    if "/" not in name and shipped.is_file():
-        if not overrides:
-            return _unchanged(name)
-        values = _shipped(name)
-    elif Path(name).suffix in (".yaml", ".yml") or Path(name).is_file():
-        values = load_yaml(Path(name))
-    else:
-        folder = resources.files(__package__)
-        known = sorted(
-            file.name.removesuffix(".yaml")
-            for file in folder.iterdir()
-            if file.name.endswith(".yaml")
-        )
-        raise ConfigError(
-            f"recipe {name}: neither a file nor one of {', '.join(known)}",
-            key="recipe",
-            value=name,
-            allowed=known,
-        )
-    return recipe_of(values, overrides, f"recipe {name}")
+    if not overrides and name in _names():
+        return _unchanged(name)
+    weights = named_weights(name)
+    if weights is not None:
+        return recipe_of({"name": name, "mixture": weights}, overrides, f"recipe {name}")
+    return recipe_of(_values_of(name), overrides, f"recipe {name}")
+
+
+def _names() -> list[str]:
+    folder = resources.files(__package__)
+    return sorted(
+        file.name.removesuffix(".yaml") for file in folder.iterdir() if file.name.endswith(".yaml")
+    )
+
+
+def _values_of(name: str) -> dict[str, Any]:
+    """Return the values of a shipped recipe, or of one in a YAML file."""
+    known = _names()
+    if name in known:
+        return _shipped(name)
+    if Path(name).suffix in (".yaml", ".yml") or Path(name).is_file():
+        return load_yaml(Path(name))
+    raise ConfigError(
+        f"recipe {name}: neither a file nor one of {', '.join(known)}",
+        key="recipe",
+        value=name,
+        allowed=known,
+    )
 
 
 def recipe_of(values: dict[str, Any], overrides: Iterable[str], where: str) -> Recipe:
@@ -113,8 +120,13 @@ def recipe_of(values: dict[str, Any], overrides: Iterable[str], where: str) -> R
     ConfigError
         With the key, its value and what is allowed.
     """
+    mixes = "mixture" in values
+    if mixes:
+        values = {**values, "mixture": _parts(values["mixture"], where)}
     for override in overrides:
         _set(values, override)
+    if mixes:
+        values = _resolved(values, where)
     model = values.get("model", "camera")
     if not isinstance(model, str) or model not in _RECIPES:
         raise ConfigError(
@@ -124,6 +136,49 @@ def recipe_of(values: dict[str, Any], overrides: Iterable[str], where: str) -> R
             allowed=list(_RECIPES),
         )
     return validated(_RECIPES[model], values, where)
+
+
+def _parts(mixture: Any, where: str) -> dict[str, dict[str, Any]]:
+    """Return the components of a mixture, each as a mapping, of a weight alone too."""
+    if not isinstance(mixture, Mapping) or not mixture:
+        raise ConfigError(
+            f"{where}: mixture: expected recipes and their weights, such as even: 0.5",
+            key="mixture",
+        )
+    return {
+        str(name): dict(part) if isinstance(part, Mapping) else {"weight": part}
+        for name, part in mixture.items()
+    }
+
+
+def _resolved(values: dict[str, Any], where: str) -> dict[str, Any]:
+    """Return a mixture whose components are whole recipes.
+
+    Sections beside the mixture change all of them, those of a component itself alone.
+    """
+    common = {name: value for name, value in values.items() if name not in _OWN}
+    parts: dict[str, Any] = {}
+    for name, part in _parts(values["mixture"], where).items():
+        recipe = part.get("recipe", name)
+        whole = dict(recipe) if isinstance(recipe, Mapping) else _values_of(str(recipe))
+        if "mixture" in whole:
+            raise ConfigError(
+                f"{where}: mixture.{name}: is a mixture itself; name its recipes here",
+                key=f"mixture.{name}",
+            )
+        own = {key: value for key, value in part.items() if key not in _PART}
+        weight = {"weight": part["weight"]} if "weight" in part else {}
+        made = recipe_of(merged(merged(whole, common), own), (), f"{where}: mixture.{name}")
+        parts[name] = {**weight, "recipe": made}
+    models = sorted({part["recipe"].model for part in parts.values()})
+    if len(models) > 1:
+        raise ConfigError(
+            f"{where}: mixture: its recipes are of the models {' and '.join(models)}; mix those of"
+            " one",
+            key="mixture",
+        )
+    kept: dict[str, Any] = {name: values[name] for name in ("name", "about") if name in values}
+    return {**kept, "model": "mixture", "mixture": parts}
 
 
 def _set(values: dict[str, Any], override: str) -> None:

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ....synth.camera.recipe import CameraRecipe
 from ....synth.kernels.arrays import Window
+from ....synth.models import model_of
 from ...live.draws import DrawTable
 from ...live.host_forms import HostBatch, pair_of
 from ...live.lows import LiveLows
@@ -66,7 +66,7 @@ class LivePipeline:
         self._normals, self._live, self._options = normals, live, options
         self._keys_of, self._epoch_of = keys_of, epoch_of
         self._pool = ThreadPoolExecutor(max(options.threads, 1))
-        by_gpu = options.device == "gpu" and isinstance(live.recipe, CameraRecipe)
+        by_gpu = options.device == "gpu" and model_of(live.recipe) == "camera"
         self._on_gpu = LowsOnGpu(live, options, keys) if by_gpu else None
         self._form = Form(options, device_id) if device_id is not None else None
         self._done = 0

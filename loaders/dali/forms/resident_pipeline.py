@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ....synth.camera.recipe import CameraRecipe
 from ....synth.kernels.arrays import Window
+from ....synth.models import model_of
 from ....synth.parameters.columns import Keys
 from ...columns import Pairs
 from ...live.draws import MadeAhead
@@ -160,7 +160,7 @@ class ResidentOnGpu:
     ) -> None:
         self._pool, self._keys, self._first = pool, keys, first
         self._live, self._options, self._course, self._done = live, options, course, 0
-        by_gpu = live is not None and isinstance(live.recipe, CameraRecipe)
+        by_gpu = live is not None and model_of(live.recipe) == "camera"
         self._lows = LowsOnGpu(live, options, keys) if live is not None and by_gpu else None
         self._known = Keys(keys) if self._lows is None else self._lows.draws.keys
         self._epochs = MadeAhead(self._epoch)

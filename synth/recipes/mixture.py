@@ -1,0 +1,109 @@
+"""Recipes that are made of others: each image is drawn by one of them, chosen by its key."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field, field_validator
+
+from ..camera.recipe import CameraRecipe
+from ..parameters.columns import KeyedColumns
+from ..parameters.randomness import KeyedRandom
+from ..parameters.schema import Section
+from ..power_law.recipe import PowerLawRecipe
+
+Single = Annotated[CameraRecipe | PowerLawRecipe, Field(discriminator="model")]
+_PURPOSE = "mixture"
+
+
+class Component(Section):
+    """One of a mixture's recipes, and how often it is taken."""
+
+    weight: float = Field(gt=0, allow_inf_nan=False, description="its share, over that of all")
+    recipe: Single
+
+
+class MixtureRecipe(Section):
+    """A weighted mixture of recipes of one model.
+
+    The image of a key is what its component alone would make of it with the same seed.
+    """
+
+    name: str = "custom"
+    about: str = ""
+    model: Literal["mixture"] = "mixture"
+    mixture: dict[str, Component] = Field(min_length=1)
+
+    @field_validator("mixture")
+    @classmethod
+    def _of_one_model(cls, mixture: dict[str, Component]) -> dict[str, Component]:
+        models = {component.recipe.model for component in mixture.values()}
+        if len(models) > 1:
+            raise ValueError("its recipes are of several models; mix those of one")
+        return dict(sorted(mixture.items()))  # what is drawn depends on no order in a file
+
+    @property
+    def drawn(self) -> str:
+        """The model of its components."""
+        return next(iter(self.mixture.values())).recipe.model
+
+    def component(self, random: KeyedRandom) -> str:
+        """Return the name of the component that an image has."""
+        names = list(self.mixture)
+        return names[bisect_right(self._bounds(), random.uniform(_PURPOSE))]
+
+    def components(self, random: KeyedColumns) -> npt.NDArray[np.int64]:
+        """Return the numbers of the components that many images have."""
+        return np.searchsorted(self._bounds(), random.uniform(_PURPOSE), side="right")
+
+    def _bounds(self) -> list[float]:
+        """Return where in (0, 1) one component ends and the next begins."""
+        weights = [component.weight for component in self.mixture.values()]
+        total = math.fsum(weights)
+        return [math.fsum(weights[:i]) / total for i in range(1, len(weights))]
+
+
+def merged(values: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
+    """Return nested values with those of others in their place."""
+    made = dict(values)
+    for name, value in others.items():
+        own = made.get(name)
+        nested = isinstance(own, Mapping) and isinstance(value, Mapping)
+        made[name] = merged(own, value) if nested else value  # type: ignore[arg-type]
+    return made
+
+
+def named_weights(text: str) -> dict[str, float] | None:
+    """Read `NAME:WEIGHT,NAME:WEIGHT`; None where a text is not that.
+
+    Examples
+    --------
+    >>> named_weights("even:0.5,uneven:0.5")
+    {'even': 0.5, 'uneven': 0.5}
+    >>> named_weights("even")
+    """
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        name, colon, weight = part.strip().rpartition(":")
+        try:
+            found[name] = float(weight)
+        except ValueError:
+            return None
+        if not colon or not name:
+            return None
+    return found
+
+
+def joined_names(names: Sequence[str]) -> str:
+    """Return recipes that are given one by one as one text for `named_weights`.
+
+    A single one stays as it is; one without a weight has the weight 1.
+    """
+    if len(names) == 1:
+        return names[0]
+    return ",".join(name if named_weights(name) else f"{name}:1" for name in names)

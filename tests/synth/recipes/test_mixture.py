@@ -1,0 +1,157 @@
+"""Mixtures: components as often as their weights say, each with the bytes of its recipe alone."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import fields
+
+import numpy as np
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gloam
+from gloam.errors import ConfigError
+from gloam.synth.analysis.set_statistics import measure_set
+from gloam.synth.camera.batch.pack import Packed, pack
+from gloam.synth.models import component_of, draw, draw_many, render
+from gloam.synth.recipes.annotated import annotated_yaml
+from gloam.synth.recipes.load import load_recipe, recipe_of, recipe_yaml
+from gloam.synth.recipes.mixture import MixtureRecipe, joined_names
+
+KEYS = [f"key {i}" for i in range(4000)]
+
+
+@given(st.integers(0, 2**40), st.lists(st.floats(0.01, 100), min_size=1, max_size=4))
+def test_components_come_as_often_as_their_weights_say(seed, weights):
+    names = ["even", "extreme", "night-lights", "uneven"][: len(weights)]
+    mixture = dict(zip(names, weights, strict=True))
+    recipe = recipe_of({"mixture": mixture}, (), "mixture")
+    found = Counter(component_of(recipe, seed, key) for key in KEYS[:1000])
+    for name, weight in mixture.items():
+        share = weight / sum(weights)
+        deviation = math.sqrt(share * (1 - share) / 1000)
+        assert abs(found[name] / 1000 - share) <= 6 * deviation + 1e-9
+
+
+def test_shares_are_those_of_the_weights():
+    recipe = load_recipe("even:2,uneven:1,night-lights:1")
+    found = Counter(component_of(recipe, 7, key) for key in KEYS)
+    for name, share in (("even", 0.5), ("uneven", 0.25), ("night-lights", 0.25)):
+        assert abs(found[name] / len(KEYS) - share) < 4 * math.sqrt(share * (1 - share) / len(KEYS))
+
+
+def test_an_image_is_that_of_its_component_alone(photograph):
+    recipe = load_recipe("even:0.5,uneven:0.3,extreme:0.2")
+    for key in KEYS[:12]:
+        alone = component_of(recipe, 3, key)
+        assert draw(recipe, 3, key) == draw(load_recipe(alone), 3, key)
+        low = gloam.darken(photograph, recipe, seed=3, key=key)
+        assert (low == gloam.darken(photograph, alone, seed=3, key=key)).all()
+
+
+def test_many_are_drawn_as_one_by_one():
+    recipe = load_recipe("train")
+    many = draw_many(recipe, 5, KEYS[:300])
+    each = pack([draw(recipe, 5, key) for key in KEYS[:300]])
+    for i in range(300):
+        for field in fields(Packed):
+            one, other = (getattr(packed.take([i]), field.name) for packed in (many, each))
+            assert np.array_equal(one, other), (i, field.name)
+
+
+@pytest.mark.parametrize("name", ["train", "even:0.5,uneven:0.5", "gamma:1,llnet:3"])
+def test_a_written_mixture_is_the_same_in_any_order(name):
+    recipe = load_recipe(name)
+    assert isinstance(recipe, MixtureRecipe)
+    for text in (recipe_yaml(recipe).decode(), annotated_yaml(recipe)):
+        values = yaml.safe_load(text)
+        assert recipe_of(values, (), "again") == recipe
+        values["mixture"] = dict(reversed(values["mixture"].items()))
+        again = recipe_of(values, (), "again")
+        assert all(draw(again, 1, key) == draw(recipe, 1, key) for key in KEYS[:50])
+
+
+def test_sections_change_all_components_or_one(tmp_path):
+    (tmp_path / "mine.yaml").write_text(
+        "mixture:\n  even: 1\n  uneven: {weight: 3, exposure: {ev: 2}}\n"
+        "  third: {weight: 1, recipe: even, camera: {iso: 100}}\ncamera: {iso: 3200}\n"
+    )
+    recipe = load_recipe(str(tmp_path / "mine.yaml"), ["mixture.even=2", "isp.contrast=1.5"])
+    assert isinstance(recipe, MixtureRecipe)
+    found = {
+        name: (part.weight, str(part.recipe.camera.iso), str(part.recipe.isp.contrast))
+        for name, part in recipe.mixture.items()
+        if part.recipe.model == "camera"
+    }
+    assert found == {
+        "even": (2, "3200", "1.5"),
+        "third": (1, "100", "1.5"),
+        "uneven": (3, "3200", "1.5"),
+    }
+    assert recipe.mixture["uneven"].recipe.exposure.ev != load_recipe("uneven").exposure.ev
+    assert joined_names(["even:0.5", "mine.yaml"]) == "even:0.5,mine.yaml:1"
+    assert joined_names(["even"]) == "even"
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"mixture": {"nothing": 1}}, "recipe nothing: neither a file"),
+        ({"mixture": {"even": 0}}, "mixture.even.weight = 0"),
+        ({"mixture": {"even": "a lot"}}, "mixture.even.weight = 'a lot'"),
+        ({"mixture": 3}, "expected recipes and their weights"),
+        ({"mixture": {"even": {"recipe": "uneven"}}}, "mixture.even.weight"),
+        ({"mixture": {"even": {"weight": 1, "exposure": {"evv": 1}}}}, "unknown key exposure.evv"),
+        ({"mixture": {"even": 1, "gamma": 1}}, "of the models camera and power_law"),
+        ({"mixture": {"train": 1}}, "is a mixture itself"),
+        ({"mixture": {"even": 1}, "exposure": {"ev": "loud"}}, "exposure.ev = 'loud'"),
+    ],
+)
+def test_a_wrong_mixture_gets_one_line(values, words):
+    with pytest.raises(ConfigError) as caught:
+        recipe_of(values, (), "recipe mine")
+    assert len(str(caught.value).splitlines()) == 1
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("codec", ["png", "none"])
+def test_a_set_of_a_mixture_knows_its_components(photographs, tmp_path, codec):
+    recipe = "even:0.5,uneven:0.5"
+    options = {"select": False, "val": 4, "seed": 5}
+    root = tmp_path / "set"
+    gloam.build(root, f"folder={photographs}", recipe=recipe, low_codec=codec, **options)
+    assert not gloam.verify(root)
+    found = gloam.open_set(root)
+    parts = Counter()
+    for pair in found.pairs():
+        name = component_of(load_recipe(recipe), 5, pair.key)
+        parts[name] += 1
+        assert pair.record["draw"] == draw(load_recipe(name), 5, pair.key).model_dump(mode="json")
+    measured = measure_set(found, 100)
+    assert {name: len(rows) for name, rows in measured.by_component().items()} == parts
+    assert measured.as_json()["components"].keys() == parts.keys()
+    gloam.regenerate(root, tmp_path / "again", seed=6)
+    assert not gloam.verify(tmp_path / "again")
+    other = next(iter(gloam.open_set(tmp_path / "again").pairs()))
+    assert other.record["draw"] == draw(load_recipe(recipe), 6, other.key).model_dump(mode="json")
+
+
+def test_loaders_make_lows_of_a_mixture(photographs):
+    recipe = load_recipe("even:0.5,uneven:0.5")
+    loader = gloam.TorchLoader(
+        gloam.pairs_in(photographs),
+        batch_size=1,
+        live=True,
+        recipe="even:0.5,uneven:0.5",
+        draws="set",
+        shuffle=False,
+        dtype="uint8",
+        layout="HWC",
+        keys=True,
+        workers=0,
+    )
+    for low, normal, (key,) in loader:
+        assert (low[0].numpy() == render(normal[0].numpy(), draw(recipe, 0, key))).all()
