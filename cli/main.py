@@ -28,6 +28,7 @@ _COMMANDS = {
     "rebuild": "Make a published set again from one's own copies of its photographs.",
     "verify": "Check that a set is complete and unchanged.",
     "stats": "Exposure, field and noise statistics beside real sets.",
+    "report": "One page about a set to look at: checks, statistics, pictures.",
     "preview": "Look at what recipes make of photographs.",
     "stage": "Copy a set into memory or onto a local disk.",
     "export-triton": "The loaders' preprocessing for Triton Inference Server.",
@@ -35,7 +36,7 @@ _COMMANDS = {
     "recipes": "List the recipes, or show one with all that can be changed.",
     "cameras": "List the calibrated cameras and their ISOs.",
 }
-_LOOKING = ("verify", "stats", "preview", "bench", "recipes", "cameras")
+_LOOKING = ("verify", "stats", "report", "preview", "bench", "recipes", "cameras")
 _DARKENING = ("build", "regenerate", "rebuild")
 _IMAGES = (
     "build",
@@ -45,6 +46,7 @@ _IMAGES = (
     "publish",
     "verify",
     "stats",
+    "report",
     "preview",
     "bench",
 )

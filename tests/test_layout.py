@@ -30,6 +30,7 @@ SYNTH = [
     {"renderers"},
     {"served"},
     {"analysis"},
+    {"reporting"},
     {"building"},
     {"publishing"},
 ]

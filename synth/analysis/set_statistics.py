@@ -39,11 +39,15 @@ class Measured:
         The photon transfer curve, where the pairs have draws of the camera model.
     components : list of str
         The recipe of a mixture that each pair was drawn by; empty where there is no mixture.
+    keys, units : lists of str
+        Of each pair: its key, and the unit of a set that holds it ("" of folders).
     """
 
     rows: list[dict[str, float]]
     transfer: list[TransferPoint]
     components: list[str] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+    units: list[str] = field(default_factory=list)
 
     def by_component(self) -> dict[str, list[dict[str, float]]]:
         """Return the rows of each component of a mixture, by its name, as they come."""
@@ -78,8 +82,11 @@ def measure_set(
     at: Callable[[int], None] = ignored,
     *,
     engine: Engine | None = None,
+    most_units: int | None = None,
 ) -> Measured:
     """Measure at most `most` pairs of a set, evenly spread over it.
+
+    Each unit of which pairs are measured is read whole: `most_units` says of how many at most.
 
     Raises
     ------
@@ -89,10 +96,13 @@ def measure_set(
     pairs.check_normals()
     engine = engine or LocalEngine(workers)
     check_paths(engine, pairs.root, pairs.normals)
-    total = len(pairs)
+    units = [unit for unit in pairs.units() if unit.count]
+    if most_units is not None and len(units) > most_units:
+        units = [units[i] for i in np.linspace(0, len(units) - 1, most_units).astype(int)]
+    total = sum(unit.count for unit in units)
     chosen = set(np.linspace(0, total - 1, min(most, total)).astype(int).tolist())
     jobs, start = [], 0
-    for unit in pairs.units():
+    for unit in units:
         places = tuple(
             sorted(place - start for place in chosen.intersection(range(start, start + unit.count)))
         )
@@ -102,11 +112,13 @@ def measure_set(
     results = list(engine.map(_measure_unit, jobs, at))
     recipe = recipe_of(deepcopy(pairs.info.build.request["recipe"]), (), f"recipe of {pairs.root}")
     mixed = isinstance(recipe, MixtureRecipe)
-    keys = [key for keys, _, _ in results for key in keys] if mixed else []
+    keys = [key for keys, _, _ in results for key in keys]
     return Measured(
         [row for _, rows, _ in results for row in rows],
         pooled(p for _, _, points in results for p in points),
-        [component_of(recipe, pairs.info.seed, key) for key in keys],
+        [component_of(recipe, pairs.info.seed, key) for key in keys] if mixed else [],
+        keys,
+        [job[0].name for job, (own, _, _) in zip(jobs, results, strict=True) for _ in own],
     )
 
 
@@ -171,7 +183,12 @@ def measure_folders(
     wanted = [pairs[i] for i in chosen]
     groups = [wanted[i : i + _GROUP] for i in range(0, len(wanted), _GROUP)]
     results = engine.map(_measure_files, groups, at)
-    return Measured([row for rows in results for row in rows], [])
+    return Measured(
+        [row for rows in results for row in rows],
+        [],
+        keys=[low.relative_to(lows).with_suffix("").as_posix() for low, _ in wanted],
+        units=[""] * len(wanted),
+    )
 
 
 def _measure_files(pairs: list[tuple[Path, Path | None]]) -> list[dict[str, float]]:

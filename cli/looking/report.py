@@ -1,0 +1,75 @@
+"""`gloam report`: a set as one page to look at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ...engines.by_name import engine_named
+from ...errors import ConfigError
+from ...storage.atomic import write_bytes
+from ...synth.reporting.page import page
+from ...synth.reporting.subject import folder_subject, is_set, set_subject
+from ..common import Bars, engine_option, user_errors, workers_option
+
+
+@click.command()
+@click.argument("first", metavar="SET|LOW_DIR", type=click.Path(path_type=Path))
+@click.argument(
+    "second", metavar="[SET|NORMAL_DIR]", required=False, type=click.Path(path_type=Path)
+)
+@click.option(
+    "--normals",
+    type=click.Path(path_type=Path),
+    help="Of a set of lows only: the set that holds its normals.",
+)
+@click.option(
+    "--pairs",
+    type=click.IntRange(min=1),
+    default=600,
+    show_default=True,
+    help="Measure at most so many of each, evenly spread; the page says how many.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("report.html"),
+    show_default=True,
+    help="The page to write.",
+)
+@workers_option("Processes.")
+@engine_option
+@user_errors
+def report(
+    first: Path,
+    second: Path | None,
+    *,
+    normals: Path | None,
+    pairs: int,
+    out: Path,
+    workers: int,
+    engine_name: str,
+) -> None:
+    """Write a page about a set: what it is, checks, statistics, pictures.
+
+    It is one file that asks for nothing from anywhere. Two sets are shown beside each other, as are
+    the pairs of two folders (equal names).
+    """
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise ConfigError(f"--out {out}: must end in .html")
+    engine = engine_named(engine_name, workers)
+    with Bars() as bars:
+        bars.stage("measuring pairs", None)
+        if not is_set(first):
+            subjects = [folder_subject(first, second, pairs, workers, bars.at, engine)]
+        else:
+            subjects = [set_subject(first, normals, pairs, workers, bars.at, engine)]
+            if second is not None:
+                subjects.append(set_subject(second, None, pairs, workers, bars.at, engine))
+    data = page(subjects).encode()
+    write_bytes(out, data)
+    failed = sum(not check.passed for subject in subjects for check in subject.checks)
+    checks = sum(len(subject.checks) for subject in subjects)
+    said = "all passed" if not failed else f"{failed} to look at"
+    click.echo(f"{out}: {len(data) / 1e6:.1f} MB; {checks} checks, {said}")

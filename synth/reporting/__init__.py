@@ -1,0 +1,1 @@
+"""A set, or folders of real pairs, as one page to look at."""

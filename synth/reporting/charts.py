@@ -1,0 +1,119 @@
+"""Histograms as SVG, drawn by hand: no script, no request, and they print."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+_WIDTH, _HEIGHT, _BASE, _TALL = 320, 136, 116, 84
+_ROW = 13  # of a reference, above the bars
+_BINS = 32
+Values = npt.NDArray[np.float64]
+
+
+def histogram(
+    title: str,
+    of: Mapping[str, Sequence[float]],
+    references: Mapping[str, Any] | None = None,
+    logarithmic: bool = False,
+) -> str:
+    """Return a figure of histograms over one another, of one or two sets.
+
+    Parameters
+    ----------
+    title : str
+    of : mapping of a set's name to values
+        Those that are no numbers are left out.
+    references : mapping of a name to percentiles 5, 50 and 95, or to a median, optional
+        Drawn as a band and a line, or as a line.
+    logarithmic : bool
+        Bins of equal ratios.
+    """
+    kept = {name: _finite(values, logarithmic) for name, values in of.items()}
+    every = np.concatenate([*kept.values(), np.empty(0)])
+    if not len(every):
+        return ""
+    bands = {name: _band(values, logarithmic) for name, values in (references or {}).items()}
+    low, high = _span(every, [edge for band in bands.values() for edge in band])
+    parts = [_reference(name, band, low, high, i) for i, (name, band) in enumerate(bands.items())]
+    for i, values in enumerate(kept.values()):
+        counts, _ = np.histogram(values, _BINS, (low, high))
+        parts.append(_bars(counts / max(counts.max(), 1), i))
+    words = "; ".join(
+        f"{name}: {_shown(np.percentile(values, 5), logarithmic)} /"
+        f" {_shown(np.median(values), logarithmic)} /"
+        f" {_shown(np.percentile(values, 95), logarithmic)}"
+        for name, values in kept.items()
+        if len(values)
+    )
+    ends = (
+        f'<text x="2" y="{_BASE + 16}">{_shown(low, logarithmic)}</text>'
+        f'<text x="{_WIDTH - 2}" y="{_BASE + 16}" text-anchor="end">'
+        f"{_shown(high, logarithmic)}</text>"
+    )
+    label = escape(f"{title}: percentiles 5, 50 and 95: {words}")
+    return (
+        f'<figure class="chart"><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img"'
+        f' aria-label="{label}">{"".join(parts)}'
+        f'<line class="axis" x1="0" x2="{_WIDTH}" y1="{_BASE}" y2="{_BASE}"/>{ends}</svg>'
+        f"<figcaption>{escape(title)}<br><small>{escape(words)}</small></figcaption></figure>"
+    )
+
+
+def _finite(values: Sequence[float], logarithmic: bool) -> Values:
+    found = np.asarray(values, np.float64)
+    found = found[np.isfinite(found)]
+    return np.log2(found[found > 0]) if logarithmic else found
+
+
+def _band(values: Any, logarithmic: bool) -> list[float]:
+    edges = [values] if isinstance(values, int | float) else list(values)
+    return [float(np.log2(edge)) for edge in edges] if logarithmic else [float(e) for e in edges]
+
+
+def _span(values: Values, others: Sequence[float]) -> tuple[float, float]:
+    """Return what is shown: all but the last percent at either end, and the references."""
+    low, high = (float(end) for end in np.percentile(values, (1, 99)))
+    low, high = min([low, *others]), max([high, *others])
+    return (low, high) if high > low else (low - 0.5, high + 0.5)
+
+
+def _bars(heights: Values, number: int) -> str:
+    width = _WIDTH / len(heights)
+    rectangles = (
+        f"M{i * width:.1f} {_BASE}v{-_TALL * height:.1f}h{width - 1:.1f}V{_BASE}z"
+        for i, height in enumerate(heights)
+        if height
+    )
+    return f'<path class="bars set{number}" d="{"".join(rectangles)}"/>'
+
+
+def _reference(name: str, band: Sequence[float], low: float, high: float, number: int) -> str:
+    """Return a reference's row above the bars: its band, its median down to the axis, its name."""
+    at = [_WIDTH * (edge - low) / (high - low) for edge in band]
+    middle, top = at[len(at) // 2], 2 + _ROW * number
+    area = (
+        f'<rect class="band" x="{at[0]:.1f}" y="{top + 2}"'
+        f' width="{at[-1] - at[0]:.1f}" height="6"/>'
+        if len(at) > 1
+        else ""
+    )
+    anchor, x = "start", middle + 4  # over its band, where there is no room beside it
+    if at[-1] < 0.85 * _WIDTH:
+        x = at[-1] + 4
+    elif at[0] > 0.15 * _WIDTH:
+        anchor, x = "end", at[0] - 4
+    return (
+        f'{area}<line class="median" x1="{middle:.1f}" x2="{middle:.1f}" y1="{top}" y2="{_BASE}"/>'
+        f'<text class="name" x="{x:.1f}" y="{top + 9}" text-anchor="{anchor}">'
+        f"{escape(name)}</text>"
+    )
+
+
+def _shown(value: Any, logarithmic: bool) -> str:
+    number = 2.0 ** float(value) if logarithmic else float(value)
+    return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"

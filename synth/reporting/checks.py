@@ -1,0 +1,137 @@
+"""What can go wrong with a set and be seen in its numbers: each check with its bound."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...manifests.sets.pair_set import PairSet
+from ..analysis.photon_transfer import by_sensor
+from ..analysis.set_statistics import Measured
+
+_DARKEST = 0.5  # of a low's samples at 0: half of the picture holds no signal
+_TOO_DARK = 0.1  # of the pairs
+_MOST_OF_ONE = 0.9  # of the pairs, of one of several sources
+_TRANSFER = (0.85, 1.15)
+_NOISELESS = 0.3  # levels of green: below rounding's own (.29), that of a low without noise
+
+
+class Check(NamedTuple):
+    """What was looked at, what was found, and whether it is as it should be.
+
+    Attributes
+    ----------
+    name, found, bound : str
+    passed : bool
+    """
+
+    name: str
+    found: str
+    bound: str
+    passed: bool
+
+
+def checks_of_set(pairs: PairSet, measured: Measured) -> list[Check]:
+    """Check a set, of which some pairs were measured."""
+    table = pairs.table("pairs").select(["split", "source", "normal_sha256"])
+    splits, sources = (table.column(name).to_pylist() for name in ("split", "source"))
+    made = [_leaks(splits, table.column("normal_sha256").to_pylist()), *_sources(sources)]
+    return [*made, *_codec(pairs), *checks_of_pairs(measured), *_transfer(pairs, measured)]
+
+
+def checks_of_pairs(measured: Measured) -> list[Check]:
+    """Check what pairs alone can tell, real ones too."""
+    zeros = np.array([row["zeros"] for row in measured.rows])
+    dark = float((zeros > _DARKEST).mean()) if len(zeros) else 0.0
+    made = [
+        Check(
+            "lows that are too dark to hold a picture",
+            f"{dark:.1%} of the pairs measured have more than half of their samples at 0",
+            f"at most {_TOO_DARK:.0%}",
+            dark <= _TOO_DARK,
+        )
+    ]
+    noise = np.array([row.get("noise_g", np.nan) for row in measured.rows])
+    noise = noise[np.isfinite(noise)]
+    if len(noise):
+        without = float((noise < _NOISELESS).mean())
+        made.append(
+            Check(
+                "lows without noise",
+                f"{without:.1%} of the pairs measured have less than {_NOISELESS} levels of it",
+                "at most 50%",
+                without <= 0.5,
+            )
+        )
+    return made
+
+
+def _leaks(splits: Sequence[str], normals: Sequence[str]) -> Check:
+    """Look for pictures that stand in more than one split."""
+    seen: dict[str, str] = {}
+    shared = {
+        sha
+        for sha, split in zip(normals, splits, strict=True)
+        if seen.setdefault(sha, split) != split
+    }
+    return Check(
+        "equal pictures in several splits",
+        f"{len(shared):,} normals stand in more than one, byte for byte",
+        "none",
+        not shared,
+    )
+
+
+def _sources(sources: Sequence[str]) -> list[Check]:
+    names, counts = np.unique(np.array(sources), return_counts=True)
+    if len(names) < 2:
+        return []
+    largest = int(counts.argmax())
+    share = counts[largest] / counts.sum()
+    return [
+        Check(
+            "one source among several",
+            f"{names[largest]} has {share:.1%} of the pairs",
+            f"at most {_MOST_OF_ONE:.0%}",
+            bool(share <= _MOST_OF_ONE),
+        )
+    ]
+
+
+def _codec(pairs: PairSet) -> list[Check]:
+    output = pairs.info.build.request["output"]
+    codec, chroma = output["low_codec"], output["low_chroma"]
+    if codec in ("png", "none"):
+        return []
+    quality = output["low_quality"]
+    return [
+        Check(
+            "noise of lows stored as JPEG",
+            f"quality {quality}, chroma {chroma}",
+            "at least 95 and 444, which cost noise its last bit; PNG or live lows keep all",
+            quality >= 95 and str(chroma) == "444",
+        )
+    ]
+
+
+def _transfer(pairs: PairSet, measured: Measured) -> list[Check]:
+    """Compare the noise of lows with their cameras', over all cameras together."""
+    if not measured.transfer or pairs.info.build.request["output"]["low_codec"] not in (
+        "png",
+        "none",
+    ):
+        return []
+    points = [point for group in by_sensor(measured.transfer).values() for point in group]
+    weight = sum(point.pixels for point in points)
+    ratio = sum(point.measured / point.expected * point.pixels for point in points) / weight
+    low, high = _TRANSFER
+    return [
+        Check(
+            "photon transfer: variance of noise over the calibrated cameras'",
+            f"{ratio:.2f}",
+            f"{low} to {high}",
+            low <= ratio <= high,
+        )
+    ]

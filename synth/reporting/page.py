@@ -1,0 +1,271 @@
+"""The page itself: one file of HTML that asks for nothing and is read without scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from importlib import resources
+from typing import Any
+
+from ..analysis.pair_statistics import LABELS, reference_statistics, summary
+from .charts import histogram
+from .pictures import Shown
+from .subject import DRAWN, Subject
+
+_CHARTS = (
+    ("mean", False),
+    ("exposure_ev", False),
+    ("field_ev", False),
+    ("low_grid_ev", False),
+    ("noise_g", True),
+    ("correlation_rg", False),
+    ("autocorrelation", False),
+    ("zeros", False),
+)
+
+
+def page(subjects: Sequence[Subject]) -> str:
+    """Return the page of one subject, or of two beside each other."""
+    title = " and ".join(subject.name for subject in subjects)
+    sections = [
+        *(_head(subject, i, len(subjects) > 1) for i, subject in enumerate(subjects)),
+        *(_checks(subject, len(subjects) > 1) for subject in subjects),
+        _statistics(subjects),
+        _drawn(subjects),
+        *(_counts(subject, len(subjects) > 1) for subject in subjects),
+        *(_pairs(subject, len(subjects) > 1) for subject in subjects),
+        *(_again(subject) for subject in subjects if subject.recipe),
+    ]
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:;'
+        " style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n"
+        f"<title>{escape(title)}: gloam report</title>\n"
+        f"<style>\n{_file('page.css')}</style>\n</head>\n<body>\n<main>\n"
+        f"{''.join(sections)}</main>\n<script>\n{_file('wipe.js')}</script>\n</body>\n</html>\n"
+    )
+
+
+def _file(name: str) -> str:
+    return (resources.files(__package__) / name).read_text("utf-8")
+
+
+def _head(subject: Subject, number: int, several: bool) -> str:
+    key = f'<span class="key set{number}"></span> ' if several else ""
+    rows = "".join(
+        f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
+        for name, value in subject.facts
+    )
+    level = "h1" if number == 0 else "h2"
+    return (
+        f"<header>\n<{level}>{key}{escape(subject.name)}</{level}>\n"
+        f"<p>{escape(subject.about)}</p>\n"
+        f'<div class="wide"><table><tbody>{rows}</tbody></table></div>\n</header>\n'
+    )
+
+
+def _checks(subject: Subject, several: bool) -> str:
+    rows = "".join(
+        f"<tr><td>{_passed(check.passed)}</td><td>{escape(check.name)}</td>"
+        f"<td>{escape(check.found)}</td><td>{escape(check.bound)}</td></tr>"
+        for check in subject.checks
+    )
+    return _section(
+        "Checks" + (f" of {subject.name}" if several else ""),
+        _table(("", "what", "found", "bound"), rows),
+    )
+
+
+def _passed(passed: bool) -> str:
+    return '<span class="passed">passed</span>' if passed else '<span class="failed">look</span>'
+
+
+def _statistics(subjects: Sequence[Subject]) -> str:
+    references = reference_statistics()
+    tables = [summary(subject.measured.rows) for subject in subjects]
+    charts = "".join(
+        histogram(
+            LABELS[name],
+            {s.name: [row[name] for row in s.measured.rows if name in row] for s in subjects},
+            {
+                reference: values[name]
+                for reference, values in references.items()
+                if values.get(name) is not None
+            },
+            logarithmic,
+        )
+        for name, logarithmic in _CHARTS
+        if any(name in table for table in tables)
+    )
+    columns = [*(subject.name for subject in subjects), *references]
+    rows = "".join(
+        f'<tr><th scope="row">{escape(label)}</th>'
+        + "".join(f'<td class="number">{_numbers(t.get(name))}</td>' for t in tables)
+        + "".join(f'<td class="number">{_numbers(r.get(name))}</td>' for r in references.values())
+        + "</tr>"
+        for name, label in LABELS.items()
+        if any(name in table for table in tables)
+    )
+    said = "; ".join(
+        f"{len(subject.measured.rows):,} of {subject.total:,} pairs of {subject.name} measured"
+        for subject in subjects
+    )
+    return _section(
+        "Darkness, light and noise",
+        f"<p>{escape(said)}. Bands and lines: percentiles 5 to 95 and medians of LOL and DICM.</p>"
+        f'<div class="charts">{charts}</div><details><summary>Percentiles 5 / 50 / 95</summary>'
+        f"{_table(('statistic', *columns), rows, numbers=len(columns))}</details>"
+        + "".join(_components(subject) for subject in subjects),
+    )
+
+
+def _components(subject: Subject) -> str:
+    """Return the medians of each recipe of a mixture."""
+    parts = subject.measured.by_component()
+    if not parts:
+        return ""
+    tables = [summary(rows) for rows in parts.values()]
+    rows = "".join(
+        f'<tr><th scope="row">{escape(label)}</th>'
+        + "".join(
+            f'<td class="number">{_numbers(t[name][1] if name in t else None)}</td>' for t in tables
+        )
+        + "</tr>"
+        for name, label in LABELS.items()
+        if any(name in table for table in tables)
+    )
+    heads = [f"{name} ({len(held):,})" for name, held in parts.items()]
+    return (
+        f"<details><summary>Medians of each recipe of the mixture, {escape(subject.name)}</summary>"
+        f"{_table(('statistic', *heads), rows, numbers=len(heads))}</details>"
+    )
+
+
+def _drawn(subjects: Sequence[Subject]) -> str:
+    charts = []
+    for column, (title, logarithmic) in DRAWN.items():
+        of = {s.name: s.drawn[column] for s in subjects if column in s.drawn}
+        if any(len(set(values.tolist())) > 1 for values in of.values()):
+            charts.append(histogram(title, of, None, logarithmic))
+    cameras = [
+        f"{subject.name}: "
+        + ", ".join(f"{name} {count:,}" for name, count in subject.cameras.items())
+        for subject in subjects
+        if subject.cameras
+    ]
+    if not charts and not cameras:
+        return ""
+    return _section(
+        "What was drawn",
+        f"<p>Of all pairs. Cameras: {escape('; '.join(cameras))}.</p>"
+        f'<div class="charts">{"".join(charts)}</div>',
+    )
+
+
+def _counts(subject: Subject, several: bool) -> str:
+    if not subject.counts:
+        return ""
+    splits = sorted({split for counts in subject.counts.values() for split in counts})
+    rows = "".join(
+        f'<tr><th scope="row">{escape(source)}</th>'
+        + "".join(f'<td class="number">{counts.get(split, 0):,}</td>' for split in splits)
+        + "</tr>"
+        for source, counts in subject.counts.items()
+    )
+    refused = "".join(
+        f'<tr><th scope="row">{escape(reason)}</th><td class="number">{count:,}</td>'
+        f"<td>{escape(', '.join(examples))}</td></tr>"
+        for reason, count, examples in subject.refused
+    )
+    return _section(
+        "Sources" + (f" of {subject.name}" if several else ""),
+        _table(("source", *splits), rows, numbers=len(splits))
+        + (
+            "<h3>Photographs that were refused</h3>"
+            + _table(("reason", "photographs", "such as"), refused)
+            if refused
+            else "<p>No photograph was refused.</p>"
+        ),
+    )
+
+
+def _pairs(subject: Subject, several: bool) -> str:
+    figures = "".join(_pair(shown) for shown in subject.shown)
+    return _section(
+        "Pairs" + (f" of {subject.name}" if several else ""),
+        "<p>Typical ones, then the extreme ones of those measured. Each: low and normal, the low"
+        " brightened to middle grey, and its middle at 1:1.</p>"
+        f'<div class="pairs">{figures}</div>',
+    )
+
+
+def _pair(shown: Shown) -> str:
+    width, height = shown.size
+    key = escape(shown.key)
+    sides = f'width="{width}" height="{height}"'
+    low = f'<img class="over" src="{shown.low}" {sides} alt="low of {key}">'
+    bright = f'<div><img src="{shown.bright}" {sides} alt="low of {key}, brightened"></div>'
+    close = f'<div class="close"><img src="{shown.close}" alt="middle of it at 1:1"></div>'
+    wiped, slider = f"<div>{low}</div>", ""
+    if shown.normal:
+        normal = f'<img src="{shown.normal}" {sides} alt="normal of {key}">'
+        wiped = f'<div class="wipe"><div class="of">{normal}{_boxes(shown)}</div>{low}</div>'
+        slider = (
+            '<input type="range" min="0" max="100" value="50"'
+            f' aria-label="wipe from normal to low, {key}">'
+        )
+    return (
+        f'<figure class="pair"><div class="views">{wiped}{slider}{bright}{close}</div>'
+        f"<figcaption><strong>{escape(shown.why)}</strong>: {key}<br>"
+        f"<small>{escape(shown.words)}</small></figcaption></figure>\n"
+    )
+
+
+def _boxes(shown: Shown) -> str:
+    """Return labelled boxes over the normal."""
+    if not shown.boxes:
+        return ""
+    drawn = "".join(
+        f'<rect x="{left:.4f}" y="{top:.4f}" width="{width:.4f}" height="{height:.4f}"'
+        ' vector-effect="non-scaling-stroke"/>'
+        for left, top, width, height in shown.boxes
+    )
+    return (
+        '<svg viewBox="0 0 1 1" preserveAspectRatio="none" role="img"'
+        f' aria-label="{len(shown.boxes)} labelled boxes">{drawn}</svg>'
+    )
+
+
+def _again(subject: Subject) -> str:
+    return _section(
+        f"To make {subject.name} again",
+        "<p>Recipe and seed decide every low; the plan is in the set, and <code>gloam regenerate"
+        "</code> makes its pairs with other lows.</p><details><summary>The recipe</summary>"
+        f'<pre tabindex="0">{escape(subject.recipe)}</pre></details>',
+    )
+
+
+def _section(title: str, content: str) -> str:
+    return f"<section>\n<h2>{escape(title)}</h2>\n{content}\n</section>\n"
+
+
+def _table(heads: Iterable[str], rows: str, numbers: int = 0) -> str:
+    names = list(heads)
+    first = len(names) - numbers
+    cells = "".join(
+        f'<th scope="col"{" class=" + chr(34) + "number" + chr(34) if i >= first else ""}>'
+        f"{escape(name) or '<span class=soft>result</span>'}</th>"
+        for i, name in enumerate(names)
+    )
+    return (
+        f'<div class="wide"><table><thead><tr>{cells}</tr></thead><tbody>{rows}</tbody></table>'
+        "</div>"
+    )
+
+
+def _numbers(values: Any) -> str:
+    if values is None:
+        return "-"
+    numbers = [values] if isinstance(values, int | float) else list(values)
+    return " / ".join(f"{number:.3g}" for number in numbers)

@@ -1,0 +1,177 @@
+"""Which pairs a page shows, and what it shows of each."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import cv2
+import numpy as np
+
+from ...errors import ImageRefused, SetError
+from ...manifests.images.decode import decode_as_rgb
+from ...manifests.images.folders import image_files
+from ...manifests.sets.pair_set import PairSet
+from ..analysis.contact_sheet import brightened, described
+from ..analysis.pair_statistics import LABELS
+from ..analysis.set_statistics import Measured
+from ..kernels.arrays import Pixels
+from ..models import parse_draw
+from ..renderers import pixels_of
+
+EXTREMES = ("mean", "exposure_ev", "field_ev", "noise_g", "zeros")
+_TYPICAL = 6
+_WIDTH, _CLOSE = 320, 150
+_WORDS = 1 << 16  # of a line: all of a draw on one
+
+
+class Shown(NamedTuple):
+    """A pair on a page.
+
+    Attributes
+    ----------
+    key : str
+    why : str
+        Why it is shown.
+    words : str
+        Its draw, and its statistics.
+    low, bright, normal, close : str
+        Data addresses of JPEGs; "" where there is no normal.
+    size : (width, height)
+        Of them.
+    boxes : list of four numbers
+        Labels' boxes, in shares of width and height: left, top, width, height.
+    """
+
+    key: str
+    why: str
+    words: str
+    low: str
+    bright: str
+    normal: str
+    close: str
+    size: tuple[int, int]
+    boxes: list[list[float]]
+
+
+def chosen(measured: Measured) -> dict[int, str]:
+    """Choose typical pairs, and the extreme ones by each statistic: place to the reason why."""
+    reasons: dict[int, list[str]] = {}
+    distance = np.zeros(len(measured.rows))
+    for name in LABELS:
+        values = np.array([row.get(name, np.nan) for row in measured.rows])
+        finite = np.isfinite(values)
+        if not finite.any():
+            continue
+        low, middle, high = np.percentile(values[finite], (25, 50, 75))
+        if high > low:
+            distance += np.where(finite, np.abs(values - middle) / (high - low), 3)
+    for place in np.argsort(distance, kind="stable")[:_TYPICAL].tolist():
+        reasons.setdefault(place, []).append("typical")
+    for name in EXTREMES:
+        values = np.array([row.get(name, np.nan) for row in measured.rows])
+        if np.isfinite(values).any():
+            for which, place in (("least", np.nanargmin(values)), ("most", np.nanargmax(values))):
+                why = f"{which} {LABELS[name].partition(',')[0].partition(':')[0]}"
+                reasons.setdefault(int(place), []).append(why)
+    return {place: ", ".join(why) for place, why in reasons.items()}
+
+
+def shown_of_set(pairs: PairSet, measured: Measured) -> list[Shown]:
+    """Make the pictures of the chosen pairs of a set."""
+    wanted = {measured.keys[place]: (place, why) for place, why in chosen(measured).items()}
+    units = {measured.units[place] for place, _ in wanted.values()}
+    found: dict[int, Shown] = {}
+    for unit in pairs.units():
+        if unit.name not in units:
+            continue
+        for pair in unit.pairs():
+            if pair.key not in wanted:
+                continue
+            place, why = wanted[pair.key]
+            try:
+                low, normal = pixels_of(pair)
+                drawn = parse_draw(pair.record["draw"])
+            except (ImageRefused, ValueError) as error:
+                raise SetError(
+                    f"{unit.root}: {unit.name}: {pair.key}: {error}", path=unit.root
+                ) from error
+            words = ", ".join(described(drawn, _WORDS))
+            boxes = _boxes(pair.record, normal)
+            row = measured.rows[place]
+            found[place] = _shown(pair.key, why, [words, _numbers(row)], (low, normal), boxes)
+    return [found[place] for place in chosen(measured) if place in found]
+
+
+def shown_of_folders(lows: Path, normals: Path | None, measured: Measured) -> list[Shown]:
+    """Make the pictures of the chosen pairs of two folders, or lows of one."""
+    files = image_files(lows)
+    partners = {} if normals is None else image_files(normals)
+    made = []
+    for place, why in chosen(measured).items():
+        key = measured.keys[place]
+        low = decode_as_rgb(files[key].read_bytes())
+        normal = decode_as_rgb(partners[key].read_bytes()) if key in partners else None
+        made.append(_shown(key, why, [_numbers(measured.rows[place])], (low, normal), []))
+    return made
+
+
+def _shown(
+    key: str,
+    why: str,
+    words: Sequence[str],
+    pair: tuple[Pixels, Pixels | None],
+    boxes: list[list[float]],
+) -> Shown:
+    low, normal = pair
+    width = min(_WIDTH, low.shape[1])
+    height = max(1, round(width * low.shape[0] / low.shape[1]))
+    bright = brightened(low)
+    top, left = (max(0, (side - _CLOSE) // 2) for side in low.shape[:2])
+    close = np.ascontiguousarray(bright[top : top + _CLOSE, left : left + _CLOSE])
+    return Shown(
+        key,
+        why,
+        "; ".join(words),
+        _jpeg(_scaled(low, (width, height)), 88),
+        _jpeg(_scaled(bright, (width, height)), 85),
+        "" if normal is None else _jpeg(_scaled(normal, (width, height)), 85),
+        _jpeg(close, 92),
+        (width, height),
+        boxes,
+    )
+
+
+def _scaled(image: Pixels, size: tuple[int, int]) -> Pixels:
+    made: Pixels = np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
+    return made
+
+
+def _jpeg(image: Pixels, quality: int) -> str:
+    options = [cv2.IMWRITE_JPEG_QUALITY, quality]
+    made, data = cv2.imencode(".jpg", cv2.cvtColor(image, cv2.COLOR_RGB2BGR), options)
+    assert made, "OpenCV writes JPEG"
+    return "data:image/jpeg;base64," + base64.b64encode(data.tobytes()).decode()
+
+
+def _numbers(row: Mapping[str, float]) -> str:
+    names = {"mean": "mean", "exposure_ev": "exposure EV", "field_ev": "field EV"}
+    names |= {"noise_g": "noise G", "zeros": "zeros"}
+    return ", ".join(
+        f"{text} {row[name]:.3g}"
+        for name, text in names.items()
+        if np.isfinite(row.get(name, np.nan))
+    )
+
+
+def _boxes(record: Mapping[str, Any], normal: Pixels) -> list[list[float]]:
+    """Return a pair's labelled boxes, in shares of the picture."""
+    height, width = normal.shape[:2]
+    return [list(_shares(box, width, height)) for box in record.get("labels", {}).get("boxes", ())]
+
+
+def _shares(box: Sequence[float], width: int, height: int) -> Iterator[float]:
+    left, top, right, bottom = box
+    yield from (left / width, top / height, (right - left) / width, (bottom - top) / height)

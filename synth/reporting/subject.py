@@ -1,0 +1,159 @@
+"""What a page tells of a set, or of folders of real pairs: facts, measures, pictures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...engines.engine import Engine, ignored
+from ...manifests.sets.pair_set import PairSet, open_set
+from ..analysis.set_statistics import Measured, measure_folders, measure_set
+from .checks import Check, checks_of_pairs, checks_of_set
+from .pictures import Shown, shown_of_folders, shown_of_set
+
+_MOST_UNITS = 24
+"""Shards that pairs are measured of, at most: each is read whole."""
+DRAWN = {
+    "draw_exposure_ev": ("exposure, EV", False),
+    "draw_camera_iso": ("ISO", True),
+    "draw_isp_contrast": ("contrast", False),
+    "draw_illumination_smooth_sigma_ev": ("smooth field, EV", False),
+    "draw_illumination_lights_count": ("pools of light", False),
+    "draw_isp_chroma_strength": ("chroma noise reduction", False),
+    "draw_curve_gamma": ("gamma", False),
+    "draw_noise_deviation": ("deviation of noise", False),
+}
+"""Columns of drawn parameters that are shown: title, and whether on a logarithmic axis."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Everything of one set.
+
+    Attributes
+    ----------
+    name, about : str
+    facts : list of (str, str)
+    total : int
+        Pairs, of which some are measured.
+    counts : dict of source to dict of split to pairs
+    refused : list of (reason, count, examples)
+    measured : Measured
+    drawn : dict of a column of `DRAWN` to values, of all pairs
+    names : dict of camera to pairs
+    checks : list of Check
+    shown : list of Shown
+    recipe : str
+        YAML; "" where there is none.
+    """
+
+    name: str
+    about: str
+    facts: list[tuple[str, str]]
+    total: int
+    measured: Measured
+    checks: list[Check]
+    shown: list[Shown]
+    counts: dict[str, dict[str, int]] = field(default_factory=dict)
+    refused: list[tuple[str, int, list[str]]] = field(default_factory=list)
+    drawn: dict[str, Any] = field(default_factory=dict)
+    cameras: dict[str, int] = field(default_factory=dict)
+    recipe: str = ""
+
+
+def set_subject(
+    root: Path,
+    normals: Path | None,
+    most: int,
+    workers: int,
+    at: Callable[[int], None] = ignored,
+    engine: Engine | None = None,
+) -> Subject:
+    """Gather what there is to tell of a set.
+
+    Raises
+    ------
+    SetError
+        When it is none, or something in it cannot be read.
+    """
+    pairs = open_set(root, normals)
+    measured = measure_set(pairs, most, workers, at, engine=engine, most_units=_MOST_UNITS)
+    info, table = pairs.info, pairs.table("pairs")
+    build = info.build
+    output = build.request["output"]
+    lows = {"none": "made when they are loaded", "png": "PNG"}.get(output["low_codec"], "JPEG")
+    facts = [
+        (
+            "pairs",
+            ", ".join(f"{split} {count:,}" for split, count in pairs.counts.items() if count),
+        ),
+        ("recipe", f"{info.recipe}, seed {info.seed}"),
+        ("lows", lows),
+        ("layout", info.layout),
+        ("made by", f"gloam {build.versions.get('gloam', '?')}"),
+        ("set", info.sha256),
+    ]
+    refused = pairs.table("refused").to_pylist()
+    by_reason: dict[str, list[str]] = {}
+    for one in refused:
+        by_reason.setdefault(str(one["reason"]), []).append(f"{one['source']}: {one['path']}")
+    counts: dict[str, dict[str, int]] = {}
+    both = zip(table.column("source").to_pylist(), table.column("split").to_pylist(), strict=True)
+    for (source, split), count in sorted(Counter(both).items()):
+        counts.setdefault(source, {})[split] = count
+    held = set(table.column_names)
+    names = table.column("draw_camera_name").to_pylist() if "draw_camera_name" in held else []
+    return Subject(
+        str(root.name),
+        f"Low-light / normal-light pairs, recipe {info.recipe}.",
+        facts,
+        len(pairs),
+        measured,
+        checks_of_set(pairs, measured),
+        shown_of_set(pairs, measured),
+        counts,
+        sorted((reason, len(paths), paths[:3]) for reason, paths in by_reason.items()),
+        {name: np.array(table.column(name).to_pylist(), float) for name in DRAWN if name in held},
+        dict(sorted(Counter(names).items())),
+        pairs.recipe_yaml,
+    )
+
+
+def folder_subject(
+    lows: Path,
+    normals: Path | None,
+    most: int,
+    workers: int,
+    at: Callable[[int], None] = ignored,
+    engine: Engine | None = None,
+) -> Subject:
+    """Gather what there is to tell of real pairs, or of lows alone.
+
+    Raises
+    ------
+    SourceError
+        When there is nothing, an image has no partner, or is damaged.
+    """
+    measured = measure_folders(lows, normals, most, workers, at, engine=engine)
+    where = f"{lows}" if normals is None else f"{lows} and {normals}"
+    return Subject(
+        lows.name,
+        "Real low-light photographs." if normals is None else "Real pairs.",
+        [("from", where)],
+        len(measured.rows),
+        measured,
+        checks_of_pairs(measured),
+        shown_of_folders(lows, normals, measured),
+    )
+
+
+def is_set(path: Path | PairSet) -> bool:
+    """Return whether a folder or an address is a set."""
+    from ...manifests.sets.info import SET_FILE
+
+    return isinstance(path, PairSet) or (path / SET_FILE).is_file()

@@ -1,0 +1,164 @@
+"""Reports: valid pages that ask for nothing, with the numbers of stats and of the set."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import html5lib
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+
+import gloam
+from gloam.cli.main import gloam as command
+from gloam.synth.reporting.charts import histogram
+from gloam.synth.reporting.checks import checks_of_set
+from gloam.synth.reporting.page import page
+from gloam.synth.reporting.pictures import chosen
+from gloam.synth.reporting.subject import folder_subject, set_subject
+
+from ...labelled import voc_source
+
+
+@pytest.fixture(scope="module")
+def made(photographs, tmp_path_factory) -> Path:
+    root = tmp_path_factory.mktemp("report") / "a set"
+    gloam.build(root, f"folder={photographs}", recipe="even:1,uneven:1", val=4, select=False)
+    return root
+
+
+def checked(text: str) -> str:
+    """A page that is valid and asks for nothing."""
+    html5lib.HTMLParser(strict=True).parse(text)
+    assert not re.search(r"(src|href)=[\"'](?!data:)", text)
+    assert not re.search(r"url\(|@import|https?://", text)
+    for image in re.findall(r"<img[^>]*>", text):
+        assert re.search(r' alt="[^"]+"', image)
+    return text
+
+
+def test_a_report_has_the_numbers_of_the_set_and_of_its_statistics(made):
+    subject = set_subject(made, None, 600, 2)
+    text = checked(page([subject]))
+    assert len(text) < 5e6
+    info = gloam.open_set(made).info
+    assert info.sha256 in text
+    assert "train 20, val 4" in text
+    assert "24 of 24 pairs of a set measured" in text
+    said = CliRunner().invoke(command, ["stats", str(made), "--json"])
+    percentiles = json.loads(said.output)["percentiles"]
+    for values in percentiles.values():
+        assert " / ".join(f"{value:.3g}" for value in values) in text
+    for name in ("even", "uneven"):
+        assert f"{name} (" in text  # medians of the mixture's recipes
+    assert {check.name for check in checks_of_set(gloam.open_set(made), subject.measured)} == {
+        check.name for check in subject.checks
+    }
+    for shown in subject.shown:
+        assert shown.key in text
+    assert text.count('<figure class="pair">') == len(subject.shown) >= 6
+
+
+def test_extremes_are_extreme(made):
+    measured = set_subject(made, None, 600, 1).measured
+    reasons = chosen(measured)
+    means = [row["mean"] for row in measured.rows]
+    assert "least mean" in reasons[int(np.argmin(means))]
+    assert "most mean" in reasons[int(np.argmax(means))]
+    assert sum("typical" in why for why in reasons.values()) == 6
+
+
+def test_live_sets_two_sets_folders_and_labels(made, photographs, tmp_path):
+    source = voc_source(tmp_path / "VOC", 6)
+    options = {"select": False, "layout": "files", "labels": True}
+    gloam.build(tmp_path / "b", f"voc={source}", recipe="even", low_codec="none", **options)
+    both = [set_subject(made, None, 10, 1), set_subject(tmp_path / "b", None, 10, 1)]
+    text = checked(page(both))
+    assert "a set and b" in text
+    assert "10 of 24 pairs of a set measured" in text
+    assert "labelled boxes" in text
+    assert "made when they are loaded" in text
+    lows, normals = tmp_path / "lows", tmp_path / "normals"
+    for folder in (lows, normals):
+        folder.mkdir()
+    for i, pair in enumerate(gloam.open_set(made).pairs("val")):
+        (lows / f"{i}.png").write_bytes(pair.low.data)
+        (normals / f"{i}.jpg").write_bytes(pair.normal.data)
+    assert "Real pairs." in checked(page([folder_subject(lows, normals, 100, 1)]))
+    assert "Real low-light" in checked(page([folder_subject(lows, None, 100, 1)]))
+
+
+def test_checks_fail_where_something_is_wrong(photographs, tmp_path):
+    source = tmp_path / "photographs"
+    shutil.copytree(photographs, source)
+    for i in range(6):  # the same picture under several names
+        shutil.copy(source / "photo-0.jpg", source / f"again-{i}.jpg")
+    options = {"select": False, "val": 14, "recipe": "even", "overrides": ["exposure.ev=14"]}
+    gloam.build(tmp_path / "set", f"folder={source}", low_codec="jpeg", low_quality=60, **options)
+    subject = set_subject(tmp_path / "set", None, 100, 1)
+    failed = {check.name for check in subject.checks if not check.passed}
+    assert "equal pictures in several splits" in failed
+    assert "lows that are too dark to hold a picture" in failed
+    assert "noise of lows stored as JPEG" in failed
+    assert checked(page([subject])).count('class="failed"') == len(failed)
+
+
+def test_the_command_writes_a_page_and_says_what_is_wrong(made, tmp_path):
+    run = CliRunner()
+    out = tmp_path / "page.html"
+    said = run.invoke(command, ["report", str(made), "--out", str(out), "--pairs", "6"])
+    assert said.exit_code == 0, said.output
+    assert "checks, " in said.output
+    assert "6 of 24 pairs" in checked(out.read_text())
+    (tmp_path / "empty").mkdir()
+    for arguments in (
+        [str(tmp_path / "nothing")],
+        [str(tmp_path / "empty")],
+        [str(made), "--out", str(tmp_path / "page.txt")],
+        [str(made), str(tmp_path / "empty")],
+    ):
+        wrong = run.invoke(command, ["report", *arguments])
+        assert wrong.exit_code == 1, wrong.output
+        assert len(wrong.output.strip().splitlines()) == 1
+
+
+def test_names_of_files_are_text(made, tmp_path):
+    folder = tmp_path / "<b>&"
+    folder.mkdir()
+    pixels = np.random.default_rng(0).integers(0, 60, (40, 60, 3)).astype(np.uint8)
+    Image.fromarray(pixels).save(folder / "<script>'\".png")
+    text = checked(page([folder_subject(folder, None, 10, 1)]))
+    assert "<script>'" not in text
+    assert "&lt;script&gt;" in text
+
+
+def test_histograms_of_anything():
+    for values in ([], [1.0], [np.nan, 2.0], [0.0] * 5, list(range(1000))):
+        for logarithmic in (False, True):
+            made = histogram(
+                "t", {"a": values, "b": [1.0]}, {"R": [0.5, 1, 2], "M": 3}, logarithmic
+            )
+            html5lib.HTMLParser(strict=True).parseFragment(made)
+            assert "nan" not in made
+
+
+@pytest.mark.skipif(not shutil.which("chromium"), reason="chromium is not installed")
+def test_a_browser_opens_it(made, tmp_path):
+    out = tmp_path / "page.html"
+    out.write_text(page([set_subject(made, None, 6, 1)]))
+    done = subprocess.run(
+        [
+            *("chromium", "--headless", "--no-sandbox", "--disable-dev-shm-usage"),
+            *("--enable-logging=stderr", f"--user-data-dir={tmp_path / 'profile'}"),
+            *("--virtual-time-budget=2000", "--dump-dom", out.as_uri()),
+        ],
+        capture_output=True,
+        text=True,
+    )
+    assert re.search(r'<html[^>]* class="live"', done.stdout)
+    assert "CONSOLE" not in done.stderr
