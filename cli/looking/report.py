@@ -9,6 +9,8 @@ import click
 from ...engines.by_name import engine_named
 from ...errors import ConfigError
 from ...storage.atomic import write_bytes
+from ...synth.analysis.pair_statistics import reference_statistics
+from ...synth.analysis.references import read_reference
 from ...synth.reporting.page import page
 from ...synth.reporting.subject import folder_subject, is_set, set_subject
 from ..common import Bars, engine_option, user_errors, workers_option
@@ -38,6 +40,12 @@ from ..common import Bars, engine_option, user_errors, workers_option
     show_default=True,
     help="The page to write.",
 )
+@click.option(
+    "--beside",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True),
+    help="A reference of one's own, which gloam stats --save-reference wrote; may be repeated.",
+)
 @workers_option("Processes.")
 @engine_option
 @user_errors
@@ -48,6 +56,7 @@ def report(
     normals: Path | None,
     pairs: int,
     out: Path,
+    beside: tuple[Path, ...],
     workers: int,
     engine_name: str,
 ) -> None:
@@ -58,6 +67,7 @@ def report(
     """
     if out.suffix.lower() not in (".html", ".htm"):
         raise ConfigError(f"--out {out}: must end in .html")
+    references = {**reference_statistics(), **dict(read_reference(path) for path in beside)}
     engine = engine_named(engine_name, workers)
     with Bars() as bars:
         bars.stage("measuring pairs", None)
@@ -67,7 +77,7 @@ def report(
             subjects = [set_subject(first, normals, pairs, workers, bars.at, engine)]
             if second is not None:
                 subjects.append(set_subject(second, None, pairs, workers, bars.at, engine))
-    data = page(subjects).encode()
+    data = page(subjects, references).encode()
     write_bytes(out, data)
     failed = sum(not check.passed for subject in subjects for check in subject.checks)
     checks = sum(len(subject.checks) for subject in subjects)

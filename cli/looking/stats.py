@@ -15,6 +15,7 @@ from ...manifests.sets.pair_set import open_set
 from ...storage.atomic import write_bytes
 from ...synth.analysis.pair_statistics import LABELS, reference_statistics, summary
 from ...synth.analysis.photon_transfer import by_sensor
+from ...synth.analysis.references import read_reference, reference_yaml
 from ...synth.analysis.set_statistics import Measured, measure_folders, measure_set
 from ..common import Bars, check_png, engine_option, user_errors, workers_option
 
@@ -36,6 +37,18 @@ from ..common import Bars, check_png, engine_option, user_errors, workers_option
     type=click.Path(path_type=Path),
     help="Also draw histograms and the photon transfer curve into this PNG.",
 )
+@click.option(
+    "--save-reference",
+    "save",
+    type=click.Path(path_type=Path),
+    help="Also write what is measured to this YAML file, to compare others with.",
+)
+@click.option(
+    "--beside",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True),
+    help="Show this reference, which --save-reference wrote, as another column; may be repeated.",
+)
 @workers_option("Processes.")
 @engine_option
 @user_errors
@@ -45,6 +58,9 @@ def stats(
     pairs: int,
     as_json: bool,
     figure: Path | None,
+    *,
+    save: Path | None,
+    beside: tuple[Path, ...],
     workers: int,
     engine_name: str,
 ) -> None:
@@ -56,6 +72,9 @@ def stats(
     if figure is not None:
         check_png("--figure", figure)
         _plotting()  # before minutes of measuring
+    if save is not None and save.suffix.lower() not in (".yaml", ".yml"):
+        raise ConfigError(f"--save-reference {save}: must end in .yaml")
+    references = {**reference_statistics(), **dict(read_reference(path) for path in beside)}
     engine = engine_named(engine_name, workers)
     with Bars() as bars:
         if (lows / SET_FILE).is_file():
@@ -65,12 +84,12 @@ def stats(
         else:
             bars.stage("measuring pairs", None)
             measured = measure_folders(lows, normals, pairs, workers, bars.at, engine=engine)
+    if save is not None:  # before what may be cut off by whoever reads it
+        write_bytes(save, reference_yaml(measured, save.stem))
     if as_json:
-        click.echo(
-            json.dumps({**measured.as_json(), "reference": reference_statistics()}, indent=2)
-        )
+        click.echo(json.dumps({**measured.as_json(), "reference": references}, indent=2))
     else:
-        _show(measured)
+        _show(measured, references)
     if figure is not None:
         write_bytes(figure, _plotting().statistics_figure(measured))
         if not as_json:
@@ -85,8 +104,7 @@ def _plotting() -> Any:
     return figures
 
 
-def _show(measured: Measured) -> None:
-    references = reference_statistics()
+def _show(measured: Measured, references: dict[str, dict[str, Any]]) -> None:
     table = summary(measured.rows)
     click.echo(f"{len(measured.rows):,} pairs; percentiles 5 / 50 / 95")
     click.echo(f"{'':46}{'here':>23}" + "".join(f"{name:>23}" for name in references))

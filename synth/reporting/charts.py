@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-_WIDTH, _HEIGHT, _BASE, _TALL = 320, 136, 116, 84
+_WIDTH, _TALL = 320, 84
 _ROW = 13  # of a reference, above the bars
 _BINS = 32
 Values = npt.NDArray[np.float64]
@@ -39,10 +39,14 @@ def histogram(
         return ""
     bands = {name: _band(values, logarithmic) for name, values in (references or {}).items()}
     low, high = _span(every, [edge for band in bands.values() for edge in band])
-    parts = [_reference(name, band, low, high, i) for i, (name, band) in enumerate(bands.items())]
+    base = max(32, 6 + _ROW * len(bands)) + _TALL
+    parts = [
+        _reference(name, [(edge - low) / (high - low) for edge in band], i, base)
+        for i, (name, band) in enumerate(bands.items())
+    ]
     for i, values in enumerate(kept.values()):
         counts, _ = np.histogram(values, _BINS, (low, high))
-        parts.append(_bars(counts / max(counts.max(), 1), i))
+        parts.append(_bars(counts / max(counts.max(), 1), i, base))
     words = "; ".join(
         f"{name}: {_shown(np.percentile(values, 5), logarithmic)} /"
         f" {_shown(np.median(values), logarithmic)} /"
@@ -51,15 +55,15 @@ def histogram(
         if len(values)
     )
     ends = (
-        f'<text x="2" y="{_BASE + 16}">{_shown(low, logarithmic)}</text>'
-        f'<text x="{_WIDTH - 2}" y="{_BASE + 16}" text-anchor="end">'
+        f'<text x="2" y="{base + 16}">{_shown(low, logarithmic)}</text>'
+        f'<text x="{_WIDTH - 2}" y="{base + 16}" text-anchor="end">'
         f"{_shown(high, logarithmic)}</text>"
     )
     label = escape(f"{title}: percentiles 5, 50 and 95: {words}")
     return (
-        f'<figure class="chart"><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img"'
+        f'<figure class="chart"><svg viewBox="0 0 {_WIDTH} {base + 20}" role="img"'
         f' aria-label="{label}">{"".join(parts)}'
-        f'<line class="axis" x1="0" x2="{_WIDTH}" y1="{_BASE}" y2="{_BASE}"/>{ends}</svg>'
+        f'<line class="axis" x1="0" x2="{_WIDTH}" y1="{base}" y2="{base}"/>{ends}</svg>'
         f"<figcaption>{escape(title)}<br><small>{escape(words)}</small></figcaption></figure>"
     )
 
@@ -82,19 +86,19 @@ def _span(values: Values, others: Sequence[float]) -> tuple[float, float]:
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
-def _bars(heights: Values, number: int) -> str:
+def _bars(heights: Values, number: int, base: int) -> str:
     width = _WIDTH / len(heights)
     rectangles = (
-        f"M{i * width:.1f} {_BASE}v{-_TALL * height:.1f}h{width - 1:.1f}V{_BASE}z"
+        f"M{i * width:.1f} {base}v{-_TALL * height:.1f}h{width - 1:.1f}V{base}z"
         for i, height in enumerate(heights)
         if height
     )
     return f'<path class="bars set{number}" d="{"".join(rectangles)}"/>'
 
 
-def _reference(name: str, band: Sequence[float], low: float, high: float, number: int) -> str:
+def _reference(name: str, shares: Sequence[float], number: int, base: int) -> str:
     """Return a reference's row above the bars: its band, its median down to the axis, its name."""
-    at = [_WIDTH * (edge - low) / (high - low) for edge in band]
+    at = [_WIDTH * share for share in shares]
     middle, top = at[len(at) // 2], 2 + _ROW * number
     area = (
         f'<rect class="band" x="{at[0]:.1f}" y="{top + 2}"'
@@ -108,7 +112,7 @@ def _reference(name: str, band: Sequence[float], low: float, high: float, number
     elif at[0] > 0.15 * _WIDTH:
         anchor, x = "end", at[0] - 4
     return (
-        f'{area}<line class="median" x1="{middle:.1f}" x2="{middle:.1f}" y1="{top}" y2="{_BASE}"/>'
+        f'{area}<line class="median" x1="{middle:.1f}" x2="{middle:.1f}" y1="{top}" y2="{base}"/>'
         f'<text class="name" x="{x:.1f}" y="{top + 9}" text-anchor="{anchor}">'
         f"{escape(name)}</text>"
     )

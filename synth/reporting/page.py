@@ -12,6 +12,7 @@ from .charts import histogram
 from .pictures import Shown
 from .subject import DRAWN, Subject
 
+References = dict[str, dict[str, Any]]
 _CHARTS = (
     ("mean", False),
     ("exposure_ev", False),
@@ -24,13 +25,21 @@ _CHARTS = (
 )
 
 
-def page(subjects: Sequence[Subject]) -> str:
-    """Return the page of one subject, or of two beside each other."""
+def page(subjects: Sequence[Subject], references: References | None = None) -> str:
+    """Return the page of one subject, or of two beside each other.
+
+    Parameters
+    ----------
+    subjects : sequence of Subject
+    references : dict of a name to statistics, optional
+        What they are compared with: percentiles 5, 50 and 95, or medians. By default LOL and DICM.
+    """
+    references = reference_statistics() if references is None else references
     title = " and ".join(subject.name for subject in subjects)
     sections = [
         *(_head(subject, i, len(subjects) > 1) for i, subject in enumerate(subjects)),
         *(_checks(subject, len(subjects) > 1) for subject in subjects),
-        _statistics(subjects),
+        _statistics(subjects, references),
         _drawn(subjects),
         *(_counts(subject, len(subjects) > 1) for subject in subjects),
         *(_pairs(subject, len(subjects) > 1) for subject in subjects),
@@ -81,8 +90,7 @@ def _passed(passed: bool) -> str:
     return '<span class="passed">passed</span>' if passed else '<span class="failed">look</span>'
 
 
-def _statistics(subjects: Sequence[Subject]) -> str:
-    references = reference_statistics()
+def _statistics(subjects: Sequence[Subject], references: References) -> str:
     tables = [summary(subject.measured.rows) for subject in subjects]
     charts = "".join(
         histogram(
@@ -113,7 +121,8 @@ def _statistics(subjects: Sequence[Subject]) -> str:
     )
     return _section(
         "Darkness, light and noise",
-        f"<p>{escape(said)}. Bands and lines: percentiles 5 to 95 and medians of LOL and DICM.</p>"
+        f"<p>{escape(said)}. Bands and lines: percentiles 5 to 95 and medians of"
+        f" {escape(' and '.join(references))}.</p>"
         f'<div class="charts">{charts}</div><details><summary>Percentiles 5 / 50 / 95</summary>'
         f"{_table(('statistic', *columns), rows, numbers=len(columns))}</details>"
         + "".join(_components(subject) for subject in subjects),

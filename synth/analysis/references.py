@@ -1,0 +1,74 @@
+"""Columns of statistics to compare with: of sets of one's own, kept in files."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ...errors import ConfigError
+from ...manifests.config import load_yaml
+from .pair_statistics import LABELS, PERCENTILES, summary
+from .set_statistics import Measured
+
+DEFINITIONS = 1
+"""Raised when a statistic is measured in another way: columns of other definitions are refused."""
+_KEYS = {"name", "pairs", "definitions", "percentiles", "statistics"}
+
+
+def reference_yaml(measured: Measured, name: str) -> bytes:
+    """Return what was measured as a column to compare with.
+
+    Parameters
+    ----------
+    measured : Measured
+    name : str
+        Of the column.
+    """
+    table = {
+        key: [float(f"{value:.6g}") for value in values]
+        for key, values in summary(measured.rows).items()
+    }
+    values = {
+        "name": name,
+        "pairs": len(measured.rows),
+        "definitions": DEFINITIONS,
+        "percentiles": list(PERCENTILES),
+        "statistics": table,
+    }
+    return yaml.safe_dump(values, sort_keys=False, default_flow_style=None).encode()
+
+
+def read_reference(path: Path) -> tuple[str, dict[str, Any]]:
+    """Read a column that `reference_yaml` wrote: its name, and percentiles or medians.
+
+    Raises
+    ------
+    ConfigError
+        When it is no such file, or of other definitions.
+    """
+    values = load_yaml(path)
+    if values.keys() != _KEYS or not isinstance(values["statistics"], dict):
+        raise ConfigError(f"{path}: not a reference; gloam stats --save-reference writes them")
+    if values["definitions"] != DEFINITIONS or values["percentiles"] != list(PERCENTILES):
+        raise ConfigError(
+            f"{path}: its statistics are of definitions {values['definitions']}, this gloam"
+            f" measures those of {DEFINITIONS}: measure that set again"
+        )
+    for name, numbers in values["statistics"].items():
+        if name not in LABELS or not _three(numbers):
+            raise ConfigError(
+                f"{path}: statistics.{name} = {numbers}: expected three numbers, percentiles"
+                f" {', '.join(map(str, PERCENTILES))}, of one of {', '.join(LABELS)}"
+            )
+    return str(values["name"]), values["statistics"]
+
+
+def _three(numbers: Any) -> bool:
+    return (
+        isinstance(numbers, list)
+        and len(numbers) == len(PERCENTILES)
+        and all(isinstance(one, int | float) and math.isfinite(one) for one in numbers)
+    )
