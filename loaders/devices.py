@@ -1,13 +1,18 @@
-"""Where batches are wanted: one spelling of devices for every loader."""
+"""Where batches are wanted, and as whose arrays: one spelling for every loader."""
 
 from __future__ import annotations
 
 import importlib.util
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 from ..errors import LoaderError
+from .options import Options
 
 _SPELLED = re.compile(r"(auto|cpu|gpu|cuda|mps)(?::(\d+))?\Z")
 
@@ -80,3 +85,40 @@ def _seen_by_torch() -> str:
 def has_torch() -> bool:
     """Return whether PyTorch is installed; it is not imported for this."""
     return importlib.util.find_spec("torch") is not None
+
+
+def converter(options: Options) -> Callable[[Any], Any] | None:
+    """Return what makes an array of a tensor, without a copy; None for torch's own.
+
+    Raises
+    ------
+    LoaderError
+        When the framework cannot take what lies on the device, or is not installed.
+    """
+    framework, on_gpu = options.framework, options.device == "gpu"
+    if framework == "torch":
+        return None
+    if (framework == "cupy") != on_gpu:
+        other = "framework='cupy'" if on_gpu else "framework='numpy'"
+        raise LoaderError(
+            f"framework={framework!r} is for device={'cpu' if on_gpu else 'cuda'!r}; on this one"
+            f" take {other}, or torch's tensors, which others take by DLPack"
+        )
+    if framework == "numpy":
+        return np.asarray
+    try:
+        from_dlpack: Callable[[Any], Any] = import_module("cupy").from_dlpack
+    except ImportError as error:
+        raise LoaderError("framework='cupy' needs CuPy: pip install cupy-cuda12x") from error
+    return from_dlpack
+
+
+def converted(batch: Any, convert: Callable[[Any], Any]) -> Any:
+    """Return a batch with its tensors converted, however it nests."""
+    if hasattr(batch, "__dlpack__"):
+        return convert(batch)
+    if isinstance(batch, dict):
+        return {name: converted(value, convert) for name, value in batch.items()}
+    if isinstance(batch, tuple | list):
+        return type(batch)(converted(value, convert) for value in batch)
+    return batch

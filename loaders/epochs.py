@@ -70,6 +70,7 @@ class EpochLoader(ABC):
         self._pass: _Pass | None = None
         self._closed = False
         self._check_share(self.rank)
+        self._converter()
 
     @property
     def rank(self) -> Rank:
@@ -237,6 +238,20 @@ class EpochLoader(ABC):
         self._check_share(found)
         self._bound = found
 
+    def _converter(self) -> Any:
+        """Return what makes other arrays of tensors; None where torch's are asked for.
+
+        Raises
+        ------
+        LoaderError
+            When they cannot be had.
+        """
+        if self.options.framework == "torch":
+            return None
+        from .devices import converter
+
+        return converter(self.options)
+
     def _begin_pass(self) -> Iterator[tuple[Any, ...]]:
         self._bind()
         if self._batch >= len(self):  # a state of the end of an epoch, as states once were
@@ -294,7 +309,13 @@ class _Pass:
             _tell_accelerate(loader, True)
         batch = next(self._batches)
         self._ended = loader._count()
-        return batch
+        convert = loader._converter()
+        if convert is None:
+            return batch
+        from .devices import converted
+
+        made: tuple[Any, ...] = converted(batch, convert)
+        return made
 
 
 def _tell_accelerate(loader: EpochLoader, running: bool) -> None:

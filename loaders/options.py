@@ -35,6 +35,9 @@ class Options(BaseModel):
         (0, 1) or (-1, 1); for uint8 always 0 to 255.
     layout : str
         "CHW" or "HWC".
+    framework : str
+        "torch" tensors, "numpy" arrays (on the CPU) or "cupy" arrays (on a GPU), over the same
+        memory.
     shuffle : bool
     shuffle_buffer : int
         Samples among which the webdataset and file readers draw the next one; shards are shuffled
@@ -76,6 +79,7 @@ class Options(BaseModel):
     dtype: Literal["float32", "float16", "uint8"] = "float32"
     value_range: tuple[float, float] = (0, 1)
     layout: Literal["CHW", "HWC"] = "CHW"
+    framework: Literal["torch", "numpy", "cupy"] = "torch"
     shuffle: bool = True
     shuffle_buffer: int = Field(default=4096, ge=1)
     seed: int = Field(default=0, ge=0)
@@ -135,7 +139,7 @@ class Options(BaseModel):
 
         A state fits only the same.
         """
-        ignored = {"device", "threads", "hw_decoder_load", "prefetch"}
+        ignored = {"device", "threads", "hw_decoder_load", "prefetch", "framework"}
         if not self.labels:  # as states were before there were any
             ignored.add("labels")
         return self.model_dump(mode="json", exclude=ignored)

@@ -83,8 +83,8 @@ class PairLoader(DaliLoader):
         or 0 of 1.
     workers, threads : int, optional
         Threads that read and decode on the CPU; by default this rank's share of the cores.
-    batch_size, size, crop, augment, pad, dtype, value_range, layout, shuffle_buffer, seed, keys,
-    hw_decoder_load, prefetch
+    batch_size, size, crop, augment, pad, dtype, value_range, layout, framework, shuffle_buffer,
+    seed, keys, hw_decoder_load, prefetch
         See `options.Options`.
 
     Raises
@@ -128,6 +128,7 @@ class PairLoader(DaliLoader):
         dtype: Literal["float32", "float16", "uint8"] = "float32",
         value_range: tuple[float, float] = (0, 1),
         layout: Literal["CHW", "HWC"] = "CHW",
+        framework: Literal["torch", "numpy", "cupy"] = "torch",
         shuffle: bool | None = None,
         shuffle_buffer: int = 4096,
         seed: int = 0,
@@ -171,6 +172,7 @@ class PairLoader(DaliLoader):
             dtype=dtype,
             value_range=value_range,
             layout=layout,
+            framework=framework,
             shuffle=shuffle,
             shuffle_buffer=shuffle_buffer,
             seed=seed,
