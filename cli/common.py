@@ -84,7 +84,7 @@ def recipe_option(help_text: str) -> Callable[[F], F]:
         metavar="NAME|FILE[:WEIGHT]",
         multiple=True,
         callback=_mixed,
-        help=f"{help_text} Several, each with its weight, are mixed.",
+        help=f"{help_text} Several, each with its weight (1 without), are mixed.",
     )
 
 

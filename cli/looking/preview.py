@@ -27,7 +27,10 @@ _MOST = 40
     "recipes",
     multiple=True,
     metavar="NAME|FILE",
-    help=f"May be repeated.  [default: {DEFAULT}]",
+    help=(
+        "May be repeated, for rows of their own; even:0.5,uneven:0.5 is a mixture."
+        f"  [default: {DEFAULT}]"
+    ),
 )
 @click.option(
     "--set",

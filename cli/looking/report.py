@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -24,7 +25,7 @@ from ..common import Bars, engine_option, user_errors, workers_option
 @click.option(
     "--normals",
     type=click.Path(path_type=Path),
-    help="Of a set of lows only: the set that holds its normals.",
+    help="Of sets of lows only: the set that holds their normals.",
 )
 @click.option(
     "--pairs",
@@ -68,6 +69,11 @@ def report(
     if out.suffix.lower() not in (".html", ".htm"):
         raise ConfigError(f"--out {out}: must end in .html")
     references = {**reference_statistics(), **dict(read_reference(path) for path in beside)}
+    if second is not None and is_set(first) != is_set(second):
+        raise ConfigError(
+            f"{second if is_set(first) else first}: not a set, but the other one is; give two sets,"
+            " or a folder of lows and one of normals"
+        )
     engine = engine_named(engine_name, workers)
     with Bars() as bars:
         bars.stage("measuring pairs", None)
@@ -76,7 +82,11 @@ def report(
         else:
             subjects = [set_subject(first, normals, pairs, workers, bars.at, engine)]
             if second is not None:
-                subjects.append(set_subject(second, None, pairs, workers, bars.at, engine))
+                held = normals or first  # of a set of lows made from the first
+                subjects.append(set_subject(second, held, pairs, workers, bars.at, engine))
+                if subjects[0].name == subjects[1].name:
+                    both = zip(subjects, (first, second), strict=True)
+                    subjects = [replace(subject, name=str(path)) for subject, path in both]
     data = page(subjects, references).encode()
     write_bytes(out, data)
     failed = sum(not check.passed for subject in subjects for check in subject.checks)

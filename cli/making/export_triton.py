@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import click
 
+from ...errors import ConfigError
 from ...loaders.serving.triton import BACKENDS, Backend
 from ...loaders.serving.triton import export_triton as write_repository
 from ..common import user_errors
@@ -83,7 +84,7 @@ class _Size(click.ParamType[Any]):
     metavar="NAME",
     help="Make lows by this recipe, name or file: the server darkens; it needs gloam.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of lows.")
+@click.option("--seed", type=click.IntRange(min=0), help="Of the lows of --live-recipe.")
 @user_errors
 def export_triton(
     root: Path,
@@ -97,13 +98,15 @@ def export_triton(
     threads: int,
     ensemble: Backend,
     live_recipe: str | None,
-    seed: int,
+    seed: int | None,
 ) -> None:
     """Write to DIR a model repository of Triton that preprocesses as the loaders do.
 
     gloam_preprocess is for DALI's backend, gloam_preprocess_python the same for the Python backend,
     network a place for one's own model, and gloam_ensemble puts both together.
     """
+    if seed is not None and live_recipe is None:
+        raise ConfigError("--seed is of the lows that --live-recipe makes")
     models = write_repository(
         root,
         size,
@@ -115,7 +118,7 @@ def export_triton(
         threads=threads,
         ensemble=ensemble,
         live_recipe=live_recipe,
-        seed=seed,
+        seed=seed or 0,
     )
     click.echo(
         f"{root}: {', '.join(models)}; tritonserver --model-repository {root}, and see"

@@ -83,7 +83,7 @@ def ensemble_config(options: Options, first: str, made: Sequence[Tensor]) -> str
     made : sequence of Tensor
         Its outputs; the first of them goes to the network.
     """
-    inputs = [ENCODED, KEY._replace(optional=False)] if first == DARKEN else [ENCODED]
+    inputs = [ENCODED]  # keys are for whoever asks gloam_darken itself
     given, *others = made
     outputs = [given._replace(name="OUTPUT"), *others]
     steps = [

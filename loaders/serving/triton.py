@@ -19,6 +19,7 @@ from .configs import DARKEN, ENCODED, ENSEMBLE, KEY, NETWORK, PREPROCESS, PYTHON
 Backend = Literal["python", "dali"]
 BACKENDS: tuple[Backend, ...] = ("python", "dali")
 _MODELS = Path(__file__).parent / "models"
+_LARGEST = 16384
 _DALI = "What gloam's loaders do to an image, by DALI's backend: model.dali, or dali.py."
 _BY_PYTHON = "The same by the Python backend, where there is no backend of DALI."
 _LOWS = "Lows and normals of photographs, by gloam in the Python backend."
@@ -93,6 +94,11 @@ def export_triton(
             "export-triton: lows are made by the Python backend on the CPU; leave device gpu and"
             " the ensemble of dali out"
         )
+    assert options.size is not None
+    if max(options.size) > _LARGEST:
+        raise ConfigError(f"export-triton: size {size}: must be at most {_LARGEST}")
+    if dtype == "uint8" and value_range[0] < 0:
+        raise ConfigError("export-triton: uint8 holds 0 to 255; leave the signed range out")
     if isinstance(root, StorePath):
         raise ConfigError(f"export-triton {root}: write it to a folder, then copy it to the store")
     if root.exists() and (not root.is_dir() or any(root.iterdir())):

@@ -187,8 +187,9 @@ def check_normals(root: Path, info: SetInfo, normals: Path | None = None) -> Set
     origin = info.build.origin
     if normals is None:
         raise SetError(
-            f"{root}: holds lows only; its normals are in the set that it was made from,"
-            f" {origin['name']!r}",
+            f"{root}: holds lows only; name the set that it was made from too, which holds its"
+            " normals: --normals of report, normals= of loaders, the second argument of stats and"
+            f" verify (it is called {origin['name']!r} in its set.json)",
             path=root,
         )
     given = read_set(normals)

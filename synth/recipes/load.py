@@ -20,7 +20,7 @@ from ...errors import ConfigError
 from ...manifests.config import load_yaml, validated
 from ..camera.recipe import CameraRecipe
 from ..power_law.recipe import PowerLawRecipe
-from .mixture import MixtureRecipe, merged, named_weights
+from .mixture import MixtureRecipe, merged, mixture_name, named_weights
 
 Recipe = Annotated[CameraRecipe | PowerLawRecipe | MixtureRecipe, Field(discriminator="model")]
 DEFAULT = "uneven"
@@ -74,6 +74,12 @@ def load_recipe(name: Recipe | str, overrides: Iterable[str] = ()) -> Recipe:
     loguniform(800, 6400)
     """
     overrides = list(overrides)
+    if not isinstance(name, str | CameraRecipe | PowerLawRecipe | MixtureRecipe):
+        raise ConfigError(
+            f"recipe {name!r}: must be a name, a file or a recipe; a mixture is one text, such as"
+            " even:0.5,uneven:0.5",
+            key="recipe",
+        )
     if not isinstance(name, str):
         return (
             recipe_of(name.model_dump(mode="json"), overrides, f"recipe {name.name}")
@@ -82,10 +88,11 @@ def load_recipe(name: Recipe | str, overrides: Iterable[str] = ()) -> Recipe:
         )
     if not overrides and name in _names():
         return _unchanged(name)
-    weights = named_weights(name)
+    weights = None if Path(name).is_file() else named_weights(name)
     if weights is not None:
-        return recipe_of({"name": name, "mixture": weights}, overrides, f"recipe {name}")
-    return recipe_of(_values_of(name), overrides, f"recipe {name}")
+        values = {"name": mixture_name(weights), "mixture": weights}
+        return recipe_of(values, overrides, f"recipe {name}")
+    return recipe_of(_values_of(name), overrides, f"recipe {name}", Path(name).parent)
 
 
 def _names() -> list[str]:
@@ -110,10 +117,12 @@ def _values_of(name: str) -> dict[str, Any]:
     )
 
 
-def recipe_of(values: dict[str, Any], overrides: Iterable[str], where: str) -> Recipe:
+def recipe_of(
+    values: dict[str, Any], overrides: Iterable[str], where: str, folder: Path | None = None
+) -> Recipe:
     """Make a recipe from its values as YAML holds them, with single ones changed.
 
-    `where` is named in errors.
+    `where` is named in errors; files that a mixture names lie in `folder`, or are found from here.
 
     Raises
     ------
@@ -126,7 +135,7 @@ def recipe_of(values: dict[str, Any], overrides: Iterable[str], where: str) -> R
     for override in overrides:
         _set(values, override)
     if mixes:
-        values = _resolved(values, where)
+        values = _resolved(values, where, folder)
     model = values.get("model", "camera")
     if not isinstance(model, str) or model not in _RECIPES:
         raise ConfigError(
@@ -151,7 +160,7 @@ def _parts(mixture: Any, where: str) -> dict[str, dict[str, Any]]:
     }
 
 
-def _resolved(values: dict[str, Any], where: str) -> dict[str, Any]:
+def _resolved(values: dict[str, Any], where: str, folder: Path | None) -> dict[str, Any]:
     """Return a mixture whose components are whole recipes.
 
     Sections beside the mixture change all of them, those of a component itself alone.
@@ -160,7 +169,15 @@ def _resolved(values: dict[str, Any], where: str) -> dict[str, Any]:
     parts: dict[str, Any] = {}
     for name, part in _parts(values["mixture"], where).items():
         recipe = part.get("recipe", name)
-        whole = dict(recipe) if isinstance(recipe, Mapping) else _values_of(str(recipe))
+        whole = dict(recipe) if isinstance(recipe, Mapping) else None
+        if whole is None:
+            beside = folder / str(recipe) if folder is not None else Path(str(recipe))
+            try:
+                whole = _values_of(str(beside) if beside.is_file() else str(recipe))
+            except ConfigError as error:
+                raise ConfigError(
+                    f"{where}: mixture.{name}: {error}", key=f"mixture.{name}", value=recipe
+                ) from error
         if "mixture" in whole:
             raise ConfigError(
                 f"{where}: mixture.{name}: is a mixture itself; name its recipes here",

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, field_validator
 
+from ...errors import ConfigError
 from ..camera.recipe import CameraRecipe
 from ..parameters.columns import KeyedColumns
 from ..parameters.randomness import KeyedRandom
@@ -79,7 +80,14 @@ def merged(values: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, An
 
 
 def named_weights(text: str) -> dict[str, float] | None:
-    """Read `NAME:WEIGHT,NAME:WEIGHT`; None where a text is not that.
+    """Read `NAME:WEIGHT,NAME:WEIGHT`; None where a text is one name.
+
+    A name without a weight, beside others, has the weight 1.
+
+    Raises
+    ------
+    ConfigError
+        When a weight is no number, or a name stands twice.
 
     Examples
     --------
@@ -87,16 +95,30 @@ def named_weights(text: str) -> dict[str, float] | None:
     {'even': 0.5, 'uneven': 0.5}
     >>> named_weights("even")
     """
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) == 1 and ":" not in text:
+        return None
     found: dict[str, float] = {}
-    for part in text.split(","):
-        name, colon, weight = part.strip().rpartition(":")
+    for part in parts:
+        name, _, weight = part.rpartition(":") if ":" in part else (part, "", "1")
         try:
-            found[name] = float(weight)
+            share = float(weight)
         except ValueError:
-            return None
-        if not colon or not name:
-            return None
+            raise ConfigError(
+                f"recipe {text}: {weight!r} is no weight; write NAME:WEIGHT, such as even:0.5",
+                key="recipe",
+                value=text,
+            ) from None
+        if not name or name in found:
+            why = f"{name} stands twice; give it one weight" if name else "a name is missing"
+            raise ConfigError(f"recipe {text}: {why}", key="recipe", value=text)
+        found[name] = share
     return found
+
+
+def mixture_name(weights: Mapping[str, float]) -> str:
+    """Return the name of a mixture that has none: the same for any order of its recipes."""
+    return ",".join(f"{name}:{weight:g}" for name, weight in sorted(weights.items()))
 
 
 def joined_names(names: Sequence[str]) -> str:
@@ -106,4 +128,4 @@ def joined_names(names: Sequence[str]) -> str:
     """
     if len(names) == 1:
         return names[0]
-    return ",".join(name if named_weights(name) else f"{name}:1" for name in names)
+    return ",".join(name if ":" in name else f"{name}:1" for name in names)

@@ -167,7 +167,7 @@ def _drawn(subjects: Sequence[Subject]) -> str:
         return ""
     return _section(
         "What was drawn",
-        f"<p>Of all pairs. Cameras: {escape('; '.join(cameras))}.</p>"
+        f"<p>Of all pairs.{escape(' Cameras: ' + '; '.join(cameras) + '.') if cameras else ''}</p>"
         f'<div class="charts">{"".join(charts)}</div>',
     )
 

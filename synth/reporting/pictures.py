@@ -73,8 +73,11 @@ def chosen(measured: Measured) -> dict[int, str]:
     for name in EXTREMES:
         values = np.array([row.get(name, np.nan) for row in measured.rows])
         if np.isfinite(values).any():
-            for which, place in (("least", np.nanargmin(values)), ("most", np.nanargmax(values))):
-                why = f"{which} {LABELS[name].partition(',')[0].partition(':')[0]}"
+            for which, place in (
+                ("lowest", np.nanargmin(values)),
+                ("highest", np.nanargmax(values)),
+            ):
+                why = f"{which}: {LABELS[name].partition(',')[0].partition(':')[0]}"
                 reasons.setdefault(int(place), []).append(why)
     return {place: ", ".join(why) for place, why in reasons.items()}
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...engines.engine import Engine, ignored
+from ...manifests.images.folders import image_files
 from ...manifests.sets.pair_set import PairSet, open_set
 from ..analysis.set_statistics import Measured, measure_folders, measure_set
 from .checks import Check, checks_of_pairs, checks_of_set
@@ -81,7 +82,9 @@ def set_subject(
     SetError
         When it is none, or something in it cannot be read.
     """
-    pairs = open_set(root, normals)
+    pairs = open_set(root)
+    if pairs.lows_only and normals is not None:
+        pairs = open_set(root, normals)
     measured = measure_set(pairs, most, workers, at, engine=engine, most_units=_MOST_UNITS)
     info, table = pairs.info, pairs.table("pairs")
     build = info.build
@@ -109,7 +112,7 @@ def set_subject(
     held = set(table.column_names)
     names = table.column("draw_camera_name").to_pylist() if "draw_camera_name" in held else []
     return Subject(
-        str(root.name),
+        root.name or root.resolve().name,
         f"Low-light / normal-light pairs, recipe {info.recipe}.",
         facts,
         len(pairs),
@@ -142,10 +145,10 @@ def folder_subject(
     measured = measure_folders(lows, normals, most, workers, at, engine=engine)
     where = f"{lows}" if normals is None else f"{lows} and {normals}"
     return Subject(
-        lows.name,
+        lows.name or lows.resolve().name,
         "Real low-light photographs." if normals is None else "Real pairs.",
         [("from", where)],
-        len(measured.rows),
+        len(image_files(lows)),
         measured,
         checks_of_pairs(measured),
         shown_of_folders(lows, normals, measured),

@@ -201,6 +201,10 @@ def test_configurations_are_read_strictly(tmp_path, options):
 def test_wrong_use_is_told(tmp_path):
     with pytest.raises(ConfigError, match="size"):
         export_triton(tmp_path / "a", 0)
+    with pytest.raises(ConfigError, match="at most 16384"):
+        export_triton(tmp_path / "a", 20_000)
+    with pytest.raises(ConfigError, match="uint8 holds 0 to 255"):
+        export_triton(tmp_path / "a", 64, dtype="uint8", value_range=(-1, 1))
     with pytest.raises(ConfigError, match="the Python backend on the CPU"):
         export_triton(tmp_path / "a", 64, live_recipe="even", device="gpu")
     with pytest.raises(ConfigError, match="recipe nothing"):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections import Counter
 from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -99,6 +101,7 @@ def test_sections_change_all_components_or_one(tmp_path):
 @pytest.mark.parametrize(
     ("values", "words"),
     [
+        ({"mixture": {"x": {"weight": 1, "recipe": "no.yaml"}}}, "mine: mixture.x: no.yaml"),
         ({"mixture": {"nothing": 1}}, "recipe nothing: neither a file"),
         ({"mixture": {"even": 0}}, "mixture.even.weight = 0"),
         ({"mixture": {"even": "a lot"}}, "mixture.even.weight = 'a lot'"),
@@ -115,6 +118,44 @@ def test_a_wrong_mixture_gets_one_line(values, words):
         recipe_of(values, (), "recipe mine")
     assert len(str(caught.value).splitlines()) == 1
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("even:0.5,even:0.2", "even stands twice"),
+        ("even:much", "'much' is no weight"),
+        ("even:0.5,", "a name is missing"),
+        (["even:0.5", "uneven:0.5"], "a mixture is one text"),
+        ({"even": 0.5}, "a mixture is one text"),
+    ],
+)
+def test_a_wrong_text_gets_one_line(name, words):
+    with pytest.raises(ConfigError, match=words):
+        load_recipe(name)
+
+
+def test_a_mixture_has_one_name_in_any_order():
+    first, other = load_recipe("uneven:.5,even:0.50"), load_recipe("even:0.5,uneven:0.5")
+    assert first == other
+    assert load_recipe("even,uneven:2") == load_recipe("even:1,uneven:2")
+
+
+def test_what_the_docs_show_is_a_mixture(tmp_path):
+    text = (Path(__file__).parents[3] / "docs" / "recipes.md").read_text()
+    block = text[text.index("    name: mine\n") :].split("\n\n", 1)[0]
+    (tmp_path / "mine.yaml").write_text(textwrap.dedent(block))
+    recipe = load_recipe(str(tmp_path / "mine.yaml"))
+    assert isinstance(recipe, MixtureRecipe)
+    assert set(recipe.mixture) == {"even", "dim-lamps", "uneven"}
+
+
+def test_files_of_a_mixture_lie_beside_it(tmp_path):
+    (tmp_path / "inner.yaml").write_text("exposure: {ev: 3}\n")
+    (tmp_path / "outer.yaml").write_text("mixture: {x: {weight: 1, recipe: inner.yaml}}\n")
+    recipe = load_recipe(str(tmp_path / "outer.yaml"))
+    assert isinstance(recipe, MixtureRecipe)
+    assert str(recipe.mixture["x"].recipe.exposure.ev) == "3"
 
 
 @pytest.mark.parametrize("codec", ["png", "none"])

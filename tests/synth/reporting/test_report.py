@@ -68,8 +68,8 @@ def test_extremes_are_extreme(made):
     measured = set_subject(made, None, 600, 1).measured
     reasons = chosen(measured)
     means = [row["mean"] for row in measured.rows]
-    assert "least mean" in reasons[int(np.argmin(means))]
-    assert "most mean" in reasons[int(np.argmax(means))]
+    assert "lowest: mean" in reasons[int(np.argmin(means))]
+    assert "highest: mean" in reasons[int(np.argmax(means))]
     assert sum("typical" in why for why in reasons.values()) == 6
 
 
@@ -121,10 +121,25 @@ def test_the_command_writes_a_page_and_says_what_is_wrong(made, tmp_path):
         [str(tmp_path / "empty")],
         [str(made), "--out", str(tmp_path / "page.txt")],
         [str(made), str(tmp_path / "empty")],
+        [str(tmp_path / "empty"), str(made)],
     ):
         wrong = run.invoke(command, ["report", *arguments])
         assert wrong.exit_code == 1, wrong.output
         assert len(wrong.output.strip().splitlines()) == 1
+
+
+def test_sets_of_one_name_and_lows_of_another(made, tmp_path):
+    twin = tmp_path / made.name
+    gloam.regenerate(made, twin, seed=9, lows_only=True)
+    out = tmp_path / "page.html"
+    said = CliRunner().invoke(command, ["report", str(made), str(twin), "--out", str(out)])
+    assert said.exit_code == 0, said.output
+    text = checked(out.read_text())
+    assert f"{made} and {twin}" in text
+    assert text.count(f"<small>{made}: ") >= 6
+    alone = CliRunner().invoke(command, ["report", str(twin), "--out", str(out)])
+    assert alone.exit_code == 1
+    assert "--normals" in alone.output
 
 
 def test_names_of_files_are_text(made, tmp_path):
