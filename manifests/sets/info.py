@@ -188,8 +188,8 @@ def check_normals(root: Path, info: SetInfo, normals: Path | None = None) -> Set
     if normals is None:
         raise SetError(
             f"{root}: holds lows only; name the set that it was made from too, which holds its"
-            " normals: --normals of report, normals= of loaders, the second argument of stats and"
-            f" verify (it is called {origin['name']!r} in its set.json)",
+            " normals: --normals of report, normals= of loaders, the second argument of stats"
+            f" (it is called {origin['name']!r} in its set.json)",
             path=root,
         )
     given = read_set(normals)
