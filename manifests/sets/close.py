@@ -186,8 +186,10 @@ def _write_pairs(
         for unit, (split, number) in names.items()
         if receipts[unit].pairs
     )
-    many = sum(receipt.pairs for receipt in held) > _MANY
-    tables = (engine if many and engine is not None else LocalEngine()).map(_rows, jobs)
+    if sum(receipt.pairs for receipt in held) > _MANY:
+        tables = (engine or LocalEngine()).map(_rows, jobs)
+    else:
+        tables = each(_rows, list(jobs), root)
     path = root / PAIRS
     with atomic_write(path) as handle, pq.ParquetWriter(handle, schema) as writer:
         for table in tables:
