@@ -34,6 +34,7 @@ _COMMANDS = {
     "export-triton": "The loaders' preprocessing for Triton Inference Server.",
     "bench": "Loading speed on this machine, beside a plain DataLoader.",
     "recipes": "List the recipes, or show one with all that can be changed.",
+    "fit": "A recipe from one's own dark photographs.",
     "cameras": "List the calibrated cameras and their ISOs.",
 }
 _LOOKING = ("verify", "stats", "report", "preview", "bench", "recipes", "cameras")

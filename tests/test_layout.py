@@ -30,7 +30,7 @@ SYNTH = [
     {"renderers"},
     {"served"},
     {"analysis"},
-    {"reporting"},
+    {"reporting", "fitting"},
     {"building"},
     {"publishing"},
 ]

@@ -1,0 +1,125 @@
+"""Pairs to fit to, and the statistics of what a recipe makes of the same normals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..analysis.pair_statistics import pair_statistics
+from ..kernels.arrays import Pixels
+from ..kernels.curves import LEVEL_LIGHT
+from ..models import draw, render
+from ..parameters.columns import KeyedColumns
+from ..recipes.load import Recipe
+
+PERCENTILES = (5, 25, 50, 75, 95)
+UNPAIRED = (
+    "mean",
+    "low_grid_ev",
+    "noise_r",
+    "noise_g",
+    "noise_b",
+    "correlation_rg",
+    "correlation_gb",
+    "autocorrelation",
+    "zeros",
+)
+"""What lows alone can tell: noise where they are flattest themselves."""
+Table = dict[str, npt.NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A low, where there is one, and a normal to make others of."""
+
+    key: str
+    normal: Pixels
+
+
+_DRAWN = (
+    "exposure.ev",
+    "isp.contrast",
+    "camera.iso",
+    "illumination.smooth.sigma_ev",
+    "isp.chroma.strength",
+)
+_POOL = 20_000
+
+
+def even_keys(count: int, seed: int) -> list[str]:
+    """Return keys whose random numbers lie evenly, so that few images stand for many.
+
+    They are those of many whose numbers for the parameters that matter are nearest to Roberts' R
+    sequence ("The unreasonable effectiveness of quasirandom sequences", 2018).
+    """
+    pool = [f"fit {i}" for i in range(_POOL)]
+    random = KeyedColumns(seed, pool)
+    numbers = np.stack([random.uniform(purpose) for purpose in _DRAWN], axis=1)
+    root = 1.0
+    for _ in range(60):  # the positive root of x^(d + 1) = x + 1
+        root = (1 + root) ** (1 / (len(_DRAWN) + 1))
+    steps = root ** -np.arange(1.0, len(_DRAWN) + 1)
+    keys = []
+    for i in range(count):
+        away = ((numbers - (0.5 + (i + 1) * steps) % 1) ** 2).sum(axis=1)
+        place = int(away.argmin())
+        keys.append(pool[place])
+        numbers[place] = 9.0  # taken
+    return keys
+
+
+def rows_of(
+    pairs: Sequence[tuple[Pixels, Pixels | None]], pool: Executor
+) -> list[dict[str, float]]:
+    """Measure pairs, or lows that have no normal."""
+    return list(pool.map(_row, pairs))
+
+
+def made_by(
+    recipe: Recipe, normals: Sequence[Pair], paired: bool, pool: Executor, seed: int = 0
+) -> list[dict[str, float]]:
+    """Measure the lows that a recipe makes of normals, with the same random numbers every time."""
+
+    def one(pair: Pair) -> dict[str, float]:
+        low = render(pair.normal, draw(recipe, seed, pair.key))
+        return _row((low, pair.normal if paired else None))
+
+    return list(pool.map(one, normals))
+
+
+def _row(pair: tuple[Pixels, Pixels | None]) -> dict[str, float]:
+    low, normal = pair
+    if normal is not None:
+        return pair_statistics(low, normal)
+    found = pair_statistics(low, low)
+    return {name: found[name] for name in UNPAIRED}
+
+
+def table_of(rows: Sequence[dict[str, float]]) -> Table:
+    """Return `PERCENTILES` of each statistic, NaNs left out; without those that nobody has."""
+    made = {}
+    for name in rows[0]:
+        values = np.array([row[name] for row in rows])
+        values = values[np.isfinite(values)]
+        if len(values):
+            made[name] = np.percentile(values, PERCENTILES)
+    return made
+
+
+def cast_spread(pairs: Sequence[tuple[Pixels, Pixels]]) -> float:
+    """Estimate the deviation of the white balance's error, EV, from the colours of pairs."""
+    found = []
+    for low, normal in pairs:
+        means = [LEVEL_LIGHT[image].reshape(-1, 3).mean(axis=0) for image in (low, normal)]
+        if min(float(one.min()) for one in means) <= 1e-5:
+            continue
+        ratio = np.log2(means[0] / means[1])
+        found += [ratio[0] - ratio[1], ratio[2] - ratio[1]]
+    if len(found) < 8:
+        return 0.3
+    values = np.array(found)
+    return float(1.4826 * np.median(np.abs(values - np.median(values))))

@@ -1,0 +1,144 @@
+"""What is searched for: a few numbers, and the recipe that they stand for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from ..camera.sensors import iso_range
+from ..recipes.load import Recipe, recipe_of
+
+CAMERA = "sony-a7s2"
+_LOWEST_ISO, _HIGHEST_ISO = iso_range(CAMERA, {})
+_BOUNDS = {
+    "ev": (-2.0, 12.0),
+    "ev_spread": (0.02, 3.0),
+    "contrast": (0.4, 2.5),
+    "contrast_spread": (0.0, 0.6),
+    "iso": (math.log2(_LOWEST_ISO), math.log2(_HIGHEST_ISO)),
+    "iso_spread": (0.0, 4.0),
+    "field": (0.0, 3.0),
+    "field_spread": (0.0, 1.0),
+    "chroma": (0.0, 1.0),
+    "gain": (0.0, 8.0),
+    "cast_spread": (0.0, 1.0),
+}
+
+
+_LIT: dict[str, Any] = {  # as in `uneven`
+    "lights": {
+        "count": "choice(0, 1, 2, 3, 4)",
+        "ev": "uniform(2, 6)",
+        "radius": "loguniform(0.1, 0.5)",
+        "falloff": "uniform(1, 2.5)",
+    },
+    "scene": {"strength": "uniform(0, 0.4)"},
+    "vignette": {"ev": "uniform(0, 1)"},
+}
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """A point of the search.
+
+    Attributes
+    ----------
+    ev, ev_spread : float
+        Mean and deviation of the exposure.
+    contrast, contrast_spread : float
+        Mean and deviation of the exponent.
+    iso, iso_spread : float
+        Binary logarithm of the middle ISO, and how many stops it goes up and down.
+    field, field_spread : float
+        Largest deviation of the smooth field, EV, and which share of it the smallest falls short.
+    chroma : float
+        Middle strength of chroma noise reduction.
+    gain : float
+        Digital gain, EV: for noise beyond what the largest ISO has.
+    cast_spread : float
+        Deviation of the white balance's error, EV.
+    demosaic : str
+    lit : bool
+        Whether there are pools of light, a scene of its own and vignetting, as in `uneven`.
+    """
+
+    ev: float = 4.0
+    ev_spread: float = 1.0
+    contrast: float = 1.1
+    contrast_spread: float = 0.15
+    iso: float = 11.0
+    iso_spread: float = 1.0
+    field: float = 0.4
+    field_spread: float = 0.7
+    chroma: float = 0.5
+    gain: float = 0.0
+    cast_spread: float = 0.3
+    demosaic: str = "binned"
+    lit: bool = False
+
+    def moved(self, **changes: float) -> Parameters:
+        """Return parameters with some changed, within their bounds."""
+        kept = {}
+        for name, value in changes.items():
+            low, high = _BOUNDS[name]
+            kept[name] = min(max(value, low), high)
+        return replace(self, **kept)  # type: ignore[arg-type]
+
+    def values(self) -> dict[str, float]:
+        """Return the numbers by name."""
+        made = asdict(self)
+        return {one.name: made[one.name] for one in fields(self) if one.name in _BOUNDS}
+
+    def recipe(self, name: str = "fitted", about: str = "") -> Recipe:
+        """Return the recipe that they stand for."""
+        return recipe_of(self._sections() | {"name": name, "about": about}, (), f"recipe {name}")
+
+    def _sections(self) -> dict[str, Any]:
+        iso = [2.0 ** (self.iso + side * self.iso_spread) for side in (-1, 1)]
+        lowest, highest = (min(max(one, _LOWEST_ISO), _HIGHEST_ISO) for one in iso)
+        strengths = max(self.chroma - 0.1, 0.0), min(self.chroma + 0.1, 1.0)
+        ev = self.ev + self.gain  # gain brightens again what exposure took
+        highlights = {"highlights": {"ev": "uniform(0, 2)"}} if self.lit else {}
+        return {
+            **highlights,
+            "exposure": {"ev": _normal(ev, self.ev_spread, -4, 16, 2.5)},
+            "illumination": {
+                "smooth": {
+                    "sigma_ev": _uniform(self.field * (1 - self.field_spread), self.field),
+                    "cells": "choice(2, 3, 4, 5)",
+                },
+                **(_LIT if self.lit else {}),
+            },
+            "camera": {
+                "name": CAMERA,
+                "iso": _loguniform(lowest, highest),
+                "matrix": "random",
+            },
+            "white_balance": {
+                "red": "uniform(1.9, 2.4)",
+                "blue": "uniform(1.5, 1.9)",
+                "error_ev": _normal(0.0, self.cast_spread, -1, 1, 3),
+            },
+            "isp": {
+                "digital_gain_ev": round(self.gain, 3),
+                "contrast": _normal(self.contrast, self.contrast_spread, 0.2, 4, 2.5),
+                "demosaic": self.demosaic,
+                "chroma": {"strength": _uniform(*strengths), "sigma": 1},
+            },
+        }
+
+
+def _normal(mean: float, deviation: float, low: float, high: float, reach: float) -> Any:
+    if deviation < 0.01:
+        return round(mean, 3)
+    first, last = max(mean - reach * deviation, low), min(mean + reach * deviation, high)
+    return f"normal({mean:.3f}, {deviation:.3f}, {first:.3f}, {last:.3f})"
+
+
+def _uniform(low: float, high: float) -> Any:
+    return round(high, 3) if high - low < 0.005 else f"uniform({low:.3f}, {high:.3f})"
+
+
+def _loguniform(low: float, high: float) -> Any:
+    return round(high, 1) if high / low < 1.02 else f"loguniform({low:.1f}, {high:.1f})"
