@@ -30,6 +30,7 @@ _COMMANDS = {
     "stats": "Exposure, field and noise statistics beside real sets.",
     "report": "One page about a set to look at: checks, statistics, pictures.",
     "preview": "Look at what recipes make of photographs.",
+    "studio": "Find a recipe by eye, on a page with a control for every parameter.",
     "stage": "Copy a set into memory or onto a local disk.",
     "export-triton": "The loaders' preprocessing for Triton Inference Server.",
     "bench": "Loading speed on this machine, beside a plain DataLoader.",
@@ -37,7 +38,7 @@ _COMMANDS = {
     "fit": "A recipe from one's own dark photographs.",
     "cameras": "List the calibrated cameras and their ISOs.",
 }
-_LOOKING = ("verify", "stats", "report", "preview", "bench", "recipes", "cameras")
+_LOOKING = ("verify", "stats", "report", "preview", "studio", "bench", "recipes", "cameras")
 _DARKENING = ("build", "regenerate", "rebuild")
 _IMAGES = (
     "build",
@@ -49,6 +50,7 @@ _IMAGES = (
     "stats",
     "report",
     "preview",
+    "studio",
     "bench",
 )
 

@@ -63,16 +63,33 @@ def load_yaml(path: Path) -> dict[str, Any]:
         When the file cannot be read, is not YAML, or is not a mapping.
     """
     try:
-        value = yaml.load(path.read_text("utf-8"), _Loader)
+        text = path.read_text("utf-8")
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror or error}", path=path) from error
+    except ValueError as error:
+        raise ConfigError(f"{path}: not YAML: {error}", path=path) from error
+    return parse_yaml(text, path)
+
+
+def parse_yaml(text: str, where: object) -> dict[str, Any]:
+    """Read a mapping from YAML, by the safe loader; `where` is named in errors.
+
+    Raises
+    ------
+    ConfigError
+        When it is not YAML, or not a mapping.
+    """
+    try:
+        value = yaml.load(text, _Loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ConfigError(f"{path}: not YAML: {' '.join(str(error).split())}", path=path) from error
+        raise ConfigError(
+            f"{where}: not YAML: {' '.join(str(error).split())}", path=where
+        ) from error
     if value is None:
         return {}
     if not isinstance(value, dict):
         raise ConfigError(
-            f"{path}: expected keys and values, found a {type(value).__name__}", path=path
+            f"{where}: expected keys and values, found a {type(value).__name__}", path=where
         )
     return value
 

@@ -30,7 +30,7 @@ SYNTH = [
     {"renderers"},
     {"served"},
     {"analysis"},
-    {"reporting", "fitting"},
+    {"reporting", "fitting", "studio"},
     {"building"},
     {"publishing"},
 ]

@@ -37,9 +37,10 @@ def brightened(low: Pixels) -> Pixels:
 
     It shows what the low hides, noise and all.
     """
-    light = LEVEL_LIGHT[low]
-    gain = _GREY / max(float(light.mean()), 1e-6)
-    shown: Pixels = np.rint(255 * linear_to_srgb(np.minimum(light * gain, 1.0))).astype(np.uint8)
+    counts = np.bincount(low.ravel(), minlength=256)
+    gain = _GREY / max(float(counts @ LEVEL_LIGHT) / low.size, 1e-6)
+    levels = np.rint(255 * linear_to_srgb(np.minimum(LEVEL_LIGHT * gain, 1.0))).astype(np.uint8)
+    shown: Pixels = levels[low]
     return shown
 
 

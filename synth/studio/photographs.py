@@ -1,0 +1,132 @@
+"""The photographs that a studio shows, decoded as a build decodes its sources."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...errors import ConfigError, ImageRefused, SourceError
+from ...manifests.images.header import SUFFIXES, read_header
+from ...manifests.images.load_normal import load_normal
+from ...manifests.sources import list_source, read
+from ..kernels.arrays import Pixels
+
+SIDE = 1024
+"""Longer side, in pixels, that larger photographs are shrunk to before they are darkened."""
+SMALL = 256
+"""The same of the pictures of a sheet."""
+MOST = 60
+MOST_BYTES = 1 << 26
+_DECODED = 24  # normals that are held
+
+
+@dataclass(frozen=True)
+class Photograph:
+    """A photograph by its name and its bytes, with its width and height in pixels."""
+
+    name: str
+    data: bytes
+    width: int
+    height: int
+
+
+class Photographs:
+    """Photographs by number; more may be added, by several threads.
+
+    Parameters
+    ----------
+    held : sequence of (name, bytes)
+
+    Raises
+    ------
+    SourceError
+        When one of them cannot be used.
+    """
+
+    def __init__(self, held: Sequence[tuple[str, bytes]]) -> None:
+        self._held: list[Photograph] = []
+        self._decoded: OrderedDict[tuple[int, int], Pixels] = OrderedDict()
+        self._lock = threading.Lock()
+        for name, data in held:
+            try:
+                self.add(name, data)
+            except ImageRefused as refusal:
+                raise SourceError(f"{name}: {refusal}", path=name) from refusal
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def __getitem__(self, number: int) -> Photograph:
+        return self._held[number]
+
+    def add(self, name: str, data: bytes) -> int:
+        """Add a photograph; returns its number.
+
+        Raises
+        ------
+        ImageRefused
+            When it cannot be used.
+        ConfigError
+            When there are `MOST` already.
+        """
+        header = read_header(data)
+        load_normal(data, SMALL)  # its pixels too can be read
+        with self._lock:
+            if len(self._held) >= MOST:
+                raise ConfigError(f"{name}: there are {MOST} photographs already, start anew")
+            self._held.append(Photograph(name, data, header.width, header.height))
+            return len(self._held) - 1
+
+    def normal(self, number: int, side: int = SIDE) -> Pixels:
+        """Return a photograph's normal, shrunk to a longer side, uint8 RGB (H, W, 3).
+
+        Raises
+        ------
+        ConfigError
+            When there is no such photograph.
+        """
+        if not 0 <= number < len(self._held):
+            raise ConfigError(f"photo {number}: there are {len(self._held)}")
+        key = number, side
+        with self._lock:
+            if key in self._decoded:
+                self._decoded.move_to_end(key)
+                return self._decoded[key]
+        pixels = load_normal(self._held[number].data, side).pixels
+        with self._lock:
+            self._decoded[key] = pixels
+            while len(self._decoded) > _DECODED:
+                self._decoded.popitem(last=False)
+        return pixels
+
+
+def read_photographs(paths: Sequence[Path]) -> list[tuple[str, bytes]]:
+    """Read photographs, of a folder the first ones, without any those inside scikit-image.
+
+    Raises
+    ------
+    SourceError
+        When a path holds none.
+    ConfigError
+        When they are more than `MOST`.
+    """
+    if not paths:
+        return [(item.path, read(item.location)) for item in list_source("sample", "")]
+    files: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            found = sorted(one for one in path.rglob("*") if one.suffix.lower() in SUFFIXES)
+            if not found:
+                raise SourceError(f"{path}: holds no photographs", path=path)
+            files += found[: 24 if len(paths) == 1 else 4]
+        else:
+            files.append(path)
+    if len(files) > MOST:
+        raise ConfigError(f"{len(files)} photographs are too many, {MOST} the most; name fewer")
+    try:
+        return [(path.name, path.read_bytes()) for path in files]
+    except OSError as error:
+        raise SourceError(f"{error.filename}: {error.strerror}", path=error.filename) from error

@@ -1,0 +1,254 @@
+"""What a studio's page asks for: lows, what was drawn, statistics, recipes as YAML and commands."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import shlex
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ...errors import ConfigError, GloamError
+from ...manifests.config import parse_yaml
+from ...storage.atomic import write_bytes
+from ..analysis.contact_sheet import brightened
+from ..analysis.pair_statistics import LABELS, pair_statistics, reference_statistics
+from ..kernels.png.file import encode_png
+from ..models import component_of, draw, render
+from ..recipes.annotated import annotated_yaml
+from ..recipes.load import Recipe, load_recipe, recipe_of, shipped_recipes
+from ..recipes.mixture import MixtureRecipe
+from .controls import cameras_of, controls_of
+from .photographs import SIDE, SMALL, Photographs
+
+KEY = "image"
+"""Of every low: what `gloam.darken` takes when it is told none."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_LONG = 8  # values of a tuple that are written out
+_FOR_PEOPLE = ("name", "about")
+Values = dict[str, Any]
+
+
+class Workbench:
+    """A studio without its server.
+
+    Parameters
+    ----------
+    photographs : Photographs
+    recipe : Recipe
+        That it begins with.
+    named : str
+        What the command line calls that one: a name, or a file.
+    folder : Path
+        That recipes are saved to.
+    """
+
+    def __init__(
+        self, photographs: Photographs, recipe: Recipe, named: str, folder: Path, seed: int = 0
+    ) -> None:
+        self.photographs = photographs
+        self._begun, self._named, self._folder, self._seed = recipe, named, folder, seed
+        self._saved: dict[str, Recipe] = {}
+        self._saving = threading.Lock()
+
+    def start(self) -> Values:
+        """Return all that a page begins with."""
+        return {
+            "photographs": [self.photograph(number) for number in range(len(self.photographs))],
+            "recipes": [{"name": n, "about": about} for n, about in shipped_recipes().items()],
+            "labels": LABELS,
+            "references": {
+                name: {key: value for key, value in values.items() if key in LABELS}
+                for name, values in reference_statistics().items()
+            },
+            "seed": self._seed,
+            "base": self._named,
+            **self.described(self._begun),
+        }
+
+    def photograph(self, number: int) -> Values:
+        """Return a photograph's facts."""
+        photograph = self.photographs[number]
+        height, width = self.photographs.normal(number).shape[:2]
+        shrunk = max(photograph.width, photograph.height) > SIDE
+        return {
+            "number": number,
+            "name": photograph.name,
+            "width": width,
+            "height": height,
+            "shrunk": f"{photograph.width} x {photograph.height}" if shrunk else "",
+        }
+
+    def described(self, recipe: Recipe) -> Values:
+        """Return a recipe's values and what its controls are made of."""
+        return {
+            "values": recipe.model_dump(mode="json"),
+            "controls": controls_of(recipe),
+            "cameras": cameras_of(recipe),
+        }
+
+    def recipe(self, name: str) -> Values:
+        """Return a shipped recipe.
+
+        Raises
+        ------
+        ConfigError
+            When there is none of that name.
+        """
+        if name != self._named and name not in shipped_recipes():
+            raise ConfigError(f"recipe {name}: not one of {', '.join(shipped_recipes())}")
+        recipe = self._begun if name == self._named else load_recipe(name)
+        return {"base": name, **self.described(recipe)}
+
+    def read(self, text: str, name: str) -> Values:
+        """Return the recipe of a YAML file's text.
+
+        Raises
+        ------
+        ConfigError
+            When it is none.
+        """
+        recipe = recipe_of(parse_yaml(text, name), (), name)
+        return {"base": "", **self.described(recipe)}
+
+    def low(
+        self, photo: int, values: Values, seed: int, small: bool = False, bright: bool = False
+    ) -> bytes:
+        """Return a low as a PNG file: each sample is that of `gloam.darken`.
+
+        Parameters
+        ----------
+        photo : int
+            Number of the photograph.
+        values : dict
+            Of the recipe.
+        seed : int
+        small : bool
+            Whether it is a picture of a sheet, of the photograph shrunk to `SMALL`.
+        bright : bool
+            Whether it is brightened to middle grey, to see what it hides.
+
+        Raises
+        ------
+        ConfigError
+            When the recipe is wrong, with the key, its value and what is allowed.
+        """
+        normal = self.photographs.normal(photo, SMALL if small else SIDE)
+        low = render(normal, draw(_recipe(values), seed, KEY))
+        return encode_png(brightened(low) if bright else low)
+
+    def normal(self, photo: int, small: bool = False) -> bytes:
+        """Return a photograph's normal as a PNG file."""
+        return encode_png(self.photographs.normal(photo, SMALL if small else SIDE))
+
+    def about(self, photo: int, values: Values, seed: int, base: str) -> Values:
+        """Return what was drawn, the low's statistics, and the command that builds such a set."""
+        recipe, normal = _recipe(values), self.photographs.normal(photo)
+        drawn = draw(recipe, seed, KEY)
+        measured = pair_statistics(render(normal, drawn), normal)
+        component = component_of(recipe, seed, KEY)
+        return {
+            "drawn": [
+                *([["recipe", component]] if component else []),
+                *([path, _shown(value)] for path, value in _leaves(drawn.model_dump(mode="json"))),
+            ],
+            "statistics": {k: v for k, v in measured.items() if math.isfinite(v)},
+            "command": self.command(recipe, seed, base),
+        }
+
+    def command(self, recipe: Recipe, seed: int, base: str) -> str:
+        """Return the command that builds a set with a recipe.
+
+        Values that were changed stand in it. Where a recipe came from the page there is no file to
+        name: "" then, until it is saved.
+        """
+        if not base:
+            return ""
+        words = ["gloam", "build", "SET", "--source", "folder=PHOTOS", "--recipe", base]
+        for change in changes(self._of(base), recipe):
+            words += ["--set", change]
+        return shlex.join([*words, *(["--seed", str(seed)] if seed else [])])
+
+    def text(self, values: Values) -> str:
+        """Return a recipe as YAML, each value with what it is and may be."""
+        return annotated_yaml(_recipe(values))
+
+    def save(self, values: Values, name: str, replace: bool) -> Values:
+        """Write a recipe as `NAME.yaml` to the folder.
+
+        Returns
+        -------
+        dict
+            `file`, and `exists` where there is one that was not to be replaced.
+
+        Raises
+        ------
+        ConfigError
+            When the name is not one of letters, digits, - and _.
+        """
+        if not _NAME.fullmatch(name):
+            raise ConfigError(f"name {name!r}: letters, digits, - and _ make one, 64 at most")
+        file = f"{name}.yaml"
+        path = self._folder / file
+        data = self.text({**values, "name": name}).encode()
+        with self._saving:
+            if path.exists() and not replace:
+                return {"file": os.path.relpath(path), "exists": True}
+            write_bytes(path, data)
+        named = os.path.relpath(path)
+        self._saved[named] = _recipe({**values, "name": name})
+        return {"file": named, "exists": False}
+
+    def _of(self, base: str) -> Recipe:
+        if base in self._saved:
+            return self._saved[base]
+        return self._begun if base == self._named else load_recipe(base)
+
+
+def _recipe(values: Values) -> Recipe:
+    try:
+        return recipe_of(values, (), "recipe")
+    except GloamError:
+        raise
+    except (TypeError, AttributeError, ValueError) as error:  # no recipe's shape at all
+        raise ConfigError(f"recipe: {error}") from error
+
+
+def changes(base: Recipe, recipe: Recipe) -> list[str]:
+    """Return what `--set` takes to make one recipe of another.
+
+    Examples
+    --------
+    >>> from gloam.synth.recipes.load import load_recipe
+    >>> even = load_recipe("even")
+    >>> changes(even, load_recipe("even", ["camera.iso=1600", "exposure.ev=uniform(3, 5)"]))
+    ['exposure.ev=uniform(3, 5)', 'camera.iso=1600']
+    """
+    before = dict(_leaves(base.model_dump(mode="json")))
+    mixed = isinstance(recipe, MixtureRecipe)
+    made = []
+    for path, value in _leaves(recipe.model_dump(mode="json")):
+        if path in _FOR_PEOPLE or before.get(path) == value:
+            continue
+        key = path.replace(".recipe.", ".", 1) if mixed else path
+        made.append(f"{key}={f'{value:.12g}' if isinstance(value, float) else value}")
+    return made
+
+
+def _leaves(values: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in values.items():
+        own = f"{path}{name}"
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{own}.")
+        else:
+            yield own, value
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        shown = ", ".join(map(_shown, value[:_LONG]))
+        return f"{shown}, ... ({len(value)})" if len(value) > _LONG else shown or "none"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
