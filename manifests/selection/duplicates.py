@@ -46,6 +46,43 @@ def near_duplicates(
     return repeats
 
 
+def near_across(
+    hashes: npt.NDArray[np.uint64], groups: npt.NDArray[np.int64], bits: int
+) -> list[tuple[int, int]]:
+    """Find images of different groups whose hashes differ in at most `bits` bits.
+
+    Parameters
+    ----------
+    hashes : uint64 array (N,)
+    groups : int array (N,)
+    bits : int
+        0 to 3.
+
+    Returns
+    -------
+    list of (int, int)
+        Indices of two such images, for each two hashes one pair.
+
+    Examples
+    --------
+    >>> near_across(np.array([7, 900, 5], np.uint64), np.array([0, 0, 1]), 1)
+    [(0, 2)]
+    """
+    # One image of each hash and group: equal hashes would make all comparisons quadratic.
+    _, first = np.unique(np.stack([hashes, groups.astype(np.uint64)]), axis=1, return_index=True)
+    by_hash: dict[int, list[int]] = {}
+    for place in np.sort(first).tolist():
+        by_hash.setdefault(int(hashes[place]), []).append(place)
+    found = [(places[0], places[1]) for places in by_hash.values() if len(places) > 1]
+    values = np.array(list(by_hash), np.uint64)
+    for later, earlier in zip(*_near_pairs(values, bits), strict=True):
+        two = (by_hash[int(values[earlier])], by_hash[int(values[later])])
+        apart = next(((a, b) for a in two[0] for b in two[1] if groups[a] != groups[b]), None)
+        if apart is not None:
+            found.append(apart)
+    return found
+
+
 def _near_pairs(
     values: npt.NDArray[np.uint64], bits: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

@@ -35,10 +35,13 @@ class Check(NamedTuple):
 
 def checks_of_set(pairs: PairSet, measured: Measured) -> list[Check]:
     """Check a set, of which some pairs were measured."""
-    table = pairs.table("pairs").select(["split", "source", "normal_sha256"])
-    splits, sources = (table.column(name).to_pylist() for name in ("split", "source"))
-    made = [_leaks(splits, table.column("normal_sha256").to_pylist()), *_sources(sources)]
-    return [*made, *_codec(pairs), *checks_of_pairs(measured), *_transfer(pairs, measured)]
+    sources = pairs.table("pairs").column("source").to_pylist()
+    return [
+        *_sources(sources),
+        *_codec(pairs),
+        *checks_of_pairs(measured),
+        *_transfer(pairs, measured),
+    ]
 
 
 def checks_of_pairs(measured: Measured) -> list[Check]:
@@ -66,22 +69,6 @@ def checks_of_pairs(measured: Measured) -> list[Check]:
             )
         )
     return made
-
-
-def _leaks(splits: Sequence[str], normals: Sequence[str]) -> Check:
-    """Look for pictures that stand in more than one split."""
-    seen: dict[str, str] = {}
-    shared = {
-        sha
-        for sha, split in zip(normals, splits, strict=True)
-        if seen.setdefault(sha, split) != split
-    }
-    return Check(
-        "equal pictures in several splits",
-        f"{len(shared):,} normals stand in more than one, byte for byte",
-        "none",
-        not shared,
-    )
 
 
 def _sources(sources: Sequence[str]) -> list[Check]:

@@ -70,7 +70,7 @@ def _head(subject: Subject, number: int, several: bool) -> str:
     return (
         f"<header>\n<{level}>{key}{escape(subject.name)}</{level}>\n"
         f"<p>{escape(subject.about)}</p>\n"
-        f'<div class="wide"><table><tbody>{rows}</tbody></table></div>\n</header>\n'
+        f'<div class="wide" tabindex="0"><table><tbody>{rows}</tbody></table></div>\n</header>\n'
     )
 
 
@@ -268,8 +268,8 @@ def _table(heads: Iterable[str], rows: str, numbers: int = 0) -> str:
         for i, name in enumerate(names)
     )
     return (
-        f'<div class="wide"><table><thead><tr>{cells}</tr></thead><tbody>{rows}</tbody></table>'
-        "</div>"
+        f'<div class="wide" tabindex="0"><table><thead><tr>{cells}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>"
     )
 
 

@@ -15,6 +15,7 @@ from ...manifests.images.folders import image_files
 from ...manifests.sets.pair_set import PairSet, open_set
 from ..analysis.set_statistics import Measured, measure_folders, measure_set
 from .checks import Check, checks_of_pairs, checks_of_set
+from .leaks import leaks
 from .pictures import Shown, shown_of_folders, shown_of_set
 
 _MOST_UNITS = 24
@@ -117,7 +118,7 @@ def set_subject(
         facts,
         len(pairs),
         measured,
-        checks_of_set(pairs, measured),
+        [*leaks(pairs), *checks_of_set(pairs, measured)],
         shown_of_set(pairs, measured),
         counts,
         sorted((reason, len(paths), paths[:3]) for reason, paths in by_reason.items()),

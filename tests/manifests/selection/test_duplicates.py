@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gloam.manifests.selection.duplicates import near_duplicates
+from gloam.manifests.selection.duplicates import near_across, near_duplicates
 
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=200)
 
@@ -113,3 +113,21 @@ def test_a_hundred_thousand_random_images_are_told_from_their_copies() -> None:
 def test_bits_that_the_method_cannot_promise_are_refused(bits: int) -> None:
     with pytest.raises(ValueError, match="must be 0 to 3"):
         near_duplicates(np.zeros(1, np.uint64), np.ones(1, np.bool_), bits)
+
+
+@given(st.lists(st.tuples(st.integers(0, 255), st.integers(0, 2)), max_size=40), st.integers(0, 3))
+def test_near_across_finds_what_comparing_all_finds(images, bits):
+    hashes = np.array([value for value, _ in images], np.uint64)
+    groups = np.array([group for _, group in images], np.int64)
+    found = near_across(hashes, groups, bits)
+    for a, b in found:
+        assert groups[a] != groups[b]
+        assert int(hashes[a] ^ hashes[b]).bit_count() <= bits
+    every = {
+        frozenset((int(hashes[a]), int(hashes[b])))
+        for a in range(len(images))
+        for b in range(a)
+        if groups[a] != groups[b] and int(hashes[a] ^ hashes[b]).bit_count() <= bits
+    }
+    assert {frozenset((int(hashes[a]), int(hashes[b]))) for a, b in found} == every
+    assert len(found) == len(every)
