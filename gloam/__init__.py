@@ -10,6 +10,7 @@ The sets are for training low-light image enhancement.
     open_set(root), verify(root)            a finished set
     PairLoader, TorchLoader, pairs_in       loading pairs in training
     ImageLoader                             loading photographs and their classes
+    ClipLoader                              loading clips of video
     errors                                  what is raised
 
 Importing gloam loads nothing else and changes nothing; each name is imported when it is first used.
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import errors as errors
+    from .loaders import ClipLoader as ClipLoader
     from .loaders import ImageLoader as ImageLoader
     from .loaders import PairLoader as PairLoader
     from .loaders import TorchLoader as TorchLoader
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "ClipLoader",
     "Darken",
     "ImageLoader",
     "PairLoader",
@@ -54,6 +57,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "ClipLoader": ("loaders", "ClipLoader"),
     "Darken": ("loaders.live.darkening", "Darken"),
     "ImageLoader": ("loaders", "ImageLoader"),
     "PairLoader": ("loaders", "PairLoader"),

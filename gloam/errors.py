@@ -119,6 +119,8 @@ class Reason(StrEnum):
     UNSUPPORTED = "unsupported"
     """It has a format or a form that gloam does not read."""
     TOO_LARGE = "too large"
+    SCENE_CHANGE = "scene change"
+    """Of a clip: its frames show more than one scene."""
     FILE_NAME = "file name"
     """Not valid text."""
 

@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Any
 os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")
 
 if TYPE_CHECKING:
+    from .clips.clip_loader import ClipLoader
     from .dali.image_loader import ImageLoader
     from .dali.pair_loader import PairLoader
     from .index import pairs_in
     from .torch_loader import TorchLoader
 
-__all__ = ["ImageLoader", "PairLoader", "TorchLoader", "pairs_in"]
+__all__ = ["ClipLoader", "ImageLoader", "PairLoader", "TorchLoader", "pairs_in"]
 _HOMES = {
+    "ClipLoader": "clips.clip_loader",
     "ImageLoader": "dali.image_loader",
     "PairLoader": "dali.pair_loader",
     "TorchLoader": "torch_loader",

@@ -170,10 +170,26 @@ def open_data(
         When `normals` goes with a list.
     """
     if isinstance(data, PairSet | str | Path):
-        return open_set(data, normals)
+        return of_images(open_set(data, normals))
     if normals is not None:
         raise LoaderError("normals= goes with a set of lows only, not with a list of pairs")
     return data
+
+
+def of_images(pairs: PairSet) -> PairSet:
+    """Refuse a set of clips.
+
+    Raises
+    ------
+    LoaderError
+        When it is one.
+    """
+    if pairs.frames:
+        raise LoaderError(
+            f"{pairs.root}: holds clips of {pairs.frames} frames: ClipLoader reads them",
+            path=pairs.root,
+        )
+    return pairs
 
 
 def contents_of(

@@ -106,7 +106,8 @@ def check_device(device: str) -> None:
 def pixels_of(sample: Sample) -> tuple[Pixels, Pixels]:
     """Return the low and the normal of a sample, uint8 RGB (H, W, 3).
 
-    The low of a live set, which holds none, is made of the stored draw.
+    The low of a live set, which holds none, is made of the stored draw. Of a clip they are those of
+    its first frame.
 
     Raises
     ------
@@ -115,10 +116,12 @@ def pixels_of(sample: Sample) -> tuple[Pixels, Pixels]:
     ValueError
         When the draw is.
     """
-    if LOW in sample.members:
-        return sample.pixels()
-    normal = sample.decoded(NORMAL)
-    return render(normal, parse_draw(sample.record["draw"])), normal
+    clip = f"{NORMAL}.000" in sample.members
+    low, normal = (f"{LOW}.000", f"{NORMAL}.000") if clip else (LOW, NORMAL)
+    pixels = sample.decoded(normal)
+    if low in sample.members:
+        return sample.decoded(low), pixels
+    return render(pixels, parse_draw(sample.record["draw"])), pixels
 
 
 def renderer_on(device: Device) -> Renderer:

@@ -27,7 +27,7 @@ SYNTH = [
     {"camera", "power_law"},
     {"recipes"},
     {"models"},
-    {"renderers"},
+    {"renderers", "clips"},
     {"served"},
     {"analysis"},
     {"reporting", "fitting", "studio"},
@@ -176,6 +176,7 @@ def test_underscored_names_stay_in_their_folder():
 
 
 FACE = [
+    "ClipLoader",
     "Darken",
     "ImageLoader",
     "PairLoader",

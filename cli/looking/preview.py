@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
 import click
 
 from ...errors import ConfigError, ImageRefused, SourceError
+from ...manifests.clips.listing import list_clips
+from ...manifests.clips.load_clip import load_clip
+from ...manifests.clips.windows import Windows, sequence_of
 from ...manifests.images.header import SUFFIXES
 from ...manifests.images.load_normal import load_normal
-from ...manifests.sources import list_source, read
+from ...manifests.images.opening import Pixels
+from ...manifests.sources import Location, list_source, read
 from ...storage.atomic import write_bytes
-from ...synth.analysis.contact_sheet import Tile, grid_of, row_of, sheet
+from ...synth.analysis.contact_sheet import Tile, grid_of, row_of, sheet, strip_of
 from ...synth.recipes.load import DEFAULT, load_recipe
 from ..common import check_png, user_errors
 
@@ -45,6 +51,11 @@ _MOST = 40
     metavar="KEY=A,B,.. KEY=C,D,..",
     help="Vary two values over rows and columns, such as camera.iso=400,1600 exposure.ev=4,6.",
 )
+@click.option(
+    "--frames",
+    type=click.IntRange(min=1),
+    help="Of clips: folders of frames or video files, a strip of so many frames of each.",
+)
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the draws.")
 @click.option(
     "--width", type=click.IntRange(64, 2000), default=320, help="Of each picture, pixels."
@@ -60,7 +71,9 @@ def preview(
     photos: tuple[Path, ...],
     recipes: tuple[str, ...],
     overrides: tuple[str, ...],
+    *,
     grid: tuple[str, str] | None,
+    frames: int | None,
     seed: int,
     width: int,
     out: Path,
@@ -74,7 +87,14 @@ def preview(
     check_png("--out", out)
     names = recipes or (DEFAULT,)
     rows: list[list[Tile]] = []
-    for name, data in _photographs(photos):
+    if frames is not None:
+        if grid is not None:
+            raise ConfigError("--frames and --grid exclude each other")
+        for name, clip in _clips(photos, frames):
+            loaded = [load_recipe(recipe_name, overrides) for recipe_name in names]
+            rows += [strip_of(clip, recipe, seed, name, width) for recipe in loaded]
+        photos = ()
+    for name, data in [] if frames else _photographs(photos):
         try:
             normal = load_normal(data).pixels
         except ImageRefused as refusal:
@@ -94,6 +114,23 @@ def preview(
     sheet(rows).save(buffer, "png")
     write_bytes(out, buffer.getvalue())
     click.echo(f"{out}: {len(rows)} rows")
+
+
+def _clips(photos: tuple[Path, ...], frames: int) -> Iterator[tuple[str, list[Pixels]]]:
+    """Yield the first clip of each sequence, of some."""
+    if not photos:
+        raise ConfigError("--frames: name folders of frames, or of video files")
+    for photo in photos:
+        first: dict[str, Location] = {}
+        for listed in list_clips(str(photo), Windows(frames), Counter()):
+            first.setdefault(sequence_of(listed.path), listed.location)
+            if len(first) > 4:
+                break
+        for name, place in list(first.items())[:4]:
+            try:
+                yield name, [frame.pixels for frame in load_clip(place, cuts=True)]
+            except ImageRefused as refusal:
+                raise SourceError(f"{photo}: {name}: {refusal}", path=photo) from refusal
 
 
 def _axis(text: str) -> list[str]:

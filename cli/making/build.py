@@ -115,6 +115,21 @@ from ..common import (
     help="YAML bounds on suitable photographs.  [default: gloam's own]",
 )
 @click.option(
+    "--frames",
+    type=click.IntRange(min=1),
+    help="Of clips= sources (folders of frames, video files): frames of each clip.",
+)
+@click.option(
+    "--stride",
+    type=click.IntRange(min=1),
+    help="Of a sequence, from one frame of a clip to its next one.  [default: 1]",
+)
+@click.option(
+    "--step",
+    type=click.IntRange(min=1),
+    help="From the first frame of a clip to that of the next clip.  [default: --frames]",
+)
+@click.option(
     "--labels",
     is_flag=True,
     default=None,

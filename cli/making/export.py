@@ -12,6 +12,8 @@ from ...errors import ConfigError
 from ...synth.building.regenerate import export as export_set
 from ...synth.publishing.export_for import export_for
 from ...synth.publishing.trainers import FORMS
+from ...synth.publishing.video_files import FORMS as FORMS_OF_VIDEO
+from ...synth.publishing.video_files import export_videos
 from ...synth.renderers import Device
 from ..common import Bars, device_option, engine_option, user_errors, workers_option
 
@@ -30,6 +32,14 @@ from ..common import Bars, device_option, engine_option, user_errors, workers_op
     ),
 )
 @click.option(
+    "--video",
+    type=click.Choice(list(FORMS_OF_VIDEO)),
+    help=(
+        "Of a set of clips: video files instead of a set. ffv1 is lossless; mp4 is small and to"
+        " look at: its coding destroys the noise."
+    ),
+)
+@click.option(
     "--low-codec",
     type=click.Choice(["png", "jpeg", "none"]),
     default="png",
@@ -44,6 +54,7 @@ def export(
     root: Path,
     layout: str | None,
     trainer: str | None,
+    video: Literal["ffv1", "mp4"] | None,
     low_codec: Literal["png", "jpeg", "none"],
     workers: int,
     *,
@@ -57,8 +68,13 @@ def export(
     Run again, it continues where it was stopped.
     """
     engine = engine_named(engine_name, workers)
-    if trainer is not None and layout is not None:
-        raise ConfigError("--for and --layout exclude each other: a trainer says how files lie")
+    if sum(one is not None for one in (trainer, layout, video)) > 1:
+        raise ConfigError("--for, --video and --layout exclude each other: give one of them")
+    if video is not None:
+        with Bars() as bars:
+            clips = export_videos(origin, root, video, workers, bars, engine=engine)
+        click.echo(f"{root}: {clips:,} clips of {origin} as {FORMS_OF_VIDEO[video]}")
+        return
     if trainer is not None:
         with Bars() as bars:
             form = export_for(origin, root, trainer, workers, bars, device=device, engine=engine)

@@ -13,7 +13,7 @@ from ...manifests.sets.info import SET_FILE
 from ...manifests.sets.pair_set import PairSet, open_set
 from ...storage.stores import place
 from ..dataset import PairDataset
-from ..index import Contents, cached_in, contents_of
+from ..index import Contents, cached_in, contents_of, of_images
 from ..labels import label_columns
 from ..options import Nothing
 from .batches import tensor_of
@@ -130,7 +130,7 @@ class ImageLoader(DaliLoader):
         if images is not None:
             self.classes, numbers = images.names, np.array(images.labels, np.int64)
         else:
-            held = open_set(data)
+            held = of_images(open_set(data))
             self.classes, numbers = [], np.full(contents.count, -1, np.int64)
             if held.info.build.labelled:
                 columns = label_columns(held, contents)

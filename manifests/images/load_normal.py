@@ -125,6 +125,23 @@ def load_normal(data: bytes, max_side: int | None = None, max_pixels: int = MAX_
     return Normal(encoded, suffix, decode(encoded, suffix) if jpeg else pixels, reason)
 
 
+def normal_of(pixels: Pixels, max_side: int | None, reason: str) -> Normal:
+    """Make a normal of pixels that are no photograph's file: a JPEG.
+
+    Parameters
+    ----------
+    pixels : uint8 array (H, W, 3)
+    max_side : int, optional
+        As of `load_normal`.
+    reason : str
+        Why it is encoded anew.
+    """
+    if max_side is not None and max(pixels.shape[:2]) > max_side:
+        pixels = _shrink(pixels, max_side)
+    encoded = encode(pixels, "jpg", NORMAL_QUALITY, "444")
+    return Normal(encoded, "jpg", decode(encoded, "jpg"), reason)
+
+
 def _shrink(pixels: Pixels, max_side: int) -> Pixels:
     height, width = pixels.shape[:2]
     share = max_side / max(height, width)

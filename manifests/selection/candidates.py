@@ -24,8 +24,11 @@ from ...engines.local import count
 from ...errors import ImageRefused, SourceError
 from ...storage.atomic import atomic_write
 from ...storage.tables import read_table
-from ..sources import Location, Source, list_source, read
+from ..clips.listing import list_clips
+from ..clips.windows import Windows, is_clip
+from ..sources import Listed, Location, Source, list_source, read
 from .keys import make_keys
+from .measure_clip import measure_clip
 from .measures import FIELDS, MEASURES, measure
 
 _MEASURE_TYPES = {"width": pa.int32(), "height": pa.int32(), "perceptual_hash": pa.uint64()}
@@ -73,7 +76,7 @@ def list_candidates(
     for source in sources:
         before = len(paths)
         over: Counter[str] = Counter()
-        for image in list_source(source.kind, source.path, source.listing, over):
+        for image in _listed(source, over):
             origins.append(source.name)
             names.append(image.name)
             paths.append(image.path)
@@ -89,6 +92,12 @@ def list_candidates(
     return pa.table(
         {"source": origins, "key": make_keys(origins, names, paths), "path": paths} | located
     )
+
+
+def _listed(source: Source, over: Counter[str]) -> Iterator[Listed]:
+    if not source.frames:
+        return list_source(source.kind, source.path, source.listing, over)
+    return list_clips(source.path, Windows(source.frames, source.stride, source.step), over)
 
 
 def _check_unique(source: Source, paths: list[str]) -> None:
@@ -216,7 +225,12 @@ def _measure(job: _MeasureJob) -> list[tuple[float | int | str, ...]]:
     rows: list[tuple[float | int | str, ...]] = []
     for place in job.places:
         try:
-            rows.append((*measure(read(place), job.max_pixels).values(), "", ""))
+            found = (
+                measure_clip(place, job.max_pixels)
+                if is_clip(place)
+                else measure(read(place), job.max_pixels)
+            )
+            rows.append((*found.values(), "", ""))
         except ImageRefused as refusal:
             rows.append((*(0 for _ in FIELDS), refusal.reason, refusal.detail))
         count()

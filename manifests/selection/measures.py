@@ -92,13 +92,22 @@ def measure(data: bytes, max_pixels: int) -> Measures:
         When it cannot be decoded.
     """
     header = read_header(data, max_pixels)
-    small = _reduce(decode_small(data, header, SIDE))
+    return _measured(header.width, header.height, decode_small(data, header, SIDE))
+
+
+def measured(pixels: Pixels) -> Measures:
+    """Measure a picture that is decoded already, uint8 RGB (H, W, 3)."""
+    return _measured(pixels.shape[1], pixels.shape[0], pixels)
+
+
+def _measured(width: int, height: int, pixels: Pixels) -> Measures:
+    small = _reduce(pixels)
     luma = _luma(small)
     count = luma.size
     histogram = np.bincount(luma.ravel(), minlength=256)
     return Measures(
-        width=header.width,
-        height=header.height,
+        width=width,
+        height=height,
         mean=float(histogram @ np.arange(256)) / (255 * count),
         clipped=float(histogram[_CLIPPED:].sum()) / count,
         dark=float(histogram[:_DARK].sum()) / count,

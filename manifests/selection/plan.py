@@ -15,6 +15,7 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field
 
 from ...errors import ConfigError
+from ..clips.windows import CLIP, sequence_of
 from ..sources import Source
 from .bounds import KEPT, Profile, judge
 from .duplicates import near_duplicates
@@ -24,6 +25,8 @@ TRAIN, VAL, TEST = SPLITS = ("train", "val", "test")
 SPARE = "not chosen"
 """The reason of a suitable candidate that the number of pairs left out."""
 DUPLICATE = "near-duplicate"
+HELD_OUT = "of a held-out sequence"
+"""The reason of a clip whose sequence another split has."""
 _LARGEST_SHARD = 1000
 _SMALLEST_SHARD = 50
 _USUAL_SHARDS = 32
@@ -115,8 +118,15 @@ def make_plan(
     reasons[spare] = SPARE
 
     # The validation split is the same, whether there is one for testing or not.
-    by_luck = np.argsort(hashes[chosen, 1], kind="stable")
+    sequences = _sequences(candidates)
+    luck = hashes if sequences is None else _hashes(sequences.tolist(), options.seed)
+    by_luck = np.argsort(luck[chosen, 1], kind="stable")
     held_out = np.split(by_luck, [options.val, options.val + options.test])
+    if sequences is not None:
+        held_out = _apart(held_out, sequences[chosen])
+        left = np.setdiff1d(np.arange(len(chosen)), np.concatenate(held_out))
+        reasons[chosen[left]] = HELD_OUT
+        details[chosen[left]] = "its other clips are held out"
     groups = [np.sort(places) for places in (held_out[2], held_out[0], held_out[1])]
     parts = [_shuffled(chosen[places], hashes[:, 2]) for places in groups]
     order = np.concatenate(parts)
@@ -140,6 +150,31 @@ def make_plan(
             completed.column_names.index(name), name, pa.array(values, pa.string())
         )
     return Plan(table.combine_chunks(), completed)
+
+
+def _sequences(candidates: pa.Table) -> npt.NDArray[np.object_] | None:
+    """Return which sequence each clip is of; None where candidates are no clips.
+
+    Clips of one sequence look alike: all of them have the luck of their sequence, so that no two
+    splits share one.
+    """
+    if not any(offset == CLIP for offset in candidates.column("offset").to_pylist()):
+        return None
+    sources, paths = (candidates.column(name).to_pylist() for name in ("source", "path"))
+    both = zip(sources, paths, strict=True)
+    return np.array([f"{source}\0{sequence_of(path)}" for source, path in both], object)
+
+
+def _apart(
+    held_out: list[npt.NDArray[np.int64]], sequences: npt.NDArray[np.object_]
+) -> list[npt.NDArray[np.int64]]:
+    """Leave out of each part the clips of sequences that an earlier part has."""
+    taken: set[str] = set()
+    apart = []
+    for part in held_out:
+        apart.append(np.array([i for i in part.tolist() if sequences[i] not in taken], np.int64))
+        taken |= {sequences[i] for i in part.tolist()}
+    return apart
 
 
 def _check_splits(options: PlanOptions, pairs: int) -> None:

@@ -22,7 +22,7 @@ from .info import CANDIDATES, PAIRS, PLAN, RECIPE, REFUSED, SetInfo, check_norma
 from .layouts import layout_named
 from .layouts.layout import split_of
 from .receipts import Receipt, read_receipt
-from .sample import NORMAL, Sample
+from .sample import Sample, is_normal
 
 TABLES = {"pairs": PAIRS, "plan": PLAN, "candidates": CANDIDATES, "refused": REFUSED}
 
@@ -87,16 +87,18 @@ class Unit:
         for pair, other in zip(
             own, others, strict=False
         ):  # a number that differs is found by verify
-            if (
-                other.key != pair.key
-                or sha256_bytes(other.normal.data) != pair.record["members"][NORMAL]["sha256"]
+            normals = {name: one for name, one in other.members.items() if is_normal(name)}
+            known = pair.record["members"]
+            if other.key != pair.key or any(
+                name not in known or sha256_bytes(one.data) != known[name]["sha256"]
+                for name, one in normals.items()
             ):
                 raise SetError(
                     f"{self.normal_root}: {self.name}: {other.key}: its normal is not the one that"
                     f" {pair.key} was made from",
                     path=self.normal_root,
                 )
-            yield replace(pair, members={**pair.members, NORMAL: other.normal})
+            yield replace(pair, members={**pair.members, **normals})
 
 
 class PairSet:
@@ -167,6 +169,11 @@ class PairSet:
         """Whether it holds normals and draws alone, its lows being made when they are read."""
         return bool(self.info.build.request["output"].get("low_codec") == "none")
 
+    @property
+    def frames(self) -> int:
+        """Frames of each of its clips; 0 of a set of pairs of images."""
+        return int(self.info.build.request["sources"][0].get("frames", 0))
+
     def __len__(self) -> int:
         return sum(self.info.units.values())
 
@@ -236,6 +243,23 @@ class PairSet:
             When it is one.
         """
         check_normals(self.root, self.info, self.normals)
+
+
+def of_images(pairs: PairSet) -> PairSet:
+    """Refuse a set of clips, for what takes pairs of images alone.
+
+    Raises
+    ------
+    SetError
+        When it is one.
+    """
+    if pairs.frames:
+        raise SetError(
+            f"{pairs.root}: holds clips of {pairs.frames} frames, which this does not take yet;"
+            " gloam export SET DIR --layout files gives folders of frames",
+            path=pairs.root,
+        )
+    return pairs
 
 
 def open_set(root: str | Path | PairSet, normals: str | Path | PairSet | None = None) -> PairSet:

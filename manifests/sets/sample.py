@@ -93,6 +93,11 @@ class Sample:
         ]
 
 
+def is_normal(name: str) -> bool:
+    """Return whether a member is a normal, or a frame of one."""
+    return name == NORMAL or name.startswith(f"{NORMAL}.")
+
+
 def ending(name: str, suffix: str) -> str:
     """Return what follows a sample's key in the name of a member's file."""
     return f"{name}.{suffix}" if suffix else name

@@ -320,6 +320,12 @@ def _sample(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     return _by_stem(e for e in _photographs(str(folder), passed) if e.name in SAMPLE_NAMES)
 
 
+def _clips(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
+    """Refuse to list clips as photographs: `manifests.clips` knows which frames they have."""
+    raise SourceError(f"{CLIPS}={path}: holds clips, which are listed with their frames", path=path)
+
+
+CLIPS = "clips"
 KINDS: dict[str, Callable[[str, str, Counter[str]], Iterator[Listed]]] = {
     "imagenet": _imagenet,
     "voc": _voc,
@@ -331,6 +337,7 @@ KINDS: dict[str, Callable[[str, str, Counter[str]], Iterator[Listed]]] = {
     "archive": _archive,
     "webdataset": _webdataset,
     "sample": _sample,
+    CLIPS: _clips,
 }
 """How each kind of source is listed: (path, list name, what is passed over) to photographs."""
 LISTED_KINDS = ("voc", "coco")
@@ -350,4 +357,5 @@ _EXPECTED = {
     "archive": f"expected members that end in {', '.join(SUFFIXES)}",
     "webdataset": f"expected members that end in {', '.join(SUFFIXES)}",
     "sample": "scikit-image's own photographs",
+    CLIPS: "expected folders of frames, or video files",
 }

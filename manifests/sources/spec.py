@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from ...errors import ConfigError
 from ...storage.stores import in_store
-from .collections import KINDS, LISTED_KINDS
+from .collections import CLIPS, KINDS, LISTED_KINDS
 
 _LIMIT = re.compile(r"^(.*):(\d+)$", re.DOTALL)
 
@@ -34,6 +34,9 @@ class Source(BaseModel):
         Name of a list inside the source that says which images belong: `trainval` for VOC's
         `ImageSets/Main/trainval.txt`, `instances_train2017` for COCO's
         `annotations/instances_train2017.json`; "" takes all.
+    frames, stride, step : int
+        Of a source of clips: frames of each; frames from one to the next of them; frames from the
+        first one of a clip to that of the next clip (0: as many as a clip has).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -43,6 +46,16 @@ class Source(BaseModel):
     name: str = Field(default="", pattern=r"^([a-z0-9][a-z0-9_-]{0,23})?$")
     limit: int | None = Field(default=None, ge=1)
     listing: str = ""
+    frames: int = Field(default=0, ge=0, le=1000)
+    stride: int = Field(default=1, ge=1)
+    step: int = Field(default=0, ge=0)
+
+    @model_validator(mode="after")
+    def _clips(self) -> Source:
+        given = (self.frames, self.stride, self.step) != (0, 1, 0)
+        if given and self.kind != CLIPS:
+            raise ValueError(f"frames, stride and step are of {CLIPS} sources, not of {self.kind}")
+        return self
 
     @field_validator("kind")
     @classmethod

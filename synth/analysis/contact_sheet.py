@@ -9,6 +9,7 @@ import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
 from ..camera.draw import CameraDraw
+from ..clips import render_clip
 from ..kernels.curves import LEVEL_LIGHT, linear_to_srgb
 from ..models import Draw, component_of, draw, render
 from ..recipes.load import Recipe
@@ -32,13 +33,18 @@ class Tile:
     caption: tuple[str, ...] = ()
 
 
-def brightened(low: Pixels) -> Pixels:
-    """Brighten a low by a gain in linear light that takes its mean to middle grey.
+def gain_of(low: Pixels) -> float:
+    """Return the gain in linear light that takes the mean of a low to middle grey."""
+    counts = np.bincount(low.ravel(), minlength=256)
+    return _GREY / max(float(counts @ LEVEL_LIGHT) / low.size, 1e-6)
+
+
+def brightened(low: Pixels, gain: float | None = None) -> Pixels:
+    """Brighten a low by a gain in linear light, which by default takes its mean to middle grey.
 
     It shows what the low hides, noise and all.
     """
-    counts = np.bincount(low.ravel(), minlength=256)
-    gain = _GREY / max(float(counts @ LEVEL_LIGHT) / low.size, 1e-6)
+    gain = gain_of(low) if gain is None else gain
     levels = np.rint(255 * linear_to_srgb(np.minimum(LEVEL_LIGHT * gain, 1.0))).astype(np.uint8)
     shown: Pixels = levels[low]
     return shown
@@ -85,6 +91,31 @@ def tiles_of(
         Tile(_scaled(low, width), words),
         Tile(_scaled(bright, width), ("brightened to middle grey",)),
         Tile(_close_up(bright, min(height, width), width), ("close-up at 1:1",)),
+    ]
+
+
+def strip_of(frames: list[Pixels], recipe: Recipe, seed: int, key: str, width: int) -> list[Tile]:
+    """Make tiles of a clip's lows, all brightened by the gain of the first, under its normals.
+
+    Parameters
+    ----------
+    frames : list of uint8 arrays (H, W, 3)
+        The normals.
+    recipe, seed, key, width
+        As of `row_of`.
+    """
+    drawn = draw(recipe, seed, key)
+    lows = render_clip(frames, drawn)
+    gain = gain_of(lows[0])
+    words = (recipe.name, *described(drawn, width))
+    return [
+        Tile(
+            np.concatenate(
+                [_scaled(image, width) for image in (normal, low, brightened(low, gain))]
+            ),
+            (f"frame {number}",) if number else (key, *words),
+        )
+        for number, (normal, low) in enumerate(zip(frames, lows, strict=True))
     ]
 
 

@@ -47,6 +47,8 @@ LABELS = {
     "zeros": "samples of the low that are 0",
     "scale": "power law low = a normal^b: a",
     "exponent": "power law low = a normal^b: b",
+    "flicker_ev": "flicker: std over a clip's frames of its exposure, EV",
+    "temporal_correlation": "correlation of noise from frame to frame",
 }
 """Every statistic, and what it is called in print."""
 

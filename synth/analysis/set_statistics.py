@@ -17,10 +17,12 @@ from ...manifests.images.decode import decode_as_rgb
 from ...manifests.images.folders import image_files
 from ...manifests.sets.pair_set import PairSet, Unit
 from ..camera.draw import CameraDraw
+from ..clips import frames_of, is_clip
 from ..models import component_of, parse_draw
 from ..recipes.load import recipe_of
 from ..recipes.mixture import MixtureRecipe
 from ..renderers import pixels_of
+from .clip_statistics import clip_statistics
 from .pair_statistics import low_statistics, pair_statistics, summary
 from .photon_transfer import TransferPoint, pooled, transfer_points
 
@@ -133,7 +135,10 @@ def _measure_unit(
             continue
         try:
             low, normal = pixels_of(pair)
-            rows.append(pair_statistics(low, normal))
+            row = pair_statistics(low, normal)
+            if is_clip(pair.record["members"]):
+                row |= clip_statistics(*frames_of(pair))
+            rows.append(row)
             keys.append(pair.key)
             drawn = parse_draw(pair.record["draw"])
         except (ImageRefused, ValueError) as error:

@@ -18,8 +18,9 @@ from ...errors import ImageRefused, SetError
 from ...manifests.images.decode import decode
 from ...manifests.images.opening import first_line
 from ...manifests.sets.pair_set import PairSet, Unit
-from ...manifests.sets.sample import NORMAL, Sample
+from ...manifests.sets.sample import LOW, NORMAL, Sample
 from ...manifests.sets.verify import Kind, Problem
+from ..clips import frame_name, frame_names, is_clip, render_clip
 from ..kernels.arrays import Pixels
 from ..models import MODEL, Draw, draw, parse_draw
 from ..recipes.load import Recipe, recipe_of
@@ -113,7 +114,7 @@ def _recheck_unit(job: _Job) -> list[Problem]:
     problems: list[Problem] = []
     renderer = job.renderers.of(job.unit.name)
     try:
-        read = filter(None, (_read(pair, job, problems) for pair in job.unit.pairs()))
+        read = (one for pair in job.unit.pairs() for one in _read_all(pair, job, problems))
         for some in gathered(read, lambda pair: pair.normal.size, job.renderers.many):
             lows = renderer.render([pair.normal for pair in some], [pair.drawn for pair in some])
             for pair, low in zip(some, lows, strict=True):
@@ -127,6 +128,37 @@ def _recheck_unit(job: _Job) -> list[Problem]:
 
 def _problem(job: _Job, key: str, problem: str) -> Problem:
     return Problem(f"{job.unit.name}: {key}", problem, _MEND, Kind.LOW)
+
+
+def _read_all(pair: Sample, job: _Job, problems: list[Problem]) -> list[_Pair]:
+    """Read a pair; of a clip all frames, whose lows are compared at once."""
+    if not is_clip(pair.record["members"]):
+        read = _read(pair, job, problems)
+        return [] if read is None else [read]
+    problem = ""
+    try:
+        problem = _problem_of_clip(pair, job)
+    except ImageRefused as refusal:
+        problem = f"cannot be decoded: {refusal.detail}"
+    except (ValueError, TypeError) as error:
+        problem = f"the stored draw is damaged: {first_line(error)}"
+    if problem:
+        problems.append(_problem(job, pair.key, problem))
+    count()
+    return []
+
+
+def _problem_of_clip(pair: Sample, job: _Job) -> str:
+    drawn = parse_draw(pair.record["draw"])
+    normals = [pair.decoded(name) for name in frame_names(pair.members, NORMAL)]
+    if job.recipe is not None:
+        wrong = draw(job.recipe, job.seed, pair.key) != drawn
+        return "the stored draw is not that of the recipe, the seed and its key" if wrong else ""
+    for number, made in enumerate(render_clip(normals, drawn)):
+        problem = _difference(pair.decoded(frame_name(LOW, number)), made, job.output)
+        if problem:
+            return f"frame {number}: {problem}"
+    return ""
 
 
 def _read(pair: Sample, job: _Job, problems: list[Problem]) -> _Pair | None:

@@ -12,6 +12,7 @@ from ...manifests.config import load_yaml, validated
 from ...manifests.selection.bounds import EVERYTHING, load_profile
 from ...manifests.selection.plan import PlanOptions
 from ...manifests.sources import Source, parse_source
+from ...manifests.sources.collections import CLIPS
 from ...manifests.sources.spec import name_sources
 from ...progress import Progress
 from ...storage.stores import place
@@ -41,6 +42,9 @@ def build(
     max_side: int | None = None,
     max_pixels: int | None = None,
     labels: bool | None = None,
+    frames: int | None = None,
+    stride: int | None = None,
+    step: int | None = None,
     profile: str | Path | None = None,
     select: bool | None = None,
     name: str | None = None,
@@ -74,6 +78,9 @@ def build(
     layout, shard_size, low_codec, low_quality, low_chroma, max_side, max_pixels, labels, name
         Optional.
         See `request.OutputOptions` and `plan.PlanOptions`.
+    frames, stride, step : int, optional
+        Of `clips=` sources: frames of each clip, from one to the next of them (1), and from the
+        first one of a clip to that of the next clip (`frames`).
     profile : str or Path, optional
         YAML bounds on suitable photographs.
     select : bool, optional
@@ -127,6 +134,9 @@ def build(
             "max_side": max_side,
             "max_pixels": max_pixels,
             "labels": labels,
+            "frames": frames,
+            "stride": stride,
+            "step": step,
             "name": name,
         },
     )
@@ -182,10 +192,27 @@ def make_request(
     output = file.output.model_dump() | {
         k: v for k, v in given.items() if k in OutputOptions.model_fields
     }
-    return Request(
-        sources=tuple(name_sources(chosen or [Source(kind="sample")])),
-        profile=EVERYTHING if takes_everything else load_profile(bounds),
-        plan=validated(PlanOptions, plan, "options"),
-        recipe=load_recipe(file.recipe if recipe is None else recipe, changes),
-        output=validated(OutputOptions, output, "options"),
+    chosen = [_with_windows(source, given) for source in chosen]
+    return validated(
+        Request,
+        {
+            "sources": tuple(name_sources(chosen or [Source(kind="sample")])),
+            "profile": EVERYTHING if takes_everything else load_profile(bounds),
+            "plan": validated(PlanOptions, plan, "options"),
+            "recipe": load_recipe(file.recipe if recipe is None else recipe, changes),
+            "output": validated(OutputOptions, output, "options"),
+        },
+        "options",
     )
+
+
+def _with_windows(source: Source, given: dict[str, Any]) -> Source:
+    """Return a source of clips with the windows that were asked for; others as they are."""
+    if source.kind != CLIPS:
+        return source
+    values = source.model_dump() | {k: given[k] for k in ("frames", "stride", "step") if k in given}
+    if not values["frames"]:
+        raise ConfigError(
+            f"{CLIPS}={source.path}: say how many frames a clip has: --frames 8, say", key="frames"
+        )
+    return validated(Source, values, "options")

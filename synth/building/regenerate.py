@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -34,11 +35,20 @@ from ...manifests.sets.info import (
 )
 from ...manifests.sets.pair_set import PairSet, Unit, open_set
 from ...manifests.sets.publish_unit import publish_unit
-from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample, make_sample, origin_of
+from ...manifests.sets.sample import (
+    LOW,
+    NORMAL,
+    Encoded,
+    Sample,
+    is_normal,
+    make_sample,
+    origin_of,
+)
 from ...manifests.sets.workspace import missing_units, refuse_mixing, working_on
 from ...progress import Progress, Silent
 from ...storage.atomic import atomic_write, write_bytes
 from ...storage.stores import place
+from ..clips import frame_name, frame_names, is_clip, render_clip
 from ..kernels.arrays import Pixels
 from ..kernels.compiling.cache_folders import announce_compiling
 from ..models import Draw, draw, draw_type, model_of, parse_draw
@@ -239,8 +249,9 @@ def _note(info: SetInfo, request: dict[str, Any], keeps_lows: bool, lows_only: b
     Unchanged, it is the old set's own note, and so are all its bytes.
     """
     changed = differences(info.build.request, request)
-    # What its photographs were chosen by stays that of the old set.
-    chosen = {name: version for name, version in info.build.versions.items() if name == "measures"}
+    # What its photographs were chosen and decoded by stays that of the old set.
+    decided = ("measures", "av")
+    chosen = {name: version for name, version in info.build.versions.items() if name in decided}
     versions = info.build.versions if keeps_lows else deciding_versions() | chosen
     changed += differences(info.build.versions, versions, "version")
     if not changed and not lows_only:
@@ -329,7 +340,16 @@ def _samples(job: _Job, wanted: int) -> Iterator[Sample]:
     """
     made = 0
     renderer = job.renderers.of(job.unit.name)
-    for some in gathered(map(partial(_begun, job), job.unit.pairs()), _size, job.renderers.many):
+    pairs = job.unit.pairs()
+    first = next(pairs, None)
+    pairs = iter(()) if first is None else chain([first], pairs)
+    if first is not None and is_clip(first.record["members"]):
+        for clip in pairs:
+            yield _clip(job, clip)
+            made += 1
+            count()
+        pairs = iter(())
+    for some in gathered(map(partial(_begun, job), pairs), _size, job.renderers.many):
         waiting = [one for one in some if one.normal is not None]
         normals = [one.normal for one in waiting if one.normal is not None]
         lows = iter(renderer.render(normals, [one.drawn for one in waiting if one.drawn]))
@@ -380,6 +400,36 @@ def _begun(job: _Job, sample: Sample) -> _Begun:
     return _Begun(sample, drawn, None if live else _normal(job, sample))
 
 
+def _clip(job: _Job, sample: Sample) -> Sample:
+    """Make a clip again: with a new draw, or the lows that its draw makes, or as it is."""
+    live = job.output.low_codec == "none"
+    held = bool(frame_names(sample.members, LOW))
+    if job.recipe is None and (live or held):
+        return _kept(job, sample)
+    drawn = (
+        parse_draw(sample.record["draw"])
+        if job.recipe is None
+        else draw(job.recipe, job.seed, sample.key)
+    )
+    names = frame_names(sample.members, NORMAL)
+    members = {name: sample.members[name] for name in names}
+    if not live:
+        lows = render_clip([_normal(job, sample, name) for name in names], drawn)
+        made = {frame_name(LOW, i): encode_low(low, job.output) for i, low in enumerate(lows)}
+        members = made | members
+    return _kept(
+        job, make_sample(sample.key, origin_of(sample.record), drawn.model_dump(), members)
+    )
+
+
+def _kept(job: _Job, sample: Sample) -> Sample:
+    """Leave out the normals where they stay in the set that they are from."""
+    if not job.lows_only:
+        return sample
+    members = {name: member for name, member in sample.members.items() if not is_normal(name)}
+    return replace(sample, members=members)
+
+
 def _size(begun: _Begun) -> int:
     return 0 if begun.normal is None else begun.normal.size
 
@@ -398,19 +448,16 @@ def _remade(job: _Job, begun: _Begun, low: Encoded | None) -> Sample:
             members,
             sample.record.get("labels"),
         )
-    if job.lows_only:
-        members = {name: member for name, member in sample.members.items() if name != NORMAL}
-        sample = replace(sample, members=members)
-    return sample
+    return _kept(job, sample)
 
 
-def _normal(job: _Job, sample: Sample) -> Pixels:
-    """Decode the stored normal."""
+def _normal(job: _Job, sample: Sample, name: str = NORMAL) -> Pixels:
+    """Decode the stored normal, or a frame of it."""
     try:
-        return sample.decoded(NORMAL)
+        return sample.decoded(name)
     except ImageRefused as refusal:
         raise SetError(
-            f"{job.unit.root}: {job.unit.name}: {sample.key}.normal: {refusal.detail}; gloam"
+            f"{job.unit.root}: {job.unit.name}: {sample.key}.{name}: {refusal.detail}; gloam"
             " build mends the set",
             path=job.unit.root,
             key=sample.key,

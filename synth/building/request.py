@@ -5,10 +5,11 @@ One validated object, and the YAML file that can hold it.
 
 from __future__ import annotations
 
+import importlib.util
 from importlib import metadata, resources
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from ...manifests.images.header import MAX_PIXELS
 from ...manifests.selection.bounds import EVERYTHING, Profile
@@ -21,6 +22,7 @@ from ..recipes.load import DEFAULT, Recipe
 
 _DECIDING = ("gloam", "simplejpeg", "opencv-python-headless", "pillow")
 """Distributions whose code decides bytes of a set; their versions are part of its fingerprint."""
+_OF_CLIPS = ("frames", "stride", "step")
 _RECORDED = ("numpy", "numba", "pyarrow", "pydantic", "scikit-image")
 
 
@@ -93,6 +95,23 @@ class Request(BaseModel):
     low_seed: int | None = None
     output: OutputOptions = OutputOptions()
 
+    @model_validator(mode="after")
+    def _of_one_sort(self) -> Request:
+        frames = {source.frames for source in self.sources}
+        if len(frames) > 1:
+            raise ValueError(
+                "sources: clips of one number of frames, or photographs: every sample of a set has"
+                " the same members"
+            )
+        if frames != {0} and self.output.labels:
+            raise ValueError("labels: clips have none")
+        return self
+
+    @property
+    def frames(self) -> int:
+        """Frames of each clip; 0 for pairs of images."""
+        return self.sources[0].frames if self.sources else 0
+
     @property
     def takes_everything(self) -> bool:
         """Whether every candidate becomes a pair, whatever it looks like."""
@@ -106,8 +125,11 @@ class Request(BaseModel):
         """
         whole = self.model_dump(mode="json")
         whole["sources"] = [
-            {k: v for k, v in source.items() if k != "path"} for source in whole["sources"]
+            {k: v for k, v in source.items() if k not in _OF_CLIPS or source["frames"]}
+            for source in whole["sources"]
         ]
+        for source in whole["sources"]:
+            del source["path"]
         # As in sets of the time before there were labels and tests.
         if not self.output.labels:
             del whole["output"]["labels"]
@@ -160,7 +182,8 @@ def deciding_versions(request: Request | None = None) -> dict[str, str]:
 
     With a request also of what its photographs are chosen by.
     """
-    versions = {name: metadata.version(name) for name in _DECIDING} | {
+    deciding = (*_DECIDING, "av") if request is not None and _has_av(request) else _DECIDING
+    versions = {name: metadata.version(name) for name in deciding} | {
         "model": str(MODEL),
         "png": str(CODING),
     }
@@ -169,6 +192,11 @@ def deciding_versions(request: Request | None = None) -> dict[str, str]:
         if request is None or request.takes_everything
         else versions | {"measures": str(MEASURES)}
     )
+
+
+def _has_av(request: Request) -> bool:
+    """Return whether PyAV decides bytes: that of clips, where it is installed."""
+    return bool(request.frames) and importlib.util.find_spec("av") is not None
 
 
 def recorded_versions() -> dict[str, str]:

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from ...engines.local import count
 from ...errors import ImageRefused, Reason, SourceError
+from ...manifests.clips.load_clip import load_clip
+from ...manifests.clips.windows import is_clip
 from ...manifests.images.encode import encode
 from ...manifests.images.load_normal import Normal, Undecoded, load_normal, load_undecoded
 from ...manifests.labels.labels import record_of
@@ -21,6 +23,7 @@ from ...manifests.sets.publish_unit import publish_unit
 from ...manifests.sets.receipts import Receipt, RefusedPair
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Origin, Sample, make_sample
 from ...manifests.sources import Location, read
+from ..clips import frame_name, render_clip
 from ..kernels.arrays import Pixels
 from ..kernels.png.file import encode_png
 from ..models import Draw, draw, draw_many, model_of
@@ -80,6 +83,9 @@ def _samples(job: UnitJob, refused: list[RefusedPair]) -> Iterator[Sample]:
     # All at once: between two photographs a CPU's caches forget how to draw, and it takes four
     # times as long.
     draws = [draw(job.recipe, job.seed, planned.key) for planned in job.planned]
+    if job.planned and is_clip(job.planned[0].place):
+        yield from _clips(job, draws, refused)
+        return
     labels = None if job.labels is None else read_unit(job.root, job.labels)
     pairs = (
         pair
@@ -96,6 +102,29 @@ def _samples(job: UnitJob, refused: list[RefusedPair]) -> Iterator[Sample]:
         for pair, low in zip(some, lows(some), strict=True):
             yield _sample(pair, encode_low(low, job.output))
             count()
+
+
+def _clips(job: UnitJob, draws: list[Draw], refused: list[RefusedPair]) -> Iterator[Sample]:
+    """Make the clips of a unit; their lows on this core, wherever those of images are made."""
+    output = job.output
+    for planned, drawn in zip(job.planned, draws, strict=True):
+        try:
+            frames = load_clip(planned.place, output.max_side, output.max_pixels)
+        except ImageRefused as refusal:
+            _refuse(job, planned, refusal, refused)
+            continue
+        members: dict[str, Encoded] = {}
+        if output.low_codec != "none":
+            lows = render_clip([frame.pixels for frame in frames], drawn)
+            for number, low in enumerate(lows):
+                members[frame_name(LOW, number)] = encode_low(low, output)
+        for number, frame in enumerate(frames):
+            members[frame_name(NORMAL, number)] = Encoded(frame.data, frame.suffix)
+        height, width = frames[0].size
+        converted = next((frame.converted for frame in frames if frame.converted), "")
+        origin = Origin(planned.source, planned.path, width, height, converted)
+        yield make_sample(planned.key, origin, drawn.model_dump(), members)
+        count()
 
 
 class _Loaded(NamedTuple):
@@ -148,24 +177,37 @@ def _loaded(
         members = members_of(found, labels.roles, labels.classes)
         return _Loaded(number, planned, drawn, normal, record_of(found, labels.classes), members)
     except ImageRefused as refusal:
-        if refusal.reason is Reason.UNREADABLE and not job.unmeasured:
-            raise SourceError(
-                f"{planned.source}: {planned.path} could be read when the set was planned, but"
-                f" now: {refusal.detail}; make the source readable again and run the same"
-                " command to continue",
-                key=planned.key,
-            ) from refusal
-        refused.append(
-            RefusedPair(
-                key=planned.key,
-                source=planned.source,
-                path=planned.path,
-                reason=refusal.reason,
-                detail=refusal.detail,
-            )
-        )
-        count()
+        _refuse(job, planned, refusal, refused)
         return None
+
+
+def _refuse(
+    job: UnitJob, planned: PlannedPair, refusal: ImageRefused, refused: list[RefusedPair]
+) -> None:
+    """Note a photograph or clip that cannot be used.
+
+    Raises
+    ------
+    SourceError
+        When it could be read before.
+    """
+    if refusal.reason is Reason.UNREADABLE and not job.unmeasured:
+        raise SourceError(
+            f"{planned.source}: {planned.path} could be read when the set was planned, but"
+            f" now: {refusal.detail}; make the source readable again and run the same"
+            " command to continue",
+            key=planned.key,
+        ) from refusal
+    refused.append(
+        RefusedPair(
+            key=planned.key,
+            source=planned.source,
+            path=planned.path,
+            reason=refusal.reason,
+            detail=refusal.detail,
+        )
+    )
+    count()
 
 
 def _sample(pair: _Loaded, low: Encoded | None) -> Sample:

@@ -39,7 +39,12 @@ _NO_BLUR = np.empty(0, np.float32)
 N = TypeVar("N", bound=Any)
 
 
-def render_camera(normal: Pixels, draw: CameraDraw, window: Window | None = None) -> Pixels:
+def render_camera(
+    normal: Pixels,
+    draw: CameraDraw,
+    window: Window | None = None,
+    lit_as: Pixels | None = None,
+) -> Pixels:
     """Make the low of a pair, or a window of it: a pure function, the same bytes on every machine.
 
     Parameters
@@ -49,6 +54,9 @@ def render_camera(normal: Pixels, draw: CameraDraw, window: Window | None = None
     draw : CameraDraw
     window : Window, optional
         What of the low is made; by default all of it. It costs about its share of the pixels.
+    lit_as : uint8 array (H, W, 3), optional
+        The image that lights and the scene's own light are placed by, instead of the normal: the
+        first frame of its clip.
 
     Returns
     -------
@@ -72,7 +80,7 @@ def render_camera(normal: Pixels, draw: CameraDraw, window: Window | None = None
     exposure, colour = optics(draw)
     scene = Scene(
         linear_table(draw.tone.strength, draw.tone.exponent),
-        *illumination_rows(normal, draw),
+        *illumination_rows(normal if lit_as is None else lit_as, draw),
         exposure,
     )
     expose_and_develop(normal, low, span, scene, sensor(draw), development(draw, colour))

@@ -14,7 +14,12 @@ from ..kernels.power_law import EncodedNoise, add_noise, round_levels, through_m
 from .draw import PowerLawDraw
 
 
-def render_power_law(normal: Pixels, draw: PowerLawDraw, window: Window | None = None) -> Pixels:
+def render_power_law(
+    normal: Pixels,
+    draw: PowerLawDraw,
+    window: Window | None = None,
+    lit_as: Pixels | None = None,
+) -> Pixels:
     """Make the low of a pair, or a window of it: a pure function.
 
     Parameters
@@ -24,6 +29,9 @@ def render_power_law(normal: Pixels, draw: PowerLawDraw, window: Window | None =
     draw : PowerLawDraw
     window : Window, optional
         What of the low is returned; all of it is made.
+    lit_as : uint8 array (H, W, 3), optional
+        The image that is stretched to its range, instead of the normal: the first frame of its
+        clip.
 
     Returns
     -------
@@ -40,9 +48,9 @@ def render_power_law(normal: Pixels, draw: PowerLawDraw, window: Window | None =
         check_window(window, *normal.shape[:2])
         rows = slice(window.top, window.top + window.height)
         columns = slice(window.left, window.left + window.width)
-        return render_power_law(normal, draw)[rows, columns]
+        return render_power_law(normal, draw, None, lit_as)[rows, columns]
     height, width = normal.shape[:2]
-    curve = curve_table(normal, draw)
+    curve = curve_table(normal if lit_as is None else lit_as, draw)
     if draw.noise.silent:
         plain: Pixels = np.rint(255 * curve).astype(np.uint8)[normal]
         return plain

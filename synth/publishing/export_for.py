@@ -15,7 +15,7 @@ from ...errors import ConfigError
 from ...manifests.images.encode import encode
 from ...manifests.sets.info import WORK_FOLDER
 from ...manifests.sets.layouts.shards import shard_path
-from ...manifests.sets.pair_set import PairSet, Unit, open_set
+from ...manifests.sets.pair_set import PairSet, Unit, of_images, open_set
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample
 from ...progress import Progress, Silent
 from ...storage.atomic import canonical_json, flush, sha256_bytes
@@ -75,7 +75,7 @@ def export_for(
         raise ConfigError(
             f"--for {trainer}: must be one of {', '.join(FORMS)}", key="for", value=trainer
         )
-    form, origin, root = FORMS[trainer], open_set(origin), place(root)
+    form, origin, root = FORMS[trainer], of_images(open_set(origin)), place(root)
     _check(origin, root, form)
     write_units(
         origin,

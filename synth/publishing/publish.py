@@ -17,7 +17,7 @@ from ...engines.local import LocalEngine
 from ...errors import ConfigError
 from ...manifests.labels.table import CLASS_LIST, LABELS
 from ...manifests.sets.info import CANDIDATES, PAIRS, PLAN, RECIPE, SET_FILE
-from ...manifests.sets.pair_set import PairSet, Unit, open_set
+from ...manifests.sets.pair_set import PairSet, Unit, of_images, open_set
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample
 from ...progress import Progress, Silent
 from ...storage.stores import StorePath, place
@@ -86,7 +86,7 @@ def publish(
     """
     if form not in FORMATS:
         raise ConfigError(f"--format {form}: must be one of {', '.join(FORMATS)}", value=form)
-    origin, root = open_set(origin), place(root)
+    origin, root = of_images(open_set(origin)), place(root)
     if isinstance(root, StorePath):
         raise ConfigError(f"{root}: publish into a folder of this machine, then upload it")
     engine, progress = engine or LocalEngine(workers), progress or Silent()

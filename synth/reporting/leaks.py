@@ -13,6 +13,7 @@ from ...manifests.selection.duplicates import near_across
 from ...manifests.selection.measures import measure
 from ...manifests.selection.plan import SPLITS
 from ...manifests.sets.pair_set import PairSet
+from ...manifests.sets.sample import is_normal
 from .checks import Check
 
 _BITS = 3
@@ -22,7 +23,9 @@ _MOST = 1000  # normals that are hashed here, where selection did not
 
 def leaks(pairs: PairSet) -> list[Check]:
     """Look for pictures in more than one split of a set."""
-    table = pairs.table("pairs").select(["key", "split", "normal_sha256"])
+    table = pairs.table("pairs")
+    sums = "normal_sha256" if "normal_sha256" in table.column_names else "normal.000_sha256"
+    table = table.select(["key", "split", sums]).rename_columns(["key", "split", "normal_sha256"])
     splits = table.column("split").to_numpy(zero_copy_only=False)
     if len(set(splits.tolist())) < 2:
         return []
@@ -79,7 +82,8 @@ def _hashed(pairs: PairSet) -> dict[str, int]:
         left = _MOST - len(found) if split == SPLITS[0] else _MOST // 2 // (len(SPLITS) - 1)
         for pair in islice(pairs.pairs(split), left):
             try:
-                found[pair.key] = measure(pair.normal.data, 1 << 30).perceptual_hash
+                normal = next(one for name, one in pair.members.items() if is_normal(name))
+                found[pair.key] = measure(normal.data, 1 << 30).perceptual_hash
             except ImageRefused:
                 continue  # gloam verify finds it
     return found

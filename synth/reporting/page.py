@@ -224,8 +224,14 @@ def _pair(shown: Shown) -> str:
             '<input type="range" min="0" max="100" value="50"'
             f' aria-label="wipe from normal to low, {key}">'
         )
+    strip = (
+        f'<img class="strip" src="{shown.strip}" alt="frames of {key}: lows, brightened, over'
+        ' normals">'
+        if shown.strip
+        else ""
+    )
     return (
-        f'<figure class="pair"><div class="views">{wiped}{slider}{bright}{close}</div>'
+        f'<figure class="pair"><div class="views">{wiped}{slider}{bright}{close}{strip}</div>'
         f"<figcaption><strong>{escape(shown.why)}</strong>: {key}<br>"
         f"<small>{escape(shown.words)}</small></figcaption></figure>\n"
     )

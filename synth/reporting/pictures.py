@@ -14,15 +14,17 @@ from ...errors import ImageRefused, SetError
 from ...manifests.images.decode import decode_as_rgb
 from ...manifests.images.folders import image_files
 from ...manifests.sets.pair_set import PairSet
-from ..analysis.contact_sheet import brightened, described
+from ..analysis.contact_sheet import brightened, described, gain_of
 from ..analysis.pair_statistics import LABELS
 from ..analysis.set_statistics import Measured
+from ..clips import frames_of, is_clip
 from ..kernels.arrays import Pixels
 from ..models import parse_draw
 from ..renderers import pixels_of
 
 EXTREMES = ("mean", "exposure_ev", "field_ev", "noise_g", "zeros")
 _TYPICAL = 6
+_STRIP = 8  # frames of a clip
 _WIDTH, _CLOSE = 320, 150
 _WORDS = 1 << 16  # of a line: all of a draw on one
 
@@ -43,6 +45,8 @@ class Shown(NamedTuple):
         Of them.
     boxes : list of four numbers
         Labels' boxes, in shares of width and height: left, top, width, height.
+    strip : str
+        Of a clip: its frames, lows over normals; "" of a pair of images.
     """
 
     key: str
@@ -54,6 +58,7 @@ class Shown(NamedTuple):
     close: str
     size: tuple[int, int]
     boxes: list[list[float]]
+    strip: str = ""
 
 
 def chosen(measured: Measured) -> dict[int, str]:
@@ -104,7 +109,9 @@ def shown_of_set(pairs: PairSet, measured: Measured) -> list[Shown]:
             words = ", ".join(described(drawn, _WORDS))
             boxes = _boxes(pair.record, normal)
             row = measured.rows[place]
-            found[place] = _shown(pair.key, why, [words, _numbers(row)], (low, normal), boxes)
+            shown = _shown(pair.key, why, [words, _numbers(row)], (low, normal), boxes)
+            strip = _strip(*frames_of(pair)) if is_clip(pair.record["members"]) else ""
+            found[place] = shown._replace(strip=strip)
     return [found[place] for place in chosen(measured) if place in found]
 
 
@@ -145,6 +152,22 @@ def _shown(
         (width, height),
         boxes,
     )
+
+
+def _strip(lows: Sequence[Pixels], normals: Sequence[Pixels]) -> str:
+    """Return some frames of a clip beside each other, lows brightened over normals."""
+    places = np.unique(np.linspace(0, len(lows) - 1, min(_STRIP, len(lows))).astype(int))
+    width = 2 * _WIDTH // len(places)
+    height = max(1, round(width * lows[0].shape[0] / lows[0].shape[1]))
+    gain = gain_of(lows[0])
+    rows = [
+        np.hstack([_scaled(frame, (width, height)) for frame in frames])
+        for frames in (
+            [brightened(lows[place], gain) for place in places],
+            [normals[place] for place in places],
+        )
+    ]
+    return _jpeg(np.ascontiguousarray(np.vstack(rows)), 85)
 
 
 def _scaled(image: Pixels, size: tuple[int, int]) -> Pixels:

@@ -1,0 +1,1 @@
+"""Clips in training: frames of one moment each, low and normal, in step."""

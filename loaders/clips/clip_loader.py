@@ -1,0 +1,158 @@
+"""Clips in training, of sets, of folders of frames and of video files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal, Unpack
+
+import torch
+from torch.utils.data import DataLoader
+
+from ...engines.forkserver import prepare_workers
+from ...manifests.clips.windows import Windows
+from ...manifests.sets.info import SET_FILE
+from ...manifests.sets.pair_set import PairSet, open_set
+from ...storage.stores import place
+from ...synth.recipes.load import Recipe
+from ..devices import find_device
+from ..epochs import EpochLoader
+from ..live.lows import is_live, live_lows
+from ..options import Nothing, make_options, same_number
+from ..ranks_and_order import epoch_order, epoch_seed, usable_cores
+from ..torch_loader import TorchLoader
+from .clip_samples import ClipPlace, ClipSamples, CollateClips
+from .stored_clips import ClipContents, clips_in, clips_of_set
+
+
+class ClipLoader(TorchLoader):
+    """Low and normal clips, (N, T, C, H, W) each: the same crop, resize and flips for all frames.
+
+    It is a loader as `TorchLoader` is: epochs, ranks, states, processes that decode.
+
+    Parameters
+    ----------
+    data : PairSet, str or Path
+        A set of clips; or a folder of folders of frames, or of video files, whose lows are made
+        live.
+    split : str
+        Of a set.
+    frames : int
+        Of each clip, where `data` is no set; a set's clips have as many as they were built with.
+    stride, step : int, optional
+        There: from one frame of a clip to its next one (1), and from the first frame of a clip to
+        that of the next clip (`frames`), as DALI's video readers have them.
+    live : bool, optional
+        Make lows when a clip is read: of a set's recipe or another one; folders are always live.
+    recipe, draws
+        As of `PairLoader`.
+    batch_size, size, crop, augment, pad, dtype, value_range, layout, framework, shuffle, seed, \
+last_batch, keys, device, rank, world_size, workers, prefetch
+        As of `TorchLoader`.
+
+    Raises
+    ------
+    LoaderError, SetError
+        As `TorchLoader`; also when there are no clips.
+
+    Examples
+    --------
+    >>> import gloam
+    >>> loader = gloam.ClipLoader("clips", frames=3, batch_size=2, size=32, workers=0, device="cpu")
+    >>> low, normal = next(iter(loader))
+    >>> tuple(low.shape), tuple(normal.shape)
+    ((2, 3, 3, 32, 32), (2, 3, 3, 32, 32))
+    """
+
+    def __init__(
+        self,
+        data: PairSet | str | Path,
+        split: str = "train",
+        *,
+        frames: int = 8,
+        stride: int = 1,
+        step: int | None = None,
+        batch_size: int | None = None,
+        size: int | tuple[int, int] | None = None,
+        crop: Literal["resize", "random", "random-resized"] = "resize",
+        augment: bool = False,
+        pad: bool = False,
+        dtype: Literal["float32", "float16", "uint8"] = "float32",
+        value_range: tuple[float, float] = (0, 1),
+        layout: Literal["CHW", "HWC"] = "CHW",
+        framework: Literal["torch", "numpy", "cupy"] = "torch",
+        shuffle: bool | None = None,
+        seed: int = 0,
+        last_batch: Literal["drop", "partial"] | None = None,
+        keys: bool = False,
+        live: bool | None = None,
+        recipe: Recipe | str | None = None,
+        draws: Literal["fresh", "set"] | None = None,
+        device: str | int | torch.device = "auto",
+        device_id: int | None = None,
+        rank: int | None = None,
+        world_size: int | None = None,
+        workers: int | None = None,
+        threads: int | None = None,
+        prefetch: int = 4,
+        **unknown: Unpack[Nothing],
+    ) -> None:
+        training = split == "train"
+        processes = same_number(workers, threads)
+        self._wanted = find_device(device, device_id)
+        options = make_options(
+            unknown,
+            batch_size=batch_size,
+            size=size,
+            crop=crop,
+            augment=augment,
+            pad=pad,
+            dtype=dtype,
+            value_range=value_range,
+            layout=layout,
+            framework=framework,
+            shuffle=training if shuffle is None else shuffle,
+            seed=seed,
+            last_batch=("drop" if training else "partial") if last_batch is None else last_batch,
+            keys=keys,
+            device="gpu" if self._wanted.kind == "gpu" else "cpu",
+            threads=usable_cores() if processes is None else processes,
+            prefetch=prefetch,
+        )
+        held: PairSet | list[Any]
+        if isinstance(data, PairSet) or (place(data) / SET_FILE).is_file():
+            held = open_set(data)
+            live = is_live(held, live, recipe=recipe, draws=draws)
+            contents = clips_of_set(held, split, live)
+        else:
+            held, live = [], True
+            contents = clips_in(data, Windows(frames, stride, step or 0))
+        lows = live_lows(held, recipe, draws, seed, training) if live else None
+        EpochLoader.__init__(self, contents, options, "clips", rank, world_size, lows)
+        self._clips: ClipContents = contents
+        self._samples = ClipSamples(contents, options, lows)
+        self._dataset = self._samples  # type: ignore[assignment]
+        self._columns = None
+        self._loader: DataLoader[Any] | None = None
+        prepare_workers([__name__], self.num_workers + 1)
+
+    @property
+    def collate_fn(self) -> Any:
+        """What makes a batch of the samples of `dataset`."""
+        return CollateClips(self.options)
+
+    def _places(self) -> Iterator[list[Any]]:
+        """Yield what is left of the running epoch: batches of clips and of their draws' seeds."""
+        first, last = self.rank.slice(self.contents.count)
+        options, epoch = self.options, self.epoch
+        order = epoch_order(self.contents.count, options.seed, epoch, options.shuffle)[first:last]
+        size = options.batch_size
+        for batch in range(self._batch, len(self)):
+            yield [
+                ClipPlace(
+                    self._clips.clips[n],
+                    epoch_seed(options.seed, epoch, f"draws of pair {n}"),
+                    epoch,
+                )
+                for n in order[batch * size : (batch + 1) * size].tolist()
+            ]

@@ -1,0 +1,146 @@
+"""One clip as a sample, and samples as a batch: what ClipLoader's processes do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from torch.utils.data import Dataset
+
+from ...errors import ImageRefused, LoaderError
+from ...manifests.clips.load_clip import load_clip
+from ...manifests.images.decode import decode
+from ...manifests.sets.layouts.extents import Extent
+from ...synth.clips import frame_name, render_frame
+from ..columns import read_extent
+from ..dataset import ReadyBatch
+from ..forms import Change, change_of
+from ..live.lows import LiveLows
+from ..options import Options
+from ..samples import Batch, sized, turned_shape
+from .stored_clips import ClipContents, StoredClip
+
+Pixels = npt.NDArray[np.uint8]
+_PNG = b"\x89PNG"
+
+
+class ClipPlace(NamedTuple):
+    """All that a process needs to make one sample."""
+
+    clip: StoredClip
+    seed: int
+    epoch: int = 0
+
+
+class ClipSample(NamedTuple):
+    """A clip that has the size of its batch, but not its flips, layout and type yet."""
+
+    lows: list[Pixels]
+    normals: list[Pixels]
+    change: Change
+    key: str
+
+
+class ClipSamples(Dataset[Any]):
+    """Clips in the form that the options ask for, or decoded, by number."""
+
+    def __init__(self, contents: ClipContents, options: Options, live: LiveLows | None) -> None:
+        self._contents, self._options, self._live = contents, options, live
+
+    def __len__(self) -> int:
+        return self._contents.count
+
+    def __getitem__(self, place: Any) -> Any:
+        """Return the lows and the normals of a clip, each a list of uint8 arrays (H, W, 3).
+
+        Raises
+        ------
+        LoaderError
+            Naming the clip that cannot be read or decoded.
+        IndexError
+            Beyond the last clip.
+        """
+        if isinstance(place, ReadyBatch):
+            return place
+        if not isinstance(place, ClipPlace):
+            if not 0 <= place < len(self):
+                raise IndexError(f"clip {place} of {len(self)}")
+            clip = self._contents.clips[place]
+            normals = self._normals(clip)
+            return self._lows(clip, normals, None, 0), normals
+        clip = place.clip
+        normals = self._normals(clip)
+        height, width = normals[0].shape[:2]
+        change = change_of(height, width, self._options, place.seed)
+        lows = self._lows(clip, normals, change, place.epoch)
+        inner = change if self._live is None else change.within()
+        return ClipSample(
+            [sized(low, inner, self._options) for low in lows],
+            [sized(normal, change, self._options) for normal in normals],
+            change,
+            clip.key,
+        )
+
+    def _normals(self, clip: StoredClip) -> list[Pixels]:
+        if clip.place is None:
+            return self._decoded(clip, "normal", clip.normals)
+        try:
+            return [frame.pixels for frame in load_clip(clip.place, cuts=True)]
+        except ImageRefused as refusal:
+            raise LoaderError(
+                f"{self._contents.name}: {clip.key}: {refusal}", key=clip.key
+            ) from None
+
+    def _lows(
+        self, clip: StoredClip, normals: list[Pixels], change: Change | None, epoch: int
+    ) -> list[Pixels]:
+        if self._live is None:
+            lows = self._decoded(clip, "low", clip.lows)
+            if lows[0].shape != normals[0].shape:
+                raise LoaderError(f"{clip.key}: low and normal differ in size", key=clip.key)
+            return lows
+        drawn = self._live.draw(clip.key, epoch)
+        window = None if change is None else change.window
+        return [
+            render_frame(normal, drawn, number, normals[0], window)
+            for number, normal in enumerate(normals)
+        ]
+
+    def _decoded(self, clip: StoredClip, role: str, extents: Sequence[Extent]) -> list[Pixels]:
+        frames = []
+        for number, extent in enumerate(extents):
+            data = read_extent(extent)
+            try:
+                frames.append(decode(data, "png" if data[:4] == _PNG else "jpg"))
+            except ImageRefused as refusal:
+                where = extent.named(clip.key, frame_name(role, number))
+                raise LoaderError(
+                    f"{where} cannot be decoded: {refusal.detail}; gloam verify the set, gloam"
+                    " build mends it",
+                    key=clip.key,
+                ) from None
+        if len({frame.shape for frame in frames}) > 1:
+            raise LoaderError(f"{clip.key}: its frames differ in size", key=clip.key)
+        return frames
+
+
+class CollateClips:
+    """Samples to (low, normal) or (low, normal, keys), of tensors (N, T, C, H, W)."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    def __call__(self, samples: Sequence[ClipSample]) -> tuple[Any, ...]:
+        """Return a batch of samples."""
+        frames = len(samples[0].normals)
+        shapes = [turned_shape(one.normals[0].shape, one.change) for one in samples]
+        batch = Batch(self._options, [shape for shape in shapes for _ in range(frames)])
+        for number, one in enumerate(samples):
+            for frame, pair in enumerate(zip(one.lows, one.normals, strict=True)):
+                batch.place(number * frames + frame, pair, one.change)
+        made = tuple(
+            images.view(len(samples), frames, *images.shape[1:]) for images in batch.tensors()
+        )
+        return (*made, [one.key for one in samples]) if self._options.keys else made

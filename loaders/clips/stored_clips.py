@@ -1,0 +1,137 @@
+"""What there is to load of clips: those of one split of a set, or of folders and video files."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ...errors import LoaderError, SourceError
+from ...manifests.clips.listing import list_clips
+from ...manifests.clips.windows import Windows
+from ...manifests.selection.keys import make_keys
+from ...manifests.sets.layouts import layout_named
+from ...manifests.sets.layouts.extents import Extent
+from ...manifests.sets.pair_set import PairSet
+from ...manifests.sources import Location
+from ...synth.clips import frame_name
+from ..index import Contents
+
+
+class StoredClip(NamedTuple):
+    """One clip: where its frames are.
+
+    Attributes
+    ----------
+    key : str
+    lows, normals : tuple of Extent
+        Of a set; there are no lows where they are made live.
+    place : Location, optional
+        Of files or a video: where its frames are instead.
+    """
+
+    key: str
+    lows: tuple[Extent, ...]
+    normals: tuple[Extent, ...]
+    place: Location | None = None
+
+
+@dataclass(frozen=True)
+class ClipContents(Contents):
+    """The clips of one split; see `Contents`.
+
+    Attributes
+    ----------
+    frames : int
+        Of each clip.
+    """
+
+    frames: int = 0
+
+    @cached_property
+    def clips(self) -> Sequence[StoredClip]:
+        """Every clip in order.
+
+        Raises
+        ------
+        SetError
+            When an index cannot be read.
+        """
+        if self.layout is None:
+            return self.given
+        roles = ("normal",) if self.live else ("low", "normal")
+        names = [frame_name(role, i) for role in roles for i in range(self.frames)]
+        keys, members = self._extents(self.root, self.layout, tuple(names))
+        made = []
+        for number in range(self.count):
+            places = tuple(member[number] for member in members)
+            lows = () if self.live else places[: self.frames]
+            made.append(StoredClip(keys[number], lows, places[-self.frames :]))
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "clips"}
+
+
+def clips_of_set(pairs: PairSet, split: str, live: bool) -> ClipContents:
+    """Return the clips of a set's split.
+
+    Raises
+    ------
+    LoaderError
+        When the set holds no clips, or none in the split, or is one that clips are not read of.
+    """
+    root, info = pairs.root, pairs.info
+    frames = pairs.frames
+    if not frames:
+        raise LoaderError(f"{root}: holds pairs of images: PairLoader reads them", path=root)
+    if pairs.layout != "shards" or pairs.lows_only:
+        raise LoaderError(
+            f"{root}: clips are read from shards that hold lows and normals: gloam export {root}"
+            " DIR --layout shards, or regenerate it without --low-only",
+            path=root,
+        )
+    units = tuple(unit.name for unit in pairs.units(split) if unit.count)
+    if not units:
+        held = ", ".join(f"{s} {n}" for s, n in info.counts.items() if s != "refused")
+        raise LoaderError(f"{root}: has no clips in {split}; it has {held}", path=root)
+    counts = tuple(info.units[unit] for unit in units)
+    layout = layout_named(pairs.layout)
+    layout.check(root, split, units, sum(counts), [])
+    return ClipContents(
+        str(root), split, layout, sum(counts), f"{info.sha256[:16]}-{split}", root, root, layout,
+        units, counts, live=live, frames=frames,
+    )  # fmt: skip
+
+
+def clips_in(path: str | Path, windows: Windows) -> ClipContents:
+    """Return the clips of a folder of folders of frames, or of video files.
+
+    Raises
+    ------
+    LoaderError
+        When there are none.
+    """
+    if not 1 <= windows.frames <= 1000 or windows.stride < 1 or windows.step < 0:
+        raise LoaderError(
+            f"frames = {windows.frames}, stride = {windows.stride}, step = {windows.step}: frames"
+            " and stride are 1 and more, frames at most 1000",
+            key="frames",
+        )
+    passed: Counter[str] = Counter()
+    try:
+        found = list(list_clips(str(path), windows, passed))
+    except SourceError as error:
+        raise LoaderError(str(error), path=path) from None
+    names, paths = [one.name for one in found], [one.path for one in found]
+    keys = make_keys(["clips"] * len(found), names, paths)
+    digest = hashlib.sha256(repr([(key, *windows.numbers(0)) for key in keys]).encode())
+    given = [StoredClip(key, (), (), one.location) for key, one in zip(keys, found, strict=True)]
+    return ClipContents(
+        str(path), "train", None, len(given), digest.hexdigest()[:16], given=given, live=True,
+        frames=windows.frames,
+    )  # fmt: skip

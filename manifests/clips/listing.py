@@ -1,0 +1,108 @@
+"""The clips of a source: folders of frames as DAVIS, SDSD and REDS have them, and video files."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from ...errors import ImageRefused, SourceError
+from ...storage.stores import place
+from ..images.header import SUFFIXES as IMAGES
+from ..sources.collections import Listed
+from ..sources.containers import Entry, list_container
+from .video import SUFFIXES, frame_times
+from .windows import Windows, clip_path, of_files, of_video
+
+_MASKS = "Annotations"
+"""Folder of DAVIS' masks, which are no frames."""
+_NUMBERS = re.compile(r"(\d+)")
+
+
+def list_clips(path: str, windows: Windows, passed: Counter[str]) -> Iterator[Listed]:
+    """List the clips of a folder or an archive, sequence by sequence in the order of their names.
+
+    A sequence is a folder that holds images, in the order of the numbers in their names, or a video
+    file.
+
+    Parameters
+    ----------
+    path : str
+    windows : Windows
+    passed : Counter
+        Counts what is passed over: sequences that are too short, masks, videos that cannot be read.
+
+    Raises
+    ------
+    SourceError
+        When there is nothing to take.
+    """
+    folders: dict[str, list[Entry]] = {}
+    videos: list[Entry] = []
+    for entry in list_container(place(path)):
+        name = PurePosixPath(entry.name)
+        suffix = os.path.splitext(name.name)[1].lower()
+        if name.name.startswith("."):
+            continue
+        if suffix in SUFFIXES:
+            videos.append(entry)
+        elif suffix in IMAGES:
+            if _MASKS in name.parts:
+                passed["masks"] += 1
+            else:
+                folders.setdefault(str(name.parent), []).append(entry)
+    found = False
+    for listed in _of_folders(folders, windows, passed):
+        found = True
+        yield listed
+    for listed in _of_videos(videos, windows, passed):
+        found = True
+        yield listed
+    if not found:
+        over = ", ".join(f"{name} {count:,}" for name, count in passed.most_common())
+        raise SourceError(
+            f"clips={path}: holds no clip of {windows.frames} frames (expected folders of frames,"
+            f" or files that end in {', '.join(SUFFIXES)})"
+            + (f"; passed over: {over}" * bool(over)),
+            path=path,
+        )
+
+
+def _of_folders(
+    folders: dict[str, list[Entry]], windows: Windows, passed: Counter[str]
+) -> Iterator[Listed]:
+    for folder in sorted(folders, key=_natural):
+        entries = sorted(folders[folder], key=lambda entry: _natural(entry.name))
+        sequence = "." if folder == "." else folder
+        starts = windows.starts(len(entries))
+        if not starts:
+            passed["sequences that are too short"] += 1
+        for first in starts:
+            places = [entries[number].location for number in windows.numbers(first)]
+            yield Listed(clip_path(sequence, first), f"{sequence}-{first}", of_files(places))
+
+
+def _of_videos(videos: list[Entry], windows: Windows, passed: Counter[str]) -> Iterator[Listed]:
+    for entry in sorted(videos, key=lambda entry: _natural(entry.name)):
+        try:
+            times = frame_times(entry.location)
+        except ImageRefused as refusal:
+            passed[f"videos that cannot be read ({refusal})"] += 1
+            continue
+        starts = windows.starts(len(times))
+        if not starts:
+            passed["sequences that are too short"] += 1
+        for first in starts:
+            clip = [times[number] for number in windows.numbers(first)]
+            name = f"{os.path.splitext(entry.name)[0]}-{first}"
+            yield Listed(clip_path(entry.name, first), name, of_video(entry.location, clip))
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Return what orders names by the numbers in them."""
+    return [
+        (int(part), "") if part.isdigit() and part.isascii() else (-1, part)
+        for part in _NUMBERS.split(name)
+    ]

@@ -1,0 +1,82 @@
+"""A clip's frames, as normals."""
+
+from __future__ import annotations
+
+from ...errors import ImageRefused, Reason
+from ..images.header import MAX_PIXELS
+from ..images.load_normal import Normal, load_normal, normal_of
+from ..images.opening import Pixels
+from ..sources.containers import Location, read
+from .cuts import refuse_cut
+from .video import decoded_frames
+from .windows import frame_files, video_and_times
+
+
+def load_clip(
+    place: Location,
+    max_side: int | None = None,
+    max_pixels: int = MAX_PIXELS,
+    cuts: bool = False,
+) -> list[Normal]:
+    """Load the frames of a clip as a set stores them.
+
+    Frames that are files are kept as photographs are, byte for byte where that can be; those of
+    videos become JPEGs of quality 95 without chroma subsampling.
+
+    Parameters
+    ----------
+    place : Location
+        Of `listing.list_clips`.
+    max_side, max_pixels : int
+        As of `load_normal`.
+    cuts : bool
+        Whether a clip may hold a scene change.
+
+    Raises
+    ------
+    ImageRefused
+        When a frame cannot be used, when they differ in size, or when there is a scene change.
+    """
+    files = frame_files(place)
+    if files is None:
+        frames = [
+            normal_of(pixels, max_side, "frame of a video")
+            for pixels in video_pixels(place, max_pixels)
+        ]
+    else:
+        frames = [load_normal(read(file), max_side, max_pixels) for file in files]
+    check_frames(frames, cuts)
+    return frames
+
+
+def video_pixels(place: Location, max_pixels: int) -> list[Pixels]:
+    """Decode the frames of a clip of a video, uint8 RGB (H, W, 3) each.
+
+    Raises
+    ------
+    ImageRefused
+        When one is not there, or has more pixels.
+    """
+    video, times = video_and_times(place)
+    frames = decoded_frames(video, times)
+    height, width = frames[0].shape[:2]
+    if height * width > max_pixels:
+        raise ImageRefused(
+            Reason.TOO_LARGE, f"{width} x {height} pixels, the limit is {max_pixels:,}"
+        )
+    return frames
+
+
+def check_frames(frames: list[Normal], cuts: bool = False) -> None:
+    """Refuse a clip whose frames differ in size, or hold a scene change.
+
+    Raises
+    ------
+    ImageRefused
+        When it is one.
+    """
+    sizes = sorted({frame.size for frame in frames})
+    if len(sizes) > 1:
+        raise ImageRefused(Reason.UNSUPPORTED, f"frames of different sizes: {sizes[0]}, {sizes[1]}")
+    if not cuts:
+        refuse_cut([frame.pixels for frame in frames])

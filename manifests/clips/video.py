@@ -1,0 +1,158 @@
+"""Frames of video files, by PyAV: every frame by its own presentation time, exactly."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ...errors import ConfigError, ImageRefused, Reason, said_by
+from ..images.opening import Pixels
+from ..sources.containers import Location, read
+
+SUFFIXES = (".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".mpg", ".mpeg", ".ts", ".y4m")
+"""Of files that are taken for videos."""
+_MOST_BYTES = 1 << 34  # of a video in an archive or a store, which is read whole
+
+
+def frame_times(place: Location) -> list[int]:
+    """Return the presentation times of a video's frames, in order: of those that are shown.
+
+    It reads the file's packets and decodes none but the first frame, which shows whether the
+    decoder leaves out what the packets begin with.
+
+    Raises
+    ------
+    ImageRefused
+        When it holds no video, or is damaged from its beginning on.
+    ConfigError
+        When PyAV is missing.
+    """
+    with _opened(place) as (container, stream):
+        times, bare = [], 0
+        try:
+            for packet in container.demux(stream):
+                if packet.size == 0:
+                    continue
+                if packet.pts is None:
+                    bare += 1
+                elif not packet.is_discard:
+                    times.append(int(packet.pts))
+        except _errors() as error:
+            if not times:
+                raise ImageRefused(Reason.DAMAGED, said_by(error)) from error
+    if bare or len(set(times)) < len(times):  # raw streams have no times: what is decoded counts
+        return _decoded_times(place)
+    times.sort()
+    first = next(iter(_decoded_times(place, 1)), None)
+    if first is None:
+        raise ImageRefused(Reason.DAMAGED, "no frame of it can be decoded")
+    return [time for time in times if time >= first] if first in times else _decoded_times(place)
+
+
+def decoded_frames(place: Location, times: Sequence[int]) -> list[Pixels]:
+    """Decode frames of a video, upright, uint8 RGB (H, W, 3) each.
+
+    Parameters
+    ----------
+    place : Location
+        Of the file.
+    times : sequence of int
+        Presentation times in rising order, of `frame_times`.
+
+    Raises
+    ------
+    ImageRefused
+        When one of them is not there, or cannot be decoded.
+    """
+    found: dict[int, Pixels] = {}
+    with _opened(place) as (container, stream):
+        try:
+            for sought in (True, False):
+                if sought:
+                    container.seek(int(times[0]), stream=stream, backward=True)
+                else:  # an index that leads astray: from the beginning
+                    container.seek(0, stream=stream, backward=True)
+                wanted = set(times) - found.keys()
+                for frame in container.decode(stream):
+                    time = _time_of(frame)
+                    if time in wanted:
+                        found[time] = _upright(frame)
+                    if time is not None and time >= times[-1]:
+                        break
+                if len(found) == len(set(times)):
+                    break
+        except _errors() as error:
+            raise ImageRefused(Reason.DAMAGED, said_by(error)) from error
+    missing = [time for time in times if time not in found]
+    if missing:
+        raise ImageRefused(
+            Reason.DAMAGED, f"{len(missing)} of {len(times)} frames cannot be decoded"
+        )
+    return [found[time] for time in times]
+
+
+def _decoded_times(place: Location, most: int | None = None) -> list[int]:
+    times: list[int] = []
+    with _opened(place) as (container, stream):
+        try:
+            for frame in container.decode(stream):
+                time = _time_of(frame)
+                times.append(len(times) if time is None else time)
+                if len(times) == most:
+                    break
+        except _errors() as error:
+            if not times:
+                raise ImageRefused(Reason.DAMAGED, said_by(error)) from error
+    return times
+
+
+def _time_of(frame: Any) -> int | None:
+    return None if frame.pts is None else int(frame.pts)
+
+
+def _upright(frame: Any) -> Pixels:
+    """Return a frame's pixels, turned as its metadata says."""
+    pixels: Pixels = frame.to_ndarray(format="rgb24")
+    turn = round(frame.rotation / 90) % 4
+    return np.ascontiguousarray(np.rot90(pixels, turn))
+
+
+@contextmanager
+def _opened(place: Location) -> Iterator[tuple[Any, Any]]:
+    av = _av()
+    plain = place.offset == -1 and os.path.isdir(place.container)
+    file: Any = (
+        os.path.join(place.container, place.member)
+        if plain
+        else io.BytesIO(read(place, _MOST_BYTES))
+    )
+    try:
+        container = av.open(file)
+    except _errors() as error:
+        raise ImageRefused(Reason.NOT_AN_IMAGE, said_by(error)) from error
+    with container:
+        if not container.streams.video:
+            raise ImageRefused(Reason.NOT_AN_IMAGE, "it has no video stream")
+        stream = container.streams.video[0]
+        stream.thread_type = "SLICE"  # workers are the parallelism
+        stream.codec_context.thread_count = 1
+        yield container, stream
+
+
+def _errors() -> tuple[type[BaseException], ...]:
+    return (_av().FFmpegError, ValueError, OSError)
+
+
+def _av() -> Any:
+    try:
+        import av
+    except ImportError as error:
+        raise ConfigError("video files need PyAV: pip install 'gloam[video]'") from error
+    # What a damaged stream makes FFmpeg say is raised too, where it matters.
+    av.logging.set_level(av.logging.PANIC)
+    return av

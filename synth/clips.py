@@ -1,0 +1,113 @@
+"""Clips: one draw for all frames, noise of its own in each.
+
+    render_clip(normals, drawn)     the lows of all frames
+    frame_names(members, "low")     low.000, low.001, ...; none where a sample is a pair
+
+Exposure, camera, white balance and illumination are the clip's; lights lie where its first frame is
+bright, and stay. Shot, read and row noise of a frame are keyed by its number; the first frame has
+the noise of the still of the same key, normal and draw, and is that still's low.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+
+from ..manifests.sets.sample import LOW, NORMAL, Sample
+from .camera.draw import CameraDraw
+from .camera.render import render_camera
+from .kernels.arrays import Pixels, Window
+from .models import Draw, parse_draw
+from .power_law.render import render_power_law
+
+
+def frame_name(member: str, number: int) -> str:
+    """Return what a frame of a clip is called among its members.
+
+    Examples
+    --------
+    >>> frame_name("low", 7)
+    'low.007'
+    """
+    return f"{member}.{number:03d}"
+
+
+def frame_names(members: Iterable[str], member: str) -> list[str]:
+    """Return the frames of a member, in order; none where a sample is a pair."""
+    return sorted(name for name in members if name.startswith(f"{member}."))
+
+
+def is_clip(members: Iterable[str]) -> bool:
+    """Return whether members are those of a clip."""
+    return bool(frame_names(members, NORMAL))
+
+
+def frames_of(sample: Sample) -> tuple[list[Pixels], list[Pixels]]:
+    """Return the lows and the normals of a clip, uint8 RGB (H, W, 3) each.
+
+    The lows of a live set, which holds none, are made of the stored draw.
+
+    Raises
+    ------
+    ImageRefused
+        When a frame is damaged or not there.
+    ValueError
+        When the draw is.
+    """
+    normals = [sample.decoded(name) for name in frame_names(sample.members, NORMAL)]
+    lows = [sample.decoded(name) for name in frame_names(sample.members, LOW)]
+    return lows or render_clip(normals, parse_draw(sample.record["draw"])), normals
+
+
+def frame_draw(drawn: Draw, number: int) -> Draw:
+    """Return a clip's draw with the noise of one of its frames; that of the first is the draw."""
+    if number == 0:
+        return drawn
+    text = f"gloam frame {drawn.pixel_seed} {number}".encode()
+    seed = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") >> 1
+    return drawn.changed({"pixel_seed": seed})
+
+
+def render_frame(
+    normal: Pixels, drawn: Draw, number: int, first: Pixels, window: Window | None = None
+) -> Pixels:
+    """Make the low of one frame of a clip, or a window of it.
+
+    Parameters
+    ----------
+    normal : uint8 array (H, W, 3)
+        The frame's.
+    drawn : Draw
+        The clip's.
+    number : int
+        Of the frame in its clip, from 0 on.
+    first : uint8 array (H, W, 3)
+        The normal of the clip's first frame.
+    window : Window, optional
+    """
+    own = frame_draw(drawn, number)
+    if isinstance(own, CameraDraw):
+        return render_camera(normal, own, window, first)
+    return render_power_law(normal, own, window, first)
+
+
+def render_clip(
+    normals: Sequence[Pixels], drawn: Draw, window: Window | None = None
+) -> list[Pixels]:
+    """Make the lows of a clip's frames; see `render_frame`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gloam.synth.models import draw, render
+    >>> from gloam.synth.recipes.load import load_recipe
+    >>> still = np.full((48, 64, 3), 160, np.uint8)
+    >>> drawn = draw(load_recipe("uneven"), 0, "a")
+    >>> lows = render_clip([still, still], drawn)
+    >>> bool((lows[0] == render(still, drawn)).all()), bool((lows[0] == lows[1]).all())
+    (True, False)
+    """
+    return [
+        render_frame(normal, drawn, number, normals[0], window)
+        for number, normal in enumerate(normals)
+    ]

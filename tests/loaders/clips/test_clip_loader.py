@@ -1,0 +1,177 @@
+"""Clips in training: every clip once, in step, the same change for all frames."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+import torch
+
+import gloam
+from gloam.errors import LoaderError
+from gloam.synth.clips import frames_of, render_clip
+from gloam.synth.models import draw
+from gloam.synth.recipes.load import load_recipe
+
+from ...clips import davis, panned, write_video
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    root = davis(tmp_path_factory.mktemp("loaded") / "davis", 4, 9)
+    write_video(root / "more" / "a.mp4", panned(20, 9))
+    return root
+
+
+@pytest.fixture(scope="module")
+def made(source, tmp_path_factory):
+    root = tmp_path_factory.mktemp("loaded") / "set"
+    options = {"frames": 4, "select": False, "shard_size": 3, "val": 2}
+    gloam.build(root, f"clips={source}", recipe="even", **options)
+    return root
+
+
+@pytest.fixture(scope="module")
+def stored(made):
+    return {clip.key: frames_of(clip) for clip in gloam.open_set(made).pairs("train")}
+
+
+def loader(data, **options):
+    common = {"batch_size": 2, "device": "cpu", "workers": 0, "keys": True, "seed": 1}
+    return gloam.ClipLoader(data, **(common | options))
+
+
+@pytest.mark.parametrize("live", [False, True])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_every_clip_once_and_whole(made, stored, live, workers):
+    more = {"live": True, "draws": "set"} if live else {}
+    seen = []
+    options = {"dtype": "uint8", "layout": "HWC", "last_batch": "partial", "workers": workers}
+    with loader(made, **options, **more) as loaded:
+        for lows, normals, keys in loaded:
+            assert lows.shape[1:] == normals.shape[1:] == (4, 72, 96, 3)
+            for low, normal, key in zip(lows, normals, keys, strict=True):
+                seen.append(key)
+                np.testing.assert_array_equal(low.numpy(), stored[key][0])
+                np.testing.assert_array_equal(normal.numpy(), stored[key][1])
+    assert sorted(seen) == sorted(stored)
+
+
+def test_frames_share_crop_flips_and_step(made, stored):
+    options = {"size": 32, "crop": "random", "augment": True, "dtype": "uint8", "layout": "HWC"}
+    found = 0
+    for stored_way in ({}, {"live": True, "draws": "set"}):
+        for lows, normals, keys in loader(made, **options, **stored_way):
+            for low, normal, key in zip(lows.numpy(), normals.numpy(), keys, strict=True):
+                place = where(stored[key][1][0], normal[0])
+                assert place is not None
+                for frame in range(4):
+                    np.testing.assert_array_equal(
+                        normal[frame], placed(stored[key][1][frame], place)
+                    )
+                    np.testing.assert_array_equal(low[frame], placed(stored[key][0][frame], place))
+                found += 1
+    assert found >= 16
+
+
+def turns(image):
+    for turned in (False, True):
+        for down in (False, True):
+            for across in (False, True):
+                made = image.transpose(1, 0, 2) if turned else image
+                made = made[::-1] if down else made
+                yield (turned, down, across), made[:, ::-1] if across else made
+
+
+def where(whole, part):
+    """The window and the turn by which a part is in a whole."""
+    for turn, image in turns(whole):
+        height, width = part.shape[:2]
+        for top in range(image.shape[0] - height + 1):
+            for left in range(image.shape[1] - width + 1):
+                if (image[top, left] == part[0, 0]).all() and (
+                    image[top : top + height, left : left + width] == part
+                ).all():
+                    return turn, top, left
+    return None
+
+
+def placed(whole, place):
+    turn, top, left = place
+    image = dict(turns(whole))[turn]
+    return image[top : top + 32, left : left + 32]
+
+
+def test_ranks_resume_and_epochs(made, stored):
+    options = {"size": 32, "dtype": "uint8", "batch_size": 1}
+    parts = [
+        [key for *_, keys in loader(made, rank=rank, world_size=2, **options) for key in keys]
+        for rank in range(2)
+    ]
+    assert not set(parts[0]) & set(parts[1])
+    assert set(parts[0]) | set(parts[1]) <= set(stored)
+    whole = loader(made, crop="random", augment=True, live=True, **options)
+    batches = [*whole, *whole]
+    begun = loader(made, crop="random", augment=True, live=True, **options)
+    running = iter(begun)
+    for _ in range(3):
+        next(running)
+    state = pickle.loads(pickle.dumps(begun.state_dict()))
+    other = loader(made, crop="random", augment=True, live=True, **options)
+    other.load_state_dict(state)
+    rest = [*other, *other]
+    assert len(rest) == len(batches) - 3
+    for one, two in zip(batches[3:], rest, strict=True):
+        assert one[2] == two[2]
+        assert torch.equal(one[0], two[0])
+        assert torch.equal(one[1], two[1])
+    assert [b[2] for b in batches[: len(whole)]] != [b[2] for b in batches[len(whole) :]]
+
+
+def test_folders_and_videos_without_a_set(source):
+    options = {"frames": 3, "stride": 2, "step": 4, "recipe": "even", "draws": "set"}
+    options |= {"dtype": "uint8", "layout": "HWC", "batch_size": 1, "shuffle": False}
+    seen = []
+    for low, normal, (key,) in loader(source, **options):
+        seen.append(key)
+        normals = list(normal[0].numpy())
+        wanted = render_clip(normals, draw(load_recipe("even"), 1, key))
+        np.testing.assert_array_equal(low[0].numpy(), wanted)
+    assert len(seen) == len(set(seen)) == 5 * 2
+    video = [key for key in seen if "more-a" in key]
+    assert len(video) == 2
+
+
+def test_dataset_and_floats(made, stored):
+    loaded = loader(made, size=(24, 40), value_range=(-1, 1), batch_size=3)
+    low, normal, _ = next(iter(loaded))
+    assert low.shape == (3, 4, 3, 24, 40)
+    assert low.dtype == torch.float32
+    assert -1 <= float(normal.min()) < float(normal.max()) <= 1
+    assert len(loaded.dataset) == len(stored)
+    lows, normals = loaded.dataset[0]
+    assert len(lows) == len(normals) == 4
+    array, _, _ = next(iter(loader(made, size=24, framework="numpy")))
+    assert isinstance(array, np.ndarray)
+    assert array.shape == (2, 4, 3, 24, 24)
+
+
+def test_wrong_use_gets_a_line(made, source, photographs, tmp_path):
+    gloam.build(tmp_path / "pairs", f"folder={photographs}", select=False, pairs=4)
+    with pytest.raises(LoaderError, match="PairLoader reads them"):
+        loader(tmp_path / "pairs")
+    for name in ("PairLoader", "TorchLoader", "ImageLoader"):
+        with pytest.raises(LoaderError, match="ClipLoader reads them"):
+            getattr(gloam, name)(made, batch_size=1, size=32, device="cpu")
+    with pytest.raises(LoaderError, match="no clips in test"):
+        loader(made, split="test")
+    with pytest.raises(LoaderError, match="no clip of 50 frames"):
+        loader(source, frames=50)
+    with pytest.raises(LoaderError, match="frames = 0"):
+        loader(source, frames=0)
+    gloam.regenerate(made, tmp_path / "lows", lows_only=True)
+    with pytest.raises(LoaderError, match="--layout shards"):
+        loader(tmp_path / "lows")
+    with pytest.raises(LoaderError, match="no such option"):
+        loader(made, pictures=3)
