@@ -5,7 +5,8 @@
 
 Exposure, camera, white balance and illumination are the clip's; lights lie where its first frame is
 bright, and stay. Shot, read and row noise of a frame are keyed by its number; the first frame has
-the noise of the still of the same key, normal and draw, and is that still's low.
+the noise of the still of the same key, normal and draw, and is that still's low. A recipe's section
+`video` lets the exposure drift or flicker from there on.
 """
 
 from __future__ import annotations
@@ -60,11 +61,14 @@ def frames_of(sample: Sample) -> tuple[list[Pixels], list[Pixels]]:
 
 
 def frame_draw(drawn: Draw, number: int) -> Draw:
-    """Return a clip's draw with the noise of one of its frames; that of the first is the draw."""
+    """Return a clip's draw with noise and exposure of one of its frames; the first has the draw."""
     if number == 0:
         return drawn
     text = f"gloam frame {drawn.pixel_seed} {number}".encode()
     seed = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") >> 1
+    if isinstance(drawn, CameraDraw) and drawn.video is not None:
+        ev = drawn.exposure.ev + drawn.video.ev(number)
+        return drawn.changed({"pixel_seed": seed, "exposure.ev": ev})
     return drawn.changed({"pixel_seed": seed})
 
 

@@ -11,7 +11,10 @@ import pytest
 
 import gloam
 
+from .clips import panned, write_frames
+
 PLACES = {
+    "gloam.ClipLoader": "gloam.loaders.clips.clip_loader",
     "gloam.darken": "gloam.synth.models",
     "gloam.Darken": "gloam.loaders.live.darkening",
     "gloam.darken_batch": "gloam.loaders.live.darkening",
@@ -51,6 +54,8 @@ def ground(photographs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     gloam.build(
         folder / "files", [f"folder={folder / 'photos'}"], val=2, select=False, layout="files"
     )
+    for sequence in ("a", "b"):
+        write_frames(folder / "clips" / sequence, panned(1, 3))
     return folder
 
 

@@ -22,6 +22,8 @@ def _fields(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, pa.DataT
         path = prefix + name
         if isinstance(annotation, type) and issubclass(annotation, BaseModel):
             yield from _fields(annotation, f"{path}.")
+        elif type(None) in get_args(annotation):
+            continue  # what only some draws have stands in the records alone
         elif annotation in _KINDS:
             yield path, _KINDS[annotation]
         elif get_args(annotation)[0] is float:

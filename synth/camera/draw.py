@@ -11,11 +11,12 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import SerializerFunctionWrapHandler, model_serializer
 
 from ..parameters.distributions import Constant
 from ..parameters.drawing import Drawn, draw_section
 from ..parameters.randomness import KeyedRandom
-from .recipe import CameraRecipe
+from .recipe import CameraRecipe, Video
 from .sensors import GAUSSIAN, sensor_at, sensor_colour_matrices, with_levels
 
 Floats = tuple[float, ...]
@@ -169,11 +170,29 @@ class IspDraw(Drawn):
     chroma: ChromaDraw
 
 
+class VideoDraw(Drawn):
+    """See `recipe.Video`. phase: of the flicker, in turns."""
+
+    fps: float
+    drift_ev: float
+    flicker_ev: float
+    flicker_hz: float
+    phase: float
+
+    def ev(self, frame: int) -> float:
+        """Return by how many stops a frame is darker than the clip's first one."""
+        seconds = frame / self.fps
+        first, now = (
+            math.sin(2 * math.pi * (self.phase + turns)) for turns in (0, self.flicker_hz * seconds)
+        )
+        return self.drift_ev * seconds + self.flicker_ev * (now - first)
+
+
 class CameraDraw(Drawn):
     """Parameters of one low, as `recipe.CameraRecipe` has distributions.
 
     pixel_seed: 63 bits that key the noise of all samples (so that readers of JSON take it for a
-    signed 64-bit number).
+    signed 64-bit number). video: None where all frames of a clip are exposed alike.
     """
 
     model: Literal["camera"] = "camera"
@@ -185,6 +204,14 @@ class CameraDraw(Drawn):
     camera: BodyDraw
     white_balance: WhiteBalanceDraw
     isp: IspDraw
+    video: VideoDraw | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_nothing(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        values: dict[str, Any] = handler(self)
+        if self.video is None:
+            values.pop("video", None)
+        return values
 
 
 def draw_camera(recipe: CameraRecipe, random: KeyedRandom) -> CameraDraw:
@@ -199,6 +226,10 @@ def draw_camera(recipe: CameraRecipe, random: KeyedRandom) -> CameraDraw:
     values = draw_section(recipe, random)
     values["illumination"] = _field(values["illumination"], recipe, random)
     values["camera"] = _body(values["camera"], recipe, random)
+    if recipe.video == Video():
+        del values["video"]
+    else:
+        values["video"]["phase"] = random.uniform("video.phase")
     named = {name: values[name] for name in CameraDraw.model_fields if name in values}
     return CameraDraw.model_validate({"pixel_seed": random.bits("pixels") >> 1, **named})
 

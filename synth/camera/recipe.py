@@ -262,6 +262,25 @@ class Isp(Section):
     chroma: ChromaNoiseReduction = ChromaNoiseReduction()
 
 
+class Video(Section):
+    """How the exposure changes from frame to frame of a clip; the first one is as a still is."""
+
+    fps: Annotated[
+        Distribution, Within(1, 1000), about("frames a second that a clip was taken with")
+    ] = Constant(25.0)
+    drift_ev: Annotated[
+        Distribution, Within(-4, 4, "EV"), about("stops that it gets darker in a second")
+    ] = Constant(0.0)
+    flicker_ev: Annotated[
+        Distribution, Within(0, 2, "EV"), about("amplitude of the lamps' flicker, a sine")
+    ] = Constant(0.0)
+    flicker_hz: Annotated[
+        Distribution,
+        Within(1, 1000, "Hz"),
+        about("its frequency: twice that of the mains; beats with fps"),
+    ] = Constant(100.0)
+
+
 class CameraRecipe(Section):
     """A recipe of the camera model.
 
@@ -278,3 +297,12 @@ class CameraRecipe(Section):
     camera: Camera = Camera()
     white_balance: WhiteBalance = WhiteBalance()
     isp: Isp = Isp()
+    video: Video = Video()
+
+    @model_serializer(mode="wrap")
+    def _without_still(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what changes no clip: the recipe is then that of images, byte for byte."""
+        values: dict[str, Any] = handler(self)
+        if self.video == Video():
+            values.pop("video", None)
+        return values

@@ -25,9 +25,12 @@ def annotated_yaml(recipe: Recipe) -> str:
 
 def _lines(section: BaseModel, values: dict[str, Any], depth: int) -> Iterator[str]:
     indent = "  " * depth
-    for name, value in values.items():
-        field = type(section).model_fields[name]
+    for name, field in type(section).model_fields.items():
         inner = getattr(section, name)
+        if name not in values and not isinstance(inner, BaseModel):
+            continue
+        # A section that changes nothing is left out of files, and can be changed all the same.
+        value = values[name] if name in values else inner.model_dump(mode="json")
         if isinstance(section, MixtureRecipe) and name == "mixture":
             yield f"{indent}{name}:".ljust(_WIDTH) + "  # recipes, taken as often as they weigh"
             for part, held in inner.items():

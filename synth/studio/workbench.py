@@ -85,7 +85,7 @@ class Workbench:
     def described(self, recipe: Recipe) -> Values:
         """Return a recipe's values and what its controls are made of."""
         return {
-            "values": recipe.model_dump(mode="json"),
+            "values": _values_of(recipe),
             "controls": controls_of(recipe),
             "cameras": cameras_of(recipe),
         }
@@ -206,6 +206,24 @@ class Workbench:
         if base in self._saved:
             return self._saved[base]
         return self._begun if base == self._named else load_recipe(base)
+
+
+def _values_of(recipe: Recipe) -> Values:
+    """Return all values of a recipe, those too that files leave out where they change nothing."""
+    values: Values = recipe.model_dump(mode="json")
+    for part, own in _parts(recipe, values):
+        for name in type(part).model_fields:
+            if name not in own:
+                own[name] = getattr(part, name).model_dump(mode="json")
+    return values
+
+
+def _parts(recipe: Recipe, values: Values) -> Iterator[tuple[Recipe, Values]]:
+    if isinstance(recipe, MixtureRecipe):
+        for name, component in recipe.mixture.items():
+            yield component.recipe, values["mixture"][name]["recipe"]
+    else:
+        yield recipe, values
 
 
 def _recipe(values: Values) -> Recipe:

@@ -143,6 +143,37 @@ def test_noise_is_each_frames_own_and_the_light_the_clips(recipe):
     assert np.ptp(grids, axis=0)[bright].max() < 0.02
 
 
+def test_exposure_drifts_and_flickers_from_the_first_frame_on(made, tmp_path):
+    still = panned(3, 9, still=True, shape=(120, 160))
+    overrides = ["exposure.ev=2", "video.drift_ev=5", "video.fps=10"]
+    with pytest.raises(ConfigError, match="outside -4 to 4"):
+        load_recipe("even", overrides)
+    drifting = draw(load_recipe("even", [*overrides[::2], "video.drift_ev=2"]), 1, "a")
+    lows = render_clip(still, drifting)
+    np.testing.assert_array_equal(
+        lows[0], render(still[0], draw(load_recipe("even", ["exposure.ev=2"]), 1, "a"))
+    )
+    assert drifting.video.ev(5) == pytest.approx(1.0)
+    means = [float(low.mean()) for low in lows]
+    assert means == sorted(means, reverse=True)
+    flickering = draw(
+        load_recipe("even", ["video.flicker_ev=0.5", "video.flicker_hz=100", "video.fps=30"]),
+        1,
+        "a",
+    )
+    evs = [flickering.video.ev(frame) for frame in range(9)]
+    assert evs[0] == 0
+    assert evs[3] == pytest.approx(0, abs=1e-9)  # 100 Hz beats with 30 frames a second: 10 Hz
+    assert max(evs) - min(evs) > 0.5
+    assert parse_draw(flickering.model_dump()) == flickering
+    assert "video" not in draw(load_recipe("even"), 1, "a").model_dump()
+    assert "video" not in load_recipe("even").model_dump()
+    regenerate(made, tmp_path / "new", overrides=["video.drift_ev=uniform(-1, 1)"])
+    assert recheck_set(gloam.open_set(tmp_path / "new")) == []
+    clip = next(gloam.open_set(tmp_path / "new").pairs())
+    assert clip.record["draw"]["video"]["fps"] == 25
+
+
 def test_statistics_of_clips():
     frames = panned(3, 4, still=True, shape=(240, 320))
     drawn = draw(load_recipe("even", ["exposure.ev=2"]), 1, "a")

@@ -77,10 +77,15 @@ def test_every_parameter_has_a_control_and_its_bounds_make_a_low_or_a_line(bench
     before = bench.low(0, values_of(name), 0)
     assert pixels(before).shape == (72, 96, 3)
     refused = []
+    whole = bench.described(recipe)["values"]
+    assert recipe_of(whole, (), "it") == recipe
     for field in fields:
+        inner = whole
+        for key in field["path"]:
+            inner = inner[key]
         assert field["about"]
         for bound in field.get("names") or (field["low"], field["high"]):
-            values = changed(values_of(name), field["path"], bound)
+            values = changed(bench.described(recipe)["values"], field["path"], bound)
             try:
                 assert pixels(bench.low(0, values, 0)).shape == (72, 96, 3)
             except ConfigError as error:
@@ -153,7 +158,7 @@ def test_commands_of_mixtures(bench):
 def test_recipes_are_read_and_refused(bench):
     assert bench.recipe("uneven")["values"]["name"] == "uneven"
     found = bench.read(bench.text(values_of("night-lights")), "a file")
-    assert found["values"] == values_of("night-lights")
+    assert recipe_of(found["values"], (), "it") == load_recipe("night-lights")
     assert found["base"] == ""
     for text in ("a: [", "1", "exposure: {ev: 99}", "model: none"):
         with pytest.raises(ConfigError):
