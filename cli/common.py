@@ -88,6 +88,28 @@ def recipe_option(help_text: str) -> Callable[[F], F]:
     )
 
 
+camera_file_option = click.option(
+    "--camera-file",
+    type=click.Path(path_type=Path),
+    help="A camera of one's own, which gloam calibrate wrote, in place of the recipe's.",
+)
+
+
+def camera_overrides(path: Path | None) -> tuple[str, ...]:
+    """Return what makes a recipe take the camera of a file, the first one where there are several.
+
+    Raises
+    ------
+    ConfigError
+        When the file holds none.
+    """
+    if path is None:
+        return ()
+    from ..synth.camera.calibration import read_cameras  # as late as any command needs it
+
+    return f"camera.file={path}", f"camera.name={next(iter(read_cameras(path)))}"
+
+
 def workers_option(
     help_text: str = "Processes; they change no byte of the result.",
 ) -> Callable[[F], F]:

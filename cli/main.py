@@ -36,6 +36,7 @@ _COMMANDS = {
     "bench": "Loading speed on this machine, beside a plain DataLoader.",
     "recipes": "List the recipes, or show one with all that can be changed.",
     "fit": "A recipe from one's own dark photographs.",
+    "calibrate": "A camera's gain and noise, from raw files of one's own.",
     "cameras": "List the calibrated cameras and their ISOs.",
 }
 _LOOKING = ("verify", "stats", "report", "preview", "studio", "bench", "recipes", "cameras")

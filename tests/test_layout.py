@@ -30,7 +30,7 @@ SYNTH = [
     {"renderers", "clips"},
     {"served"},
     {"analysis"},
-    {"reporting", "fitting", "studio"},
+    {"reporting", "fitting", "calibrating", "studio"},
     {"building"},
     {"publishing"},
 ]

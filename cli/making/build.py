@@ -19,6 +19,8 @@ from ...synth.recipes.load import DEFAULT
 from ...synth.renderers import Device
 from ..common import (
     Bars,
+    camera_file_option,
+    camera_overrides,
     device_option,
     engine_option,
     recipe_option,
@@ -68,6 +70,7 @@ from ..common import (
     metavar="KEY=VALUE",
     help="Change one value of the recipe, such as camera.iso=3200 or 'exposure.ev=uniform(3,8)'.",
 )
+@camera_file_option
 @click.option(
     "--seed", type=click.IntRange(min=0), help="Of the plan and of every low.  [default: 0]"
 )
@@ -189,7 +192,7 @@ def build(
         flags.pop("sources"),
         config,
         flags.pop("recipe"),
-        flags.pop("overrides"),
+        (*camera_overrides(flags.pop("camera_file")), *flags.pop("overrides")),
         flags.pop("profile"),
         False if flags.pop("no_select") else None,
         flags,

@@ -1,0 +1,233 @@
+"""A calibration from a folder of raw files: darks and flats of some ISOs."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import yaml
+
+from ...engines.engine import ignored
+from ...errors import SourceError
+from . import checks
+from .estimates import Dark, Estimate, Transfer, dark_of, gain_of, joined, transfer
+from .raw_files import Mosaic, RawFile, find_raws, read_header
+
+_DARK = 0.004  # of the span from black to white: means below are of the dark
+_SAME = 0.03  # by which exposures may differ and be called equal
+_FEWEST_DARKS = 2
+
+
+@dataclass(frozen=True)
+class AtIso:
+    """What was found at one ISO.
+
+    Attributes
+    ----------
+    iso : float
+    gain : Estimate
+        DN per electron.
+    dark : Dark
+    points : Transfer
+    darks, flats : int
+        Frames that it rests on.
+    """
+
+    iso: float
+    gain: Estimate
+    dark: Dark
+    points: Transfer
+    darks: int
+    flats: int
+
+
+@dataclass(frozen=True)
+class CameraCalibration:
+    """A camera's calibration, with its errors.
+
+    Attributes
+    ----------
+    name, source : str
+    black, white : int
+    isos : list of AtIso
+    findings : list of str
+        What is wrong with which files.
+    """
+
+    name: str
+    source: str
+    black: int
+    white: int
+    isos: list[AtIso]
+    findings: list[str] = field(default_factory=list)
+
+    def yaml(self) -> bytes:
+        """Return a camera file: `camera.file` of a recipe takes it."""
+        rows = [
+            [float(f"{value:.6g}") for value in (one.iso, one.gain.value, *_row(one.dark, 0))]
+            for one in self.isos
+        ]
+        errors = [
+            [float(f"{value:.2g}") for value in (one.iso, one.gain.error, *_row(one.dark, 1))]
+            for one in self.isos
+        ]
+        camera = {"source": self.source, "black": self.black, "white": self.white, "by_iso": rows}
+        text = (
+            "# Made by gloam calibrate. by_iso: ISO, system gain K (DN per electron), read noise\n"
+            "# (standard deviation), Tukey-lambda scale and shape of it, row noise; DN.\n"
+            "# standard_errors: the same of each.\n"
+        )
+        body = {"cameras": {self.name: {**camera, "standard_errors": errors}}}
+        return (text + yaml.safe_dump(body, sort_keys=False, default_flow_style=None)).encode()
+
+    def lines(self) -> list[str]:
+        """Return a line for each ISO."""
+        made = [f"{'ISO':>7}  {'K':>18}  {'read':>16}  {'Tukey':>16}  {'lambda':>17}  {'row':>16}"]
+        for one in self.isos:
+            dark = one.dark
+            cells = (one.gain, dark.read, dark.tukey, dark.shape, dark.row)
+            made.append(
+                f"{one.iso:>7g}  " + "  ".join(f"{c.value:>8.4g} ± {c.error:<6.2g}" for c in cells)
+            )
+        return made
+
+
+def _row(dark: Dark, which: int) -> list[float]:
+    return [one[which] for one in (dark.read, dark.tukey, dark.shape, dark.row)]
+
+
+def calibrate(
+    folder: Path, name: str = "", at: Callable[[int], None] = ignored
+) -> CameraCalibration:
+    """Calibrate a camera from raw files of the dark and of flat light.
+
+    For each ISO some darks (cap on, short exposure; two at least, ten are better) and pairs of
+    flats of at least two exposures. Which is which is seen in the files.
+
+    Parameters
+    ----------
+    folder : Path
+    name : str
+        Of the camera in the file; by default what the raw files say.
+    at : function of a number
+        Gets how many files were read.
+
+    Raises
+    ------
+    SourceError
+        When files cannot be read, are of several cameras, or too few.
+    ConfigError
+        When rawpy or exifread is missing.
+    """
+    files = [read_header(path) for path in find_raws(folder)]
+    cameras = sorted({file.camera for file in files})
+    if len(cameras) > 1:
+        raise SourceError(f"{folder}: holds files of {' and '.join(cameras)}; one camera, please")
+    by_iso: dict[float, list[RawFile]] = defaultdict(list)
+    for file in files:
+        by_iso[file.iso].append(file)
+    read = 0
+
+    def next_one() -> None:
+        nonlocal read
+        read += 1
+        at(read)
+
+    findings: list[str] = []
+    found = []
+    for iso, own in sorted(by_iso.items()):
+        made = _at_iso(iso, own, findings, next_one)
+        if made is not None:
+            found.append(made)
+    if not found:
+        said = "; ".join(findings)
+        raise SourceError(f"{folder}: no ISO can be calibrated: {said}", path=folder)
+    blacks = [one.dark.black.value for one in found]
+    named = name or re.sub(r"[^a-z0-9]+", "-", cameras[0].lower()).strip("-") or "camera"
+    source = f"gloam calibrate, {len(files)} raw files" + (
+        f" of {cameras[0]}" if cameras[0] else ""
+    )
+    white = min(file.white for file in files)
+    return CameraCalibration(named, source, round(float(np.mean(blacks))), white, found, findings)
+
+
+def _at_iso(
+    iso: float, files: Sequence[RawFile], findings: list[str], at: Callable[[], None]
+) -> AtIso | None:
+    """Calibrate one ISO; where too little is there, say so."""
+    darks: list[Mosaic] = []
+    flats: list[tuple[RawFile, float]] = []
+    shape: tuple[int, ...] | None = None
+    for file in files:
+        mosaic = file.mosaic()
+        at()
+        if shape is not None and mosaic.shape != shape:
+            findings.append(f"{file.path.name}: has another size than the others, and is left out")
+            continue
+        shape = mosaic.shape
+        signal = float(mosaic.mean()) - file.black
+        if signal < _DARK * (file.white - file.black):
+            darks.append(mosaic)
+        else:
+            flats.append((file, signal))
+    if len(darks) < _FEWEST_DARKS:
+        findings.append(f"ISO {iso:g}: {len(darks)} darks; take two and more, cap on")
+        return None
+    dark = dark_of(darks)
+    points, used = _transfer_of(flats, dark, findings)
+    if not points:
+        findings.append(f"ISO {iso:g}: no two flats of one exposure that can be used")
+        return None
+    every = joined(points)
+    try:
+        gain, _ = gain_of(every)
+    except ValueError as error:
+        findings.append(f"ISO {iso:g}: {error}")
+        return None
+    return AtIso(iso, gain, dark, every, len(darks), used)
+
+
+def _transfer_of(
+    flats: list[tuple[RawFile, float]], dark: Dark, findings: list[str]
+) -> tuple[list[Transfer], int]:
+    """Return the points of each two flats of one exposure, and how many flats were used."""
+    black, points, used = dark.black.value, [], 0
+    for first, second in _pairs(flats):
+        mosaics = [file.mosaic() for file in (first, second)]
+        both = f"{first.path.name}, {second.path.name}"
+        bad = False
+        for file, mosaic in zip((first, second), mosaics, strict=True):
+            facts = checks.facts_of(mosaic, black, file.white)
+            for what in checks.of_one(facts):
+                findings.append(f"{file.path.name} {what}")
+                bad = bad or what.startswith("clips")
+        if bad:
+            continue
+        made = transfer(mosaics[0], mosaics[1], black, first.white)
+        rough = float(np.median(made.variance / np.maximum(made.signal, 1.0)))
+        wrong = checks.of_two(mosaics[0], mosaics[1], black, rough)
+        findings += [f"{both}: {what}" for what in wrong]
+        # Bands are in the difference, and would count as noise; all else goes away in it.
+        if not any("bands" in what for what in wrong):
+            points.append(made)
+            used += 2
+    return points, used
+
+
+def _pairs(flats: list[tuple[RawFile, float]]) -> list[tuple[RawFile, RawFile]]:
+    """Pair flats of one exposure: of equal times or, where none are told, of about equal light."""
+    timed = all(file.seconds for file, _ in flats)
+    ordered = sorted(flats, key=lambda one: (one[0].seconds if timed else one[1], one[0].path))
+    made: list[tuple[RawFile, RawFile]] = []
+    i = 0
+    while i + 1 < len(ordered):
+        (one, light), (other, another) = ordered[i], ordered[i + 1]
+        same = one.seconds == other.seconds if timed else another <= light * (1 + 2 * _SAME)
+        if same:
+            made.append((one, other))
+        i += 2 if same else 1
+    return made

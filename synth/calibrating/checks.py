@@ -1,0 +1,118 @@
+"""What is wrong with flats: light that flickers, clips, falls off, or is not flat."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .estimates import Values, channels
+
+_CLIPPED = 0.001  # share of the sites at white
+_FLICKER = 0.01  # difference of two exposures that were to be equal
+_CORNERS = 0.7  # of the middle
+_STRUCTURE = 0.02  # of the mean, beyond noise and shading
+_BANDS = 2.0  # deviations of row means over those that noise gives
+_COARSE = 16
+
+
+class Flat(NamedTuple):
+    """A flat's own facts.
+
+    Attributes
+    ----------
+    signal : float
+        Mean over black, DN.
+    clipped : float
+        Share of the sites at white.
+    corners : float
+        Light in the corners, over that in the middle.
+    """
+
+    signal: float
+    clipped: float
+    corners: float
+
+
+def facts_of(mosaic: npt.NDArray[np.uint16], black: float, white: float) -> Flat:
+    """Measure a flat alone."""
+    light = np.mean([_coarse(plane) for plane in channels(mosaic)], axis=0) - black
+    half = _COARSE // 2
+    middle = float(light[half - 2 : half + 2, half - 2 : half + 2].mean())
+    corners = float(light[[0, 0, -1, -1], [0, -1, 0, -1]].mean())
+    return Flat(float(light.mean()), float(np.mean(mosaic >= white)), corners / max(middle, 1e-9))
+
+
+def of_one(flat: Flat) -> list[str]:
+    """Say what is wrong with a flat."""
+    found = []
+    if flat.clipped > _CLIPPED:
+        found.append(f"clips: {flat.clipped:.1%} of its sites are at white; expose it less")
+    if flat.corners < _CORNERS:
+        found.append(
+            f"vignettes: its corners have {flat.corners:.0%} of the light in the middle; stop down,"
+            " or light it evenly"
+        )
+    return found
+
+
+def of_two(
+    first: npt.NDArray[np.uint16], second: npt.NDArray[np.uint16], black: float, gain: float
+) -> list[str]:
+    """Say what is wrong with two flats that were to be equal.
+
+    Parameters
+    ----------
+    first, second : arrays (H, W)
+    black : float
+    gain : float
+        About the system gain, DN per electron: for the noise that there has to be.
+    """
+    found = []
+    levels = [float(one.mean()) - black for one in (first, second)]
+    apart = abs(levels[0] / max(levels[1], 1e-9) - 1)
+    if apart > _FLICKER:
+        found.append(
+            f"flicker: two of one exposure differ by {apart:.1%}; use light that does not, or"
+            " exposures of many of its periods"
+        )
+    noise = math.sqrt(max(gain * levels[0], 0.0) + 1.0)
+    share = levels[0] / max(levels[1], 1e-9)
+    rows = [plane.mean(axis=1) for plane in channels(first - share * second.astype(np.float64))]
+    expected = noise * math.sqrt(1 + share * share) / math.sqrt(first.shape[1] / 2)
+    bands = float(np.mean([np.std(one) for one in rows])) / expected
+    if bands > _BANDS:
+        found.append(
+            f"flicker in bands: rows differ {bands:.1f} times as much as noise lets them; expose"
+            " for many periods of the light"
+        )
+    both = (first.astype(np.float64) + second) / 2 - black
+    structure = _structure(both, noise / math.sqrt(2)) / max(levels[0], 1e-9)
+    if structure > _STRUCTURE:
+        found.append(
+            f"is not flat: structure of {structure:.1%} of its light; defocus, and put a diffuser"
+            " before the lens"
+        )
+    return found
+
+
+def _structure(light: Values, noise: float) -> float:
+    """Return the deviation of what is neither smooth nor noise, DN."""
+    squares = []
+    for plane in channels(light):
+        down, across = (side // 8 for side in plane.shape)
+        cells = plane[: down * 8, : across * 8].reshape(down, 8, across, 8)
+        means = cells.mean(axis=(1, 3))
+        # Second differences: what is smooth over three cells goes away.
+        bent = means[:, :-2] - 2 * means[:, 1:-1] + means[:, 2:]
+        squares.append(float(np.mean(bent**2)) - 6 * noise * noise / 64)
+    return math.sqrt(max(float(np.mean(squares)), 0.0) / 6)
+
+
+def _coarse(plane: Values) -> Values:
+    down, across = (side // _COARSE for side in plane.shape)
+    cut = plane[: down * _COARSE, : across * _COARSE]
+    means: Values = cut.reshape(_COARSE, down, _COARSE, across).mean(axis=(1, 3))
+    return means

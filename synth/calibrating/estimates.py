@@ -1,0 +1,216 @@
+"""Estimates from mosaics: the system gain from flats, the noise of the dark from darks.
+
+All are of one ISO, in DN. Errors are standard errors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+Values = npt.NDArray[np.float64]
+_PATCH = 32  # sites of a channel along each side, of flats
+_SHADING = 65  # sites over which the black level varies smoothly
+_HOT = 8.0  # deviations of the mean of darks above which a site is hot
+_BLOCKS = 8  # parts that errors are estimated from
+_ROUNDING = 1 / 12  # variance of a converter's rounding, DN^2
+
+
+class Estimate(NamedTuple):
+    """A number and its standard error."""
+
+    value: float
+    error: float
+
+
+class Dark(NamedTuple):
+    """Noise of the dark: of `Sensor`, and the black level."""
+
+    read: Estimate
+    tukey: Estimate
+    shape: Estimate
+    row: Estimate
+    black: Estimate
+
+
+class Transfer(NamedTuple):
+    """Points of a photon transfer curve: signal over black, variance, and samples of each."""
+
+    signal: Values
+    variance: Values
+    samples: Values
+
+
+def channels(mosaic: npt.NDArray[Any]) -> list[Values]:
+    """Return the four planes of a mosaic's 2 x 2 sites, float64."""
+    height, width = (side & ~1 for side in mosaic.shape)
+    return [
+        mosaic[row:height:2, column:width:2].astype(np.float64)
+        for row in (0, 1)
+        for column in (0, 1)
+    ]
+
+
+def transfer(
+    first: npt.NDArray[np.uint16], second: npt.NDArray[np.uint16], black: float, white: float
+) -> Transfer:
+    """Return the points of two flats of one exposure: a patch of a channel each.
+
+    The variance is half of that of their difference, in which what does not change (shading, dust,
+    the sensor's pattern) goes away; a difference of their exposures is taken out. Patches that come
+    near white are left out.
+    """
+    points = []
+    for one, other in zip(channels(first), channels(second), strict=True):
+        down, across = (side // _PATCH for side in one.shape)
+        patches = [
+            plane[: down * _PATCH, : across * _PATCH]
+            .reshape(down, _PATCH, across, _PATCH)
+            .transpose(0, 2, 1, 3)
+            .reshape(-1, _PATCH * _PATCH)
+            for plane in (one, other)
+        ]
+        share = (patches[0].mean() - black) / max(patches[1].mean() - black, 1e-9)
+        apart = patches[0] - black - share * (patches[1] - black)
+        signal = (patches[0] - black).mean(axis=1)
+        variance = apart.var(axis=1, ddof=1) / (1 + share * share)
+        kept = np.maximum(patches[0].max(axis=1), patches[1].max(axis=1)) < 0.97 * white
+        points.append((signal[kept], variance[kept]))
+    signals, variances = (np.concatenate(part) for part in zip(*points, strict=True))
+    return Transfer(signals, variances, np.full(len(signals), _PATCH * _PATCH))
+
+
+def joined(parts: Sequence[Transfer]) -> Transfer:
+    """Return the points of several pairs of flats as one."""
+    return Transfer(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def gain_of(points: Transfer) -> tuple[Estimate, Estimate]:
+    """Fit variance = K signal + intercept by weighted least squares.
+
+    A variance of n samples has a relative deviation of sqrt(2 / (n - 1)); weights are taken from
+    the line itself, some times over.
+
+    Returns
+    -------
+    (K, intercept)
+        DN per electron, DN^2.
+
+    Raises
+    ------
+    ValueError
+        When the points span less than a factor of two of signal.
+    """
+    signal, variance, samples = points
+    if len(signal) < 8 or np.percentile(signal, 98) < 2 * max(np.percentile(signal, 2), 1.0):
+        raise ValueError("flats of at least two exposures, a factor of two apart, are needed")
+    deviation = np.maximum(variance, 1e-6) * np.sqrt(2 / (samples - 1))
+    for _ in range(4):
+        weight = 1 / deviation**2
+        total = weight.sum()
+        middle = (weight * signal).sum() / total
+        spread = (weight * (signal - middle) ** 2).sum()
+        slope = (weight * (signal - middle) * variance).sum() / spread
+        intercept = (weight * variance).sum() / total - slope * middle
+        fitted = np.maximum(slope * signal + intercept, 1e-6)
+        deviation = fitted * np.sqrt(2 / (samples - 1))
+    errors = 1 / math.sqrt(spread), math.sqrt(1 / total + middle * middle / spread)
+    return Estimate(float(slope), errors[0]), Estimate(float(intercept), errors[1])
+
+
+def dark_of(mosaics: Sequence[npt.NDArray[np.uint16]]) -> Dark:
+    """Estimate the noise of the dark from frames of one ISO and exposure.
+
+    The smooth shading of the mean frame is taken out, and its hot sites are left out. Row noise is
+    what the variance of row means has beyond that of the sites; the rest is read noise, less the
+    converter's rounding. Its Tukey-lambda shape is that of its L-moments: the ratio tau_4 =
+    (l - 1)(l - 2) / ((l + 3)(l + 4)) and L-scale 2 s / ((l + 1)(l + 2)) (Hosking, "L-moments",
+    JRSS B 52 (1990); Karvanen and Nuutinen, "Characterizing the generalized lambda distribution by
+    L-moments", 2008).
+    """
+    # Summed one by one: frames of 50 megapixels as float64 would not fit together.
+    total = np.zeros(mosaics[0].shape, np.float64)
+    for mosaic in mosaics:
+        total += mosaic
+    mean = total / len(mosaics)
+    shading, hot = _shading(mean, len(mosaics))
+    parts = [_parts_of(mosaic, shading, hot) for mosaic in mosaics]
+    rows = np.array([part[0] for part in parts])  # variances of row means
+    sites = np.array([part[1] for part in parts])
+    widths = mean.shape[1]
+    row_variance = np.maximum(rows - sites / widths, 0.0)
+    read_variance = np.maximum(sites - _ROUNDING, 1e-6)
+    shrink = math.sqrt(float(read_variance.mean() / sites.mean()))
+    shapes, scales = np.array([part[2] for part in parts]).reshape(-1, 2).T
+    frames = [float(mosaic.mean()) for mosaic in mosaics]
+    return Dark(
+        _root(read_variance),
+        _mean(scales * shrink),
+        _mean(shapes),
+        _root(row_variance),
+        Estimate(float(np.mean(frames)), float(np.std(frames) / math.sqrt(len(frames)))),
+    )
+
+
+def _parts_of(
+    mosaic: npt.NDArray[np.uint16], shading: Values, hot: npt.NDArray[np.bool_]
+) -> tuple[float, float, list[tuple[float, float]]]:
+    """Return the variance of row means, that of sites, and shape and scale of some blocks."""
+    rest = np.where(hot, np.nan, mosaic - shading)
+    means = np.nanmean(rest, axis=1)
+    own = rest - means[:, None]
+    width = rest.shape[1]
+    values = own[np.isfinite(own)]
+    blocks = np.array_split(values, max(1, min(_BLOCKS, len(values) // 20_000)))
+    return (
+        float(np.var(means, ddof=1)),
+        float(np.var(values) * width / (width - 1)),
+        [tukey_of(block) for block in blocks],
+    )
+
+
+def tukey_of(values: Values) -> tuple[float, float]:
+    """Return shape and scale of the Tukey-lambda distribution of values, by their L-moments."""
+    ordered = np.sort(values - values.mean())
+    count = len(ordered)
+    place = (np.arange(count) + 0.5) / count
+    second = float((ordered * (2 * place - 1)).mean())
+    fourth = float((ordered * (20 * place**3 - 30 * place**2 + 12 * place - 1)).mean())
+    ratio = fourth / second
+    # (l - 1)(l - 2) = ratio (l + 3)(l + 4): the root on the side of heavy tails.
+    a, b, c = 1 - ratio, -3 - 7 * ratio, 2 - 12 * ratio
+    shape = (-b - math.sqrt(max(b * b - 4 * a * c, 0.0))) / (2 * a)
+    return shape, second * (shape + 1) * (shape + 2) / 2
+
+
+def _shading(mean: Values, frames: int) -> tuple[Values, npt.NDArray[np.bool_]]:
+    """Return the smooth part of the mean of darks, channel by channel, and its hot sites."""
+    shading, hot = np.empty_like(mean), np.zeros(mean.shape, bool)
+    size = tuple(min(_SHADING, side // 2 * 2 - 1 if side > 2 else 1) for side in mean.shape)
+    for row in (0, 1):
+        for column in (0, 1):
+            plane = np.ascontiguousarray(mean[row::2, column::2])
+            middle = float(np.median(plane))
+            spread = 1.4826 * float(np.median(np.abs(plane - middle))) + 0.5 / math.sqrt(frames)
+            odd = np.abs(plane - middle) > _HOT * spread
+            calm = np.where(odd, middle, plane)
+            shading[row::2, column::2] = cv2.blur(calm, size, borderType=cv2.BORDER_REFLECT)
+            hot[row::2, column::2] = odd
+    return shading, hot
+
+
+def _mean(values: Values) -> Estimate:
+    error = float(np.std(values, ddof=1) / math.sqrt(len(values))) if len(values) > 1 else 0.0
+    return Estimate(float(np.mean(values)), error)
+
+
+def _root(variances: Values) -> Estimate:
+    """Return the root of the mean of variances, with its error."""
+    found = _mean(variances)
+    root = math.sqrt(found.value)
+    return Estimate(root, found.error / (2 * root) if root else 0.0)
