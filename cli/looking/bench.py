@@ -10,6 +10,7 @@ import click
 from ...errors import ConfigError
 from ...manifests.selection.plan import SPLITS
 from ...manifests.sets.info import SET_FILE
+from ...manifests.sets.pair_set import open_set
 from ..common import default_workers, user_errors
 
 
@@ -22,6 +23,11 @@ from ..common import default_workers, user_errors
     type=click.IntRange(min=8),
     default=192,
     help="Images are resized to this side, pixels.",
+)
+@click.option(
+    "--frames",
+    type=click.IntRange(min=1),
+    help="FOLDER holds clips, folders of frames or video files: so many frames each.",
 )
 @click.option(
     "--seconds", type=click.FloatRange(min=0.1), default=5.0, help="For each way of loading."
@@ -42,6 +48,8 @@ def bench(
     size: int,
     seconds: float,
     workers: tuple[int, ...],
+    *,
+    frames: int | None,
     as_json: bool,
 ) -> None:
     """Measure the pairs a second of every way to load SET on this machine.
@@ -50,10 +58,13 @@ def bench(
     already; and which of them is the fastest.
 
     Of a folder of photographs, or a list of them, the images a second of ImageLoader beside plain
-    DataLoaders of OpenCV and Pillow.
+    DataLoaders of OpenCV and Pillow. Of clips, a set of them or a folder with --frames, those a
+    second of ClipLoader.
     """
-    photographs = not (root / SET_FILE).is_file() and (root.is_dir() or root.suffix == ".txt")
+    of_set = (root / SET_FILE).is_file()
+    photographs = not of_set and (root.is_dir() or root.suffix == ".txt")
     try:
+        from ...loaders.bench.clips import bench_clips
         from ...loaders.bench.images import bench_images
         from ...loaders.bench.pairs import bench as measure
     except ImportError as error:
@@ -65,20 +76,27 @@ def bench(
     def say(name: str) -> None:
         click.echo(name, err=True)
 
-    if photographs:
+    what = "images" if photographs else "pairs"
+    if frames is not None or (of_set and open_set(root).frames):
+        what = "clips"
+        result = bench_clips(root, split, frames or 8, batch_size, size, seconds, which, say=say)
+    elif photographs:
         result = bench_images(root, batch_size, size, seconds, which, say)
     else:
         result = measure(root, split, batch_size, size, seconds, which, say)
     if as_json:
         click.echo(json.dumps(result.as_json(), indent=2))
         return
-    machine, what = result.machine, "images" if photographs else "pairs"
+    machine = result.machine
+    of = f" of {machine['frames']} frames" if what == "clips" else ""
     click.echo(
-        f"GPU {machine['gpu']}, {machine['cores']} cores; {machine[what]:,} {what}, "
+        f"GPU {machine['gpu']}, {machine['cores']} cores; {machine[what]:,} {what}{of}, "
         f"batches of {machine['batch_size']}, resized to {size}"
     )
     for speed in result.speeds:
         measured = f"{speed.pairs_a_second:12,.0f} {what} a second"
+        if what == "clips":
+            measured += f", {speed.pairs_a_second * machine['frames']:,.0f} frames"
         shown = speed.note or f"{measured}, first batch after {speed.first_batch_s:.2f} s"
         click.echo(f"{speed.name:34} {shown}")
     click.echo(result.advice)

@@ -7,8 +7,10 @@ import pickle
 import numpy as np
 import pytest
 import torch
+from click.testing import CliRunner
 
 import gloam
+from gloam.cli.main import gloam as command
 from gloam.errors import LoaderError
 from gloam.synth.clips import frames_of, render_clip
 from gloam.synth.models import draw
@@ -175,3 +177,16 @@ def test_wrong_use_gets_a_line(made, source, photographs, tmp_path):
         loader(tmp_path / "lows")
     with pytest.raises(LoaderError, match="no such option"):
         loader(made, pictures=3)
+
+
+def test_bench_shows_clips_and_frames(made, source):
+    run = CliRunner()
+    common = ["--seconds", "0.1", "--workers", "0", "--size", "32", "--batch-size", "2"]
+    said = run.invoke(command, ["bench", str(made), *common])
+    assert said.exit_code == 0, said.output
+    assert "clips of 4 frames" in said.output
+    assert "ClipLoader, stored, 0 workers" in said.output
+    assert "frames, first batch" in said.output
+    said = run.invoke(command, ["bench", str(source), "--frames", "3", "--json", *common])
+    assert said.exit_code == 0, said.output
+    assert '"frames": 3' in said.output

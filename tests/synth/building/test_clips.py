@@ -225,7 +225,6 @@ def test_the_commands(source, made, photographs, tmp_path):
         ("build", tmp_path / "a", "--source", f"clips={photographs}", "--frames", 100),
         ("export", made, tmp_path / "a", "--for", "basicsr"),
         ("publish", made, tmp_path / "a"),
-        ("bench", made),
         ("export", made, tmp_path / "a", "--video", "mp4", "--layout", "files"),
         ("preview", "--frames", 3),
     ):
