@@ -322,6 +322,7 @@ def _sample(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
 
 def _clips(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     """Refuse to list clips as photographs: `manifests.clips` knows which frames they have."""
+    _refuse_list(CLIPS, listing)
     raise SourceError(f"{CLIPS}={path}: holds clips, which are listed with their frames", path=path)
 
 

@@ -50,7 +50,7 @@ LABELS = {
     "flicker_ev": "flicker: std over a clip's frames of its exposure, EV",
     "temporal_correlation": "correlation of noise from frame to frame",
 }
-"""Every statistic, and what it is called in print."""
+"""Every statistic, and what it is called in print; the last two are of clips."""
 
 
 def pair_statistics(low: Pixels, normal: Pixels) -> dict[str, float]:

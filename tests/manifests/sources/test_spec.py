@@ -74,7 +74,7 @@ def test_a_pattern_below_a_folder_with_a_colon_is_taken_whole(tmp_path: Path) ->
 )
 def test_an_unknown_kind_is_refused_with_those_that_are_known(text: str) -> None:
     with pytest.raises(
-        ConfigError, match=r"unknown kind .* known are archive, classes, coco, folder, iapr"
+        ConfigError, match=r"unknown kind .* known are archive, classes, clips, coco, folder, iapr"
     ):
         parse_source(text)
 

@@ -66,7 +66,7 @@ def test_a_power_law_is_fitted():
 def test_any_image_can_be_measured(shape, level):
     flat = np.full((*shape, 3), level, np.uint8)
     found = pair_statistics(flat, flat)
-    assert set(found) == set(LABELS)
+    assert set(found) == set(LABELS) - {"flicker_ev", "temporal_correlation"}  # those are of clips
     assert np.isfinite(found["exposure_ev"])
     assert set(low_statistics(flat)) <= set(LABELS)
     table = summary([found])
