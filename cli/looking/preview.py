@@ -54,7 +54,7 @@ _MOST = 40
 @click.option(
     "--frames",
     type=click.IntRange(min=1),
-    help="Of clips: folders of frames or video files, a strip of so many frames of each.",
+    help="Of clips: folders of frames or video files, a strip of so many frames of the first four.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the draws.")
 @click.option(
@@ -130,7 +130,7 @@ def _clips(photos: tuple[Path, ...], frames: int) -> Iterator[tuple[str, list[Pi
             try:
                 yield name, [frame.pixels for frame in load_clip(place, cuts=True)]
             except ImageRefused as refusal:
-                raise SourceError(f"{photo}: {name}: {refusal}", path=photo) from refusal
+                click.echo(f"note: {photo}: {name}: {refusal}", err=True)
 
 
 def _axis(text: str) -> list[str]:

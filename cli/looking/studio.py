@@ -57,7 +57,7 @@ def studio(
     bench = Workbench(held, load_recipe(named), named, folder, seed)
     with StudioServer(bench, port) as server:
         click.echo(f"{len(held)} photographs; open {server.address}")
-        click.echo("Ctrl-C ends it; recipes are saved when the page's button is pressed.")
+        click.echo("Ctrl-C ends it; recipes are saved by the page's button alone.")
         screen = sys.stdout.isatty() and (
             sys.platform == "darwin" or bool({"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys())
         )

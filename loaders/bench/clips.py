@@ -36,7 +36,8 @@ def bench_clips(
         Of each clip, where `root` is no set.
     """
     of_set = (root / SET_FILE).is_file()
-    loaded = partial(ClipLoader, root, split, frames=frames, size=size, shuffle=True)
+    windows = None if of_set else frames
+    loaded = partial(ClipLoader, root, split, frames=windows, size=size, shuffle=True)
     count = loaded(batch_size=1, workers=0, device="cpu").contents.count
     batch_size = min(batch_size, count)
     machine = machine_facts("clips", count, batch_size, size)

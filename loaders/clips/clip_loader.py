@@ -10,6 +10,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from ...engines.forkserver import prepare_workers
+from ...errors import LoaderError
 from ...manifests.clips.windows import Windows
 from ...manifests.sets.info import SET_FILE
 from ...manifests.sets.pair_set import PairSet, open_set
@@ -37,8 +38,8 @@ class ClipLoader(TorchLoader):
         live.
     split : str
         Of a set.
-    frames : int
-        Of each clip, where `data` is no set; a set's clips have as many as they were built with.
+    frames : int, optional
+        Of each clip, where `data` is no set (8); a set's clips have as many as it was built with.
     stride, step : int, optional
         There: from one frame of a clip to its next one (1), and from the first frame of a clip to
         that of the next clip (`frames`), as DALI's video readers have them.
@@ -69,8 +70,8 @@ last_batch, keys, device, rank, world_size, workers, prefetch
         data: PairSet | str | Path,
         split: str = "train",
         *,
-        frames: int = 8,
-        stride: int = 1,
+        frames: int | None = None,
+        stride: int | None = None,
         step: int | None = None,
         batch_size: int | None = None,
         size: int | tuple[int, int] | None = None,
@@ -122,11 +123,17 @@ last_batch, keys, device, rank, world_size, workers, prefetch
         held: PairSet | list[Any]
         if isinstance(data, PairSet) or (place(data) / SET_FILE).is_file():
             held = open_set(data)
+            if (frames, stride, step) != (None, None, None):
+                raise LoaderError(
+                    f"{held.root}: frames, stride and step are those that the set was built with:"
+                    f" clips of {held.frames} frames; leave them out",
+                    path=held.root,
+                )
             live = is_live(held, live, recipe=recipe, draws=draws)
             contents = clips_of_set(held, split, live)
         else:
             held, live = [], True
-            contents = clips_in(data, Windows(frames, stride, step or 0))
+            contents = clips_in(data, Windows(_given(frames, 8), _given(stride, 1), step or 0))
         lows = live_lows(held, recipe, draws, seed, training) if live else None
         EpochLoader.__init__(self, contents, options, "clips", rank, world_size, lows)
         self._clips: ClipContents = contents
@@ -156,3 +163,7 @@ last_batch, keys, device, rank, world_size, workers, prefetch
                 )
                 for n in order[batch * size : (batch + 1) * size].tolist()
             ]
+
+
+def _given(value: int | None, default: int) -> int:
+    return default if value is None else value

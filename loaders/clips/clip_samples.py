@@ -90,7 +90,9 @@ class ClipSamples(Dataset[Any]):
             return [frame.pixels for frame in load_clip(clip.place, cuts=True)]
         except ImageRefused as refusal:
             raise LoaderError(
-                f"{self._contents.name}: {clip.key}: {refusal}", key=clip.key
+                f"{self._contents.name}: {clip.key}: {refusal}; gloam build passes such clips over,"
+                " and ClipLoader reads the set",
+                key=clip.key,
             ) from None
 
     def _lows(

@@ -91,8 +91,12 @@ def clips_of_set(pairs: PairSet, split: str, live: bool) -> ClipContents:
         raise LoaderError(f"{root}: holds pairs of images: PairLoader reads them", path=root)
     if pairs.layout != "shards" or pairs.lows_only:
         raise LoaderError(
-            f"{root}: clips are read from shards that hold lows and normals: gloam export {root}"
-            " DIR --layout shards, or regenerate it without --low-only",
+            f"{root}: clips are read of sets that hold lows and normals, as shards: "
+            + (
+                "regenerate it without --low-only"
+                if pairs.lows_only
+                else f"gloam export {root} DIR --layout shards"
+            ),
             path=root,
         )
     units = tuple(unit.name for unit in pairs.units(split) if unit.count)

@@ -8,16 +8,19 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from ...errors import ImageRefused, SourceError
+from ...errors import ImageRefused, Reason, SourceError
 from ...storage.stores import place
 from ..images.header import SUFFIXES as IMAGES
 from ..sources.collections import Listed
-from ..sources.containers import Entry, list_container
+from ..sources.containers import Entry, Location, list_container
 from .video import SUFFIXES, frame_times
 from .windows import Windows, clip_path, of_files, of_video
 
 _MASKS = "Annotations"
 """Folder of DAVIS' masks, which are no frames."""
+_UNREADABLE = ("videos that are damaged", "files that are no videos, for all their names")
+_LOW = ".low"
+"""Before the suffix of what gloam export --video writes."""
 _NUMBERS = re.compile(r"(\d+)")
 
 
@@ -41,12 +44,14 @@ def list_clips(path: str, windows: Windows, passed: Counter[str]) -> Iterator[Li
     """
     folders: dict[str, list[Entry]] = {}
     videos: list[Entry] = []
-    for entry in list_container(place(path)):
+    for entry in _entries(path):
         name = PurePosixPath(entry.name)
         suffix = os.path.splitext(name.name)[1].lower()
         if name.name.startswith("."):
             continue
-        if suffix in SUFFIXES:
+        if suffix in SUFFIXES and name.stem.endswith(_LOW):
+            passed["lows of gloam's clips"] += 1
+        elif suffix in SUFFIXES:
             videos.append(entry)
         elif suffix in IMAGES:
             if _MASKS in name.parts:
@@ -70,6 +75,17 @@ def list_clips(path: str, windows: Windows, passed: Counter[str]) -> Iterator[Li
         )
 
 
+def _entries(path: str) -> Iterator[Entry]:
+    """List a folder's or archive's files; a video is one of its folder."""
+    at = place(path)
+    if at.suffix.lower() not in SUFFIXES or not at.is_file():
+        yield from list_container(at)
+        return
+    facts = at.stat()
+    location = Location(str(at.parent), at.name, -1, facts.st_size, facts.st_mtime_ns)
+    yield Entry(at.name, location)
+
+
 def _of_folders(
     folders: dict[str, list[Entry]], windows: Windows, passed: Counter[str]
 ) -> Iterator[Listed]:
@@ -89,7 +105,7 @@ def _of_videos(videos: list[Entry], windows: Windows, passed: Counter[str]) -> I
         try:
             times = frame_times(entry.location)
         except ImageRefused as refusal:
-            passed[f"videos that cannot be read ({refusal})"] += 1
+            passed[_UNREADABLE[refusal.reason is Reason.NOT_AN_IMAGE]] += 1
             continue
         starts = windows.starts(len(times))
         if not starts:

@@ -192,6 +192,9 @@ def make_request(
     output = file.output.model_dump() | {
         k: v for k, v in given.items() if k in OutputOptions.model_fields
     }
+    windows = [name for name in ("frames", "stride", "step") if name in given]
+    if windows and not any(source.kind == CLIPS for source in chosen):
+        raise ConfigError(f"--{windows[0]} is of {CLIPS}= sources; there is none", key=windows[0])
     chosen = [_with_windows(source, given) for source in chosen]
     return validated(
         Request,

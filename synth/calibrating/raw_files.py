@@ -105,7 +105,9 @@ def _opened(path: Path) -> Any:
     try:
         return rawpy.imread(str(path))
     except (rawpy.LibRawError, OSError) as error:
-        raise SourceError(f"{path}: cannot be read: {said_by(error)}", path=path) from error
+        raise SourceError(
+            f"{path}: is no raw file that LibRaw reads; take it out of the folder", path=path
+        ) from error
 
 
 def _exif(path: Path) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ...engines.engine import ignored
-from ...errors import ImageRefused, SourceError
+from ...errors import ConfigError, ImageRefused, SourceError
 from ...manifests.images.decode import decode_as_rgb
 from ...manifests.images.folders import image_files
 from ..analysis.pair_statistics import LABELS
@@ -107,14 +107,26 @@ def fit(
         if normals is not None:
             normal_files = image_files(normals)
             alone = sorted(low_files.keys() ^ normal_files.keys())
+            if photographs is not None:
+                raise ConfigError(f"{photographs}: with normals, no photographs are darkened")
             if alone:
-                raise SourceError(f"{lows}: {alone[0]} is not in both folders", path=lows)
+                both = len(low_files.keys() & normal_files.keys())
+                raise SourceError(
+                    f"{lows}: {len(alone)} images have no partner of equal name in {normals}, such"
+                    f" as {alone[0]!r}; {both} have",
+                    path=lows,
+                )
             keys = _some(list(low_files))
             pairs = [(_image(low_files[key]), _image(normal_files[key])) for key in keys]
             for key, (low, normal) in zip(keys, pairs, strict=True):
                 if low.shape != normal.shape:
                     raise SourceError(f"{low_files[key]}: its normal has another size", path=lows)
             rows = rows_of(pairs, pool)
+            if float(np.median([row["exposure_ev"] for row in rows])) < -0.5:
+                raise SourceError(
+                    f"{lows}: its images are brighter than those of {normals}: name the lows first",
+                    path=lows,
+                )
             bases = [Pair(key, normal) for key, (_, normal) in zip(keys, pairs, strict=True)]
             cast = cast_spread(pairs)
             images = [low for low, _ in pairs]

@@ -34,11 +34,13 @@ class Drawn(BaseModel):
         changed = self
         for path, value in values.items():
             name, dot, rest = path.partition(".")
-            own = getattr(changed, name) if name in type(self).model_fields else None
-            if own is None or (dot and not isinstance(own, Drawn)):
+            known = name in type(self).model_fields
+            own = getattr(changed, name) if known else None
+            if isinstance(own, Drawn) and dot:
+                value = own.changed({rest: value})
+            elif dot or not known:
                 raise AttributeError(f"{type(self).__name__} has no {path}")
-            inner = own.changed({rest: value}) if dot else value
-            changed = changed.model_copy(update={name: inner})
+            changed = changed.model_copy(update={name: value})
         return changed
 
 

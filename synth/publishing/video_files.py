@@ -83,6 +83,14 @@ def export_videos(
         raise ConfigError(f"{root}: videos are written to a folder", value=str(root))
     if not pairs.frames:
         raise SetError(f"{pairs.root}: holds pairs of images, no clips", path=pairs.root)
+    pairs.check_normals()
+    others = (".mkv",) if form == "mp4" else (".mp4",)
+    strange = next((path for path in folder.rglob("*") if path.suffix in others), None)
+    if strange is not None:
+        raise SetError(
+            f"{folder}: holds videos of another form, such as {strange.name}; give another folder",
+            path=folder,
+        )
     _av()
     progress = progress or Silent()
     progress.stage("videos", len(pairs))

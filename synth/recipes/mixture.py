@@ -25,8 +25,15 @@ _PURPOSE = "mixture"
 class Component(Section):
     """One of a mixture's recipes, and how often it is taken."""
 
-    weight: float = Field(gt=0, allow_inf_nan=False, description="its share, over that of all")
+    weight: float = Field(allow_inf_nan=False, description="its share, over that of all")
     recipe: Single
+
+    @field_validator("weight")
+    @classmethod
+    def _above_nothing(cls, weight: float) -> float:
+        if weight <= 0:
+            raise ValueError("a weight is above 0; leave a recipe out that is not to be taken")
+        return weight
 
 
 class MixtureRecipe(Section):

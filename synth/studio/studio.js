@@ -77,7 +77,9 @@ const about = new Following(async (wish) => {
   try {
     tell(await server.ask("about", wish));
   } catch {
-    // the picture of the same wish says it
+    // The picture of the same wish says what is wrong; what stands here is of another one.
+    element("command").textContent = "";
+    element("copy").disabled = true;
   }
   await new Promise((done) => setTimeout(done, PATIENCE));
 });
@@ -103,6 +105,7 @@ function redrawAll() {
 // ---- the recipe and its history
 
 function change(path, value, done) {
+  if (done && !state.failed) say(""); // what was said before is of before
   at(state.values, path.slice(0, -1))[path.at(-1)] = value;
   redraw();
   if (done) keep();
@@ -147,6 +150,7 @@ function rebuild() {
 }
 
 function take(recipe) {
+  say("");
   Object.assign(state, recipe);
   rebuild();
   keep();
@@ -208,6 +212,7 @@ function shown(value) {
 // ---- photographs
 
 function choosePhoto(number) {
+  say("");
   state.photo = number;
   for (const button of element("photos").querySelectorAll("button")) {
     button.setAttribute("aria-pressed", String(Number(button.dataset.photo) === number));
@@ -238,16 +243,19 @@ function addPhoto(photo) {
 }
 
 async function takeFiles(files) {
+  const added = [], refused = [];
   for (const file of files) {
     try {
       const photo = await server.upload(file);
       addPhoto(photo);
       choosePhoto(photo.number);
-      say(`${photo.name} added`);
+      added.push(photo.name);
     } catch (error) {
-      say(`${file.name}: ${error.message}`, true);
+      refused.push(`${file.name}: ${error.message}`);
     }
   }
+  const words = [...refused, ...(added.length ? [`${added.join(", ")} added`] : [])];
+  say(words.join("; "), refused.length > 0);
 }
 
 // ---- files

@@ -81,6 +81,7 @@ def test_reasons_are_their_words() -> None:
         "damaged",
         "unsupported",
         "too large",
+        "scene change",
         "file name",
     }
     assert Reason("too large") is Reason.TOO_LARGE

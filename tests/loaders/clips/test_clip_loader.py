@@ -173,10 +173,12 @@ def test_wrong_use_gets_a_line(made, source, photographs, tmp_path):
     with pytest.raises(LoaderError, match="frames = 0"):
         loader(source, frames=0)
     gloam.regenerate(made, tmp_path / "lows", lows_only=True)
-    with pytest.raises(LoaderError, match="--layout shards"):
+    with pytest.raises(LoaderError, match="without --low-only"):
         loader(tmp_path / "lows")
     with pytest.raises(LoaderError, match="no such option"):
         loader(made, pictures=3)
+    with pytest.raises(LoaderError, match="leave them out"):
+        loader(made, frames=4)
 
 
 def test_bench_shows_clips_and_frames(made, source):

@@ -79,8 +79,10 @@ def test_wrong_folders_get_one_line(photographs, tmp_path):
     lows, normals = real_pairs(tmp_path, photographs, "even")
     with pytest.raises(SourceError, match="name a folder of ordinary photographs"):
         fit(lows)
+    with pytest.raises(SourceError, match="name the lows first"):
+        fit(normals, lows)
     next(normals.iterdir()).unlink()
-    with pytest.raises(SourceError, match="not in both"):
+    with pytest.raises(SourceError, match="1 images have no partner of equal name"):
         fit(lows, normals)
     with pytest.raises(SourceError, match="not a folder"):
         fit(tmp_path / "nothing", normals)

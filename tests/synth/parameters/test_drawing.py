@@ -66,6 +66,7 @@ ELSEWHERE: dict[str, set[str]] = {
     "camera.read_noise": {"camera.sensor.read_noise"},
     "camera.levels": set(),
     "camera.own": set(),
+    **{f"video.{name}": {"video"} for name in ("fps", "drift_ev", "flicker_ev", "flicker_hz")},
 }
 """Fields of recipes, and where a draw has them, if it does."""
 COMPUTED = {

@@ -209,7 +209,7 @@ def test_what_is_in_the_way_is_said(stored, tmp_path):
     both = ["export", str(stored.root), str(tmp_path / "new"), "--for", "lol", "--layout", "files"]
     run = CliRunner().invoke(command, both)
     assert run.exit_code == 1
-    assert "--for and --layout exclude each other" in run.output
+    assert "--for, --video and --layout exclude each other" in run.output
     assert not (tmp_path / "new").exists()
 
 
