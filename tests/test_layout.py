@@ -24,6 +24,7 @@ FLOORS = [
 SYNTH = [
     {"kernels"},
     {"parameters"},
+    {"degradations"},
     {"camera", "power_law"},
     {"recipes"},
     {"models"},

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import SerializerFunctionWrapHandler, model_serializer
 
+from ..degradations.draw import DegradationsDraw, draw_degradations
 from ..parameters.distributions import Constant
 from ..parameters.drawing import Drawn, draw_section
 from ..parameters.randomness import KeyedRandom
@@ -192,7 +193,8 @@ class CameraDraw(Drawn):
     """Parameters of one low, as `recipe.CameraRecipe` has distributions.
 
     pixel_seed: 63 bits that key the noise of all samples (so that readers of JSON take it for a
-    signed 64-bit number). video: None where all frames of a clip are exposed alike.
+    signed 64-bit number). degradations: None where a recipe has none. video: None where all frames
+    of a clip are exposed alike.
     """
 
     model: Literal["camera"] = "camera"
@@ -204,13 +206,15 @@ class CameraDraw(Drawn):
     camera: BodyDraw
     white_balance: WhiteBalanceDraw
     isp: IspDraw
+    degradations: DegradationsDraw | None = None
     video: VideoDraw | None = None
 
     @model_serializer(mode="wrap")
     def _without_nothing(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         values: dict[str, Any] = handler(self)
-        if self.video is None:
-            values.pop("video", None)
+        for name in ("degradations", "video"):
+            if getattr(self, name) is None:
+                values.pop(name, None)
         return values
 
 
@@ -224,6 +228,7 @@ def draw_camera(recipe: CameraRecipe, random: KeyedRandom) -> CameraDraw:
         The image's random numbers.
     """
     values = draw_section(recipe, random)
+    values["degradations"] = draw_degradations(recipe.degradations, random)
     values["illumination"] = _field(values["illumination"], recipe, random)
     values["camera"] = _body(values["camera"], recipe, random)
     if recipe.video == Video():

@@ -14,6 +14,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, mod
 
 from ...errors import ConfigError
 from ...manifests.config import Finding
+from ..degradations.recipe import Degradations
 from ..kernels.demosaic import METHODS
 from ..parameters.distributions import Constant, Distribution
 from ..parameters.schema import Chance, Each, OneOf, Section, Within, about
@@ -297,12 +298,14 @@ class CameraRecipe(Section):
     camera: Camera = Camera()
     white_balance: WhiteBalance = WhiteBalance()
     isp: Isp = Isp()
+    degradations: Degradations = Degradations()
     video: Video = Video()
 
     @model_serializer(mode="wrap")
-    def _without_still(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out what changes no clip: the recipe is then that of images, byte for byte."""
+    def _without_nothing(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what changes nothing: the recipe is then what it was before there was such."""
         values: dict[str, Any] = handler(self)
-        if self.video == Video():
-            values.pop("video", None)
+        for name in ("degradations", "video"):
+            if getattr(self, name) == type(self).model_fields[name].default:
+                values.pop(name, None)
         return values

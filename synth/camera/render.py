@@ -11,13 +11,17 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from ..degradations.jpeg import jpeg, jpeg_span
+from ..degradations.spread import spread_of
 from ..kernels.arrays import Pixels, Window, check_normal, check_window
 from ..kernels.camera import expose_and_develop
 from ..kernels.chroma import blur_weights
 from ..kernels.curves import encode_table, fine_table, linear_table
-from ..kernels.demosaic import METHODS
+from ..kernels.degradations.blur import spread_light
+from ..kernels.degradations.pattern import Pattern
+from ..kernels.demosaic import BILINEAR, BORDER, METHODS
 from ..kernels.develop import ENCODE_CELLS, Colour, Development
-from ..kernels.exposure import Exposure, Matrix, Scene
+from ..kernels.exposure import Bands, Exposure, Matrix, Scene
 from ..kernels.numbers.poisson_table import poisson_alias_table
 from ..kernels.numbers.quantiles import (
     Coefficients,
@@ -75,17 +79,76 @@ def render_camera(
     if window is None:
         window = Window(0, 0, height, width)
     check_window(window, height, width)
-    span = _span_of(window, height, width, draw)
+    last = None if draw.degradations is None else draw.degradations.jpeg
+    made = jpeg_span(window, height, width, last)
+    span = _span_of(made, height, width, draw)
     low = np.empty((span.height, span.width, 3), np.uint8)
     exposure, colour = optics(draw)
-    scene = Scene(
-        linear_table(draw.tone.strength, draw.tone.exponent),
-        *illumination_rows(normal if lit_as is None else lit_as, draw),
-        exposure,
+    scene = _scene(normal, span, draw, exposure, normal if lit_as is None else lit_as)
+    expose_and_develop(
+        normal, low, span, scene, sensor(draw), pattern(draw), development(draw, colour)
     )
-    expose_and_develop(normal, low, span, scene, sensor(draw), development(draw, colour))
-    top, left = window.top - span.top, window.left - span.left
-    return low[top : top + window.height, left : left + window.width]
+    return cut(jpeg(cut(low, span, made), last), made, window)
+
+
+def cut(pixels: Pixels, own: Window, window: Window) -> Pixels:
+    """Return a window of a picture, of which there is its `own` part, as a view."""
+    top, left = window.top - own.top, window.left - own.left
+    return pixels[top : top + window.height, left : left + window.width]
+
+
+def _scene(
+    normal: Pixels, span: Window, draw: CameraDraw, exposure: Exposure, lit_as: Pixels
+) -> Scene:
+    """Return the light that a span of a photograph becomes."""
+    height, width = normal.shape[:2]
+    linear = linear_table(draw.tone.strength, draw.tone.exponent)
+    spread = spread_of(draw.degradations)
+    lit = np.empty((3, height * width if len(spread.weights) else 0), np.float32)
+    if len(spread.weights):
+        border = BORDER if METHODS[draw.isp.demosaic] >= BILINEAR else 0
+        top, left = max(span.top - border, 0), max(span.left - border, 0)
+        bottom = min(span.top + span.height + border, height)
+        right = min(span.left + span.width + border, width)
+        part = Window(top, left, bottom - top, right - left)
+        spread_light(normal, linear, exposure.highlights, *spread, part, lit)
+        exposure = exposure._replace(highlights=np.float32(0))
+    return Scene(linear, *illumination_rows(lit_as, draw), exposure, bands(draw), lit)
+
+
+def bands(draw: CameraDraw) -> Bands:
+    """Return the bands of a picture as kernels take them."""
+    own = None if draw.degradations is None else draw.degradations.banding
+    if own is None:
+        return Bands(np.float32(0), np.float32(0), np.float32(0))
+    return Bands(np.float32(own.depth), np.float32(own.bands), np.float32(own.phase))
+
+
+def pattern(draw: CameraDraw) -> Pattern:
+    """Return a sensor's fixed pattern as kernels take it."""
+    own = None if draw.degradations is None else draw.degradations.fixed_pattern
+    if own is None:
+        return Pattern(
+            False, np.float32(0), np.uint32(0), np.float32(0), pixel_seed(0), _gaussian()
+        )
+    gain = draw.camera.sensor.gain
+    return Pattern(
+        patterned(own.columns, own.hot_share),
+        np.float32(gain * own.columns),
+        np.uint32(own.hot_share * 2.0**32),
+        np.float32(gain * own.hot),
+        pixel_seed(own.seed),
+        _gaussian(),
+    )
+
+
+def patterned(columns: float, hot_share: float) -> bool:
+    """Return whether a sensor has a fixed pattern."""
+    return columns > 0 or hot_share > 0
+
+
+def _gaussian() -> npt.NDArray[np.float32]:
+    return scaled(normal_quantile(), 1.0)
 
 
 def _span_of(window: Window, height: int, width: int, draw: CameraDraw) -> Window:
@@ -112,7 +175,7 @@ def sensor(draw: CameraDraw) -> Sensor:
         np.float32(body.white),
         np.float32(body.row_sigma),
         pixel_seed(draw.pixel_seed),
-        Noise(*read_noise(body), scaled(normal_quantile(), 1.0), poisson_alias_table()),
+        Noise(*read_noise(body), _gaussian(), poisson_alias_table()),
     )
 
 

@@ -1,6 +1,6 @@
 """A whole photograph taken in the dark, from 8-bit normal to 8-bit low, on the CPU.
 
-    rgb -> linearise -> expose_row -> mean electrons
+    rgb -> light_of_pixels -> expose_row -> mean electrons
         -> draw_words, count_electrons, read_out -> DN (a mosaic, or planes)
         -> demosaic_row -> develop -> encode -> low
                                    -> split -> planes -> reduce_chroma -> low
@@ -14,9 +14,10 @@ import numpy as np
 
 from .chroma import reduce_chroma, split
 from .compiling.compile import kernel
+from .degradations.pattern import add_pixel_pattern, add_site_pattern
 from .demosaic import BILINEAR, BINNED, BORDER, demosaic_row
 from .develop import develop, encode
-from .exposure import expose_row, linearise
+from .exposure import expose_row, light_of_pixels
 from .numbers.random_bits import channel_sample, mosaic_sample
 from .sensor import (
     count_electrons,
@@ -34,7 +35,7 @@ _BAND = 8192  # pixels
 
 
 @kernel
-def _sense_mosaic(rgb, scene, sensor, window, raw):
+def _sense_mosaic(rgb, scene, sensor, pattern, window, raw):
     """Fill the mosaic (h + 4, w + 4) of a window with the DN of its sites.
 
     What lies beyond the picture sees its edge repeated.
@@ -61,7 +62,7 @@ def _sense_mosaic(rgb, scene, sensor, window, raw):
         row = window.top + i
         y = min(max(row - BORDER, 0), height - 1)
         start = y * columns
-        linearise(flat[start + first : start + last], scene.linear, red, green, blue)
+        light_of_pixels(flat, start + first, scene, red, green, blue)
         expose_row(y, first, height, scene, rows)
         odd = row & 1
         for site in range(sites):
@@ -69,13 +70,15 @@ def _sense_mosaic(rgb, scene, sensor, window, raw):
             at_green = ((site + odd) & 1) == 1
             means[site] = green[x] if at_green else (blue[x] if odd else red[x])
         offsets[:] = row_offset(row, samples, sensor)
+        if pattern.there:
+            add_site_pattern(offsets, row, window.left, across, pattern)
         draw_words(mosaic_sample(row, window.left, across), sensor.seed, states, shot, words)
         count_electrons(means, counts, states, shot, sensor.noise)
         read_out(counts, raw[i], offsets, words, sensor)
 
 
 @kernel
-def expose_and_develop(rgb, low, window, scene, sensor, development):
+def expose_and_develop(rgb, low, window, scene, sensor, pattern, development):
     """Fill `low` (h, w, 3) uint8 with a window of the darkened `rgb` (H, W, 3).
 
     Near edges of the window that are none of the picture's, chroma noise reduction misses what lies
@@ -89,6 +92,8 @@ def expose_and_develop(rgb, low, window, scene, sensor, development):
         Of `exposure`.
     sensor : Sensor
         Of `sensor`.
+    pattern : Pattern
+        Of `degradations.pattern`.
     development : Development
         Of `develop`.
     """
@@ -125,7 +130,7 @@ def expose_and_develop(rgb, low, window, scene, sensor, development):
         (height + 2 * BORDER if method >= BILINEAR else 0, width + 2 * BORDER), np.float32
     )
     if method >= BILINEAR:
-        _sense_mosaic(rgb, scene, sensor, window, mosaic)
+        _sense_mosaic(rgb, scene, sensor, pattern, window, mosaic)
     for top in range(0, height, band):
         count = min(band, height - top)
         n = count * width
@@ -143,7 +148,7 @@ def expose_and_develop(rgb, low, window, scene, sensor, development):
             start = (window.top + top) * columns + window.left
             for a in range(0, n, run):
                 first, b = start + a // width * columns, a + run
-                linearise(flat[first : first + run], scene.linear, red[a:b], green[a:b], blue[a:b])
+                light_of_pixels(flat, first, scene, red[a:b], green[a:b], blue[a:b])
             for i in range(count):
                 y = window.top + top + i
                 a, b = i * width, (i + 1) * width
@@ -154,6 +159,13 @@ def expose_and_develop(rgb, low, window, scene, sensor, development):
                 offsets[a:b] = upper
                 offsets[n + a : n + b] = upper + lower if method == BINNED else upper
                 offsets[2 * n + a : 2 * n + b] = lower if method == BINNED else upper
+                if pattern.there:
+                    own = (
+                        offsets[a:b],
+                        offsets[n + a : n + b],
+                        offsets[2 * n + a : 2 * n + b],
+                    )
+                    add_pixel_pattern(own, method, (y, window.left), (picture, columns), pattern)
             if method == BINNED:
                 # The greens of a quad, one in either row, are under equal light: their electrons
                 # are counted together.

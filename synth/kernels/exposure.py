@@ -53,6 +53,24 @@ class Exposure(NamedTuple):
     highlights: np.float32
 
 
+class Bands(NamedTuple):
+    """Bands of light that comes and goes while rows are read, of float32.
+
+    Attributes
+    ----------
+    depth : float
+        Share of the light that comes and goes; 0 for no bands.
+    number : float
+        Over the picture's height.
+    phase : float
+        Of the first row, in turns.
+    """
+
+    depth: np.float32
+    number: np.float32
+    phase: np.float32
+
+
 class Scene(NamedTuple):
     """The light that a photograph becomes.
 
@@ -65,12 +83,19 @@ class Scene(NamedTuple):
     cast : float32 array (rows, 3, W) or (0, 3, W)
         Further factors on red, green and blue, where the light has a colour.
     exposure : Exposure
+        Without highlights where light is spread: `lit` has them.
+    bands : Bands
+    lit : float32 array (3, H W) or (3, 0)
+        Red, green and blue light of the pixels that are made, where it is spread:
+        `degradations.blur`.
     """
 
     linear: npt.NDArray[np.float32]
     illumination: npt.NDArray[np.float32]
     cast: npt.NDArray[np.float32]
     exposure: Exposure
+    bands: Bands
+    lit: npt.NDArray[np.float32]
 
 
 @scalar
@@ -89,6 +114,14 @@ def row_above(y, height, rows):
 
 
 @scalar
+def highlight_factor(r, g, b, highlights):
+    """Return by how much a pixel of linear light is brightened, less 1; see `light_factor`."""
+    near = max(r, max(g, b)) * f32(0.5) + (r + g + b) * _SIXTH
+    over = max(near - _KNEE, f32(0)) * _PER_KNEE
+    return highlights * over * over
+
+
+@scalar
 def light_factor(r, g, b, light, exposure):
     """Return the mean electrons that a pixel's linear light of 1 becomes.
 
@@ -101,9 +134,7 @@ def light_factor(r, g, b, light, exposure):
     the largest channel alone, would make the fine grain of skin or a pale wall glitter.
     """
     scale = exposure.electrons
-    near = max(r, max(g, b)) * f32(0.5) + (r + g + b) * _SIXTH
-    over = max(near - _KNEE, f32(0)) * _PER_KNEE
-    return light * (scale + scale * exposure.highlights * over * over)
+    return light * (scale + highlight_factor(r, g, b, scale * exposure.highlights))
 
 
 @scalar
@@ -125,7 +156,19 @@ def expose_pixel(r, g, b, light, exposure):
 
 
 @kernel
-def linearise(rgb, linear, red, green, blue):
+def light_of_pixels(flat, first, scene, red, green, blue):
+    """Fill three rows (N) with the light of pixels of a picture (H W, 3), from one on."""
+    last = first + red.shape[0]
+    if scene.lit.shape[1] > 0:
+        red[:] = scene.lit[0, first:last]
+        green[:] = scene.lit[1, first:last]
+        blue[:] = scene.lit[2, first:last]
+    else:
+        _linearise(flat[first:last], scene.linear, red, green, blue)
+
+
+@kernel
+def _linearise(rgb, linear, red, green, blue):
     """Fill three rows (N) with the linear light of 8-bit pixels (N, 3), by a table of 256."""
     for x in range(red.shape[0]):
         red[x] = linear[rgb[x, 0]]
@@ -133,12 +176,26 @@ def linearise(rgb, linear, red, green, blue):
         blue[x] = linear[rgb[x, 2]]
 
 
+@scalar
+def band_factor(y, height, bands):
+    """Return the share of light of mains lamps that picture row `y` got, of the mean of all rows.
+
+    Rows are read one after the other, while the lamps' light comes and goes: bands, as a smoothed
+    triangle, which is near a sine.
+    """
+    turns = (f32(y) + f32(0.5)) / f32(height) * bands.number + bands.phase
+    turns -= np.floor(turns)
+    wave = f32(1) - abs(f32(2) * turns - f32(1))
+    wave = wave * wave * (f32(3) - f32(2) * wave)
+    return (f32(1) - bands.depth * wave) / (f32(1) - f32(0.5) * bands.depth)
+
+
 @kernel
-def _expose(rows, upper, lower, share, exposure):
+def _expose(rows, upper, lower, share, banded, exposure):
     """Turn the light of pixels of a row, three rows (N), into mean electrons, in place."""
     red, green, blue = rows
     for x in range(red.shape[0]):
-        light = between(upper[x], lower[x], share)
+        light = between(upper[x], lower[x], share) * banded
         red[x], green[x], blue[x] = expose_pixel(red[x], green[x], blue[x], light, exposure)
 
 
@@ -167,4 +224,6 @@ def expose_row(y, left, height, scene, rows):
     j, share = row_above(y, height, light.shape[0])
     if cast.shape[0]:
         _tint(rows, cast[j], cast[j + 1], left, share)
-    _expose(rows, light[j][left:right], light[j + 1][left:right], share, scene.exposure)
+    bands = scene.bands
+    banded = band_factor(y, height, bands) if bands.depth > f32(0) else f32(1)
+    _expose(rows, light[j][left:right], light[j + 1][left:right], share, banded, scene.exposure)

@@ -88,6 +88,8 @@ def _parts(kind: type[Section]) -> tuple[tuple[str, bool, bool, int, bool], ...]
     for name, field in kind.model_fields.items():
         annotation, marks = field.annotation, field.metadata
         inner = isinstance(annotation, type) and issubclass(annotation, Section)
+        if isinstance(annotation, type) and getattr(annotation, "apart", False):
+            continue
         if not inner and not any(isinstance(mark, Within | OneOf) for mark in marks):
             continue  # for people, or taken as it is
         whole = any(isinstance(mark, Within) and mark.whole for mark in marks)

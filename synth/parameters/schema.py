@@ -15,11 +15,13 @@ from .distributions import ALLOWED, Choice, Constant, Distribution, parse, shown
 class Section(BaseModel):
     """A part of a recipe: unknown keys are refused.
 
-    repeated: whether what it holds is there `count` times, each drawn anew.
+    repeated: whether what it holds is there `count` times, each drawn anew. apart: whether it is
+    drawn on its own, if at all, and not with the section that holds it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     repeated: ClassVar[bool] = False
+    apart: ClassVar[bool] = False
 
 
 def about(text: str) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...degradations.columns import draw_columns
 from ...kernels.batch.arrays import DRAW
 from ...kernels.chroma import MOST_TAPS, blur_weights
 from ...kernels.curves import linear_table
@@ -56,7 +57,8 @@ def draw_packed(recipe: CameraRecipe, seed: int, keys: Sequence[str]) -> Packed:
     bits = random.bits("pixels") >> np.uint64(1)
     draws["seed_lower"] = bits & np.uint64(0xFFFFFFFF)
     draws["seed_upper"] = bits >> np.uint64(32)
-    return Packed(draws, linear, sensors.read, blur, smooth, lights)
+    spread = draw_columns(draws, random, recipe.degradations, sensors.gain)
+    return Packed(draws, linear, sensors.read, blur, smooth, lights, spread)
 
 
 def _draw_field(

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...degradations.jpeg import HALVED
+from ...degradations.spread import Spread, spread_of
 from ...kernels.batch.arrays import DRAW
 from ...kernels.chroma import MOST_TAPS, blur_weights
 from ...kernels.curves import linear_table
@@ -19,7 +21,7 @@ from ...kernels.numbers.random_bits import pixel_seed
 from ..draw import CameraDraw
 from ..illumination import coloured, cubic_weights, direction_of, lights_of
 from ..recipe import MAX_CELLS
-from ..render import optics, read_noise, shown_tone
+from ..render import bands, optics, pattern, read_noise, shown_tone
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class Packed:
     blur : float32 array (N, MOST_TAPS)
     smooth : float64 array
     lights : float64 array (L, 7)
+    spread : Spread
+        Of all draws, one after another's.
     """
 
     draws: npt.NDArray[Any]
@@ -42,6 +46,7 @@ class Packed:
     blur: npt.NDArray[np.float32]
     smooth: npt.NDArray[np.float64]
     lights: npt.NDArray[np.float64]
+    spread: Spread
 
     def take(self, numbers: Sequence[int]) -> Packed:
         """Return the draws of some images, in that order."""
@@ -49,22 +54,28 @@ class Packed:
         nodes = draws["cells"].astype(np.int64) ** 2
         smooth = self.smooth[_ranges(draws["smooth"], nodes)]
         lights = self.lights[_ranges(draws["first_light"], draws["lights"])]
+        places = _ranges(draws["first_spread"], draws["spread"])
+        spread = Spread(self.spread.places[places], self.spread.weights[places])
         draws["smooth"] = np.cumsum(nodes) - nodes
         draws["first_light"] = np.cumsum(draws["lights"]) - draws["lights"]
-        return Packed(draws, self.linear, self.read[numbers], self.blur[numbers], smooth, lights)
+        draws["first_spread"] = np.cumsum(draws["spread"]) - draws["spread"]
+        own = self.read[numbers], self.blur[numbers]
+        return Packed(draws, self.linear, *own, smooth, lights, spread)
 
 
 def joined(parts: Sequence[Packed]) -> Packed:
     """Join draws, those of one part after another's."""
     draws = np.concatenate([part.draws for part in parts])
     ends = np.cumsum([len(part.draws) for part in parts])
-    nodes = lights = tables = 0
+    nodes = lights = tables = places = 0
     for part, end in zip(parts, ends, strict=True):
         own = draws[end - len(part.draws) : end]
         own["smooth"] += nodes
         own["first_light"] += lights
         own["linear"] += tables
+        own["first_spread"] += places
         nodes, lights = nodes + len(part.smooth), lights + len(part.lights)
+        places += len(part.spread.weights)
         tables += len(part.linear)
     linear, place = np.unique(
         np.concatenate([p.linear for p in parts]), axis=0, return_inverse=True
@@ -77,6 +88,7 @@ def joined(parts: Sequence[Packed]) -> Packed:
         np.concatenate([part.blur for part in parts]),
         np.concatenate([part.smooth for part in parts]),
         np.concatenate([part.lights for part in parts]),
+        Spread.joined(part.spread for part in parts),
     )
 
 
@@ -94,13 +106,18 @@ def pack(draws: Sequence[CameraDraw]) -> Packed:
     smooth: list[float] = []
     tables: dict[tuple[float, float], int] = {}
     blur = np.zeros((len(draws), MOST_TAPS), np.float32)
-    nodes = first_light = 0
+    spreads: list[Spread] = []
+    nodes = first_light = first_spread = 0
     for number, draw in enumerate(draws):
         field, sensor, isp = draw.illumination, draw.camera.sensor, draw.isp
         weights = blur_weights(isp.chroma.sigma) if isp.chroma.strength > 0 else blur[0, :0]
         blur[number, : len(weights)] = weights
         exposure, colour = optics(draw)
         own = lights_of(field)
+        spreads.append(spread_of(draw.degradations))
+        spread = len(spreads[-1].weights)
+        banded, fixed = bands(draw), pattern(draw)
+        last = draw.degradations.jpeg if draw.degradations else None
         rows.append(
             (
                 draw.exposure.ev,
@@ -119,7 +136,14 @@ def pack(draws: Sequence[CameraDraw]) -> Packed:
                 len(own.place),
                 first_light,
                 coloured(field),
+                spread,
+                first_spread,
+                fixed.there,
+                last.quality if last else 0,
+                bool(last and last.chroma == HALVED),
                 *pixel_seed(draw.pixel_seed),
+                *fixed.seed,
+                fixed.share,
                 *exposure.to_camera,
                 *colour.to_srgb,
                 exposure.electrons,
@@ -132,12 +156,16 @@ def pack(draws: Sequence[CameraDraw]) -> Packed:
                 colour.green_gain,
                 colour.blue_gain,
                 isp.chroma.strength,
+                *banded,
+                fixed.columns,
+                fixed.hot,
             )
         )
         read.append(read_noise(sensor))
         smooth += field.smooth.values
         lights.append(np.column_stack([own.place, own.ev, own.radius, own.falloff, own.tint]))
         nodes, first_light = nodes + len(field.smooth.values), first_light + len(own.place)
+        first_spread += spread
     return Packed(
         np.array(rows, DRAW),
         np.stack([linear_table(*key) for key in tables]),
@@ -145,6 +173,7 @@ def pack(draws: Sequence[CameraDraw]) -> Packed:
         blur,
         np.array(smooth, np.float64),
         np.concatenate(lights),
+        Spread.joined(spreads),
     )
 
 

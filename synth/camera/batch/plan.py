@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...degradations.spread import Spread
 from ...kernels.batch.arrays import FIELD, IMAGE, Batch
-from ...kernels.batch.places import STEPS, place_images
+from ...kernels.batch.places import PLACES, STEPS, place_images
 from ...kernels.curves import log_light
+from ...kernels.degradations.jpeg import COSINES, all_quantisers
 from ...kernels.develop import ENCODE_CELLS
 from ...kernels.numbers.poisson_table import poisson_alias_table
 from ...kernels.numbers.quantiles import normal_quantile, scaled
@@ -41,15 +43,13 @@ class Plan:
     images : array (N) of IMAGE
     places : dict of step to int
         Most places of an image in each step that is needed.
-    planes, sites, rows : int
-        Of all images whose chroma is smoothed; of mosaics; of sensors.
+    totals : dict of name to int
+        Places of all images in each of `places.PLACES`.
     """
 
     images: npt.NDArray[Any]
     places: dict[str, int]
-    planes: int
-    sites: int
-    rows: int
+    totals: dict[str, int]
 
 
 def plan_batch(
@@ -89,12 +89,12 @@ def plan_batch(
     else:
         for name, column in zip(WINDOW, windows.T, strict=True):
             images[name] = column
-    most, totals = np.empty(len(STEPS), np.int64), np.empty(3, np.int64)
+    most, totals = np.empty(len(STEPS), np.int64), np.empty(len(PLACES), np.int64)
     place_images(images, packed.draws, most, totals)
     if formed is None:
         most[STEPS.index("forms")] = 0
     needed = {name: places for name, places in zip(STEPS, most.tolist(), strict=True) if places}
-    return Plan(images, needed, *totals.tolist())
+    return Plan(images, needed, dict(zip(PLACES, totals.tolist(), strict=True)))
 
 
 class Tables:
@@ -107,6 +107,8 @@ class Tables:
         self.binomial = move("binomial", blur_weights())
         self.channel_light = move("channel_light", CHANNEL_LIGHT)
         self.log_light = move("log_light", log_light())
+        self.quantisers = move("quantisers", all_quantisers())
+        self.cosines = move("cosines", COSINES)
 
 
 class Moved:
@@ -115,12 +117,15 @@ class Moved:
     def __init__(self, packed: Packed, move: Move) -> None:
         lights = packed.lights if len(packed.lights) else np.zeros((1, 7))
         smooth = packed.smooth if len(packed.smooth) else np.zeros(1)
+        spread = packed.spread if len(packed.spread.weights) else Spread.nowhere()
         self.draws = move("draws", packed.draws)
         self.linear = move("linear", packed.linear)
         self.read = move("read", packed.read)
         self.blur = move("blur", packed.blur)
         self.smooth = move("smooth", smooth)
         self.lights = move("lights", lights)
+        self.spread_places = move("spread_places", spread.places)
+        self.spread_weights = move("spread_weights", spread.weights)
 
 
 def lay_out(
@@ -139,7 +144,8 @@ def lay_out(
     new : function
         That makes an array there.
     """
-    count, work = len(plan.images), max(plan.planes, 1)
+    count = len(plan.images)
+    of = {name: max(places, 1) for name, places in plan.totals.items()}
     return Batch(
         images=images,
         draws=draws.draws,
@@ -152,6 +158,10 @@ def lay_out(
         blur=draws.blur,
         smooth=draws.smooth,
         lights=draws.lights,
+        spread_places=draws.spread_places,
+        spread_weights=draws.spread_weights,
+        quantisers=tables.quantisers,
+        cosines=tables.cosines,
         cubic=tables.cubic,
         binomial=tables.binomial,
         channel_light=tables.channel_light,
@@ -165,9 +175,14 @@ def lay_out(
         colour=new("colour", (count, 3, FIELD), np.float32),
         table=new("table", (count, ENCODE_CELLS), np.uint8),
         fine_table=new("fine_table", (count, ENCODE_CELLS), np.int16),
-        bright=new("bright", (work,), np.int16),
-        differences=new("differences", (2 * work,), np.int16),
-        columns=new("columns", (2 * work,), np.float32),
-        mosaic=new("mosaic", (max(plan.sites, 1),), np.float32),
-        rows=new("rows", (plan.rows,), np.float32),
+        bright=new("bright", (of["plane"],), np.int16),
+        differences=new("differences", (2 * of["plane"],), np.int16),
+        columns=new("columns", (2 * of["plane"],), np.float32),
+        mosaic=new("mosaic", (of["mosaic"],), np.float32),
+        rows=new("rows", (of["row"],), np.float32),
+        lit=new("lit", (3 * of["lit"],), np.float32),
+        pattern=new("pattern", (of["pattern"],), np.float32),
+        made=new("made", (3 * of["made"],), np.uint8),
+        samples=new("samples", (of["coded"],), np.float32),
+        coefficients=new("coefficients", (of["coded"],), np.float32),
     )

@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..compiling.compile import scalar
+from ..degradations.pattern import Pattern
 from ..develop import Colour
-from ..exposure import Exposure, Matrix
+from ..exposure import Bands, Exposure, Matrix
 from ..illumination import CELLS
 from ..numbers.random_bits import PixelSeed
 from ..sensor import Noise, Sensor
@@ -23,6 +24,10 @@ IMAGE = np.dtype(
         ("plane", "u8"),
         ("mosaic", "u8"),
         ("row", "u8"),
+        ("lit", "u8"),
+        ("pattern", "u8"),
+        ("made", "u8"),
+        ("coded", "u8"),
         ("formed_low", "u8"),
         ("formed_normal", "u8"),
         *(
@@ -35,6 +40,10 @@ IMAGE = np.dtype(
                 "left",
                 "rows",
                 "columns",
+                "made_top",
+                "made_left",
+                "made_rows",
+                "made_columns",
                 "span_top",
                 "span_left",
                 "span_rows",
@@ -51,10 +60,12 @@ IMAGE = np.dtype(
 
 normal, low: where its first sample lies in `Batch.normal`, and that of its window in `.low`. plane,
 mosaic, row: its first place in the planes of chroma noise reduction and in the mosaics, where it
-has such, and in the sensors' rows. formed_...: where its window goes in `form_steps.Forms`. draw:
-number of its draw. height, width: pixels of the normal; 0 for no image. top, left, rows, columns:
-the window that a low is made of, mostly the whole. span_...: of the pixels that the window depends
-on. across, down, turned: what `form_steps` does to it.
+has such, and in the sensors' rows. lit, pattern, made, coded: likewise where light is spread, where
+the sensor has a pattern, and where JPEG follows. formed_...: where its window goes in
+`form_steps.Forms`. draw: number of its draw. height, width: pixels of the normal; 0 for no image.
+top, left, rows, columns: the window that a low is made of, mostly the whole. made_...: what is made
+before JPEG, else the window. span_...: of the pixels that that depends on. across, down, turned:
+what `form_steps` does to it.
 
 Where a sample lies is counted modulo 2^64 from the beginning of an array: on a GPU images may lie
 anywhere, before it too.
@@ -79,8 +90,16 @@ DRAW = np.dtype(
         ("lights", "i4"),
         ("first_light", "i4"),
         ("coloured", "i4"),
+        ("spread", "i4"),
+        ("first_spread", "i4"),
+        ("patterned", "i4"),
+        ("quality", "i4"),
+        ("halved", "i4"),
         ("seed_lower", "u4"),
         ("seed_upper", "u4"),
+        ("pattern_lower", "u4"),
+        ("pattern_upper", "u4"),
+        ("hot_share", "u4"),
         *((f"camera_{name}", "f4") for name in Matrix._fields),
         *((f"srgb_{name}", "f4") for name in Matrix._fields),
         ("electrons", "f4"),
@@ -93,6 +112,11 @@ DRAW = np.dtype(
         ("green_gain", "f4"),
         ("blue_gain", "f4"),
         ("strength", "f4"),
+        ("band_depth", "f4"),
+        ("band_count", "f4"),
+        ("band_phase", "f4"),
+        ("pattern_columns", "f4"),
+        ("pattern_hot", "f4"),
     ],
     align=True,
 )
@@ -102,7 +126,10 @@ exposure_ev ... gradient_ev: of its illumination, in EV; slope_down, slope_acros
 gradient. contrast, tone, gamma: of its encoding. method: of `demosaic`. taps: weights of its chroma
 noise reduction, 0 for none. linear: number of its table. cells, smooth: of its smooth field's grid,
 and where in `Batch.smooth` that lies. lights, first_light: likewise. coloured: whether light has a
-colour. The rest is what `Exposure`, `Sensor` and `Colour` hold.
+colour. spread, first_spread: places that light spreads from, and where those lie in
+`Batch.spread_places`. patterned: whether the sensor has a fixed pattern. quality, halved: of JPEG,
+0 for none, and whether its chroma is of 2 x 2 pixels. The rest is what `Exposure`, `Sensor`,
+`Colour`, `Bands` and `Pattern` hold.
 """
 
 
@@ -127,6 +154,13 @@ class Batch(NamedTuple):
         The smooth fields' nodes.
     lights : float64 array (L, 7)
         Place, EV, radius, falloff, and tint of each light.
+    spread_places : int32 array (S, 2)
+    spread_weights : float32 array (S)
+        As of `degradations.blur`, of all draws.
+    quantisers : float32 array (101, 2, 64)
+        Of JPEG's qualities.
+    cosines : float32 array (8, 8)
+        Of JPEG's transform.
     cubic, binomial : float64 arrays (17, 32, 16), (32, 32)
         What of its nodes, for each number of them, and of its neighbours each cell takes.
     channel_light : float64 array (3, 256)
@@ -146,6 +180,14 @@ class Batch(NamedTuple):
     mosaic : float32 array (M)
     rows : float32 array (R)
         Black level plus noise of the sensors' rows.
+    lit : float32 array (3 L)
+        Red, green and blue of spread light, pixel by pixel.
+    pattern : float32 array (F)
+        What sites add, three a pixel or site by site.
+    made : uint8 array (B)
+        Pixels of images before JPEG, RGB.
+    samples, coefficients : float32 arrays (C)
+        Of JPEG: Y, then Cb, then Cr.
     """
 
     images: npt.NDArray[Any]
@@ -159,6 +201,10 @@ class Batch(NamedTuple):
     blur: npt.NDArray[np.float32]
     smooth: npt.NDArray[np.float64]
     lights: npt.NDArray[np.float64]
+    spread_places: npt.NDArray[np.int32]
+    spread_weights: npt.NDArray[np.float32]
+    quantisers: npt.NDArray[np.float32]
+    cosines: npt.NDArray[np.float32]
     cubic: npt.NDArray[np.float64]
     binomial: npt.NDArray[np.float64]
     channel_light: npt.NDArray[np.float64]
@@ -177,11 +223,16 @@ class Batch(NamedTuple):
     columns: npt.NDArray[np.float32]
     mosaic: npt.NDArray[np.float32]
     rows: npt.NDArray[np.float32]
+    lit: npt.NDArray[np.float32]
+    pattern: npt.NDArray[np.float32]
+    made: npt.NDArray[np.uint8]
+    samples: npt.NDArray[np.float32]
+    coefficients: npt.NDArray[np.float32]
 
 
 @scalar
-def exposure_of(draw):
-    """Return how a draw's camera sees light."""
+def exposure_of(draw, highlights):
+    """Return how a draw's camera sees light, with such highlights."""
     matrix = Matrix(
         draw.camera_rr,
         draw.camera_rg,
@@ -193,7 +244,27 @@ def exposure_of(draw):
         draw.camera_bg,
         draw.camera_bb,
     )
-    return Exposure(matrix, draw.electrons, draw.highlights)
+    return Exposure(matrix, draw.electrons, highlights)
+
+
+@scalar
+def bands_of(draw):
+    """Return a draw's bands."""
+    return Bands(draw.band_depth, draw.band_count, draw.band_phase)
+
+
+@scalar
+def pattern_of(draw, batch):
+    """Return a draw's fixed pattern."""
+    seed = PixelSeed(draw.pattern_lower, draw.pattern_upper)
+    return Pattern(
+        draw.patterned > 0,
+        draw.pattern_columns,
+        draw.hot_share,
+        draw.pattern_hot,
+        seed,
+        batch.gaussian,
+    )
 
 
 @scalar

@@ -9,8 +9,10 @@ import numpy as np
 from numba import cuda
 
 from ..compiling.for_cuda import device, kernel, plain_arithmetic
+from . import degradation_steps as degraded
 from . import form_steps as forming
 from . import illumination_steps as field
+from . import jpeg_steps as jpeg
 from . import pixel_steps as pixels
 from .arrays import Batch
 from .form_steps import Forms, Resizing
@@ -61,12 +63,22 @@ FIELDS = (
     _over("tables", field.table_places, field.table_step),
 )
 PIXELS = (
+    _over("spreads", degraded.spread_places, degraded.spread_step),
+    _over("patterns", degraded.pattern_places, degraded.pattern_step),
     _over("rows", pixels.row_places, pixels.row_step),
     _over("quads", pixels.quad_places, pixels.quad_step),
     _over("sites", pixels.site_places, pixels.site_step),
     _over("mosaics", pixels.mosaic_places, pixels.mosaic_step),
     _over("blurs", pixels.blur_places, pixels.blur_step),
     _over("merges", pixels.merge_places, pixels.merge_step),
+)
+JPEG = (
+    _over("samples", jpeg.sample_places, jpeg.sample_step),
+    _over("transforms", jpeg.sample_places, jpeg.transform_step),
+    _over("quantisations", jpeg.sample_places, jpeg.quantise_step),
+    _over("restorations", jpeg.sample_places, jpeg.restore_step),
+    _over("returns", jpeg.sample_places, jpeg.return_step),
+    _over("decodes", jpeg.decode_places, jpeg.decode_step),
 )
 
 _form_places, _form_step = device(forming.form_places), device(forming.form_step)
@@ -145,7 +157,7 @@ def launch(
     """
     of = dict(blocks)
     with plain_arithmetic():
-        for name, step in (*FIELDS, *PIXELS):
+        for name, step in (*FIELDS, *PIXELS, *JPEG):
             if name in of:
                 step[of[name] * count, THREADS, stream](batch, of[name])
         if forms is not None and resizing is not None:

@@ -5,6 +5,7 @@ The scalar functions are the same as those of `camera`, in the same order.
     images that have red, green and blue at each pixel    row_step -> quad_step
     images behind a mosaic                                 row_step -> site_step -> mosaic_step
     where chroma is smoothed, after either                 -> blur_step -> merge_step
+    where JPEG follows                                     -> those of `jpeg_steps`
 
 A window of an image is made of the pixels that it depends on, its span: where chroma is smoothed,
 that is wider. Places count within the span; what is random is drawn by the place in the whole. Each
@@ -19,11 +20,11 @@ from ..chroma import merge_pixel, smoothed, split_pixel
 from ..compiling.compile import fma, scalar
 from ..demosaic import BILINEAR, BINNED, BORDER, MALVAR, Around, demosaic_site
 from ..develop import develop_pixel
-from ..exposure import between, expose_pixel, row_above
+from ..exposure import band_factor, between, expose_pixel, row_above
 from ..illumination import CELLS
 from ..numbers.random_bits import channel_sample, mosaic_sample
 from ..sensor import row_offset, sense_greens, sense_site
-from .arrays import colour_of, exposure_of, sensor_of
+from .arrays import bands_of, colour_of, exposure_of, sensor_of
 
 i16 = np.int16
 i32 = np.int32
@@ -62,22 +63,44 @@ def grid_value(grid, row, column):
 
 
 @scalar
-def mean_electrons(number, y, x, batch):
-    """Return the mean electrons of red, green and blue sites under a pixel."""
+def mean_electrons(number, place, y, x, batch):
+    """Return the mean electrons of red, green and blue sites under a pixel.
+
+    place: where `spread_step` put its light, if it did.
+    """
     image = batch.images[number]
     draw = batch.draws[image.draw]
     row, column = row_above(y, image.height, CELLS), column_left(x, image.width)
-    at = image.normal + u64(u32(3) * u32(y * image.width + x))
-    linear = batch.linear[draw.linear]
-    r = linear[batch.normal[at]]
-    g = linear[batch.normal[at + u64(1)]]
-    b = linear[batch.normal[at + u64(2)]]
+    highlights = draw.highlights
+    if draw.spread > 0:
+        at = u64(3) * (image.lit + u64(place))
+        r, g, b = batch.lit[at], batch.lit[at + u64(1)], batch.lit[at + u64(2)]
+        highlights = f32(0)
+    else:
+        at = image.normal + u64(u32(3) * u32(y * image.width + x))
+        linear = batch.linear[draw.linear]
+        r = linear[batch.normal[at]]
+        g = linear[batch.normal[at + u64(1)]]
+        b = linear[batch.normal[at + u64(2)]]
     if draw.coloured:
         r = r * grid_value(batch.colour[number, 0], row, column)
         g = g * grid_value(batch.colour[number, 1], row, column)
         b = b * grid_value(batch.colour[number, 2], row, column)
     light = grid_value(batch.light[number], row, column)
-    return expose_pixel(r, g, b, light, exposure_of(draw))
+    if draw.band_depth > f32(0):
+        light = light * band_factor(y, image.height, bands_of(draw))
+    return expose_pixel(r, g, b, light, exposure_of(draw, highlights))
+
+
+@scalar
+def write_made(image, draw, place, levels, batch):
+    """Write a pixel of the made window: of the low, or of what JPEG follows."""
+    if draw.quality > 0:
+        at = u64(3) * (image.made + u64(place))
+        batch.made[at], batch.made[at + u64(1)], batch.made[at + u64(2)] = levels
+    else:
+        at = image.low + u64(u32(3) * place)
+        batch.low[at], batch.low[at + u64(1)], batch.low[at + u64(2)] = levels
 
 
 @scalar
@@ -97,10 +120,8 @@ def develop_to(number, pixel, samples, batch):
         batch.differences[u64(2) * at + u64(1)] = i16(b)
     else:
         levels = batch.table[number]
-        at = image.low + u64(u32(3) * pixel)
-        batch.low[at] = levels[u32(red)]
-        batch.low[at + u64(1)] = levels[u32(green)]
-        batch.low[at + u64(2)] = levels[u32(blue)]
+        made = levels[u32(red)], levels[u32(green)], levels[u32(blue)]
+        write_made(image, draw, pixel, made, batch)
 
 
 @scalar
@@ -140,22 +161,30 @@ def quad_step(number, place, batch):
     x = i32(place - u32(row * columns)) + image.span_left
     pixel, pixels = u32(y * image.width + x), u32(image.height * image.width)
     sensor = sensor_of(image, batch)
-    red, green, blue = mean_electrons(number, y, x, batch)
+    red, green, blue = mean_electrons(number, place, y, x, batch)
     at = image.row + u64(u32(u32(2) * row))
     upper = batch.rows[at]
+    lower = batch.rows[at + u64(1)]
+    if sensor.method == BINNED:
+        above, both, below = upper, upper + lower, lower
+    else:
+        above, both, below = upper, upper, upper
+    if batch.draws[image.draw].patterned > 0:
+        site = image.pattern + u64(3) * u64(place)
+        above = above + batch.pattern[site]
+        both = both + batch.pattern[site + u64(1)]
+        below = below + batch.pattern[site + u64(2)]
     first, second, third = (
         channel_sample(0, pixel, pixels),
         channel_sample(1, pixel, pixels),
         channel_sample(2, pixel, pixels),
     )
-    r = sense_site(red, first, upper, sensor)
+    r = sense_site(red, first, above, sensor)
     if sensor.method == BINNED:
-        lower = batch.rows[at + u64(1)]
-        g = sense_greens(green, second, upper + lower, sensor)
-        b = sense_site(blue, third, lower, sensor)
+        g = sense_greens(green, second, both, sensor)
     else:
-        g = f32(2) * sense_site(green, second, upper, sensor)
-        b = sense_site(blue, third, upper, sensor)
+        g = f32(2) * sense_site(green, second, both, sensor)
+    b = sense_site(blue, third, below, sensor)
     develop_to(number, place, (r, g, b), batch)
 
 
@@ -177,11 +206,13 @@ def site_step(number, site, batch):
     column = i32(site - u32(local * columns)) + image.span_left
     y = min(max(i32(row - BORDER), i32(0)), i32(image.height - 1))
     x = min(max(i32(column - BORDER), i32(0)), i32(image.width - 1))
-    red, green, blue = mean_electrons(number, y, x, batch)
+    red, green, blue = mean_electrons(number, site, y, x, batch)
     odd = row & 1
     mean = green if ((column + odd) & 1) == 1 else (blue if odd else red)
     index = mosaic_sample(row, column, u32(image.width + 2 * BORDER))
     offset = batch.rows[image.row + u64(local)]
+    if batch.draws[image.draw].patterned > 0:
+        offset = offset + batch.pattern[image.pattern + u64(site)]
     dn = sense_site(mean, index, offset, sensor_of(image, batch))
     batch.mosaic[image.mosaic + u64(site)] = dn
 
@@ -223,8 +254,8 @@ def mosaic_step(number, pixel, batch):
 
 @scalar
 def blur_places(image, batch):
-    """Count the pixels of an image whose chroma is smoothed: the window's rows, wider."""
-    return u32(image.rows * image.span_columns if batch.draws[image.draw].taps > 0 else 0)
+    """Count the pixels of an image whose chroma is smoothed: the made window's rows, wider."""
+    return u32(image.made_rows * image.span_columns if batch.draws[image.draw].taps > 0 else 0)
 
 
 @scalar
@@ -232,8 +263,8 @@ def blur_step(number, place, batch):
     """Blur both colour differences of a pixel along its column."""
     image = batch.images[number]
     width = u32(image.span_columns)
-    y = u32(u32(place // width) + u32(image.top))
-    pixel = u32(place + u32(u32(image.top - image.span_top) * width))
+    y = u32(u32(place // width) + u32(image.made_top))
+    pixel = u32(place + u32(u32(image.made_top - image.span_top) * width))
     weights, plane, two, one = batch.blur[image.draw], image.plane, u64(2), u64(1)
     below = u32(u32(image.height) - y - u32(1))
     at = two * (plane + u64(pixel))
@@ -252,8 +283,8 @@ def blur_step(number, place, batch):
 
 @scalar
 def merge_places(image, batch):
-    """Count the window's pixels of an image whose chroma is smoothed."""
-    return u32(image.rows * image.columns if batch.draws[image.draw].taps > 0 else 0)
+    """Count the made window's pixels of an image whose chroma is smoothed."""
+    return u32(image.made_rows * image.made_columns if batch.draws[image.draw].taps > 0 else 0)
 
 
 @scalar
@@ -261,13 +292,13 @@ def merge_step(number, place, batch):
     """Make a pixel of the low, from its planes and their blur along the row."""
     image = batch.images[number]
     draw = batch.draws[image.draw]
-    columns = u32(image.columns)
+    columns = u32(image.made_columns)
     row = u32(place // columns)
     within = u32(place - u32(row * columns))
-    x = u32(within + u32(image.left))
+    x = u32(within + u32(image.made_left))
     pixel = u32(
-        u32(row + u32(image.top - image.span_top)) * u32(image.span_columns)
-        + u32(within + u32(image.left - image.span_left))
+        u32(row + u32(image.made_top - image.span_top)) * u32(image.span_columns)
+        + u32(within + u32(image.made_left - image.span_left))
     )
     weights, plane, two, one = batch.blur[image.draw], image.plane, u64(2), u64(1)
     beyond = u32(u32(image.width) - x - u32(1))
@@ -282,6 +313,5 @@ def merge_step(number, place, batch):
         blue = fma(weights[d], batch.columns[left + one] + batch.columns[right + one], blue)
     r = smoothed(f32(batch.differences[at]), red, draw.strength)
     b = smoothed(f32(batch.differences[at + one]), blue, draw.strength)
-    r8, g8, b8 = merge_pixel(f32(batch.bright[plane + u64(pixel)]), r, b)
-    to = image.low + u64(u32(3) * place)
-    batch.low[to], batch.low[to + one], batch.low[to + two] = r8, g8, b8
+    made = merge_pixel(f32(batch.bright[plane + u64(pixel)]), r, b)
+    write_made(image, draw, place, made, batch)

@@ -5,7 +5,8 @@ It is as `pixel_steps` and `illumination_steps` count them, on the host.
 
 from __future__ import annotations
 
-from ..compiling.compile import kernel
+from ..compiling.compile import kernel, scalar
+from ..degradations.jpeg import BESIDE, UNIT
 from ..demosaic import BILINEAR, BORDER
 from ..develop import ENCODE_CELLS
 from .arrays import FIELD
@@ -17,15 +18,48 @@ STEPS = (
     "means",
     "light",
     "tables",
+    "spreads",
+    "patterns",
     "rows",
     "quads",
     "sites",
     "mosaics",
     "blurs",
     "merges",
+    "samples",
+    "transforms",
+    "quantisations",
+    "restorations",
+    "returns",
+    "decodes",
     "forms",
 )
 """The columns of `most`."""
+PLACES = ("plane", "mosaic", "row", "lit", "pattern", "made", "coded")
+"""The columns of `totals`."""
+(
+    _LUMINANCE,
+    _LIGHTS,
+    _FIELDS,
+    _MEANS,
+    _LIGHT,
+    _TABLES,
+    _SPREADS,
+    _PATTERNS,
+    _ROWS,
+    _QUADS,
+    _SITES,
+    _MOSAICS,
+    _BLURS,
+    _MERGES,
+    _SAMPLES,
+    _TRANSFORMS,
+    _QUANTISATIONS,
+    _RESTORATIONS,
+    _RETURNS,
+    _DECODES,
+    _FORMS,
+) = range(len(STEPS))
 
 
 @kernel
@@ -36,40 +70,80 @@ def place_images(images, draws, most, totals):
     ----------
     images : array (N) of IMAGE
     draws : array (T) of DRAW
-    most : int64 array (13)
+    most : int64 array
         Gets the most places of an image in each of `STEPS`.
-    totals : int64 array (3)
-        Gets the places in planes, mosaics and rows of all images.
+    totals : int64 array
+        Gets the places of all images in each of `PLACES`.
     """
     most[:] = 0
     totals[:] = 0
     for i in range(images.shape[0]):
         image = images[i]
         draw = draws[image.draw]
+        _make_window(images, i, draw.quality > 0)
+        image = images[i]
         reach = max(draw.taps - 1, 0)
-        top, left = max(image.top - reach, 0), max(image.left - reach, 0)
-        rows = min(image.top + image.rows + reach, image.height) - top
-        columns = min(image.left + image.columns + reach, image.width) - left
+        top, left = max(image.made_top - reach, 0), max(image.made_left - reach, 0)
+        rows = min(image.made_top + image.made_rows + reach, image.height) - top
+        columns = min(image.made_left + image.made_columns + reach, image.width) - left
         images[i].span_top, images[i].span_left = top, left
         images[i].span_rows, images[i].span_columns = rows, columns
         images[i].plane, images[i].mosaic, images[i].row = totals[0], totals[1], totals[2]
+        images[i].lit, images[i].pattern = totals[3], totals[4]
+        images[i].made, images[i].coded = totals[5], totals[6]
         pixels, sites = rows * columns, (rows + 2 * BORDER) * (columns + 2 * BORDER)
-        window = image.rows * image.columns
+        window, made = image.rows * image.columns, image.made_rows * image.made_columns
         if draw.lights > 0 or draw.scene != 0.0:
-            most[0] = FIELD
+            most[_LUMINANCE] = FIELD
         if draw.lights > 0:
-            most[1] = 1
-        most[2], most[3], most[4], most[5] = FIELD, 1, FIELD, ENCODE_CELLS
-        if draw.method >= BILINEAR:
-            most[6] = max(most[6], rows + 2 * BORDER)
-            most[8], most[9] = max(most[8], sites), max(most[9], pixels)
+            most[_LIGHTS] = 1
+        most[_FIELDS], most[_MEANS], most[_LIGHT] = FIELD, 1, FIELD
+        most[_TABLES] = ENCODE_CELLS
+        mosaic = draw.method >= BILINEAR
+        if mosaic:
+            most[_ROWS] = max(most[_ROWS], rows + 2 * BORDER)
+            most[_SITES] = max(most[_SITES], sites)
+            most[_MOSAICS] = max(most[_MOSAICS], pixels)
             totals[1] += sites
             totals[2] += rows + 2 * BORDER
         else:
-            most[6], most[7] = max(most[6], 2 * rows), max(most[7], pixels)
+            most[_ROWS], most[_QUADS] = max(most[_ROWS], 2 * rows), max(most[_QUADS], pixels)
             totals[2] += 2 * rows
+        if draw.spread > 0:
+            most[_SPREADS] = max(most[_SPREADS], sites if mosaic else pixels)
+            totals[3] += sites if mosaic else pixels
+        if draw.patterned > 0:
+            most[_PATTERNS] = max(most[_PATTERNS], sites if mosaic else pixels)
+            totals[4] += sites if mosaic else 3 * pixels
         if draw.taps > 0:
-            most[10] = max(most[10], image.rows * columns)
-            most[11] = max(most[11], window)
+            most[_BLURS] = max(most[_BLURS], image.made_rows * columns)
+            most[_MERGES] = max(most[_MERGES], made)
             totals[0] += pixels
-        most[12] = max(most[12], window)
+        if draw.quality > 0:
+            padded = _padded(image.made_rows) * _padded(image.made_columns)
+            coded = padded + (padded // 2 if draw.halved > 0 else 2 * padded)
+            for step in range(_SAMPLES, _DECODES):
+                most[step] = max(most[step], coded)
+            most[_DECODES] = max(most[_DECODES], window)
+            totals[5] += made
+            totals[6] += coded
+        most[_FORMS] = max(most[_FORMS], window)
+
+
+@kernel
+def _make_window(images, i, coded):
+    """Fill in what of an image is made, before JPEG if that follows: whole blocks."""
+    image = images[i]
+    top, left = image.top, image.left
+    bottom, right = top + image.rows, left + image.columns
+    if coded:
+        top, left = max(top - BESIDE, 0) // UNIT * UNIT, max(left - BESIDE, 0) // UNIT * UNIT
+        bottom = min(_padded(bottom + BESIDE), image.height)
+        right = min(_padded(right + BESIDE), image.width)
+    images[i].made_top, images[i].made_left = top, left
+    images[i].made_rows, images[i].made_columns = bottom - top, right - left
+
+
+@scalar
+def _padded(side):
+    return (side + UNIT - 1) // UNIT * UNIT

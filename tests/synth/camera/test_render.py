@@ -27,7 +27,11 @@ from gloam.synth.recipes.load import load_recipe, shipped_recipes
 
 images = hnp.arrays(np.uint8, st.tuples(st.integers(1, 40), st.integers(1, 40), st.just(3)))
 
-SILENT = {"camera.sensor.read_scale": 0.0, "camera.sensor.row_sigma": 0.0}
+SILENT = {
+    "camera.sensor.read_scale": 0.0,
+    "camera.sensor.row_sigma": 0.0,
+    "degradations": None,
+}
 QUIET = SILENT | {
     "camera.sensor.gain": 1e-4,
     "camera.sensor.black": 0,

@@ -59,6 +59,21 @@ FIELD = {
         "gradient.ev",
     )
 }
+DEGRADATIONS = (
+    "motion.probability",
+    "motion.length",
+    "defocus.probability",
+    "defocus.radius",
+    "banding.probability",
+    "banding.depth",
+    "banding.bands",
+    "fixed_pattern.columns",
+    "fixed_pattern.hot_share",
+    "fixed_pattern.hot",
+    "jpeg.probability",
+    "jpeg.quality",
+    "jpeg.chroma",
+)
 ELSEWHERE: dict[str, set[str]] = {
     "name": set(),
     "about": set(),
@@ -66,6 +81,7 @@ ELSEWHERE: dict[str, set[str]] = {
     "camera.read_noise": {"camera.sensor.read_noise"},
     "camera.levels": set(),
     "camera.own": set(),
+    **{f"degradations.{path}": {"degradations"} for path in DEGRADATIONS},
     **{f"video.{name}": {"video"} for name in ("fps", "drift_ev", "flicker_ev", "flicker_hz")},
 }
 """Fields of recipes, and where a draw has them, if it does."""

@@ -61,7 +61,8 @@ def test_many_are_drawn_as_one_by_one():
     for i in range(300):
         for field in fields(Packed):
             one, other = (getattr(packed.take([i]), field.name) for packed in (many, each))
-            assert np.array_equal(one, other), (i, field.name)
+            parts = zip(one, other, strict=True) if field.name == "spread" else [(one, other)]
+            assert all(np.array_equal(*both) for both in parts), (i, field.name)
 
 
 @pytest.mark.parametrize("name", ["train", "even:0.5,uneven:0.5", "gamma:1,llnet:3"])

@@ -51,6 +51,15 @@ DIMENSIONS = {
     "columns": ("f4", 1),
     "mosaic": ("f4", 1),
     "rows": ("f4", 1),
+    "lit": ("f4", 1),
+    "pattern": ("f4", 1),
+    "made": ("u1", 1),
+    "samples": ("f4", 1),
+    "coefficients": ("f4", 1),
+    "spread_places": ("i4", 2),
+    "spread_weights": ("f4", 1),
+    "quantisers": ("f4", 3),
+    "cosines": ("f4", 2),
 }
 BATCH = numba.types.NamedTuple([array_type(*DIMENSIONS[name]) for name in Batch._fields], Batch)
 FORMS = numba.types.NamedTuple(

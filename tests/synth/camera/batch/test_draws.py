@@ -28,6 +28,19 @@ MORE = [
     ["illumination.probability=0.5", "illumination.smooth.sigma_ev=choice(0, 2)"],
     ["camera.name=choice(imx686-phone, canon-5d4)", "camera.iso=uniform(100, 1000)"],
     ["white_balance.red=uniform(0.3, 3)", "isp.chroma.strength=choice(0, 0.5)"],
+    [
+        "degradations.motion.probability=0.5",
+        "degradations.motion.length=uniform(1, 9)",
+        "degradations.defocus.radius=choice(0, 1.5)",
+        "degradations.banding.depth=choice(0, 0.4)",
+    ],
+    [
+        "degradations.fixed_pattern.columns=uniform(0, 4)",
+        "degradations.fixed_pattern.hot_share=choice(0, 0.001)",
+        "degradations.jpeg.probability=0.5",
+        "degradations.jpeg.quality=uniform(50, 95)",
+        "degradations.jpeg.chroma=choice(4:2:0, 4:4:4)",
+    ],
 ]
 RECIPES = [
     *(recipe for name in shipped_recipes() if (recipe := load_recipe(name)).model == "camera"),
@@ -50,6 +63,9 @@ def test_they_are_those_of_each_image(recipe: CameraRecipe, seed: int, keys: lis
         found, wanted = getattr(many, name), getattr(one_by_one, name)
         assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape), name
         assert (found == wanted).all(), name
+    for found, wanted in zip(many.spread, one_by_one.spread, strict=True):
+        assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+        assert (found == wanted).all()
 
 
 @given(

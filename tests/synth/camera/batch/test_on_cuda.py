@@ -44,7 +44,8 @@ def test_every_kernel_compiles_to_ptx_without_joining_multiplications_and_additi
 
     from .ptx import BATCH, FORMS, RESIZING, ptx_of
 
-    kernels = {step.name: (step.kernel, BATCH) for step in (*steps.FIELDS, *steps.PIXELS)}
+    all_of = *steps.FIELDS, *steps.PIXELS, *steps.JPEG
+    kernels = {step.name: (step.kernel, BATCH) for step in all_of}
     kernels["form"] = steps.form, BATCH, FORMS
     kernels["taps"] = steps.taps, BATCH, RESIZING
     kernels["resized"] = steps.resized_form, BATCH, FORMS, RESIZING
@@ -54,5 +55,7 @@ def test_every_kernel_compiles_to_ptx_without_joining_multiplications_and_additi
         assert ".target sm_90" in text
         entry = text[text.index(".visible .entry") :]
         joined[name] = len(re.findall(r"\bfma\.rn", entry))
-    asked = {"rows", "quads", "sites", "blurs", "merges", "resized"}
+        assert not re.findall(r"\b(?:div|rcp|sqrt)\.(?:approx|full)[.a-z0-9]*", entry), name
+    asked = {"spreads", "patterns", "rows", "quads", "sites", "blurs", "merges", "resized"}
+    asked |= {"samples", "transforms", "quantisations", "restorations", "returns", "decodes"}
     assert {name for name, count in joined.items() if count} == asked

@@ -13,7 +13,9 @@ from gloam.synth.camera.batch.pack import pack
 from gloam.synth.camera.batch.plan import Moved, Tables, lay_out, plan_batch
 from gloam.synth.camera.draw import CameraDraw
 from gloam.synth.kernels.arrays import Window
+from gloam.synth.kernels.batch import degradation_steps as degraded
 from gloam.synth.kernels.batch import illumination_steps as field
+from gloam.synth.kernels.batch import jpeg_steps as jpeg
 from gloam.synth.kernels.batch import pixel_steps as pixels
 from gloam.synth.kernels.batch.form_steps import (
     Forms,
@@ -30,6 +32,11 @@ from gloam.synth.kernels.taps import tap_count
 from gloam.synth.models import draw, render
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
 
+PATTERN = [
+    "degradations.fixed_pattern.columns=3",
+    "degradations.fixed_pattern.hot_share=0.01",
+    "degradations.fixed_pattern.hot=300",
+]
 MORE = [
     ["isp.demosaic=malvar"],
     ["isp.demosaic=bilinear", "isp.chroma.strength=0"],
@@ -38,6 +45,12 @@ MORE = [
     ["tone.strength=uniform(0, 1)", "exposure.ev=uniform(-2, 9)"],
     ["illumination.lamps.count=5", "illumination.lamps.warmth_ev=uniform(-3, 3)"],
     ["illumination.gradient.ev=uniform(-5, 5)", "tone.transfer=gamma"],
+    ["degradations.motion.length=7", "degradations.defocus.radius=1.5", "isp.demosaic=malvar"],
+    ["degradations.motion.length=5", "highlights.ev=2", "degradations.banding.depth=0.5"],
+    [*PATTERN, "isp.demosaic=bilinear", "degradations.jpeg.quality=60"],
+    [*PATTERN, "degradations.jpeg.quality=85", "isp.chroma.strength=0"],
+    [*PATTERN, "isp.demosaic=none", "degradations.jpeg.quality=30"],
+    ["degradations.jpeg.quality=75", "degradations.jpeg.chroma=4:4:4", "isp.chroma.sigma=4"],
 ]
 
 
@@ -58,12 +71,20 @@ STEPS = {
     "means": over(field.mean_places, field.mean_step),
     "light": over(field.cell_places, field.light_step),
     "tables": over(field.table_places, field.table_step),
+    "spreads": over(degraded.spread_places, degraded.spread_step),
+    "patterns": over(degraded.pattern_places, degraded.pattern_step),
     "rows": over(pixels.row_places, pixels.row_step),
     "quads": over(pixels.quad_places, pixels.quad_step),
     "sites": over(pixels.site_places, pixels.site_step),
     "mosaics": over(pixels.mosaic_places, pixels.mosaic_step),
     "blurs": over(pixels.blur_places, pixels.blur_step),
     "merges": over(pixels.merge_places, pixels.merge_step),
+    "samples": over(jpeg.sample_places, jpeg.sample_step),
+    "transforms": over(jpeg.sample_places, jpeg.transform_step),
+    "quantisations": over(jpeg.sample_places, jpeg.quantise_step),
+    "restorations": over(jpeg.sample_places, jpeg.restore_step),
+    "returns": over(jpeg.sample_places, jpeg.return_step),
+    "decodes": over(jpeg.decode_places, jpeg.decode_step),
 }
 
 

@@ -1,0 +1,107 @@
+"""The section `degradations` of recipes; all of it is off where a recipe says nothing."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from ..parameters.distributions import Constant, Distribution
+from ..parameters.schema import Chance, OneOf, Section, Within, about
+
+MOST_LENGTH, MOST_RADIUS = 64, 16
+
+
+class Motion(Section):
+    """Blur by movement of the camera, along a straight line in a random direction."""
+
+    probability: Annotated[
+        Distribution, Within(0, 1), Chance(), about("share of the images that are blurred")
+    ] = Constant(1.0)
+    length: Annotated[
+        Distribution,
+        Within(0, MOST_LENGTH, "pixels"),
+        about("of the way that a point of the scene takes during the exposure"),
+    ] = Constant(0.0)
+
+
+class Defocus(Section):
+    """Blur by focusing elsewhere: a point becomes a disc."""
+
+    probability: Annotated[
+        Distribution, Within(0, 1), Chance(), about("share of the images that are out of focus")
+    ] = Constant(1.0)
+    radius: Annotated[Distribution, Within(0, MOST_RADIUS, "pixels"), about("of the disc")] = (
+        Constant(0.0)
+    )
+
+
+class Banding(Section):
+    """Bands across the picture: mains lamps flicker while its rows are read one after another."""
+
+    probability: Annotated[
+        Distribution, Within(0, 1), Chance(), about("share of the images that have bands")
+    ] = Constant(1.0)
+    depth: Annotated[
+        Distribution, Within(0, 0.95), about("share of the light that comes and goes")
+    ] = Constant(0.0)
+    bands: Annotated[
+        Distribution,
+        Within(0.1, 100),
+        about("over the picture's height: read-out time times twice the mains frequency"),
+    ] = Constant(3.0)
+
+
+class FixedPattern(Section):
+    """What the sensor adds to every picture alike, and to all frames of a clip."""
+
+    columns: Annotated[
+        Distribution,
+        Within(0, 1000, "electrons"),
+        about("standard deviation of the offsets of its columns"),
+    ] = Constant(0.0)
+    hot_share: Annotated[
+        Distribution, Within(0, 0.05), about("share of the sites that are hot")
+    ] = Constant(0.0)
+    hot: Annotated[
+        Distribution,
+        Within(0, 1_000_000, "electrons"),
+        about("mean of what hot sites collect in the dark, exponentially distributed"),
+    ] = Constant(100.0)
+
+
+class Jpeg(Section):
+    """JPEG compression of the low, the last step of all.
+
+    gloam's own arithmetic: the error is that of libjpeg, the bytes are those of no library.
+    """
+
+    probability: Annotated[
+        Distribution, Within(0, 1), Chance(), about("share of the images that are compressed")
+    ] = Constant(1.0)
+    quality: Annotated[
+        Distribution, Within(0, 100), about("1 to 100, rounded, of libjpeg's scale; 0 for none")
+    ] = Constant(0.0)
+    chroma: Annotated[
+        Distribution,
+        OneOf(("4:2:0", "4:4:4")),
+        about("colour of 2 x 2 pixels together, or of each"),
+    ] = Constant("4:2:0")
+
+
+class LastDegradations(Section):
+    """Those that need no model of a camera."""
+
+    apart = True
+    jpeg: Jpeg = Jpeg()
+
+
+class Degradations(LastDegradations):
+    """What may befall a low besides darkness.
+
+    Blur and bands are of the light before the sensor, the fixed pattern is the sensor's own, JPEG
+    comes last.
+    """
+
+    motion: Motion = Motion()
+    defocus: Defocus = Defocus()
+    banding: Banding = Banding()
+    fixed_pattern: FixedPattern = FixedPattern()

@@ -1,0 +1,125 @@
+"""From where light comes to a pixel of a blurred picture: a path of the camera, and a disc.
+
+Computed on the host in float64 from plain arithmetic, rounded once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .draw import DegradationsDraw
+
+_FINE = 8
+"""Points a pixel, of paths and discs."""
+
+
+class Spread(NamedTuple):
+    """How light spreads.
+
+    Attributes
+    ----------
+    places : int32 array (P, 2)
+        From how many rows and columns away it comes; none where nothing spreads.
+    weights : float32 array (P)
+        How much of it: they sum to 1.
+    """
+
+    places: npt.NDArray[np.int32]
+    weights: npt.NDArray[np.float32]
+
+    @classmethod
+    def joined(cls, parts: Iterable[Spread]) -> Spread:
+        """Join those of many images, one after the other."""
+        held = list(parts) or [NOTHING]
+        return cls(
+            np.concatenate([part.places for part in held]),
+            np.concatenate([part.weights for part in held]),
+        )
+
+    @classmethod
+    def nowhere(cls) -> Spread:
+        """Return one place that nothing comes from, for devices that hold no empty arrays."""
+        return cls(np.zeros((1, 2), np.int32), np.zeros(1, np.float32))
+
+
+NOTHING = Spread(np.empty((0, 2), np.int32), np.empty(0, np.float32))
+
+
+def spread_of(draw: DegradationsDraw | None) -> Spread:
+    """Return how the light of an image spreads."""
+    if draw is None:
+        return NOTHING
+    return spread(draw.motion.length, draw.motion.angle, draw.defocus.radius)
+
+
+@lru_cache(maxsize=256)
+def spread(length: float, angle: float, radius: float) -> Spread:
+    """Return how light spreads along a line, and over a disc.
+
+    Parameters
+    ----------
+    length : float
+        Of the line, pixels.
+    angle : float
+        Of its direction, radians.
+    radius : float
+        Of the disc, pixels.
+    """
+    if length <= 0 and radius <= 0:
+        return NOTHING
+    grid = _line(length, angle) if length > 0 else np.ones((1, 1))
+    if radius > 0:
+        grid = _spread_again(grid, _disc(radius))
+    reach = len(grid) // 2
+    found = np.argwhere(grid > 0)
+    weights = grid[grid > 0]
+    weights = weights / math.fsum(weights.tolist())
+    return Spread(np.ascontiguousarray(found - reach, dtype=np.int32), weights.astype(np.float32))
+
+
+def _line(length: float, angle: float) -> npt.NDArray[np.float64]:
+    """Return how often a line through the middle passes each pixel, shared among four at a time."""
+    reach = math.ceil(length / 2) + 1
+    grid = np.zeros((2 * reach + 1, 2 * reach + 1))
+    count = max(2, math.ceil(length * _FINE))
+    down, across = math.sin(angle), math.cos(angle)
+    for i in range(count):
+        along = ((i + 0.5) / count - 0.5) * length
+        y, x = reach + along * down, reach + along * across
+        top, left = math.floor(y), math.floor(x)
+        dy, dx = y - top, x - left
+        grid[top, left] += (1 - dy) * (1 - dx)
+        grid[top, left + 1] += (1 - dy) * dx
+        grid[top + 1, left] += dy * (1 - dx)
+        grid[top + 1, left + 1] += dy * dx
+    # What is less than a thousandth of the largest is left out: rounding of sines, mostly.
+    grid[grid < 1e-3 * grid.max()] = 0
+    return grid
+
+
+def _disc(radius: float) -> npt.NDArray[np.float64]:
+    """Return the share of each pixel that a disc covers, by 8 x 8 points; the middle has some."""
+    reach = math.ceil(radius)
+    places = (np.arange((2 * reach + 1) * _FINE) + 0.5) / _FINE - (reach + 0.5)
+    inside = (places[:, None] ** 2 + places**2 <= radius**2).astype(np.float64)
+    side = 2 * reach + 1
+    grid: npt.NDArray[np.float64] = inside.reshape(side, _FINE, side, _FINE).sum((1, 3))
+    grid[reach, reach] = max(grid[reach, reach], 1.0)
+    return grid
+
+
+def _spread_again(
+    one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Convolve two square grids about their middles; summed in order."""
+    side = len(one) + len(other) - 1
+    grid = np.zeros((side, side))
+    for y, x in np.argwhere(one > 0).tolist():
+        grid[y : y + len(other), x : x + len(other)] += one[y, x] * other
+    return grid

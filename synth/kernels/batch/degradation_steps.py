@@ -1,0 +1,100 @@
+"""Blur and fixed patterns of a batch, before the sensor's steps of `pixel_steps`.
+
+Only images that have them take part; what the steps find is read there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..compiling.compile import fma, scalar
+from ..degradations.blur import brightened
+from ..degradations.pattern import pixel_pattern, site_pattern
+from ..demosaic import BILINEAR, BORDER
+from .arrays import pattern_of
+
+i32 = np.int32
+u32 = np.uint32
+u64 = np.uint64
+f32 = np.float32
+
+
+@scalar
+def sensed_places(image, draw):
+    """Count the pixels of a span, or the sites of its mosaic."""
+    if draw.method >= BILINEAR:
+        return u32((image.span_rows + 2 * BORDER) * (image.span_columns + 2 * BORDER))
+    return u32(image.span_rows * image.span_columns)
+
+
+@scalar
+def sensed_at(image, draw, place):
+    """Return the row and column that a pixel of a span has in the picture, or a site in its mosaic.
+
+    A mosaic's lie `BORDER` further.
+    """
+    border = 2 * BORDER if draw.method >= BILINEAR else 0
+    columns = u32(image.span_columns + border)
+    row = u32(place // columns)
+    return i32(row) + image.span_top, i32(place - u32(row * columns)) + image.span_left
+
+
+@scalar
+def spread_places(image, batch):
+    """Count the places of an image whose light is spread."""
+    draw = batch.draws[image.draw]
+    return u32(sensed_places(image, draw) if draw.spread > 0 and image.height > 0 else 0)
+
+
+@scalar
+def spread_step(number, place, batch):
+    """Gather the light that comes to a pixel, or to a site of a mosaic."""
+    image = batch.images[number]
+    draw = batch.draws[image.draw]
+    row, column = sensed_at(image, draw, place)
+    border = BORDER if draw.method >= BILINEAR else 0
+    y = min(max(i32(row - border), i32(0)), i32(image.height - 1))
+    x = min(max(i32(column - border), i32(0)), i32(image.width - 1))
+    linear = batch.linear[draw.linear]
+    red, green, blue = f32(0), f32(0), f32(0)
+    for p in range(u32(draw.first_spread), u32(draw.first_spread + draw.spread)):
+        down, across = batch.spread_places[p, 0], batch.spread_places[p, 1]
+        from_y = min(max(i32(y + down), i32(0)), i32(image.height - 1))
+        from_x = min(max(i32(x + across), i32(0)), i32(image.width - 1))
+        at = image.normal + u64(u32(3) * u32(from_y * image.width + from_x))
+        r, g, b = brightened(
+            linear[batch.normal[at]],
+            linear[batch.normal[at + u64(1)]],
+            linear[batch.normal[at + u64(2)]],
+            draw.highlights,
+        )
+        weight = batch.spread_weights[p]
+        red, green, blue = fma(weight, r, red), fma(weight, g, green), fma(weight, b, blue)
+    to = u64(3) * (image.lit + u64(place))
+    batch.lit[to], batch.lit[to + u64(1)], batch.lit[to + u64(2)] = red, green, blue
+
+
+@scalar
+def pattern_places(image, batch):
+    """Count the places of an image whose sensor has a fixed pattern."""
+    draw = batch.draws[image.draw]
+    return u32(sensed_places(image, draw) if draw.patterned > 0 and image.height > 0 else 0)
+
+
+@scalar
+def pattern_step(number, place, batch):
+    """Find what the sites of a pixel add, or a site of a mosaic."""
+    image = batch.images[number]
+    draw = batch.draws[image.draw]
+    row, column = sensed_at(image, draw, place)
+    pattern = pattern_of(draw, batch)
+    if draw.method >= BILINEAR:
+        sites = u32(image.width + 2 * BORDER)
+        batch.pattern[image.pattern + u64(place)] = site_pattern(row, column, sites, pattern)
+    else:
+        picture = image.height, image.width
+        red, green, blue = pixel_pattern(draw.method, row, column, picture, pattern)
+        to = image.pattern + u64(3) * u64(place)
+        batch.pattern[to] = red
+        batch.pattern[to + u64(1)] = green
+        batch.pattern[to + u64(2)] = blue

@@ -1,0 +1,137 @@
+"""Fixed-pattern noise: what a sensor adds to every picture alike.
+
+Columns have offsets, normally distributed, as their amplifiers differ; some sites are hot: they
+collect electrons in the dark, exponentially distributed among them. A pattern is keyed by a seed of
+its own, so that all frames of a clip share it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..compiling.compile import kernel, scalar
+from ..demosaic import BINNED
+from ..numbers.elementary import log2
+from ..numbers.random_bits import (
+    COLUMN,
+    HOT,
+    HOT_BELOW,
+    PixelSeed,
+    channel_sample,
+    mosaic_sample,
+    random_word,
+    sample_state,
+)
+from ..numbers.shot_and_read_noise import symmetric_quantile
+
+u32 = np.uint32
+f32 = np.float32
+f64 = np.float64
+
+_NEPERS = -math.log(2)
+
+
+class Pattern(NamedTuple):
+    """A sensor's fixed pattern.
+
+    Attributes
+    ----------
+    there : bool
+        Whether it has one; the rest is unused else.
+    columns : float32
+        Standard deviation of its columns' offsets, DN.
+    share : uint32
+        Of the sites that are hot, of 2^32.
+    hot : float32
+        Mean of what those add, DN.
+    seed : PixelSeed
+    gaussian : float32 array (10)
+        Of `sensor.Noise`.
+    """
+
+    there: bool
+    columns: np.float32
+    share: np.uint32
+    hot: np.float32
+    seed: PixelSeed
+    gaussian: npt.NDArray[np.float32]
+
+
+@scalar
+def column_offset(column, pattern):
+    """Return what a column of sites adds, DN."""
+    word = random_word(sample_state(u32(column), pattern.seed), COLUMN)
+    return pattern.columns * symmetric_quantile(word, pattern.gaussian)
+
+
+@scalar
+def hot_offset(index, purpose, pattern):
+    """Return what the site of a sample adds, DN: mostly nothing.
+
+    purpose: HOT, or HOT_BELOW for the lower one of two sites that are one sample.
+    """
+    word = random_word(sample_state(index, pattern.seed), purpose)
+    if word < pattern.share:
+        rank = (f64(word) + 0.5) / f64(pattern.share)
+        return pattern.hot * f32(log2(rank) * _NEPERS)
+    return f32(0)
+
+
+@scalar
+def pixel_pattern(method, y, x, picture, pattern):
+    """Return what the sites of a pixel without mosaic add, DN: red, green (of both), blue.
+
+    picture: height and width.
+    """
+    pixel, pixels = u32(y * picture[1] + x), u32(picture[0] * picture[1])
+    first, second, third = (
+        channel_sample(0, pixel, pixels),
+        channel_sample(1, pixel, pixels),
+        channel_sample(2, pixel, pixels),
+    )
+    if method == BINNED:  # a quad: red and green above, green and blue below
+        left, right = column_offset(2 * x, pattern), column_offset(2 * x + 1, pattern)
+        greens = hot_offset(second, HOT, pattern) + hot_offset(second, HOT_BELOW, pattern)
+        return (
+            left + hot_offset(first, HOT, pattern),
+            (left + right) + greens,
+            right + hot_offset(third, HOT, pattern),
+        )
+    own = column_offset(x, pattern)
+    return (
+        own + hot_offset(first, HOT, pattern),
+        own + hot_offset(second, HOT, pattern),
+        own + hot_offset(third, HOT, pattern),
+    )
+
+
+@scalar
+def site_pattern(row, column, sites, pattern):
+    """Return what a site of a mosaic with so many `sites` a row adds, DN."""
+    index = mosaic_sample(row, column, sites)
+    return column_offset(column, pattern) + hot_offset(index, HOT, pattern)
+
+
+@kernel
+def add_pixel_pattern(offsets, method, place, picture, pattern):
+    """Add the pattern to the offsets of a row's pixels: red, green, blue rows (N).
+
+    place: row of the picture, and the column that the first pixel lies in.
+    """
+    red, green, blue = offsets
+    for x in range(red.shape[0]):
+        r, g, b = pixel_pattern(method, place[0], place[1] + x, picture, pattern)
+        red[x] += r
+        green[x] += g
+        blue[x] += b
+
+
+@kernel
+def add_site_pattern(offsets, row, column, sites, pattern):
+    """Add the pattern to the offsets of a row's sites (N), from a column on."""
+    for x in range(offsets.shape[0]):
+        offsets[x] += site_pattern(row, column + x, sites, pattern)
