@@ -40,8 +40,8 @@ def draw_columns(
     quality = _taken(random, "jpeg", jpeg.probability, jpeg.quality, "quality")
     draws["quality"] = np.floor(quality + 0.5)
     draws["halved"] = random.values(jpeg.chroma, f"{_PATH}jpeg.chroma") == HALVED
-    columns = random.numbers(fixed.columns, f"{_PATH}fixed_pattern.columns")
-    share = random.numbers(fixed.hot_share, f"{_PATH}fixed_pattern.hot_share")
+    columns = _taken(random, "fixed_pattern", fixed.probability, fixed.columns, "columns")
+    share = _taken(random, "fixed_pattern", fixed.probability, fixed.hot_share, "hot_share")
     hot = random.numbers(fixed.hot, f"{_PATH}fixed_pattern.hot")
     draws["patterned"] = (columns > 0) | (share > 0)
     bits = random.bits(f"{_PATH}fixed_pattern.seed") >> np.uint64(1)

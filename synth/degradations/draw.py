@@ -62,8 +62,14 @@ class DegradationsDraw(LastDegradationsDraw):
     fixed_pattern: FixedPatternDraw
 
 
-_TAKEN = {"motion": "length", "defocus": "radius", "banding": "depth", "jpeg": "quality"}
-"""The part that is 0 in images that have no such degradation."""
+_TAKEN = {
+    "motion": ("length",),
+    "defocus": ("radius",),
+    "banding": ("depth",),
+    "fixed_pattern": ("columns", "hot_share"),
+    "jpeg": ("quality",),
+}
+"""What is 0 in images that have no such degradation."""
 
 
 def draw_degradations(
@@ -83,9 +89,9 @@ def draw_degradations(
     if section == type(section)():
         return None
     values = draw_section(section, random, path)
-    for name, part in _TAKEN.items():
+    for name, parts in _TAKEN.items():
         if name in values and not values[name].pop("probability"):
-            values[name][part] = 0.0
+            values[name].update(dict.fromkeys(parts, 0.0))
     values["jpeg"]["quality"] = rounded(values["jpeg"]["quality"])
     if "motion" in values:
         values["motion"]["angle"] = math.pi * random.uniform(f"{path}motion.angle")

@@ -53,6 +53,9 @@ class Banding(Section):
 class FixedPattern(Section):
     """What the sensor adds to every picture alike, and to all frames of a clip."""
 
+    probability: Annotated[
+        Distribution, Within(0, 1), Chance(), about("share of the images that have a pattern")
+    ] = Constant(1.0)
     columns: Annotated[
         Distribution,
         Within(0, 1000, "electrons"),

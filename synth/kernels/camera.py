@@ -14,7 +14,7 @@ import numpy as np
 
 from .chroma import reduce_chroma, split
 from .compiling.compile import kernel
-from .degradations.pattern import add_pixel_pattern, add_site_pattern
+from .degradations.pattern import add_pixel_pattern, add_site_pattern, fill_columns
 from .demosaic import BILINEAR, BINNED, BORDER, demosaic_row
 from .develop import develop, encode
 from .exposure import expose_row, light_of_pixels
@@ -58,6 +58,8 @@ def _sense_mosaic(rgb, scene, sensor, pattern, window, raw):
         np.empty(sites, np.uint32),
         np.empty(sites, np.uint32),
     )
+    own_columns = np.empty(across if pattern.there else 0, np.float32)
+    fill_columns(pattern, 0, 1, own_columns)
     for i in range(raw.shape[0]):
         row = window.top + i
         y = min(max(row - BORDER, 0), height - 1)
@@ -71,7 +73,7 @@ def _sense_mosaic(rgb, scene, sensor, pattern, window, raw):
             means[site] = green[x] if at_green else (blue[x] if odd else red[x])
         offsets[:] = row_offset(row, samples, sensor)
         if pattern.there:
-            add_site_pattern(offsets, row, window.left, across, pattern)
+            add_site_pattern(offsets, row, window.left, across, pattern, own_columns)
         draw_words(mosaic_sample(row, window.left, across), sensor.seed, states, shot, words)
         count_electrons(means, counts, states, shot, sensor.noise)
         read_out(counts, raw[i], offsets, words, sensor)
@@ -131,6 +133,10 @@ def expose_and_develop(rgb, low, window, scene, sensor, pattern, development):
     )
     if method >= BILINEAR:
         _sense_mosaic(rgb, scene, sensor, pattern, window, mosaic)
+    column_offsets = np.empty((2, columns if pattern.there else 0), np.float32)
+    each = 2 if method == BINNED else 1  # a quad has two columns
+    fill_columns(pattern, 0, each, column_offsets[0])
+    fill_columns(pattern, each - 1, each, column_offsets[1])
     for top in range(0, height, band):
         count = min(band, height - top)
         n = count * width
@@ -165,7 +171,8 @@ def expose_and_develop(rgb, low, window, scene, sensor, pattern, development):
                         offsets[n + a : n + b],
                         offsets[2 * n + a : 2 * n + b],
                     )
-                    add_pixel_pattern(own, method, (y, window.left), (picture, columns), pattern)
+                    at = y, window.left
+                    add_pixel_pattern(own, method, at, (picture, columns), pattern, column_offsets)
             if method == BINNED:
                 # The greens of a quad, one in either row, are under equal light: their electrons
                 # are counted together.

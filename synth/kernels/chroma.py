@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .compiling.compile import fma, inlined, kernel, scalar
+from .compiling.rows import interleave
 
 i16 = np.int16
 i32 = np.int32
@@ -200,16 +201,6 @@ def _merge(planes, smooth, strength, levels):
         red[x], green[x], blue[x] = merge_pixel(f32(y[x]), r, b)
 
 
-@inlined
-def _interleave(levels, low):
-    """Fill a row of pixels, flat (3 W): with a second dimension this would not vectorise."""
-    red, green, blue = levels
-    for x in range(red.shape[0]):
-        low[3 * x] = red[x]
-        low[3 * x + 1] = green[x]
-        low[3 * x + 2] = blue[x]
-
-
 @kernel
 def reduce_chroma(planes, weights, strength, low):
     """Fill 8-bit pixels (H, W, 3) from brightness and colour differences (3, H, W).
@@ -227,4 +218,4 @@ def reduce_chroma(planes, weights, strength, low):
         _merge(
             (planes[0, y], planes[1, y], planes[2, y]), (red_smooth, blue_smooth), strength, levels
         )
-        _interleave(levels, rows[y])
+        interleave(levels, rows[y])

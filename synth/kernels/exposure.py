@@ -164,11 +164,11 @@ def light_of_pixels(flat, first, scene, red, green, blue):
         green[:] = scene.lit[1, first:last]
         blue[:] = scene.lit[2, first:last]
     else:
-        _linearise(flat[first:last], scene.linear, red, green, blue)
+        linearise(flat[first:last], scene.linear, red, green, blue)
 
 
 @kernel
-def _linearise(rgb, linear, red, green, blue):
+def linearise(rgb, linear, red, green, blue):
     """Fill three rows (N) with the linear light of 8-bit pixels (N, 3), by a table of 256."""
     for x in range(red.shape[0]):
         red[x] = linear[rgb[x, 0]]

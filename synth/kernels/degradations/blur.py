@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..compiling.compile import fma, kernel, scalar
-from ..exposure import highlight_factor
+from ..compiling.compile import fma, inlined, kernel, scalar
+from ..exposure import highlight_factor, linearise
 
 i32 = np.int32
 f32 = np.float32
@@ -29,18 +29,39 @@ def _add_weighted(row, weight, out):
 
 
 @kernel
+def _add_four(rows, weights, out):
+    a, b, c, d = rows
+    p, q, r, s = weights
+    for x in range(out.shape[0]):
+        near = fma(q, b[x], fma(p, a[x], out[x]))
+        out[x] = fma(s, d[x], fma(r, c[x], near))
+
+
+@kernel
+def _brighten(red, green, blue, highlights):
+    for x in range(red.shape[0]):
+        red[x], green[x], blue[x] = brightened(red[x], green[x], blue[x], highlights)
+
+
+@inlined
 def _lit_row(pixels, linear, highlights, rows, reach):
     """Fill the middle of rows (3, n + 2 reach) from pixels (n, 3); the ends repeat its ends."""
-    red, green, blue = rows[0], rows[1], rows[2]
     count = pixels.shape[0]
-    for x in range(count):
-        red[reach + x], green[reach + x], blue[reach + x] = brightened(
-            linear[pixels[x, 0]], linear[pixels[x, 1]], linear[pixels[x, 2]], highlights
-        )
+    middle = slice(reach, reach + count)
+    red, green, blue = rows[0, middle], rows[1, middle], rows[2, middle]
+    linearise(pixels, linear, red, green, blue)
+    if highlights != f32(0):
+        _brighten(red, green, blue, highlights)
     for c in range(3):
         row = rows[c]
         row[:reach] = row[reach]
         row[reach + count :] = row[reach + count - 1]
+
+
+@inlined
+def _row_from(rows, place, y, x, width):
+    left = x + place[1]
+    return rows[y + place[0], left : left + width]
 
 
 @kernel
@@ -71,11 +92,20 @@ def spread_light(rgb, linear, highlights, places, weights, part, out):
         y = min(max(part.top - reach + i, 0), height - 1)
         _lit_row(rgb[y, first:last], linear, highlights, padded[i], reach)
     for i in range(part.height):
-        start = (part.top + i) * width + part.left
+        to = (part.top + i) * width + part.left
+        start = part.left - first + reach
         for c in range(3):
-            row = out[c, start : start + part.width]
+            row = out[c, to : to + part.width]
             row[:] = f32(0)
-            for p in range(places.shape[0]):
-                left = part.left + places[p, 1] - first + reach
-                from_row = padded[i + reach + places[p, 0], c]
-                _add_weighted(from_row[left : left + part.width], weights[p], row)
+            own = padded[:, c]
+            for p in range(0, places.shape[0] & ~3, 4):
+                four = (
+                    _row_from(own, places[p], i + reach, start, part.width),
+                    _row_from(own, places[p + 1], i + reach, start, part.width),
+                    _row_from(own, places[p + 2], i + reach, start, part.width),
+                    _row_from(own, places[p + 3], i + reach, start, part.width),
+                )
+                _add_four(four, (weights[p], weights[p + 1], weights[p + 2], weights[p + 3]), row)
+            for p in range(places.shape[0] & ~3, places.shape[0]):
+                one = _row_from(own, places[p], i + reach, start, part.width)
+                _add_weighted(one, weights[p], row)

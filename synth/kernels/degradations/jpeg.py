@@ -18,7 +18,8 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from ..compiling.compile import fma, kernel, scalar
+from ..compiling.compile import fma, inlined, kernel, scalar
+from ..compiling.rows import interleave
 
 f32 = np.float32
 u8 = np.uint8
@@ -224,14 +225,22 @@ def _turn(rows, out):
 
 
 @kernel
-def _quantise(rows, steps):
-    """Round coefficients (8, N), blocks turned, to multiples of `steps` (64), in place."""
-    for k in range(SIDE):
-        row = rows[k]
-        for block in range(row.shape[0] // SIDE):
-            for v in range(SIDE):
-                at = SIDE * block + v
-                row[at] = quantised(row[at], steps[SIDE * v + k])
+def _quantise(row, steps):
+    """Round coefficients (N) to multiples of steps (N), in place."""
+    for x in range(row.shape[0]):
+        row[x] = quantised(row[x], steps[x])
+
+
+@kernel
+def _shift(row):
+    for x in range(row.shape[0]):
+        row[x] -= MIDDLE
+
+
+@kernel
+def _round(row):
+    for x in range(row.shape[0]):
+        row[x] = sample_of(row[x])
 
 
 @kernel
@@ -239,30 +248,38 @@ def _code(plane, steps, forth, back):
     """Quantise the blocks of a plane of samples (H, W), sides multiples of 8, in place."""
     width = plane.shape[1]
     one, other = np.empty((SIDE, width), np.float32), np.empty((SIDE, width), np.float32)
+    turned = np.empty((SIDE, width), np.float32)
+    for k in range(SIDE):
+        for x in range(width):
+            turned[k, x] = steps[SIDE * (x % SIDE) + k]
     for top in range(0, plane.shape[0], SIDE):
         rows = plane[top : top + SIDE]
         for k in range(SIDE):
-            for x in range(width):
-                rows[k, x] -= MIDDLE
+            _shift(rows[k])
         _transform(rows, forth, one)
         _turn(one, other)
         _transform(other, forth, one)
-        _quantise(one, steps)
+        for k in range(SIDE):
+            _quantise(one[k], turned[k])
         _transform(one, back, other)
         _turn(other, one)
         _transform(one, back, rows)
         for k in range(SIDE):
-            for x in range(width):
-                rows[k, x] = sample_of(rows[k, x])
+            _round(rows[k])
 
 
 @kernel
-def _split_row(pixels, y, cb, cr):
-    """Fill rows (N) with the samples of pixels (n, 3), the last one repeated."""
-    count = pixels.shape[0]
-    for x in range(count):
-        r, g, b = f32(pixels[x, 0]), f32(pixels[x, 1]), f32(pixels[x, 2])
+def _samples(flat, y, cb, cr):
+    for x in range(y.shape[0]):
+        r, g, b = f32(flat[3 * x]), f32(flat[3 * x + 1]), f32(flat[3 * x + 2])
         y[x], cb[x], cr[x] = y_of(r, g, b), cb_of(r, g, b), cr_of(r, g, b)
+
+
+@inlined
+def _split_row(flat, y, cb, cr):
+    """Fill rows (N) with the samples of pixels, flat (3 n), the last one repeated."""
+    count = flat.shape[0] // 3
+    _samples(flat, y[:count], cb[:count], cr[:count])
     y[count:], cb[count:], cr[count:] = y[count - 1], cb[count - 1], cr[count - 1]
 
 
@@ -275,25 +292,36 @@ def _halve(upper, lower, out):
 
 
 @kernel
+def _blend(near, far, out):
+    for x in range(out.shape[0]):
+        out[x] = f32(3) * near[x] + far[x]
+
+
+@kernel
+def _widen(left, own, right, out):
+    for x in range(own.shape[0]):
+        middle = f32(3) * own[x]
+        out[2 * x] = between_chroma(middle + left[x], 0)
+        out[2 * x + 1] = between_chroma(middle + right[x], 1)
+
+
+@inlined
 def _double(near, far, column, out):
-    """Fill a row (2 N) of chroma from the two nearest rows (n) of samples of 2 x 2 pixels.
+    """Fill a row (2 n) of chroma from the two nearest rows (n) of samples of 2 x 2 pixels.
 
     `column` (n + 2) is room to work.
     """
     count = near.shape[0]
-    for x in range(count):
-        column[x + 1] = f32(3) * near[x] + far[x]
+    _blend(near, far, column[1 : count + 1])
     column[0], column[count + 1] = column[1], column[count]
-    for x in range(count):
-        own = f32(3) * column[x + 1]
-        out[2 * x] = between_chroma(own + column[x], 0)
-        out[2 * x + 1] = between_chroma(own + column[x + 2], 1)
+    _widen(column[:count], column[1 : count + 1], column[2:], out[: 2 * count])
 
 
 @kernel
-def _join_row(y, cb, cr, pixels):
-    for x in range(pixels.shape[0]):
-        pixels[x, 0], pixels[x, 1], pixels[x, 2] = rgb_of(y[x], cb[x], cr[x])
+def _join_row(y, cb, cr, levels):
+    red, green, blue = levels
+    for x in range(red.shape[0]):
+        red[x], green[x], blue[x] = rgb_of(y[x], cb[x], cr[x])
 
 
 @kernel
@@ -319,8 +347,9 @@ def code_and_decode(rgb, steps, halved, cosines, inverse, out):
     blue = np.empty((rows // share, columns // share), np.float32)
     red = np.empty((rows // share, columns // share), np.float32)
     pair_blue, pair_red = np.empty((2, columns), np.float32), np.empty((2, columns), np.float32)
+    flat, made = rgb.reshape(height, 3 * width), out.reshape(height, 3 * width)
     for row in range(rows):
-        pixels = rgb[min(row, height - 1)]
+        pixels = flat[min(row, height - 1)]
         if halved:
             half = row & 1
             _split_row(pixels, y[row], pair_blue[half], pair_red[half])
@@ -334,12 +363,14 @@ def code_and_decode(rgb, steps, halved, cosines, inverse, out):
     _code(red, steps[1], cosines, inverse)
     last, half = (height - 1) >> 1, (width + 1) >> 1
     column = np.empty(half + 2, np.float32)
+    levels = np.empty(width, np.uint8), np.empty(width, np.uint8), np.empty(width, np.uint8)
     for row in range(height):
         if halved:
             own = row >> 1
             far = min(own + 1, last) if row & 1 else max(own - 1, 0)
             _double(blue[own, :half], blue[far, :half], column, pair_blue[0])
             _double(red[own, :half], red[far, :half], column, pair_red[0])
-            _join_row(y[row], pair_blue[0], pair_red[0], out[row])
+            _join_row(y[row], pair_blue[0], pair_red[0], levels)
         else:
-            _join_row(y[row], blue[row], red[row], out[row])
+            _join_row(y[row], blue[row], red[row], levels)
+        interleave(levels, made[row])

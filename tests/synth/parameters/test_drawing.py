@@ -67,6 +67,7 @@ DEGRADATIONS = (
     "banding.probability",
     "banding.depth",
     "banding.bands",
+    "fixed_pattern.probability",
     "fixed_pattern.columns",
     "fixed_pattern.hot_share",
     "fixed_pattern.hot",
