@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict, Field
 
 from ...errors import ConfigError
@@ -158,7 +159,8 @@ def _sequences(candidates: pa.Table) -> npt.NDArray[np.object_] | None:
     Clips of one sequence look alike: all of them have the luck of their sequence, so that no two
     splits share one.
     """
-    if not any(offset == CLIP for offset in candidates.column("offset").to_pylist()):
+    held = set(candidates.column_names)
+    if "offset" not in held or not pc.any(pc.equal(candidates.column("offset"), CLIP)).as_py():
         return None
     sources, paths = (candidates.column(name).to_pylist() for name in ("source", "path"))
     both = zip(sources, paths, strict=True)

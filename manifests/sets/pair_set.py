@@ -172,7 +172,8 @@ class PairSet:
     @property
     def frames(self) -> int:
         """Frames of each of its clips; 0 of a set of pairs of images."""
-        return int(self.info.build.request["sources"][0].get("frames", 0))
+        sources = self.info.build.request.get("sources")
+        return int(sources[0].get("frames", 0)) if sources else 0
 
     def __len__(self) -> int:
         return sum(self.info.units.values())
