@@ -3,9 +3,9 @@
     python benchmarks/reach.py PHOTOGRAPHS [--pairs 600] [--units 200] [--record reach]
 
 The store is moto's server of S3, a Python program on this same machine, whose own work counts. Each
-pair of builds is repeated, in turn, and the fastest of each compared; the build that compiles goes
-before. Ray has a cluster of this machine's cores, which is up before the clock runs. Loaded are the
-set in the store, without and with copies of its shards, and the local one. Needs
+pair of builds is repeated, in turn, and the one whose ratio is the middle one told; the build that
+compiles goes before. Ray has a cluster of this machine's cores, which is up before the clock runs.
+Loaded are the set in the store, without and with copies of its shards, and the local one. Needs
 `pip install 'gloam[cloud,ray]' 'moto[server]'`.
 """
 
@@ -155,14 +155,20 @@ def built(root: Any, source: str, **options: Any) -> None:
 
 
 def in_turn(repeats: int, *functions: Callable[[int], None]) -> list[float]:
-    """The least seconds of each of some functions, called in turn."""
+    """The seconds of each of some functions, called in turn: the middle ones of all turns.
+
+    What other tenants of a machine take of it changes within minutes: a ratio is of one turn.
+    """
     times: list[list[float]] = [[] for _ in functions]
     for number in range(repeats):
         for taken, function in zip(times, functions, strict=True):
             start = time.perf_counter()
             function(number)
             taken.append(time.perf_counter() - start)
-    return [min(taken) for taken in times]
+    ratios = [later / first for first, later in zip(*times, strict=True)]
+    turn = ratios.index(sorted(ratios)[len(ratios) // 2])
+    print("ratios of all turns: " + ", ".join(f"{ratio:.2f}" for ratio in ratios))
+    return [taken[turn] for taken in times]
 
 
 if __name__ == "__main__":
