@@ -1,4 +1,4 @@
-"""Train a small enhancer by Keras and TensorFlow: batches come as NumPy's arrays, as `tf.data` takes.
+"""Train a small enhancer by Keras and TensorFlow: batches come as NumPy arrays, as `tf.data` takes.
 
 gloam build SET --source folder=PHOTOS --low-codec none
 python examples/keras_enhancer.py SET --steps 200                # needs tensorflow

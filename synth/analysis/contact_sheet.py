@@ -10,6 +10,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from ..camera.draw import CameraDraw
 from ..clips import render_clip
+from ..degradations.draw import DegradationsDraw, LastDegradationsDraw
 from ..kernels.curves import LEVEL_LIGHT, linear_to_srgb
 from ..models import Draw, component_of, draw, render
 from ..recipes.load import Recipe
@@ -166,6 +167,7 @@ def described(drawn: Draw, width: int) -> list[str]:
             f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}"
             for name, value in values.items()
         ]
+    words += _befallen(drawn.degradations)
     lines: list[str] = []
     for word in words:
         joined = f"{lines[-1]}, {word}" if lines else word
@@ -174,6 +176,20 @@ def described(drawn: Draw, width: int) -> list[str]:
         else:
             lines.append(word)
     return lines
+
+
+def _befallen(drawn: LastDegradationsDraw | None) -> list[str]:
+    """Describe degradations that an image has."""
+    if drawn is None:
+        return []
+    words = []
+    if isinstance(drawn, DegradationsDraw):
+        fixed = drawn.fixed_pattern
+        words += [f"motion {drawn.motion.length:.1f} pixels"] if drawn.motion.length else []
+        words += [f"defocus {drawn.defocus.radius:.1f} pixels"] if drawn.defocus.radius else []
+        words += [f"bands of {drawn.banding.depth:.2f}"] if drawn.banding.depth else []
+        words += ["fixed pattern"] if fixed.columns or fixed.hot_share else []
+    return words + ([f"JPEG {drawn.jpeg.quality}"] if drawn.jpeg.quality else [])
 
 
 def sheet(rows: list[list[Tile]]) -> Image.Image:
