@@ -27,7 +27,6 @@ from ...progress import Progress, Silent
 from ...storage.locks import exclusive, in_turn
 from ...storage.stores import in_store
 from ...storage.tables import read_table
-from ..models import draw_type, model_of
 from ..renderers import Device
 from ..served.start import Starting, renderers_on
 from .draw_columns import draw_fields
@@ -135,7 +134,7 @@ def build(
             request.recipe.name,
             note,
             recorded_versions(),
-            draw_fields(draw_type(model_of(request.recipe))),
+            draw_fields(request.recipe),
             receipts=receipts,
             engine=run.engine,
         )

@@ -8,22 +8,46 @@ from typing import Any, get_args
 import pyarrow as pa
 from pydantic import BaseModel
 
+from ..models import draw_type, model_of
+from ..recipes.load import Recipe
+from ..recipes.mixture import MixtureRecipe
+
 _KINDS: dict[Any, pa.DataType] = {int: pa.int64(), float: pa.float64(), str: pa.string()}
 
 
-def draw_fields(model: type[BaseModel]) -> list[pa.Field]:
-    """Return Arrow columns of a draw's parameters, named by their paths: `camera.sensor.gain`."""
-    return [pa.field(path, kind) for path, kind in _fields(model, "")]
+def draw_fields(recipe: Recipe) -> list[pa.Field]:
+    """Return Arrow columns of what a recipe draws, named by their paths: `camera.sensor.gain`.
+
+    Parts that only some recipes have, such as `degradations`, are there if this one has them, or a
+    component of it: they are null in rows of the others.
+    """
+    singles = (
+        [component.recipe for component in recipe.mixture.values()]
+        if isinstance(recipe, MixtureRecipe)
+        else [recipe]
+    )
+    held = {
+        name
+        for single in singles
+        for name, field in type(single).model_fields.items()
+        if getattr(single, name) != field.default
+    }
+    kind = draw_type(model_of(recipe))
+    return [pa.field(path, kind) for path, kind in _fields(kind, "", held)]
 
 
-def _fields(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, pa.DataType]]:
+def _fields(
+    model: type[BaseModel], prefix: str, held: set[str]
+) -> Iterator[tuple[str, pa.DataType]]:
     for name, info in model.model_fields.items():
         annotation: Any = info.annotation
         path = prefix + name
+        if type(None) in get_args(annotation):
+            if name not in held:
+                continue
+            (annotation,) = (one for one in get_args(annotation) if one is not type(None))
         if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            yield from _fields(annotation, f"{path}.")
-        elif type(None) in get_args(annotation):
-            continue  # what only some draws have stands in the records alone
+            yield from _fields(annotation, f"{path}.", held)
         elif annotation in _KINDS:
             yield path, _KINDS[annotation]
         elif get_args(annotation)[0] is float:

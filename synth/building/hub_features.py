@@ -9,7 +9,6 @@ import pyarrow as pa
 from ...manifests.labels.labels import BOXES, CLASS, CLASSES, MASK
 from ...manifests.sets.info import SetInfo
 from ...manifests.sets.sample import LOW, NORMAL
-from ..models import draw_type, model_of
 from ..recipes.load import recipe_of
 from .draw_columns import draw_fields
 
@@ -83,9 +82,9 @@ def sample_features(
 
 
 def _draw(info: SetInfo) -> list[Feature]:
-    model = model_of(recipe_of(dict(info.build.request["recipe"]), (), "recipe"))
+    recipe = recipe_of(dict(info.build.request["recipe"]), (), "recipe")
     tree: dict[str, Any] = {}
-    for field in draw_fields(draw_type(model)):
+    for field in draw_fields(recipe):
         *above, name = field.name.split(".")
         branch = tree
         for part in above:

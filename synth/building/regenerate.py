@@ -51,7 +51,7 @@ from ...storage.stores import place
 from ..clips import frame_name, frame_names, is_clip, render_clip
 from ..kernels.arrays import Pixels
 from ..kernels.compiling.cache_folders import announce_compiling
-from ..models import Draw, draw, draw_type, model_of, parse_draw
+from ..models import Draw, draw, parse_draw
 from ..recipes.load import Recipe, load_recipe, recipe_of, recipe_yaml
 from ..renderers import Device
 from ..served.start import Renderers, Starting, renderers_on
@@ -228,7 +228,7 @@ def _remake(
         for _ in engine.map(_make_unit, jobs, lambda counted: progress.at(before + counted)):
             pass
         own = recipe or recipe_of(deepcopy(request["recipe"]), (), "recipe")
-        fields = draw_fields(draw_type(model_of(own)))
+        fields = draw_fields(own)
         made_set = finish_set(
             root,
             info.name,

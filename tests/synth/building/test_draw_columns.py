@@ -1,0 +1,52 @@
+"""Columns of draws: what a recipe may draw, and nothing else."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import gloam
+from gloam.synth.building.draw_columns import draw_fields
+from gloam.synth.recipes.load import load_recipe
+
+DEGRADED = ["degradations.jpeg.quality=90", "degradations.jpeg.probability=0.5"]
+
+
+@pytest.mark.parametrize(("recipe", "overrides"), [("even", []), ("uneven", []), ("gamma", [])])
+def test_parts_that_a_recipe_has_not_have_no_columns(recipe, overrides):
+    names = [field.name for field in draw_fields(load_recipe(recipe, overrides))]
+    assert not any(name.startswith(("degradations", "video")) for name in names)
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "overrides"), [("train", []), ("even", DEGRADED), ("gamma", DEGRADED)]
+)
+def test_those_that_it_has_have(recipe, overrides):
+    fields = {field.name: field.type for field in draw_fields(load_recipe(recipe, overrides))}
+    assert fields["degradations.jpeg.quality"] == pa.int64()
+    assert ("degradations.motion.length" in fields) == (recipe != "gamma")
+
+
+def test_tables_and_cards_hold_them(photographs, tmp_path):
+    mixture = tmp_path / "some.yaml"
+    mixture.write_text(
+        "name: some\nabout: Half of them as JPEG.\nmixture:\n"
+        "  even: 0.5\n"
+        "  coded:\n    weight: 0.5\n    recipe: even\n"
+        "    degradations: {jpeg: {quality: 70}}\n"
+    )
+    gloam.build(tmp_path / "set", f"folder={photographs}", select=False, recipe=str(mixture))
+    pairs = gloam.open_set(tmp_path / "set")
+    table = pairs.table("pairs")
+    qualities = table.column("draw_degradations_jpeg_quality").to_pylist()
+    drawn = [one["draw"].get("degradations") for one in pairs.records()]
+    assert qualities == [one and one["jpeg"]["quality"] for one in drawn]
+    assert {70, None} == set(qualities)
+    assert "degradations" in (tmp_path / "set" / "README.md").read_text()
+    datasets = pytest.importorskip("datasets")
+    loaded = datasets.load_dataset(
+        str(tmp_path / "set"), split="train", cache_dir=str(tmp_path / "cache")
+    )
+    found = [one["draw"]["degradations"] for one in loaded["json"]]
+    assert [one and one["jpeg"]["quality"] for one in found] == qualities
