@@ -57,7 +57,10 @@ class TransferPoint:
 
 
 def transfer_points(low: Pixels, normal: Pixels, draw: CameraDraw) -> list[TransferPoint]:
-    """Measure the points of one pair; none for a demosaiced one, whose noise is not white.
+    """Measure the points of one pair.
+
+    There are none of a demosaiced one, whose noise is not white, and where a fixed pattern or JPEG
+    changed the noise.
 
     Parameters
     ----------
@@ -66,6 +69,11 @@ def transfer_points(low: Pixels, normal: Pixels, draw: CameraDraw) -> list[Trans
         Of the pair.
     """
     if draw.isp.demosaic not in ("binned", "none"):
+        return []
+    befallen = draw.degradations
+    if befallen is not None and (
+        befallen.jpeg.quality or befallen.fixed_pattern.columns or befallen.fixed_pattern.hot_share
+    ):
         return []
     quiet = {
         "camera.sensor.gain": 1e-4,

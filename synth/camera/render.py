@@ -129,7 +129,10 @@ def pattern(draw: CameraDraw) -> Pattern:
     own = None if draw.degradations is None else draw.degradations.fixed_pattern
     if own is None:
         return Pattern(
-            False, np.float32(0), np.uint32(0), np.float32(0), pixel_seed(0), _gaussian()
+            False,
+            *(np.float32(0), np.uint32(0), np.float32(0), np.float32(0)),
+            pixel_seed(0),
+            _gaussian(),
         )
     gain = draw.camera.sensor.gain
     return Pattern(
@@ -137,6 +140,7 @@ def pattern(draw: CameraDraw) -> Pattern:
         np.float32(gain * own.columns),
         np.uint32(own.hot_share * 2.0**32),
         np.float32(gain * own.hot),
+        np.float32(draw.camera.sensor.white) - np.float32(draw.camera.sensor.black),
         pixel_seed(own.seed),
         _gaussian(),
     )

@@ -12,7 +12,7 @@ from ..parameters.columns import Floats, KeyedColumns
 from ..parameters.distributions import Distribution
 from .jpeg import HALVED
 from .recipe import Degradations
-from .spread import NOTHING, Spread, spread
+from .spread import NOTHING, Spread, Spreads
 
 _PATH = "degradations."
 
@@ -58,13 +58,13 @@ def _spread(draws: npt.NDArray[Any], random: KeyedColumns, section: Degradations
     length = _taken(random, "motion", motion.probability, motion.length, "length")
     radius = _taken(random, "defocus", defocus.probability, defocus.radius, "radius")
     turns = random.uniform(f"{_PATH}motion.angle")
-    parts = [
-        spread(one, math.pi * turn, disc)
+    spreads = Spreads()
+    places = [
+        spreads.place(one, math.pi * turn, disc)
         for one, turn, disc in zip(length.tolist(), turns.tolist(), radius.tolist(), strict=True)
     ]
-    counts = np.array([len(part.weights) for part in parts])
-    draws["spread"], draws["first_spread"] = counts, np.cumsum(counts) - counts
-    return Spread.joined(parts)
+    draws["spread"], draws["first_spread"] = np.array(places, np.int64).reshape(-1, 2).T
+    return spreads.joined()
 
 
 def _taken(

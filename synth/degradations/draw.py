@@ -48,7 +48,7 @@ class JpegDraw(Drawn):
 
 
 class LastDegradationsDraw(Drawn):
-    """Those that need no model of a camera."""
+    """What befell a low besides darkness, without a model of a camera."""
 
     jpeg: JpegDraw
 

@@ -91,7 +91,7 @@ class Jpeg(Section):
 
 
 class LastDegradations(Section):
-    """Those that need no model of a camera."""
+    """What may befall a low besides darkness, without a model of a camera: JPEG."""
 
     apart = True
     jpeg: Jpeg = Jpeg()

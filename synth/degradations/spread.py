@@ -53,9 +53,38 @@ NOTHING = Spread(np.empty((0, 2), np.int32), np.empty(0, np.float32))
 
 def spread_of(draw: DegradationsDraw | None) -> Spread:
     """Return how the light of an image spreads."""
+    return spread(*spread_key(draw))
+
+
+def spread_key(draw: DegradationsDraw | None) -> tuple[float, float, float]:
+    """Return length, angle and radius of an image's blur."""
     if draw is None:
-        return NOTHING
-    return spread(draw.motion.length, draw.motion.angle, draw.defocus.radius)
+        return 0.0, 0.0, 0.0
+    return draw.motion.length, draw.motion.angle, draw.defocus.radius
+
+
+class Spreads:
+    """How the light of many images spreads: images that are blurred alike share one."""
+
+    def __init__(self) -> None:
+        self._parts: list[Spread] = []
+        self._known: dict[tuple[float, float, float], tuple[int, int]] = {}
+        self._end = 0
+
+    def place(self, length: float, angle: float, radius: float) -> tuple[int, int]:
+        """Return how many places one has, and which is the first among all of them."""
+        key = length, angle if length else 0.0, radius
+        if key not in self._known:
+            part = spread(*key)
+            count = len(part.weights)
+            self._known[key] = count, self._end if count else 0
+            self._parts.append(part)
+            self._end += count
+        return self._known[key]
+
+    def joined(self) -> Spread:
+        """Return all of them, one after the other."""
+        return Spread.joined(self._parts)
 
 
 @lru_cache(maxsize=256)

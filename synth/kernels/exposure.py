@@ -178,7 +178,7 @@ def linearise(rgb, linear, red, green, blue):
 
 @scalar
 def band_factor(y, height, bands):
-    """Return the share of light of mains lamps that picture row `y` got, of the mean of all rows.
+    """Return the share of light of mains lamps that picture row `y` got, of the mean over a band.
 
     Rows are read one after the other, while the lamps' light comes and goes: bands, as a smoothed
     triangle, which is near a sine.

@@ -154,7 +154,7 @@ def _components(subject: Subject) -> str:
 def _drawn(subjects: Sequence[Subject]) -> str:
     charts = []
     for column, (title, logarithmic) in DRAWN.items():
-        of = {s.name: s.drawn[column] for s in subjects if column in s.drawn}
+        of = {s.name: s.drawn[column] for s in subjects if len(s.drawn.get(column, ()))}
         if any(len(set(values.tolist())) > 1 for values in of.values()):
             charts.append(histogram(title, of, None, logarithmic))
     cameras = [

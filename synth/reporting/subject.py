@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
 from ...engines.engine import Engine, ignored
 from ...manifests.images.folders import image_files
@@ -29,6 +31,11 @@ DRAWN = {
     "draw_isp_chroma_strength": ("chroma noise reduction", False),
     "draw_curve_gamma": ("gamma", False),
     "draw_noise_deviation": ("deviation of noise", False),
+    "draw_degradations_motion_length": ("motion blur, pixels, where there is", False),
+    "draw_degradations_defocus_radius": ("defocus, pixels, where there is", False),
+    "draw_degradations_banding_depth": ("depth of bands, where there are", False),
+    "draw_degradations_fixed_pattern_columns": ("offsets of columns, electrons", False),
+    "draw_degradations_jpeg_quality": ("JPEG quality, where there is", False),
 }
 """Columns of drawn parameters that are shown: title, and whether on a logarithmic axis."""
 
@@ -122,10 +129,16 @@ def set_subject(
         shown_of_set(pairs, measured),
         counts,
         sorted((reason, len(paths), paths[:3]) for reason, paths in by_reason.items()),
-        {name: np.array(table.column(name).to_pylist(), float) for name in DRAWN if name in held},
+        {name: _drawn(table, name) for name in DRAWN if name in held},
         dict(sorted(Counter(names).items())),
         pairs.recipe_yaml,
     )
+
+
+def _drawn(table: pa.Table, name: str) -> npt.NDArray[np.float64]:
+    """Return a column of what was drawn; of degradations, of the images that have them."""
+    values = np.array(table.column(name).to_pylist(), float)
+    return values[values > 0] if name.startswith("draw_degradations") else values
 
 
 def folder_subject(

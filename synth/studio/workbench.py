@@ -245,10 +245,10 @@ def changes(base: Recipe, recipe: Recipe) -> list[str]:
     >>> changes(even, load_recipe("even", ["camera.iso=1600", "exposure.ev=uniform(3, 5)"]))
     ['exposure.ev=uniform(3, 5)', 'camera.iso=1600']
     """
-    before = dict(_leaves(base.model_dump(mode="json")))
+    before = dict(_leaves(_values_of(base)))
     mixed = isinstance(recipe, MixtureRecipe)
     made = []
-    for path, value in _leaves(recipe.model_dump(mode="json")):
+    for path, value in _leaves(_values_of(recipe)):
         if path in _FOR_PEOPLE or before.get(path) == value:
             continue
         key = path.replace(".recipe.", ".", 1) if mixed else path

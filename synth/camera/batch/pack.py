@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ...degradations.jpeg import HALVED
-from ...degradations.spread import Spread, spread_of
+from ...degradations.spread import Spread, Spreads, spread_key
 from ...kernels.batch.arrays import DRAW
 from ...kernels.chroma import MOST_TAPS, blur_weights
 from ...kernels.curves import linear_table
@@ -47,6 +47,11 @@ class Packed:
     smooth: npt.NDArray[np.float64]
     lights: npt.NDArray[np.float64]
     spread: Spread
+
+    @cached_property
+    def befallen(self) -> npt.NDArray[np.bool_]:
+        """Whether any draw has spread light, a fixed pattern, JPEG."""
+        return np.array([self.draws[name].any() for name in ("spread", "patterned", "quality")])
 
     def take(self, numbers: Sequence[int]) -> Packed:
         """Return the draws of some images, in that order."""
@@ -106,16 +111,15 @@ def pack(draws: Sequence[CameraDraw]) -> Packed:
     smooth: list[float] = []
     tables: dict[tuple[float, float], int] = {}
     blur = np.zeros((len(draws), MOST_TAPS), np.float32)
-    spreads: list[Spread] = []
-    nodes = first_light = first_spread = 0
+    spreads = Spreads()
+    nodes = first_light = 0
     for number, draw in enumerate(draws):
         field, sensor, isp = draw.illumination, draw.camera.sensor, draw.isp
         weights = blur_weights(isp.chroma.sigma) if isp.chroma.strength > 0 else blur[0, :0]
         blur[number, : len(weights)] = weights
         exposure, colour = optics(draw)
         own = lights_of(field)
-        spreads.append(spread_of(draw.degradations))
-        spread = len(spreads[-1].weights)
+        spread, first_spread = spreads.place(*spread_key(draw.degradations))
         banded, fixed = bands(draw), pattern(draw)
         last = draw.degradations.jpeg if draw.degradations else None
         rows.append(
@@ -128,6 +132,7 @@ def pack(draws: Sequence[CameraDraw]) -> Packed:
                 isp.contrast,
                 shown_tone(draw),
                 draw.tone.exponent,
+                first_spread,
                 METHODS[isp.demosaic],
                 int(np.count_nonzero(weights)),
                 tables.setdefault((draw.tone.strength, draw.tone.exponent), len(tables)),
@@ -137,7 +142,6 @@ def pack(draws: Sequence[CameraDraw]) -> Packed:
                 first_light,
                 coloured(field),
                 spread,
-                first_spread,
                 fixed.there,
                 last.quality if last else 0,
                 bool(last and last.chroma == HALVED),
@@ -165,7 +169,6 @@ def pack(draws: Sequence[CameraDraw]) -> Packed:
         smooth += field.smooth.values
         lights.append(np.column_stack([own.place, own.ev, own.radius, own.falloff, own.tint]))
         nodes, first_light = nodes + len(field.smooth.values), first_light + len(own.place)
-        first_spread += spread
     return Packed(
         np.array(rows, DRAW),
         np.stack([linear_table(*key) for key in tables]),
@@ -173,7 +176,7 @@ def pack(draws: Sequence[CameraDraw]) -> Packed:
         blur,
         np.array(smooth, np.float64),
         np.concatenate(lights),
-        Spread.joined(spreads),
+        spreads.joined(),
     )
 
 

@@ -90,7 +90,7 @@ def plan_batch(
         for name, column in zip(WINDOW, windows.T, strict=True):
             images[name] = column
     most, totals = np.empty(len(STEPS), np.int64), np.empty(len(PLACES), np.int64)
-    place_images(images, packed.draws, most, totals)
+    place_images(images, packed.draws, packed.befallen, most, totals)
     if formed is None:
         most[STEPS.index("forms")] = 0
     needed = {name: places for name, places in zip(STEPS, most.tolist(), strict=True) if places}

@@ -82,6 +82,7 @@ DRAW = np.dtype(
         ("contrast", "f8"),
         ("tone", "f8"),
         ("gamma", "f8"),
+        ("first_spread", "i8"),
         ("method", "i4"),
         ("taps", "i4"),
         ("linear", "i4"),
@@ -91,7 +92,6 @@ DRAW = np.dtype(
         ("first_light", "i4"),
         ("coloured", "i4"),
         ("spread", "i4"),
-        ("first_spread", "i4"),
         ("patterned", "i4"),
         ("quality", "i4"),
         ("halved", "i4"),
@@ -262,6 +262,7 @@ def pattern_of(draw, batch):
         draw.pattern_columns,
         draw.hot_share,
         draw.pattern_hot,
+        draw.white - draw.black,
         seed,
         batch.gaussian,
     )

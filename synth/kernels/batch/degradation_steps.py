@@ -57,7 +57,9 @@ def spread_step(number, place, batch):
     x = min(max(i32(column - border), i32(0)), i32(image.width - 1))
     linear = batch.linear[draw.linear]
     red, green, blue = f32(0), f32(0), f32(0)
-    for p in range(u32(draw.first_spread), u32(draw.first_spread + draw.spread)):
+    first = u64(draw.first_spread)
+    for number_of in range(u32(draw.spread)):
+        p = first + u64(number_of)
         down, across = batch.spread_places[p, 0], batch.spread_places[p, 1]
         from_y = min(max(i32(y + down), i32(0)), i32(image.height - 1))
         from_x = min(max(i32(x + across), i32(0)), i32(image.width - 1))

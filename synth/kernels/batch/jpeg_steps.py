@@ -194,7 +194,8 @@ def return_step(number, place, batch):
 @scalar
 def decode_places(image, batch):
     """Count the window's pixels of an image that JPEG follows."""
-    return u32(image.rows * image.columns if batch.draws[image.draw].quality > 0 else 0)
+    coded = batch.draws[image.draw].quality > 0 and image.height > 0
+    return u32(image.rows * image.columns if coded else 0)
 
 
 @scalar

@@ -63,13 +63,17 @@ PLACES = ("plane", "mosaic", "row", "lit", "pattern", "made", "coded")
 
 
 @kernel
-def place_images(images, draws, most, totals):
+def place_images(images, draws, befallen, most, totals):
     """Fill in the spans and places of a batch's images, whose sizes, windows and draws are known.
 
     Parameters
     ----------
     images : array (N) of IMAGE
     draws : array (T) of DRAW
+    befallen : bool array (3)
+        Whether any draw, of other batches too, has spread light, a pattern, JPEG. Their steps are
+        counted by all images then, so that batches of about the same sizes have the same launches,
+        whatever was drawn.
     most : int64 array
         Gets the most places of an image in each of `STEPS`.
     totals : int64 array
@@ -109,24 +113,25 @@ def place_images(images, draws, most, totals):
         else:
             most[_ROWS], most[_QUADS] = max(most[_ROWS], 2 * rows), max(most[_QUADS], pixels)
             totals[2] += 2 * rows
-        if draw.spread > 0:
-            most[_SPREADS] = max(most[_SPREADS], sites if mosaic else pixels)
-            totals[3] += sites if mosaic else pixels
-        if draw.patterned > 0:
-            most[_PATTERNS] = max(most[_PATTERNS], sites if mosaic else pixels)
-            totals[4] += sites if mosaic else 3 * pixels
+        sensed = sites if mosaic else pixels
+        if befallen[0]:
+            most[_SPREADS] = max(most[_SPREADS], sensed)
+            totals[3] += sensed if draw.spread > 0 else 0
+        if befallen[1]:
+            most[_PATTERNS] = max(most[_PATTERNS], sensed)
+            totals[4] += (sites if mosaic else 3 * pixels) if draw.patterned > 0 else 0
         if draw.taps > 0:
             most[_BLURS] = max(most[_BLURS], image.made_rows * columns)
             most[_MERGES] = max(most[_MERGES], made)
             totals[0] += pixels
-        if draw.quality > 0:
+        if befallen[2]:
             padded = _padded(image.made_rows) * _padded(image.made_columns)
-            coded = padded + (padded // 2 if draw.halved > 0 else 2 * padded)
             for step in range(_SAMPLES, _DECODES):
-                most[step] = max(most[step], coded)
+                most[step] = max(most[step], 3 * padded)
             most[_DECODES] = max(most[_DECODES], window)
-            totals[5] += made
-            totals[6] += coded
+            if draw.quality > 0:
+                totals[5] += made
+                totals[6] += padded + (padded // 2 if draw.halved > 0 else 2 * padded)
         most[_FORMS] = max(most[_FORMS], window)
 
 
@@ -141,7 +146,7 @@ def _make_window(images, i, coded):
         bottom = min(_padded(bottom + BESIDE), image.height)
         right = min(_padded(right + BESIDE), image.width)
     images[i].made_top, images[i].made_left = top, left
-    images[i].made_rows, images[i].made_columns = bottom - top, right - left
+    images[i].made_rows, images[i].made_columns = max(bottom - top, 0), max(right - left, 0)
 
 
 @scalar

@@ -48,6 +48,8 @@ class Pattern(NamedTuple):
         Of the sites that are hot, of 2^32.
     hot : float32
         Mean of what those add, DN.
+    most : float32
+        That one adds, DN: what fills it.
     seed : PixelSeed
     gaussian : float32 array (10)
         Of `sensor.Noise`.
@@ -57,6 +59,7 @@ class Pattern(NamedTuple):
     columns: np.float32
     share: np.uint32
     hot: np.float32
+    most: np.float32
     seed: PixelSeed
     gaussian: npt.NDArray[np.float32]
 
@@ -77,7 +80,7 @@ def hot_offset(index, purpose, pattern):
     word = random_word(sample_state(index, pattern.seed), purpose)
     if word < pattern.share:
         rank = (f64(word) + 0.5) / f64(pattern.share)
-        return pattern.hot * f32(log2(rank) * _NEPERS)
+        return min(pattern.hot * f32(log2(rank) * _NEPERS), pattern.most)
     return f32(0)
 
 

@@ -7,12 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gloam.synth.analysis.photon_transfer import transfer_points
+from gloam.synth.camera.batch.draws import draw_packed
+from gloam.synth.camera.batch.pack import pack
+from gloam.synth.camera.batch.plan import plan_batch
 from gloam.synth.clips import render_clip
 from gloam.synth.degradations.draw import JpegDraw
 from gloam.synth.degradations.jpeg import jpeg
-from gloam.synth.degradations.spread import spread_of
+from gloam.synth.degradations.spread import spread, spread_of
 from gloam.synth.kernels.arrays import Window
-from gloam.synth.models import draw, parse_draw, render
+from gloam.synth.models import draw, draw_many, parse_draw, render
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
 
 from ...conftest import picture
@@ -208,3 +212,50 @@ def test_published_recipes_may_end_with_jpeg():
     assert (coded == jpeg(plain, JpegDraw(quality=30, chroma="4:2:0"))).all()
     drawn = draw(load_recipe("gamma", ["degradations.jpeg.quality=30"]), 0, "k")
     assert (render(normal, drawn, Window(5, 7, 20, 30)) == coded[5:25, 7:37]).all()
+
+
+def test_hot_sites_add_no_more_than_fills_them():
+    """Of the two greens of a quad one is hot, as bright as white, and the other dark."""
+    recipe = [*PLAIN, "camera.iso=100", "degradations.fixed_pattern.hot_share=0.002"]
+    recipe += ["degradations.fixed_pattern.hot=1000000"]
+    low = light(
+        render(np.zeros((200, 200, 3), np.uint8), draw(load_recipe("even", recipe), 1, "k"))
+    )
+    assert low[..., 0].max() == 1
+    greens = low[..., 1][low[..., 1] > 0.3]
+    assert np.median(greens) == pytest.approx(0.5, abs=0.02)
+
+
+def test_photon_transfer_is_of_lows_whose_noise_is_the_sensors():
+    normal = picture(0, 160, 120)
+    for extra, there in ((["degradations.motion.length=4"], True), (ALL[-1:], False)):
+        drawn = draw(load_recipe("even", ["exposure.ev=2", *extra]), 0, "k")
+        assert bool(transfer_points(render(normal, drawn), normal, drawn)) == there
+
+
+def test_images_that_are_blurred_alike_share_one_spread():
+    recipe = load_recipe("even", ["degradations.defocus.radius=choice(0, 3, 5)"])
+    keys = [str(i) for i in range(50)]
+    packed = draw_packed(recipe, 0, keys)
+    assert len(set(packed.draws["first_spread"][packed.draws["spread"] > 0].tolist())) == 2
+    assert len(packed.spread.weights) == sum(len(spread(0, 0, r).weights) for r in (3, 5))
+    one_by_one = pack([draw(recipe, 0, key) for key in keys])
+    assert (packed.draws == one_by_one.draws).all()
+
+
+def test_batches_have_the_same_steps_whatever_was_drawn():
+    packed = draw_many(load_recipe("train"), 0, [str(i) for i in range(400)])
+    sizes, nowhere = np.full((4, 2), 96), np.zeros(4, np.uint64)
+    kinds = {
+        tuple(
+            step
+            for step in plan_batch(
+                packed, sizes, (nowhere, nowhere), numbers=np.arange(first, first + 4)
+            ).places.items()
+            if step[0] in ("spreads", "patterns", "samples", "decodes")
+        )
+        for first in range(0, 400, 4)
+        if not (packed.draws["method"][first : first + 4] >= 2).any()
+    }
+    assert len(kinds) == 1
+    assert len(next(iter(kinds))) == 4

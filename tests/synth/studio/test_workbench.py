@@ -17,7 +17,7 @@ from gloam.synth.recipes.load import load_recipe, recipe_of, shipped_recipes
 from gloam.synth.recipes.mixture import MixtureRecipe
 from gloam.synth.studio.controls import cameras_of, controls_of
 from gloam.synth.studio.photographs import MOST, SIDE, Photographs, read_photographs
-from gloam.synth.studio.workbench import Workbench
+from gloam.synth.studio.workbench import Workbench, changes
 
 from ...conftest import picture
 
@@ -201,3 +201,9 @@ def test_isos_of_cameras():
     known = cameras_of(load_recipe("train"))
     assert known["sony-a7s2"][0] < 100 < known["sony-a7s2"][1]
     assert cameras_of(load_recipe("gamma")).keys() == known.keys()
+
+
+def test_what_is_switched_off_is_in_the_command_too():
+    plain, coded = load_recipe("even"), load_recipe("even", ["degradations.jpeg.quality=80"])
+    assert changes(coded, plain) == ["degradations.jpeg.quality=0"]
+    assert changes(plain, coded) == ["degradations.jpeg.quality=80"]

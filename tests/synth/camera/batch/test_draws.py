@@ -83,6 +83,13 @@ def test_random_bits_are_those_of_each_key(seed, keys, purpose, index):
     assert np.isfinite(KeyedColumns(seed, keys).gaussian(purpose, index)).all()
 
 
+def spreads_of(packed):
+    """How the light of each image spreads."""
+    for first, count in zip(packed.draws["first_spread"], packed.draws["spread"], strict=True):
+        own = slice(first, first + count)
+        yield packed.spread.places[own].tolist(), packed.spread.weights[own].tolist()
+
+
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
 def test_draws_can_be_joined_and_taken_in_any_order(recipe: CameraRecipe) -> None:
     keys = [f"k{i}" for i in range(23)]
@@ -90,8 +97,10 @@ def test_draws_can_be_joined_and_taken_in_any_order(recipe: CameraRecipe) -> Non
     order = [5, 22, 0, 9, 9, 13]
     taken, wanted = whole.take(order), draw_packed(recipe, 7, [keys[i] for i in order])
     for name in wanted.draws.dtype.names:
-        if name != "linear":
+        if name not in ("linear", "first_spread"):
             assert (taken.draws[name] == wanted.draws[name]).all(), name
+    for one, other in zip(spreads_of(taken), spreads_of(wanted), strict=True):
+        assert one == other
     assert (taken.linear[taken.draws["linear"]] == wanted.linear[wanted.draws["linear"]]).all()
     for name in ("read", "blur", "smooth", "lights"):
         assert (getattr(taken, name) == getattr(wanted, name)).all(), name
