@@ -217,9 +217,10 @@ class CameraOnCuda:
         )
         most = 1 << (most - 1).bit_length()  # of few kinds, as graphs are of one each
         sides = len(plan.images) * (rows + columns)
-        first = self._memory.room("first_taps", (sides,), np.int64)
+        first = self._memory.room("first_taps", (sides,), np.int32)
+        counts = self._memory.room("tap_counts", (2 * len(plan.images),), np.int32)
         weights = self._memory.room("tap_weights", (sides * most,), np.float32)
-        return Resizing(rows, columns, most, first, weights)
+        return Resizing(rows, columns, most, first, counts, weights)
 
     def _from_anchor(self, addresses: Whole, floats: bool = False) -> Whole:
         """Return where addresses lie, counted in samples modulo 2^64."""

@@ -19,7 +19,6 @@ from ...kernels.curves import log_light
 from ...kernels.degradations.jpeg import COSINES, all_quantisers
 from ...kernels.develop import ENCODE_CELLS
 from ...kernels.numbers.poisson_table import poisson_alias_table
-from ...kernels.numbers.quantiles import normal_quantile, scaled
 from ..illumination import CHANNEL_LIGHT, blur_weights
 from ..recipe import MAX_LIGHTS
 from .pack import Packed, all_cubic_weights
@@ -101,7 +100,6 @@ class Tables:
     """The arrays that all batches share, where kernels are to find them."""
 
     def __init__(self, move: Move) -> None:
-        self.gaussian = move("gaussian", scaled(normal_quantile(), 1.0))
         self.alias = move("alias", poisson_alias_table())
         self.cubic = move("cubic", all_cubic_weights())
         self.binomial = move("binomial", blur_weights())
@@ -153,7 +151,6 @@ def lay_out(
         low=pixels[1],
         linear=draws.linear,
         read=draws.read,
-        gaussian=tables.gaussian,
         alias=tables.alias,
         blur=draws.blur,
         smooth=draws.smooth,
@@ -176,8 +173,8 @@ def lay_out(
         table=new("table", (count, ENCODE_CELLS), np.uint8),
         fine_table=new("fine_table", (count, ENCODE_CELLS), np.int16),
         bright=new("bright", (of["plane"],), np.int16),
-        differences=new("differences", (2 * of["plane"],), np.int16),
-        columns=new("columns", (2 * of["plane"],), np.float32),
+        differences=new("differences", (of["plane"],), np.int32),
+        columns=new("columns", (of["plane"],), np.uint64),
         mosaic=new("mosaic", (of["mosaic"],), np.float32),
         rows=new("rows", (of["row"],), np.float32),
         lit=new("lit", (3 * of["lit"],), np.float32),

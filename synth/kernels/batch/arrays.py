@@ -7,13 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..compiling.compile import scalar
-from ..degradations.pattern import Pattern
-from ..develop import Colour
-from ..exposure import Bands, Exposure, Matrix
+from ..exposure import Matrix
 from ..illumination import CELLS
-from ..numbers.random_bits import PixelSeed
-from ..sensor import Noise, Sensor
 
 FIELD = CELLS * CELLS
 
@@ -147,7 +142,7 @@ class Batch(NamedTuple):
     linear : float32 array (K, 256)
     read : float32 array (T, 2, 10)
         Quantile polynomials of the read noise of a site, and of the sum of two.
-    gaussian, alias : arrays
+    alias : array
         As of `sensor.Noise`.
     blur : float32 array (T, MOST_TAPS)
     smooth : float64 array
@@ -173,10 +168,10 @@ class Batch(NamedTuple):
     table : uint8 array (N, ENCODE_CELLS)
     fine_table : int16 array (N, ENCODE_CELLS)
     bright : int16 array (P)
-    differences : int16 array (2 P)
-        Of red, and of blue, pixel by pixel.
-    columns : float32 array (2 P)
-        Their blur along columns.
+    differences : int32 array (P)
+        Of red, and of blue, as two of 16 bits: `joined`.
+    columns : uint64 array (P)
+        Their blur along columns, as two float32: `joined_floats`.
     mosaic : float32 array (M)
     rows : float32 array (R)
         Black level plus noise of the sensors' rows.
@@ -196,7 +191,6 @@ class Batch(NamedTuple):
     low: npt.NDArray[np.uint8]
     linear: npt.NDArray[np.float32]
     read: npt.NDArray[np.float32]
-    gaussian: npt.NDArray[np.float32]
     alias: npt.NDArray[np.uint32]
     blur: npt.NDArray[np.float32]
     smooth: npt.NDArray[np.float64]
@@ -219,8 +213,8 @@ class Batch(NamedTuple):
     table: npt.NDArray[np.uint8]
     fine_table: npt.NDArray[np.int16]
     bright: npt.NDArray[np.int16]
-    differences: npt.NDArray[np.int16]
-    columns: npt.NDArray[np.float32]
+    differences: npt.NDArray[np.int32]
+    columns: npt.NDArray[np.uint64]
     mosaic: npt.NDArray[np.float32]
     rows: npt.NDArray[np.float32]
     lit: npt.NDArray[np.float32]
@@ -228,68 +222,3 @@ class Batch(NamedTuple):
     made: npt.NDArray[np.uint8]
     samples: npt.NDArray[np.float32]
     coefficients: npt.NDArray[np.float32]
-
-
-@scalar
-def exposure_of(draw, highlights):
-    """Return how a draw's camera sees light, with such highlights."""
-    matrix = Matrix(
-        draw.camera_rr,
-        draw.camera_rg,
-        draw.camera_rb,
-        draw.camera_gr,
-        draw.camera_gg,
-        draw.camera_gb,
-        draw.camera_br,
-        draw.camera_bg,
-        draw.camera_bb,
-    )
-    return Exposure(matrix, draw.electrons, highlights)
-
-
-@scalar
-def bands_of(draw):
-    """Return a draw's bands."""
-    return Bands(draw.band_depth, draw.band_count, draw.band_phase)
-
-
-@scalar
-def pattern_of(draw, batch):
-    """Return a draw's fixed pattern."""
-    seed = PixelSeed(draw.pattern_lower, draw.pattern_upper)
-    return Pattern(
-        draw.patterned > 0,
-        draw.pattern_columns,
-        draw.hot_share,
-        draw.pattern_hot,
-        draw.white - draw.black,
-        seed,
-        batch.gaussian,
-    )
-
-
-@scalar
-def sensor_of(image, batch):
-    """Return the sensor of an draw."""
-    draw = batch.draws[image.draw]
-    read = batch.read[image.draw]
-    noise = Noise(read[0], read[1], batch.gaussian, batch.alias)
-    seed = PixelSeed(draw.seed_lower, draw.seed_upper)
-    return Sensor(draw.method, draw.gain, draw.black, draw.white, draw.row_sigma, seed, noise)
-
-
-@scalar
-def colour_of(draw):
-    """Return how a draw's camera makes colours."""
-    matrix = Matrix(
-        draw.srgb_rr,
-        draw.srgb_rg,
-        draw.srgb_rb,
-        draw.srgb_gr,
-        draw.srgb_gg,
-        draw.srgb_gb,
-        draw.srgb_br,
-        draw.srgb_bg,
-        draw.srgb_bb,
-    )
-    return Colour(draw.black, draw.white, draw.red_gain, draw.green_gain, draw.blue_gain, matrix)

@@ -11,7 +11,7 @@ from ..compiling.compile import fma, scalar
 from ..degradations.blur import brightened
 from ..degradations.pattern import pixel_pattern, site_pattern
 from ..demosaic import BILINEAR, BORDER
-from .arrays import pattern_of
+from .held import pattern_of
 
 i32 = np.int32
 u32 = np.uint32

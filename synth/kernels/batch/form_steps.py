@@ -50,8 +50,10 @@ class Resizing(NamedTuple):
         The size.
     most : int
         Of no image are there more taps.
-    first : int64 array (N * (rows + columns))
+    first : int32 array (N * (rows + columns))
         The first input pixel of each row, then of each column, of each image.
+    counts : int32 array (2 N)
+        Taps of the rows and of the columns of each image.
     weights : float32 array (N * (rows + columns) * most)
         Of each image: of the rows, one tap after the other, then of the columns.
     """
@@ -59,7 +61,8 @@ class Resizing(NamedTuple):
     rows: int
     columns: int
     most: int
-    first: npt.NDArray[np.int64]
+    first: npt.NDArray[np.int32]
+    counts: npt.NDArray[np.int32]
     weights: npt.NDArray[np.float32]
 
 
@@ -119,8 +122,12 @@ def tap_step(number, place, batch, resizing):
     within = i64(place) if down else i64(place) - i64(resizing.rows)
     begin = at if down else at + i64(resizing.rows)
     to = begin * i64(resizing.most) + within
-    first = fill_taps(before, after, within, resizing.weights, to, after)
-    resizing.first[at + i64(place)] = first
+    resizing.first[at + i64(place)] = i32(
+        fill_taps(before, after, within, resizing.weights, to, after)
+    )
+    if within == 0:
+        side = i64(2) * i64(number) + i64(0 if down else 1)
+        resizing.counts[side] = i32(tap_count(before, after))
 
 
 @scalar
@@ -131,58 +138,55 @@ def resized_places(image, resizing):
 
 @scalar
 def resized_step(number, place, batch, forms, resizing):
-    """Find a pixel of a resized pair, and put it where it belongs."""
-    image = batch.images[number]
-    pixel = _taken_from(image, place, u32(resizing.rows), u32(resizing.columns))
-    to = u64(u32(forms.pixel) * place)
-    across = i32(image.width)
-    begin = image.normal + u64(i64(3) * (i64(image.top) * i64(image.width) + i64(image.left)))
-    low = _resized(batch.low, (image.low, i32(image.columns)), pixel, number, image, resizing)
-    normal = _resized(batch.normal, (begin, across), pixel, number, image, resizing)
-    for channel in range(3):
-        beside = to + u64(u32(forms.channel) * u32(channel))
-        forms.low[image.formed_low + beside] = (low[channel] - forms.shift) * forms.scale
-        forms.normal[image.formed_normal + beside] = (normal[channel] - forms.shift) * forms.scale
+    """Find a pixel of a resized pair, and put it where it belongs.
 
-
-@scalar
-def _resized(samples, window, pixel, number, image, resizing):
-    """Return the levels of a pixel: of sums down, which `forms` has for a whole row, sums across.
-
-    Parameters
-    ----------
-    samples : uint8 array
-    window : (int, int)
-        Where its first sample lies, and the pixels from a row to the next.
-    pixel : (y, x)
-    number : int
-        Of the image.
+    It is of sums down, which `forms` has for a whole row, sums across. Both pictures are summed in
+    one loop, whose places are of 32 bits within a picture: filters and edges are found once.
     """
-    y, x = i64(pixel[0]), i64(pixel[1])
-    rows, columns = i64(resizing.rows), i64(resizing.columns)
-    at, most = i64(number) * (rows + columns), i64(resizing.most)
-    down, beside = at * most + y, (at + rows) * most + x
-    top, left = i32(resizing.first[at + y]), i32(resizing.first[at + rows + x])
-    height, width = i32(image.rows), i32(image.columns)
-    begin, across = window
-    count_down, count_across = tap_count(height, rows), tap_count(width, columns)
-    red = green = blue = f32(0)
-    # 32 bits within a window, which a GPU counts in faster.
-    for i in range(count_across):
-        share = resizing.weights[beside + i * columns]
-        column = i32(min(max(i32(left + i32(i)), i32(0)), i32(width - i32(1))))
-        red_down = green_down = blue_down = f32(0)
-        for j in range(count_down):
-            weight = resizing.weights[down + j * rows]
-            row = i32(min(max(i32(top + i32(j)), i32(0)), i32(height - i32(1))))
-            sample = begin + u64(u32(u32(3) * u32(u32(row * across) + u32(column))))
-            red_down = fma(weight, f32(samples[sample]), red_down)
-            green_down = fma(weight, f32(samples[sample + u64(1)]), green_down)
-            blue_down = fma(weight, f32(samples[sample + u64(2)]), blue_down)
+    image = batch.images[number]
+    y, x = _taken_from(image, place, u32(resizing.rows), u32(resizing.columns))
+    rows, columns = u64(resizing.rows), u64(resizing.columns)
+    at, most = u64(number) * (rows + columns), u64(resizing.most)
+    down, beside = at * most + u64(y), (at + rows) * most + u64(x)
+    top, column = resizing.first[at + u64(y)], resizing.first[at + rows + u64(x)]
+    count_down = u32(resizing.counts[u64(2) * u64(number)])
+    count_across = u32(resizing.counts[u64(2) * u64(number) + u64(1)])
+    bottom, right = i32(image.rows - i32(1)), i32(image.columns - i32(1))
+    low_row, normal_row = u32(u32(3) * u32(image.columns)), u32(u32(3) * u32(image.width))
+    low, one, two = image.low, u64(1), u64(2)
+    normal = image.normal + u64(image.top) * u64(normal_row) + u64(3) * u64(image.left)
+    r = g = b = red = green = blue = f32(0)
+    i = u32(0)  # `while`, as Numba's ranges count in 64 bits, and a GPU is slow at that
+    while i < count_across:
+        share = resizing.weights[beside]
+        left = u32(u32(3) * u32(min(max(column, i32(0)), right)))
+        r_down = g_down = b_down = red_down = green_down = blue_down = f32(0)
+        row, tap, j = top, down, u32(0)
+        while j < count_down:
+            weight = resizing.weights[tap]
+            inside = u32(min(max(row, i32(0)), bottom))
+            sample = low + u64(u32(u32(inside * low_row) + left))
+            r_down = fma(weight, f32(batch.low[sample]), r_down)
+            g_down = fma(weight, f32(batch.low[sample + one]), g_down)
+            b_down = fma(weight, f32(batch.low[sample + two]), b_down)
+            sample = normal + u64(u32(u32(inside * normal_row) + left))
+            red_down = fma(weight, f32(batch.normal[sample]), red_down)
+            green_down = fma(weight, f32(batch.normal[sample + one]), green_down)
+            blue_down = fma(weight, f32(batch.normal[sample + two]), blue_down)
+            row, tap, j = i32(row + i32(1)), tap + rows, u32(j + u32(1))
+        r, g, b = fma(share, r_down, r), fma(share, g_down, g), fma(share, b_down, b)
         red = fma(share, red_down, red)
         green = fma(share, green_down, green)
         blue = fma(share, blue_down, blue)
-    return _level(red), _level(green), _level(blue)
+        column, beside, i = i32(column + i32(1)), beside + columns, u32(i + u32(1))
+    lows, normals = (r, g, b), (red, green, blue)
+    to = u64(u32(forms.pixel) * place)
+    for channel in range(3):
+        into = to + u64(u32(forms.channel) * u32(channel))
+        value = _level(lows[channel])
+        forms.low[image.formed_low + into] = (value - forms.shift) * forms.scale
+        value = _level(normals[channel])
+        forms.normal[image.formed_normal + into] = (value - forms.shift) * forms.scale
 
 
 @scalar

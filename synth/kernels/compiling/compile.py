@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numba
+import numpy as np
 from numba import types
 from numba.core.compiler import Compiler
 from numba.extending import intrinsic
@@ -78,6 +79,12 @@ def scalar(function: F) -> F:
     """
     compiled: Any = numba.njit(error_model="numpy", forceinline=True)(function)
     return compiled
+
+
+@scalar
+def reciprocal(x):
+    """Return 1 / x of a float32."""
+    return np.float32(1) / x
 
 
 def inlined(function: F) -> F:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..compiling.compile import fma, scalar
+from ..compiling.compile import fma, reciprocal, scalar
 from .poisson_table import POISSON_LIMIT, POISSON_SLOTS, POISSON_STEPS_PER_ELECTRON
 from .quantiles import CENTRE, OCTAVES, PER_HALF
 
@@ -101,7 +101,7 @@ def large_poisson(mean, z):
     """
     mean = max(mean, _LIMIT)
     root = np.sqrt(mean)
-    per_root = f32(1) / root
+    per_root = reciprocal(root)
     per_mean = per_root * per_root
     zz = z * z
     third = z * fma(-zz, fma(zz, f32(0.00156), f32(0.0037)), f32(0.0207))

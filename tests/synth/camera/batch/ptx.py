@@ -28,7 +28,6 @@ DIMENSIONS = {
     "low": ("u1", 1),
     "linear": ("f4", 2),
     "read": ("f4", 3),
-    "gaussian": ("f4", 1),
     "alias": ("u4", 1),
     "blur": ("f4", 2),
     "smooth": ("f8", 1),
@@ -47,8 +46,8 @@ DIMENSIONS = {
     "table": ("u1", 2),
     "fine_table": ("i2", 2),
     "bright": ("i2", 1),
-    "differences": ("i2", 1),
-    "columns": ("f4", 1),
+    "differences": ("i4", 1),
+    "columns": ("u8", 1),
     "mosaic": ("f4", 1),
     "rows": ("f4", 1),
     "lit": ("f4", 1),
@@ -66,7 +65,7 @@ FORMS = numba.types.NamedTuple(
     [*[array_type("f4", 1)] * 2, *[numba.float32] * 2, *[numba.int64] * 2], Forms
 )
 RESIZING = numba.types.NamedTuple(
-    [*[numba.int64] * 3, array_type("i8", 1), array_type("f4", 1)], Resizing
+    [*[numba.int64] * 3, *[array_type("i4", 1)] * 2, array_type("f4", 1)], Resizing
 )
 
 

@@ -13,6 +13,7 @@ from gloam.synth.camera.batch.pack import pack
 from gloam.synth.camera.batch.plan import Moved, Tables, lay_out, plan_batch
 from gloam.synth.camera.draw import CameraDraw
 from gloam.synth.kernels.arrays import Window
+from gloam.synth.kernels.batch import chroma_steps as chroma
 from gloam.synth.kernels.batch import degradation_steps as degraded
 from gloam.synth.kernels.batch import illumination_steps as field
 from gloam.synth.kernels.batch import jpeg_steps as jpeg
@@ -27,6 +28,7 @@ from gloam.synth.kernels.batch.form_steps import (
     tap_places,
     tap_step,
 )
+from gloam.synth.kernels.batch.held import sensed_pixels, sensed_sites
 from gloam.synth.kernels.forms import place_form, resized
 from gloam.synth.kernels.taps import tap_count
 from gloam.synth.models import draw, render
@@ -64,6 +66,32 @@ def over(places, step):
     return run
 
 
+def holding(held, places, step):
+    @numba.njit(error_model="numpy")
+    def run(batch):
+        for number in range(len(batch.images)):
+            image = held(number, batch)
+            for place in range(places(batch.images[number], batch)):
+                row, column = divmod(numba.uint32(place), image.columns)
+                step(image, numba.uint32(place), numba.uint32(row), numba.uint32(column), batch)
+
+    return run
+
+
+def fetching(held, places, fetch, step):
+    @numba.njit(error_model="numpy")
+    def run(batch):
+        for number in range(len(batch.images)):
+            image = held(number, batch)
+            for place in range(places(batch.images[number], batch)):
+                row, column = divmod(numba.uint32(place), image.columns)
+                row, column = numba.uint32(row), numba.uint32(column)
+                fetched = fetch(image, row, column, batch)
+                step(image, numba.uint32(place), row, column, fetched, batch)
+
+    return run
+
+
 STEPS = {
     "luminance": over(field.luminance_places, field.luminance_step),
     "lights": over(field.lights_places, field.lights_step),
@@ -74,11 +102,11 @@ STEPS = {
     "spreads": over(degraded.spread_places, degraded.spread_step),
     "patterns": over(degraded.pattern_places, degraded.pattern_step),
     "rows": over(pixels.row_places, pixels.row_step),
-    "quads": over(pixels.quad_places, pixels.quad_step),
-    "sites": over(pixels.site_places, pixels.site_step),
-    "mosaics": over(pixels.mosaic_places, pixels.mosaic_step),
-    "blurs": over(pixels.blur_places, pixels.blur_step),
-    "merges": over(pixels.merge_places, pixels.merge_step),
+    "quads": fetching(sensed_pixels, pixels.quad_places, pixels.quad_levels, pixels.quad_step),
+    "sites": fetching(sensed_sites, pixels.site_places, pixels.site_levels, pixels.site_step),
+    "mosaics": holding(sensed_pixels, pixels.mosaic_places, pixels.mosaic_step),
+    "blurs": holding(chroma.blurred_image, chroma.blur_places, chroma.blur_step),
+    "merges": holding(chroma.merged_image, chroma.merge_places, chroma.merge_step),
     "samples": over(jpeg.sample_places, jpeg.sample_step),
     "transforms": over(jpeg.sample_places, jpeg.transform_step),
     "quantisations": over(jpeg.sample_places, jpeg.quantise_step),
@@ -225,7 +253,11 @@ def test_windows_are_resized_as_image_by_image(photograph, channels_last, size):
     forms = Forms(low, normal, shift, scale, *((1, 3) if channels_last else (rows * columns, 1)))
     most = max(tap_count(int(windows[:, 2 + i].max()), size[i]) for i in range(2)) + 3
     sides = count * (rows + columns)
-    room = np.full(sides, 77), np.full(sides * most, 77, np.float32)
+    room = (
+        np.full(sides, 77, np.int32),
+        np.full(2 * count, 77, np.int32),
+        np.full(sides * most, 77, np.float32),
+    )
     resizing = Resizing(rows, columns, most, *room)
     numbers = np.zeros(count, np.int64)
     lows = lows_of_a_batch(

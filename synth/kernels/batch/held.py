@@ -1,0 +1,260 @@
+"""What a thread holds of an image while it works on many of its places.
+
+A GPU would fetch it anew for each place: what is written might have changed it, for all it knows.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..compiling.compile import scalar
+from ..degradations.pattern import Pattern
+from ..demosaic import BORDER
+from ..develop import Colour
+from ..exposure import Bands, Exposure, Matrix
+from ..numbers.quantiles import normal_quantile, scaled
+from ..numbers.random_bits import PixelSeed
+from ..sensor import Noise, Sensor
+
+i32 = np.int32
+u32 = np.uint32
+u64 = np.uint64
+f32 = np.float32
+
+GAUSSIAN = tuple(scaled(normal_quantile(), 1.0))
+"""Coefficients of the standard normal distribution: constants, which take no room to be held."""
+
+
+class Light(NamedTuple):
+    """How light comes to the sensor of an image.
+
+    Attributes
+    ----------
+    height, width : int
+        Of the picture.
+    normal : int
+        Where its first sample lies.
+    spread : bool
+        Whether light was spread before; if so it lies from the pixel `lit` on.
+    lit : int
+    linear : float32 array (256)
+    grid : float32 array (1024)
+        The illumination.
+    coloured : bool
+        Whether it has a colour: `colour`.
+    colour : float32 array (3, 1024)
+    bands : Bands
+    exposure : Exposure
+    """
+
+    height: np.int32
+    width: np.int32
+    normal: np.uint64
+    spread: bool
+    lit: np.uint64
+    linear: npt.NDArray[np.float32]
+    grid: npt.NDArray[np.float32]
+    coloured: bool
+    colour: npt.NDArray[np.float32]
+    bands: Bands
+    exposure: Exposure
+
+
+class Output(NamedTuple):
+    """How samples become pixels, and where these go.
+
+    Attributes
+    ----------
+    colour : Colour
+    smoothed : bool
+        Whether chroma is smoothed afterwards: pixels go from the place `plane` on.
+    plane : int
+    table : uint8 array (ENCODE_CELLS)
+    fine_table : int16 array (ENCODE_CELLS)
+    coded : bool
+        Whether JPEG follows: pixels go to `Batch.made`, not to `Batch.low`.
+    first : int
+        Where the first sample goes, of either.
+    """
+
+    colour: Colour
+    smoothed: bool
+    plane: np.uint64
+    table: npt.NDArray[np.uint8]
+    fine_table: npt.NDArray[np.int16]
+    coded: bool
+    first: np.uint64
+
+
+class Sensed(NamedTuple):
+    """An image whose sensor is read.
+
+    Attributes
+    ----------
+    top, left : int
+        Of its span.
+    columns : int
+        Places in a row: the span's pixels, or the sites of its mosaic.
+    row : int
+        Where the offset of the span's first row lies.
+    patterned : bool
+        Whether the sensor has a fixed pattern, which lies from `pattern` on.
+    pattern : int
+    sites : int
+        Where the first site of its mosaic lies.
+    light : Light
+    sensor : Sensor
+    output : Output
+    """
+
+    top: np.int32
+    left: np.int32
+    columns: np.uint32
+    row: np.uint64
+    patterned: bool
+    pattern: np.uint64
+    sites: np.uint64
+    light: Light
+    sensor: Sensor
+    output: Output
+
+
+@scalar
+def exposure_of(draw, highlights):
+    """Return how a draw's camera sees light, with such highlights."""
+    matrix = Matrix(
+        draw.camera_rr,
+        draw.camera_rg,
+        draw.camera_rb,
+        draw.camera_gr,
+        draw.camera_gg,
+        draw.camera_gb,
+        draw.camera_br,
+        draw.camera_bg,
+        draw.camera_bb,
+    )
+    return Exposure(matrix, draw.electrons, highlights)
+
+
+@scalar
+def bands_of(draw):
+    """Return a draw's bands."""
+    return Bands(draw.band_depth, draw.band_count, draw.band_phase)
+
+
+@scalar
+def pattern_of(draw, batch):
+    """Return a draw's fixed pattern."""
+    seed = PixelSeed(draw.pattern_lower, draw.pattern_upper)
+    return Pattern(
+        draw.patterned > 0,
+        draw.pattern_columns,
+        draw.hot_share,
+        draw.pattern_hot,
+        draw.white - draw.black,
+        seed,
+        GAUSSIAN,
+    )
+
+
+@scalar
+def ten(c):
+    """Return the coefficients (10) of a polynomial as a tuple, which a GPU's registers hold."""
+    return c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8], c[9]
+
+
+@scalar
+def sensor_of(image, batch):
+    """Return the sensor of an image."""
+    draw = batch.draws[image.draw]
+    read = batch.read[image.draw]
+    noise = Noise(ten(read[0]), ten(read[1]), GAUSSIAN, batch.alias)
+    seed = PixelSeed(draw.seed_lower, draw.seed_upper)
+    return Sensor(draw.method, draw.gain, draw.black, draw.white, draw.row_sigma, seed, noise)
+
+
+@scalar
+def colour_of(draw):
+    """Return how a draw's camera makes colours."""
+    matrix = Matrix(
+        draw.srgb_rr,
+        draw.srgb_rg,
+        draw.srgb_rb,
+        draw.srgb_gr,
+        draw.srgb_gg,
+        draw.srgb_gb,
+        draw.srgb_br,
+        draw.srgb_bg,
+        draw.srgb_bb,
+    )
+    return Colour(draw.black, draw.white, draw.red_gain, draw.green_gain, draw.blue_gain, matrix)
+
+
+@scalar
+def light_of(number, batch):
+    """Return how light comes to the sensor of an image."""
+    image = batch.images[number]
+    draw = batch.draws[image.draw]
+    spread = draw.spread > 0
+    return Light(
+        image.height,
+        image.width,
+        image.normal,
+        spread,
+        image.lit,
+        batch.linear[draw.linear],
+        batch.light[number],
+        draw.coloured > 0,
+        batch.colour[number],
+        bands_of(draw),
+        exposure_of(draw, f32(0) if spread else draw.highlights),
+    )
+
+
+@scalar
+def output_of(number, batch):
+    """Return how samples of an image become pixels."""
+    image = batch.images[number]
+    draw = batch.draws[image.draw]
+    coded = draw.quality > 0
+    return Output(
+        colour_of(draw),
+        draw.taps > 0,
+        image.plane,
+        batch.table[number],
+        batch.fine_table[number],
+        coded,
+        u64(3) * image.made if coded else image.low,
+    )
+
+
+@scalar
+def _sensed(number, columns, batch):
+    image = batch.images[number]
+    return Sensed(
+        image.span_top,
+        image.span_left,
+        u32(columns),
+        image.row,
+        batch.draws[image.draw].patterned > 0,
+        image.pattern,
+        image.mosaic,
+        light_of(number, batch),
+        sensor_of(image, batch),
+        output_of(number, batch),
+    )
+
+
+@scalar
+def sensed_pixels(number, batch):
+    """Return an image whose sensor is read pixel by pixel."""
+    return _sensed(number, batch.images[number].span_columns, batch)
+
+
+@scalar
+def sensed_sites(number, batch):
+    """Return an image whose sensor is read site by site."""
+    return _sensed(number, batch.images[number].span_columns + 2 * BORDER, batch)
