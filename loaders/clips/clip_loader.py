@@ -16,6 +16,7 @@ from ...manifests.sets.info import SET_FILE
 from ...manifests.sets.pair_set import PairSet, open_set
 from ...storage.stores import place
 from ...synth.recipes.load import Recipe
+from ..dali.dali_loader import is_installed
 from ..devices import find_device
 from ..epochs import EpochLoader
 from ..live.lows import is_live, live_lows
@@ -29,7 +30,8 @@ from .stored_clips import ClipContents, clips_in, clips_of_set
 class ClipLoader(TorchLoader):
     """Low and normal clips, (N, T, C, H, W) each: the same crop, resize and flips for all frames.
 
-    It is a loader as `TorchLoader` is: epochs, ranks, states, processes that decode.
+    It is a loader as `TorchLoader` is: epochs, ranks, states. On a GPU, DALI decodes stored clips;
+    otherwise processes do.
 
     Parameters
     ----------
@@ -47,6 +49,9 @@ class ClipLoader(TorchLoader):
         Make lows when a clip is read: of a set's recipe or another one; folders are always live.
     recipe, draws
         As of `PairLoader`.
+    reader : str
+        "dali" or "workers"; "auto" takes DALI for stored clips on a GPU, where it is installed.
+        Both draw the same crops and flips; resized, they may differ by a level.
     batch_size, size, crop, augment, pad, dtype, value_range, layout, framework, shuffle, seed, \
 last_batch, keys, device, rank, world_size, workers, prefetch
         As of `TorchLoader`.
@@ -89,6 +94,7 @@ last_batch, keys, device, rank, world_size, workers, prefetch
         live: bool | None = None,
         recipe: Recipe | str | None = None,
         draws: Literal["fresh", "set"] | None = None,
+        reader: Literal["auto", "dali", "workers"] = "auto",
         device: str | int | torch.device = "auto",
         device_id: int | None = None,
         rank: int | None = None,
@@ -141,28 +147,75 @@ last_batch, keys, device, rank, world_size, workers, prefetch
         self._dataset = self._samples  # type: ignore[assignment]
         self._columns = None
         self._loader: DataLoader[Any] | None = None
-        prepare_workers([__name__], self.num_workers + 1)
+        self._ordered: tuple[int, Any] | None = None
+        self._dali = None
+        if _by_dali(reader, bool(live), options.device):
+            from .dali_clips import DaliClips
+
+            self._dali = DaliClips(
+                contents, options, self._samples, self._batch_places, self.__len__
+            )
+        else:
+            prepare_workers([__name__], self.num_workers + 1)
 
     @property
     def collate_fn(self) -> Any:
         """What makes a batch of the samples of `dataset`."""
         return CollateClips(self.options)
 
+    def _begin(self) -> Iterator[tuple[Any, ...]]:
+        if self._dali is None:
+            yield from super()._begin()
+            return
+        device_id = self._wanted.current() if self.options.device == "gpu" else None
+        for low, normal, keys in self._dali.batches(self.epoch, self._batch, device_id):
+            yield (low, normal, keys) if self.options.keys else (low, normal)
+
+    def _free(self) -> None:
+        super()._free()
+        if self._dali is not None:
+            self._dali.close()
+
     def _places(self) -> Iterator[list[Any]]:
         """Yield what is left of the running epoch: batches of clips and of their draws' seeds."""
-        first, last = self.rank.slice(self.contents.count)
-        options, epoch = self.options, self.epoch
-        order = epoch_order(self.contents.count, options.seed, epoch, options.shuffle)[first:last]
-        size = options.batch_size
+        epoch = self.epoch
         for batch in range(self._batch, len(self)):
-            yield [
-                ClipPlace(
-                    self._clips.clips[n],
-                    epoch_seed(options.seed, epoch, f"draws of pair {n}"),
-                    epoch,
-                )
-                for n in order[batch * size : (batch + 1) * size].tolist()
-            ]
+            yield self._batch_places(epoch, batch)
+
+    def _batch_places(self, epoch: int, batch: int) -> list[ClipPlace]:
+        """Return the clips of a batch and their draws' seeds."""
+        options, size = self.options, self.options.batch_size
+        if self._ordered is None or self._ordered[0] != epoch:
+            first, last = self.rank.slice(self.contents.count)
+            order = epoch_order(self.contents.count, options.seed, epoch, options.shuffle)
+            self._ordered = epoch, order[first:last]
+        return [
+            ClipPlace(
+                self._clips.clips[n],
+                epoch_seed(options.seed, epoch, f"draws of pair {n}"),
+                epoch,
+            )
+            for n in self._ordered[1][batch * size : (batch + 1) * size].tolist()
+        ]
+
+
+def _by_dali(reader: str, live: bool, device: str) -> bool:
+    """Return whether DALI decodes."""
+    if reader not in ("auto", "dali", "workers"):
+        raise LoaderError(f"reader {reader!r}: must be auto, dali or workers", key="reader")
+    if reader == "auto":
+        return not live and device == "gpu" and is_installed()
+    if reader == "dali" and live:
+        raise LoaderError(
+            "reader 'dali' reads stored clips; live ones are made by processes: leave reader out",
+            key="reader",
+        )
+    if reader == "dali" and not is_installed():
+        raise LoaderError(
+            "reader 'dali' needs NVIDIA DALI: pip install nvidia-dali-cuda120; or leave reader out",
+            key="reader",
+        )
+    return reader == "dali"
 
 
 def _given(value: int | None, default: int) -> int:

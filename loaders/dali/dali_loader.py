@@ -58,7 +58,7 @@ class DaliLoader(EpochLoader):
         LoaderError
             When there is no such device, or an option is wrong.
         """
-        _check_installed(self._gives_tensors)
+        check_installed(self._gives_tensors)
         self._wanted = find_device(device, device_id)
         if self._wanted.kind == "mps" and device == "auto":
             self._wanted = find_device("cpu")
@@ -269,11 +269,22 @@ class DaliLoader(EpochLoader):
         return list(dict.fromkeys(number for batch in ahead for number in numbers(batch)))
 
 
-def _check_installed(torch_too: bool) -> None:
-    if (
-        importlib.util.find_spec("nvidia") is None
-        or importlib.util.find_spec("nvidia.dali") is None
-    ):
+def is_installed() -> bool:
+    """Return whether DALI is there."""
+    return (
+        importlib.util.find_spec("nvidia") is not None
+        and importlib.util.find_spec("nvidia.dali") is not None
+    )
+
+
+def check_installed(torch_too: bool) -> None:
+    """Check that DALI is installed, and torch where tensors are handed out.
+
+    Raises
+    ------
+    LoaderError
+    """
+    if not is_installed():
         raise LoaderError(
             "PairLoader needs NVIDIA DALI, which runs on Linux: pip install nvidia-dali-cuda120;"
             " TorchLoader does not"

@@ -20,14 +20,14 @@ from .form_steps import Forms, Resizing
 from .held import sensed_pixels, sensed_sites
 
 THREADS = 128
-"""Of a block: each block works on one image. Few, so that many registers a thread leave no room of a
-multiprocessor empty."""
+"""Of a block: each block works on one image. Few, so that many registers a thread leave no room
+empty."""
 EACH = 8
 """Places that a thread works on, about: with one alone, half of its time would go into finding its
 image."""
 REGISTERS = 128
-"""Of a thread that makes sensor samples. On an H200 a batch of 256 lows of 500 x 375 then takes 1.62
-ms in that step; with 96 registers 1.69, with 80 1.71, with 64 1.80, without a limit 3.3."""
+"""Of a thread that makes sensor samples. On an H200 a batch of 256 lows of 500 x 375 then takes
+1.62 ms in that step; with 96 registers 1.69, with 80 1.71, with 64 1.80, without a limit 3.3."""
 u32 = np.uint32
 
 

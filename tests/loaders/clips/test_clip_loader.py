@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import shutil
 
 import numpy as np
 import pytest
@@ -44,12 +45,19 @@ def loader(data, **options):
     return gloam.ClipLoader(data, **(common | options))
 
 
-@pytest.mark.parametrize("live", [False, True])
-@pytest.mark.parametrize("workers", [0, 2])
-def test_every_clip_once_and_whole(made, stored, live, workers):
-    more = {"live": True, "draws": "set"} if live else {}
-    seen = []
-    options = {"dtype": "uint8", "layout": "HWC", "last_batch": "partial", "workers": workers}
+WAYS = {
+    "stored": {},
+    "processes": {"workers": 2},
+    "live": {"live": True, "draws": "set"},
+    "live, processes": {"live": True, "draws": "set", "workers": 2},
+    "dali": {"reader": "dali", "workers": 2},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_clip_once_and_whole(made, stored, way):
+    more, seen = WAYS[way], []
+    options = {"dtype": "uint8", "layout": "HWC", "last_batch": "partial"}
     with loader(made, **options, **more) as loaded:
         for lows, normals, keys in loaded:
             assert lows.shape[1:] == normals.shape[1:] == (4, 72, 96, 3)
@@ -63,7 +71,7 @@ def test_every_clip_once_and_whole(made, stored, live, workers):
 def test_frames_share_crop_flips_and_step(made, stored):
     options = {"size": 32, "crop": "random", "augment": True, "dtype": "uint8", "layout": "HWC"}
     found = 0
-    for stored_way in ({}, {"live": True, "draws": "set"}):
+    for stored_way in ({}, WAYS["live"], WAYS["dali"]):
         for lows, normals, keys in loader(made, **options, **stored_way):
             for low, normal, key in zip(lows.numpy(), normals.numpy(), keys, strict=True):
                 place = where(stored[key][1][0], normal[0])
@@ -74,7 +82,7 @@ def test_frames_share_crop_flips_and_step(made, stored):
                     )
                     np.testing.assert_array_equal(low[frame], placed(stored[key][0][frame], place))
                 found += 1
-    assert found >= 16
+    assert found >= 24
 
 
 def turns(image):
@@ -105,22 +113,23 @@ def placed(whole, place):
     return image[top : top + 32, left : left + 32]
 
 
-def test_ranks_resume_and_epochs(made, stored):
-    options = {"size": 32, "dtype": "uint8", "batch_size": 1}
+@pytest.mark.parametrize("way", ["live", "dali"])
+def test_ranks_resume_and_epochs(made, stored, way):
+    options = {"size": 32, "dtype": "uint8", "batch_size": 1} | WAYS[way]
     parts = [
         [key for *_, keys in loader(made, rank=rank, world_size=2, **options) for key in keys]
         for rank in range(2)
     ]
     assert not set(parts[0]) & set(parts[1])
     assert set(parts[0]) | set(parts[1]) <= set(stored)
-    whole = loader(made, crop="random", augment=True, live=True, **options)
+    whole = loader(made, crop="random", augment=True, **options)
     batches = [*whole, *whole]
-    begun = loader(made, crop="random", augment=True, live=True, **options)
+    begun = loader(made, crop="random", augment=True, **options)
     running = iter(begun)
     for _ in range(3):
         next(running)
     state = pickle.loads(pickle.dumps(begun.state_dict()))
-    other = loader(made, crop="random", augment=True, live=True, **options)
+    other = loader(made, crop="random", augment=True, **options)
     other.load_state_dict(state)
     rest = [*other, *other]
     assert len(rest) == len(batches) - 3
@@ -129,6 +138,54 @@ def test_ranks_resume_and_epochs(made, stored):
         assert torch.equal(one[0], two[0])
         assert torch.equal(one[1], two[1])
     assert [b[2] for b in batches[: len(whole)]] != [b[2] for b in batches[len(whole) :]]
+
+
+def test_dali_draws_what_processes_draw(made):
+    options = {"size": 40, "crop": "random-resized", "augment": True, "batch_size": 3}
+    whole = loader(made, last_batch="partial", **options)
+    by_dali = loader(made, last_batch="partial", **options, **WAYS["dali"])
+    for _ in range(2):
+        for one, other in zip(whole, by_dali, strict=True):
+            assert one[2] == other[2]
+            for images, others in zip(one[:2], other[:2], strict=True):
+                assert images.shape == others.shape
+                assert (images - others).abs().max() < 2 / 255
+
+
+def test_dali_begins_an_epoch_that_is_set_and_one_that_was_left(made):
+    options = {"size": 32, "crop": "random", "batch_size": 2}
+    whole, by_dali = loader(made, **options), loader(made, **options, **WAYS["dali"])
+    for epoch in (3, 0):
+        for one in (whole, by_dali):
+            one.set_epoch(epoch)
+        assert [b[2] for b in whole] == [b[2] for b in by_dali]
+    for one in (whole, by_dali):
+        next(iter(one))
+    again = pickle.loads(pickle.dumps(by_dali))
+    for first, second in zip(whole, again, strict=True):
+        assert first[2] == second[2]
+        assert torch.equal(first[1], second[1])
+    by_dali.close()
+
+
+def test_a_damaged_frame_is_named_by_dali_too(made, tmp_path):
+    root = tmp_path / "damaged"
+    shutil.copytree(made, root)
+    shard = sorted(root.rglob("*train*.tar"))[0]
+    data = bytearray(shard.read_bytes())
+    at = data.find(b"IDAT") + 40
+    data[at : at + 64] = bytes(64)
+    shard.write_bytes(data)
+    options = {"batch_size": 1, "shuffle": False} | WAYS["dali"]
+    with pytest.raises(LoaderError, match=r"low\.000.* cannot be decoded.*gloam verify"):
+        list(loader(root, **options))
+
+
+def test_wrong_readers_get_a_line(made):
+    with pytest.raises(LoaderError, match="reader 'x': must be auto, dali or workers"):
+        loader(made, reader="x")
+    with pytest.raises(LoaderError, match="reader 'dali' reads stored clips"):
+        loader(made, reader="dali", live=True)
 
 
 def test_folders_and_videos_without_a_set(source):

@@ -1,0 +1,197 @@
+"""Stored clips through DALI: read at their places, decoded and formed, on a GPU or a CPU.
+
+A frame is a sample of a pipeline that knows nothing of clips; those of one clip have one change.
+What comes is a function of epoch and batch: there is no state besides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import LoaderError
+from ...manifests.images.header import read_header
+from ...manifests.sets.layouts.extents import Extent
+from ..columns import read_extent
+from ..dali.batches import tensor_of
+from ..dali.building import collect_before_forks
+from ..dali.failures import last_words
+from ..forms import change_of
+from ..options import Options
+from .clip_samples import ClipPlace, ClipSamples
+from .stored_clips import ClipContents, StoredClip
+
+Bytes = npt.NDArray[np.uint8]
+_BESIDE = 4096  # bytes between two members that are read at once
+
+
+class _Encoded(NamedTuple):
+    """A batch as DALI takes it: frame after frame, clip after clip."""
+
+    lows: list[Bytes]
+    normals: list[Bytes]
+    changes: list[npt.NDArray[np.int32]]
+
+
+class DaliClips:
+    """Batches of stored clips.
+
+    Parameters
+    ----------
+    contents : ClipContents
+    options : Options
+    samples : ClipSamples
+        That decodes the clips of a batch that DALI failed at, to name the frame.
+    places_of : function of (epoch, batch)
+        Returns the places of a batch.
+    batches : function
+        Returns how many batches an epoch has.
+    """
+
+    def __init__(
+        self,
+        contents: ClipContents,
+        options: Options,
+        samples: ClipSamples,
+        places_of: Callable[[int, int], list[ClipPlace]],
+        batches: Callable[[], int],
+    ) -> None:
+        self._contents, self._options, self._samples = contents, options, samples
+        self._places_of, self._batches = places_of, batches
+        self._pipeline: Any = None
+        self._pool: ThreadPoolExecutor | None = None
+        self._next = 0, 0  # epoch and batch that the pipeline gives next
+
+    def batches(
+        self, epoch: int, batch: int, device_id: int | None
+    ) -> Iterator[tuple[Any, Any, list[str]]]:
+        """Yield the rest of an epoch from a batch on: low, normal (N, T, ...) and keys.
+
+        Parameters
+        ----------
+        epoch, batch : int
+        device_id : int, optional
+            Number of the GPU.
+
+        Raises
+        ------
+        LoaderError
+            Naming the clip and frame that cannot be read or decoded.
+        """
+        frames = self._contents.frames
+        for number in range(batch, self._batches()):
+            if self._pipeline is None or self._next != (epoch, number):
+                self._drop()
+                self._pipeline = self._built(epoch, number, device_id)
+            low, normal = self._run(epoch, number, device_id)
+            self._next = (epoch, number + 1) if number + 1 < self._batches() else (epoch + 1, 0)
+            places = self._places_of(epoch, number)
+            images = (
+                made.reshape(len(places), frames, *made.shape[1:])
+                for made in map(tensor_of, (low, normal))
+            )
+            yield (*images, [place.clip.key for place in places])
+
+    def close(self) -> None:
+        """End the threads that read, and let go of the pipeline."""
+        self._drop()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_pipeline": None, "_pool": None}
+
+    def _drop(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+        self._pipeline = self._pool = None
+
+    def _built(self, epoch: int, batch: int, device_id: int | None) -> Any:
+        from ..dali import pipelines
+
+        self._pool = pool = ThreadPoolExecutor(max(self._options.threads, 1))
+        first = epoch * self._batches() + batch
+
+        # Both of DALI's sources ask for a batch, one after the other.
+        @lru_cache(maxsize=2)
+        def encoded(iteration: int) -> _Encoded:
+            places = self._places_of(*divmod(first + iteration, self._batches()))
+            read = list(pool.map(_frames, (place.clip for place in places)))
+            count = self._contents.frames
+            lows = [data for clip in read for data in clip[:count]]
+            normals = [data for clip in read for data in clip[count:]]
+            changes = []
+            if self._options.changes:
+                for place, clip in zip(places, read, strict=True):
+                    header = read_header(clip[count].tobytes())
+                    change = change_of(header.height, header.width, self._options, place.seed)
+                    changes += [np.array(change, np.int32)] * count
+            return _Encoded(lows, normals, changes)
+
+        def source(info: Any) -> tuple[list[Bytes], list[Bytes], list[Any]]:
+            lows, normals, _ = encoded(info.iteration)
+            return lows, normals, [np.zeros(1, np.int64)] * len(lows)
+
+        def forms(info: Any) -> list[Any]:
+            return encoded(info.iteration).changes
+
+        collect_before_forks()
+        pipeline = pipelines.external_pairs(
+            source,
+            options=self._options,
+            forms=forms if self._options.changes else None,
+            batch_size=self._options.batch_size * self._contents.frames,
+            num_threads=max(self._options.threads, 1),
+            device_id=device_id,
+            prefetch_queue_depth=min(self._options.prefetch, 3),  # of many images each
+            **(pipelines.SIDE_BY_SIDE if device_id is not None else {}),
+        )
+        try:
+            pipeline.build()
+        except RuntimeError as error:
+            raise LoaderError(
+                f"{self._contents.name}: DALI: {last_words(error)}", path=self._contents.name
+            ) from error
+        return pipeline
+
+    def _run(self, epoch: int, batch: int, device_id: int | None) -> tuple[Any, Any]:
+        try:
+            if device_id is None:
+                low, normal, _ = self._pipeline.run()
+            else:
+                import torch
+
+                low, normal, _ = self._pipeline.run(torch.cuda.current_stream(device_id))
+            return low, normal
+        except Exception as error:  # RuntimeError of DALI, or whatever a source raised
+            self._drop()
+            found = self._damage(epoch, batch)
+            words = f"{self._contents.name}: DALI: {last_words(error)}"
+            raise found or LoaderError(words, path=self._contents.name) from error
+
+    def _damage(self, epoch: int, batch: int) -> LoaderError | None:
+        """Return what is wrong with a clip of the batches that DALI was at."""
+        first = epoch * self._batches() + batch
+        for number in range(first, first + self._options.prefetch + 1):
+            for place in self._places_of(*divmod(number, self._batches())):
+                try:
+                    self._samples[place]
+                except LoaderError as error:
+                    return error
+        return None
+
+
+def _frames(clip: StoredClip) -> list[Bytes]:
+    """Read the lows of a clip, then its normals; in a tar they lie side by side: at once."""
+    places = (*clip.lows, *clip.normals)
+    begin = min(place.offset for place in places)
+    end = max(place.offset + place.size for place in places)
+    room = sum(place.size for place in places) + _BESIDE * len(places)
+    together = len({place.path for place in places}) == 1 and places[0].path
+    if not together or min(place.size for place in places) <= 0 or end - begin > room:
+        return [np.frombuffer(read_extent(place), np.uint8) for place in places]
+    data = np.frombuffer(read_extent(Extent(places[0].path, begin, end - begin)), np.uint8)
+    return [data[place.offset - begin :][: place.size] for place in places]
