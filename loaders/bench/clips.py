@@ -12,6 +12,7 @@ import torch
 from ...manifests.sets.info import SET_FILE
 from ...manifests.sets.pair_set import open_set
 from ..clips.clip_loader import ClipLoader
+from ..dali.dali_loader import is_installed
 from .pairs import Bench, machine_facts, timed
 
 
@@ -45,10 +46,15 @@ def bench_clips(
     device = "cuda" if torch.cuda.is_available() else "cpu"
     ways: list[tuple[str, dict[str, Any]]] = []
     if of_set and not open_set(root).live:
-        ways.append(("stored", {}))
+        ways.append(("stored", {"reader": "workers"}))
     ways += [("live", {"live": True}), ("live, random crops", {"live": True, "crop": "random"})]
     common = {"batch_size": batch_size, "last_batch": "drop", "rank": 0, "world_size": 1}
     speeds = []
+    if ways[0][0] == "stored" and is_installed():
+        full = f"ClipLoader, stored, DALI, {device}"
+        say(full)
+        make = partial(loaded, reader="dali", device=device, **common)
+        speeds.append(timed(full, make, seconds))
     for name, options in ways:
         for processes in workers:
             full = f"ClipLoader, {name}, {processes} workers"
