@@ -4,10 +4,10 @@ sizes, and images a second at 500 x 375, whole model, draws given.
     python benchmarks/gpu.py [--images 1000] [--batch 256] [--record gpu]
 
 The photographs are those inside scikit-image, cropped, turned and scaled at random to sizes between
-64 and 640; each is darkened by one of six recipes. Needs numba-cuda and a GPU. What is timed is
-from normals, packed draws and sizes in device memory to lows there: illumination and tables
-included, copies not. Beside it stand the whole of `CudaRenderer.render`, copies and packing
-included, and one CPU core.
+64 and 640; each is darkened by one of six recipes, half of them with every degradation. What is
+timed is from normals, packed draws and sizes in device memory to lows there: illumination and
+tables included, copies not. Beside it stand the whole of `CudaRenderer.render`, copies and packing
+included, and one CPU core. Needs numba-cuda and a GPU.
 """
 
 from __future__ import annotations
@@ -31,6 +31,16 @@ from gloam.synth.recipes.load import load_recipe
 
 RECIPES = ("even", "uneven", "night-lights", "extreme", "maet-cpu", "maet-gpu")
 TIMED = RECIPES[:4]
+DEGRADED = (
+    "degradations.motion.length=uniform(1, 9)",
+    "degradations.defocus.radius=uniform(0.5, 2)",
+    "degradations.banding.depth=0.3",
+    "degradations.fixed_pattern.columns=2",
+    "degradations.fixed_pattern.hot_share=1e-3",
+    "degradations.fixed_pattern.hot=300",
+    "degradations.jpeg.quality=uniform(20, 98)",
+)
+"""Beside them: each recipe again, with all that may befall its lows."""
 
 
 def photographs(count: int, size: tuple[int, int] | None = None) -> list[np.ndarray]:
@@ -66,7 +76,10 @@ def equality(camera: CameraOnCuda, count: int, batch: int) -> None:
     different = samples = largest = images = 0
     for first in range(0, count, batch):
         normals = everything[first : first + batch]
-        draws = [drawn_for(first + i, RECIPES[i % len(RECIPES)]) for i in range(len(normals))]
+        draws = [
+            drawn_for(first + i, RECIPES[i % len(RECIPES)], *(DEGRADED if i // 8 % 2 else ()))
+            for i in range(len(normals))
+        ]
         for low, normal, one in zip(camera.render(normals, draws), normals, draws, strict=True):
             apart = np.abs(low.astype(int) - render_camera(normal, one))
             different += int(np.count_nonzero(apart))
