@@ -4,6 +4,7 @@ folder of them."""
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,10 @@ from hypothesis import HealthCheck, settings
 from PIL import Image
 
 from .object_store import bucket, server, through  # noqa: F401
+
+# Background jobs of a shell without job control ignore it, and so would the commands under test.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No test depends on time: the machine may be busy with something else.
 settings.register_profile("gloam", deadline=None, suppress_health_check=[HealthCheck.too_slow])
