@@ -16,7 +16,9 @@ from ...manifests.sets.info import SET_FILE
 from ...manifests.sets.pair_set import PairSet, open_set
 from ...storage.stores import place
 from ...synth.recipes.load import Recipe
-from ..dali.dali_loader import is_installed
+from ..dali.batches import ReadyBatches
+from ..dali.dali_loader import decoder_load, is_installed
+from ..dataset import first_batch
 from ..devices import find_device
 from ..epochs import EpochLoader
 from ..live.lows import is_live, live_lows
@@ -51,10 +53,11 @@ class ClipLoader(TorchLoader):
         As of `PairLoader`.
     reader : str
         "dali" or "workers"; "auto" takes DALI for stored clips on a GPU, where it is installed.
-        Both draw the same crops and flips; resized, they may differ by a level.
+        Both draw the same crops and flips. Resized, they may differ by a level; and JPEGs that a
+        GPU decodes by up to 5 levels where colours meet.
     batch_size, size, crop, augment, pad, dtype, value_range, layout, framework, shuffle, seed, \
 last_batch, keys, device, rank, world_size, workers, prefetch
-        As of `TorchLoader`.
+        As of `TorchLoader`. With DALI `workers` are threads, and at most 3 batches are made ahead.
 
     Raises
     ------
@@ -125,6 +128,7 @@ last_batch, keys, device, rank, world_size, workers, prefetch
             device="gpu" if self._wanted.kind == "gpu" else "cpu",
             threads=usable_cores() if processes is None else processes,
             prefetch=prefetch,
+            hw_decoder_load=decoder_load(live=False),
         )
         held: PairSet | list[Any]
         if isinstance(data, PairSet) or (place(data) / SET_FILE).is_file():
@@ -148,7 +152,7 @@ last_batch, keys, device, rank, world_size, workers, prefetch
         self._columns = None
         self._loader: DataLoader[Any] | None = None
         self._ordered: tuple[int, Any] | None = None
-        self._dali = None
+        self._dali: Any = None
         if _by_dali(reader, bool(live), options.device):
             from .dali_clips import DaliClips
 
@@ -159,9 +163,19 @@ last_batch, keys, device, rank, world_size, workers, prefetch
             prepare_workers([__name__], self.num_workers + 1)
 
     @property
+    def num_workers(self) -> int:
+        """Processes that decode; none where DALI does."""
+        return super().num_workers if self._dali is None else 0
+
+    @property
+    def batch_sampler(self) -> Any:
+        """What begins an epoch when it is iterated; where DALI decodes, of ready batches."""
+        return super().batch_sampler if self._dali is None else ReadyBatches(self)
+
+    @property
     def collate_fn(self) -> Any:
         """What makes a batch of the samples of `dataset`."""
-        return CollateClips(self.options)
+        return CollateClips(self.options) if self._dali is None else first_batch
 
     def _begin(self) -> Iterator[tuple[Any, ...]]:
         if self._dali is None:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from ...errors import LoaderError
 from ...manifests.images.header import read_header
 from ...manifests.sets.layouts.extents import Extent
+from ...storage.stores import AT_ONCE
 from ..columns import read_extent
 from ..dali.batches import tensor_of
 from ..dali.building import collect_before_forks
@@ -28,6 +29,7 @@ from .stored_clips import ClipContents, StoredClip
 
 Bytes = npt.NDArray[np.uint8]
 _BESIDE = 4096  # bytes between two members that are read at once
+_MOST_PIXELS = 1 << 30  # what a set may hold
 
 
 class _Encoded(NamedTuple):
@@ -65,7 +67,8 @@ class DaliClips:
         self._places_of, self._batches = places_of, batches
         self._pipeline: Any = None
         self._pool: ThreadPoolExecutor | None = None
-        self._next = 0, 0  # epoch and batch that the pipeline gives next
+        # epoch and batch that the pipeline gives next, and its GPU; none while it makes one
+        self._next: tuple[int, int, int | None] | None = None
 
     def batches(
         self, epoch: int, batch: int, device_id: int | None
@@ -81,15 +84,18 @@ class DaliClips:
         Raises
         ------
         LoaderError
-            Naming the clip and frame that cannot be read or decoded.
+            Naming the clip and frame that cannot be read or decoded. DALI takes some damaged JPEGs
+            that processes refuse; `gloam verify` finds them.
         """
         frames = self._contents.frames
         for number in range(batch, self._batches()):
-            if self._pipeline is None or self._next != (epoch, number):
+            if self._pipeline is None or self._next != (epoch, number, device_id):
                 self._drop()
                 self._pipeline = self._built(epoch, number, device_id)
+            self._next = None  # whoever interrupts what follows gets a new pipeline
             low, normal = self._run(epoch, number, device_id)
-            self._next = (epoch, number + 1) if number + 1 < self._batches() else (epoch + 1, 0)
+            over = number + 1 == self._batches()
+            self._next = (epoch + 1, 0, device_id) if over else (epoch, number + 1, device_id)
             places = self._places_of(epoch, number)
             images = (
                 made.reshape(len(places), frames, *made.shape[1:])
@@ -112,7 +118,8 @@ class DaliClips:
     def _built(self, epoch: int, batch: int, device_id: int | None) -> Any:
         from ..dali import pipelines
 
-        self._pool = pool = ThreadPoolExecutor(max(self._options.threads, 1))
+        far = AT_ONCE if self._contents.far else 1
+        self._pool = pool = ThreadPoolExecutor(max(self._options.threads, far))
         first = epoch * self._batches() + batch
 
         # Both of DALI's sources ask for a batch, one after the other.
@@ -126,7 +133,7 @@ class DaliClips:
             changes = []
             if self._options.changes:
                 for place, clip in zip(places, read, strict=True):
-                    header = read_header(clip[count].tobytes())
+                    header = read_header(clip[count].tobytes(), _MOST_PIXELS)
                     change = change_of(header.height, header.width, self._options, place.seed)
                     changes += [np.array(change, np.int32)] * count
             return _Encoded(lows, normals, changes)

@@ -16,13 +16,13 @@ _BEFORE, _BEHIND = b',"key":"', b'",'
 _KEY = re.compile(rb"[a-z0-9][a-z0-9_-]{0,79}")
 
 if TYPE_CHECKING:
-    from .dali_loader import DaliLoader
+    from ..epochs import EpochLoader
 
 
 class ReadyBatches:
     """The batches of a new epoch, each as the one sample of a batch."""
 
-    def __init__(self, loader: DaliLoader) -> None:
+    def __init__(self, loader: EpochLoader) -> None:
         self._loader = loader
 
     def set_epoch(self, epoch: int) -> None:

@@ -68,9 +68,7 @@ class DaliLoader(EpochLoader):
             )
         threads = same_number(given.pop("workers"), given.pop("threads"))
         if given["hw_decoder_load"] is None:
-            # What cores decode differs a little from what the hardware does: a live low is to be a
-            # function of its key.
-            given["hw_decoder_load"] = 1.0 if live or local_ranks() >= _MANY_GPUS else 0.9
+            given["hw_decoder_load"] = decoder_load(live)
         if given["shuffle"] is None:
             given["shuffle"] = training
         if given["last_batch"] is None:
@@ -267,6 +265,15 @@ class DaliLoader(EpochLoader):
         numbers = self._builder.source_numbers(self._base)
         ahead = range(first, first + self.options.prefetch + 1)
         return list(dict.fromkeys(number for batch in ahead for number in numbers(batch)))
+
+
+def decoder_load(live: bool) -> float:
+    """Return which share of JPEGs a GPU's decoding hardware gets by default, cores the rest.
+
+    What cores decode differs a little from what the hardware does: a live low is to be a function
+    of its key.
+    """
+    return 1.0 if live or local_ranks() >= _MANY_GPUS else 0.9
 
 
 def is_installed() -> bool:

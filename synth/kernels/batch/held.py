@@ -123,6 +123,25 @@ class Sensed(NamedTuple):
 
 
 @scalar
+def next_place(place, row, column, stride, columns):
+    """Return the place that lies a stride further, its row and column.
+
+    stride : (places, whole rows, columns beyond them)
+    """
+    row, column = u32(row + stride[1]), u32(column + stride[2])
+    if column >= columns:
+        row, column = u32(row + u32(1)), u32(column - columns)
+    return u32(place + stride[0]), row, column
+
+
+@scalar
+def row_and_column(place, columns):
+    """Return the row of a place, and the column in it."""
+    row = u32(place // columns)
+    return row, u32(place - u32(row * columns))
+
+
+@scalar
 def exposure_of(draw, highlights):
     """Return how a draw's camera sees light, with such highlights."""
     matrix = Matrix(

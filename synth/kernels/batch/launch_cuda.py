@@ -17,7 +17,7 @@ from . import jpeg_steps as jpeg
 from . import pixel_steps as pixels
 from .arrays import Batch
 from .form_steps import Forms, Resizing
-from .held import sensed_pixels, sensed_sites
+from .held import next_place, row_and_column, sensed_pixels, sensed_sites
 
 THREADS = 128
 """Of a block: each block works on one image. Few, so that many registers a thread leave no room
@@ -60,6 +60,9 @@ def _over(name: str, places_of: Any, step_of: Any) -> Step:
     return Step(name, kernel(run))
 
 
+_row_and_column, _next_place = device(row_and_column), device(next_place)
+
+
 def _holding(name: str, held_of: Any, places_of: Any, step_of: Any) -> Step:
     """Make the kernel of a step that is a function of what is held of an image, and a place.
 
@@ -72,15 +75,14 @@ def _holding(name: str, held_of: Any, places_of: Any, step_of: Any) -> Step:
         count = u32(places(batch.images[number], batch))
         place = u32(u32(cuda.blockIdx.x - number * blocks) * u32(THREADS) + u32(cuda.threadIdx.x))
         if place < count:
-            image, stride = held(number, batch), u32(blocks * THREADS)
-            row, down = u32(place // image.columns), u32(stride // image.columns)
-            column = u32(place - u32(row * image.columns))
-            right = u32(stride - u32(down * image.columns))
+            image, far = held(number, batch), u32(blocks * THREADS)
+            row, column = _row_and_column(place, image.columns)
+            down, right = _row_and_column(far, image.columns)
             while place < count:
                 step(image, place, row, column, batch)
-                place, row, column = u32(place + stride), u32(row + down), u32(column + right)
-                if column >= image.columns:
-                    row, column = u32(row + u32(1)), u32(column - image.columns)
+                place, row, column = _next_place(
+                    place, row, column, (far, down, right), image.columns
+                )
 
     run.__name__ = run.__qualname__ = name
     return Step(name, kernel(run))
@@ -102,16 +104,15 @@ def _fetching(
         count = u32(places(batch.images[number], batch))
         place = u32(u32(cuda.blockIdx.x - number * blocks) * u32(THREADS) + u32(cuda.threadIdx.x))
         if place < count:
-            image, stride = held(number, batch), u32(blocks * THREADS)
-            row, down = u32(place // image.columns), u32(stride // image.columns)
-            column = u32(place - u32(row * image.columns))
-            right = u32(stride - u32(down * image.columns))
+            image, far = held(number, batch), u32(blocks * THREADS)
+            row, column = _row_and_column(place, image.columns)
+            down, right = _row_and_column(far, image.columns)
             fetched = fetch(image, row, column, batch)
             while place < count:
                 now, own_row, own_column, own = place, row, column, fetched
-                place, row, column = u32(place + stride), u32(row + down), u32(column + right)
-                if column >= image.columns:
-                    row, column = u32(row + u32(1)), u32(column - image.columns)
+                place, row, column = _next_place(
+                    place, row, column, (far, down, right), image.columns
+                )
                 if place < count:
                     fetched = fetch(image, row, column, batch)
                 step(image, now, own_row, own_column, own, batch)

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
+from torch.utils.data import DataLoader
 
 import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import LoaderError
+from gloam.loaders.clips import clip_loader
 from gloam.synth.clips import frames_of, render_clip
 from gloam.synth.models import draw
 from gloam.synth.recipes.load import load_recipe
@@ -168,6 +170,54 @@ def test_dali_begins_an_epoch_that_is_set_and_one_that_was_left(made):
     by_dali.close()
 
 
+def test_an_interrupt_leaves_keys_in_step(made):
+    options = {"size": 32, "batch_size": 1} | WAYS["dali"]
+    whole = list(loader(made, **options))
+    hurt = loader(made, **options)
+    run = hurt._dali._run
+
+    def interrupted(*place):
+        run(*place)
+        hurt._dali._run = run
+        raise KeyboardInterrupt
+
+    hurt._dali._run = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        next(iter(hurt))
+    hurt.set_epoch(0)
+    for one, other in zip(whole, hurt, strict=True):
+        assert one[2] == other[2]
+        assert torch.equal(one[1], other[1])
+
+
+def test_tools_that_skip_batches_get_those_of_dali(made):
+    by_dali = loader(made, size=32, batch_size=1, **WAYS["dali"])
+    assert by_dali.num_workers == 0
+    assert by_dali.prefetch_factor is None
+    whole = list(loader(made, size=32, batch_size=1, **WAYS["dali"]))
+    taken = DataLoader(
+        by_dali.dataset, batch_sampler=by_dali.batch_sampler, collate_fn=by_dali.collate_fn
+    )
+    for one, other in zip(whole, taken, strict=True):
+        assert torch.equal(one[1], other[1])
+
+
+@pytest.mark.parametrize(
+    ("reader", "live", "device", "installed", "expected"),
+    [
+        ("auto", False, "gpu", True, True),
+        ("auto", False, "gpu", False, False),
+        ("auto", True, "gpu", True, False),
+        ("auto", False, "cpu", True, False),
+        ("workers", False, "gpu", True, False),
+        ("dali", False, "cpu", True, True),
+    ],
+)
+def test_who_decodes(monkeypatch, reader, live, device, installed, expected):
+    monkeypatch.setattr(clip_loader, "is_installed", lambda: installed)
+    assert clip_loader._by_dali(reader, live, device) is expected
+
+
 def test_a_damaged_frame_is_named_by_dali_too(made, tmp_path):
     root = tmp_path / "damaged"
     shutil.copytree(made, root)
@@ -181,11 +231,14 @@ def test_a_damaged_frame_is_named_by_dali_too(made, tmp_path):
         list(loader(root, **options))
 
 
-def test_wrong_readers_get_a_line(made):
+def test_wrong_readers_get_a_line(made, monkeypatch):
     with pytest.raises(LoaderError, match="reader 'x': must be auto, dali or workers"):
         loader(made, reader="x")
     with pytest.raises(LoaderError, match="reader 'dali' reads stored clips"):
         loader(made, reader="dali", live=True)
+    monkeypatch.setattr(clip_loader, "is_installed", lambda: False)
+    with pytest.raises(LoaderError, match="needs NVIDIA DALI: pip install"):
+        loader(made, reader="dali")
 
 
 def test_folders_and_videos_without_a_set(source):

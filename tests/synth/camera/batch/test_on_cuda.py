@@ -30,6 +30,31 @@ def test_the_gpu_makes_the_same_bytes(photograph):
         assert (low == render(normal, drawn)).all()
 
 
+@pytest.mark.skipif(not GPU, reason="no CUDA GPU")
+@pytest.mark.filterwarnings("ignore")
+def test_refined_roots_and_reciprocals_are_those_of_the_compiler():
+    """Of all float32 of two octaves, of which those of the others are copies."""
+    import math
+
+    from gloam.synth.kernels.compiling import for_cuda
+
+    root_of, reciprocal_of = for_cuda._sqrt, for_cuda.reciprocal
+
+    @cuda.jit(lto=False)
+    def compare(bits, differ):
+        x = np.uint32(bits + cuda.grid(1)).view(np.float32)
+        if root_of(x) != math.sqrt(x):
+            cuda.atomic.add(differ, 0, 1)
+        if reciprocal_of(x) != np.float32(1) / x:
+            cuda.atomic.add(differ, 1, 1)
+
+    differ = cuda.to_device(np.zeros(2, np.int64))
+    with for_cuda.plain_arithmetic():
+        for exponent in (127, 128):
+            compare[(1 << 23) // 256, 256](np.int64(exponent << 23), differ)
+    assert differ.copy_to_host().tolist() == [0, 0]
+
+
 @pytest.mark.skipif(GPU, reason="there is a CUDA GPU")
 def test_without_a_gpu_one_is_told_so():
     with pytest.raises(ConfigError, match="device cuda: there is none; it needs an NVIDIA GPU"):
@@ -49,12 +74,14 @@ def test_every_kernel_compiles_to_ptx_without_joining_multiplications_and_additi
     kernels["form"] = steps.form, BATCH, FORMS
     kernels["taps"] = steps.taps, BATCH, RESIZING
     kernels["resized"] = steps.resized_form, BATCH, FORMS, RESIZING
-    joined = {}
+    joined, refined = {}, set()
     for name, (step, *arguments) in kernels.items():
         text = ptx_of(step, *arguments, numba.int64)
         assert ".target sm_90" in text
         entry = text[text.index(".visible .entry") :]
         joined[name] = len(re.findall(r"\bfma\.rn", entry))
+        if "rcp.approx" in entry:
+            refined.add(name)
         assert not re.findall(r"\b(?:div|sqrt)\.(?:approx|full)[.a-z0-9]*", entry), name
     asked = {
         "mosaics",
@@ -69,3 +96,4 @@ def test_every_kernel_compiles_to_ptx_without_joining_multiplications_and_additi
     }
     asked |= {"samples", "transforms", "quantisations", "restorations", "returns", "decodes"}
     assert {name for name, count in joined.items() if count} == asked
+    assert refined == {"quads", "sites"}  # reciprocals, which `reciprocal` makes exact

@@ -28,7 +28,12 @@ from gloam.synth.kernels.batch.form_steps import (
     tap_places,
     tap_step,
 )
-from gloam.synth.kernels.batch.held import sensed_pixels, sensed_sites
+from gloam.synth.kernels.batch.held import (
+    next_place,
+    row_and_column,
+    sensed_pixels,
+    sensed_sites,
+)
 from gloam.synth.kernels.forms import place_form, resized
 from gloam.synth.kernels.taps import tap_count
 from gloam.synth.models import draw, render
@@ -66,14 +71,23 @@ def over(places, step):
     return run
 
 
+STRIDE = 37  # threads, one after the other, as a GPU has them side by side
+
+
 def holding(held, places, step):
     @numba.njit(error_model="numpy")
     def run(batch):
         for number in range(len(batch.images)):
-            image = held(number, batch)
-            for place in range(places(batch.images[number], batch)):
-                row, column = divmod(numba.uint32(place), image.columns)
-                step(image, numba.uint32(place), numba.uint32(row), numba.uint32(column), batch)
+            image, count = held(number, batch), places(batch.images[number], batch)
+            for first in range(min(STRIDE, count)):
+                place, far = numba.uint32(first), numba.uint32(STRIDE)
+                row, column = row_and_column(place, image.columns)
+                down, right = row_and_column(far, image.columns)
+                while place < count:
+                    step(image, place, row, column, batch)
+                    place, row, column = next_place(
+                        place, row, column, (far, down, right), image.columns
+                    )
 
     return run
 
@@ -82,12 +96,20 @@ def fetching(held, places, fetch, step):
     @numba.njit(error_model="numpy")
     def run(batch):
         for number in range(len(batch.images)):
-            image = held(number, batch)
-            for place in range(places(batch.images[number], batch)):
-                row, column = divmod(numba.uint32(place), image.columns)
-                row, column = numba.uint32(row), numba.uint32(column)
+            image, count = held(number, batch), places(batch.images[number], batch)
+            for first in range(min(STRIDE, count)):
+                place, far = numba.uint32(first), numba.uint32(STRIDE)
+                row, column = row_and_column(place, image.columns)
+                down, right = row_and_column(far, image.columns)
                 fetched = fetch(image, row, column, batch)
-                step(image, numba.uint32(place), row, column, fetched, batch)
+                while place < count:
+                    now, own_row, own_column, own = place, row, column, fetched
+                    place, row, column = next_place(
+                        place, row, column, (far, down, right), image.columns
+                    )
+                    if place < count:
+                        fetched = fetch(image, row, column, batch)
+                    step(image, now, own_row, own_column, own, batch)
 
     return run
 
