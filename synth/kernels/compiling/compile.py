@@ -12,8 +12,12 @@ from typing import Any, TypeVar
 
 import numba
 import numpy as np
+from llvmlite.binding import get_host_cpu_name
 from numba import types
 from numba.core.compiler import Compiler
+from numba.core.compiler_machinery import register_pass
+from numba.core.lowering import Lower
+from numba.core.typed_passes import NativeLowering
 from numba.extending import intrinsic
 
 from .cache import KernelCache
@@ -21,17 +25,56 @@ from .cache import KernelCache
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+_WIDE = '"prefer-vector-width"="512"'
+_WIDE_ENOUGH = ("icelake-server", "sapphirerapids", "emeraldrapids", "graniterapids", "znver5")
+
+
+def takes_wide_vectors(cpu: str) -> bool:
+    """Return whether a CPU, by LLVM's name, is the faster for vectors of 512 bits.
+
+    LLVM takes 256 for all of Intel's, as the first that had wider ones slowed down by them. On an
+    Emerald Rapids kernels take a third less time with 512; their results are the same.
+    """
+    return cpu.startswith(_WIDE_ENOUGH)
+
+
+class _WideLower(Lower):
+    def setup_function(self, fndesc: Any) -> None:
+        super().setup_function(fndesc)
+        # llvmlite's own `add` knows attributes without a value alone.
+        set.add(self.function.attributes, _WIDE)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _WideLowering(NativeLowering):
+    _name = "gloam_wide_lowering"
+
+    @property
+    def lowering_class(self) -> Any:
+        return _WideLower
+
+
 class _NoAliasCompiler(Compiler):
     """Numba's default compiler, promising LLVM that array arguments do not overlap.
 
     Without the promise LLVM cannot turn table look-ups beside stores into vector gathers, and the
     kernels run four times slower. It changes no result, as no kernel here is called with
-    overlapping arrays.
+    overlapping arrays. Where that is faster, vectors are of 512 bits.
     """
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.state.flags.noalias = True
+
+    def define_pipelines(self) -> Any:
+        pipelines = super().define_pipelines()
+        if takes_wide_vectors(get_host_cpu_name()):
+            for pipeline in pipelines:
+                pipeline.passes = [
+                    (_WideLowering if one is NativeLowering else one, why)
+                    for one, why in pipeline.passes
+                ]
+        return pipelines
 
 
 def _fma(typing_context, a, b, c):

@@ -1,0 +1,79 @@
+"""Kernels of any width of vectors have the same bytes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from llvmlite import binding
+
+from gloam.synth.kernels.compiling.compile import takes_wide_vectors
+
+SCRIPT = """
+import hashlib, sys
+import numpy as np
+from gloam.synth.kernels.compiling import compile
+compile.takes_wide_vectors = lambda cpu: sys.argv[1] == "wide"
+from gloam.synth.kernels.png.file import encode_png
+from gloam.synth.models import draw, render
+from gloam.synth.recipes.load import load_recipe
+rng = np.random.default_rng(0)
+normal = np.sort(rng.integers(0, 256, (61, 83, 3), np.uint8), axis=1)
+digest = hashlib.sha256()
+for recipe, more in [("uneven", []), ("even", ["isp.demosaic=malvar"]), ("gamma", []),
+                     ("even", ["degradations.jpeg.quality=80", "degradations.motion.length=4"])]:
+    low = render(normal, draw(load_recipe(recipe, more), 1, "a"))
+    digest.update(low.tobytes() + bytes(encode_png(low)))
+print(digest.hexdigest())
+"""
+
+
+def test_vectors_of_both_widths_make_the_same_bytes(tmp_path):
+    made = set()
+    for width in ("wide", "narrow"):
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / width)}
+        done = subprocess.run(
+            [sys.executable, "-c", SCRIPT, width],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=environment,
+        )
+        made.add(done.stdout)
+    assert len(made) == 1
+
+
+def test_functions_for_wide_vectors_say_so():
+    """The attribute comes through llvmlite, which does not know it, to LLVM's text."""
+    from gloam.synth.kernels.forms import _fill
+
+    if not takes_wide_vectors(binding.get_host_cpu_name()):
+        pytest.skip("this CPU is not one of those")
+    import numba
+    import numpy as np
+
+    from gloam.synth.kernels.compiling.compile import _NoAliasCompiler
+
+    again = numba.njit(pipeline_class=_NoAliasCompiler)(_fill.py_func)
+    again(4, np.empty(2, np.int64), np.empty((2, 5), np.float32))
+    (text,) = again.inspect_llvm().values()
+    assert '"prefer-vector-width"="512"' in text
+
+
+@pytest.mark.parametrize(
+    ("cpu", "expected"),
+    [
+        ("emeraldrapids", True),
+        ("icelake-server", True),
+        ("znver5", True),
+        ("skylake-avx512", False),
+        ("cascadelake", False),
+        ("znver4", False),
+        ("generic", False),
+        ("apple-m1", False),
+    ],
+)
+def test_which_cpus_take_them(cpu, expected):
+    assert takes_wide_vectors(cpu) is expected
