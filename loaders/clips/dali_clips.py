@@ -20,7 +20,7 @@ from ...manifests.sets.layouts.extents import Extent
 from ...storage.stores import AT_ONCE
 from ..columns import read_extent
 from ..dali.batches import tensor_of
-from ..dali.building import collect_before_forks
+from ..dali.building import built
 from ..dali.failures import last_words
 from ..forms import change_of
 from ..options import Options
@@ -145,7 +145,6 @@ class DaliClips:
         def forms(info: Any) -> list[Any]:
             return encoded(info.iteration).changes
 
-        collect_before_forks()
         pipeline = pipelines.external_pairs(
             source,
             options=self._options,
@@ -156,13 +155,7 @@ class DaliClips:
             prefetch_queue_depth=min(self._options.prefetch, 3),  # of many images each
             **(pipelines.SIDE_BY_SIDE if device_id is not None else {}),
         )
-        try:
-            pipeline.build()
-        except RuntimeError as error:
-            raise LoaderError(
-                f"{self._contents.name}: DALI: {last_words(error)}", path=self._contents.name
-            ) from error
-        return pipeline
+        return built(pipeline, self._contents.name)
 
     def _run(self, epoch: int, batch: int, device_id: int | None) -> tuple[Any, Any]:
         try:

@@ -39,6 +39,22 @@ def collect_before_forks() -> None:
         os.register_at_fork(before=gc.collect)
 
 
+def built(pipeline: Any, name: str) -> Any:
+    """Build a DALI pipeline of what is loaded by a name.
+
+    Raises
+    ------
+    LoaderError
+        With what DALI says.
+    """
+    collect_before_forks()
+    try:
+        pipeline.build()
+    except RuntimeError as error:
+        raise LoaderError(f"{name}: DALI: {last_words(error)}", path=name) from error
+    return pipeline
+
+
 @dataclass(frozen=True)
 class PipelineBuilder:
     """What the pipelines of one loader and rank are built of.
@@ -240,14 +256,7 @@ class PipelineBuilder:
 
     def built(self, pipeline: Any) -> Any:
         """Build a DALI pipeline."""
-        collect_before_forks()
-        try:
-            pipeline.build()
-        except RuntimeError as error:
-            raise LoaderError(
-                f"{self.contents.name}: DALI: {last_words(error)}", path=self.contents.name
-            ) from error
-        return pipeline
+        return built(pipeline, self.contents.name)
 
     def _live(
         self,
