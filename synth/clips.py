@@ -11,15 +11,25 @@ the noise of the still of the same key, normal and draw, and is that still's low
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..manifests.sets.sample import LOW, NORMAL, Sample
 from .camera.draw import CameraDraw
+from .camera.recipe import CameraRecipe, Video
 from .camera.render import render_camera
 from .kernels.arrays import Pixels, Window
-from .models import Draw, parse_draw
+from .kernels.numbers.random_bits import frame_seed
+from .models import Draw, draw_many, parse_draw
+from .parameters.columns import KeyedColumns
 from .power_law.render import render_power_law
+from .recipes.load import Recipe
+from .recipes.mixture import MixtureRecipe
+
+if TYPE_CHECKING:
+    from .camera.batch.pack import Packed
 
 
 def frame_name(member: str, number: int) -> str:
@@ -64,12 +74,43 @@ def frame_draw(drawn: Draw, number: int) -> Draw:
     """Return a clip's draw with noise and exposure of one of its frames; the first has the draw."""
     if number == 0:
         return drawn
-    text = f"gloam frame {drawn.pixel_seed} {number}".encode()
-    seed = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") >> 1
+    seed = frame_seed(drawn.pixel_seed, number)
     if isinstance(drawn, CameraDraw) and drawn.video is not None:
         ev = drawn.exposure.ev + drawn.video.ev(number)
         return drawn.changed({"pixel_seed": seed, "exposure.ev": ev})
     return drawn.changed({"pixel_seed": seed})
+
+
+def draw_clips(recipe: Recipe, seed: int, keys: Sequence[str], frames: int) -> Packed:
+    """Draw the parameters of all frames of many clips of the camera model; see `models.draw_many`.
+
+    Returns
+    -------
+    Packed
+        Equal to the packed `frame_draw` of each clip's draw and each frame, clip after clip.
+    """
+    return frames_of_clips(draw_many(recipe, seed, keys), recipe, seed, keys, frames)
+
+
+def frames_of_clips(
+    drawn: Packed, recipe: Recipe, seed: int, keys: Sequence[str], frames: int
+) -> Packed:
+    """Return the draws of all frames of clips that were drawn of a recipe; see `draw_clips`."""
+    from .camera.batch.frames import draw_videos, frames_of
+
+    random = KeyedColumns(seed, keys)
+    parts: list[tuple[Recipe, Any]] = [(recipe, np.ones(len(keys), np.bool_))]
+    if isinstance(recipe, MixtureRecipe):
+        which = recipe.components(random)
+        parts = [(one.recipe, which == i) for i, one in enumerate(recipe.mixture.values())]
+    videos = None
+    for part, own in parts:
+        assert isinstance(part, CameraRecipe)
+        if part.video != Video() and own.any():
+            if videos is None:
+                videos = np.tile([1.0, 0.0, 0.0, 1.0, 0.0], (len(keys), 1))  # nothing changes
+            videos[own] = draw_videos(part.video, random.those(own))
+    return frames_of(drawn, videos, frames)
 
 
 def render_frame(

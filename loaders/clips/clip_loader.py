@@ -15,25 +15,26 @@ from ...manifests.clips.windows import Windows
 from ...manifests.sets.info import SET_FILE
 from ...manifests.sets.pair_set import PairSet, open_set
 from ...storage.stores import place
+from ...synth.models import model_of
 from ...synth.recipes.load import Recipe
 from ..dali.batches import ReadyBatches
 from ..dali.dali_loader import decoder_load, is_installed
 from ..dataset import first_batch
 from ..devices import find_device
 from ..epochs import EpochLoader
-from ..live.lows import is_live, live_lows
-from ..options import Nothing, make_options, same_number
+from ..live.lows import LiveLows, is_live, live_lows
+from ..options import Nothing, Options, make_options, same_number
 from ..ranks_and_order import epoch_order, epoch_seed, usable_cores
 from ..torch_loader import TorchLoader
 from .clip_samples import ClipPlace, ClipSamples, CollateClips
-from .stored_clips import ClipContents, clips_in, clips_of_set
+from .stored_clips import ClipContents, clips_in, clips_of_set, has_pictures
 
 
 class ClipLoader(TorchLoader):
     """Low and normal clips, (N, T, C, H, W) each: the same crop, resize and flips for all frames.
 
-    It is a loader as `TorchLoader` is: epochs, ranks, states. On a GPU, DALI decodes stored clips;
-    otherwise processes do.
+    It is a loader as `TorchLoader` is: epochs, ranks, states. On a GPU, DALI decodes clips whose
+    frames are stored, and gloam's kernels make live lows; otherwise processes do both.
 
     Parameters
     ----------
@@ -52,9 +53,10 @@ class ClipLoader(TorchLoader):
     recipe, draws
         As of `PairLoader`.
     reader : str
-        "dali" or "workers"; "auto" takes DALI for stored clips on a GPU, where it is installed.
-        Both draw the same crops and flips. Resized, they may differ by a level; and JPEGs that a
-        GPU decodes by up to 5 levels where colours meet.
+        "dali" or "workers"; "auto" takes DALI on a GPU, where it is installed and can read the
+        clips: members of a set's shards, or JPEGs and PNGs; live ones with a size, by a recipe of
+        the camera model. Both draw the same crops, flips and lows. Resized, they may differ by a
+        level; and JPEGs that a GPU decodes by up to 5 levels where colours meet.
     batch_size, size, crop, augment, pad, dtype, value_range, layout, framework, shuffle, seed, \
 last_batch, keys, device, rank, world_size, workers, prefetch
         As of `TorchLoader`. With DALI `workers` are threads, and at most 3 batches are made ahead.
@@ -110,6 +112,20 @@ last_batch, keys, device, rank, world_size, workers, prefetch
         training = split == "train"
         processes = same_number(workers, threads)
         self._wanted = find_device(device, device_id)
+        held: PairSet | list[Any]
+        if isinstance(data, PairSet) or (place(data) / SET_FILE).is_file():
+            held = open_set(data)
+            if (frames, stride, step) != (None, None, None):
+                raise LoaderError(
+                    f"{held.root}: frames, stride and step are those that the set was built with:"
+                    f" clips of {held.frames} frames; leave them out",
+                    path=held.root,
+                )
+            live = is_live(held, live, recipe=recipe, draws=draws)
+            contents = clips_of_set(held, split, live)
+        else:
+            held, live = [], True
+            contents = clips_in(data, Windows(_given(frames, 8), _given(stride, 1), step or 0))
         options = make_options(
             unknown,
             batch_size=batch_size,
@@ -128,22 +144,8 @@ last_batch, keys, device, rank, world_size, workers, prefetch
             device="gpu" if self._wanted.kind == "gpu" else "cpu",
             threads=usable_cores() if processes is None else processes,
             prefetch=prefetch,
-            hw_decoder_load=decoder_load(live=False),
+            hw_decoder_load=decoder_load(bool(live)),
         )
-        held: PairSet | list[Any]
-        if isinstance(data, PairSet) or (place(data) / SET_FILE).is_file():
-            held = open_set(data)
-            if (frames, stride, step) != (None, None, None):
-                raise LoaderError(
-                    f"{held.root}: frames, stride and step are those that the set was built with:"
-                    f" clips of {held.frames} frames; leave them out",
-                    path=held.root,
-                )
-            live = is_live(held, live, recipe=recipe, draws=draws)
-            contents = clips_of_set(held, split, live)
-        else:
-            held, live = [], True
-            contents = clips_in(data, Windows(_given(frames, 8), _given(stride, 1), step or 0))
         lows = live_lows(held, recipe, draws, seed, training) if live else None
         EpochLoader.__init__(self, contents, options, "clips", rank, world_size, lows)
         self._clips: ClipContents = contents
@@ -153,11 +155,11 @@ last_batch, keys, device, rank, world_size, workers, prefetch
         self._loader: DataLoader[Any] | None = None
         self._ordered: tuple[int, Any] | None = None
         self._dali: Any = None
-        if _by_dali(reader, bool(live), options.device):
+        if _by_dali(reader, _beyond_dali(contents, options, lows), options.device):
             from .dali_clips import DaliClips
 
             self._dali = DaliClips(
-                contents, options, self._samples, self._batch_places, self.__len__
+                contents, options, lows, self._samples, self._batch_places, self.__len__
             )
         else:
             prepare_workers([__name__], self.num_workers + 1)
@@ -213,23 +215,33 @@ last_batch, keys, device, rank, world_size, workers, prefetch
         ]
 
 
-def _by_dali(reader: str, live: bool, device: str) -> bool:
-    """Return whether DALI decodes."""
+def _by_dali(reader: str, beyond: str, device: str) -> bool:
+    """Return whether DALI decodes, for whom some clips are beyond what it can do."""
     if reader not in ("auto", "dali", "workers"):
         raise LoaderError(f"reader {reader!r}: must be auto, dali or workers", key="reader")
     if reader == "auto":
-        return not live and device == "gpu" and is_installed()
-    if reader == "dali" and live:
-        raise LoaderError(
-            "reader 'dali' reads stored clips; live ones are made by processes: leave reader out",
-            key="reader",
-        )
+        return not beyond and device == "gpu" and is_installed()
+    if reader == "dali" and beyond:
+        raise LoaderError(f"reader 'dali' {beyond}: leave reader out", key="reader")
     if reader == "dali" and not is_installed():
         raise LoaderError(
             "reader 'dali' needs NVIDIA DALI: pip install nvidia-dali-cuda120; or leave reader out",
             key="reader",
         )
     return reader == "dali"
+
+
+def _beyond_dali(contents: ClipContents, options: Options, lows: LiveLows | None) -> str:
+    """Return why processes alone can make clips; "" where DALI can."""
+    if contents.layout is None and not all(map(has_pictures, contents.clips)):
+        return "reads frames that are JPEGs or PNGs, and these are of videos or other files"
+    if lows is None or options.device != "gpu":
+        return ""
+    if options.size is None:
+        return "makes live lows of one size: give size="
+    if model_of(lows.recipe) != "camera":
+        return "makes live lows by recipes of the camera model"
+    return ""
 
 
 def _given(value: int | None, default: int) -> int:

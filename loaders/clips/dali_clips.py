@@ -1,4 +1,4 @@
-"""Stored clips through DALI: read at their places, decoded and formed, on a GPU or a CPU.
+"""Clips through DALI: read at their places, decoded and formed, on a GPU or a CPU.
 
 A frame is a sample of a pipeline that knows nothing of clips; those of one clip have one change.
 What comes is a function of epoch and batch: there is no state besides.
@@ -15,16 +15,20 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import LoaderError
+from ...manifests.clips.windows import frame_files
 from ...manifests.images.header import read_header
 from ...manifests.sets.layouts.extents import Extent
+from ...manifests.sources.containers import read
 from ...storage.stores import AT_ONCE
 from ..columns import read_extent
 from ..dali.batches import tensor_of
 from ..dali.building import built
 from ..dali.failures import last_words
 from ..forms import change_of
+from ..live.lows import LiveLows
 from ..options import Options
 from .clip_samples import ClipPlace, ClipSamples
+from .live_clips import LiveClips
 from .stored_clips import ClipContents, StoredClip
 
 Bytes = npt.NDArray[np.uint8]
@@ -41,12 +45,15 @@ class _Encoded(NamedTuple):
 
 
 class DaliClips:
-    """Batches of stored clips.
+    """Batches of clips.
 
     Parameters
     ----------
     contents : ClipContents
+        Whose frames are files, or members of tars.
     options : Options
+    live : LiveLows, optional
+        How lows are made; by default they are stored.
     samples : ClipSamples
         That decodes the clips of a batch that DALI failed at, to name the frame.
     places_of : function of (epoch, batch)
@@ -59,14 +66,17 @@ class DaliClips:
         self,
         contents: ClipContents,
         options: Options,
+        live: LiveLows | None,
         samples: ClipSamples,
         places_of: Callable[[int, int], list[ClipPlace]],
         batches: Callable[[], int],
     ) -> None:
         self._contents, self._options, self._samples = contents, options, samples
+        self._live = live
         self._places_of, self._batches = places_of, batches
         self._pipeline: Any = None
         self._pool: ThreadPoolExecutor | None = None
+        self._lows: LiveClips | None = None
         # epoch and batch that the pipeline gives next, and its GPU; none while it makes one
         self._next: tuple[int, int, int | None] | None = None
 
@@ -108,12 +118,14 @@ class DaliClips:
         self._drop()
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_pipeline": None, "_pool": None}
+        return self.__dict__ | {"_pipeline": None, "_pool": None, "_lows": None}
 
     def _drop(self) -> None:
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
-        self._pipeline = self._pool = None
+        if self._lows is not None:
+            self._lows.close()
+        self._pipeline = self._pool = self._lows = None
 
     def _built(self, epoch: int, batch: int, device_id: int | None) -> Any:
         from ..dali import pipelines
@@ -121,6 +133,25 @@ class DaliClips:
         far = AT_ONCE if self._contents.far else 1
         self._pool = pool = ThreadPoolExecutor(max(self._options.threads, far))
         first = epoch * self._batches() + batch
+        common = {
+            "options": self._options,
+            "batch_size": self._options.batch_size * self._contents.frames,
+            "num_threads": max(self._options.threads, 1),
+            "device_id": device_id,
+            "prefetch_queue_depth": min(self._options.prefetch, 3),  # of many images each
+            **(pipelines.SIDE_BY_SIDE if device_id is not None else {}),
+        }
+        if self._live is not None:
+            self._lows = LiveClips(
+                built(self._normals(pool, first, common), self._contents.name),
+                self._live,
+                self._options,
+                self._contents.frames,
+                lambda number: self._places_of(*divmod(first + number, self._batches())),
+                [clip.key for clip in self._contents.clips],
+                device_id,
+            )
+            return self._lows
 
         # Both of DALI's sources ask for a batch, one after the other.
         @lru_cache(maxsize=2)
@@ -146,16 +177,21 @@ class DaliClips:
             return encoded(info.iteration).changes
 
         pipeline = pipelines.external_pairs(
-            source,
-            options=self._options,
-            forms=forms if self._options.changes else None,
-            batch_size=self._options.batch_size * self._contents.frames,
-            num_threads=max(self._options.threads, 1),
-            device_id=device_id,
-            prefetch_queue_depth=min(self._options.prefetch, 3),  # of many images each
-            **(pipelines.SIDE_BY_SIDE if device_id is not None else {}),
+            source, forms=forms if self._options.changes else None, **common
         )
         return built(pipeline, self._contents.name)
+
+    def _normals(self, pool: ThreadPoolExecutor, first: int, common: dict[str, Any]) -> Any:
+        """Return a pipeline of the normals alone, from a batch on."""
+        from ..dali import pipelines
+
+        def source(info: Any) -> tuple[list[Bytes], list[Any]]:
+            places = self._places_of(*divmod(first + info.iteration, self._batches()))
+            read = pool.map(_frames, (place.clip for place in places))
+            frames = [data for clip in read for data in clip]
+            return frames, [np.zeros(1, np.int64)] * len(frames)
+
+        return pipelines.external_normals(source, **common)
 
     def _run(self, epoch: int, batch: int, device_id: int | None) -> tuple[Any, Any]:
         try:
@@ -186,6 +222,8 @@ class DaliClips:
 
 def _frames(clip: StoredClip) -> list[Bytes]:
     """Read the lows of a clip, then its normals; in a tar they lie side by side: at once."""
+    if clip.place is not None:
+        return [np.frombuffer(read(file), np.uint8) for file in frame_files(clip.place) or ()]
     places = (*clip.lows, *clip.normals)
     begin = min(place.offset for place in places)
     end = max(place.offset + place.size for place in places)

@@ -108,6 +108,7 @@ def formed_pairs(
     changes: Whole | None,
     options: Options,
     numbers: Whole,
+    firsts: Whole | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Make lows and normals as a model trains on them; of lows no more than their windows.
 
@@ -127,6 +128,8 @@ def formed_pairs(
         With a size.
     numbers : array (N)
         Of their draws.
+    firsts : array (N), optional
+        Of frames of clips: addresses of the normals of the clips' first frames.
 
     Returns
     -------
@@ -155,6 +158,7 @@ def formed_pairs(
         sizes,
         normals,
         np.uint64(lows.data_ptr()) + ends - samples,
+        firsts=firsts,
         numbers=numbers,
         windows=changes,
         formed=Formed(

@@ -182,11 +182,17 @@ class VideoDraw(Drawn):
 
     def ev(self, frame: int) -> float:
         """Return by how many stops a frame is darker than the clip's first one."""
-        seconds = frame / self.fps
-        first, now = (
-            math.sin(2 * math.pi * (self.phase + turns)) for turns in (0, self.flicker_hz * seconds)
-        )
-        return self.drift_ev * seconds + self.flicker_ev * (now - first)
+        rates = self.fps, self.drift_ev, self.flicker_ev, self.flicker_hz
+        return frame_ev(*rates, self.phase, frame)
+
+
+def frame_ev(
+    fps: float, drift_ev: float, flicker_ev: float, flicker_hz: float, phase: float, frame: int
+) -> float:
+    """Return by how many stops a frame is darker than its clip's first one; see `VideoDraw`."""
+    seconds = frame / fps
+    first, now = (math.sin(2 * math.pi * (phase + turns)) for turns in (0, flicker_hz * seconds))
+    return drift_ev * seconds + flicker_ev * (now - first)
 
 
 class CameraDraw(Drawn):

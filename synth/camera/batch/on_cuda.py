@@ -156,6 +156,7 @@ class CameraOnCuda:
         normals: Whole,
         lows: Whole,
         *,
+        firsts: Whole | None = None,
         numbers: Whole | None = None,
         windows: Whole | None = None,
         formed: Formed | None = None,
@@ -168,6 +169,8 @@ class CameraOnCuda:
             Height, width.
         normals, lows : arrays (N)
             Addresses of their first samples, whose memory lives on until they are made.
+        firsts : array (N), optional
+            Of frames of clips: addresses of the normals of the clips' first frames.
         numbers : array (N), optional
             Of the draws that are loaded; one after the other where it is not given.
         windows : array (N, 7), optional
@@ -182,7 +185,10 @@ class CameraOnCuda:
         if formed is not None:
             low, normal = (self._from_anchor(one, formed.floats) for one in formed[:2])
             to = low, normal
-        plan = plan_batch(packed, sizes, places, numbers=numbers, windows=windows, formed=to)
+        lit_as = None if firsts is None else self._from_anchor(firsts)
+        plan = plan_batch(
+            packed, sizes, places, firsts=lit_as, numbers=numbers, windows=windows, formed=to
+        )
         images = self._memory.upload("images", plan.images)
         self._memory.uploaded()
         both = self._anchor, self._anchor

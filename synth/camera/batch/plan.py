@@ -56,6 +56,7 @@ def plan_batch(
     sizes: Whole,
     places: tuple[Whole, Whole],
     *,
+    firsts: Whole | None = None,
     numbers: Whole | None = None,
     windows: Whole | None = None,
     formed: tuple[Whole, Whole] | None = None,
@@ -69,6 +70,9 @@ def plan_batch(
         Height, width.
     places : two arrays (N)
         Where the first sample of each normal and of each low lies.
+    firsts : array (N), optional
+        Where that of the normal lies, of the same size, that each image is lit as: of the first
+        frame of its clip. Its own where it is not given.
     numbers : array (N), optional
         The draw of each image; one after the other where it is not given.
     windows : array (N, 7), optional
@@ -81,6 +85,7 @@ def plan_batch(
     images["draw"] = np.arange(count) if numbers is None else numbers
     images["height"], images["width"] = sizes[:, 0], sizes[:, 1]
     images["normal"], images["low"] = places
+    images["first"] = images["normal"] if firsts is None else firsts
     if formed is not None:
         images["formed_low"], images["formed_normal"] = formed
     if windows is None:

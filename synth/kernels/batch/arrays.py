@@ -15,6 +15,7 @@ FIELD = CELLS * CELLS
 IMAGE = np.dtype(
     [
         ("normal", "u8"),
+        ("first", "u8"),
         ("low", "u8"),
         ("plane", "u8"),
         ("mosaic", "u8"),
@@ -53,8 +54,9 @@ IMAGE = np.dtype(
 )
 """One image of a batch.
 
-normal, low: where its first sample lies in `Batch.normal`, and that of its window in `.low`. plane,
-mosaic, row: its first place in the planes of chroma noise reduction and in the mosaics, where it
+normal, low: where its first sample lies in `Batch.normal`, and that of its window in `.low`. first:
+where that of the normal lies whose light it has, which is as large: its own, or that of the first
+frame of its clip. plane, mosaic, row: its first place in the planes of chroma noise reduction and in the mosaics, where it
 has such, and in the sensors' rows. lit, pattern, made, coded: likewise where light is spread, where
 the sensor has a pattern, and where JPEG follows. formed_...: where its window goes in
 `form_steps.Forms`. draw: number of its draw. height, width: pixels of the normal; 0 for no image.

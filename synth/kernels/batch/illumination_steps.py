@@ -57,7 +57,7 @@ def luminance_step(number, cell, batch):
         y = sample_place(cell // CELLS * SAMPLES + i, image.height)
         for j in range(SAMPLES):
             x = sample_place(cell % CELLS * SAMPLES + j, image.width)
-            at = image.normal + u64(3 * (y * image.width + x))
+            at = image.first + u64(3 * (y * image.width + x))
             total += (
                 batch.channel_light[0, batch.normal[at]]
                 + batch.channel_light[1, batch.normal[at + u64(1)]]

@@ -10,6 +10,7 @@ otherwise widen it to 64 bits, which is slower and differs on GPUs.
 
 from __future__ import annotations
 
+import hashlib
 from typing import NamedTuple
 
 import numpy as np
@@ -38,6 +39,14 @@ class PixelSeed(NamedTuple):
 def pixel_seed(bits: int) -> PixelSeed:
     """Return the seed of 64 bits, as kernels take it."""
     return PixelSeed(u32(bits & 0xFFFFFFFF), u32(bits >> 32))
+
+
+def frame_seed(bits: int, number: int) -> int:
+    """Return the 63 bits that key the noise of a clip's frame, of those of the clip's first one."""
+    if number == 0:
+        return bits
+    text = f"gloam frame {bits} {number}".encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") >> 1
 
 
 @scalar

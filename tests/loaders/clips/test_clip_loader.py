@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import shutil
 
+import cv2
 import numpy as np
 import pytest
 import torch
@@ -53,6 +54,7 @@ WAYS = {
     "live": {"live": True, "draws": "set"},
     "live, processes": {"live": True, "draws": "set", "workers": 2},
     "dali": {"reader": "dali", "workers": 2},
+    "dali, live": {"reader": "dali", "workers": 2, "live": True, "draws": "set"},
 }
 
 
@@ -73,7 +75,7 @@ def test_every_clip_once_and_whole(made, stored, way):
 def test_frames_share_crop_flips_and_step(made, stored):
     options = {"size": 32, "crop": "random", "augment": True, "dtype": "uint8", "layout": "HWC"}
     found = 0
-    for stored_way in ({}, WAYS["live"], WAYS["dali"]):
+    for stored_way in ({}, WAYS["live"], WAYS["dali"], WAYS["dali, live"]):
         for lows, normals, keys in loader(made, **options, **stored_way):
             for low, normal, key in zip(lows.numpy(), normals.numpy(), keys, strict=True):
                 place = where(stored[key][1][0], normal[0])
@@ -84,7 +86,7 @@ def test_frames_share_crop_flips_and_step(made, stored):
                     )
                     np.testing.assert_array_equal(low[frame], placed(stored[key][0][frame], place))
                 found += 1
-    assert found >= 24
+    assert found >= 32
 
 
 def turns(image):
@@ -115,7 +117,7 @@ def placed(whole, place):
     return image[top : top + 32, left : left + 32]
 
 
-@pytest.mark.parametrize("way", ["live", "dali"])
+@pytest.mark.parametrize("way", ["live", "dali", "dali, live"])
 def test_ranks_resume_and_epochs(made, stored, way):
     options = {"size": 32, "dtype": "uint8", "batch_size": 1} | WAYS[way]
     parts = [
@@ -142,8 +144,9 @@ def test_ranks_resume_and_epochs(made, stored, way):
     assert [b[2] for b in batches[: len(whole)]] != [b[2] for b in batches[len(whole) :]]
 
 
-def test_dali_draws_what_processes_draw(made):
-    options = {"size": 40, "crop": "random-resized", "augment": True, "batch_size": 3}
+@pytest.mark.parametrize("more", [{}, {"live": True}, {"live": True, "recipe": "mbllen"}])
+def test_dali_draws_what_processes_draw(made, more):
+    options = {"size": 40, "crop": "random-resized", "augment": True, "batch_size": 3} | more
     whole = loader(made, last_batch="partial", **options)
     by_dali = loader(made, last_batch="partial", **options, **WAYS["dali"])
     for _ in range(2):
@@ -203,19 +206,38 @@ def test_tools_that_skip_batches_get_those_of_dali(made):
 
 
 @pytest.mark.parametrize(
-    ("reader", "live", "device", "installed", "expected"),
+    ("reader", "beyond", "device", "installed", "expected"),
     [
-        ("auto", False, "gpu", True, True),
-        ("auto", False, "gpu", False, False),
-        ("auto", True, "gpu", True, False),
-        ("auto", False, "cpu", True, False),
-        ("workers", False, "gpu", True, False),
-        ("dali", False, "cpu", True, True),
+        ("auto", "", "gpu", True, True),
+        ("auto", "", "gpu", False, False),
+        ("auto", "reads no videos", "gpu", True, False),
+        ("auto", "", "cpu", True, False),
+        ("workers", "", "gpu", True, False),
+        ("dali", "", "cpu", True, True),
     ],
 )
-def test_who_decodes(monkeypatch, reader, live, device, installed, expected):
+def test_who_decodes(monkeypatch, reader, beyond, device, installed, expected):
     monkeypatch.setattr(clip_loader, "is_installed", lambda: installed)
-    assert clip_loader._by_dali(reader, live, device) is expected
+    assert clip_loader._by_dali(reader, beyond, device) is expected
+
+
+@pytest.mark.parametrize(
+    ("recipe", "size", "device", "expected"),
+    [
+        (None, None, "gpu", ""),
+        ("even", 32, "gpu", ""),
+        ("even", None, "gpu", "give size="),
+        ("even", None, "cpu", ""),
+        ("mbllen", 32, "gpu", "recipes of the camera model"),
+        ("mbllen", 32, "cpu", ""),
+    ],
+)
+def test_what_dali_makes_live(made, recipe, size, device, expected):
+    given = {} if recipe is None else {"live": True, "recipe": recipe}
+    loaded = loader(made, size=size, **given)
+    options = loaded.options.model_copy(update={"device": device})
+    found = clip_loader._beyond_dali(loaded.contents, options, loaded.live)
+    assert expected in found if expected else found == ""
 
 
 def test_a_damaged_frame_is_named_by_dali_too(made, tmp_path):
@@ -231,11 +253,11 @@ def test_a_damaged_frame_is_named_by_dali_too(made, tmp_path):
         list(loader(root, **options))
 
 
-def test_wrong_readers_get_a_line(made, monkeypatch):
+def test_wrong_readers_get_a_line(made, source, monkeypatch):
     with pytest.raises(LoaderError, match="reader 'x': must be auto, dali or workers"):
         loader(made, reader="x")
-    with pytest.raises(LoaderError, match="reader 'dali' reads stored clips"):
-        loader(made, reader="dali", live=True)
+    with pytest.raises(LoaderError, match="reader 'dali' reads frames that are JPEGs or PNGs"):
+        loader(source, reader="dali", frames=3)
     monkeypatch.setattr(clip_loader, "is_installed", lambda: False)
     with pytest.raises(LoaderError, match="needs NVIDIA DALI: pip install"):
         loader(made, reader="dali")
@@ -253,6 +275,25 @@ def test_folders_and_videos_without_a_set(source):
     assert len(seen) == len(set(seen)) == 5 * 2
     video = [key for key in seen if "more-a" in key]
     assert len(video) == 2
+
+
+def test_dali_reads_folders_of_frames(tmp_path):
+    root = davis(tmp_path / "davis", 3, 9)
+    options = {"frames": 3, "recipe": "uneven", "batch_size": 2, "shuffle": False}
+    options |= {"dtype": "uint8", "layout": "HWC", "last_batch": "partial"}
+    whole = list(loader(root, **options))
+    for one, other in zip(whole, loader(root, **options, **WAYS["dali"]), strict=True):
+        assert one[2] == other[2]
+        assert torch.equal(one[0], other[0])
+        assert torch.equal(one[1], other[1])
+
+
+def test_frames_of_different_sizes_get_a_line(tmp_path):
+    root = davis(tmp_path / "davis", 1, 3)
+    last = sorted(root.rglob("*.jpg"))[-1]
+    cv2.imwrite(str(last), cv2.imread(str(last))[:40])
+    with pytest.raises(LoaderError, match=r"different sizes|differ in size"):
+        list(loader(root, frames=3, batch_size=1, size=24, **WAYS["dali"]))
 
 
 def test_dataset_and_floats(made, stored):

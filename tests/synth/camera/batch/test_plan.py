@@ -12,6 +12,7 @@ from gloam.loaders.forms import Change
 from gloam.synth.camera.batch.pack import pack
 from gloam.synth.camera.batch.plan import Moved, Tables, lay_out, plan_batch
 from gloam.synth.camera.draw import CameraDraw
+from gloam.synth.clips import draw_clips, render_clip
 from gloam.synth.kernels.arrays import Window
 from gloam.synth.kernels.batch import chroma_steps as chroma
 from gloam.synth.kernels.batch import degradation_steps as degraded
@@ -160,7 +161,7 @@ def before(sizes):
 
 
 def lows_of_a_batch(
-    normals, packed, numbers=None, windows=None, forms=None, formed=None, resizing=None
+    normals, packed, numbers=None, windows=None, forms=None, formed=None, resizing=None, firsts=None
 ):
     """As `kernels.batch.launch_cuda`, a thread after the other: the lows, flat."""
     sizes = [normal.shape[:2] for normal in normals]
@@ -169,6 +170,7 @@ def lows_of_a_batch(
         packed,
         np.array(sizes),
         (before(sizes), before(own)),
+        firsts=None if firsts is None else before(sizes)[firsts],
         numbers=numbers,
         windows=windows,
         formed=formed,
@@ -212,6 +214,23 @@ def test_a_batch_of_any_sizes_and_recipes_has_the_lows_of_its_images(photograph)
         lows_of_a_batch(normals, pack(draws)), normals, draws, strict=True
     ):
         assert (low == render(normal, drawn)).all(), drawn
+
+
+def test_frames_of_clips_are_lit_as_the_first_ones_are(photograph):
+    recipe = load_recipe(
+        "even:0.5,uneven:0.5", ["mixture.uneven.recipe.video.flicker_ev=uniform(0, 1)"]
+    )
+    keys, frames = [f"clip{i}" for i in range(6)], 3
+    clips = [
+        [np.ascontiguousarray(photograph[i + n : i + n + 60, 2 * n :][:, :80]) for n in range(3)]
+        for i in range(len(keys))
+    ]
+    packed = draw_clips(recipe, 9, keys, frames)
+    firsts = np.repeat(np.arange(len(keys)) * frames, frames)
+    lows = lows_of_a_batch([frame for clip in clips for frame in clip], packed, firsts=firsts)
+    for number, (key, clip) in enumerate(zip(keys, clips, strict=True)):
+        wanted = render_clip(clip, draw(recipe, 9, key))
+        np.testing.assert_array_equal(lows[number * frames :][:frames], wanted)
 
 
 @pytest.mark.parametrize("floats", [False, True])
