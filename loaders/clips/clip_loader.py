@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Unpack
 
@@ -26,8 +28,9 @@ from ..live.lows import LiveLows, is_live, live_lows
 from ..options import Nothing, Options, make_options, same_number
 from ..ranks_and_order import epoch_order, epoch_seed, usable_cores
 from ..torch_loader import TorchLoader
+from .clip_bytes import beyond_dali
 from .clip_samples import ClipPlace, ClipSamples, CollateClips
-from .stored_clips import ClipContents, clips_in, clips_of_set, has_pictures
+from .stored_clips import ClipContents, clips_in, clips_of_set
 
 
 class ClipLoader(TorchLoader):
@@ -54,9 +57,12 @@ class ClipLoader(TorchLoader):
         As of `PairLoader`.
     reader : str
         "dali" or "workers"; "auto" takes DALI on a GPU, where it is installed and can read the
-        clips: members of a set's shards, or JPEGs and PNGs; live ones with a size, by a recipe of
-        the camera model. Both draw the same crops, flips and lows. Resized, they may differ by a
-        level; and JPEGs that a GPU decodes by up to 5 levels where colours meet.
+        clips: members of a set's shards, JPEGs and PNGs, or videos of 8 bits and 4:2:0 (H.264,
+        HEVC, VP8, VP9, AV1, MPEG-4) that are shown as they are coded; live ones with a size, by a
+        recipe of the camera model. Where DALI fails at what processes decode, "auto" says so and
+        takes them. Both draw the same crops, flips and lows. Resized, they may differ by a level;
+        JPEGs that a GPU decodes by up to 5 levels where colours meet, and colours of videos by more
+        there, as DALI does not interpolate them.
     batch_size, size, crop, augment, pad, dtype, value_range, layout, framework, shuffle, seed, \
 last_batch, keys, device, rank, world_size, workers, prefetch
         As of `TorchLoader`. With DALI `workers` are threads, and at most 3 batches are made ahead.
@@ -155,7 +161,8 @@ last_batch, keys, device, rank, world_size, workers, prefetch
         self._loader: DataLoader[Any] | None = None
         self._ordered: tuple[int, Any] | None = None
         self._dali: Any = None
-        if _by_dali(reader, _beyond_dali(contents, options, lows), options.device):
+        self._falls_back = reader == "auto"
+        if _by_dali(reader, options.device, partial(_beyond_dali, contents, options, lows)):
             from .dali_clips import DaliClips
 
             self._dali = DaliClips(
@@ -183,9 +190,20 @@ last_batch, keys, device, rank, world_size, workers, prefetch
         if self._dali is None:
             yield from super()._begin()
             return
+        from .dali_clips import DaliFailed
+
         device_id = self._wanted.current() if self.options.device == "gpu" else None
-        for low, normal, keys in self._dali.batches(self.epoch, self._batch, device_id):
-            yield (low, normal, keys) if self.options.keys else (low, normal)
+        try:
+            for low, normal, keys in self._dali.batches(self.epoch, self._batch, device_id):
+                yield (low, normal, keys) if self.options.keys else (low, normal)
+        except DaliFailed as failure:
+            if not self._falls_back:
+                raise
+            print(f"{failure}; processes decode from here on", file=sys.stderr)
+            self._dali.close()
+            self._dali = None
+            prepare_workers([__name__], self.num_workers + 1)
+            yield from super()._begin()
 
     def _free(self) -> None:
         super()._free()
@@ -215,33 +233,34 @@ last_batch, keys, device, rank, world_size, workers, prefetch
         ]
 
 
-def _by_dali(reader: str, beyond: str, device: str) -> bool:
+def _by_dali(reader: str, device: str, beyond: Callable[[], str]) -> bool:
     """Return whether DALI decodes, for whom some clips are beyond what it can do."""
     if reader not in ("auto", "dali", "workers"):
         raise LoaderError(f"reader {reader!r}: must be auto, dali or workers", key="reader")
-    if reader == "auto":
-        return not beyond and device == "gpu" and is_installed()
-    if reader == "dali" and beyond:
-        raise LoaderError(f"reader 'dali' {beyond}: leave reader out", key="reader")
-    if reader == "dali" and not is_installed():
+    if reader == "workers" or (reader == "auto" and device != "gpu"):
+        return False
+    if not is_installed():
+        if reader == "auto":
+            return False
         raise LoaderError(
             "reader 'dali' needs NVIDIA DALI: pip install nvidia-dali-cuda120; or leave reader out",
             key="reader",
         )
-    return reader == "dali"
+    why_not = beyond()
+    if reader == "dali" and why_not:
+        raise LoaderError(f"reader 'dali' {why_not}: leave reader out", key="reader")
+    return not why_not
 
 
 def _beyond_dali(contents: ClipContents, options: Options, lows: LiveLows | None) -> str:
     """Return why processes alone can make clips; "" where DALI can."""
-    if contents.layout is None and not all(map(has_pictures, contents.clips)):
-        return "reads frames that are JPEGs or PNGs, and these are of videos or other files"
-    if lows is None or options.device != "gpu":
-        return ""
-    if options.size is None:
-        return "makes live lows of one size: give size="
-    if model_of(lows.recipe) != "camera":
-        return "makes live lows by recipes of the camera model"
-    return ""
+    on_gpu = options.device == "gpu"
+    if lows is not None and on_gpu:
+        if options.size is None:
+            return "makes live lows of one size: give size="
+        if model_of(lows.recipe) != "camera":
+            return "makes live lows by recipes of the camera model"
+    return "" if contents.layout is not None else beyond_dali(contents.clips, on_gpu)
 
 
 def _given(value: int | None, default: int) -> int:

@@ -6,34 +6,33 @@ What comes is a function of epoch and batch: there is no state besides.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ...errors import LoaderError
-from ...manifests.clips.windows import frame_files
+from ...manifests.clips.load_clip import video_pixels
+from ...manifests.clips.segments import Segments
 from ...manifests.images.header import read_header
-from ...manifests.sets.layouts.extents import Extent
-from ...manifests.sources.containers import read
 from ...storage.stores import AT_ONCE
-from ..columns import read_extent
 from ..dali.batches import tensor_of
 from ..dali.building import built
 from ..dali.failures import last_words
 from ..forms import change_of
 from ..live.lows import LiveLows
 from ..options import Options
+from .clip_bytes import Bytes, frames_of, of_video, part_of
 from .clip_samples import ClipPlace, ClipSamples
 from .live_clips import LiveClips
 from .stored_clips import ClipContents, StoredClip
 
-Bytes = npt.NDArray[np.uint8]
-_BESIDE = 4096  # bytes between two members that are read at once
+Pixels = npt.NDArray[np.uint8]
 _MOST_PIXELS = 1 << 30  # what a set may hold
+_NEAR = 0.5  # levels by which decoders may differ
 
 
 class _Encoded(NamedTuple):
@@ -44,13 +43,17 @@ class _Encoded(NamedTuple):
     changes: list[npt.NDArray[np.int32]]
 
 
+class DaliFailed(LoaderError):
+    """DALI does not decode what processes do."""
+
+
 class DaliClips:
     """Batches of clips.
 
     Parameters
     ----------
     contents : ClipContents
-        Whose frames are files, or members of tars.
+        See `clip_bytes.beyond_dali`.
     options : Options
     live : LiveLows, optional
         How lows are made; by default they are stored.
@@ -77,6 +80,7 @@ class DaliClips:
         self._pipeline: Any = None
         self._pool: ThreadPoolExecutor | None = None
         self._lows: LiveClips | None = None
+        self._segments = Segments()
         # epoch and batch that the pipeline gives next, and its GPU; none while it makes one
         self._next: tuple[int, int, int | None] | None = None
 
@@ -96,6 +100,8 @@ class DaliClips:
         LoaderError
             Naming the clip and frame that cannot be read or decoded. DALI takes some damaged JPEGs
             that processes refuse; `gloam verify` finds them.
+        DaliFailed
+            When it fails at what processes decode.
         """
         frames = self._contents.frames
         for number in range(batch, self._batches()):
@@ -149,7 +155,8 @@ class DaliClips:
                 self._contents.frames,
                 lambda number: self._places_of(*divmod(first + number, self._batches())),
                 [clip.key for clip in self._contents.clips],
-                device_id,
+                device_id=device_id,
+                check=_check_frames if self._of_videos else None,
             )
             return self._lows
 
@@ -157,7 +164,7 @@ class DaliClips:
         @lru_cache(maxsize=2)
         def encoded(iteration: int) -> _Encoded:
             places = self._places_of(*divmod(first + iteration, self._batches()))
-            read = list(pool.map(_frames, (place.clip for place in places)))
+            read = list(pool.map(frames_of, (place.clip for place in places)))
             count = self._contents.frames
             lows = [data for clip in read for data in clip[:count]]
             normals = [data for clip in read for data in clip[count:]]
@@ -185,13 +192,27 @@ class DaliClips:
         """Return a pipeline of the normals alone, from a batch on."""
         from ..dali import pipelines
 
-        def source(info: Any) -> tuple[list[Bytes], list[Any]]:
+        def clips(info: Any) -> list[StoredClip]:
             places = self._places_of(*divmod(first + info.iteration, self._batches()))
-            read = pool.map(_frames, (place.clip for place in places))
-            frames = [data for clip in read for data in clip]
+            return [place.clip for place in places]
+
+        def pictures(info: Any) -> tuple[list[Bytes], list[Any]]:
+            frames = [data for clip in pool.map(frames_of, clips(info)) for data in clip]
             return frames, [np.zeros(1, np.int64)] * len(frames)
 
-        return pipelines.external_normals(source, **common)
+        def videos(info: Any) -> tuple[Any, ...]:
+            parts = list(pool.map(partial(part_of, segments=self._segments), clips(info)))
+            return (*map(list, zip(*parts, strict=True)), [np.zeros(1, np.int64)] * len(parts))
+
+        if not self._of_videos:
+            return pipelines.external_normals(pictures, **common)
+        from .video_pipelines import external_clips
+
+        return external_clips(videos, **common | {"batch_size": self._options.batch_size})
+
+    @property
+    def _of_videos(self) -> bool:
+        return of_video(self._contents.clips[0])
 
     def _run(self, epoch: int, batch: int, device_id: int | None) -> tuple[Any, Any]:
         try:
@@ -206,7 +227,7 @@ class DaliClips:
             self._drop()
             found = self._damage(epoch, batch)
             words = f"{self._contents.name}: DALI: {last_words(error)}"
-            raise found or LoaderError(words, path=self._contents.name) from error
+            raise found or DaliFailed(words, path=self._contents.name) from error
 
     def _damage(self, epoch: int, batch: int) -> LoaderError | None:
         """Return what is wrong with a clip of the batches that DALI was at."""
@@ -220,16 +241,19 @@ class DaliClips:
         return None
 
 
-def _frames(clip: StoredClip) -> list[Bytes]:
-    """Read the lows of a clip, then its normals; in a tar they lie side by side: at once."""
-    if clip.place is not None:
-        return [np.frombuffer(read(file), np.uint8) for file in frame_files(clip.place) or ()]
-    places = (*clip.lows, *clip.normals)
-    begin = min(place.offset for place in places)
-    end = max(place.offset + place.size for place in places)
-    room = sum(place.size for place in places) + _BESIDE * len(places)
-    together = len({place.path for place in places}) == 1 and places[0].path
-    if not together or min(place.size for place in places) <= 0 or end - begin > room:
-        return [np.frombuffer(read_extent(place), np.uint8) for place in places]
-    data = np.frombuffer(read_extent(Extent(places[0].path, begin, end - begin)), np.uint8)
-    return [data[place.offset - begin :][: place.size] for place in places]
+def _check_frames(place: ClipPlace, frames: Sequence[Pixels]) -> None:
+    """Check that frames of a clip of a video are those that PyAV decodes, by their brightness.
+
+    Raises
+    ------
+    LoaderError
+        When one is nearer to another one.
+    """
+    assert place.clip.place is not None
+    key, exact = place.clip.key, video_pixels(place.clip.place, _MOST_PIXELS)
+    if {frame.shape for frame in frames} != {frame.shape for frame in exact}:
+        raise LoaderError(f"{key}: its frames have another size than PyAV's", key=key)
+    made, wanted = (np.stack(each).mean(axis=3, dtype=np.float32) for each in (frames, exact))
+    apart = np.array([[np.abs(one - other).mean() for other in wanted] for one in made])
+    if (np.diag(apart) > apart.min(axis=1) + _NEAR).any():
+        raise LoaderError(f"{key}: its frames are not those that PyAV decodes", key=key)

@@ -23,6 +23,7 @@ from .clip_samples import ClipPlace
 if TYPE_CHECKING:
     from ..dali.forms.ahead import Ahead
 
+Pixels = npt.NDArray[np.uint8]
 Whole = npt.NDArray[np.int64]
 _AHEAD = 2  # batches that are made while one is used
 
@@ -47,6 +48,8 @@ class LiveClips:
         Of all clips that may come.
     device_id : int, optional
         Number of the GPU.
+    check : function of a place and of its clip's frames, optional
+        Called with the first clip: raises a LoaderError if they are not what they should be.
     """
 
     def __init__(
@@ -57,11 +60,13 @@ class LiveClips:
         frames: int,
         places_of: Callable[[int], list[ClipPlace]],
         keys: Sequence[str],
+        *,
         device_id: int | None,
+        check: Callable[[ClipPlace, list[Pixels]], None] | None = None,
     ) -> None:
         self._decoded, self._live, self._options = decoded, live, options
         self._frames, self._places_of = frames, places_of
-        self._device = device_id
+        self._device, self._check = device_id, check
         self._pool = ThreadPoolExecutor(max(options.threads, 1))
         self._draws = None if device_id is None else DrawTable(live, keys, options.threads)
         self._camera: Any = None
@@ -96,7 +101,7 @@ class LiveClips:
 
     def _on_cpu(self) -> tuple[Any, ...]:
         decoded, *_, label = self._decoded.run()
-        places = self._next_places()
+        places = self._next_places(decoded)
         normals = [frame for i in range(len(decoded)) for frame in _images(decoded.at(i))]
         changes = self._changes(places, np.array([frame.shape[:2] for frame in normals]))
         draws = [self._live.draw(place.clip.key, place.epoch) for place in places]
@@ -115,7 +120,7 @@ class LiveClips:
         from ..live.cuda_tensors import addresses, formed_pairs, new_camera
 
         decoded, *_, label = self._decoded.run(stream)
-        places = self._next_places()
+        places = self._next_places(decoded)
         tensors = [decoded[i] for i in range(len(decoded))]
         sizes, at = frame_places(decoded.shape(), addresses(tensors))
         changes = self._changes(places, sizes)
@@ -145,9 +150,13 @@ class LiveClips:
         recipe, seed = self._live.recipe, self._live.seed_of(epoch)
         return frames_of_clips(clips, recipe, seed, keys, self._frames)
 
-    def _next_places(self) -> list[ClipPlace]:
+    def _next_places(self, decoded: Any) -> list[ClipPlace]:
         places = self._places_of(self._done)
         self._done += 1
+        if self._check is not None:
+            first = decoded[0] if self._device is None else decoded[0].as_cpu()
+            self._check(places[0], _images(first))
+            self._check = None
         return places
 
     def _changes(self, places: Sequence[ClipPlace], sizes: Whole) -> Any:
@@ -190,7 +199,7 @@ def frame_places(
     return sizes, at
 
 
-def _images(sample: Any) -> list[Any]:
+def _images(sample: Any) -> list[Pixels]:
     """Return the images of a sample: itself, or those of a sequence."""
     array = np.asarray(sample)
     return [array] if array.ndim == 3 else list(array)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ...errors import LoaderError, SourceError
 from ...manifests.clips.listing import list_clips
-from ...manifests.clips.windows import Windows, frame_files
+from ...manifests.clips.windows import Windows
 from ...manifests.selection.keys import make_keys
 from ...manifests.sets.layouts import layout_named
 from ...manifests.sets.layouts.extents import Extent
@@ -21,7 +21,6 @@ from ...manifests.sources import Location
 from ...synth.clips import frame_name
 from ..index import Contents
 
-_PICTURES = (".jpg", ".jpeg", ".png")
 
 
 class StoredClip(NamedTuple):
@@ -141,11 +140,3 @@ def clips_in(path: str | Path, windows: Windows) -> ClipContents:
         str(path), "train", None, len(given), digest.hexdigest()[:16], given=given, live=True,
         frames=windows.frames,
     )  # fmt: skip
-
-
-def has_pictures(clip: StoredClip) -> bool:
-    """Return whether the frames of a clip are JPEGs or PNGs."""
-    if clip.place is None:
-        return True
-    files = frame_files(clip.place)
-    return files is not None and all(file.member.lower().endswith(_PICTURES) for file in files)

@@ -6,6 +6,7 @@ import io
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ def frame_times(place: Location) -> list[int]:
     ConfigError
         When PyAV is missing.
     """
-    with _opened(place) as (container, stream):
+    with opened(place) as (container, stream):
         times, bare = [], 0
         try:
             for packet in container.demux(stream):
@@ -42,7 +43,7 @@ def frame_times(place: Location) -> list[int]:
                     bare += 1
                 elif not packet.is_discard:
                     times.append(int(packet.pts))
-        except _errors() as error:
+        except errors() as error:
             if not times:
                 raise ImageRefused(Reason.DAMAGED, said_by(error)) from error
     if bare or len(set(times)) < len(times):  # raw streams have no times: what is decoded counts
@@ -70,7 +71,7 @@ def decoded_frames(place: Location, times: Sequence[int]) -> list[Pixels]:
         When one of them is not there, or cannot be decoded.
     """
     found: dict[int, Pixels] = {}
-    with _opened(place) as (container, stream):
+    with opened(place) as (container, stream):
         try:
             for sought in (True, False):
                 if sought:
@@ -86,7 +87,7 @@ def decoded_frames(place: Location, times: Sequence[int]) -> list[Pixels]:
                         break
                 if len(found) == len(set(times)):
                     break
-        except _errors() as error:
+        except errors() as error:
             raise ImageRefused(Reason.DAMAGED, said_by(error)) from error
     missing = [time for time in times if time not in found]
     if missing:
@@ -98,14 +99,14 @@ def decoded_frames(place: Location, times: Sequence[int]) -> list[Pixels]:
 
 def _decoded_times(place: Location, most: int | None = None) -> list[int]:
     times: list[int] = []
-    with _opened(place) as (container, stream):
+    with opened(place) as (container, stream):
         try:
             for frame in container.decode(stream):
                 time = _time_of(frame)
                 times.append(len(times) if time is None else time)
                 if len(times) == most:
                     break
-        except _errors() as error:
+        except errors() as error:
             if not times:
                 raise ImageRefused(Reason.DAMAGED, said_by(error)) from error
     return times
@@ -122,8 +123,59 @@ def _upright(frame: Any) -> Pixels:
     return np.ascontiguousarray(np.rot90(pixels, turn))
 
 
+@dataclass(frozen=True)
+class VideoFacts:
+    """What a decoder has to know of a video.
+
+    Attributes
+    ----------
+    codec : str
+        As FFmpeg calls it: "h264", "hevc", ...
+    form : str
+        Of its pixels: "yuv420p", ...
+    size : (height, width)
+        Of its frames as they are coded.
+    upright : bool
+        Whether they are shown as they are coded: neither turned nor interlaced.
+    """
+
+    codec: str
+    form: str
+    size: tuple[int, int]
+    upright: bool
+
+
+def video_facts(place: Location) -> VideoFacts:
+    """Return what a video's first frame says of it.
+
+    Raises
+    ------
+    ImageRefused
+        When it holds no video, or its first frame cannot be decoded.
+    """
+    with opened(place) as (container, stream):
+        try:
+            frame = next(container.decode(stream), None)
+        except errors() as error:
+            raise ImageRefused(Reason.DAMAGED, said_by(error)) from error
+        if frame is None:
+            raise ImageRefused(Reason.DAMAGED, "no frame of it can be decoded")
+        upright = round(frame.rotation / 90) % 4 == 0 and not frame.interlaced_frame
+        size = frame.height, frame.width
+        return VideoFacts(stream.codec_context.codec.canonical_name, frame.format.name, size, upright)
+
+
 @contextmanager
-def _opened(place: Location) -> Iterator[tuple[Any, Any]]:
+def opened(place: Location) -> Iterator[tuple[Any, Any]]:
+    """Open a video; yields its container and its first video stream, of PyAV.
+
+    Raises
+    ------
+    ImageRefused
+        When it holds no video.
+    ConfigError
+        When PyAV is missing.
+    """
     av = _av()
     plain = place.offset == -1 and os.path.isdir(place.container)
     file: Any = (
@@ -133,7 +185,7 @@ def _opened(place: Location) -> Iterator[tuple[Any, Any]]:
     )
     try:
         container = av.open(file)
-    except _errors() as error:
+    except errors() as error:
         raise ImageRefused(Reason.NOT_AN_IMAGE, said_by(error)) from error
     with container:
         if not container.streams.video:
@@ -144,7 +196,8 @@ def _opened(place: Location) -> Iterator[tuple[Any, Any]]:
         yield container, stream
 
 
-def _errors() -> tuple[type[BaseException], ...]:
+def errors() -> tuple[type[BaseException], ...]:
+    """Return what PyAV raises of damaged videos."""
     return (_av().FFmpegError, ValueError, OSError)
 
 

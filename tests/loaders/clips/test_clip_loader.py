@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader
 import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import LoaderError
-from gloam.loaders.clips import clip_loader
+from gloam.loaders.clips import clip_bytes, clip_loader, dali_clips
 from gloam.synth.clips import frames_of, render_clip
 from gloam.synth.models import draw
 from gloam.synth.recipes.load import load_recipe
@@ -218,7 +218,7 @@ def test_tools_that_skip_batches_get_those_of_dali(made):
 )
 def test_who_decodes(monkeypatch, reader, beyond, device, installed, expected):
     monkeypatch.setattr(clip_loader, "is_installed", lambda: installed)
-    assert clip_loader._by_dali(reader, beyond, device) is expected
+    assert clip_loader._by_dali(reader, device, lambda: beyond) is expected
 
 
 @pytest.mark.parametrize(
@@ -240,6 +240,90 @@ def test_what_dali_makes_live(made, recipe, size, device, expected):
     assert expected in found if expected else found == ""
 
 
+@pytest.fixture(scope="module")
+def videos(tmp_path_factory):
+    root = tmp_path_factory.mktemp("videos")
+    for seed, (name, codec) in enumerate((("a.webm", "libvpx-vp9"), ("b.avi", "mjpeg"))):
+        form = "yuvj420p" if codec == "mjpeg" else "yuv420p"
+        write_video(root / name, panned(seed, 23), codec, form, g="7")
+    return root
+
+
+def test_dali_decodes_videos(videos):
+    options = {"frames": 4, "stride": 2, "step": 3, "recipe": "uneven", "size": 40}
+    options |= {"crop": "random", "augment": True, "batch_size": 3, "last_batch": "partial"}
+    whole, by_dali = loader(videos, **options), loader(videos, **options, **WAYS["dali"])
+    assert len(whole) == len(by_dali) == 4
+    for _ in range(2):
+        for one, other in zip(whole, by_dali, strict=True):
+            assert one[2] == other[2]
+            # DALI takes the nearest colour where PyAV interpolates.
+            grey, others = (normal.mean(dim=2) for normal in (one[1], other[1]))
+            assert (grey - others).abs().mean() < 4 / 255
+            assert (one[0] - other[0]).abs().mean() < 0.02
+    by_dali.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "codec", "form", "shape", "expected"),
+    [
+        ("c.mp4", "libx264", "yuv420p", (72, 96), "c.mp4 is h264; on this device it decodes vp8"),
+        ("c.webm", "libvpx-vp9", "yuv444p", (72, 96), "pixels of yuv444p, not of 8 bits and 4:2:0"),
+        ("c.avi", "mjpeg", "yuvj420p", (71, 96), "turned, interlaced or of odd size"),
+    ],
+)
+def test_videos_that_dali_does_not_decode(tmp_path, name, codec, form, shape, expected):
+    write_video(tmp_path / name, panned(0, 5, shape=shape), codec, form)
+    with pytest.raises(LoaderError, match=f"reader 'dali' does not decode all.*{expected}"):
+        loader(tmp_path, frames=3, reader="dali", size=32, batch_size=1)
+    options = {"frames": 3, "size": 32, "batch_size": 1}
+    assert len(list(loader(tmp_path, **options))) == 1
+
+
+def test_frames_that_are_not_those_of_pyav_are_noticed(videos, monkeypatch, capsys):
+    whole = loader(videos, frames=4, size=32)
+    wrong = clip_bytes.part_of
+
+    def part_of(clip, segments):
+        data, numbers = wrong(clip, segments)
+        return data, numbers[::-1].copy()
+
+    monkeypatch.setattr(dali_clips, "part_of", part_of)
+    options = {"frames": 4, "size": 32} | WAYS["dali"]
+    with pytest.raises(dali_clips.DaliFailed, match="are not those that PyAV decodes"):
+        list(loader(videos, **options))
+    falling = loader(videos, **options)
+    falling._falls_back = True  # as of reader="auto" on a GPU
+    assert falling.num_workers == 0
+    for one, other in zip(whole, falling, strict=True):
+        assert one[2] == other[2]
+        assert torch.equal(one[1], other[1])
+    assert falling.num_workers == 2
+    assert "processes decode from here on" in capsys.readouterr().err
+    falling.close()
+
+
+def test_a_failure_amid_an_epoch_goes_on_by_processes(made, capsys):
+    options = {"size": 32, "batch_size": 1} | WAYS["dali, live"]
+    whole = list(loader(made, **options))
+    hurt = loader(made, **options)
+    hurt._falls_back = True
+    running = iter(hurt)
+    taken = [next(running)]
+
+    def broken(*args):
+        raise RuntimeError("no such device")
+
+    hurt._dali._lows.run = broken
+    taken += running
+    for one, other in zip(whole, taken, strict=True):
+        assert one[2] == other[2]
+        assert torch.equal(one[0], other[0])
+    assert "DALI: no such device; processes decode" in capsys.readouterr().err
+    assert len(list(hurt)) == len(whole)
+    hurt.close()
+
+
 def test_a_damaged_frame_is_named_by_dali_too(made, tmp_path):
     root = tmp_path / "damaged"
     shutil.copytree(made, root)
@@ -256,7 +340,7 @@ def test_a_damaged_frame_is_named_by_dali_too(made, tmp_path):
 def test_wrong_readers_get_a_line(made, source, monkeypatch):
     with pytest.raises(LoaderError, match="reader 'x': must be auto, dali or workers"):
         loader(made, reader="x")
-    with pytest.raises(LoaderError, match="reader 'dali' reads frames that are JPEGs or PNGs"):
+    with pytest.raises(LoaderError, match="reader 'dali' reads JPEGs and PNGs, or videos"):
         loader(source, reader="dali", frames=3)
     monkeypatch.setattr(clip_loader, "is_installed", lambda: False)
     with pytest.raises(LoaderError, match="needs NVIDIA DALI: pip install"):

@@ -76,7 +76,7 @@ def pixels(address, height, width):
 def live_clips(decoded, options=OPTIONS, draws="fresh"):
     keys = [f"clip{i}" for i in range(6)]
     lows = LiveLows(RECIPE, draws, 8)
-    return LiveClips(decoded, lows, options, FRAMES, places, keys, 0)
+    return LiveClips(decoded, lows, options, FRAMES, places, keys, device_id=0)
 
 
 @pytest.mark.parametrize("sequences", [False, True])

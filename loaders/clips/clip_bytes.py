@@ -1,0 +1,104 @@
+"""What DALI is given of clips: the encoded frames of pictures, or parts of videos."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import ImageRefused
+from ...manifests.clips.segments import Segments
+from ...manifests.clips.video import video_facts
+from ...manifests.clips.windows import frame_files, video_and_times
+from ...manifests.sets.layouts.extents import Extent
+from ...manifests.sources import Location
+from ...manifests.sources.containers import read
+from ..columns import read_extent
+from .stored_clips import StoredClip
+
+Bytes = npt.NDArray[np.uint8]
+_BESIDE = 4096  # bytes between two members that are read at once
+_PICTURES = (".jpg", ".jpeg", ".png")
+_LOOKING = 8  # threads that look into videos
+
+
+def frames_of(clip: StoredClip) -> list[Bytes]:
+    """Read the lows of a clip, then its normals; in a tar they lie side by side: at once."""
+    if clip.place is not None:
+        return [np.frombuffer(read(file), np.uint8) for file in frame_files(clip.place) or ()]
+    places = (*clip.lows, *clip.normals)
+    begin = min(place.offset for place in places)
+    end = max(place.offset + place.size for place in places)
+    room = sum(place.size for place in places) + _BESIDE * len(places)
+    together = len({place.path for place in places}) == 1 and places[0].path
+    if not together or min(place.size for place in places) <= 0 or end - begin > room:
+        return [np.frombuffer(read_extent(place), np.uint8) for place in places]
+    data = np.frombuffer(read_extent(Extent(places[0].path, begin, end - begin)), np.uint8)
+    return [data[place.offset - begin :][: place.size] for place in places]
+
+
+def part_of(clip: StoredClip, segments: Segments) -> tuple[Bytes, npt.NDArray[np.int32]]:
+    """Return a file that holds the frames of a clip of a video, and their numbers in it.
+
+    Raises
+    ------
+    ImageRefused
+        When a frame is not there, or the video is damaged.
+    """
+    assert clip.place is not None
+    data, numbers = segments.frames(*video_and_times(clip.place))
+    return np.frombuffer(data, np.uint8), np.array(numbers, np.int32)
+
+
+def of_pictures(clip: StoredClip) -> bool:
+    """Return whether the frames of a clip are JPEGs or PNGs."""
+    if clip.place is None:
+        return True
+    files = frame_files(clip.place)
+    return files is not None and all(file.member.lower().endswith(_PICTURES) for file in files)
+
+
+def of_video(clip: StoredClip) -> bool:
+    """Return whether a clip is one of a video."""
+    return clip.place is not None and frame_files(clip.place) is None
+
+
+def beyond_dali(clips: Sequence[StoredClip], on_gpu: bool) -> str:
+    """Return why DALI cannot decode all of some clips; "" where it can.
+
+    Of each video the first frame is decoded and its first clip cut out, to see what it is.
+    """
+    if all(map(of_pictures, clips)):
+        return ""
+    if not all(map(of_video, clips)):
+        return "reads JPEGs and PNGs, or videos, but not both, nor other files"
+    from . import video_pipelines
+
+    if not video_pipelines.decodes_videos():
+        return "of this version does not decode videos out of memory"
+    codecs = video_pipelines.GPU_CODECS if on_gpu else video_pipelines.CPU_CODECS
+    firsts: dict[Location, StoredClip] = {}
+    for clip in clips:
+        assert clip.place is not None
+        firsts.setdefault(video_and_times(clip.place)[0], clip)
+    segments = Segments()
+
+    def look(video: Location) -> str:
+        try:
+            facts = video_facts(video)
+            part_of(firsts[video], segments)
+        except ImageRefused as refusal:
+            return f"{video.member}: {refusal}"
+        if facts.codec not in codecs:
+            return f"{video.member} is {facts.codec}; on this device it decodes {', '.join(codecs)}"
+        if facts.form not in video_pipelines.PIXEL_FORMS:
+            return f"{video.member} has pixels of {facts.form}, not of 8 bits and 4:2:0"
+        if not facts.upright or any(side % 2 for side in facts.size):
+            return f"{video.member} is turned, interlaced or of odd size"
+        return ""
+
+    with ThreadPoolExecutor(_LOOKING) as pool:
+        found = next(filter(None, pool.map(look, firsts)), "")
+    return f"does not decode all of these videos: {found}" if found else ""

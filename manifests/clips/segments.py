@@ -1,0 +1,165 @@
+"""Parts of videos, cut out between key frames without decoding: files of their own, in memory.
+
+For decoders that take whole files: they need not search, and frames are numbered as they are shown.
+"""
+
+from __future__ import annotations
+
+import io
+import threading
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from ...errors import ImageRefused, Reason, said_by
+from ..sources.containers import Location
+from .video import errors, opened
+
+_MOST_BYTES = 1 << 30  # of segments that are kept
+_TICK = 40  # ms from frame to frame: only their order matters
+_DELAY = 32  # frames by which decoding may precede showing; standards allow 16
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A part of a video from a key frame on.
+
+    Attributes
+    ----------
+    data : bytes
+        A Matroska file.
+    times : tuple of int
+        When its frames are shown in the video, in order; in the file they follow one another in
+        steps of 40 ms.
+    """
+
+    data: bytes
+    times: tuple[int, ...]
+
+    def numbers(self, times: Sequence[int]) -> list[int] | None:
+        """Return the numbers of frames in the file; None if one is not there."""
+        number = {time: i for i, time in enumerate(self.times)}
+        found = [number.get(time, -1) for time in times]
+        return None if -1 in found else found
+
+
+class Segments:
+    """Segments of videos, the last ones of which are kept; for several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[Location, int], Segment] = OrderedDict()
+        self._begins: dict[Location, list[int]] = {}
+        self._bytes = 0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Segments, ()  # copies begin with nothing
+
+    def frames(self, video: Location, times: Sequence[int]) -> tuple[bytes, list[int]]:
+        """Return a file that holds frames of a video, and their numbers in it.
+
+        Parameters
+        ----------
+        video : Location
+        times : sequence of int
+            As of `video.decoded_frames`.
+
+        Raises
+        ------
+        ImageRefused
+            When a frame is not there, or the video is damaged.
+        """
+        with self._lock:
+            begins = self._begins.get(video, [])
+            at = bisect_right(begins, times[0])
+            segment = self._kept.get((video, begins[at - 1])) if at else None
+            numbers = None if segment is None else segment.numbers(times)
+            if segment is not None and numbers is not None:
+                self._kept.move_to_end((video, begins[at - 1]))
+                return segment.data, numbers
+        segment = cut_segment(video, times)
+        numbers = segment.numbers(times)
+        assert numbers is not None
+        with self._lock:
+            self._keep(video, segment)
+        return segment.data, numbers
+
+    def _keep(self, video: Location, segment: Segment) -> None:
+        begin = segment.times[0]
+        old = self._kept.pop((video, begin), None)  # shorter than this one
+        if old is None:
+            begins = self._begins.setdefault(video, [])
+            begins.insert(bisect_right(begins, begin), begin)
+        self._kept[video, begin] = segment
+        self._bytes += len(segment.data) - (len(old.data) if old else 0)
+        while self._bytes > _MOST_BYTES and len(self._kept) > 1:
+            (other, first), dropped = self._kept.popitem(last=False)
+            self._begins[other].remove(first)
+            self._bytes -= len(dropped.data)
+
+
+def cut_segment(video: Location, times: Sequence[int]) -> Segment:
+    """Cut out of a video what frames need to be decoded, up to the next key frame.
+
+    Parameters
+    ----------
+    video : Location
+    times : sequence of int
+        Presentation times in rising order, of `video.frame_times`.
+
+    Raises
+    ------
+    ImageRefused
+        When a frame is not there, or the video is damaged.
+    """
+    with opened(video) as (container, stream):
+        try:
+            second = max(int(1 / stream.time_base), 1)
+            for back in (0, 1, 4, 16, None):  # files seek by times of decoding, which are earlier
+                target = 0 if back is None else max(times[0] - back * second, 0)
+                container.seek(target, stream=stream, backward=True)
+                packets = _packets(container, stream, times)
+                if set(times) <= {packet.pts for packet in packets}:
+                    return _written(stream, packets)
+        except errors() as error:
+            raise ImageRefused(Reason.DAMAGED, said_by(error)) from error
+    raise ImageRefused(Reason.DAMAGED, f"{len(times)} frames are not there as packets")
+
+
+def _packets(container: Any, stream: Any, times: Sequence[int]) -> list[Any]:
+    """Return packets from the last key frame before a clip to the first one after it.
+
+    What is shown before the key frame, and may need one further back, is left out.
+    """
+    packets: list[Any] = []
+    wanted = set(times)
+    for packet in container.demux(stream):
+        if packet.size == 0 or packet.pts is None:
+            continue
+        if packet.is_keyframe and (not packets or packet.pts <= times[0]):
+            packets, wanted = [], set(times)
+        elif packet.is_keyframe and not wanted:
+            break
+        elif not packets or packet.pts < packets[0].pts:
+            continue
+        packets.append(packet)
+        wanted.discard(packet.pts)
+    return packets
+
+
+def _written(stream: Any, packets: Sequence[Any]) -> Segment:
+    import av
+
+    times = sorted(packet.pts for packet in packets)
+    place = {time: i for i, time in enumerate(times)}
+    file = io.BytesIO()
+    with av.open(file, "w", format="matroska") as made:
+        into = made.add_stream_from_template(stream)
+        for number, packet in enumerate(packets):
+            packet.pts, packet.dts = _TICK * place[packet.pts], _TICK * (number - _DELAY)
+            packet.time_base, packet.stream = Fraction(1, 1000), into
+            made.mux(packet)
+    return Segment(file.getvalue(), tuple(times))

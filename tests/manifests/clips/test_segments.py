@@ -1,0 +1,107 @@
+"""Parts of videos: other decoders find the frames there that PyAV finds in the whole."""
+
+from __future__ import annotations
+
+import io
+
+import av
+import numpy as np
+import pytest
+
+from gloam.errors import ImageRefused
+from gloam.manifests.clips import segments
+from gloam.manifests.clips.segments import Segments, cut_segment
+from gloam.manifests.clips.video import decoded_frames, frame_times, video_facts
+from gloam.manifests.sources import Location
+
+from ...clips import panned, write_video
+
+FORMS = {
+    "short groups and B-frames": ("a.mp4", "libx264", {"g": "9", "bf": "3"}),
+    "one group": ("a.mkv", "libx264", {}),
+    "open groups": ("a.mp4", "libx265", {"x265-params": "keyint=10:log-level=none"}),
+    "hidden frames": ("a.webm", "libvpx-vp9", {"g": "10"}),
+    "key frames alone": ("a.avi", "mjpeg", {}),
+    "transport stream": ("a.ts", "libx264", {"g": "12", "bf": "2"}),
+    "MPEG-4": ("a.mp4", "mpeg4", {"g": "12", "bf": "2"}),
+}
+
+
+def video(folder, name="a.mp4", codec="libx264", count=32, times=None, **options):
+    form = "yuvj420p" if codec == "mjpeg" else "yuv420p"
+    path = write_video(
+        folder / name, panned(3, count), codec=codec, pix_fmt=form, times=times, **options
+    )
+    return Location(str(folder), name, -1, path.stat().st_size, 0)
+
+
+def frames_in(data):
+    with av.open(io.BytesIO(data)) as container:
+        return [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_frames_of_a_part_are_those_of_the_video(tmp_path, form):
+    name, codec, options = FORMS[form]
+    place = video(tmp_path, name, codec, **options)
+    times, kept = frame_times(place), Segments()
+    for first in (20, 0, 7, 9, 10, 24, 3):
+        wanted = times[first : first + 8 : 2]
+        data, numbers = kept.frames(place, wanted)
+        found = frames_in(data)
+        for number, frame in zip(numbers, decoded_frames(place, wanted), strict=True):
+            np.testing.assert_array_equal(found[number], frame)
+
+
+def test_frames_at_uneven_times(tmp_path):
+    times = np.cumsum(np.random.default_rng(0).integers(1, 30, 32)).tolist()
+    place = video(tmp_path, times=times, g="8")
+    shown = frame_times(place)
+    data, numbers = Segments().frames(place, shown[11:17])
+    found = frames_in(data)
+    for number, frame in zip(numbers, decoded_frames(place, shown[11:17]), strict=True):
+        np.testing.assert_array_equal(found[number], frame)
+
+
+def test_a_part_is_no_longer_than_it_has_to_be_and_is_kept(tmp_path, monkeypatch):
+    place = video(tmp_path, g="8", sc_threshold="0")
+    times = frame_times(place)
+    assert cut_segment(place, times[9:12]).times == tuple(times[8:16])
+    kept, cut = Segments(), []
+    monkeypatch.setattr(
+        segments, "cut_segment", lambda *rest: cut.append(rest) or cut_segment(*rest)
+    )
+    for first in (9, 10, 8, 14, 14, 1):  # 14: over the end of its group
+        kept.frames(place, times[first : first + 3])
+    assert [rest[1][0] for rest in cut] == [times[9], times[14], times[1]]
+
+
+def test_few_bytes_are_kept(tmp_path, monkeypatch):
+    place = video(tmp_path, g="4", sc_threshold="0")
+    times, kept = frame_times(place), Segments()
+    monkeypatch.setattr(segments, "_MOST_BYTES", 3000)
+    for first in (0, 4, 8, 12, 0, 16, 4):
+        data, numbers = kept.frames(place, times[first : first + 4])
+        assert numbers == [0, 1, 2, 3]
+        np.testing.assert_array_equal(
+            frames_in(data)[:4], decoded_frames(place, times[first : first + 4])
+        )
+        assert len(kept._kept) == sum(map(len, kept._begins.values()))
+        assert kept._bytes == sum(len(segment.data) for segment in kept._kept.values())
+        assert kept._bytes <= 3000 or len(kept._kept) == 1
+
+
+def test_what_is_not_there_is_refused(tmp_path):
+    place = video(tmp_path)
+    with pytest.raises(ImageRefused, match="1 frames are not there"):
+        Segments().frames(place, [10**9])
+    (tmp_path / "none.mp4").write_bytes(b"nothing" * 90)
+    with pytest.raises(ImageRefused):
+        Segments().frames(Location(str(tmp_path), "none.mp4", -1, 630, 0), [0])
+
+
+def test_facts_of_videos(tmp_path):
+    facts = video_facts(video(tmp_path))
+    assert (facts.codec, facts.form, facts.size) == ("h264", "yuv420p", (72, 96))
+    assert facts.upright
+    assert video_facts(video(tmp_path, "b.mkv", "libvpx-vp9", 3)).codec == "vp9"
