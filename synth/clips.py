@@ -19,17 +19,16 @@ import numpy as np
 from ..manifests.sets.sample import LOW, NORMAL, Sample
 from .camera.draw import CameraDraw
 from .camera.recipe import CameraRecipe, Video
-from .camera.render import render_camera
 from .kernels.arrays import Pixels, Window
 from .kernels.numbers.random_bits import frame_seed
-from .models import Draw, draw_many, parse_draw
+from .models import Draw, draw_many, parse_draw, render
 from .parameters.columns import KeyedColumns
-from .power_law.render import render_power_law
 from .recipes.load import Recipe
 from .recipes.mixture import MixtureRecipe
 
 if TYPE_CHECKING:
     from .camera.batch.pack import Packed
+    from .renderers import Renderer
 
 
 def frame_name(member: str, number: int) -> str:
@@ -130,10 +129,7 @@ def render_frame(
         The normal of the clip's first frame.
     window : Window, optional
     """
-    own = frame_draw(drawn, number)
-    if isinstance(own, CameraDraw):
-        return render_camera(normal, own, window, first)
-    return render_power_law(normal, own, window, first)
+    return render(normal, frame_draw(drawn, number), window, first)
 
 
 def render_clip(
@@ -156,3 +152,9 @@ def render_clip(
         render_frame(normal, drawn, number, normals[0], window)
         for number, normal in enumerate(normals)
     ]
+
+
+def render_clip_on(renderer: Renderer, normals: Sequence[Pixels], drawn: Draw) -> list[Pixels]:
+    """Make the lows of a clip's frames where a renderer does; see `render_clip`."""
+    draws = [frame_draw(drawn, number) for number in range(len(normals))]
+    return renderer.render(normals, draws, [0] * len(normals))

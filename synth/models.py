@@ -129,7 +129,9 @@ def parse_draw(values: dict[str, Any]) -> Draw:
     return draw_type(str(values.get("model"))).model_validate(values)
 
 
-def render(normal: Pixels, drawn: Draw, window: Window | None = None) -> Pixels:
+def render(
+    normal: Pixels, drawn: Draw, window: Window | None = None, lit_as: Pixels | None = None
+) -> Pixels:
     """Make the low of a pair, or a window of it: a pure function, the same bytes on every machine.
 
     Parameters
@@ -139,6 +141,8 @@ def render(normal: Pixels, drawn: Draw, window: Window | None = None) -> Pixels:
     drawn : Draw
     window : Window, optional
         What of the low is made; by default all of it.
+    lit_as : uint8 array (H, W, 3), optional
+        The image that light is placed by, instead of the normal: the first frame of its clip.
 
     Returns
     -------
@@ -160,9 +164,9 @@ def render(normal: Pixels, drawn: Draw, window: Window | None = None) -> Pixels:
     True
     """
     return (
-        render_camera(normal, drawn, window)
+        render_camera(normal, drawn, window, lit_as)
         if isinstance(drawn, CameraDraw)
-        else render_power_law(normal, drawn, window)
+        else render_power_law(normal, drawn, window, lit_as)
     )
 
 

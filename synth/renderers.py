@@ -12,6 +12,8 @@ from .kernels.arrays import Pixels
 from .models import Draw, parse_draw, render
 
 Device = Literal["cpu", "cuda", "auto"]
+Firsts = Sequence[int] | None
+"""Numbers of images in a batch, by which others are lit; by default each by itself."""
 DEVICES = ("cpu", "cuda", "auto")
 NEEDS = "it needs an NVIDIA GPU with its driver, and: pip install 'gloam[gpu]'"
 
@@ -19,7 +21,9 @@ NEEDS = "it needs an NVIDIA GPU with its driver, and: pip install 'gloam[gpu]'"
 class Renderer(Protocol):
     """Makes lows: normals and draws in, lows out."""
 
-    def render(self, normals: Sequence[Pixels], draws: Sequence[Draw]) -> list[Pixels]:
+    def render(
+        self, normals: Sequence[Pixels], draws: Sequence[Draw], firsts: Firsts = None
+    ) -> list[Pixels]:
         """Make the lows of a batch of images of any sizes, in order.
 
         Parameters
@@ -27,15 +31,23 @@ class Renderer(Protocol):
         normals : sequence of uint8 arrays (H, W, 3)
         draws : sequence of Draw
             As many.
+        firsts : sequence of int, optional
+            Of frames of clips: the number in the batch of the first frame of each one's clip.
         """
 
 
 class CpuRenderer:
     """One image after the other, on one core."""
 
-    def render(self, normals: Sequence[Pixels], draws: Sequence[Draw]) -> list[Pixels]:
+    def render(
+        self, normals: Sequence[Pixels], draws: Sequence[Draw], firsts: Firsts = None
+    ) -> list[Pixels]:
         """Make the lows of a batch; see `Renderer`."""
-        return [render(normal, drawn) for normal, drawn in zip(normals, draws, strict=True)]
+        lit_as = range(len(normals)) if firsts is None else firsts
+        return [
+            render(normal, drawn, lit_as=normals[first])
+            for normal, drawn, first in zip(normals, draws, lit_as, strict=True)
+        ]
 
 
 class CudaRenderer:
@@ -58,30 +70,38 @@ class CudaRenderer:
             raise ConfigError(f"device cuda: there is none; {NEEDS}", key="device", value="cuda")
         self._camera = CameraOnCuda()
 
-    def render(self, normals: Sequence[Pixels], draws: Sequence[Draw]) -> list[Pixels]:
+    def render(
+        self, normals: Sequence[Pixels], draws: Sequence[Draw], firsts: Firsts = None
+    ) -> list[Pixels]:
         """Make the lows of a batch; see `Renderer`."""
-        return render_by_model(normals, draws, self._camera.render)
+        return render_by_model(normals, draws, self._camera.render, firsts)
 
 
 def render_by_model(
     normals: Sequence[Pixels],
     draws: Sequence[Draw],
-    by_camera: Callable[[list[Pixels], list[CameraDraw]], list[Pixels]],
+    by_camera: Callable[[list[Pixels], list[CameraDraw], Firsts], list[Pixels]],
+    firsts: Firsts = None,
 ) -> list[Pixels]:
     """Make the lows of a batch: those of the camera model by a function, others on this core.
 
     Parameters
     ----------
-    normals, draws
-        As of `Renderer.render`.
-    by_camera : function of normals and draws
+    normals, draws, firsts
+        As of `Renderer.render`; the frames of a clip have draws of one model.
+    by_camera : function of normals, draws and firsts
         Returns their lows; it may get none.
     """
     chosen = [i for i, drawn in enumerate(draws) if isinstance(drawn, CameraDraw)]
     cameras = [drawn for drawn in draws if isinstance(drawn, CameraDraw)]
-    lows = dict(zip(chosen, by_camera([normals[i] for i in chosen], cameras), strict=True))
+    place = {number: i for i, number in enumerate(chosen)}
+    own = None if firsts is None else [place[firsts[i]] for i in chosen]
+    made = by_camera([normals[i] for i in chosen], cameras, own)
+    lows = dict(zip(chosen, made, strict=True))
     return [
-        lows[i] if i in lows else render(normal, drawn)
+        lows[i]
+        if i in lows
+        else render(normal, drawn, lit_as=None if firsts is None else normals[firsts[i]])
         for i, (normal, drawn) in enumerate(zip(normals, draws, strict=True))
     ]
 

@@ -20,11 +20,11 @@ from ...manifests.images.opening import first_line
 from ...manifests.sets.pair_set import PairSet, Unit
 from ...manifests.sets.sample import LOW, NORMAL, Sample
 from ...manifests.sets.verify import Kind, Problem
-from ..clips import frame_name, frame_names, is_clip, render_clip
+from ..clips import frame_name, frame_names, is_clip, render_clip_on
 from ..kernels.arrays import Pixels
 from ..models import MODEL, Draw, draw, parse_draw
 from ..recipes.load import Recipe, recipe_of
-from ..renderers import Device
+from ..renderers import Device, Renderer
 from ..served.start import Renderers, renderers_on
 from . import WARM
 from .request import OutputOptions
@@ -114,7 +114,7 @@ def _recheck_unit(job: _Job) -> list[Problem]:
     problems: list[Problem] = []
     renderer = job.renderers.of(job.unit.name)
     try:
-        read = (one for pair in job.unit.pairs() for one in _read_all(pair, job, problems))
+        read = (one for pair in job.unit.pairs() for one in _read_all(pair, job, renderer, problems))
         for some in gathered(read, lambda pair: pair.normal.size, job.renderers.many):
             lows = renderer.render([pair.normal for pair in some], [pair.drawn for pair in some])
             for pair, low in zip(some, lows, strict=True):
@@ -130,14 +130,16 @@ def _problem(job: _Job, key: str, problem: str) -> Problem:
     return Problem(f"{job.unit.name}: {key}", problem, _MEND, Kind.LOW)
 
 
-def _read_all(pair: Sample, job: _Job, problems: list[Problem]) -> list[_Pair]:
+def _read_all(
+    pair: Sample, job: _Job, renderer: Renderer, problems: list[Problem]
+) -> list[_Pair]:
     """Read a pair; of a clip all frames, whose lows are compared at once."""
     if not is_clip(pair.record["members"]):
         read = _read(pair, job, problems)
         return [] if read is None else [read]
     problem = ""
     try:
-        problem = _problem_of_clip(pair, job)
+        problem = _problem_of_clip(pair, job, renderer)
     except ImageRefused as refusal:
         problem = f"cannot be decoded: {refusal.detail}"
     except (ValueError, TypeError) as error:
@@ -148,13 +150,13 @@ def _read_all(pair: Sample, job: _Job, problems: list[Problem]) -> list[_Pair]:
     return []
 
 
-def _problem_of_clip(pair: Sample, job: _Job) -> str:
+def _problem_of_clip(pair: Sample, job: _Job, renderer: Renderer) -> str:
     drawn = parse_draw(pair.record["draw"])
     normals = [pair.decoded(name) for name in frame_names(pair.members, NORMAL)]
     if job.recipe is not None:
         wrong = draw(job.recipe, job.seed, pair.key) != drawn
         return "the stored draw is not that of the recipe, the seed and its key" if wrong else ""
-    for number, made in enumerate(render_clip(normals, drawn)):
+    for number, made in enumerate(render_clip_on(renderer, normals, drawn)):
         problem = _difference(pair.decoded(frame_name(LOW, number)), made, job.output)
         if problem:
             return f"frame {number}: {problem}"

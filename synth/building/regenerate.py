@@ -48,12 +48,12 @@ from ...manifests.sets.workspace import missing_units, refuse_mixing, working_on
 from ...progress import Progress, Silent
 from ...storage.atomic import atomic_write, write_bytes
 from ...storage.stores import place
-from ..clips import frame_name, frame_names, is_clip, render_clip
+from ..clips import frame_name, frame_names, is_clip, render_clip_on
 from ..kernels.arrays import Pixels
 from ..kernels.compiling.cache_folders import announce_compiling
 from ..models import Draw, draw, parse_draw
 from ..recipes.load import Recipe, load_recipe, recipe_of, recipe_yaml
-from ..renderers import Device
+from ..renderers import Device, Renderer
 from ..served.start import Renderers, Starting, renderers_on
 from . import WARM
 from .draw_columns import draw_fields
@@ -345,7 +345,7 @@ def _samples(job: _Job, wanted: int) -> Iterator[Sample]:
     pairs = iter(()) if first is None else chain([first], pairs)
     if first is not None and is_clip(first.record["members"]):
         for clip in pairs:
-            yield _clip(job, clip)
+            yield _clip(job, renderer, clip)
             made += 1
             count()
         pairs = iter(())
@@ -400,7 +400,7 @@ def _begun(job: _Job, sample: Sample) -> _Begun:
     return _Begun(sample, drawn, None if live else _normal(job, sample))
 
 
-def _clip(job: _Job, sample: Sample) -> Sample:
+def _clip(job: _Job, renderer: Renderer, sample: Sample) -> Sample:
     """Make a clip again: with a new draw, or the lows that its draw makes, or as it is."""
     live = job.output.low_codec == "none"
     held = bool(frame_names(sample.members, LOW))
@@ -414,7 +414,8 @@ def _clip(job: _Job, sample: Sample) -> Sample:
     names = frame_names(sample.members, NORMAL)
     members = {name: sample.members[name] for name in names}
     if not live:
-        lows = render_clip([_normal(job, sample, name) for name in names], drawn)
+        normals = [_normal(job, sample, name) for name in names]
+        lows = render_clip_on(renderer, normals, drawn)
         made = {frame_name(LOW, i): encode_low(low, job.output) for i, low in enumerate(lows)}
         members = made | members
     return _kept(

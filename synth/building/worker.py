@@ -23,7 +23,7 @@ from ...manifests.sets.publish_unit import publish_unit
 from ...manifests.sets.receipts import Receipt, RefusedPair
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Origin, Sample, make_sample
 from ...manifests.sources import Location, read
-from ..clips import frame_name, render_clip
+from ..clips import frame_name, render_clip_on
 from ..kernels.arrays import Pixels
 from ..kernels.png.file import encode_png
 from ..models import Draw, draw, draw_many, model_of
@@ -105,8 +105,8 @@ def _samples(job: UnitJob, refused: list[RefusedPair]) -> Iterator[Sample]:
 
 
 def _clips(job: UnitJob, draws: list[Draw], refused: list[RefusedPair]) -> Iterator[Sample]:
-    """Make the clips of a unit; their lows on this core, wherever those of images are made."""
-    output = job.output
+    """Make the clips of a unit."""
+    output, renderer = job.output, job.renderers.of(job.unit)
     for planned, drawn in zip(job.planned, draws, strict=True):
         try:
             frames = load_clip(planned.place, output.max_side, output.max_pixels)
@@ -115,7 +115,7 @@ def _clips(job: UnitJob, draws: list[Draw], refused: list[RefusedPair]) -> Itera
             continue
         members: dict[str, Encoded] = {}
         if output.low_codec != "none":
-            lows = render_clip([frame.pixels for frame in frames], drawn)
+            lows = render_clip_on(renderer, [frame.pixels for frame in frames], drawn)
             for number, low in enumerate(lows):
                 members[frame_name(LOW, number)] = encode_low(low, output)
         for number, frame in enumerate(frames):

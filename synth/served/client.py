@@ -15,7 +15,7 @@ from ...errors import WorkerLost
 from ..camera.batch.pack import Packed, pack
 from ..kernels.arrays import Pixels, check_normal
 from ..models import Draw
-from ..renderers import render_by_model
+from ..renderers import Firsts, render_by_model
 from .server import Request
 
 _MORE = 1.25  # memory that is too small is made anew with room to grow
@@ -44,7 +44,9 @@ class ServedRenderer:
             raise _lost() from error
         self._memory = np.empty(0, np.uint8)
 
-    def render(self, normals: Sequence[Pixels], draws: Sequence[Draw]) -> list[Pixels]:
+    def render(
+        self, normals: Sequence[Pixels], draws: Sequence[Draw], firsts: Firsts = None
+    ) -> list[Pixels]:
         """Make the lows of a batch; they are valid until the next one.
 
         Raises
@@ -59,12 +61,17 @@ class ServedRenderer:
         return render_by_model(
             normals,
             draws,
-            lambda some, cameras: self.render_packed(some, pack(cameras)) if some else [],
+            lambda some, cameras, own: (
+                self.render_packed(some, pack(cameras), own) if some else []
+            ),
+            firsts,
         )
 
-    def render_packed(self, normals: Sequence[Pixels], packed: Packed) -> list[Pixels]:
+    def render_packed(
+        self, normals: Sequence[Pixels], packed: Packed, firsts: Firsts = None
+    ) -> list[Pixels]:
         """Make the lows of a batch of packed draws, as `render`."""
-        request = Request(packed, np.array([n.shape[:2] for n in normals], np.int64))
+        request = Request(packed, np.array([n.shape[:2] for n in normals], np.int64), firsts)
         size = request.bytes
         try:
             if len(self._memory) < 2 * size:

@@ -23,6 +23,7 @@ from ..camera.batch.draws import draw_packed
 from ..camera.batch.pack import Packed
 from ..camera.recipe import CameraRecipe
 from ..recipes.load import load_recipe
+from ..renderers import Firsts
 
 
 class Request(NamedTuple):
@@ -34,10 +35,13 @@ class Request(NamedTuple):
         Their draws.
     sizes : int64 array (N, 2)
         Height, width.
+    firsts : sequence of int, optional
+        As of `renderers.Renderer.render`.
     """
 
     packed: Packed
     sizes: Any
+    firsts: Firsts = None
 
     @property
     def bytes(self) -> int:
@@ -131,7 +135,8 @@ def _answer(worker: Any, memory: _Shared, camera: Any) -> None:
         return
     size, samples = asked.bytes, memory.samples
     try:
-        camera.render_flat(samples[:size], samples[size : 2 * size], asked.sizes, asked.packed)
+        normals, lows = samples[:size], samples[size : 2 * size]
+        camera.render_flat(normals, lows, asked.sizes, asked.packed, asked.firsts)
     except Exception as error:  # told to the worker, who tells the user
         worker.send(f"{type(error).__name__}: {error}")
     else:

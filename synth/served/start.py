@@ -19,7 +19,7 @@ from ...errors import ConfigError
 from ..kernels.arrays import Pixels
 from ..kernels.compiling import cache_folders
 from ..models import Draw
-from ..renderers import NEEDS, CpuRenderer, Device, Renderer, check_device, renderer_on
+from ..renderers import NEEDS, CpuRenderer, Device, Firsts, Renderer, check_device, renderer_on
 from .client import served
 from .server import Ready, serve
 
@@ -148,9 +148,11 @@ class _Distant:
     def __init__(self, actors: Any, number: int) -> None:
         self._actors, self._number = actors, number
 
-    def render(self, normals: Sequence[Pixels], draws: Sequence[Draw]) -> list[Pixels]:
+    def render(
+        self, normals: Sequence[Pixels], draws: Sequence[Draw], firsts: Firsts = None
+    ) -> list[Pixels]:
         """Make the lows of a batch; see `Renderer`."""
-        made: list[Pixels] = self._actors.call(self._number, "render", normals, draws)
+        made: list[Pixels] = self._actors.call(self._number, "render", normals, draws, firsts)
         return made
 
 

@@ -89,7 +89,12 @@ class CameraOnCuda:
         self._memory.uploaded()
         self._packed = packed
 
-    def render(self, normals: Sequence[Pixels], draws: Sequence[CameraDraw]) -> list[Pixels]:
+    def render(
+        self,
+        normals: Sequence[Pixels],
+        draws: Sequence[CameraDraw],
+        firsts: Sequence[int] | None = None,
+    ) -> list[Pixels]:
         """Make the lows of a batch of images of any sizes.
 
         Parameters
@@ -97,6 +102,8 @@ class CameraOnCuda:
         normals : sequence of uint8 arrays (H, W, 3)
         draws : sequence of CameraDraw
             As many.
+        firsts : sequence of int, optional
+            Of frames of clips: the number in the batch of the first frame of each one's clip.
 
         Returns
         -------
@@ -107,22 +114,32 @@ class CameraOnCuda:
         ValueError
             When a normal is not of that type and shape.
         """
-        return self.render_packed(normals, pack(draws)) if normals else []
+        return self.render_packed(normals, pack(draws), firsts) if normals else []
 
-    def render_packed(self, normals: Sequence[Pixels], packed: Packed) -> list[Pixels]:
+    def render_packed(
+        self, normals: Sequence[Pixels], packed: Packed, firsts: Sequence[int] | None = None
+    ) -> list[Pixels]:
         """Make the lows of a batch, as `render`, of packed draws."""
         for normal in normals:
             check_normal(normal)
         flat = np.concatenate([np.ascontiguousarray(normal).reshape(-1) for normal in normals])
         low = np.empty_like(flat)
-        self.render_flat(flat, low, np.array([normal.shape[:2] for normal in normals]), packed)
+        sizes = np.array([normal.shape[:2] for normal in normals])
+        self.render_flat(flat, low, sizes, packed, firsts)
         ends = np.cumsum([normal.size for normal in normals])
         return [
             part.reshape(normal.shape)
             for part, normal in zip(np.split(low, ends[:-1]), normals, strict=True)
         ]
 
-    def render_flat(self, normals: Samples, lows: Samples, sizes: Whole, packed: Packed) -> None:
+    def render_flat(
+        self,
+        normals: Samples,
+        lows: Samples,
+        sizes: Whole,
+        packed: Packed,
+        firsts: Sequence[int] | None = None,
+    ) -> None:
         """Fill the lows of a batch of N images, which lie one after the other in host memory.
 
         Parameters
@@ -132,13 +149,17 @@ class CameraOnCuda:
         sizes : array (N, 2)
             Height, width.
         packed : Packed
+        firsts : sequence of int, optional
+            As of `render`.
         """
         begins = np.cumsum(np.concatenate([[0], 3 * sizes.prod(axis=1)]))[:-1]
         there = self._memory.room("normals", normals.shape, np.uint8)
         made = self._memory.room("lows", lows.shape, np.uint8)
         self._memory.copy_in(there, normals)
         self.load(packed)
-        self.launch(sizes, address_of(there) + begins, address_of(made) + begins)
+        source = address_of(there) + begins
+        lit_as = None if firsts is None else source[list(firsts)]
+        self.launch(sizes, source, address_of(made) + begins, firsts=lit_as)
         self._memory.copy_out(made, lows)
 
     def lock(self, samples: Samples) -> bool:

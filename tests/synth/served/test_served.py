@@ -13,11 +13,15 @@ import gloam
 from gloam.errors import ConfigError, WorkerLost
 from gloam.synth.building import deep_verify, regenerate
 from gloam.synth.camera.batch.pack import Packed
+from gloam.synth.clips import frames_of
 from gloam.synth.models import draw, render
 from gloam.synth.recipes.load import load_recipe
+from gloam.synth.renderers import CpuRenderer
 from gloam.synth.served import start
 from gloam.synth.served.client import ServedRenderer, served
 from gloam.synth.served.server import Ready, serve
+
+from ...clips import davis
 
 NAMES = ("even", "uneven", "night-lights", "gamma")
 DRAWS = [draw(load_recipe(name), 3, str(i)) for i, name in enumerate(NAMES * 3)]
@@ -35,17 +39,19 @@ class OnACore:
     def unlock(self, samples) -> None:
         assert samples.size > 0
 
-    def render_flat(self, normals, lows, sizes, packed: Packed) -> None:
-        first = 0
-        for record, (height, width) in zip(packed.draws, sizes, strict=True):
-            end = first + 3 * height * width
-            normal = normals[first:end].reshape(height, width, 3)
+    def render_flat(self, normals, lows, sizes, packed: Packed, firsts=None) -> None:
+        ends = np.cumsum(3 * sizes.prod(axis=1))
+        images = [
+            normals[end - 3 * height * width : end].reshape(height, width, 3)
+            for end, (height, width) in zip(ends, sizes, strict=True)
+        ]
+        for i, (record, normal) in enumerate(zip(packed.draws, images, strict=True)):
             if (normal == 255).all():
                 raise RuntimeError("no memory")
             drawn = self._known.get(int(record["seed_lower"]))
-            low = render(normal, drawn) if drawn else 255 - normal
-            lows[first:end] = low.reshape(-1)
-            first = end
+            lit_as = normal if firsts is None else images[firsts[i]]
+            low = render(normal, drawn, lit_as=lit_as) if drawn else 255 - normal
+            lows[ends[i] - normal.size : ends[i]] = low.reshape(-1)
 
 
 def serve_on_a_core(ready, device: int) -> None:
@@ -76,6 +82,19 @@ def test_lows_are_those_of_every_other_way_whatever_the_batches(process, photogr
     assert renderer.render([], []) == []
     with pytest.raises(ValueError, match="normal must be"):
         renderer.render([np.zeros((2, 2), np.uint8)], DRAWS[:1])
+
+
+def test_frames_of_clips_are_lit_by_the_first_one(process, photograph):
+    renderer = ServedRenderer(process[1])
+    normals = [np.ascontiguousarray(photograph[i : i + 50, i : i + 70]) for i in range(0, 48, 4)]
+    firsts = [0, 0, 0, 3, 0, 5, 5, 3, 8, 8, 8, 3]  # every fourth is of the other model
+    lows = renderer.render(normals, DRAWS, firsts)
+    plain = CpuRenderer().render(normals, DRAWS, firsts)
+    for i, low in enumerate(lows):
+        wanted = render(normals[i], DRAWS[i], lit_as=normals[firsts[i]])
+        np.testing.assert_array_equal(low, wanted)
+        np.testing.assert_array_equal(plain[i], wanted)
+    assert any((low != render(normals[i], DRAWS[i])).any() for i, low in enumerate(lows))
 
 
 def test_several_workers_are_served(process, photograph):
@@ -136,6 +155,25 @@ def test_sets_are_built_verified_and_regenerated_through_it(
     for pair in gloam.open_set(tmp_path / "new").pairs("train"):
         low, normal = pair.pixels()
         assert (low == 255 - normal).all()
+
+
+def test_sets_of_clips_are_built_verified_and_regenerated_through_it(
+    process, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(Already, "address", process[1])
+    monkeypatch.setattr(start, "Starting", Already)
+    source = f"clips={davis(tmp_path / 'davis', 2, 6)}"
+    options = {"select": False, "frames": 3, "seed": 5}
+    gloam.build(tmp_path / "set", source, device="cuda", **options)
+    made = gloam.open_set(tmp_path / "set")
+    assert len(made) == 4
+    gloam.regenerate(made, tmp_path / "new", device="cuda", overrides=["camera.iso=900"])
+    for one in (made, gloam.open_set(tmp_path / "new")):
+        for clip in one.pairs("train"):
+            for low, normal in zip(*frames_of(clip), strict=True):
+                assert (low == 255 - normal).all()
+        assert deep_verify.recheck_set(one, device="cuda") == []
+        assert len(deep_verify.recheck_set(one)) == 4
 
 
 def test_without_a_gpu_one_is_told_so_before_anything_is_done(photographs, tmp_path, monkeypatch):
