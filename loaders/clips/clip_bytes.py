@@ -16,7 +16,8 @@ from ...manifests.sets.layouts.extents import Extent
 from ...manifests.sources import Location
 from ...manifests.sources.containers import read
 from ..columns import read_extent
-from .stored_clips import StoredClip
+from .stored_clips import ClipContents, StoredClip
+from .video_order import Part
 
 Bytes = npt.NDArray[np.uint8]
 _BESIDE = 4096  # bytes between two members that are read at once
@@ -39,16 +40,15 @@ def frames_of(clip: StoredClip) -> list[Bytes]:
     return [data[place.offset - begin :][: place.size] for place in places]
 
 
-def part_of(clip: StoredClip, segments: Segments) -> tuple[Bytes, npt.NDArray[np.int32]]:
-    """Return a file that holds the frames of a clip of a video, and their numbers in it.
+def bytes_of(part: Part, segments: Segments) -> tuple[Bytes, npt.NDArray[np.int32]]:
+    """Return a file that holds frames of a video, and their numbers in it.
 
     Raises
     ------
     ImageRefused
         When a frame is not there, or the video is damaged.
     """
-    assert clip.place is not None
-    data, numbers = segments.frames(*video_and_times(clip.place))
+    data, numbers = segments.frames(part.video, part.times)
     return np.frombuffer(data, np.uint8), np.array(numbers, np.int32)
 
 
@@ -65,6 +65,11 @@ def of_video(clip: StoredClip) -> bool:
     return clip.place is not None and frame_files(clip.place) is None
 
 
+def has_videos(contents: ClipContents) -> bool:
+    """Return whether all clips are those of videos."""
+    return contents.layout is None and all(map(of_video, contents.clips))
+
+
 def beyond_dali(clips: Sequence[StoredClip], on_gpu: bool) -> str:
     """Return why DALI cannot decode all of some clips; "" where it can.
 
@@ -79,16 +84,16 @@ def beyond_dali(clips: Sequence[StoredClip], on_gpu: bool) -> str:
     if not video_pipelines.decodes_videos():
         return "of this version does not decode videos out of memory"
     codecs = video_pipelines.GPU_CODECS if on_gpu else video_pipelines.CPU_CODECS
-    firsts: dict[Location, StoredClip] = {}
+    firsts: dict[Location, list[int]] = {}
     for clip in clips:
         assert clip.place is not None
-        firsts.setdefault(video_and_times(clip.place)[0], clip)
+        firsts.setdefault(*video_and_times(clip.place))
     segments = Segments()
 
     def look(video: Location) -> str:
         try:
             facts = video_facts(video)
-            part_of(firsts[video], segments)
+            segments.frames(video, firsts[video])
         except ImageRefused as refusal:
             return f"{video.member}: {refusal}"
         if facts.codec not in codecs:

@@ -28,9 +28,10 @@ from ..live.lows import LiveLows, is_live, live_lows
 from ..options import Nothing, Options, make_options, same_number
 from ..ranks_and_order import epoch_order, epoch_seed, usable_cores
 from ..torch_loader import TorchLoader
-from .clip_bytes import beyond_dali
+from .clip_bytes import beyond_dali, has_videos
 from .clip_samples import ClipPlace, ClipSamples, CollateClips
 from .stored_clips import ClipContents, clips_in, clips_of_set
+from .video_order import group_clips
 
 
 class ClipLoader(TorchLoader):
@@ -153,7 +154,9 @@ last_batch, keys, device, rank, world_size, workers, prefetch
             hw_decoder_load=decoder_load(bool(live)),
         )
         lows = live_lows(held, recipe, draws, seed, training) if live else None
-        EpochLoader.__init__(self, contents, options, "clips", rank, world_size, lows)
+        self._groups = group_clips(contents.clips) if has_videos(contents) else None
+        order = "clips" if self._groups is None else "videos"
+        EpochLoader.__init__(self, contents, options, order, rank, world_size, lows)
         self._clips: ClipContents = contents
         self._samples = ClipSamples(contents, options, lows)
         self._dataset = self._samples  # type: ignore[assignment]
@@ -166,8 +169,9 @@ last_batch, keys, device, rank, world_size, workers, prefetch
             from .dali_clips import DaliClips
 
             self._dali = DaliClips(
-                contents, options, lows, self._samples, self._batch_places, self.__len__
-            )
+                contents, options, lows, self._samples, self._batch_places, self.__len__,
+                groups=self._groups,
+            )  # fmt: skip
         else:
             prepare_workers([__name__], self.num_workers + 1)
 
@@ -221,13 +225,18 @@ last_batch, keys, device, rank, world_size, workers, prefetch
         options, size = self.options, self.options.batch_size
         if self._ordered is None or self._ordered[0] != epoch:
             first, last = self.rank.slice(self.contents.count)
-            order = epoch_order(self.contents.count, options.seed, epoch, options.shuffle)
+            drawn = options.seed, epoch, options.shuffle
+            if self._groups is None:
+                order = epoch_order(self.contents.count, *drawn)
+            else:
+                order = self._groups.order(*drawn)
             self._ordered = epoch, order[first:last]
         return [
             ClipPlace(
                 self._clips.clips[n],
                 epoch_seed(options.seed, epoch, f"draws of pair {n}"),
                 epoch,
+                n,
             )
             for n in self._ordered[1][batch * size : (batch + 1) * size].tolist()
         ]

@@ -32,6 +32,7 @@ class ClipPlace(NamedTuple):
     clip: StoredClip
     seed: int
     epoch: int = 0
+    number: int = 0  # of the clip among all
 
 
 class ClipSample(NamedTuple):

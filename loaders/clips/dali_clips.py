@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import LoaderError
-from ...manifests.clips.load_clip import video_pixels
 from ...manifests.clips.segments import Segments
+from ...manifests.clips.video import decoded_frames
 from ...manifests.images.header import read_header
 from ...storage.stores import AT_ONCE
 from ..dali.batches import tensor_of
@@ -25,14 +25,18 @@ from ..dali.failures import last_words
 from ..forms import change_of
 from ..live.lows import LiveLows
 from ..options import Options
-from .clip_bytes import Bytes, frames_of, of_video, part_of
+from .clip_bytes import Bytes, bytes_of, frames_of
 from .clip_samples import ClipPlace, ClipSamples
+from .frame_sources import Pictures, Videos
 from .live_clips import LiveClips
-from .stored_clips import ClipContents, StoredClip
+from .stored_clips import ClipContents
+from .video_order import Groups, Part, Runs, Schedule
 
 Pixels = npt.NDArray[np.uint8]
 _MOST_PIXELS = 1 << 30  # what a set may hold
 _NEAR = 0.5  # levels by which decoders may differ
+_COMPARED = 16  # frames, of the first part of a video
+_RUNS_AHEAD = 2  # runs that decode parts of videos
 
 
 class _Encoded(NamedTuple):
@@ -63,6 +67,8 @@ class DaliClips:
         Returns the places of a batch.
     batches : function
         Returns how many batches an epoch has.
+    groups : Groups, optional
+        Of clips of videos.
     """
 
     def __init__(
@@ -73,9 +79,11 @@ class DaliClips:
         samples: ClipSamples,
         places_of: Callable[[int, int], list[ClipPlace]],
         batches: Callable[[], int],
+        *,
+        groups: Groups | None = None,
     ) -> None:
         self._contents, self._options, self._samples = contents, options, samples
-        self._live = live
+        self._live, self._groups = live, groups
         self._places_of, self._batches = places_of, batches
         self._pipeline: Any = None
         self._pool: ThreadPoolExecutor | None = None
@@ -149,14 +157,13 @@ class DaliClips:
         }
         if self._live is not None:
             self._lows = LiveClips(
-                built(self._normals(pool, first, common), self._contents.name),
+                self._source(pool, (epoch, batch), common),
                 self._live,
                 self._options,
                 self._contents.frames,
                 lambda number: self._places_of(*divmod(first + number, self._batches())),
                 [clip.key for clip in self._contents.clips],
                 device_id=device_id,
-                check=_check_frames if self._of_videos else None,
             )
             return self._lows
 
@@ -188,31 +195,50 @@ class DaliClips:
         )
         return built(pipeline, self._contents.name)
 
-    def _normals(self, pool: ThreadPoolExecutor, first: int, common: dict[str, Any]) -> Any:
-        """Return a pipeline of the normals alone, from a batch on."""
+    def _source(
+        self, pool: ThreadPoolExecutor, place: tuple[int, int], common: dict[str, Any]
+    ) -> Pictures | Videos:
+        """Return the decoded normals alone, from a batch of an epoch on."""
+        on_gpu, name = common["device_id"] is not None, self._contents.name
+        if self._groups is not None:
+            return self._of_videos(self._groups, pool, place, common)
         from ..dali import pipelines
 
-        def clips(info: Any) -> list[StoredClip]:
-            places = self._places_of(*divmod(first + info.iteration, self._batches()))
-            return [place.clip for place in places]
+        first = place[0] * self._batches() + place[1]
 
-        def pictures(info: Any) -> tuple[list[Bytes], list[Any]]:
-            frames = [data for clip in pool.map(frames_of, clips(info)) for data in clip]
+        def source(info: Any) -> tuple[list[Bytes], list[Any]]:
+            places = self._places_of(*divmod(first + info.iteration, self._batches()))
+            read = pool.map(frames_of, (place.clip for place in places))
+            frames = [data for clip in read for data in clip]
             return frames, [np.zeros(1, np.int64)] * len(frames)
 
-        def videos(info: Any) -> tuple[Any, ...]:
-            parts = list(pool.map(partial(part_of, segments=self._segments), clips(info)))
-            return (*map(list, zip(*parts, strict=True)), [np.zeros(1, np.int64)] * len(parts))
+        return Pictures(built(pipelines.external_normals(source, **common), name), on_gpu)
 
-        if not self._of_videos:
-            return pipelines.external_normals(pictures, **common)
+    def _of_videos(
+        self,
+        groups: Groups,
+        pool: ThreadPoolExecutor,
+        place: tuple[int, int],
+        common: dict[str, Any],
+    ) -> Videos:
         from .video_pipelines import external_clips
 
-        return external_clips(videos, **common | {"batch_size": self._options.batch_size})
+        clips, frames = self._contents.clips, partial(bytes_of, segments=self._segments)
 
-    @property
-    def _of_videos(self) -> bool:
-        return of_video(self._contents.clips[0])
+        def schedule_of(epoch: int, batch: int) -> Schedule:
+            rest = [self._places_of(epoch, n) for n in range(batch, self._batches())]
+            numbers = [[place.number for place in places] for places in rest]
+            return Schedule(numbers, groups.of_clip, clips, groups.at_once)
+
+        runs = Runs(*place, schedule_of)
+
+        def source(info: Any) -> tuple[Any, ...]:
+            schedule, run = runs.of_run(info.iteration)
+            return tuple(map(list, zip(*pool.map(frames, schedule.parts(run)), strict=True)))
+
+        own = {"batch_size": groups.at_once, "prefetch_queue_depth": _RUNS_AHEAD}
+        pipeline = built(external_clips(source, **common | own), self._contents.name)
+        return Videos(pipeline, common["device_id"] is not None, runs, _check_frames)
 
     def _run(self, epoch: int, batch: int, device_id: int | None) -> tuple[Any, Any]:
         try:
@@ -241,19 +267,20 @@ class DaliClips:
         return None
 
 
-def _check_frames(place: ClipPlace, frames: Sequence[Pixels]) -> None:
-    """Check that frames of a clip of a video are those that PyAV decodes, by their brightness.
+def _check_frames(part: Part, frames: Sequence[Pixels]) -> None:
+    """Check that frames of a video are those that PyAV decodes, by their brightness.
 
     Raises
     ------
     LoaderError
         When one is nearer to another one.
     """
-    assert place.clip.place is not None
-    key, exact = place.clip.key, video_pixels(place.clip.place, _MOST_PIXELS)
+    name = part.video.member
+    frames = frames[:_COMPARED]
+    exact = decoded_frames(part.video, part.times[:_COMPARED])
     if {frame.shape for frame in frames} != {frame.shape for frame in exact}:
-        raise LoaderError(f"{key}: its frames have another size than PyAV's", key=key)
+        raise LoaderError(f"{name}: its frames have another size than PyAV's", path=name)
     made, wanted = (np.stack(each).mean(axis=3, dtype=np.float32) for each in (frames, exact))
     apart = np.array([[np.abs(one - other).mean() for other in wanted] for one in made])
     if (np.diag(apart) > apart.min(axis=1) + _NEAR).any():
-        raise LoaderError(f"{key}: its frames are not those that PyAV decodes", key=key)
+        raise LoaderError(f"{name}: its frames are not those that PyAV decodes", path=name)

@@ -19,11 +19,11 @@ from ..live.host_forms import HostBatch, pair_of
 from ..live.lows import LiveLows
 from ..options import Options
 from .clip_samples import ClipPlace
+from .frame_sources import Pictures, Videos
 
 if TYPE_CHECKING:
     from ..dali.forms.ahead import Ahead
 
-Pixels = npt.NDArray[np.uint8]
 Whole = npt.NDArray[np.int64]
 _AHEAD = 2  # batches that are made while one is used
 
@@ -33,9 +33,8 @@ class LiveClips:
 
     Parameters
     ----------
-    decoded : DALI pipeline
-        Whose first output are frames, clip after clip: images, or sequences of them; its last one
-        is handed on.
+    source : Pictures or Videos
+        Of the decoded frames.
     live : LiveLows
         On a GPU of a recipe of the camera model.
     options : Options
@@ -48,13 +47,11 @@ class LiveClips:
         Of all clips that may come.
     device_id : int, optional
         Number of the GPU.
-    check : function of a place and of its clip's frames, optional
-        Called with the first clip: raises a LoaderError if they are not what they should be.
     """
 
     def __init__(
         self,
-        decoded: Any,
+        source: Pictures | Videos,
         live: LiveLows,
         options: Options,
         frames: int,
@@ -62,11 +59,10 @@ class LiveClips:
         keys: Sequence[str],
         *,
         device_id: int | None,
-        check: Callable[[ClipPlace, list[Pixels]], None] | None = None,
     ) -> None:
-        self._decoded, self._live, self._options = decoded, live, options
+        self._source, self._live, self._options = source, live, options
         self._frames, self._places_of = frames, places_of
-        self._device, self._check = device_id, check
+        self._device = device_id
         self._pool = ThreadPoolExecutor(max(options.threads, 1))
         self._draws = None if device_id is None else DrawTable(live, keys, options.threads)
         self._camera: Any = None
@@ -75,7 +71,7 @@ class LiveClips:
         self._done = 0
 
     def run(self, stream: Any = None) -> tuple[Any, ...]:
-        """Make the next batch: lows, normals, and DALI's last output.
+        """Make the next batch: lows, normals, and no more.
 
         Raises
         ------
@@ -89,7 +85,7 @@ class LiveClips:
 
             self._ahead = Ahead(self._on_stream, _AHEAD, self._device)
         made = self._ahead.next()
-        return (*made.images, made.labels)
+        return (*made.images, None)
 
     def close(self) -> None:
         """End the threads that make batches and draw."""
@@ -100,10 +96,8 @@ class LiveClips:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _on_cpu(self) -> tuple[Any, ...]:
-        decoded, *_, label = self._decoded.run()
-        places = self._next_places(decoded)
-        normals = [frame for i in range(len(decoded)) for frame in _images(decoded.at(i))]
-        changes = self._changes(places, np.array([frame.shape[:2] for frame in normals]))
+        frames, places = self._source.next(), self._next_places()
+        normals, changes = frames.images, self._changes(places, frames.sizes)
         draws = [self._live.draw(place.clip.key, place.epoch) for place in places]
 
         def low_of(i: int, window: Window) -> Any:
@@ -113,34 +107,31 @@ class LiveClips:
 
         made = pair_of(self._options, normals, low_of)
         batch = HostBatch(self._options, self._pool, normals, changes, made)
-        return (*batch.images(), label)
+        return (*batch.images(), None)
 
     def _on_stream(self, stream: Any) -> tuple[Any, Any, Any]:
         """Make the next batch as torch's own tensors."""
-        from ..live.cuda_tensors import addresses, formed_pairs, new_camera
+        from ..live.cuda_tensors import formed_pairs, new_camera
 
-        decoded, *_, label = self._decoded.run(stream)
-        places = self._next_places(decoded)
-        tensors = [decoded[i] for i in range(len(decoded))]
-        sizes, at = frame_places(decoded.shape(), addresses(tensors))
-        changes = self._changes(places, sizes)
+        frames, places = self._source.next(stream), self._next_places()
+        changes = self._changes(places, frames.sizes)
         if self._camera is None:
             self._camera = new_camera()
         self._camera.load(self._drawn(places))
         images = formed_pairs(
             self._camera,
-            sizes,
-            at,
+            frames.sizes,
+            frames.at,
             changes,
             self._options,
-            np.arange(len(sizes)),
-            np.repeat(at[:: self._frames], self._frames),
+            np.arange(len(frames.sizes)),
+            np.repeat(frames.at[:: self._frames], self._frames),
         )
-        self._held.append((stream.record_event(), decoded))
+        self._held.append((stream.record_event(), frames.held))
         if len(self._held) > _AHEAD:
             event, _ = self._held.popleft()
             event.synchronize()
-        return images, label, None
+        return images, None, None
 
     def _drawn(self, places: Sequence[ClipPlace]) -> Any:
         """Return the draws of all frames of a batch, packed."""
@@ -150,13 +141,9 @@ class LiveClips:
         recipe, seed = self._live.recipe, self._live.seed_of(epoch)
         return frames_of_clips(clips, recipe, seed, keys, self._frames)
 
-    def _next_places(self, decoded: Any) -> list[ClipPlace]:
+    def _next_places(self) -> list[ClipPlace]:
         places = self._places_of(self._done)
         self._done += 1
-        if self._check is not None:
-            first = decoded[0] if self._device is None else decoded[0].as_cpu()
-            self._check(places[0], _images(first))
-            self._check = None
         return places
 
     def _changes(self, places: Sequence[ClipPlace], sizes: Whole) -> Any:
@@ -178,28 +165,3 @@ class LiveClips:
             for place, (height, width) in zip(places, firsts, strict=True)
         ]
         return np.repeat(np.array(drawn, np.int32), self._frames, axis=0)
-
-
-def frame_places(
-    shapes: Sequence[Sequence[int]], addresses: npt.NDArray[np.uint64]
-) -> tuple[Whole, npt.NDArray[np.uint64]]:
-    """Return height and width (N, 2) and the address (N) of each frame.
-
-    Parameters
-    ----------
-    shapes : sequence of (H, W, 3) or (T, H, W, 3)
-        Of images, or of sequences of them.
-    addresses : uint64 array
-        Where each of those begins.
-    """
-    counts = np.array([shape[0] if len(shape) == 4 else 1 for shape in shapes])
-    sizes = np.repeat(np.array([shape[-3:-1] for shape in shapes], np.int64), counts, axis=0)
-    within = np.arange(len(sizes)) - np.repeat(np.cumsum(counts) - counts, counts)
-    at = np.repeat(addresses, counts) + (within * 3 * sizes.prod(axis=1)).astype(np.uint64)
-    return sizes, at
-
-
-def _images(sample: Any) -> list[Pixels]:
-    """Return the images of a sample: itself, or those of a sequence."""
-    array = np.asarray(sample)
-    return [array] if array.ndim == 3 else list(array)

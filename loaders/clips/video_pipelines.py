@@ -25,14 +25,12 @@ def decodes_videos() -> bool:
 
 
 @pipeline_def()
-def external_clips(source: Callable[[Any], tuple[Any, ...]], options: Options) -> tuple[Any, ...]:
+def external_clips(source: Callable[[Any], tuple[Any, ...]], options: Options) -> Any:
     """Take videos and the numbers of their frames from a function of DALI's BatchInfo.
 
-    It returns lists of files (uint8 arrays), of numbers of frames (int32 arrays) and of what is
-    handed on. Yields sequences of frames (T, H, W, 3), and that.
+    It returns lists of files (uint8 arrays) and of numbers of frames (int32 arrays). Yields
+    sequences of frames (F, H, W, 3).
     """
-    video, frames, label = fn.external_source(
-        source=source, num_outputs=3, batch=True, batch_info=True
-    )
+    video, frames = fn.external_source(source=source, num_outputs=2, batch=True, batch_info=True)
     device = "mixed" if options.device == "gpu" else "cpu"
-    return fn.decoders.video(video, frames=frames, device=device), label
+    return fn.decoders.video(video, frames=frames, device=device)

@@ -55,6 +55,28 @@ def frame_times(place: Location) -> list[int]:
     return [time for time in times if time >= first] if first in times else _decoded_times(place)
 
 
+def key_frames(place: Location) -> tuple[list[int], tuple[int, int]]:
+    """Return the presentation times of a video's key frames, in order; height and width.
+
+    It reads packets and decodes none.
+
+    Raises
+    ------
+    ImageRefused
+        When it holds no video, or is damaged from its beginning on.
+    """
+    with opened(place) as (container, stream):
+        times = []
+        try:
+            for packet in container.demux(stream):
+                if packet.size and packet.is_keyframe and packet.pts is not None:
+                    times.append(int(packet.pts))
+        except errors() as error:
+            if not times:
+                raise ImageRefused(Reason.DAMAGED, said_by(error)) from error
+        return sorted(times), (stream.codec_context.height, stream.codec_context.width)
+
+
 def decoded_frames(place: Location, times: Sequence[int]) -> list[Pixels]:
     """Decode frames of a video, upright, uint8 RGB (H, W, 3) each.
 

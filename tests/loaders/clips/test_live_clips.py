@@ -11,7 +11,8 @@ import torch
 
 from gloam.errors import LoaderError
 from gloam.loaders.clips.clip_samples import ClipPlace
-from gloam.loaders.clips.live_clips import LiveClips, frame_places
+from gloam.loaders.clips.frame_sources import Pictures
+from gloam.loaders.clips.live_clips import LiveClips
 from gloam.loaders.clips.stored_clips import StoredClip
 from gloam.loaders.forms import change_of
 from gloam.loaders.live import cuda_tensors
@@ -27,20 +28,13 @@ RECIPE = load_recipe("even:0.5,uneven:0.5", ["mixture.even.recipe.video.drift_ev
 OPTIONS = Options(batch_size=2, size=(24, 32), crop="random", augment=True, threads=1)
 
 
-def test_places_of_frames_in_memory():
-    shapes = [(2, 4, 6, 3), (3, 5, 3), (3, 2, 2, 3)]
-    sizes, at = frame_places(shapes, np.array([1000, 5000, 9000], np.uint64))
-    assert sizes.tolist() == [[4, 6]] * 2 + [[3, 5]] + [[2, 2]] * 3
-    assert at.tolist() == [1000, 1072, 5000, 9000, 9012, 9024]
-
-
 class Decoded:
-    """Two clips, as images or as sequences, that torch holds in place of DALI."""
+    """Two clips, as images that torch holds in place of DALI."""
 
-    def __init__(self, sequences, sizes=((40, 50), (30, 60))):
+    def __init__(self, sizes=((40, 50), (30, 60))):
         rng = np.random.default_rng(5)
         self.clips = [rng.integers(0, 256, (FRAMES, *size, 3), np.uint8) for size in sizes]
-        samples = self.clips if sequences else [frame for clip in self.clips for frame in clip]
+        samples = [frame for clip in self.clips for frame in clip]
         self.samples = [torch.from_numpy(np.ascontiguousarray(sample)) for sample in samples]
 
     def run(self, stream):
@@ -76,17 +70,16 @@ def pixels(address, height, width):
 def live_clips(decoded, options=OPTIONS, draws="fresh"):
     keys = [f"clip{i}" for i in range(6)]
     lows = LiveLows(RECIPE, draws, 8)
-    return LiveClips(decoded, lows, options, FRAMES, places, keys, device_id=0)
+    return LiveClips(Pictures(decoded, True), lows, options, FRAMES, places, keys, device_id=0)
 
 
-@pytest.mark.parametrize("sequences", [False, True])
 @pytest.mark.parametrize("draws", ["fresh", "set"])
-def test_kernels_get_frames_windows_and_the_draws_of_frames(monkeypatch, sequences, draws):
+def test_kernels_get_frames_windows_and_the_draws_of_frames(monkeypatch, draws):
     given = []
     camera = SimpleNamespace(load=given.append)
     monkeypatch.setattr(cuda_tensors, "new_camera", lambda: camera)
     monkeypatch.setattr(cuda_tensors, "formed_pairs", lambda *rest: given.append(rest))
-    decoded = Decoded(sequences)
+    decoded = Decoded()
     clips = live_clips(decoded, draws=draws)
     for _ in range(3):
         clips._on_stream(Stream())
@@ -118,14 +111,14 @@ def test_without_changes_frames_are_whole(monkeypatch):
     given = []
     monkeypatch.setattr(cuda_tensors, "new_camera", lambda: SimpleNamespace(load=given.append))
     monkeypatch.setattr(cuda_tensors, "formed_pairs", lambda *rest: given.append(rest))
-    clips = live_clips(Decoded(False), Options(batch_size=2, size=(24, 32), threads=1))
+    clips = live_clips(Decoded(), Options(batch_size=2, size=(24, 32), threads=1))
     clips._on_stream(Stream())
     clips.close()
     assert given[1][3] is None
 
 
 def test_frames_that_differ_in_size_are_named(monkeypatch):
-    decoded = Decoded(False)
+    decoded = Decoded()
     decoded.samples[4] = decoded.samples[0]
     clips = live_clips(decoded)
     with pytest.raises(LoaderError, match="clip1: its frames differ in size"):

@@ -1,0 +1,137 @@
+"""The decoded frames of a batch of clips: images that DALI gives, or frames of parts of videos."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .video_order import Part, Runs
+
+Pixels = npt.NDArray[np.uint8]
+Check = Callable[[Part, Sequence[Pixels]], None]
+
+
+class Frames(NamedTuple):
+    """The frames of a batch, clip after clip.
+
+    Attributes
+    ----------
+    images : list of uint8 arrays (H, W, 3)
+        On the CPU.
+    sizes : int64 array (N, 2)
+        Height, width of each.
+    at : uint64 array (N)
+        The address of each, on a GPU.
+    held : object
+        What keeps that memory.
+    """
+
+    images: list[Pixels]
+    sizes: npt.NDArray[np.int64]
+    at: npt.NDArray[np.uint64]
+    held: Any = None
+
+
+class Pictures:
+    """Frames that are images.
+
+    Parameters
+    ----------
+    pipeline : DALI pipeline
+        Whose first output they are, a batch at a time.
+    on_gpu : bool
+    """
+
+    def __init__(self, pipeline: Any, on_gpu: bool) -> None:
+        self._pipeline, self._on_gpu = pipeline, on_gpu
+
+    def next(self, stream: Any = None) -> Frames:
+        """Return the frames of the next batch."""
+        if not self._on_gpu:
+            decoded = self._pipeline.run()[0]
+            return _on_host([np.asarray(decoded.at(i)) for i in range(len(decoded))])
+        decoded = self._pipeline.run(stream)[0]
+        at = np.array([decoded[i].data_ptr() for i in range(len(decoded))], np.uint64)
+        return Frames([], np.array(decoded.shape(), np.int64)[:, :2], at, decoded)
+
+
+class Videos:
+    """Frames of parts of videos, which are decoded once and stay while batches want them.
+
+    Parameters
+    ----------
+    pipeline : DALI pipeline
+        Whose first output are sequences of frames (F, H, W, 3): the parts of one run after the
+        other's.
+    on_gpu : bool
+    runs : Runs
+    check : function of a part and its frames
+        Called with the first part: raises an error if they are not its frames.
+    """
+
+    def __init__(self, pipeline: Any, on_gpu: bool, runs: Runs, check: Check) -> None:
+        self._pipeline, self._on_gpu, self._runs = pipeline, on_gpu, runs
+        self._check: Check | None = check
+        self._held: dict[int, Any] = {}  # by run: sequences of frames
+        self._made = self._done = 0
+
+    def next(self, stream: Any = None) -> Frames:
+        """Return the frames of the next batch."""
+        schedule, batch, before = self._runs.of_batch(self._done)
+        while self._made < before + schedule.needed(batch):
+            self._decode(stream)
+        places = [schedule.place(clip) for clip in schedule.batches[batch]]
+        parts = [(self._held[before + run], number) for run, number, _ in places]
+        self._done += 1
+        for run in list(self._held):
+            if run < before or schedule.last(run - before) <= batch:
+                del self._held[run]
+        if not self._on_gpu:
+            chosen = zip(parts, places, strict=True)
+            return _on_host([run[n][i] for (run, n), (*_, own) in chosen for i in own])
+        shapes = [tuple(run.shape()[number]) for run, number in parts]
+        begins = [int(run[number].data_ptr()) for run, number in parts]
+        sizes, at = frame_places(shapes, begins, [own for *_, own in places])
+        return Frames([], sizes, at, [run for run, _ in parts])
+
+    def _decode(self, stream: Any) -> None:
+        if self._on_gpu:
+            made = self._pipeline.run(stream)[0]
+        else:  # DALI may use the memory of outputs again
+            decoded = self._pipeline.run()[0]
+            made = [np.array(decoded.at(i)) for i in range(len(decoded))]
+        if self._check is not None:
+            first = np.asarray(made[0].as_cpu()) if self._on_gpu else made[0]
+            schedule, run = self._runs.of_run(self._made)
+            self._check(schedule.parts(run)[0], list(first))
+            self._check = None
+        self._held[self._made] = made
+        self._made += 1
+
+
+def frame_places(
+    shapes: Sequence[Sequence[int]], begins: Sequence[int], numbers: Sequence[Sequence[int]]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
+    """Return height and width (N, 2) and the address (N) of frames of sequences.
+
+    Parameters
+    ----------
+    shapes : sequence of (F, H, W, 3)
+    begins : sequence of int
+        The address of each sequence.
+    numbers : sequence of sequences of int
+        Of the frames that are wanted of each.
+    """
+    counts = [len(own) for own in numbers]
+    sizes = np.repeat(np.array([shape[1:3] for shape in shapes], np.int64), counts, axis=0)
+    within = np.concatenate([np.asarray(own, np.int64) for own in numbers])
+    at = np.repeat(np.array(begins, np.uint64), counts)
+    return sizes, at + (within * 3 * sizes.prod(axis=1)).astype(np.uint64)
+
+
+def _on_host(images: list[Pixels]) -> Frames:
+    sizes = np.array([image.shape[:2] for image in images], np.int64)
+    return Frames(images, sizes, np.zeros(len(images), np.uint64))

@@ -1,0 +1,240 @@
+"""The order of clips of videos, and when parts of videos are decoded for it.
+
+A clip cannot be decoded alone: decoders begin at the key frame before it, some 100 frames earlier in
+most files. So clips that share a key frame come near one another: groups of them are shuffled, then
+the clips of as many groups as fit into a window of memory. Each group is decoded once an epoch.
+"""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import ImageRefused
+from ...manifests.clips.video import key_frames
+from ...manifests.clips.windows import video_and_times
+from ...manifests.sources import Location
+from ..ranks_and_order import epoch_order, epoch_seed
+from .stored_clips import StoredClip
+
+Numbers = npt.NDArray[np.int64]
+_WINDOW = 2 << 30  # bytes of decoded frames among which clips are shuffled
+_AT_ONCE = 1 << 30  # bytes that are decoded at once,
+_PARTS = 2, 16  # in no fewer and no more parts of videos
+_LOOKING = 8  # threads that look into videos
+_EPOCHS = 8  # whose schedules are kept: DALI is some runs ahead, of short epochs too
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Clips of videos by the key frame that decoding begins at.
+
+    Attributes
+    ----------
+    of_clip : int64 array (N)
+        The group of each clip.
+    sizes : int64 array (G)
+        Bytes of the decoded frames of each group.
+    """
+
+    of_clip: Numbers
+    sizes: Numbers
+
+    @property
+    def at_once(self) -> int:
+        """How many groups are best decoded at once."""
+        fewest, most = _PARTS
+        return min(max(_AT_ONCE // max(int(self.sizes.mean()), 1), fewest), most)
+
+    def order(self, seed: int, epoch: int, shuffle: bool) -> Numbers:
+        """Return the numbers of the clips in an epoch's order; equal on all ranks."""
+        count = len(self.of_clip)
+        if not shuffle:
+            return np.arange(count)
+        random = np.random.Generator(np.random.Philox(key=epoch_seed(seed, epoch, "groups")))
+        shuffled = random.permutation(len(self.sizes))
+        sizes = self.sizes[shuffled]
+        window = np.empty(len(self.sizes), np.int64)
+        window[shuffled] = (np.cumsum(sizes) - sizes) // _WINDOW
+        drawn = epoch_order(count, seed, epoch, shuffle)
+        return np.lexsort((drawn, window[self.of_clip]))
+
+
+def group_clips(clips: Sequence[StoredClip]) -> Groups:
+    """Group clips of videos, whose packets are looked at; a damaged video is one group."""
+    videos: dict[Location, list[int]] = {}
+    times: list[list[int]] = []
+    for number, clip in enumerate(clips):
+        assert clip.place is not None
+        video, shown = video_and_times(clip.place)
+        videos.setdefault(video, []).append(number)
+        times.append(shown)
+
+    def look(video: Location) -> tuple[list[int], tuple[int, int]]:
+        try:
+            return key_frames(video)
+        except ImageRefused:
+            return [], (1, 1)
+
+    of_clip = np.zeros(len(clips), np.int64)
+    sizes: list[int] = []
+    with ThreadPoolExecutor(_LOOKING) as pool:
+        for numbers, (keys, (height, width)) in zip(
+            videos.values(), pool.map(look, videos), strict=True
+        ):
+            groups: dict[int, tuple[int, set[int]]] = {}
+            for number in numbers:
+                key = bisect_right(keys, times[number][0])
+                group, frames = groups.setdefault(key, (len(sizes) + len(groups), set()))
+                frames.update(times[number])
+                of_clip[number] = group
+            sizes += [3 * height * width * len(frames) for _, frames in groups.values()]
+    return Groups(of_clip, np.array(sizes, np.int64))
+
+
+class Part(NamedTuple):
+    """A part of a video that is decoded at once.
+
+    Attributes
+    ----------
+    video : Location
+    times : list of int
+        Of its frames that are wanted, in order.
+    """
+
+    video: Location
+    times: list[int]
+
+
+class Schedule:
+    """Which parts of videos are decoded when, for the batches of an epoch that are left.
+
+    Parameters
+    ----------
+    batches : sequence of sequences of int
+        The clips of each batch.
+    of_clip : int64 array
+        As of `Groups`.
+    clips : sequence of StoredClip
+        All of them.
+    at_once : int
+        Parts of a run.
+    """
+
+    def __init__(
+        self,
+        batches: Sequence[Sequence[int]],
+        of_clip: Numbers,
+        clips: Sequence[StoredClip],
+        at_once: int,
+    ) -> None:
+        self.batches, self._at_once = batches, at_once
+        job: dict[int, int] = {}  # of each group, by when it is wanted first
+        self._members: list[list[int]] = []
+        self._last: list[int] = []  # batch that each job is wanted in
+        self._needed = []
+        for number, batch in enumerate(batches):
+            for clip in batch:
+                own = job.setdefault(int(of_clip[clip]), len(job))
+                if own == len(self._members):
+                    self._members.append([])
+                    self._last.append(number)
+                self._members[own].append(clip)
+                self._last[own] = number
+            self._needed.append(-(-len(job) // at_once))
+        self._job = {clip: own for own, some in enumerate(self._members) for clip in some}
+        self._clips = clips
+        self._parts: dict[int, Part] = {}
+        self.runs = -(-len(job) // at_once)
+
+    def parts(self, run: int) -> list[Part]:
+        """Return what a run decodes."""
+        first = run * self._at_once
+        return [
+            self._part(own)
+            for own in range(first, min(first + self._at_once, len(self._members)))
+        ]
+
+    def needed(self, batch: int) -> int:
+        """Return how many runs are to be done before a batch."""
+        return self._needed[batch]
+
+    def last(self, run: int) -> int:
+        """Return the last batch that a run's frames are wanted in."""
+        return max(self._last[run * self._at_once :][: self._at_once])
+
+    def place(self, clip: int) -> tuple[int, int, list[int]]:
+        """Return where a clip's frames are: its run, the part's number in it, frames of that."""
+        run, within = divmod(self._job[clip], self._at_once)
+        number = {time: i for i, time in enumerate(self._part(self._job[clip]).times)}
+        return run, within, [number[time] for time in self._times(clip)]
+
+    def _part(self, own: int) -> Part:
+        if own not in self._parts:
+            some = self._members[own]
+            place = self._clips[some[0]].place
+            assert place is not None
+            times = sorted({time for clip in some for time in self._times(clip)})
+            self._parts[own] = Part(video_and_times(place)[0], times)
+        return self._parts[own]
+
+    def _times(self, clip: int) -> list[int]:
+        place = self._clips[clip].place
+        assert place is not None
+        return video_and_times(place)[1]
+
+
+class _Begun(NamedTuple):
+    """The schedule of an epoch, and runs and batches before it."""
+
+    runs: int
+    batches: int
+    schedule: Schedule
+
+
+class Runs:
+    """Runs and batches of one epoch after the other, from a batch on.
+
+    Parameters
+    ----------
+    epoch, batch : int
+        Where they begin.
+    schedule_of : function of (epoch, batch)
+        Returns the schedule of an epoch from a batch on.
+    """
+
+    def __init__(
+        self, epoch: int, batch: int, schedule_of: Callable[[int, int], Schedule]
+    ) -> None:
+        self._lock = threading.Lock()  # DALI asks from threads of its own
+        self._make, self._epoch = schedule_of, epoch
+        self._begun = [_Begun(0, 0, schedule_of(epoch, batch))]
+
+    def of_run(self, run: int) -> tuple[Schedule, int]:
+        """Return the schedule that a run belongs to, and its number there."""
+        found = self._find(run, lambda one: one.runs)
+        return found.schedule, run - found.runs
+
+    def of_batch(self, batch: int) -> tuple[Schedule, int, int]:
+        """Return the schedule that a batch belongs to, its number there, and the runs before."""
+        found = self._find(batch, lambda one: one.batches)
+        return found.schedule, batch - found.batches, found.runs
+
+    def _find(self, number: int, before: Callable[[_Begun], int]) -> _Begun:
+        with self._lock:
+            while True:
+                runs, batches, schedule = self._begun[-1]
+                end = runs + schedule.runs, batches + len(schedule.batches)
+                if number < before(_Begun(*end, schedule)):
+                    break
+                self._epoch += 1
+                following = _Begun(*end, self._make(self._epoch, 0))
+                self._begun = [*self._begun[-_EPOCHS:], following]
+            return next(one for one in reversed(self._begun) if before(one) <= number)
