@@ -73,6 +73,11 @@ last_batch, keys, device, rank, world_size, workers, prefetch
     LoaderError, SetError
         As `TorchLoader`; also when there are no clips.
 
+    Notes
+    -----
+    Clips of videos are shuffled in groups, by the key frames that decoding begins at, and then
+    among those of as many groups as are 2 GiB of decoded frames; see `video_order`.
+
     Examples
     --------
     >>> import gloam
