@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import numpy as np
 import pytest
+import torch
 
 from gloam.loaders.clips import video_order
 from gloam.loaders.clips.clip_bytes import bytes_of
@@ -159,3 +162,48 @@ def test_places_of_frames_in_memory():
     sizes, at = frame_places(shapes, [1000, 5000, 9000], [[0, 1], [3], [0, 2]])
     assert sizes.tolist() == [[4, 6]] * 2 + [[3, 5]] + [[2, 2]] * 2
     assert at.tolist() == [1000, 1072, 5135, 9000, 9024]
+
+
+class OnGpu(list):
+    """As DALI's lists of tensors on a GPU are: of torch's tensors, in memory that can be read."""
+
+    def shape(self):
+        return [tuple(one.shape) for one in self]
+
+
+class OnGpuTensor(torch.Tensor):
+    def as_cpu(self):
+        return self.as_subclass(torch.Tensor)
+
+
+def test_a_gpu_gets_the_addresses_of_frames(clips):
+    groups, checked = group_clips(clips), []
+
+    def schedule_of(epoch, batch):
+        batches = batches_of(groups.order(5, epoch, True), 4)
+        return Schedule(batches, groups.of_clip, clips, 3)
+
+    class Pipeline(Decoder):
+        def run(self, stream):
+            assert stream == "stream"
+            (made,) = super().run()
+            return (OnGpu(torch.from_numpy(one).as_subclass(OnGpuTensor) for one in made),)
+
+    source = Videos(
+        Pipeline(Runs(0, 0, schedule_of)),
+        True,
+        Runs(0, 0, schedule_of),
+        lambda part, frames: checked.append(len(frames)),
+    )
+    for batch in batches_of(groups.order(5, 0, True), 4):
+        frames = source.next("stream")
+        wanted = [
+            frame for clip in batch for frame in decoded_frames(*video_and_times(clips[clip].place))
+        ]
+        assert frames.sizes.tolist() == [[72, 96]] * len(wanted)
+        for at, frame in zip(frames.at, wanted, strict=True):
+            read = ctypes.string_at(int(at), frame.size)
+            np.testing.assert_array_equal(np.frombuffer(read, np.uint8), frame.reshape(-1))
+        assert len(frames.held) == len(batch)
+    assert checked[0] > 0
+    assert not source._held
