@@ -1,12 +1,13 @@
-"""Clips in training: every reader of ClipLoader beside a plain DataLoader, as ratios within one run.
+"""Clips in training: ClipLoader's readers beside a plain DataLoader, as ratios within one run.
 
     python benchmarks/clips.py FOLDER [--videos 24] [--seconds 10] [--record clips]
 
 FOLDER takes a set of clips and H.264 videos of panned pictures (those inside scikit-image). Timed
 are clips of 8 frames, whole ones resized to 192 x 192 in batches of 16: stored lows and normals out
 of tar members, live lows of the same, and live lows of the videos; by DALI where it decodes them,
-and by processes. Beside them stands a DataLoader of PyAV as one writes it by hand, with as many
-processes: it seeks, decodes and resizes a clip's frames, and darkens nothing.
+by processes, and those of videos by threads. Beside them stands a DataLoader of PyAV as one writes
+it by hand, with as many processes: it seeks, decodes and resizes a clip's frames, and darkens
+nothing.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def main() -> None:
         ("tar members, live, random crops", root, {"live": True, "crop": "random"}),
         ("videos, live", videos, {"frames": FRAMES, "recipe": "even"}),
     ):
-        for reader in ("dali", "workers"):
+        for reader in ("dali", "workers") if data == root else ("dali", "threads", "workers"):
             make = partial(gloam.ClipLoader, data, reader=reader, **common, **more)
             ways[f"ClipLoader, {name}, {reader}"] = make
     with recorded(args.record):
@@ -116,7 +117,7 @@ def write_video(folder: Path, number: int) -> None:
         steps = rng.uniform(-1, 1, 2)
         for n in range(LENGTH):
             y, x = (
-                int(round(LENGTH / 2 * (1 + step * (n / LENGTH - 0.5)) * side))
+                round(LENGTH / 2 * (1 + step * (n / LENGTH - 0.5)) * side)
                 for step, side in zip(steps, (1, 2), strict=True)
             )
             frame = np.ascontiguousarray(whole[y : y + HEIGHT, x : x + WIDTH])

@@ -136,7 +136,7 @@ Source = Synthetic | Real
 
 def floats(image: np.ndarray | torch.Tensor) -> torch.Tensor:
     """(3, H, W) in [0, 1]."""
-    tensor = image if isinstance(image, torch.Tensor) else torch.from_numpy(image)
+    tensor = image if isinstance(image, torch.Tensor) else torch.tensor(image)
     return tensor.permute(2, 0, 1).float() / 255
 
 

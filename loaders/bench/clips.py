@@ -59,6 +59,11 @@ def bench_clips(
             full = f"ClipLoader, {name}, DALI, {device}"
             say(full)
             speeds.append(timed(full, dali, seconds))
+        threads = partial(loaded, **{**options, "reader": "threads"}, device=device, **common)
+        if not of_set and _can(threads):
+            full = f"ClipLoader, {name}, threads of PyAV, {device}"
+            say(full)
+            speeds.append(timed(full, threads, seconds))
         for processes in workers:
             full = f"ClipLoader, {name}, {processes} workers"
             say(full)
@@ -68,7 +73,7 @@ def bench_clips(
 
 
 def _can(make: Callable[[], ClipLoader]) -> bool:
-    """Return whether a loader can be made: DALI does not decode every video."""
+    """Return whether a loader can be made: DALI does not decode every video, threads no folder."""
     try:
         make()
     except LoaderError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Unpack
@@ -17,28 +17,28 @@ from ...manifests.clips.windows import Windows
 from ...manifests.sets.info import SET_FILE
 from ...manifests.sets.pair_set import PairSet, open_set
 from ...storage.stores import place
-from ...synth.models import model_of
 from ...synth.recipes.load import Recipe
 from ..dali.batches import ReadyBatches
-from ..dali.dali_loader import decoder_load, is_installed
+from ..dali.dali_loader import decoder_load
 from ..dataset import first_batch
 from ..devices import find_device
 from ..epochs import EpochLoader
-from ..live.lows import LiveLows, is_live, live_lows
-from ..options import Nothing, Options, make_options, same_number
+from ..live.lows import is_live, live_lows
+from ..options import Nothing, make_options, same_number
 from ..ranks_and_order import epoch_order, epoch_seed, usable_cores
 from ..torch_loader import TorchLoader
-from .clip_bytes import beyond_dali, has_videos
+from .clip_bytes import has_videos
 from .clip_samples import ClipPlace, ClipSamples, CollateClips
 from .stored_clips import ClipContents, clips_in, clips_of_set
 from .video_order import group_clips
+from .who_decodes import not_by_dali, not_by_threads, who_decodes
 
 
 class ClipLoader(TorchLoader):
     """Low and normal clips, (N, T, C, H, W) each: the same crop, resize and flips for all frames.
 
-    It is a loader as `TorchLoader` is: epochs, ranks, states. On a GPU, DALI decodes clips whose
-    frames are stored, and gloam's kernels make live lows; otherwise processes do both.
+    It is a loader as `TorchLoader` is: epochs, ranks, states. On a GPU, DALI decodes and gloam's
+    kernels make live lows; on a CPU threads do both for videos, processes for all else.
 
     Parameters
     ----------
@@ -57,13 +57,14 @@ class ClipLoader(TorchLoader):
     recipe, draws
         As of `PairLoader`.
     reader : str
-        "dali" or "workers"; "auto" takes DALI on a GPU, where it is installed and can read the
-        clips: members of a set's shards, JPEGs and PNGs, or videos of 8 bits and 4:2:0 (H.264,
-        HEVC, VP8, VP9, AV1, MPEG-4) that are shown as they are coded; live ones with a size, by a
-        recipe of the camera model. Where DALI fails at what processes decode, "auto" says so and
-        takes them. Both draw the same crops, flips and lows. Resized, they may differ by a level;
-        JPEGs that a GPU decodes by up to 5 levels where colours meet, and colours of videos by more
-        there, as DALI does not interpolate them.
+        "dali", "threads" of PyAV for videos, or "workers". On a GPU "auto" takes DALI, where it is
+        installed and can read the clips: members of a set's shards, JPEGs and PNGs, or videos of 8
+        bits and 4:2:0 (H.264, HEVC, VP8, VP9, AV1, MPEG-4) that are shown as they are coded; live
+        ones with a size, by a recipe of the camera model. Otherwise threads decode videos, and
+        workers all else; and where DALI fails at what those decode, "auto" says so and takes them.
+        All draw the same crops, flips and lows. Resized, they may differ by a level; JPEGs that a
+        GPU decodes by up to 5 levels where colours meet, and colours of videos by more there, as
+        DALI does not interpolate them.
     batch_size, size, crop, augment, pad, dtype, value_range, layout, framework, shuffle, seed, \
 last_batch, keys, device, rank, world_size, workers, prefetch
         As of `TorchLoader`. With DALI `workers` are threads, and at most 3 batches are made ahead.
@@ -76,7 +77,8 @@ last_batch, keys, device, rank, world_size, workers, prefetch
     Notes
     -----
     Clips of videos are shuffled in groups, by the key frames that decoding begins at, and then
-    among those of as many groups as are 2 GiB of decoded frames; see `video_order`.
+    among those of as many groups as are 1 GiB of decoded frames; see `video_order`. DALI and
+    threads decode each group once an epoch, and hold some 2 GiB of frames.
 
     Examples
     --------
@@ -111,7 +113,7 @@ last_batch, keys, device, rank, world_size, workers, prefetch
         live: bool | None = None,
         recipe: Recipe | str | None = None,
         draws: Literal["fresh", "set"] | None = None,
-        reader: Literal["auto", "dali", "workers"] = "auto",
+        reader: Literal["auto", "dali", "threads", "workers"] = "auto",
         device: str | int | torch.device = "auto",
         device_id: int | None = None,
         rank: int | None = None,
@@ -167,22 +169,36 @@ last_batch, keys, device, rank, world_size, workers, prefetch
         self._dataset = self._samples  # type: ignore[assignment]
         self._columns = None
         self._loader: DataLoader[Any] | None = None
-        self._ordered: tuple[int, Any] | None = None
+        self._ordered: dict[int, Any] = {}
         self._dali: Any = None
         self._falls_back = reader == "auto"
-        if _by_dali(reader, options.device, partial(_beyond_dali, contents, options, lows)):
-            from .dali_clips import DaliClips
+        self._begin_with(
+            who_decodes(
+                reader,
+                options.device,
+                partial(not_by_dali, contents, options, lows),
+                partial(not_by_threads, contents, options, lows),
+            )
+        )
 
-            self._dali = DaliClips(
-                contents, options, lows, self._samples, self._batch_places, self.__len__,
-                groups=self._groups,
-            )  # fmt: skip
-        else:
+    def _begin_with(self, reader: str) -> None:
+        """Say who decodes from now on."""
+        if self._dali is not None:
+            self._dali.close()
+            self._dali = None
+        if reader == "workers":
             prepare_workers([__name__], self.num_workers + 1)
+            return
+        from .dali_clips import DaliClips
+
+        self._dali = DaliClips(
+            self._clips, self.options, self.live, self._samples, self._batch_places, self.__len__,
+            groups=self._groups, by_dali=reader == "dali",
+        )  # fmt: skip
 
     @property
     def num_workers(self) -> int:
-        """Processes that decode; none where DALI does."""
+        """Processes that decode; none where DALI or threads do."""
         return super().num_workers if self._dali is None else 0
 
     @property
@@ -208,11 +224,13 @@ last_batch, keys, device, rank, world_size, workers, prefetch
         except DaliFailed as failure:
             if not self._falls_back:
                 raise
-            print(f"{failure}; processes decode from here on", file=sys.stderr)
-            self._dali.close()
-            self._dali = None
-            prepare_workers([__name__], self.num_workers + 1)
-            yield from super()._begin()
+            threads = self._dali.by_dali and self._groups is not None
+            print(
+                f"{failure}; {'threads' if threads else 'processes'} decode from here on",
+                file=sys.stderr,
+            )
+            self._begin_with("threads" if threads else "workers")
+            yield from self._begin()
 
     def _free(self) -> None:
         super()._free()
@@ -228,14 +246,7 @@ last_batch, keys, device, rank, world_size, workers, prefetch
     def _batch_places(self, epoch: int, batch: int) -> list[ClipPlace]:
         """Return the clips of a batch and their draws' seeds."""
         options, size = self.options, self.options.batch_size
-        if self._ordered is None or self._ordered[0] != epoch:
-            first, last = self.rank.slice(self.contents.count)
-            drawn = options.seed, epoch, options.shuffle
-            if self._groups is None:
-                order = epoch_order(self.contents.count, *drawn)
-            else:
-                order = self._groups.order(*drawn)
-            self._ordered = epoch, order[first:last]
+        order = self._order(epoch)
         return [
             ClipPlace(
                 self._clips.clips[n],
@@ -243,38 +254,22 @@ last_batch, keys, device, rank, world_size, workers, prefetch
                 epoch,
                 n,
             )
-            for n in self._ordered[1][batch * size : (batch + 1) * size].tolist()
+            for n in order[batch * size : (batch + 1) * size].tolist()
         ]
 
-
-def _by_dali(reader: str, device: str, beyond: Callable[[], str]) -> bool:
-    """Return whether DALI decodes, for whom some clips are beyond what it can do."""
-    if reader not in ("auto", "dali", "workers"):
-        raise LoaderError(f"reader {reader!r}: must be auto, dali or workers", key="reader")
-    if reader == "workers" or (reader == "auto" and device != "gpu"):
-        return False
-    if not is_installed():
-        if reader == "auto":
-            return False
-        raise LoaderError(
-            "reader 'dali' needs NVIDIA DALI: pip install nvidia-dali-cuda120; or leave reader out",
-            key="reader",
-        )
-    why_not = beyond()
-    if reader == "dali" and why_not:
-        raise LoaderError(f"reader 'dali' {why_not}: leave reader out", key="reader")
-    return not why_not
-
-
-def _beyond_dali(contents: ClipContents, options: Options, lows: LiveLows | None) -> str:
-    """Return why processes alone can make clips; "" where DALI can."""
-    on_gpu = options.device == "gpu"
-    if lows is not None and on_gpu:
-        if options.size is None:
-            return "makes live lows of one size: give size="
-        if model_of(lows.recipe) != "camera":
-            return "makes live lows by recipes of the camera model"
-    return "" if contents.layout is not None else beyond_dali(contents.clips, on_gpu)
+    def _order(self, epoch: int) -> Any:
+        """Return the numbers of this rank's clips in an epoch's order."""
+        held = self._ordered  # threads that make batches ahead ask for other epochs
+        if epoch not in held:
+            drawn = self.options.seed, epoch, self.options.shuffle
+            if self._groups is None:
+                order = epoch_order(self.contents.count, *drawn)
+            else:
+                order = self._groups.order(*drawn)
+            first, last = self.rank.slice(self.contents.count)
+            held = {**dict(list(held.items())[-2:]), epoch: order[first:last]}
+            self._ordered = held
+        return held[epoch]
 
 
 def _given(value: int | None, default: int) -> int:

@@ -10,8 +10,10 @@ import numpy.typing as npt
 from torch.utils.data import Dataset
 
 from ...errors import ImageRefused, LoaderError
-from ...manifests.clips.load_clip import load_clip
+from ...manifests.clips.load_clip import load_clip, video_pixels
+from ...manifests.clips.windows import frame_files
 from ...manifests.images.decode import decode
+from ...manifests.images.header import MAX_PIXELS
 from ...manifests.sets.layouts.extents import Extent
 from ...synth.clips import frame_name, render_frame
 from ..columns import read_extent
@@ -88,6 +90,8 @@ class ClipSamples(Dataset[Any]):
         if clip.place is None:
             return self._decoded(clip, "normal", clip.normals)
         try:
+            if frame_files(clip.place) is None:
+                return video_pixels(clip.place, MAX_PIXELS)
             return [frame.pixels for frame in load_clip(clip.place, cuts=True)]
         except ImageRefused as refusal:
             raise LoaderError(

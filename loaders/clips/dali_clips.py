@@ -1,4 +1,4 @@
-"""Clips through DALI: read at their places, decoded and formed, on a GPU or a CPU.
+"""Clips made in this process, on a GPU or a CPU: decoded by DALI, videos by PyAV's threads, too.
 
 A frame is a sample of a pipeline that knows nothing of clips; those of one clip have one change.
 What comes is a function of epoch and batch: there is no state besides.
@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from ...errors import LoaderError
 from ...manifests.clips.segments import Segments
-from ...manifests.clips.video import decoded_frames
 from ...manifests.images.header import read_header
 from ...storage.stores import AT_ONCE
 from ..dali.batches import tensor_of
@@ -27,15 +26,14 @@ from ..live.lows import LiveLows
 from ..options import Options
 from .clip_bytes import Bytes, bytes_of, frames_of
 from .clip_samples import ClipPlace, ClipSamples
-from .frame_sources import Pictures, Videos
+from .decoding_threads import DecodingThreads
+from .frame_sources import Pictures, Videos, check_frames
 from .live_clips import LiveClips
 from .stored_clips import ClipContents
-from .video_order import Groups, Part, Runs, Schedule
+from .video_order import Groups, Runs, Schedule
 
 Pixels = npt.NDArray[np.uint8]
 _MOST_PIXELS = 1 << 30  # what a set may hold
-_NEAR = 0.5  # levels by which decoders may differ
-_COMPARED = 16  # frames, of the first part of a video
 _RUNS_AHEAD = 2  # runs that decode parts of videos
 
 
@@ -48,7 +46,7 @@ class _Encoded(NamedTuple):
 
 
 class DaliFailed(LoaderError):
-    """DALI does not decode what processes do."""
+    """What makes batches in this process fails at clips that processes decode."""
 
 
 class DaliClips:
@@ -69,6 +67,8 @@ class DaliClips:
         Returns how many batches an epoch has.
     groups : Groups, optional
         Of clips of videos.
+    by_dali : bool
+        Otherwise PyAV's threads decode, videos alone.
     """
 
     def __init__(
@@ -81,9 +81,10 @@ class DaliClips:
         batches: Callable[[], int],
         *,
         groups: Groups | None = None,
+        by_dali: bool = True,
     ) -> None:
         self._contents, self._options, self._samples = contents, options, samples
-        self._live, self._groups = live, groups
+        self._live, self._groups, self.by_dali = live, groups, by_dali
         self._places_of, self._batches = places_of, batches
         self._pipeline: Any = None
         self._pool: ThreadPoolExecutor | None = None
@@ -115,7 +116,7 @@ class DaliClips:
         for number in range(batch, self._batches()):
             if self._pipeline is None or self._next != (epoch, number, device_id):
                 self._drop()
-                self._pipeline = self._built(epoch, number, device_id)
+                self._pipeline = self._begun(epoch, number, device_id)
             self._next = None  # whoever interrupts what follows gets a new pipeline
             low, normal = self._run(epoch, number, device_id)
             over = number + 1 == self._batches()
@@ -141,20 +142,35 @@ class DaliClips:
             self._lows.close()
         self._pipeline = self._pool = self._lows = None
 
-    def _built(self, epoch: int, batch: int, device_id: int | None) -> Any:
-        from ..dali import pipelines
+    def _begun(self, epoch: int, batch: int, device_id: int | None) -> Any:
+        """Build the pipeline from a batch of an epoch on.
 
+        Raises
+        ------
+        DaliFailed
+            With what DALI says.
+        """
+        try:
+            return self._built(epoch, batch, device_id)
+        except LoaderError as error:
+            self._drop()
+            raise DaliFailed(str(error), path=self._contents.name) from error
+
+    def _built(self, epoch: int, batch: int, device_id: int | None) -> Any:
         far = AT_ONCE if self._contents.far else 1
         self._pool = pool = ThreadPoolExecutor(max(self._options.threads, far))
         first = epoch * self._batches() + batch
-        common = {
+        common: dict[str, Any] = {
             "options": self._options,
             "batch_size": self._options.batch_size * self._contents.frames,
             "num_threads": max(self._options.threads, 1),
             "device_id": device_id,
             "prefetch_queue_depth": min(self._options.prefetch, 3),  # of many images each
-            **(pipelines.SIDE_BY_SIDE if device_id is not None else {}),
         }
+        if self.by_dali and device_id is not None:
+            from ..dali import pipelines
+
+            common |= pipelines.SIDE_BY_SIDE
         if self._live is not None:
             self._lows = LiveClips(
                 self._source(pool, (epoch, batch), common),
@@ -190,7 +206,9 @@ class DaliClips:
         def forms(info: Any) -> list[Any]:
             return encoded(info.iteration).changes
 
-        pipeline = pipelines.external_pairs(
+        from ..dali.pipelines import external_pairs
+
+        pipeline = external_pairs(
             source, forms=forms if self._options.changes else None, **common
         )
         return built(pipeline, self._contents.name)
@@ -221,8 +239,7 @@ class DaliClips:
         place: tuple[int, int],
         common: dict[str, Any],
     ) -> Videos:
-        from .video_pipelines import external_clips
-
+        on_gpu = common["device_id"] is not None
         clips, frames = self._contents.clips, partial(bytes_of, segments=self._segments)
 
         def schedule_of(epoch: int, batch: int) -> Schedule:
@@ -231,6 +248,9 @@ class DaliClips:
             return Schedule(numbers, groups.of_clip, clips, groups.at_once)
 
         runs = Runs(*place, schedule_of)
+        if not self.by_dali:
+            return Videos(DecodingThreads(runs, pool, on_gpu), on_gpu, runs)
+        from .video_pipelines import external_clips
 
         def source(info: Any) -> tuple[Any, ...]:
             schedule, run = runs.of_run(info.iteration)
@@ -238,7 +258,7 @@ class DaliClips:
 
         own = {"batch_size": groups.at_once, "prefetch_queue_depth": _RUNS_AHEAD}
         pipeline = built(external_clips(source, **common | own), self._contents.name)
-        return Videos(pipeline, common["device_id"] is not None, runs, _check_frames)
+        return Videos(pipeline, on_gpu, runs, check_frames)
 
     def _run(self, epoch: int, batch: int, device_id: int | None) -> tuple[Any, Any]:
         try:
@@ -252,7 +272,8 @@ class DaliClips:
         except Exception as error:  # RuntimeError of DALI, or whatever a source raised
             self._drop()
             found = self._damage(epoch, batch)
-            words = f"{self._contents.name}: DALI: {last_words(error)}"
+            words = f"{self._contents.name}: {'DALI' if self.by_dali else 'PyAV'}: "
+            words += last_words(error)
             raise found or DaliFailed(words, path=self._contents.name) from error
 
     def _damage(self, epoch: int, batch: int) -> LoaderError | None:
@@ -265,22 +286,3 @@ class DaliClips:
                 except LoaderError as error:
                     return error
         return None
-
-
-def _check_frames(part: Part, frames: Sequence[Pixels]) -> None:
-    """Check that frames of a video are those that PyAV decodes, by their brightness.
-
-    Raises
-    ------
-    LoaderError
-        When one is nearer to another one.
-    """
-    name = part.video.member
-    frames = frames[:_COMPARED]
-    exact = decoded_frames(part.video, part.times[:_COMPARED])
-    if {frame.shape for frame in frames} != {frame.shape for frame in exact}:
-        raise LoaderError(f"{name}: its frames have another size than PyAV's", path=name)
-    made, wanted = (np.stack(each).mean(axis=3, dtype=np.float32) for each in (frames, exact))
-    apart = np.array([[np.abs(one - other).mean() for other in wanted] for one in made])
-    if (np.diag(apart) > apart.min(axis=1) + _NEAR).any():
-        raise LoaderError(f"{name}: its frames are not those that PyAV decodes", path=name)

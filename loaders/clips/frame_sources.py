@@ -8,10 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ...errors import LoaderError
+from ...manifests.clips.video import decoded_frames
 from .video_order import Part, Runs
 
 Pixels = npt.NDArray[np.uint8]
 Check = Callable[[Part, Sequence[Pixels]], None]
+_NEAR = 0.5  # levels by which decoders may differ
+_COMPARED = 16  # frames
 
 
 class Frames(NamedTuple):
@@ -63,18 +67,18 @@ class Videos:
 
     Parameters
     ----------
-    pipeline : DALI pipeline
+    pipeline : DALI pipeline or DecodingThreads
         Whose first output are sequences of frames (F, H, W, 3): the parts of one run after the
         other's.
     on_gpu : bool
     runs : Runs
-    check : function of a part and its frames
+    check : function of a part and its frames, optional
         Called with the first part: raises an error if they are not its frames.
     """
 
-    def __init__(self, pipeline: Any, on_gpu: bool, runs: Runs, check: Check) -> None:
+    def __init__(self, pipeline: Any, on_gpu: bool, runs: Runs, check: Check | None = None) -> None:
         self._pipeline, self._on_gpu, self._runs = pipeline, on_gpu, runs
-        self._check: Check | None = check
+        self._check = check
         self._held: dict[int, Any] = {}  # by run: sequences of frames
         self._made = self._done = 0
 
@@ -135,3 +139,22 @@ def frame_places(
 def _on_host(images: list[Pixels]) -> Frames:
     sizes = np.array([image.shape[:2] for image in images], np.int64)
     return Frames(images, sizes, np.zeros(len(images), np.uint64))
+
+
+def check_frames(part: Part, frames: Sequence[Pixels]) -> None:
+    """Check that frames of a video are those that PyAV decodes, by their brightness.
+
+    Raises
+    ------
+    LoaderError
+        When one is nearer to another one.
+    """
+    name = part.video.member
+    frames = frames[:_COMPARED]
+    exact = decoded_frames(part.video, part.times[:_COMPARED])
+    if {frame.shape for frame in frames} != {frame.shape for frame in exact}:
+        raise LoaderError(f"{name}: its frames have another size than PyAV's", path=name)
+    made, wanted = (np.stack(each).mean(axis=3, dtype=np.float32) for each in (frames, exact))
+    apart = np.array([[np.abs(one - other).mean() for other in wanted] for one in made])
+    if (np.diag(apart) > apart.min(axis=1) + _NEAR).any():
+        raise LoaderError(f"{name}: its frames are not those that PyAV decodes", path=name)

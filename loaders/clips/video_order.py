@@ -25,8 +25,8 @@ from ..ranks_and_order import epoch_order, epoch_seed
 from .stored_clips import StoredClip
 
 Numbers = npt.NDArray[np.int64]
-_WINDOW = 2 << 30  # bytes of decoded frames among which clips are shuffled
-_AT_ONCE = 1 << 30  # bytes that are decoded at once,
+_WINDOW = 1 << 30  # bytes of decoded frames among which clips are shuffled
+_AT_ONCE = 1 << 29  # bytes that are decoded at once,
 _PARTS = 2, 16  # in no fewer and no more parts of videos
 _LOOKING = 8  # threads that look into videos
 _EPOCHS = 8  # whose schedules are kept: DALI is some runs ahead, of short epochs too

@@ -15,7 +15,9 @@ from torch.utils.data import DataLoader
 import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import LoaderError
-from gloam.loaders.clips import clip_bytes, clip_loader, dali_clips
+from gloam.loaders.clips import clip_bytes, dali_clips, who_decodes
+from gloam.manifests.clips.video import decoded_frames
+from gloam.manifests.clips.windows import video_and_times
 from gloam.synth.clips import frames_of, render_clip
 from gloam.synth.models import draw
 from gloam.synth.recipes.load import load_recipe
@@ -206,19 +208,24 @@ def test_tools_that_skip_batches_get_those_of_dali(made):
 
 
 @pytest.mark.parametrize(
-    ("reader", "beyond", "device", "installed", "expected"),
+    ("reader", "dali", "threads", "device", "installed", "expected"),
     [
-        ("auto", "", "gpu", True, True),
-        ("auto", "", "gpu", False, False),
-        ("auto", "reads no videos", "gpu", True, False),
-        ("auto", "", "cpu", True, False),
-        ("workers", "", "gpu", True, False),
-        ("dali", "", "cpu", True, True),
+        ("auto", "", "no", "gpu", True, "dali"),
+        ("auto", "", "no", "gpu", False, "workers"),
+        ("auto", "", "", "gpu", False, "threads"),
+        ("auto", "no", "", "gpu", True, "threads"),
+        ("auto", "no", "no", "gpu", True, "workers"),
+        ("auto", "", "", "cpu", True, "threads"),
+        ("auto", "", "no", "cpu", True, "workers"),
+        ("workers", "", "", "gpu", True, "workers"),
+        ("threads", "", "", "cpu", False, "threads"),
+        ("dali", "", "no", "cpu", True, "dali"),
     ],
 )
-def test_who_decodes(monkeypatch, reader, beyond, device, installed, expected):
-    monkeypatch.setattr(clip_loader, "is_installed", lambda: installed)
-    assert clip_loader._by_dali(reader, device, lambda: beyond) is expected
+def test_who_decodes(monkeypatch, reader, dali, threads, device, installed, expected):
+    monkeypatch.setattr(who_decodes, "is_installed", lambda: installed)
+    found = who_decodes.who_decodes(reader, device, lambda: dali, lambda: threads)
+    assert found == expected
 
 
 @pytest.mark.parametrize(
@@ -236,7 +243,7 @@ def test_what_dali_makes_live(made, recipe, size, device, expected):
     given = {} if recipe is None else {"live": True, "recipe": recipe}
     loaded = loader(made, size=size, **given)
     options = loaded.options.model_copy(update={"device": device})
-    found = clip_loader._beyond_dali(loaded.contents, options, loaded.live)
+    found = who_decodes.not_by_dali(loaded.contents, options, loaded.live)
     assert expected in found if expected else found == ""
 
 
@@ -298,8 +305,66 @@ def test_frames_that_are_not_those_of_pyav_are_noticed(videos, monkeypatch, caps
     for one, other in zip(whole, falling, strict=True):
         assert one[2] == other[2]
         assert torch.equal(one[1], other[1])
-    assert falling.num_workers == 2
-    assert "processes decode from here on" in capsys.readouterr().err
+    assert not falling._dali.by_dali
+    said = capsys.readouterr().err
+    assert "DALI: " in said
+    assert "; threads decode from here on" in said
+    falling.close()
+
+
+def test_threads_decode_videos_exactly(tmp_path):
+    for seed, (name, group) in enumerate((("a.mp4", "9"), ("b.mkv", "250"))):
+        write_video(tmp_path / name, panned(seed, 30), g=group, bf="2")
+    options = {"frames": 4, "stride": 2, "step": 3, "recipe": "even", "draws": "set"}
+    options |= {"dtype": "uint8", "layout": "HWC", "batch_size": 3, "last_batch": "partial"}
+    loaded = loader(tmp_path, reader="threads", workers=2, **options)
+    places = {clip.key: clip.place for clip in loaded.contents.clips}
+    epochs = []
+    for _ in range(2):
+        seen = []
+        for lows, normals, keys in loaded:
+            for low, normal, key in zip(lows.numpy(), normals.numpy(), keys, strict=True):
+                seen.append(key)
+                exact = decoded_frames(*video_and_times(places[key]))
+                np.testing.assert_array_equal(normal, exact)
+                wanted = render_clip(exact, draw(load_recipe("even"), 1, key))
+                np.testing.assert_array_equal(low, wanted)
+        assert sorted(seen) == sorted(places)
+        epochs.append(seen)
+    assert epochs[0] != epochs[1]
+    begun = loader(tmp_path, reader="threads", workers=2, **options)
+    running = iter(begun)
+    taken = [next(running)[2] for _ in range(2)]
+    other = loader(tmp_path, reader="workers", **options)  # processes go on from its state
+    other.load_state_dict(pickle.loads(pickle.dumps(begun.state_dict())))
+    rest = [keys for *_, keys in other]
+    assert [key for keys in (*taken, *rest) for key in keys] == epochs[0]
+    for one in (loaded, begun):
+        one.close()
+
+
+def test_threads_name_a_damaged_video(tmp_path):
+    path = write_video(tmp_path / "a.mkv", panned(0, 30), g="5")
+    loaded = loader(tmp_path, frames=4, size=32, reader="threads", workers=2, shuffle=False)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2 :] = bytes(len(data) - len(data) // 2)
+    path.write_bytes(data)
+    with pytest.raises(LoaderError, match=r"clips-a-\d+: .*gloam build passes such clips over"):
+        list(loaded)
+
+
+def test_a_pipeline_that_cannot_be_built_is_no_end(made, capsys, monkeypatch):
+    def broken(pipeline, name):
+        raise LoaderError(f"{name}: DALI: libnvcuvid.so.1 is missing")
+
+    monkeypatch.setattr(dali_clips, "built", broken)
+    options = {"size": 32, "batch_size": 1} | WAYS["dali, live"]
+    with pytest.raises(LoaderError, match="DALI: libnvcuvid"):
+        list(loader(made, **options))
+    falling = loader(made, **options)
+    falling._falls_back = True
+    assert len(list(falling)) == len(falling)
+    assert "libnvcuvid.so.1 is missing; processes decode" in capsys.readouterr().err
     falling.close()
 
 
@@ -338,11 +403,13 @@ def test_a_damaged_frame_is_named_by_dali_too(made, tmp_path):
 
 
 def test_wrong_readers_get_a_line(made, source, monkeypatch):
-    with pytest.raises(LoaderError, match="reader 'x': must be auto, dali or workers"):
+    with pytest.raises(
+        LoaderError, match="reader 'x': must be one of auto, dali, threads, workers"
+    ):
         loader(made, reader="x")
     with pytest.raises(LoaderError, match="reader 'dali' reads JPEGs and PNGs, or videos"):
         loader(source, reader="dali", frames=3)
-    monkeypatch.setattr(clip_loader, "is_installed", lambda: False)
+    monkeypatch.setattr(who_decodes, "is_installed", lambda: False)
     with pytest.raises(LoaderError, match="needs NVIDIA DALI: pip install"):
         loader(made, reader="dali")
 
