@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from .camera.batch.pack import Packed
     from .renderers import Renderer
 
+_AT_ONCE = 32  # frames that a renderer makes
+
 
 def frame_name(member: str, number: int) -> str:
     """Return what a frame of a clip is called among its members.
@@ -155,6 +157,16 @@ def render_clip(
 
 
 def render_clip_on(renderer: Renderer, normals: Sequence[Pixels], drawn: Draw) -> list[Pixels]:
-    """Make the lows of a clip's frames where a renderer does; see `render_clip`."""
-    draws = [frame_draw(drawn, number) for number in range(len(normals))]
-    return renderer.render(normals, draws, [0] * len(normals))
+    """Make the lows of a clip's frames where a renderer does; see `render_clip`.
+
+    Of long clips some are made at a time, so that they fit into a GPU.
+    """
+    lows: list[Pixels] = []
+    for begin in range(0, len(normals), _AT_ONCE):
+        numbers = [*([0] if begin else []), *range(begin, min(begin + _AT_ONCE, len(normals)))]
+        some = [normals[number] for number in numbers]
+        draws = [frame_draw(drawn, number) for number in numbers]
+        made = renderer.render(some, draws, [0] * len(some))[1 if begin else 0 :]
+        # A renderer may use their memory again.
+        lows += made if len(normals) <= _AT_ONCE else [low.copy() for low in made]
+    return lows

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import ImageRefused
-from ...manifests.clips.segments import Segments
+from ...manifests.clips.segments import Segments, cut_segment
 from ...manifests.clips.video import video_facts
 from ...manifests.clips.windows import frame_files, video_and_times
 from ...manifests.sets.layouts.extents import Extent
@@ -73,7 +73,7 @@ def has_videos(contents: ClipContents) -> bool:
 def beyond_dali(clips: Sequence[StoredClip], on_gpu: bool) -> str:
     """Return why DALI cannot decode all of some clips; "" where it can.
 
-    Of each video the first frame is decoded and its first clip cut out, to see what it is.
+    Of each video the first frame is decoded, and another one in its middle, to see what it is.
     """
     if all(map(of_pictures, clips)):
         return ""
@@ -84,26 +84,30 @@ def beyond_dali(clips: Sequence[StoredClip], on_gpu: bool) -> str:
     if not video_pipelines.decodes_videos():
         return "of this version does not decode videos out of memory"
     codecs = video_pipelines.GPU_CODECS if on_gpu else video_pipelines.CPU_CODECS
-    firsts: dict[Location, list[int]] = {}
+    shown: dict[Location, list[list[int]]] = {}
     for clip in clips:
         assert clip.place is not None
-        firsts.setdefault(*video_and_times(clip.place))
-    segments = Segments()
+        video, times = video_and_times(clip.place)
+        shown.setdefault(video, []).append(times)
 
     def look(video: Location) -> str:
         try:
             facts = video_facts(video)
-            segments.frames(video, firsts[video])
+            middle = cut_segment(video, shown[video][len(shown[video]) // 2])
+            if not middle.begins():
+                return f"{video.member} is refreshed bit by bit, without key frames"
         except ImageRefused as refusal:
             return f"{video.member}: {refusal}"
         if facts.codec not in codecs:
             return f"{video.member} is {facts.codec}; on this device it decodes {', '.join(codecs)}"
         if facts.form not in video_pipelines.PIXEL_FORMS:
             return f"{video.member} has pixels of {facts.form}, not of 8 bits and 4:2:0"
+        if not facts.bt601:
+            return f"{video.member} has colours that are not those of BT.601"
         if not facts.upright or any(side % 2 for side in facts.size):
             return f"{video.member} is turned, interlaced or of odd size"
         return ""
 
     with ThreadPoolExecutor(_LOOKING) as pool:
-        found = next(filter(None, pool.map(look, firsts)), "")
+        found = next(filter(None, pool.map(look, shown)), "")
     return f"does not decode all of these videos: {found}" if found else ""

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import LoaderError
+from ...errors import ImageRefused, LoaderError
 from ...manifests.clips.segments import Segments
+from ...manifests.clips.video import decoded_frames
 from ...manifests.images.header import read_header
 from ...storage.stores import AT_ONCE
 from ..dali.batches import tensor_of
@@ -90,6 +91,7 @@ class DaliClips:
         self._pool: ThreadPoolExecutor | None = None
         self._lows: LiveClips | None = None
         self._segments = Segments()
+        self._runs: Runs | None = None
         # epoch and batch that the pipeline gives next, and its GPU; none while it makes one
         self._next: tuple[int, int, int | None] | None = None
 
@@ -133,7 +135,7 @@ class DaliClips:
         self._drop()
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_pipeline": None, "_pool": None, "_lows": None}
+        return self.__dict__ | {"_pipeline": None, "_pool": None, "_lows": None, "_runs": None}
 
     def _drop(self) -> None:
         if self._pool is not None:
@@ -247,7 +249,7 @@ class DaliClips:
             numbers = [[place.number for place in places] for places in rest]
             return Schedule(numbers, groups.of_clip, clips, groups.at_once)
 
-        runs = Runs(*place, schedule_of)
+        self._runs = runs = Runs(*place, schedule_of)
         if not self.by_dali:
             return Videos(DecodingThreads(runs, pool, on_gpu), on_gpu, runs)
         from .video_pipelines import external_clips
@@ -277,7 +279,9 @@ class DaliClips:
             raise found or DaliFailed(words, path=self._contents.name) from error
 
     def _damage(self, epoch: int, batch: int) -> LoaderError | None:
-        """Return what is wrong with a clip of the batches that DALI was at."""
+        """Return what is wrong with a clip of the batches that it was at."""
+        if self._runs is not None:
+            return self._damaged_part(self._runs)
         first = epoch * self._batches() + batch
         for number in range(first, first + self._options.prefetch + 1):
             for place in self._places_of(*divmod(number, self._batches())):
@@ -285,4 +289,15 @@ class DaliClips:
                     self._samples[place]
                 except LoaderError as error:
                     return error
+        return None
+
+    def _damaged_part(self, runs: Runs) -> LoaderError | None:
+        """Return what is wrong with a part of a video of the runs that may have been begun."""
+        for part in runs.recent():
+            try:
+                decoded_frames(part.video, part.times)
+            except ImageRefused as refusal:
+                name = part.video.member
+                words = f"{self._contents.name}: {name}: {refusal}; gloam build passes such clips"
+                return LoaderError(f"{words} over, and ClipLoader reads the set", key=name)
         return None

@@ -26,9 +26,10 @@ from .stored_clips import StoredClip
 
 Numbers = npt.NDArray[np.int64]
 _WINDOW = 1 << 30  # bytes of decoded frames among which clips are shuffled
-_AT_ONCE = 1 << 29  # bytes that are decoded at once,
-_PARTS = 2, 16  # in no fewer and no more parts of videos
+_AT_ONCE = 1 << 29  # bytes that are decoded at once
+_PARTS = 16  # of videos that they are in, at most
 _LOOKING = 8  # threads that look into videos
+_RECENT = 4  # runs that may be under way
 _EPOCHS = 8  # whose schedules are kept: DALI is some runs ahead, of short epochs too
 
 
@@ -50,8 +51,7 @@ class Groups:
     @property
     def at_once(self) -> int:
         """How many groups are best decoded at once."""
-        fewest, most = _PARTS
-        return min(max(_AT_ONCE // max(int(self.sizes.mean()), 1), fewest), most)
+        return min(max(_AT_ONCE // max(int(self.sizes.max()), 1), 1), _PARTS)
 
     def order(self, seed: int, epoch: int, shuffle: bool) -> Numbers:
         """Return the numbers of the clips in an epoch's order; equal on all ranks."""
@@ -68,7 +68,10 @@ class Groups:
 
 
 def group_clips(clips: Sequence[StoredClip]) -> Groups:
-    """Group clips of videos, whose packets are looked at; a damaged video is one group."""
+    """Group clips of videos, whose packets are looked at; a damaged video is one group.
+
+    Of what lies behind a key frame there are several groups, if it is more than is decoded at once.
+    """
     videos: dict[Location, list[int]] = {}
     times: list[list[int]] = []
     for number, clip in enumerate(clips):
@@ -89,13 +92,16 @@ def group_clips(clips: Sequence[StoredClip]) -> Groups:
         for numbers, (keys, (height, width)) in zip(
             videos.values(), pool.map(look, videos), strict=True
         ):
-            groups: dict[int, tuple[int, set[int]]] = {}
-            for number in numbers:
+            most = max(_AT_ONCE // (3 * height * width), 1)
+            last: tuple[int, set[int]] | None = None  # key frame and frames of the group
+            for number in sorted(numbers, key=lambda number: times[number][0]):
                 key = bisect_right(keys, times[number][0])
-                group, frames = groups.setdefault(key, (len(sizes) + len(groups), set()))
-                frames.update(times[number])
-                of_clip[number] = group
-            sizes += [3 * height * width * len(frames) for _, frames in groups.values()]
+                if last is None or last[0] != key or len(last[1] | set(times[number])) > most:
+                    last = key, set()
+                    sizes.append(0)
+                last[1].update(times[number])
+                of_clip[number] = len(sizes) - 1
+                sizes[-1] = 3 * height * width * len(last[1])
     return Groups(of_clip, np.array(sizes, np.int64))
 
 
@@ -216,9 +222,17 @@ class Runs:
         self._lock = threading.Lock()  # DALI asks from threads of its own
         self._make, self._epoch = schedule_of, epoch
         self._begun = [_Begun(0, 0, schedule_of(epoch, batch))]
+        self._last = 0  # run that was asked for
+
+    def recent(self) -> list[Part]:
+        """Return what the last runs decode that were asked for."""
+        first = max(self._last - _RECENT, 0)
+        found = [self.of_run(run) for run in range(first, self._last + 1)]
+        return [part for schedule, run in found for part in schedule.parts(run)]
 
     def of_run(self, run: int) -> tuple[Schedule, int]:
         """Return the schedule that a run belongs to, and its number there."""
+        self._last = max(self._last, run)
         found = self._find(run, lambda one: one.runs)
         return found.schedule, run - found.runs
 

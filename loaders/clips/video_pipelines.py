@@ -12,8 +12,9 @@ from nvidia.dali import fn, pipeline_def
 
 from ..options import Options
 
-GPU_CODECS = ("h264", "hevc", "vp8", "vp9", "av1", "mpeg4")
-"""What DALI decodes on GPUs, as FFmpeg calls it."""
+GPU_CODECS = ("h264", "hevc")
+"""What DALI decodes on GPUs, as FFmpeg calls it. Others, which may hold packets that only show an
+earlier frame again, were not tried there."""
 CPU_CODECS = ("vp8", "vp9", "mjpeg")
 PIXEL_FORMS = ("yuv420p", "yuvj420p")
 """What it decodes everywhere."""

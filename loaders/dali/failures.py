@@ -62,6 +62,6 @@ def last_words(error: Exception) -> str:
     lines = [
         line
         for line in str(error).splitlines()
-        if line and not line.startswith(("Critical", "Current", "  ", "which"))
+        if line and not line.startswith(("Critical", "Current", "  ", "which", "C++ context"))
     ]
     return lines[-1] if lines else str(error)

@@ -46,6 +46,27 @@ class Segment:
         return None if -1 in found else found
 
 
+    def begins(self) -> bool:
+        """Return whether the first frame that is decoded of it is its first one.
+
+        In videos whose pictures are refreshed bit by bit it is not: what lies before key frames of
+        such is needed, too.
+
+        Raises
+        ------
+        ImageRefused
+            When nothing can be decoded.
+        """
+        import av
+
+        try:
+            with av.open(io.BytesIO(self.data), "r") as container:
+                frame = next(container.decode(video=0), None)
+                return frame is not None and frame.time is not None and frame.time < _TICK / 2000
+        except errors() as error:
+            raise ImageRefused(Reason.DAMAGED, said_by(error)) from error
+
+
 class Segments:
     """Segments of videos, the last ones of which are kept; for several threads."""
 
@@ -157,7 +178,8 @@ def _written(stream: Any, packets: Sequence[Any]) -> Segment:
     place = {time: i for i, time in enumerate(times)}
     file = io.BytesIO()
     with av.open(file, "w", format="matroska") as made:
-        into = made.add_stream_from_template(stream)
+        # Opaque: no encoder of that name need be there.
+        into = made.add_stream_from_template(stream, opaque=True)
         for number, packet in enumerate(packets):
             packet.pts, packet.dts = _TICK * place[packet.pts], _TICK * (number - _DELAY)
             packet.time_base, packet.stream = Fraction(1, 1000), into

@@ -17,6 +17,7 @@ from ..sources.containers import Location, read
 
 SUFFIXES = (".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".mpg", ".mpeg", ".ts", ".y4m")
 """Of files that are taken for videos."""
+_BT601 = 2, 5, 6  # of FFmpeg's AVColorSpace: unspecified, and both that have its matrix
 _MOST_BYTES = 1 << 34  # of a video in an archive or a store, which is read whole
 
 
@@ -159,12 +160,15 @@ class VideoFacts:
         Of its frames as they are coded.
     upright : bool
         Whether they are shown as they are coded: neither turned nor interlaced.
+    bt601 : bool
+        Whether colours are coded as ITU-R BT.601 says, which is meant where nothing is said.
     """
 
     codec: str
     form: str
     size: tuple[int, int]
     upright: bool
+    bt601: bool
 
 
 def video_facts(place: Location) -> VideoFacts:
@@ -183,8 +187,9 @@ def video_facts(place: Location) -> VideoFacts:
         if frame is None:
             raise ImageRefused(Reason.DAMAGED, "no frame of it can be decoded")
         upright = round(frame.rotation / 90) % 4 == 0 and not frame.interlaced_frame
-        size = frame.height, frame.width
-        return VideoFacts(stream.codec_context.codec.canonical_name, frame.format.name, size, upright)
+        codec, size = stream.codec_context.codec.canonical_name, (frame.height, frame.width)
+        bt601 = int(frame.colorspace) in _BT601
+        return VideoFacts(codec, frame.format.name, size, upright, bt601)
 
 
 @contextmanager

@@ -44,6 +44,22 @@ def test_clips_are_grouped_by_the_key_frame_before_them(clips):
     assert groups.sizes[of_b[0]] == 3 * 72 * 96 * len(frames)
 
 
+def test_what_is_too_much_at_once_is_several_groups(clips, monkeypatch):
+    frame = 3 * 72 * 96
+    monkeypatch.setattr(video_order, "_AT_ONCE", 8 * frame)
+    groups = group_clips(clips)
+    assert groups.sizes.max() <= 8 * frame
+    assert groups.at_once == 1
+    for group, size in enumerate(groups.sizes.tolist()):
+        own = [clips[i] for i in np.flatnonzero(groups.of_clip == group)]
+        times = {time for clip in own for time in video_and_times(clip.place)[1]}
+        assert size == frame * len(times)
+        assert len({video_and_times(clip.place)[0] for clip in own}) == 1
+    assert len(groups.sizes) > 13
+    monkeypatch.setattr(video_order, "_AT_ONCE", 1)  # no frame fits: a clip each
+    assert len(group_clips(clips).sizes) == len(clips)
+
+
 def test_orders_hold_every_clip_and_keep_groups_together(monkeypatch):
     rng = np.random.default_rng(0)
     groups = Groups(np.sort(rng.integers(0, 50, 600)), rng.integers(500, 1500, 50))

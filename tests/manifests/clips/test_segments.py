@@ -23,6 +23,7 @@ FORMS = {
     "hidden frames": ("a.webm", "libvpx-vp9", {"g": "10"}),
     "key frames alone": ("a.avi", "mjpeg", {}),
     "transport stream": ("a.ts", "libx264", {"g": "12", "bf": "2"}),
+    "AV1": ("a.mkv", "libsvtav1", {"preset": "12", "g": "9"}),
     "MPEG-4": ("a.mp4", "mpeg4", {"g": "12", "bf": "2"}),
 }
 
@@ -105,3 +106,31 @@ def test_facts_of_videos(tmp_path):
     assert (facts.codec, facts.form, facts.size) == ("h264", "yuv420p", (72, 96))
     assert facts.upright
     assert video_facts(video(tmp_path, "b.mkv", "libvpx-vp9", 3)).codec == "vp9"
+
+
+def test_colours_of_videos(tmp_path):
+    frames = panned(0, 3)
+    for space, known in ((1, False), (5, True), (6, True), (9, False)):
+        path = tmp_path / f"{space}.mkv"
+        with av.open(str(path), "w") as made:
+            stream = made.add_stream("libx264", rate=25)
+            stream.height, stream.width, stream.pix_fmt = 72, 96, "yuv420p"
+            stream.codec_context.colorspace = space
+            for frame in frames:
+                image = av.VideoFrame.from_ndarray(frame, format="rgb24")
+                for packet in stream.encode(image.reformat(format="yuv420p")):
+                    made.mux(packet)
+            for packet in stream.encode():
+                made.mux(packet)
+        place = Location(str(tmp_path), path.name, -1, path.stat().st_size, 0)
+        assert video_facts(place).bt601 is known
+
+
+def test_a_video_that_is_refreshed_bit_by_bit_is_told(tmp_path):
+    place = video(tmp_path, count=60, g="20", **{"x264-params": "intra-refresh=1:bframes=0"})
+    times = frame_times(place)
+    assert cut_segment(place, times[:4]).begins()
+    assert not cut_segment(place, times[45:49]).begins()
+    plain = video(tmp_path, "b.mp4", g="20", bf="3")
+    times = frame_times(plain)
+    assert cut_segment(plain, times[25:29]).begins()
