@@ -6,7 +6,7 @@ What comes is a function of epoch and batch: there is no state besides.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -210,9 +210,7 @@ class DaliClips:
 
         from ..dali.pipelines import external_pairs
 
-        pipeline = external_pairs(
-            source, forms=forms if self._options.changes else None, **common
-        )
+        pipeline = external_pairs(source, forms=forms if self._options.changes else None, **common)
         return built(pipeline, self._contents.name)
 
     def _source(

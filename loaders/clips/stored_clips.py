@@ -22,7 +22,6 @@ from ...synth.clips import frame_name
 from ..index import Contents
 
 
-
 class StoredClip(NamedTuple):
     """One clip: where its frames are.
 

@@ -1,8 +1,9 @@
 """The order of clips of videos, and when parts of videos are decoded for it.
 
-A clip cannot be decoded alone: decoders begin at the key frame before it, some 100 frames earlier in
-most files. So clips that share a key frame come near one another: groups of them are shuffled, then
-the clips of as many groups as fit into a window of memory. Each group is decoded once an epoch.
+A clip cannot be decoded alone: decoders begin at the key frame before it, some 100 frames earlier
+in most files. So clips that share a key frame come near one another: groups of them are shuffled,
+then the clips of as many groups as fit into a window of memory. Each group is decoded once an
+epoch.
 """
 
 from __future__ import annotations
@@ -164,8 +165,7 @@ class Schedule:
         """Return what a run decodes."""
         first = run * self._at_once
         return [
-            self._part(own)
-            for own in range(first, min(first + self._at_once, len(self._members)))
+            self._part(own) for own in range(first, min(first + self._at_once, len(self._members)))
         ]
 
     def needed(self, batch: int) -> int:
@@ -216,9 +216,7 @@ class Runs:
         Returns the schedule of an epoch from a batch on.
     """
 
-    def __init__(
-        self, epoch: int, batch: int, schedule_of: Callable[[int, int], Schedule]
-    ) -> None:
+    def __init__(self, epoch: int, batch: int, schedule_of: Callable[[int, int], Schedule]) -> None:
         self._lock = threading.Lock()  # DALI asks from threads of its own
         self._make, self._epoch = schedule_of, epoch
         self._begun = [_Begun(0, 0, schedule_of(epoch, batch))]

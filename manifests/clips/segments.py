@@ -45,7 +45,6 @@ class Segment:
         found = [number.get(time, -1) for time in times]
         return None if -1 in found else found
 
-
     def begins(self) -> bool:
         """Return whether the first frame that is decoded of it is its first one.
 

@@ -67,11 +67,13 @@ def key_frames(place: Location) -> tuple[list[int], tuple[int, int]]:
         When it holds no video, or is damaged from its beginning on.
     """
     with opened(place) as (container, stream):
-        times = []
+        times: list[int] = []
         try:
-            for packet in container.demux(stream):
-                if packet.size and packet.is_keyframe and packet.pts is not None:
-                    times.append(int(packet.pts))
+            times.extend(  # of what is damaged, as far as it goes
+                int(packet.pts)
+                for packet in container.demux(stream)
+                if packet.size and packet.is_keyframe and packet.pts is not None
+            )
         except errors() as error:
             if not times:
                 raise ImageRefused(Reason.DAMAGED, said_by(error)) from error

@@ -114,7 +114,9 @@ def _recheck_unit(job: _Job) -> list[Problem]:
     problems: list[Problem] = []
     renderer = job.renderers.of(job.unit.name)
     try:
-        read = (one for pair in job.unit.pairs() for one in _read_all(pair, job, renderer, problems))
+        read = (
+            one for pair in job.unit.pairs() for one in _read_all(pair, job, renderer, problems)
+        )
         for some in gathered(read, lambda pair: pair.normal.size, job.renderers.many):
             lows = renderer.render([pair.normal for pair in some], [pair.drawn for pair in some])
             for pair, low in zip(some, lows, strict=True):
@@ -130,9 +132,7 @@ def _problem(job: _Job, key: str, problem: str) -> Problem:
     return Problem(f"{job.unit.name}: {key}", problem, _MEND, Kind.LOW)
 
 
-def _read_all(
-    pair: Sample, job: _Job, renderer: Renderer, problems: list[Problem]
-) -> list[_Pair]:
+def _read_all(pair: Sample, job: _Job, renderer: Renderer, problems: list[Problem]) -> list[_Pair]:
     """Read a pair; of a clip all frames, whose lows are compared at once."""
     if not is_clip(pair.record["members"]):
         read = _read(pair, job, problems)

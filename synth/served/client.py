@@ -61,9 +61,7 @@ class ServedRenderer:
         return render_by_model(
             normals,
             draws,
-            lambda some, cameras, own: (
-                self.render_packed(some, pack(cameras), own) if some else []
-            ),
+            lambda some, cameras, own: self.render_packed(some, pack(cameras), own) if some else [],
             firsts,
         )
 
