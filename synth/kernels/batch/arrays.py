@@ -57,12 +57,12 @@ IMAGE = np.dtype(
 normal, low: where its first sample lies in `Batch.normal`, and that of its window in `.low`. first:
 where that of the normal lies whose light it has, which is as large: its own, or that of the first
 frame of its clip. plane, mosaic, row: its first place in the planes of chroma noise reduction and
-in the mosaics, where it has such, and in the sensors' rows. lit, pattern, made, coded: likewise where light is spread, where
-the sensor has a pattern, and where JPEG follows. formed_...: where its window goes in
-`form_steps.Forms`. draw: number of its draw. height, width: pixels of the normal; 0 for no image.
-top, left, rows, columns: the window that a low is made of, mostly the whole. made_...: what is made
-before JPEG, else the window. span_...: of the pixels that that depends on. across, down, turned:
-what `form_steps` does to it.
+in the mosaics, where it has such, and in the sensors' rows. lit, pattern, made, coded: likewise
+where light is spread, where the sensor has a pattern, and where JPEG follows. formed_...: where its
+window goes in `form_steps.Forms`. draw: number of its draw. height, width: pixels of the normal; 0
+for no image. top, left, rows, columns: the window that a low is made of, mostly the whole.
+made_...: what is made before JPEG, else the window. span_...: of the pixels that that depends on.
+across, down, turned: what `form_steps` does to it.
 
 Where a sample lies is counted modulo 2^64 from the beginning of an array: on a GPU images may lie
 anywhere, before it too.
