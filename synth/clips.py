@@ -12,7 +12,7 @@ the noise of the still of the same key, normal and draw, and is that still's low
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,10 +21,9 @@ from .camera.draw import CameraDraw
 from .camera.recipe import CameraRecipe, Video
 from .kernels.arrays import Pixels, Window
 from .kernels.numbers.random_bits import frame_seed
-from .models import Draw, draw_many, parse_draw, render
+from .models import Draw, parse_draw, parts_of, render
 from .parameters.columns import KeyedColumns
 from .recipes.load import Recipe
-from .recipes.mixture import MixtureRecipe
 
 if TYPE_CHECKING:
     from .camera.batch.pack import Packed
@@ -82,30 +81,29 @@ def frame_draw(drawn: Draw, number: int) -> Draw:
     return drawn.changed({"pixel_seed": seed})
 
 
-def draw_clips(recipe: Recipe, seed: int, keys: Sequence[str], frames: int) -> Packed:
-    """Draw the parameters of all frames of many clips of the camera model; see `models.draw_many`.
+def frames_of_clips(
+    drawn: Packed, recipe: Recipe, seed: int, keys: Sequence[str], frames: int
+) -> Packed:
+    """Return the draws of all frames of clips of the camera model.
+
+    Parameters
+    ----------
+    drawn : Packed
+        Of the clips: `models.draw_many` of the recipe, the seed and the keys.
+    recipe, seed, keys
+    frames : int
+        Of each clip.
 
     Returns
     -------
     Packed
         Equal to the packed `frame_draw` of each clip's draw and each frame, clip after clip.
     """
-    return frames_of_clips(draw_many(recipe, seed, keys), recipe, seed, keys, frames)
-
-
-def frames_of_clips(
-    drawn: Packed, recipe: Recipe, seed: int, keys: Sequence[str], frames: int
-) -> Packed:
-    """Return the draws of all frames of clips that were drawn of a recipe; see `draw_clips`."""
     from .camera.batch.frames import draw_videos, frames_of
 
     random = KeyedColumns(seed, keys)
-    parts: list[tuple[Recipe, Any]] = [(recipe, np.ones(len(keys), np.bool_))]
-    if isinstance(recipe, MixtureRecipe):
-        which = recipe.components(random)
-        parts = [(one.recipe, which == i) for i, one in enumerate(recipe.mixture.values())]
     videos = None
-    for part, own in parts:
+    for part, own in parts_of(recipe, random):
         assert isinstance(part, CameraRecipe)
         if part.video != Video() and own.any():
             if videos is None:

@@ -15,7 +15,7 @@ from .camera.draw import CameraDraw, draw_camera
 from .camera.recipe import CameraRecipe
 from .camera.render import render_camera
 from .kernels.arrays import Pixels, Window
-from .parameters.columns import KeyedColumns, Keys
+from .parameters.columns import KeyedColumns
 from .parameters.randomness import KeyedRandom
 from .power_law.draw import PowerLawDraw, draw_power_law
 from .power_law.render import render_power_law
@@ -89,16 +89,22 @@ def draw_many(recipe: Recipe, seed: int, keys: Sequence[str]) -> Packed:
 
     if isinstance(recipe, CameraRecipe):
         return draw_packed(recipe, seed, keys)
-    assert isinstance(recipe, MixtureRecipe)
-    which = recipe.components(KeyedColumns(seed, Keys(keys)))
     parts, places = [], []
-    for number, component in enumerate(recipe.mixture.values()):
-        own = np.flatnonzero(which == number)
-        assert isinstance(component.recipe, CameraRecipe)
+    for part, chosen in parts_of(recipe, KeyedColumns(seed, keys)):
+        own = np.flatnonzero(chosen)
+        assert isinstance(part, CameraRecipe)
         if len(own):
-            parts.append(draw_packed(component.recipe, seed, [keys[i] for i in own.tolist()]))
+            parts.append(draw_packed(part, seed, [keys[i] for i in own.tolist()]))
             places.append(own)
     return joined(parts).take(np.argsort(np.concatenate(places)).tolist())
+
+
+def parts_of(recipe: Recipe, random: KeyedColumns) -> list[tuple[Recipe, npt.NDArray[np.bool_]]]:
+    """Return the recipes that many images are drawn by, and which of the images (N) each draws."""
+    if not isinstance(recipe, MixtureRecipe):
+        return [(recipe, np.ones(len(random), np.bool_))]
+    which = recipe.components(random)
+    return [(one.recipe, which == i) for i, one in enumerate(recipe.mixture.values())]
 
 
 def draw_type(model: str) -> type[CameraDraw] | type[PowerLawDraw]:

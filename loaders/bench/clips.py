@@ -46,29 +46,25 @@ def bench_clips(
     machine["frames"] = open_set(root).frames if of_set else frames
     device = "cuda" if torch.cuda.is_available() else "cpu"
     ways: list[tuple[str, dict[str, Any]]] = []
-    by_workers: dict[str, Any] = {"reader": "workers"}
     if of_set and not open_set(root).live:
-        ways.append(("stored", by_workers))
-    live = by_workers | {"live": True}
-    ways += [("live", live), ("live, random crops", live | {"crop": "random"})]
+        ways.append(("stored", {}))
+    ways += [("live", {"live": True}), ("live, random crops", {"live": True, "crop": "random"})]
     common = {"batch_size": batch_size, "last_batch": "drop", "rank": 0, "world_size": 1}
     speeds = []
     for name, options in ways:
-        dali = partial(loaded, **{**options, "reader": "dali"}, device=device, **common)
+        make = partial(loaded, device=device, **common, **options)
+        who: dict[str, Callable[[], ClipLoader]] = {}
+        dali, threads = partial(make, reader="dali"), partial(make, reader="threads")
         if is_installed() and (device == "cuda" or name == "stored") and _can(dali):
-            full = f"ClipLoader, {name}, DALI, {device}"
-            say(full)
-            speeds.append(timed(full, dali, seconds))
-        threads = partial(loaded, **{**options, "reader": "threads"}, device=device, **common)
+            who[f"DALI, {device}"] = dali
         if not of_set and _can(threads):
-            full = f"ClipLoader, {name}, threads of PyAV, {device}"
-            say(full)
-            speeds.append(timed(full, threads, seconds))
+            who[f"threads of PyAV, {device}"] = threads
         for processes in workers:
-            full = f"ClipLoader, {name}, {processes} workers"
+            who[f"{processes} workers"] = partial(make, reader="workers", workers=processes)
+        for how, by_them in who.items():
+            full = f"ClipLoader, {name}, {how}"
             say(full)
-            make = partial(loaded, workers=processes, device=device, **common, **options)
-            speeds.append(timed(full, make, seconds))
+            speeds.append(timed(full, by_them, seconds))
     return Bench(machine, speeds)
 
 

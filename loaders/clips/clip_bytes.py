@@ -11,12 +11,12 @@ import numpy.typing as npt
 from ...errors import ImageRefused
 from ...manifests.clips.segments import Segments, cut_segment
 from ...manifests.clips.video import video_facts
-from ...manifests.clips.windows import frame_files, video_and_times
+from ...manifests.clips.windows import frame_files
 from ...manifests.sets.layouts.extents import Extent
 from ...manifests.sources import Location
 from ...manifests.sources.containers import read
 from ..columns import read_extent
-from .stored_clips import ClipContents, StoredClip
+from .stored_clips import ClipContents, StoredClip, by_video
 from .video_order import Part
 
 Bytes = npt.NDArray[np.uint8]
@@ -84,17 +84,13 @@ def beyond_dali(clips: Sequence[StoredClip], on_gpu: bool) -> str:
     if not video_pipelines.decodes_videos():
         return "of this version does not decode videos out of memory"
     codecs = video_pipelines.GPU_CODECS if on_gpu else video_pipelines.CPU_CODECS
-    shown: dict[Location, list[list[int]]] = {}
-    for clip in clips:
-        assert clip.place is not None
-        video, times = video_and_times(clip.place)
-        shown.setdefault(video, []).append(times)
+    videos = by_video(clips)
 
     def look(video: Location) -> str:
         try:
             facts = video_facts(video)
-            middle = cut_segment(video, shown[video][len(shown[video]) // 2])
-            if not middle.begins():
+            _, times = videos[video][len(videos[video]) // 2]
+            if not cut_segment(video, times).begins():
                 return f"{video.member} is refreshed bit by bit, without key frames"
         except ImageRefused as refusal:
             return f"{video.member}: {refusal}"
@@ -109,5 +105,5 @@ def beyond_dali(clips: Sequence[StoredClip], on_gpu: bool) -> str:
         return ""
 
     with ThreadPoolExecutor(_LOOKING) as pool:
-        found = next(filter(None, pool.map(look, shown)), "")
+        found = next(filter(None, pool.map(look, videos)), "")
     return f"does not decode all of these videos: {found}" if found else ""

@@ -60,8 +60,8 @@ class ClipLoader(TorchLoader):
         "dali", "threads" of PyAV for videos, or "workers". On a GPU "auto" takes DALI, where it is
         installed and can read the clips: members of a set's shards, JPEGs and PNGs, or videos of 8
         bits, 4:2:0 and BT.601 (H.264, HEVC) that are shown as they are coded; live ones with a
-        size, by a recipe of the camera model. Otherwise threads decode videos, and
-        workers all else; and where DALI fails at what those decode, "auto" says so and takes them.
+        size, by a recipe of the camera model. Otherwise threads decode videos, and workers all
+        else; and where DALI fails at what those decode, "auto" says so and takes them.
         All draw the same crops, flips and lows. Resized, they may differ by a level; JPEGs that a
         GPU decodes by up to 5 levels where colours meet, and colours of videos by more there, as
         DALI does not interpolate them.

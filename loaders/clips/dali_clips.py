@@ -33,7 +33,6 @@ from .live_clips import LiveClips
 from .stored_clips import ClipContents
 from .video_order import Groups, Runs, Schedule
 
-Pixels = npt.NDArray[np.uint8]
 _MOST_PIXELS = 1 << 30  # what a set may hold
 _RUNS_AHEAD = 2  # runs that decode parts of videos
 
@@ -161,7 +160,7 @@ class DaliClips:
     def _built(self, epoch: int, batch: int, device_id: int | None) -> Any:
         far = AT_ONCE if self._contents.far else 1
         self._pool = pool = ThreadPoolExecutor(max(self._options.threads, far))
-        first = epoch * self._batches() + batch
+        places_at = partial(self._places_at, epoch * self._batches() + batch)
         common: dict[str, Any] = {
             "options": self._options,
             "batch_size": self._options.batch_size * self._contents.frames,
@@ -179,7 +178,7 @@ class DaliClips:
                 self._live,
                 self._options,
                 self._contents.frames,
-                lambda number: self._places_of(*divmod(first + number, self._batches())),
+                places_at,
                 [clip.key for clip in self._contents.clips],
                 device_id=device_id,
             )
@@ -188,7 +187,7 @@ class DaliClips:
         # Both of DALI's sources ask for a batch, one after the other.
         @lru_cache(maxsize=2)
         def encoded(iteration: int) -> _Encoded:
-            places = self._places_of(*divmod(first + iteration, self._batches()))
+            places = places_at(iteration)
             read = list(pool.map(frames_of, (place.clip for place in places)))
             count = self._contents.frames
             lows = [data for clip in read for data in clip[:count]]
@@ -213,6 +212,10 @@ class DaliClips:
         pipeline = external_pairs(source, forms=forms if self._options.changes else None, **common)
         return built(pipeline, self._contents.name)
 
+    def _places_at(self, first: int, number: int) -> list[ClipPlace]:
+        """Return the places of a batch by its number from one on, through the epochs."""
+        return self._places_of(*divmod(first + number, self._batches()))
+
     def _source(
         self, pool: ThreadPoolExecutor, place: tuple[int, int], common: dict[str, Any]
     ) -> Pictures | Videos:
@@ -222,11 +225,10 @@ class DaliClips:
             return self._of_videos(self._groups, pool, place, common)
         from ..dali import pipelines
 
-        first = place[0] * self._batches() + place[1]
+        places_at = partial(self._places_at, place[0] * self._batches() + place[1])
 
         def source(info: Any) -> tuple[list[Bytes], list[Any]]:
-            places = self._places_of(*divmod(first + info.iteration, self._batches()))
-            read = pool.map(frames_of, (place.clip for place in places))
+            read = pool.map(frames_of, (place.clip for place in places_at(info.iteration)))
             frames = [data for clip in read for data in clip]
             return frames, [np.zeros(1, np.int64)] * len(frames)
 
@@ -281,8 +283,8 @@ class DaliClips:
         if self._runs is not None:
             return self._damaged_part(self._runs)
         first = epoch * self._batches() + batch
-        for number in range(first, first + self._options.prefetch + 1):
-            for place in self._places_of(*divmod(number, self._batches())):
+        for number in range(self._options.prefetch + 1):
+            for place in self._places_at(first, number):
                 try:
                     self._samples[place]
                 except LoaderError as error:

@@ -104,9 +104,9 @@ class Videos:
     def _decode(self, stream: Any) -> None:
         if self._on_gpu:
             made = self._pipeline.run(stream)[0]
-        else:  # DALI may use the memory of outputs again
+        else:  # DALI's are copies of its outputs
             decoded = self._pipeline.run()[0]
-            made = [np.array(decoded.at(i)) for i in range(len(decoded))]
+            made = [np.asarray(decoded.at(i)) for i in range(len(decoded))]
         if self._check is not None:
             first = np.asarray(made[0].as_cpu()) if self._on_gpu else made[0]
             schedule, run = self._runs.of_run(self._made)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ...errors import LoaderError, SourceError
 from ...manifests.clips.listing import list_clips
-from ...manifests.clips.windows import Windows
+from ...manifests.clips.windows import Windows, video_and_times
 from ...manifests.selection.keys import make_keys
 from ...manifests.sets.layouts import layout_named
 from ...manifests.sets.layouts.extents import Extent
@@ -38,6 +38,12 @@ class StoredClip(NamedTuple):
     lows: tuple[Extent, ...]
     normals: tuple[Extent, ...]
     place: Location | None = None
+
+    @property
+    def video(self) -> tuple[Location, list[int]]:
+        """The file of a clip of a video, and the presentation times of its frames."""
+        assert self.place is not None
+        return video_and_times(self.place)
 
 
 @dataclass(frozen=True)
@@ -139,3 +145,12 @@ def clips_in(path: str | Path, windows: Windows) -> ClipContents:
         str(path), "train", None, len(given), digest.hexdigest()[:16], given=given, live=True,
         frames=windows.frames,
     )  # fmt: skip
+
+
+def by_video(clips: Sequence[StoredClip]) -> dict[Location, list[tuple[int, list[int]]]]:
+    """Return for each video the numbers of its clips, and the times of their frames."""
+    found: dict[Location, list[tuple[int, list[int]]]] = {}
+    for number, clip in enumerate(clips):
+        video, times = clip.video
+        found.setdefault(video, []).append((number, times))
+    return found

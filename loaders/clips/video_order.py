@@ -9,7 +9,7 @@ epoch.
 from __future__ import annotations
 
 import threading
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -20,10 +20,9 @@ import numpy.typing as npt
 
 from ...errors import ImageRefused
 from ...manifests.clips.video import key_frames
-from ...manifests.clips.windows import video_and_times
 from ...manifests.sources import Location
 from ..ranks_and_order import epoch_order, epoch_seed
-from .stored_clips import StoredClip
+from .stored_clips import StoredClip, by_video
 
 Numbers = npt.NDArray[np.int64]
 _WINDOW = 1 << 30  # bytes of decoded frames among which clips are shuffled
@@ -73,13 +72,7 @@ def group_clips(clips: Sequence[StoredClip]) -> Groups:
 
     Of what lies behind a key frame there are several groups, if it is more than is decoded at once.
     """
-    videos: dict[Location, list[int]] = {}
-    times: list[list[int]] = []
-    for number, clip in enumerate(clips):
-        assert clip.place is not None
-        video, shown = video_and_times(clip.place)
-        videos.setdefault(video, []).append(number)
-        times.append(shown)
+    videos = by_video(clips)
 
     def look(video: Location) -> tuple[list[int], tuple[int, int]]:
         try:
@@ -90,17 +83,17 @@ def group_clips(clips: Sequence[StoredClip]) -> Groups:
     of_clip = np.zeros(len(clips), np.int64)
     sizes: list[int] = []
     with ThreadPoolExecutor(_LOOKING) as pool:
-        for numbers, (keys, (height, width)) in zip(
+        for some, (keys, (height, width)) in zip(
             videos.values(), pool.map(look, videos), strict=True
         ):
             most = max(_AT_ONCE // (3 * height * width), 1)
             last: tuple[int, set[int]] | None = None  # key frame and frames of the group
-            for number in sorted(numbers, key=lambda number: times[number][0]):
-                key = bisect_right(keys, times[number][0])
-                if last is None or last[0] != key or len(last[1] | set(times[number])) > most:
+            for number, times in sorted(some, key=lambda one: one[1][0]):
+                key = bisect_right(keys, times[0])
+                if last is None or last[0] != key or len(last[1] | set(times)) > most:
                     last = key, set()
                     sizes.append(0)
-                last[1].update(times[number])
+                last[1].update(times)
                 of_clip[number] = len(sizes) - 1
                 sizes[-1] = 3 * height * width * len(last[1])
     return Groups(of_clip, np.array(sizes, np.int64))
@@ -179,22 +172,16 @@ class Schedule:
     def place(self, clip: int) -> tuple[int, int, list[int]]:
         """Return where a clip's frames are: its run, the part's number in it, frames of that."""
         run, within = divmod(self._job[clip], self._at_once)
-        number = {time: i for i, time in enumerate(self._part(self._job[clip]).times)}
-        return run, within, [number[time] for time in self._times(clip)]
+        times = self._part(self._job[clip]).times
+        return run, within, [bisect_left(times, time) for time in self._clips[clip].video[1]]
 
     def _part(self, own: int) -> Part:
         if own not in self._parts:
-            some = self._members[own]
-            place = self._clips[some[0]].place
-            assert place is not None
-            times = sorted({time for clip in some for time in self._times(clip)})
-            self._parts[own] = Part(video_and_times(place)[0], times)
+            (video, *_), shown = zip(
+                *(self._clips[n].video for n in self._members[own]), strict=True
+            )
+            self._parts[own] = Part(video, sorted({time for times in shown for time in times}))
         return self._parts[own]
-
-    def _times(self, clip: int) -> list[int]:
-        place = self._clips[clip].place
-        assert place is not None
-        return video_and_times(place)[1]
 
 
 class _Begun(NamedTuple):

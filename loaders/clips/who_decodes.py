@@ -38,7 +38,9 @@ def who_decodes(
             "reader 'dali' needs NVIDIA DALI: pip install nvidia-dali-cuda120; or leave reader out",
             key="reader",
         )
-    why_not = {"dali": by_dali, "threads": by_threads}.get(reader, str)()
+    why_not = ""
+    if reader != "workers":
+        why_not = by_dali() if reader == "dali" else by_threads()
     if why_not:
         raise LoaderError(f"reader {reader!r} {why_not}: leave reader out", key="reader")
     return reader

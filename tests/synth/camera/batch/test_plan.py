@@ -12,7 +12,7 @@ from gloam.loaders.forms import Change
 from gloam.synth.camera.batch.pack import pack
 from gloam.synth.camera.batch.plan import Moved, Tables, lay_out, plan_batch
 from gloam.synth.camera.draw import CameraDraw
-from gloam.synth.clips import draw_clips, render_clip
+from gloam.synth.clips import frames_of_clips, render_clip
 from gloam.synth.kernels.arrays import Window
 from gloam.synth.kernels.batch import chroma_steps as chroma
 from gloam.synth.kernels.batch import degradation_steps as degraded
@@ -37,7 +37,7 @@ from gloam.synth.kernels.batch.held import (
 )
 from gloam.synth.kernels.forms import place_form, resized
 from gloam.synth.kernels.taps import tap_count
-from gloam.synth.models import draw, render
+from gloam.synth.models import draw, draw_many, render
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
 
 PATTERN = [
@@ -225,7 +225,7 @@ def test_frames_of_clips_are_lit_as_the_first_ones_are(photograph):
         [np.ascontiguousarray(photograph[i + n : i + n + 60, 2 * n :][:, :80]) for n in range(3)]
         for i in range(len(keys))
     ]
-    packed = draw_clips(recipe, 9, keys, frames)
+    packed = frames_of_clips(draw_many(recipe, 9, keys), recipe, 9, keys, frames)
     firsts = np.repeat(np.arange(len(keys)) * frames, frames)
     lows = lows_of_a_batch([frame for clip in clips for frame in clip], packed, firsts=firsts)
     for number, (key, clip) in enumerate(zip(keys, clips, strict=True)):
