@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
 from gloam.loaders import PairLoader
@@ -13,11 +16,12 @@ pytest.importorskip("torch")
 PLAIN = {"device": "cpu", "threads": 2, "size": (40, 56)}
 
 
-def test_jpegs_are_decoded_on_a_gpu_as_libjpeg_turbo_does(shards):
-    """With fancy upsampling: seen in the pipeline's own description, as there is no GPU here."""
+@pytest.fixture
+def decoders(monkeypatch) -> list[dict[str, Any]]:
+    """What decoders are asked for, by pipelines of a GPU too: the CPU decodes, there is no GPU."""
     from gloam.loaders.dali import pipelines
 
-    asked = {}
+    asked = []
     real = pipelines.fn
 
     class Recording:
@@ -27,22 +31,49 @@ def test_jpegs_are_decoded_on_a_gpu_as_libjpeg_turbo_does(shards):
         class decoders:  # noqa: N801
             @staticmethod
             def image(images, **arguments):
-                asked.update(arguments)
+                asked.append(arguments)
                 return real.decoders.image(images, **arguments | {"device": "cpu"})
 
-    pipelines.fn = Recording()
-    try:
-        options = PairLoader(shards, batch_size=2, **PLAIN).options.model_copy(
-            update={"device": "gpu"}
+    monkeypatch.setattr(pipelines, "fn", Recording())
+    return asked
+
+
+def on_gpu(shards):
+    options = PairLoader(shards, batch_size=2, **PLAIN).options
+    return options.model_copy(update={"device": "gpu"})
+
+
+def test_jpegs_are_decoded_on_a_gpu_as_libjpeg_turbo_does(shards, decoders):
+    """With fancy upsampling: seen in the pipeline's own description."""
+    from gloam.loaders.dali import pipelines
+
+    paths = contents_of(shards, "train").shards()
+    pipelines.webdataset_pairs(
+        *paths, on_gpu(shards), batch_size=2, num_threads=1, device_id=None
+    ).build()
+    assert {asked["device"] for asked in decoders} == {"mixed"}
+    assert all(asked["jpeg_fancy_upsampling"] for asked in decoders)
+
+
+def test_two_decoders_of_a_gpu_share_what_becomes_lows(shards, decoders):
+    from gloam.loaders.dali import pipelines
+
+    paths = contents_of(shards, "train").shards("normal")
+    made = []
+    for options, count in (
+        (on_gpu(shards), 2),
+        (on_gpu(shards).model_copy(update={"device": "cpu"}), 1),
+    ):
+        decoders.clear()
+        pipeline = pipelines.webdataset_normals(
+            *paths, options, batch_size=4, num_threads=2, device_id=None
         )
-        paths = contents_of(shards, "train").shards()
-        pipelines.webdataset_pairs(
-            *paths, options, batch_size=2, num_threads=1, device_id=None
-        ).build()
-    finally:
-        pipelines.fn = real
-    assert asked["device"] == "mixed"
-    assert asked["jpeg_fancy_upsampling"] is True
+        pipeline.build()
+        assert len(decoders) == count
+        images = [pipeline.run()[0] for _ in range(3)]
+        made.append([np.array(batch.at(i)) for batch in images for i in range(4)])
+    for one, other in zip(*made, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize(
