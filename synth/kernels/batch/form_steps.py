@@ -88,6 +88,18 @@ def _taken_from(image, place, rows, columns):
 
 
 @scalar
+def _goes_to(image, y, x, rows, columns):
+    """Return the place that a pixel (y, x) of a picture comes to, flipped and turned."""
+    if image.down:
+        y = u32(rows - u32(1) - y)
+    if image.across:
+        x = u32(columns - u32(1) - x)
+    if image.turned:
+        return u32(u32(x * rows) + y)
+    return u32(u32(y * columns) + x)
+
+
+@scalar
 def form_step(number, place, batch, forms):
     """Copy a pixel of a pair's window to where it belongs."""
     image = batch.images[number]
@@ -140,11 +152,15 @@ def resized_places(image, resizing):
 def resized_step(number, place, batch, forms, resizing):
     """Find a pixel of a resized pair, and put it where it belongs.
 
+    Pixels are counted as they lie before the picture is turned: threads that are neighbours then
+    read neighbours, of which each reads more than it writes.
+
     It is of sums down, which `forms` has for a whole row, sums across. Both pictures are summed in
     one loop, whose places are of 32 bits within a picture: filters and edges are found once.
     """
     image = batch.images[number]
-    y, x = _taken_from(image, place, u32(resizing.rows), u32(resizing.columns))
+    y = u32(place // u32(resizing.columns))
+    x = u32(place - u32(y * u32(resizing.columns)))
     rows, columns = u64(resizing.rows), u64(resizing.columns)
     at, most = u64(number) * (rows + columns), u64(resizing.most)
     down, beside = at * most + u64(y), (at + rows) * most + u64(x)
@@ -180,7 +196,8 @@ def resized_step(number, place, batch, forms, resizing):
         blue = fma(share, blue_down, blue)
         column, beside, i = i32(column + i32(1)), beside + columns, u32(i + u32(1))
     lows, normals = (r, g, b), (red, green, blue)
-    to = u64(u32(forms.pixel) * place)
+    goes = _goes_to(image, y, x, u32(resizing.rows), u32(resizing.columns))
+    to = u64(u32(forms.pixel) * goes)
     for channel in range(3):
         into = to + u64(u32(forms.channel) * u32(channel))
         value = _level(lows[channel])
