@@ -251,7 +251,7 @@ class DaliClips:
 
         self._runs = runs = Runs(*place, schedule_of)
         if not self.by_dali:
-            return Videos(DecodingThreads(runs, pool, on_gpu), on_gpu, runs)
+            return Videos(DecodingThreads(runs, pool, common["device_id"]), on_gpu, runs)
         from .video_pipelines import external_clips
 
         def source(info: Any) -> tuple[Any, ...]:

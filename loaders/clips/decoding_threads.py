@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import threading
 from concurrent.futures import Executor, Future
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ...manifests.clips.video import decoded_frames
+from ...manifests.clips.video import decoded_sequence
 from .video_order import Part, Runs
 
 _AHEAD = 1  # runs that are decoded while one is used
@@ -36,12 +38,13 @@ class DecodingThreads:
     runs : Runs
     pool : Executor
         Of threads, which decode without the interpreter's lock.
-    on_gpu : bool
-        Whether frames are copied to torch's current GPU.
+    device_id : int, optional
+        Number of the GPU that frames are copied to.
     """
 
-    def __init__(self, runs: Runs, pool: Executor, on_gpu: bool) -> None:
-        self._runs, self._pool, self._on_gpu = runs, pool, on_gpu
+    def __init__(self, runs: Runs, pool: Executor, device_id: int | None = None) -> None:
+        self._runs, self._pool, self._device = runs, pool, device_id
+        self._decode: Any = _decoded if device_id is None else _ToGpu(device_id).decoded
         self._begun: dict[int, list[Future[Any]]] = {}
         self._done = 0
 
@@ -56,15 +59,44 @@ class DecodingThreads:
         for run in range(self._done, self._done + _AHEAD + 1):
             if run not in self._begun:
                 schedule, own = self._runs.of_run(run)
-                self._begun[run] = [self._pool.submit(_decoded, p) for p in schedule.parts(own)]
+                self._begun[run] = [
+                    self._pool.submit(self._decode, part) for part in schedule.parts(own)
+                ]
         made = [one.result() for one in self._begun.pop(self._done)]
         self._done += 1
-        if not self._on_gpu:
-            return (OnHost(made),)
-        import torch
-
-        return (OnGpu(torch.from_numpy(frames).to("cuda") for frames in made),)
+        return (OnHost(made) if self._device is None else OnGpu(made),)
 
 
 def _decoded(part: Part) -> npt.NDArray[np.uint8]:
-    return np.stack(decoded_frames(part.video, part.times))
+    return decoded_sequence(part.video, part.times, lambda shape: np.empty(shape, np.uint8))
+
+
+class _ToGpu:
+    """Decodes into page-locked memory of each thread, which the GPU copies from by itself.
+
+    Parameters
+    ----------
+    device_id : int
+    """
+
+    def __init__(self, device_id: int) -> None:
+        self._device, self._own = device_id, threading.local()
+
+    def decoded(self, part: Part) -> Any:
+        """Decode a part; returns a tensor on the GPU whose samples are there."""
+        import torch
+
+        own = self._own
+        if not hasattr(own, "stream"):
+            own.stream, own.held = torch.cuda.Stream(self._device), np.empty(0, np.uint8)
+
+        def room(shape: tuple[int, ...]) -> npt.NDArray[np.uint8]:
+            if own.held.size < math.prod(shape):
+                own.held = torch.empty(math.prod(shape), dtype=torch.uint8, pin_memory=True).numpy()
+            return own.held[: math.prod(shape)].reshape(shape)
+
+        frames = decoded_sequence(part.video, part.times, room)
+        with torch.cuda.stream(own.stream):
+            made = torch.from_numpy(frames).to(f"cuda:{self._device}", non_blocking=True)
+        own.stream.synchronize()  # another part is decoded to the same memory
+        return made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -95,7 +95,47 @@ def decoded_frames(place: Location, times: Sequence[int]) -> list[Pixels]:
     ImageRefused
         When one of them is not there, or cannot be decoded.
     """
-    found: dict[int, Pixels] = {}
+    found = {time: np.array(pixels) for time, pixels in _decoded(place, times)}
+    return [found[time] for time in times]
+
+
+def decoded_sequence(
+    place: Location, times: Sequence[int], room: Callable[[tuple[int, ...]], Pixels]
+) -> Pixels:
+    """Decode frames of a video, as `decoded_frames`, one after the other into one array.
+
+    Parameters
+    ----------
+    place, times
+    room : function of a shape (F, H, W, 3)
+        Returns the uint8 array that is filled: one that was used before spares the system the
+        cleaning of fresh memory, which takes as long as decoding small frames.
+
+    Returns
+    -------
+    That array.
+
+    Raises
+    ------
+    ImageRefused
+        As `decoded_frames`; also when frames differ in size.
+    """
+    number = {time: i for i, time in enumerate(times)}
+    made: Pixels | None = None
+    for time, pixels in _decoded(place, times):
+        if made is None:
+            made = room((len(times), *pixels.shape))
+        if pixels.shape != made.shape[1:]:
+            raise ImageRefused(Reason.DAMAGED, "its frames differ in size")
+        made[number[time]] = pixels
+    assert made is not None
+    return made
+
+
+def _decoded(place: Location, times: Sequence[int]) -> Iterator[tuple[int, Pixels]]:
+    """Yield the time and the pixels of each frame that is wanted; they last until the next one."""
+    wanted = set(times)
+    reformatter = _av().video.reformatter.VideoReformatter()  # frames share its tables
     with opened(place) as (container, stream):
         try:
             for sought in (True, False):
@@ -103,23 +143,18 @@ def decoded_frames(place: Location, times: Sequence[int]) -> list[Pixels]:
                     container.seek(int(times[0]), stream=stream, backward=True)
                 else:  # an index that leads astray: from the beginning
                     container.seek(0, stream=stream, backward=True)
-                wanted = set(times) - found.keys()
                 for frame in container.decode(stream):
                     time = _time_of(frame)
                     if time in wanted:
-                        found[time] = _upright(frame)
+                        wanted.discard(time)
+                        yield time, _upright(frame, reformatter)
                     if time is not None and time >= times[-1]:
                         break
-                if len(found) == len(set(times)):
-                    break
+                if not wanted:
+                    return
         except errors() as error:
             raise ImageRefused(Reason.DAMAGED, said_by(error)) from error
-    missing = [time for time in times if time not in found]
-    if missing:
-        raise ImageRefused(
-            Reason.DAMAGED, f"{len(missing)} of {len(times)} frames cannot be decoded"
-        )
-    return [found[time] for time in times]
+    raise ImageRefused(Reason.DAMAGED, f"{len(wanted)} of {len(times)} frames cannot be decoded")
 
 
 def _decoded_times(place: Location, most: int | None = None) -> list[int]:
@@ -141,11 +176,13 @@ def _time_of(frame: Any) -> int | None:
     return None if frame.pts is None else int(frame.pts)
 
 
-def _upright(frame: Any) -> Pixels:
-    """Return a frame's pixels, turned as its metadata says."""
-    pixels: Pixels = frame.to_ndarray(format="rgb24")
-    turn = round(frame.rotation / 90) % 4
-    return np.ascontiguousarray(np.rot90(pixels, turn))
+def _upright(frame: Any, reformatter: Any) -> Pixels:
+    """Return a frame's pixels where FFmpeg put them, turned as its metadata says."""
+    shown = reformatter.reformat(frame, format="rgb24")
+    plane = shown.planes[0]
+    rows = np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)
+    pixels = rows[: shown.height, : 3 * shown.width].reshape(shown.height, shown.width, 3)
+    return np.rot90(pixels, round(frame.rotation / 90) % 4)
 
 
 @dataclass(frozen=True)

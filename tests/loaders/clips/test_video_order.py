@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import torch
 
 from gloam.loaders.clips import video_order
 from gloam.loaders.clips.clip_bytes import bytes_of
+from gloam.loaders.clips.decoding_threads import DecodingThreads
 from gloam.loaders.clips.frame_sources import Videos, frame_places
 from gloam.loaders.clips.stored_clips import clips_in
 from gloam.loaders.clips.video_order import Groups, Runs, Schedule, group_clips
@@ -171,6 +173,25 @@ def test_batches_get_the_frames_of_their_clips(clips):
         checked[0][1][0], decoded_frames(checked[0][0].video, checked[0][0].times[:1])[0]
     )
     assert len(source._held) < decoder.done
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA GPU")
+def test_threads_bring_frames_to_a_gpu(clips):
+    groups = group_clips(clips)
+
+    def schedule_of(epoch, batch):
+        return Schedule(batches_of(groups.order(3, epoch, True), 4), groups.of_clip, clips, 3)
+
+    runs = Runs(0, 0, schedule_of)
+    with ThreadPoolExecutor(2) as pool:
+        threads = DecodingThreads(runs, pool, 0)
+        for run in range(4):
+            schedule, own = runs.of_run(run)
+            (made,) = threads.run()
+            for part, frames in zip(schedule.parts(own), made, strict=True):
+                np.testing.assert_array_equal(
+                    frames.cpu().numpy(), decoded_frames(part.video, part.times)
+                )
 
 
 def test_places_of_frames_in_memory():

@@ -11,7 +11,12 @@ import pytest
 from gloam.errors import ImageRefused
 from gloam.manifests.clips import segments
 from gloam.manifests.clips.segments import Segments, cut_segment
-from gloam.manifests.clips.video import decoded_frames, frame_times, video_facts
+from gloam.manifests.clips.video import (
+    decoded_frames,
+    decoded_sequence,
+    frame_times,
+    video_facts,
+)
 from gloam.manifests.sources import Location
 
 from ...clips import panned, write_video
@@ -90,6 +95,20 @@ def test_few_bytes_are_kept(tmp_path, monkeypatch):
         assert len(kept._kept) == sum(map(len, kept._begins.values()))
         assert kept._bytes == sum(len(segment.data) for segment in kept._kept.values())
         assert kept._bytes <= 3000 or len(kept._kept) == 1
+
+
+def test_sequences_fill_the_room_that_they_are_given(tmp_path):
+    place = video(tmp_path)
+    times, rooms = frame_times(place)[3:20:2], []
+
+    def room(shape):
+        rooms.append(np.zeros(shape, np.uint8))
+        return rooms[-1]
+
+    made = decoded_sequence(place, times, room)
+    np.testing.assert_array_equal(made, decoded_frames(place, times))
+    assert len(rooms) == 1
+    assert made is rooms[0]
 
 
 def test_what_is_not_there_is_refused(tmp_path):
