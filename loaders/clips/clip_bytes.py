@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import ImageRefused
-from ...manifests.clips.segments import Segments, cut_segment
+from ...manifests.clips.segments import Segments
 from ...manifests.clips.video import video_facts
 from ...manifests.clips.windows import frame_files
 from ...manifests.sets.layouts.extents import Extent
@@ -40,16 +40,19 @@ def frames_of(clip: StoredClip) -> list[Bytes]:
     return [data[place.offset - begin :][: place.size] for place in places]
 
 
-def bytes_of(part: Part, segments: Segments) -> tuple[Bytes, npt.NDArray[np.int32]]:
-    """Return a file that holds frames of a video, and their numbers in it.
+def bytes_of(
+    part: Part, segments: Segments
+) -> tuple[Bytes, npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Return a file that holds frames of a video, their numbers in it, their height and width.
 
     Raises
     ------
     ImageRefused
         When a frame is not there, or the video is damaged.
     """
-    data, numbers = segments.frames(part.video, part.times)
-    return np.frombuffer(data, np.uint8), np.array(numbers, np.int32)
+    segment, numbers = segments.frames(part.video, part.times)
+    data = np.frombuffer(segment.data, np.uint8)
+    return data, np.array(numbers, np.int32), np.array(segment.size, np.int32)
 
 
 def of_pictures(clip: StoredClip) -> bool:
@@ -84,16 +87,16 @@ def beyond_dali(clips: Sequence[StoredClip], on_gpu: bool) -> str:
     if not video_pipelines.decodes_videos():
         return "of this version does not decode videos out of memory"
     codecs = video_pipelines.GPU_CODECS if on_gpu else video_pipelines.CPU_CODECS
-    videos = by_video(clips)
+    videos, segments = by_video(clips), Segments(margins=on_gpu)
 
     def look(video: Location) -> str:
         try:
-            facts = video_facts(video)
-            _, times = videos[video][len(videos[video]) // 2]
-            if not cut_segment(video, times).begins():
-                return f"{video.member} is refreshed bit by bit, without key frames"
+            return look_into(video)
         except ImageRefused as refusal:
             return f"{video.member}: {refusal}"
+
+    def look_into(video: Location) -> str:
+        facts = video_facts(video)
         if facts.codec not in codecs:
             return f"{video.member} is {facts.codec}; on this device it decodes {', '.join(codecs)}"
         if facts.form not in video_pipelines.PIXEL_FORMS:
@@ -102,7 +105,9 @@ def beyond_dali(clips: Sequence[StoredClip], on_gpu: bool) -> str:
             return f"{video.member} has colours that are not those of BT.601"
         if not facts.upright or any(side % 2 for side in facts.size):
             return f"{video.member} is turned, interlaced or of odd size"
-        return ""
+        _, times = videos[video][len(videos[video]) // 2]
+        astray = segments.cut(video, times).astray(video)
+        return f"{video.member} {astray}" if astray else ""
 
     with ThreadPoolExecutor(_LOOKING) as pool:
         found = next(filter(None, pool.map(look, videos)), "")

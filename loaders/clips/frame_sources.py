@@ -67,17 +67,19 @@ class Videos:
 
     Parameters
     ----------
-    pipeline : DALI pipeline or DecodingThreads
+    pipelines : sequence of DALI pipelines, or of DecodingThreads
         Whose first output are sequences of frames (F, H, W, 3): the parts of one run after the
-        other's.
+        other's. Several ones take turns at the runs.
     on_gpu : bool
     runs : Runs
     check : function of a part and its frames, optional
         Called with the first part: raises an error if they are not its frames.
     """
 
-    def __init__(self, pipeline: Any, on_gpu: bool, runs: Runs, check: Check | None = None) -> None:
-        self._pipeline, self._on_gpu, self._runs = pipeline, on_gpu, runs
+    def __init__(
+        self, pipelines: Sequence[Any], on_gpu: bool, runs: Runs, check: Check | None = None
+    ) -> None:
+        self._pipelines, self._on_gpu, self._runs = pipelines, on_gpu, runs
         self._check = check
         self._held: dict[int, Any] = {}  # by run: sequences of frames
         self._made = self._done = 0
@@ -102,10 +104,11 @@ class Videos:
         return Frames([], sizes, at, [run for run, _ in parts])
 
     def _decode(self, stream: Any) -> None:
+        pipeline = self._pipelines[self._made % len(self._pipelines)]
         if self._on_gpu:
-            made = self._pipeline.run(stream)[0]
+            made = pipeline.run(stream)[0]
         else:  # DALI's are copies of its outputs
-            decoded = self._pipeline.run()[0]
+            decoded = pipeline.run()[0]
             made = [np.asarray(decoded.at(i)) for i in range(len(decoded))]
         if self._check is not None:
             first = np.asarray(made[0].as_cpu()) if self._on_gpu else made[0]

@@ -29,7 +29,6 @@ _WINDOW = 1 << 30  # bytes of decoded frames among which clips are shuffled
 _AT_ONCE = 1 << 29  # bytes that are decoded at once
 _PARTS = 16  # of videos that they are in, at most
 _LOOKING = 8  # threads that look into videos
-_RECENT = 4  # runs that may be under way
 _EPOCHS = 8  # whose schedules are kept: DALI is some runs ahead, of short epochs too
 
 
@@ -209,9 +208,9 @@ class Runs:
         self._begun = [_Begun(0, 0, schedule_of(epoch, batch))]
         self._last = 0  # run that was asked for
 
-    def recent(self) -> list[Part]:
-        """Return what the last runs decode that were asked for."""
-        first = max(self._last - _RECENT, 0)
+    def recent(self, most: int) -> list[Part]:
+        """Return what the last runs decode that were asked for, and so many before."""
+        first = max(self._last - most, 0)
         found = [self.of_run(run) for run in range(first, self._last + 1)]
         return [part for schedule, run in found for part in schedule.parts(run)]
 

@@ -6,11 +6,16 @@ DALI is imported here and is optional; nothing outside the loaders imports this 
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Executor
+from functools import partial
 from typing import Any
 
 from nvidia.dali import fn, pipeline_def
 
+from ...manifests.clips.segments import Segments
 from ..options import Options
+from .clip_bytes import bytes_of
+from .video_order import Runs
 
 GPU_CODECS = ("h264", "hevc")
 """What DALI decodes on GPUs, as FFmpeg calls it. Others, which may hold packets that only show an
@@ -20,18 +25,56 @@ PIXEL_FORMS = ("yuv420p", "yuvj420p")
 """What it decodes everywhere."""
 
 
+_RUNS_AHEAD = 2
+
+
 def decodes_videos() -> bool:
     """Return whether this DALI decodes videos out of memory."""
     return hasattr(fn.decoders, "video")
+
+
+def pipelines_of(
+    runs: Runs, count: int, pool: Executor, segments: Segments, **common: Any
+) -> list[Any]:
+    """Make pipelines that take turns at runs.
+
+    Parameters
+    ----------
+    runs : Runs
+    count : int
+        Of pipelines.
+    pool : Executor
+        Of threads that cut videos into parts.
+    segments : Segments
+        With margins for a GPU.
+    common
+        Of the pipelines: options, batch_size (parts of a run), device_id, ...
+    """
+
+    def source_of(turn: int) -> Callable[[Any], tuple[Any, ...]]:
+        def source(info: Any) -> tuple[Any, ...]:
+            schedule, run = runs.of_run(count * info.iteration + turn)
+            cut = pool.map(partial(bytes_of, segments=segments), schedule.parts(run))
+            return tuple(map(list, zip(*cut, strict=True)))
+
+        return source
+
+    own: dict[str, Any] = {"prefetch_queue_depth": _RUNS_AHEAD}
+    if common["device_id"] is not None:
+        own["num_threads"] = common["batch_size"]  # which wait for the GPU
+    return [external_clips(source_of(turn), **common | own) for turn in range(count)]
 
 
 @pipeline_def()
 def external_clips(source: Callable[[Any], tuple[Any, ...]], options: Options) -> Any:
     """Take videos and the numbers of their frames from a function of DALI's BatchInfo.
 
-    It returns lists of files (uint8 arrays) and of numbers of frames (int32 arrays). Yields
-    sequences of frames (F, H, W, 3).
+    It returns lists of files (uint8 arrays), of numbers of frames, and of heights and widths (int32
+    arrays). Yields sequences of frames (F, H, W, 3), without the margins that files for a GPU have.
     """
-    video, frames = fn.external_source(source=source, num_outputs=2, batch=True, batch_info=True)
+    video, frames, size = fn.external_source(
+        source=source, num_outputs=3, batch=True, batch_info=True
+    )
     device = "mixed" if options.device == "gpu" else "cpu"
-    return fn.decoders.video(video, frames=frames, device=device)
+    decoded = fn.decoders.video(video, frames=frames, device=device)
+    return fn.slice(decoded, start=(0, 0), shape=size, axes=(1, 2))

@@ -14,13 +14,20 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from ...errors import ImageRefused, Reason, said_by
 from ..sources.containers import Location
-from .video import errors, opened
+from .video import decoded_frames, errors, opened
 
 _MOST_BYTES = 1 << 30  # of segments that are kept
 _TICK = 40  # ms from frame to frame: only their order matters
 _DELAY = 32  # frames by which decoding may precede showing; standards allow 16
+_WITH_MARGINS = {
+    codec: f"{codec}_metadata=crop_left=0:crop_top=0:crop_right=0:crop_bottom=0"
+    for codec in ("h264", "hevc")
+}
+"""Filters of FFmpeg that make headers say that all is shown that is coded."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +41,16 @@ class Segment:
     times : tuple of int
         When its frames are shown in the video, in order; in the file they follow one another in
         steps of 40 ms.
+    size : (height, width)
+        Of what is shown of a frame, from its upper left corner on.
+    coded : (height, width)
+        Of the frames in the file.
     """
 
     data: bytes
     times: tuple[int, ...]
+    size: tuple[int, int]
+    coded: tuple[int, int]
 
     def numbers(self, times: Sequence[int]) -> list[int] | None:
         """Return the numbers of frames in the file; None if one is not there."""
@@ -45,11 +58,11 @@ class Segment:
         found = [number.get(time, -1) for time in times]
         return None if -1 in found else found
 
-    def begins(self) -> bool:
-        """Return whether the first frame that is decoded of it is its first one.
+    def astray(self, video: Location) -> str:
+        """Return why other decoders do not find frames of its video in it; "" where they do.
 
-        In videos whose pictures are refreshed bit by bit it is not: what lies before key frames of
-        such is needed, too.
+        In videos whose pictures are refreshed bit by bit the first frame that is decoded is not the
+        first one: what lies before key frames of such is needed, too.
 
         Raises
         ------
@@ -61,25 +74,41 @@ class Segment:
         try:
             with av.open(io.BytesIO(self.data), "r") as container:
                 frame = next(container.decode(video=0), None)
-                return frame is not None and frame.time is not None and frame.time < _TICK / 2000
         except errors() as error:
             raise ImageRefused(Reason.DAMAGED, said_by(error)) from error
+        if frame is None or frame.time is None or frame.time >= _TICK / 2000:
+            return "is refreshed bit by bit, without key frames"
+        height, width = self.size
+        shown = frame.to_ndarray(format="rgb24")[:height, :width]
+        exact = decoded_frames(video, self.times[:1])[0]
+        same = (frame.height, frame.width) == self.coded and np.array_equal(shown, exact)
+        return "" if same else "has margins above its frames or at their left"
 
 
 class Segments:
-    """Segments of videos, the last ones of which are kept; for several threads."""
+    """Segments of videos, the last ones of which are kept; for several threads.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    margins : bool
+        Whether frames of H.264 and HEVC keep what is coded at their right and below them, to whole
+        blocks. A GPU's decoders, which take .1 s to make, are used again by DALI for frames without
+        margins alone.
+    """
+
+    def __init__(self, margins: bool = False) -> None:
+        self._margins = margins
+        self._coded: dict[Location, tuple[int, int] | None] = {}
         self._lock = threading.Lock()
         self._kept: OrderedDict[tuple[Location, int], Segment] = OrderedDict()
         self._begins: dict[Location, list[int]] = {}
         self._bytes = 0
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Segments, ()  # copies begin with nothing
+        return Segments, (self._margins,)  # copies begin with nothing
 
-    def frames(self, video: Location, times: Sequence[int]) -> tuple[bytes, list[int]]:
-        """Return a file that holds frames of a video, and their numbers in it.
+    def frames(self, video: Location, times: Sequence[int]) -> tuple[Segment, list[int]]:
+        """Return a part of a video that holds frames, and their numbers in it.
 
         Parameters
         ----------
@@ -99,13 +128,21 @@ class Segments:
             numbers = None if segment is None else segment.numbers(times)
             if segment is not None and numbers is not None:
                 self._kept.move_to_end((video, begins[at - 1]))
-                return segment.data, numbers
-        segment = cut_segment(video, times)
+                return segment, numbers
+        segment = self.cut(video, times)
         numbers = segment.numbers(times)
         assert numbers is not None
         with self._lock:
             self._keep(video, segment)
-        return segment.data, numbers
+        return segment, numbers
+
+    def cut(self, video: Location, times: Sequence[int]) -> Segment:
+        """Cut a part out of a video; see `cut_segment`."""
+        if not self._margins:
+            return cut_segment(video, times)
+        if video not in self._coded:
+            self._coded[video] = coded_size(video)
+        return cut_segment(video, times, self._coded[video])
 
     def _keep(self, video: Location, segment: Segment) -> None:
         begin = segment.times[0]
@@ -121,7 +158,31 @@ class Segments:
             self._bytes -= len(dropped.data)
 
 
-def cut_segment(video: Location, times: Sequence[int]) -> Segment:
+def coded_size(video: Location) -> tuple[int, int] | None:
+    """Return height and width of a video's frames with their margins; None where it has none.
+
+    Raises
+    ------
+    ImageRefused
+        When nothing can be decoded.
+    """
+    with opened(video) as (container, stream):
+        codec = stream.codec_context
+        if codec.codec.canonical_name not in _WITH_MARGINS:
+            return None
+        try:
+            frame = next(container.decode(stream), None)
+        except errors() as error:
+            raise ImageRefused(Reason.DAMAGED, said_by(error)) from error
+        if frame is None:
+            raise ImageRefused(Reason.DAMAGED, "no frame of it can be decoded")
+        coded = codec.coded_height, codec.coded_width
+        return None if coded == (frame.height, frame.width) else coded
+
+
+def cut_segment(
+    video: Location, times: Sequence[int], coded: tuple[int, int] | None = None
+) -> Segment:
     """Cut out of a video what frames need to be decoded, up to the next key frame.
 
     Parameters
@@ -129,6 +190,8 @@ def cut_segment(video: Location, times: Sequence[int]) -> Segment:
     video : Location
     times : sequence of int
         Presentation times in rising order, of `video.frame_times`.
+    coded : (height, width), optional
+        `coded_size` of the video: its frames then keep their margins.
 
     Raises
     ------
@@ -143,7 +206,7 @@ def cut_segment(video: Location, times: Sequence[int]) -> Segment:
                 container.seek(target, stream=stream, backward=True)
                 packets = _packets(container, stream, times)
                 if set(times) <= {packet.pts for packet in packets}:
-                    return _written(stream, packets)
+                    return _written(stream, packets, coded)
         except errors() as error:
             raise ImageRefused(Reason.DAMAGED, said_by(error)) from error
     raise ImageRefused(Reason.DAMAGED, f"{len(times)} frames are not there as packets")
@@ -170,7 +233,7 @@ def _packets(container: Any, stream: Any, times: Sequence[int]) -> list[Any]:
     return packets
 
 
-def _written(stream: Any, packets: Sequence[Any]) -> Segment:
+def _written(stream: Any, packets: Sequence[Any], coded: tuple[int, int] | None) -> Segment:
     import av
 
     times = sorted(packet.pts for packet in packets)
@@ -179,8 +242,14 @@ def _written(stream: Any, packets: Sequence[Any]) -> Segment:
     with av.open(file, "w", format="matroska") as made:
         # Opaque: no encoder of that name need be there.
         into = made.add_stream_from_template(stream, opaque=True)
+        if coded is not None:
+            how = _WITH_MARGINS[stream.codec_context.codec.canonical_name]
+            header = av.BitStreamFilterContext(how, stream, into)
+            packets = [changed for packet in packets for changed in header.filter(packet)]
+            into.codec_context.height, into.codec_context.width = coded
         for number, packet in enumerate(packets):
             packet.pts, packet.dts = _TICK * place[packet.pts], _TICK * (number - _DELAY)
             packet.time_base, packet.stream = Fraction(1, 1000), into
             made.mux(packet)
-    return Segment(file.getvalue(), tuple(times))
+    size = stream.codec_context.height, stream.codec_context.width
+    return Segment(file.getvalue(), tuple(times), size, coded or size)

@@ -130,11 +130,13 @@ def test_runs_go_on_from_epoch_to_epoch(clips):
 class Decoder:
     """In place of DALI, which decodes no H.264 without a GPU."""
 
-    def __init__(self, runs):
-        self._runs, self.done, self._kept = runs, 0, Segments()
+    def __init__(self, runs, turn=0, turns=1):
+        self._runs, self._next, self._turns, self._kept = runs, turn, turns, Segments()
+        self.done = 0
 
     def run(self):
-        schedule, run = self._runs.of_run(self.done)
+        schedule, run = self._runs.of_run(self._next)
+        self._next += self._turns
         self.done += 1
         made = []
         for part in schedule.parts(run):
@@ -147,7 +149,8 @@ class Given(list):
     at = list.__getitem__
 
 
-def test_batches_get_the_frames_of_their_clips(clips):
+@pytest.mark.parametrize("turns", [1, 3])
+def test_batches_get_the_frames_of_their_clips(clips, turns):
     groups, checked = group_clips(clips), []
 
     def schedule_of(epoch, batch):
@@ -155,8 +158,9 @@ def test_batches_get_the_frames_of_their_clips(clips):
         return Schedule(batches, groups.of_clip, clips, 2)
 
     runs = Runs(0, 2, schedule_of)
-    decoder = Decoder(Runs(0, 2, schedule_of))
-    source = Videos(decoder, False, runs, lambda part, frames: checked.append((part, frames)))
+    ahead = Runs(0, 2, schedule_of)
+    decoders = [Decoder(ahead, turn, turns) for turn in range(turns)]
+    source = Videos(decoders, False, runs, lambda part, frames: checked.append((part, frames)))
     for epoch, batch in ((0, 2), (0, 3), (0, 4), (0, 5), (0, 6), (1, 0), (1, 1)):
         frames = source.next().images
         own = batches_of(groups.order(3, epoch, True), 4)
@@ -172,7 +176,7 @@ def test_batches_get_the_frames_of_their_clips(clips):
     np.testing.assert_array_equal(
         checked[0][1][0], decoded_frames(checked[0][0].video, checked[0][0].times[:1])[0]
     )
-    assert len(source._held) < decoder.done
+    assert len(source._held) < sum(decoder.done for decoder in decoders)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA GPU")
@@ -227,7 +231,7 @@ def test_a_gpu_gets_the_addresses_of_frames(clips):
             return (OnGpu(torch.from_numpy(one).as_subclass(OnGpuTensor) for one in made),)
 
     source = Videos(
-        Pipeline(Runs(0, 0, schedule_of)),
+        [Pipeline(Runs(0, 0, schedule_of))],
         True,
         Runs(0, 0, schedule_of),
         lambda part, frames: checked.append(len(frames)),

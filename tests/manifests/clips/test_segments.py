@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import pickle
 
 import av
 import numpy as np
@@ -53,8 +54,10 @@ def test_frames_of_a_part_are_those_of_the_video(tmp_path, form):
     times, kept = frame_times(place), Segments()
     for first in (20, 0, 7, 9, 10, 24, 3):
         wanted = times[first : first + 8 : 2]
-        data, numbers = kept.frames(place, wanted)
-        found = frames_in(data)
+        part, numbers = kept.frames(place, wanted)
+        assert part.size == part.coded
+        assert not part.astray(place)
+        found = frames_in(part.data)
         for number, frame in zip(numbers, decoded_frames(place, wanted), strict=True):
             np.testing.assert_array_equal(found[number], frame)
 
@@ -63,8 +66,8 @@ def test_frames_at_uneven_times(tmp_path):
     times = np.cumsum(np.random.default_rng(0).integers(1, 30, 32)).tolist()
     place = video(tmp_path, times=times, g="8")
     shown = frame_times(place)
-    data, numbers = Segments().frames(place, shown[11:17])
-    found = frames_in(data)
+    part, numbers = Segments().frames(place, shown[11:17])
+    found = frames_in(part.data)
     for number, frame in zip(numbers, decoded_frames(place, shown[11:17]), strict=True):
         np.testing.assert_array_equal(found[number], frame)
 
@@ -87,14 +90,59 @@ def test_few_bytes_are_kept(tmp_path, monkeypatch):
     times, kept = frame_times(place), Segments()
     monkeypatch.setattr(segments, "_MOST_BYTES", 3000)
     for first in (0, 4, 8, 12, 0, 16, 4):
-        data, numbers = kept.frames(place, times[first : first + 4])
+        part, numbers = kept.frames(place, times[first : first + 4])
         assert numbers == [0, 1, 2, 3]
         np.testing.assert_array_equal(
-            frames_in(data)[:4], decoded_frames(place, times[first : first + 4])
+            frames_in(part.data)[:4], decoded_frames(place, times[first : first + 4])
         )
         assert len(kept._kept) == sum(map(len, kept._begins.values()))
         assert kept._bytes == sum(len(segment.data) for segment in kept._kept.values())
         assert kept._bytes <= 3000 or len(kept._kept) == 1
+
+
+@pytest.mark.parametrize(
+    ("codec", "size", "coded"),
+    [
+        ("libx264", (70, 94), (80, 96)),
+        ("libx264", (64, 96), None),
+        ("libx265", (70, 94), (72, 96)),
+        ("libvpx-vp9", (70, 94), None),
+    ],
+)
+def test_frames_keep_their_margins(tmp_path, codec, size, coded):
+    frames = [
+        np.ascontiguousarray(frame[: size[0], : size[1]]) for frame in panned(3, 24, (80, 96))
+    ]
+    options = {"x265-params": "log-level=none"} if codec == "libx265" else {"g": "9"}
+    path = write_video(tmp_path / "a.mkv", frames, codec=codec, **options)
+    place = Location(str(tmp_path), path.name, -1, path.stat().st_size, 0)
+    assert segments.coded_size(place) == coded
+    times, kept = frame_times(place), pickle.loads(pickle.dumps(Segments(margins=True)))
+    for first in (10, 0):
+        part, numbers = kept.frames(place, times[first : first + 8])
+        assert (part.size, part.coded) == (size, coded or size)
+        assert not part.astray(place)
+        found = np.stack([frames_in(part.data)[number] for number in numbers])
+        assert found.shape[1:3] == part.coded
+        exact = decoded_frames(place, times[first : first + 8])
+        np.testing.assert_array_equal(found[:, : size[0], : size[1]], exact)
+
+
+def test_margins_at_the_left_are_told(tmp_path):
+    path, moved = write_video(tmp_path / "a.mkv", panned(3, 12)), tmp_path / "b.mkv"
+    with av.open(str(path)) as container, av.open(str(moved), "w") as made:
+        stream = container.streams.video[0]
+        into = made.add_stream_from_template(stream, opaque=True)
+        header = av.BitStreamFilterContext("h264_metadata=crop_left=64", stream, into)
+        for packet in container.demux(stream):
+            for changed in header.filter(packet) if packet.size else ():
+                changed.stream = into
+                made.mux(changed)
+    place = Location(str(tmp_path), moved.name, -1, moved.stat().st_size, 0)
+    times = frame_times(place)
+    assert decoded_frames(place, times[:1])[0].shape == (72, 32, 3)
+    part, _ = Segments(margins=True).frames(place, times[:4])
+    assert part.astray(place) == "has margins above its frames or at their left"
 
 
 def test_sequences_fill_the_room_that_they_are_given(tmp_path):
@@ -148,8 +196,11 @@ def test_colours_of_videos(tmp_path):
 def test_a_video_that_is_refreshed_bit_by_bit_is_told(tmp_path):
     place = video(tmp_path, count=60, g="20", **{"x264-params": "intra-refresh=1:bframes=0"})
     times = frame_times(place)
-    assert cut_segment(place, times[:4]).begins()
-    assert not cut_segment(place, times[45:49]).begins()
+    assert not cut_segment(place, times[:4]).astray(place)
+    assert (
+        cut_segment(place, times[45:49]).astray(place)
+        == "is refreshed bit by bit, without key frames"
+    )
     plain = video(tmp_path, "b.mp4", g="20", bf="3")
     times = frame_times(plain)
-    assert cut_segment(plain, times[25:29]).begins()
+    assert not cut_segment(plain, times[25:29]).astray(plain)
