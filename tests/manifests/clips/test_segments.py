@@ -111,7 +111,7 @@ def test_few_bytes_are_kept(tmp_path, monkeypatch):
 )
 def test_frames_keep_their_margins(tmp_path, codec, size, coded):
     frames = [
-        np.ascontiguousarray(frame[: size[0], : size[1]]) for frame in panned(3, 24, (80, 96))
+        np.ascontiguousarray(frame[: size[0], : size[1]]) for frame in panned(3, 24, shape=(80, 96))
     ]
     options = {"x265-params": "log-level=none"} if codec == "libx265" else {"g": "9"}
     path = write_video(tmp_path / "a.mkv", frames, codec=codec, **options)
