@@ -31,7 +31,7 @@ from .clip_bytes import has_videos
 from .clip_samples import ClipPlace, ClipSamples, CollateClips
 from .stored_clips import ClipContents, clips_in, clips_of_set
 from .video_order import group_clips
-from .who_decodes import not_by_dali, not_by_threads, who_decodes
+from .who_decodes import not_by_dali, not_by_threads, threads_are_faster, who_decodes
 
 
 class ClipLoader(TorchLoader):
@@ -60,8 +60,9 @@ class ClipLoader(TorchLoader):
         "dali", "threads" of PyAV for videos, or "workers". On a GPU "auto" takes DALI, where it is
         installed and can read the clips: members of a set's shards, JPEGs and PNGs, or videos of 8
         bits, 4:2:0 and BT.601 (H.264, HEVC) that are shown as they are coded; live ones with a
-        size, by a recipe of the camera model. Otherwise threads decode videos, and workers all
-        else; and where DALI fails at what those decode, "auto" says so and takes them.
+        size, by a recipe of the camera model. Otherwise threads decode videos, also small ones
+        that many cores decode faster (see `who_decodes`), and workers all else; and where DALI
+        fails at what those decode, "auto" says so and takes them.
         All draw the same crops, flips and lows. Resized, they may differ by a level; JPEGs that a
         GPU decodes by up to 5 levels where colours meet, and colours of videos by more there, as
         DALI does not interpolate them.
@@ -178,6 +179,7 @@ last_batch, keys, device, rank, world_size, workers, prefetch
                 options.device,
                 partial(not_by_dali, contents, options, lows),
                 partial(not_by_threads, contents, options, lows),
+                partial(threads_are_faster, contents, options),
             )
         )
 

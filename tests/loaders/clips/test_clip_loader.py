@@ -210,6 +210,8 @@ def test_tools_that_skip_batches_get_those_of_dali(made):
 @pytest.mark.parametrize(
     ("reader", "dali", "threads", "device", "installed", "expected"),
     [
+        ("auto", "", "", "gpu", True, "dali"),
+        ("auto", "", "faster", "gpu", True, "threads"),
         ("auto", "", "no", "gpu", True, "dali"),
         ("auto", "", "no", "gpu", False, "workers"),
         ("auto", "", "", "gpu", False, "threads"),
@@ -224,8 +226,18 @@ def test_tools_that_skip_batches_get_those_of_dali(made):
 )
 def test_who_decodes(monkeypatch, reader, dali, threads, device, installed, expected):
     monkeypatch.setattr(who_decodes, "is_installed", lambda: installed)
-    found = who_decodes.who_decodes(reader, device, lambda: dali, lambda: threads)
+    faster = threads == "faster"
+    found = who_decodes.who_decodes(
+        reader, device, lambda: dali, lambda: "" if faster else threads, lambda: faster
+    )
     assert found == expected
+
+
+def test_many_threads_are_faster_at_small_frames(videos):
+    loaded = loader(videos, frames=4)
+    few, many = (loaded.options.model_copy(update={"threads": count}) for count in (0, 1))
+    assert who_decodes.threads_are_faster(loaded.contents, many)  # 96 x 72
+    assert not who_decodes.threads_are_faster(loaded.contents, few)
 
 
 @pytest.mark.parametrize(
