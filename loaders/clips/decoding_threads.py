@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
-import threading
 from concurrent.futures import Executor, Future
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy.typing as npt
 from ...manifests.clips.video import decoded_sequence
 from .video_order import Part, Runs
 
-_AHEAD = 1  # runs that are decoded while one is used
+_AHEAD = 2  # runs that are decoded while others are used: a window of shuffled clips is two
 
 
 class OnGpu(list[Any]):
@@ -44,7 +43,7 @@ class DecodingThreads:
 
     def __init__(self, runs: Runs, pool: Executor, device_id: int | None = None) -> None:
         self._runs, self._pool, self._device = runs, pool, device_id
-        self._decode: Any = _decoded if device_id is None else _ToGpu(device_id).decoded
+        self._decode: Any = _decoded if device_id is None else partial(_to_gpu, device_id=device_id)
         self._begun: dict[int, list[Future[Any]]] = {}
         self._done = 0
 
@@ -71,32 +70,22 @@ def _decoded(part: Part) -> npt.NDArray[np.uint8]:
     return decoded_sequence(part.video, part.times, lambda shape: np.empty(shape, np.uint8))
 
 
-class _ToGpu:
-    """Decodes into page-locked memory of each thread, which the GPU copies from by itself.
+def _to_gpu(part: Part, device_id: int) -> Any:
+    """Decode into page-locked memory, which a GPU copies from by itself; return what it has then.
 
-    Parameters
-    ----------
-    device_id : int
+    Torch keeps such memory for the next part.
     """
+    import torch
 
-    def __init__(self, device_id: int) -> None:
-        self._device, self._own = device_id, threading.local()
+    def room(shape: tuple[int, ...]) -> npt.NDArray[np.uint8]:
+        locked: npt.NDArray[np.uint8] = torch.empty(
+            shape, dtype=torch.uint8, pin_memory=True
+        ).numpy()
+        return locked
 
-    def decoded(self, part: Part) -> Any:
-        """Decode a part; returns a tensor on the GPU whose samples are there."""
-        import torch
-
-        own = self._own
-        if not hasattr(own, "stream"):
-            own.stream, own.held = torch.cuda.Stream(self._device), np.empty(0, np.uint8)
-
-        def room(shape: tuple[int, ...]) -> npt.NDArray[np.uint8]:
-            if own.held.size < math.prod(shape):
-                own.held = torch.empty(math.prod(shape), dtype=torch.uint8, pin_memory=True).numpy()
-            return own.held[: math.prod(shape)].reshape(shape)
-
-        frames = decoded_sequence(part.video, part.times, room)
-        with torch.cuda.stream(own.stream):
-            made = torch.from_numpy(frames).to(f"cuda:{self._device}", non_blocking=True)
-        own.stream.synchronize()  # another part is decoded to the same memory
-        return made
+    frames = decoded_sequence(part.video, part.times, room)
+    own = torch.cuda.Stream(device_id)
+    with torch.cuda.stream(own):
+        made = torch.from_numpy(frames).to(f"cuda:{device_id}", non_blocking=True)
+    own.synchronize()  # the memory is filled anew
+    return made
