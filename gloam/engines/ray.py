@@ -79,17 +79,25 @@ class RayEngine:
                     return
                 ready, _ = ray.wait(list(running), num_returns=1, timeout=_POLL)
                 for one in ready:
-                    result, amount = self._result(one)
-                    done[running.pop(one)] = result
+                    number = running.pop(one)  # whatever comes of it, it is over
+                    done[number], amount = self._result(one)
                     total += amount
                 at(total)
                 while next_one in done:
                     yield done.pop(next_one)
                     next_one += 1
         finally:
-            for one in running:
-                with suppress(Exception):  # it is over already, or the cluster is gone
-                    ray.cancel(one, force=True)
+            if running:
+                self._end(list(running))
+
+    def _end(self, running: list[Any]) -> None:
+        """End tasks, but none that is over: Ray 2.60 aborts this process at times for that."""
+        ray = self._ray
+        with suppress(Exception):  # the cluster is gone
+            _, running = ray.wait(running, num_returns=len(running), timeout=0)
+        for one in running:
+            with suppress(Exception):
+                ray.cancel(one, force=True)
 
     def warm(self, module: str) -> None:
         """Do nothing: Ray starts workers when there are tasks."""
