@@ -25,7 +25,7 @@ from ..dali.failures import last_words
 from ..forms import change_of
 from ..live.lows import LiveLows
 from ..options import Options
-from .clip_bytes import Bytes, frames_of
+from .clip_bytes import Bytes, bytes_of, frames_of
 from .clip_samples import ClipPlace, ClipSamples
 from .decoding_threads import DecodingThreads
 from .frame_sources import Pictures, Videos, check_frames
@@ -261,7 +261,8 @@ class DaliClips:
         from .video_pipelines import pipelines_of
 
         common = common | {"batch_size": at_once}
-        made = pipelines_of(runs, several, pool, self._segments, **common)
+        cut = partial(bytes_of, segments=self._segments)
+        made = pipelines_of(runs, several, pool, cut, **common)
         return Videos([built(pipeline, name) for pipeline in made], on_gpu, runs, check_frames)
 
     def _run(self, epoch: int, batch: int, device_id: int | None) -> tuple[Any, Any]:

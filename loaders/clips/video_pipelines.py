@@ -7,15 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Executor
-from functools import partial
 from typing import Any
 
 from nvidia.dali import fn, pipeline_def
 
-from ...manifests.clips.segments import Segments
 from ..options import Options
-from .clip_bytes import bytes_of
-from .video_order import Runs
+from .video_order import Part, Runs
 
 GPU_CODECS = ("h264", "hevc")
 """What DALI decodes on GPUs, as FFmpeg calls it. Others, which may hold packets that only show an
@@ -34,7 +31,11 @@ def decodes_videos() -> bool:
 
 
 def pipelines_of(
-    runs: Runs, count: int, pool: Executor, segments: Segments, **common: Any
+    runs: Runs,
+    count: int,
+    pool: Executor,
+    bytes_of: Callable[[Part], tuple[Any, ...]],
+    **common: Any,
 ) -> list[Any]:
     """Make pipelines that take turns at runs.
 
@@ -45,8 +46,8 @@ def pipelines_of(
         Of pipelines.
     pool : Executor
         Of threads that cut videos into parts.
-    segments : Segments
-        With margins for a GPU.
+    bytes_of : function of a part
+        See `clip_bytes.bytes_of`; frames have margins for a GPU.
     common
         Of the pipelines: options, batch_size (parts of a run), device_id, ...
     """
@@ -54,7 +55,7 @@ def pipelines_of(
     def source_of(turn: int) -> Callable[[Any], tuple[Any, ...]]:
         def source(info: Any) -> tuple[Any, ...]:
             schedule, run = runs.of_run(count * info.iteration + turn)
-            cut = pool.map(partial(bytes_of, segments=segments), schedule.parts(run))
+            cut = pool.map(bytes_of, schedule.parts(run))
             return tuple(map(list, zip(*cut, strict=True)))
 
         return source

@@ -300,8 +300,6 @@ def test_videos_that_dali_does_not_decode(tmp_path, name, codec, form, shape, ex
 
 
 def test_frames_that_are_not_those_of_pyav_are_noticed(videos, monkeypatch, capsys):
-    from gloam.loaders.clips import video_pipelines
-
     whole = loader(videos, frames=4, size=32)
     right = clip_bytes.bytes_of
 
@@ -309,7 +307,7 @@ def test_frames_that_are_not_those_of_pyav_are_noticed(videos, monkeypatch, caps
         data, numbers, size = right(part, segments)
         return data, numbers[::-1].copy(), size
 
-    monkeypatch.setattr(video_pipelines, "bytes_of", bytes_of)
+    monkeypatch.setattr(dali_clips, "bytes_of", bytes_of)
     options = {"frames": 4, "size": 32} | WAYS["dali"]
     with pytest.raises(dali_clips.DaliFailed, match="are not those that PyAV decodes"):
         list(loader(videos, **options))
