@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,21 +25,36 @@ settings.register_profile("gloam", deadline=None, suppress_health_check=[HealthC
 settings.load_profile("gloam")
 
 
+_TOGETHER = ("/test_ray.py", "/batch/test_plan.py")
+_MEMORY = 4 << 30  # bytes of the machine's for each process of tests beyond one a core
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Take two processes a core where memory suffices: half of the time tests wait for others."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    with suppress(OSError, ValueError):  # there is none, or it is "max"
+        memory = min(memory, int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return max(cores, min(2 * cores, memory // _MEMORY))
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Tests of Ray go to one process: two clusters of one machine end each other's workers.
+    """Tests of some files go to one process each.
 
-    A mark xdist_group would say it, but pytest 9.2 does not show its --dist=loadgroup the names
-    that it looks for.
+    Those of Ray, as two clusters of one machine end each other's workers, and those of the twin of
+    the GPU's kernels, which each process compiles for a minute. A mark xdist_group would say it,
+    but pytest 9.2 does not show its --dist=loadgroup the names that it looks for.
     """
     from xdist.scheduler import LoadScopeScheduling
 
-    class OneCluster(LoadScopeScheduling):
+    class Together(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file, _, _ = nodeid.partition("::")
-            return file if file.endswith("/test_ray.py") else nodeid
+            return file if file.endswith(_TOGETHER) else nodeid
 
-    return OneCluster(config, log)
+    return Together(config, log)
 
 
 def picture(seed: int, width: int, height: int) -> np.ndarray:

@@ -96,5 +96,7 @@ if __name__ == "__main__":
 def test_a_server_ends_with_its_block_and_another_can_start(tmp_path: Path) -> None:
     script = tmp_path / "own.py"
     script.write_text(OWN_SERVER)
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=300
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "[1, 2]\n" * 3, "")

@@ -319,6 +319,10 @@ def heeding_ctrl_c():
         signal.signal(signal.SIGINT, before)
 
 
+def _files(root: Path) -> int:
+    return sum(len(names) for _, _, names in os.walk(root))
+
+
 @pytest.mark.parametrize(
     ("workers", "number"), [(1, 9), (2, 9), (2, signal.SIGINT), (2, signal.SIGTERM)]
 )
@@ -327,13 +331,9 @@ def test_a_build_killed_at_several_moments_ends_in_the_same_bytes(
 ):
     root = tmp_path / "set"
     moments = random.Random(workers * 100 + number)
-    begun = time.monotonic()
-    subprocess.run(
-        command(photographs, tmp_path / "whole", workers), check=True, stdout=subprocess.DEVNULL
-    )
-    whole = time.monotonic() - begun
     kills = 0
-    for _ in range(5):
+    for more in (1, *(moments.randint(0, len(content(reference)) // 2) for _ in range(4))):
+        enough = _files(root) + more
         with heeding_ctrl_c():
             process = subprocess.Popen(
                 command(photographs, root, workers),
@@ -341,9 +341,7 @@ def test_a_build_killed_at_several_moments_ends_in_the_same_bytes(
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
             )
-        begun = time.monotonic()
-        wait = moments.uniform(0.3, 1.0) * whole
-        while process.poll() is None and time.monotonic() - begun < wait:
+        while process.poll() is None and _files(root) < enough:
             time.sleep(0.01)
         if process.poll() is None:
             kills += 1
@@ -353,7 +351,7 @@ def test_a_build_killed_at_several_moments_ends_in_the_same_bytes(
                 process.send_signal(number)
                 # 128 + number once the command runs; before that Python (or Click, with 1) itself
                 # ends by the signal.
-                assert process.wait(timeout=20) in (128 + number, -number, 1, 0)
+                assert process.wait() in (128 + number, -number, 1, 0)
             process.wait()
         else:
             shutil.rmtree(root)
@@ -368,13 +366,13 @@ def test_a_lost_worker_stops_the_build_with_the_way_out(photographs, reference, 
         command(photographs, root, 2), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     killed = False
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while process.poll() is None and not killed and time.monotonic() < deadline:
         workers = [worker for child in _children(process.pid) for worker in _children(child)]
         if workers:
             os.kill(int(workers[0]), signal.SIGKILL)
             killed = True
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=300)
     assert killed
     assert process.returncode == 1
     assert "a worker process died" in errors
@@ -394,14 +392,14 @@ def test_ctrl_c_prints_one_line_however_early(photographs, tmp_path, wait):
             text=True,
             start_new_session=True,
         )
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while (
         len(_children(process.pid)) < 2 and process.poll() is None and time.monotonic() < deadline
     ):
         time.sleep(0.001)  # until the server that workers come from is there
     time.sleep(wait)
     os.killpg(process.pid, signal.SIGINT)
-    errors = process.communicate(timeout=60)[1]
+    errors = process.communicate(timeout=300)[1]
     if wait == 0 or process.returncode:  # on a busy machine it may be done by then
         assert (errors, process.returncode) == (
             "gloam: stopped; run the same command again to continue\n",
@@ -416,7 +414,7 @@ def test_no_worker_outlives_a_killed_parent(photographs, tmp_path):
         stderr=subprocess.DEVNULL,
     )
     children: list[str] = []
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     # What it starts: the server that workers are forked from, two workers, and what cleans up after
     # semaphores.
     while len(children) < 4 and process.poll() is None and time.monotonic() < deadline:
@@ -499,7 +497,7 @@ def test_tasks_build_disjoint_shards_of_one_set(photographs, tmp_path):
     ]
     time.sleep(1.5)
     tasks[1].kill()
-    said = [task.communicate(timeout=120) for task in tasks]
+    said = [task.communicate(timeout=300) for task in tasks]
     assert [task.returncode for task in tasks] in ([0, -9, 0], [0, 0, 0]), said
     again = subprocess.run(
         [*command, "--task-index", "1", "--task-count", "3"],
