@@ -20,9 +20,7 @@ earlier frame again, were not tried there."""
 CPU_CODECS = ("vp8", "vp9", "mjpeg")
 PIXEL_FORMS = ("yuv420p", "yuvj420p")
 """What it decodes everywhere."""
-
-
-_RUNS_AHEAD = 2
+_RUNS_AHEAD = 2  # of each pipeline
 
 
 def decodes_videos() -> bool:

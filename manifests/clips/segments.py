@@ -91,9 +91,9 @@ class Segments:
     Parameters
     ----------
     margins : bool
-        Whether frames of H.264 and HEVC keep what is coded at their right and below them, to whole
-        blocks. A GPU's decoders, which take .1 s to make, are used again by DALI for frames without
-        margins alone.
+        Whether frames of H.264 and HEVC keep what is coded to their right and below them, up to
+        whole blocks. DALI 2.4 uses a GPU's decoders, which take .1 s to make, again only for videos
+        that show all that is coded.
     """
 
     def __init__(self, margins: bool = False) -> None:
