@@ -29,7 +29,7 @@ _WINDOW = 1 << 30  # bytes of decoded frames among which clips are shuffled
 _AT_ONCE = 1 << 29  # bytes that are decoded at once
 _PARTS = 16  # of videos that they are in, at most
 _LOOKING = 8  # threads that look into videos
-_EPOCHS = 8  # whose schedules are kept: DALI is some runs ahead, of short epochs too
+_EPOCHS = 48  # whose schedules are kept: several pipelines are some runs ahead, in short epochs too
 
 
 @dataclass(frozen=True)

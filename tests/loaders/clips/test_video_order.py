@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from gloam.loaders.clips import video_order
+from gloam.loaders.clips import dali_clips, video_order
 from gloam.loaders.clips.clip_bytes import bytes_of
 from gloam.loaders.clips.decoding_threads import DecodingThreads
 from gloam.loaders.clips.frame_sources import Videos, frame_places
@@ -125,6 +125,18 @@ def test_runs_go_on_from_epoch_to_epoch(clips):
     assert runs.of_batch(left - 1)[:2] == (first, left - 1)
     assert runs.of_batch(left) == (ahead, 0, first.runs)
     assert asked == [(2, 5), (3, 0)]
+
+
+def test_short_epochs_are_kept_while_pipelines_are_ahead(clips):
+    one = clips[:2]
+    groups = group_clips(one)
+    runs = Runs(0, 0, lambda epoch, batch: Schedule([[0], [1]][batch:], groups.of_clip, one, 4))
+    most = dali_clips._RECENT * dali_clips._PIPELINES
+    schedule, run = runs.of_run(2 * most)  # of as many epochs
+    assert (schedule.runs, run) == (1, 0)
+    assert runs.of_run(0)[1] == 0
+    assert runs.of_batch(1)[1:] == (1, 0)
+    assert len(runs.recent(most)) == most + 1
 
 
 class Decoder:
