@@ -121,7 +121,7 @@ def decoding(root: Path, seconds: float = 5.0) -> float:
         num_threads=available_cores(),
         device_id=0,
         prefetch_queue_depth=4,
-        **pipelines.SIDE_BY_SIDE,
+        **pipelines.DECODERS_ALONE,
     )
     pipeline.build()
     for _ in range(10):

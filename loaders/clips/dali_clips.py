@@ -173,9 +173,10 @@ class DaliClips:
             "prefetch_queue_depth": min(self._options.prefetch, 3),  # of many images each
         }
         if self.by_dali and device_id is not None:
-            from ..dali import pipelines
+            from ..dali.pipelines import DECODERS_ALONE, SIDE_BY_SIDE
 
-            common |= pipelines.SIDE_BY_SIDE
+            alone = self._live is not None and self._groups is None
+            common |= DECODERS_ALONE if alone else SIDE_BY_SIDE
         if self._live is not None:
             self._lows = LiveClips(
                 self._source(pool, (epoch, batch), common),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from ...synth.clips import frames_of_clips, render_frame
 from ...synth.kernels.arrays import Window
 from ..forms import change_of
 from ..live.draws import DrawTable
+from ..live.held import HeldUntilRead
 from ..live.host_forms import HostBatch, pair_of
 from ..live.lows import LiveLows
 from ..options import Options
@@ -67,7 +67,7 @@ class LiveClips:
         self._draws = None if device_id is None else DrawTable(live, keys, options.threads)
         self._camera: Any = None
         self._ahead: Ahead | None = None
-        self._held: deque[tuple[Any, Any]] = deque()  # what kernels may still read
+        self._held = HeldUntilRead(_AHEAD)
         self._done = 0
 
     def run(self, stream: Any = None) -> tuple[Any, ...]:
@@ -127,10 +127,7 @@ class LiveClips:
             np.arange(len(frames.sizes)),
             np.repeat(frames.at[:: self._frames], self._frames),
         )
-        self._held.append((stream.record_event(), frames.held))
-        if len(self._held) > _AHEAD:
-            event, _ = self._held.popleft()
-            event.synchronize()
+        self._held.keep(frames.held, stream)
         return images, None, None
 
     def _drawn(self, places: Sequence[ClipPlace]) -> Any:

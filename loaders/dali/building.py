@@ -131,6 +131,7 @@ class PipelineBuilder:
         from . import pipelines
 
         options = self.options
+        side_by_side = pipelines.SIDE_BY_SIDE if self.live is None else pipelines.DECODERS_ALONE
         return {
             "options": options,
             "batch_size": options.batch_size,
@@ -140,7 +141,7 @@ class PipelineBuilder:
             "prefetch_queue_depth": options.prefetch,
             "enable_checkpointing": True,
             "checkpoint": checkpoint,
-            **(pipelines.SIDE_BY_SIDE if options.device == "gpu" else {}),
+            **(side_by_side if options.device == "gpu" else {}),
         }
 
     def build_resident(self, place: tuple[int, int], pools: dict[str, Any]) -> Any:

@@ -24,13 +24,18 @@ fn: Any = dali.fn
 types: Any = dali.types
 pipeline_def: Any = dali.pipeline_def
 
-SIDE_BY_SIDE: dict[str, Any] = {
-    "stream_policy": dali.StreamPolicy.PER_OPERATOR,
-    "concurrency": dali.OperatorConcurrency.FULL,
-}
+SIDE_BY_SIDE: dict[str, Any] = {"concurrency": dali.OperatorConcurrency.FULL}
 """For pipelines on a GPU: lows and normals are decoded side by side, and one batch while the last
 one is resized. On an H200 that takes the hardware decoders from 80 to nearly 100 % of their time
-(benchmarks/results/loaders-h200.txt)."""
+(benchmarks/results/loaders-h200.txt).
+
+Each backend keeps its one stream. With a stream for each operator those behind a decoder share its
+own; DALI hands it the memory that it has on that stream without waiting, and tells nvImageCodec not
+to wait either: where a GPU is busy with training, images are then overwritten by the next batch's
+before they are resized (DALI 2.4: 1 to 6 % of batches, benchmarks/results/busy-h200.txt)."""
+DECODERS_ALONE = SIDE_BY_SIDE | {"stream_policy": dali.StreamPolicy.PER_OPERATOR}
+"""For those whose decoders have no operators on a GPU behind them, and whose outputs stay until all
+that reads them is done; see `live.held`."""
 
 LOW, NORMAL = "low.png;low.jpg", "normal.jpg;normal.png"
 Forms = Callable[[Any], list[Any]]

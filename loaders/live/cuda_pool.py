@@ -75,7 +75,7 @@ class CudaPool:
                 at[kind].append(places)
                 self._shapes[kind] += shapes
             done += wanted
-        torch.cuda.current_stream().synchronize()  # what was copied from is free now
+            torch.cuda.current_stream().synchronize()  # what was copied from is free now
         self.bytes = held
         self.at = {kind: np.concatenate(places) for kind, places in at.items()}
         self.sizes = np.array(self._shapes["normal"], np.int64)

@@ -21,7 +21,6 @@ from ..batches import tensor_of
 
 AHEAD = 2
 """Batches that DALI forms side by side on a GPU."""
-_HELD = 6  # batches whose inputs DALI may still read
 
 
 @dataclass
@@ -30,15 +29,18 @@ class Begun:
 
     Attributes
     ----------
-    images : (low, normal), optional
-        Once they are there.
     labels, state
         That go with it.
+    inputs : object
+        What keeps the memory that it is made from.
+    images : (low, normal), optional
+        Once they are there.
     """
 
-    images: Any = None
-    labels: Any = None
+    labels: Any
     state: Any = None
+    inputs: Any = None
+    images: Any = None
 
 
 class Form:
@@ -54,7 +56,6 @@ class Form:
         self._options, self._device_id = options, device_id
         self._pipelines: list[Any] = []
         self._within: deque[tuple[Begun, Any]] = deque()
-        self._held: list[Any] = []
 
     def begin(self, begun: Begun, lows: Any, normals: Any, changes: Any, stream: Any) -> None:
         """Begin to form a batch on a GPU: DALI does it while the next ones are decoded.
@@ -76,7 +77,7 @@ class Form:
         self._pipelines.append(self._pipelines.pop(0))
         pipeline = self._pipelines[0]
         self._feed(pipeline, lows, normals, changes, stream)
-        self._held = [*self._held[1 - _HELD :], (lows, normals)]
+        begun.inputs = begun.inputs, lows, normals
         self._within.append((begun, pipeline))
 
     def finish(self, begun: Begun, stream: Any) -> None:

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from ....synth.kernels.arrays import Window
 from ....synth.models import model_of
 from ...live.draws import DrawTable
+from ...live.held import HeldUntilRead
 from ...live.host_forms import HostBatch, pair_of
 from ...live.lows import LiveLows
 from ...options import Options
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 Whole = npt.NDArray[np.integer[Any]]
 _AHEAD = 2  # batches that are made while one is used
+_HELD = 4  # batches whose lows may be under way
 
 
 class LivePipeline:
@@ -74,7 +76,7 @@ class LivePipeline:
         self._ahead: Ahead | None = None
         self._state: Any = None
         self._begun: deque[Begun] = deque()
-        self._held: list[Any] = []  # inputs of the last batches, which DALI may still read
+        self._held = HeldUntilRead(_HELD)
 
     def checkpoint(self) -> Any:
         """Return the state of the reader, at the last batch that was given."""
@@ -124,14 +126,14 @@ class LivePipeline:
         first = self._begun.popleft()
         assert self._form is not None
         self._form.finish(first, stream)
+        self._held.keep(first.inputs, stream)
         return first.images, first.labels, first.state
 
     def _begin(self, stream: Any) -> Begun:
         """Begin a batch."""
         normals, lows, labels = self._normals.run(stream)
-        begun = Begun(labels=labels, state=self._normals.checkpoint())
+        begun = Begun(labels, self._normals.checkpoint(), (normals, lows))
         (keys, epoch), sizes = self._read(labels), _sizes(normals)
-        self._held = [*self._held[-5:], (normals, lows)]
         if self._on_gpu is None:
             import torch
 

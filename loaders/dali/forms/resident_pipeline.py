@@ -207,7 +207,7 @@ class ResidentOnGpu:
         of_epoch = self._epochs.of(epoch)
         numbers = self._course.at(self._done, of_epoch.order)
         self._done += 1
-        begun, places = Begun(labels=numbers), numbers - self._first
+        begun, places = Begun(numbers), numbers - self._first
         sizes = self._pool.sizes[places]
         changes: Any = None if of_epoch.changes is None else of_epoch.changes[places]
         if self._lows is not None and self._options.size is not None:
