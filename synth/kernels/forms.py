@@ -18,6 +18,7 @@ from .taps import fill_taps, tap_count
 
 f32 = np.float32
 u8 = np.uint8
+u64 = np.uint64
 
 
 class Taps(NamedTuple):
@@ -70,7 +71,12 @@ def _resize(image, window, down, across, made):
     reach = max(0, -across.first[0], across.first[-1] + taps - width)
     padded = np.empty(3 * (width + 2 * reach), np.float32)
     line = padded[3 * reach : 3 * (reach + width)]
-    sums = np.empty(columns, np.float32)
+    pixels = padded.reshape(width + 2 * reach, 3)
+    sums = np.empty((made.shape[1], 3), np.float32)
+    levels_of = sums.reshape(columns)
+    # Unsigned numbers: for others Numba asks at each pixel whether they count from the end.
+    starts = (across.first + reach).astype(np.uint64)
+    weights = across.weights.reshape(across.weights.size)
     rows = image.reshape(image.shape[0], 3 * image.shape[1])
     out = made.reshape(made.shape[0], columns)
     for y in range(made.shape[0]):
@@ -85,18 +91,21 @@ def _resize(image, window, down, across, made):
             for c in range(3):
                 padded[3 * x + c] = line[c]
                 padded[3 * (reach + width + x) + c] = line[3 * (width - 1) + c]
+        own = u64(0)
         for x in range(made.shape[1]):
-            start = 3 * (across.first[x] + reach)
+            at = starts[x]
             red = green = blue = f32(0)
-            for k in range(taps):
-                weight, at = across.weights[x, k], start + 3 * k
-                red = fma(weight, padded[at], red)
-                green = fma(weight, padded[at + 1], green)
-                blue = fma(weight, padded[at + 2], blue)
-            sums[3 * x], sums[3 * x + 1], sums[3 * x + 2] = red, green, blue
+            for _ in range(taps):
+                weight = weights[own]
+                red = fma(weight, pixels[at, 0], red)
+                green = fma(weight, pixels[at, 1], green)
+                blue = fma(weight, pixels[at, 2], blue)
+                at += u64(1)
+                own += u64(1)
+            sums[x, 0], sums[x, 1], sums[x, 2] = red, green, blue
         levels = out[y]
         for x in range(columns):
-            levels[x] = u8(min(max(np.rint(sums[x]), f32(0)), f32(255)))
+            levels[x] = u8(min(max(np.rint(levels_of[x]), f32(0)), f32(255)))
 
 
 def resized(image: Pixels, window: Window, size: tuple[int, int]) -> Pixels:
