@@ -13,7 +13,7 @@ import torch
 from torch.utils.data import Dataset, get_worker_info
 
 from ..storage.stores import AT_ONCE, in_store
-from ..synth.kernels.forms import place_form, resized
+from ..synth.kernels.forms import place_form, place_values, resized
 from .columns import StoredPair, fetched
 from .dataset import PairDataset
 from .forms import Change, change_of, check_sizes
@@ -148,6 +148,22 @@ class Batch:
         """Return low and normal, (N, 3, H, W) or (N, H, W, 3)."""
         made = self._made.half() if self._half else self._made
         return tuple(made)
+
+
+def values_of(images: torch.Tensor, options: Options) -> torch.Tensor:
+    """Return levels (uint8) in the type and range that options ask for, where they lie.
+
+    The same values as `Batch` writes; what is of another type than uint8 stays as it is.
+    """
+    if images.dtype != torch.uint8 or options.dtype == "uint8":
+        return images
+    shift, scale = map(np.float32, options.levels_to_values)
+    if images.device.type == "cpu":  # torch's threads would wait for cores that decode
+        values = torch.empty(images.shape)
+        place_values(images.numpy().reshape(-1), shift, scale, values.numpy().reshape(-1))
+    else:
+        values = images.float().sub_(float(shift)).mul_(float(scale))
+    return values.half() if options.dtype == "float16" else values
 
 
 def _memory(shape: tuple[int, ...], kind: torch.dtype) -> torch.Tensor:

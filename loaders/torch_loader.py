@@ -28,9 +28,9 @@ from .epochs import EpochLoader
 from .index import cached_in, contents_of, open_data
 from .labels import PairLabels, label_columns
 from .live.lows import is_live, live_lows
-from .options import Nothing, make_options, same_number
+from .options import Nothing, Options, make_options, same_number
 from .ranks_and_order import epoch_order, epoch_seed, usable_cores
-from .samples import Collate, Place, Samples
+from .samples import Collate, Place, Samples, values_of
 
 
 class TorchLoader(EpochLoader):
@@ -170,7 +170,10 @@ class TorchLoader(EpochLoader):
     @property
     def collate_fn(self) -> Any:
         """What makes a batch of the samples of `dataset`."""
-        return Collate(self.options)
+        return self._collate(self.options)
+
+    def _collate(self, options: Options) -> Any:
+        return Collate(options)
 
     @property
     def worker_init_fn(self) -> Any:
@@ -195,11 +198,8 @@ class TorchLoader(EpochLoader):
             batches = iter(self._processes(device))
         for batch in batches:
             with torch.cuda.stream(stream):
-                copied = (
-                    batch[0].to(device, non_blocking=True),
-                    batch[1].to(device, non_blocking=True),
-                    *batch[2:],
-                )
+                images = (one.to(device, non_blocking=True) for one in batch[:2])
+                copied = (*(values_of(one, self.options) for one in images), *batch[2:])
             if ahead is not None:
                 yield _handed_out(ahead, stream)
             ahead = copied
@@ -209,7 +209,9 @@ class TorchLoader(EpochLoader):
     def _processes(self, device: torch.device) -> DataLoader[Any]:
         """Return the DataLoader, whose processes live from epoch to epoch."""
         if self._loader is None:
-            workers = self.num_workers
+            workers, collate = self.num_workers, self.collate_fn
+            if workers:  # bytes on their way: a quarter of the shared memory, and of what is copied
+                collate = self._collate(self.options.model_copy(update={"dtype": "uint8"}))
             self._loader = DataLoader(
                 self._dataset,
                 batch_sampler=_RestOfEpoch(self),
@@ -217,7 +219,7 @@ class TorchLoader(EpochLoader):
                 pin_memory=device.type == "cuda",
                 persistent_workers=workers > 0,
                 prefetch_factor=self.prefetch_factor,
-                collate_fn=self.collate_fn,
+                collate_fn=collate,
                 worker_init_fn=self.worker_init_fn,
                 multiprocessing_context=(
                     prepare_workers([__name__], workers + 1) if workers else None

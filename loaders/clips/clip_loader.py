@@ -24,7 +24,7 @@ from ..dataset import first_batch
 from ..devices import find_device
 from ..epochs import EpochLoader
 from ..live.lows import is_live, live_lows
-from ..options import Nothing, make_options, same_number
+from ..options import Nothing, Options, make_options, same_number
 from ..ranks_and_order import epoch_order, epoch_seed, usable_cores
 from ..torch_loader import TorchLoader
 from .clip_bytes import has_videos
@@ -211,7 +211,10 @@ last_batch, keys, device, rank, world_size, workers, prefetch
     @property
     def collate_fn(self) -> Any:
         """What makes a batch of the samples of `dataset`."""
-        return CollateClips(self.options) if self._dali is None else first_batch
+        return super().collate_fn if self._dali is None else first_batch
+
+    def _collate(self, options: Options) -> Any:
+        return CollateClips(options)
 
     def _begin(self) -> Iterator[tuple[Any, ...]]:
         if self._dali is None:

@@ -158,3 +158,10 @@ def place_form(image, flips, shift, scale, steps, out):
             else:
                 for x in range(columns):
                     line[x] = (f32(flat[source + x * beside]) - shift) * scale
+
+
+@kernel
+def place_values(levels, shift, scale, out):
+    """Fill samples with (level - shift) * scale of flat levels."""
+    for i in range(len(levels)):
+        out[i] = (f32(levels[i]) - shift) * scale

@@ -60,8 +60,18 @@ def test_epochs_are_exact_and_in_step(root):
         assert len(found) == VAL
 
 
-def test_worker_processes_give_the_same_batches(root):
-    options = {
+@pytest.mark.parametrize(
+    "form",
+    [
+        {},
+        {"value_range": (-1, 1)},
+        {"dtype": "float16", "value_range": (-1, 1), "layout": "HWC"},
+        {"dtype": "uint8"},
+    ],
+)
+def test_worker_processes_give_the_same_batches(root, form):
+    """They send bytes, which become values here."""
+    options = form | {
         "batch_size": 8,
         "augment": True,
         "crop": "random-resized",
@@ -73,8 +83,20 @@ def test_worker_processes_give_the_same_batches(root):
         TorchLoader(root, workers=2, **options) as several,
     ):
         for (low, normal), (other_low, other_normal) in zip(alone, several, strict=True):
+            assert low.dtype == other_low.dtype
             assert torch.equal(low, other_low)
             assert torch.equal(normal, other_normal)
+
+
+def test_what_is_padded_is_so_by_processes_too():
+    options = {"batch_size": 3, "pad": True, "device": "cpu", "value_range": (-1, 1)}
+    with (
+        TorchLoader(mixed_sizes(), "val", workers=0, **options) as alone,
+        TorchLoader(mixed_sizes(), "val", workers=1, **options) as other,
+    ):
+        for one, two in zip(alone, other, strict=True):
+            assert one[1].min() == -1
+            assert all(map(torch.equal, one, two))
 
 
 def test_resume_in_mid_epoch(root):
