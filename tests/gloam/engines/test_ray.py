@@ -40,6 +40,8 @@ def cluster() -> Iterator[Any]:
     from ray.cluster_utils import Cluster
 
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    # Else Ray kills tasks where the machine's memory is full, whoever fills it.
+    os.environ["RAY_memory_monitor_refresh_ms"] = "0"
     made = Cluster(
         initialize_head=True, head_node_args={"num_cpus": 1, "object_store_memory": _SMALL}
     )
