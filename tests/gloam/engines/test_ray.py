@@ -41,7 +41,7 @@ def cluster() -> Iterator[Any]:
 
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     # Else Ray kills tasks where the machine's memory is full, whoever fills it.
-    os.environ["RAY_memory_monitor_refresh_ms"] = "0"
+    os.environ["RAY_memory_monitor_refresh_ms"] = "0"  # noqa: SIM112
     made = Cluster(
         initialize_head=True, head_node_args={"num_cpus": 1, "object_store_memory": _SMALL}
     )
