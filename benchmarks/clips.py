@@ -5,9 +5,9 @@
 FOLDER takes a set of clips and H.264 videos of panned pictures (those inside scikit-image). Timed
 are clips of 8 frames, whole ones resized to 192 x 192 in batches of 16: stored lows and normals out
 of tar members, live lows of the same, and live lows of the videos; by DALI where it decodes them,
-by processes, and those of videos by threads. Beside them stands a DataLoader of PyAV as one writes
-it by hand, with as many processes: it seeks, decodes and resizes a clip's frames, and darkens
-nothing.
+by workers, and those of videos by PyAV, part after part. Beside them stands a DataLoader of PyAV as
+one writes it by hand, with as many processes: it seeks, decodes and resizes a clip's frames, and
+darkens nothing.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def main() -> None:
         ("tar members, live, random crops", root, {"live": True, "crop": "random"}),
         ("videos, live", videos, {"frames": FRAMES, "recipe": "even"}),
     ):
-        for reader in ("dali", "workers") if data == root else ("dali", "threads", "workers"):
+        for reader in ("dali", "workers") if data == root else ("dali", "pyav", "workers"):
             make = partial(gloam.ClipLoader, data, reader=reader, **common, **more)
             ways[f"ClipLoader, {name}, {reader}"] = make
     with recorded(args.record):

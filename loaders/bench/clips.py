@@ -54,11 +54,11 @@ def bench_clips(
     for name, options in ways:
         make = partial(loaded, device=device, **common, **options)
         who: dict[str, Callable[[], ClipLoader]] = {}
-        dali, threads = partial(make, reader="dali"), partial(make, reader="threads")
+        dali, pyav = partial(make, reader="dali"), partial(make, reader="pyav")
         if is_installed() and (device == "cuda" or name == "stored") and _can(dali):
             who[f"DALI, {device}"] = dali
-        if not of_set and _can(threads):
-            who[f"threads of PyAV, {device}"] = threads
+        if not of_set and _can(pyav):
+            who[f"PyAV, {device}"] = pyav
         for processes in workers:
             who[f"{processes} workers"] = partial(make, reader="workers", workers=processes)
         for how, by_them in who.items():
@@ -69,7 +69,7 @@ def bench_clips(
 
 
 def _can(make: Callable[[], ClipLoader]) -> bool:
-    """Return whether a loader can be made: DALI does not decode every video, threads no folder."""
+    """Return whether a loader can be made: DALI does not decode every video, PyAV no folder."""
     try:
         make()
     except LoaderError:

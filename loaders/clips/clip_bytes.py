@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import ImageRefused
-from ...manifests.clips.segments import Segments
+from ...manifests.clips.segments import Cut, Segments
 from ...manifests.clips.video import video_facts
 from ...manifests.clips.windows import frame_files
 from ...manifests.sets.layouts.extents import Extent
@@ -17,7 +17,7 @@ from ...manifests.sources import Location
 from ...manifests.sources.containers import read
 from ..columns import read_extent
 from .stored_clips import ClipContents, StoredClip, by_video
-from .video_order import Part
+from .videos.order import Part
 
 Bytes = npt.NDArray[np.uint8]
 _BESIDE = 4096  # bytes between two members that are read at once
@@ -41,16 +41,24 @@ def frames_of(clip: StoredClip) -> list[Bytes]:
 
 
 def bytes_of(
-    part: Part, segments: Segments
+    part: Part, segments: Segments, cut: Cut | None = None
 ) -> tuple[Bytes, npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Return a file that holds frames of a video, their numbers in it, their height and width.
+
+    Parameters
+    ----------
+    part : Part
+    segments : Segments
+        That were cut.
+    cut : function of a video and times, optional
+        Cuts others, in place of `Segments.cut`.
 
     Raises
     ------
     ImageRefused
         When a frame is not there, or the video is damaged.
     """
-    segment, numbers = segments.frames(part.video, part.times)
+    segment, numbers = segments.frames(part.video, part.times, cut)
     data = np.frombuffer(segment.data, np.uint8)
     return data, np.array(numbers, np.int32), np.array(segment.size, np.int32)
 
@@ -82,11 +90,11 @@ def beyond_dali(clips: Sequence[StoredClip], on_gpu: bool) -> str:
         return ""
     if not all(map(of_video, clips)):
         return "reads JPEGs and PNGs, or videos, but not both, nor other files"
-    from . import video_pipelines
+    from .videos import pipelines
 
-    if not video_pipelines.decodes_videos():
+    if not pipelines.decodes_videos():
         return "of this version does not decode videos out of memory"
-    codecs = video_pipelines.GPU_CODECS if on_gpu else video_pipelines.CPU_CODECS
+    codecs = pipelines.GPU_CODECS if on_gpu else pipelines.CPU_CODECS
     videos, segments = by_video(clips), Segments(margins=on_gpu)
 
     def look(video: Location) -> str:
@@ -99,7 +107,7 @@ def beyond_dali(clips: Sequence[StoredClip], on_gpu: bool) -> str:
         facts = video_facts(video)
         if facts.codec not in codecs:
             return f"{video.member} is {facts.codec}; on this device it decodes {', '.join(codecs)}"
-        if facts.form not in video_pipelines.PIXEL_FORMS:
+        if facts.form not in pipelines.PIXEL_FORMS:
             return f"{video.member} has pixels of {facts.form}, not of 8 bits and 4:2:0"
         if not facts.bt601:
             return f"{video.member} has colours that are not those of BT.601"

@@ -30,15 +30,15 @@ from ..torch_loader import TorchLoader
 from .clip_bytes import has_videos
 from .clip_samples import ClipPlace, ClipSamples, CollateClips
 from .stored_clips import ClipContents, clips_in, clips_of_set
-from .video_order import group_clips
-from .who_decodes import not_by_dali, not_by_threads, threads_are_faster, who_decodes
+from .videos.order import group_clips
+from .who_decodes import not_by_dali, not_by_pyav, pyav_is_faster, who_decodes
 
 
 class ClipLoader(TorchLoader):
     """Low and normal clips, (N, T, C, H, W) each: the same crop, resize and flips for all frames.
 
     It is a loader as `TorchLoader` is: epochs, ranks, states. On a GPU, DALI decodes and gloam's
-    kernels make live lows; on a CPU threads do both for videos, processes for all else.
+    kernels make live lows; on a CPU processes do both, for videos threads make the lows.
 
     Parameters
     ----------
@@ -57,18 +57,20 @@ class ClipLoader(TorchLoader):
     recipe, draws
         As of `PairLoader`.
     reader : str
-        "dali", "threads" of PyAV for videos, or "workers". On a GPU "auto" takes DALI, where it is
-        installed and can read the clips: members of a set's shards, JPEGs and PNGs, or videos of 8
-        bits, 4:2:0 and BT.601 (H.264, HEVC) that are shown as they are coded; live ones with a
-        size, by a recipe of the camera model. Otherwise threads decode videos, also small ones
-        that many cores decode faster (see `who_decodes`), and workers all else; and where DALI
-        fails at what those decode, "auto" says so and takes them.
+        "dali", "pyav" for videos, or "workers". On a GPU "auto" takes DALI, where it is installed
+        and can read the clips: members of a set's shards, JPEGs and PNGs, or videos of 8 bits,
+        4:2:0 and BT.601 (H.264, HEVC) that are shown as they are coded; live ones with a size, by a
+        recipe of the camera model. Otherwise PyAV decodes videos in processes, part by part, also
+        small ones that many cores decode faster (see `who_decodes`), and workers make whole
+        batches of all else; and where DALI fails at what those decode, "auto" says so and takes
+        them.
         All draw the same crops, flips and lows. Resized, they may differ by a level; JPEGs that a
         GPU decodes by up to 5 levels where colours meet, and colours of videos by more there, as
         DALI does not interpolate them.
     batch_size, size, crop, augment, pad, dtype, value_range, layout, framework, shuffle, seed, \
 last_batch, keys, device, rank, world_size, workers, prefetch
-        As of `TorchLoader`. With DALI `workers` are threads, and at most 3 batches are made ahead.
+        As of `TorchLoader`. Where workers do not make whole batches, `workers` are threads, and for
+        videos processes, too; and at most 3 batches are made ahead.
 
     Raises
     ------
@@ -78,8 +80,8 @@ last_batch, keys, device, rank, world_size, workers, prefetch
     Notes
     -----
     Clips of videos are shuffled in groups, by the key frames that decoding begins at, and then
-    among those of as many groups as are 1 GiB of decoded frames; see `video_order`. DALI and
-    threads decode each group once an epoch, and hold some 2 GiB of frames.
+    among those of as many groups as are 1 GiB of decoded frames; see `videos.order`. DALI and
+    PyAV decode each group once an epoch, and hold some 2 GiB of frames.
 
     Examples
     --------
@@ -114,7 +116,7 @@ last_batch, keys, device, rank, world_size, workers, prefetch
         live: bool | None = None,
         recipe: Recipe | str | None = None,
         draws: Literal["fresh", "set"] | None = None,
-        reader: Literal["auto", "dali", "threads", "workers"] = "auto",
+        reader: Literal["auto", "dali", "pyav", "workers"] = "auto",
         device: str | int | torch.device = "auto",
         device_id: int | None = None,
         rank: int | None = None,
@@ -178,8 +180,8 @@ last_batch, keys, device, rank, world_size, workers, prefetch
                 reader,
                 options.device,
                 partial(not_by_dali, contents, options, lows),
-                partial(not_by_threads, contents, options, lows),
-                partial(threads_are_faster, contents, options),
+                partial(not_by_pyav, contents, options, lows),
+                partial(pyav_is_faster, contents, options),
             )
         )
 
@@ -200,7 +202,7 @@ last_batch, keys, device, rank, world_size, workers, prefetch
 
     @property
     def num_workers(self) -> int:
-        """Processes that decode; none where DALI or threads do."""
+        """Processes that make batches; none where batches are made in this one."""
         return super().num_workers if self._dali is None else 0
 
     @property
@@ -229,12 +231,12 @@ last_batch, keys, device, rank, world_size, workers, prefetch
         except DaliFailed as failure:
             if not self._falls_back:
                 raise
-            threads = self._dali.by_dali and self._groups is not None
+            pyav = self._dali.by_dali and self._groups is not None
             print(
-                f"{failure}; {'threads' if threads else 'processes'} decode from here on",
+                f"{failure}; {'PyAV decodes' if pyav else 'processes decode'} from here on",
                 file=sys.stderr,
             )
-            self._begin_with("threads" if threads else "workers")
+            self._begin_with("pyav" if pyav else "workers")
             yield from self._begin()
 
     def _free(self) -> None:

@@ -1,4 +1,4 @@
-"""Clips made in this process, on a GPU or a CPU: decoded by DALI, videos by PyAV's threads, too.
+"""Clips made in this process, on a GPU or a CPU: decoded by DALI, videos by PyAV, too.
 
 A frame is a sample of a pipeline that knows nothing of clips; those of one clip have one change.
 What comes is a function of epoch and batch: there is no state besides.
@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import ImageRefused, LoaderError
+from ...errors import LoaderError
 from ...manifests.clips.segments import Segments
-from ...manifests.clips.video import decoded_frames
 from ...manifests.images.header import read_header
 from ...storage.stores import AT_ONCE
 from ..dali.batches import tensor_of
@@ -25,20 +24,15 @@ from ..dali.failures import last_words
 from ..forms import change_of
 from ..live.lows import LiveLows
 from ..options import Options
-from .clip_bytes import Bytes, bytes_of, frames_of
+from .clip_bytes import Bytes, frames_of
 from .clip_samples import ClipPlace, ClipSamples
-from .decoding_threads import DecodingThreads
-from .frame_sources import Pictures, Videos, check_frames
+from .frame_sources import Pictures
 from .live_clips import LiveClips
 from .stored_clips import ClipContents
-from .video_order import Groups, Runs, Schedule
+from .videos.order import Groups
+from .videos.reading import VideoFrames, Wanted, by_dali, by_pyav
 
 _MOST_PIXELS = 1 << 30  # what a set may hold
-_RECENT = 4  # runs of a pipeline that may be under way
-_PIPELINES = 4
-"""That decode videos on a GPU, side by side: one waits after each frame until all of its decoders
-are done with theirs, and gives 3,700 frames of 480 x 270 a second on an H200, with 8 decoders as
-with 24."""
 
 
 class _Encoded(NamedTuple):
@@ -72,7 +66,7 @@ class DaliClips:
     groups : Groups, optional
         Of clips of videos.
     by_dali : bool
-        Otherwise PyAV's threads decode, videos alone.
+        Otherwise processes decode with PyAV, videos alone.
     """
 
     def __init__(
@@ -94,7 +88,7 @@ class DaliClips:
         self._pool: ThreadPoolExecutor | None = None
         self._lows: LiveClips | None = None
         self._segments = Segments(margins=options.device == "gpu")
-        self._runs: Runs | None = None
+        self._videos: VideoFrames | None = None
         # epoch and batch that the pipeline gives next, and its GPU; none while it makes one
         self._next: tuple[int, int, int | None] | None = None
 
@@ -134,18 +128,19 @@ class DaliClips:
             yield (*images, [place.clip.key for place in places])
 
     def close(self) -> None:
-        """End the threads that read, and let go of the pipeline."""
+        """End the threads and processes, and let go of the pipeline."""
         self._drop()
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_pipeline": None, "_pool": None, "_lows": None, "_runs": None}
+        return self.__dict__ | {"_pipeline": None, "_pool": None, "_lows": None, "_videos": None}
 
     def _drop(self) -> None:
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
-        if self._lows is not None:
-            self._lows.close()
-        self._pipeline = self._pool = self._lows = None
+        for one in (self._lows, self._videos):
+            if one is not None:
+                one.close()
+        self._pipeline = self._pool = self._lows = self._videos = None
 
     def _begun(self, epoch: int, batch: int, device_id: int | None) -> Any:
         """Build the pipeline from a batch of an epoch on.
@@ -223,11 +218,12 @@ class DaliClips:
 
     def _source(
         self, pool: ThreadPoolExecutor, place: tuple[int, int], common: dict[str, Any]
-    ) -> Pictures | Videos:
+    ) -> Pictures | VideoFrames:
         """Return the decoded normals alone, from a batch of an epoch on."""
         on_gpu, name = common["device_id"] is not None, self._contents.name
         if self._groups is not None:
-            return self._of_videos(self._groups, pool, place, common)
+            self._videos = self._of_videos(self._groups, pool, place, common)
+            return self._videos
         from ..dali import pipelines
 
         places_at = partial(self._places_at, place[0] * self._batches() + place[1])
@@ -245,26 +241,16 @@ class DaliClips:
         pool: ThreadPoolExecutor,
         place: tuple[int, int],
         common: dict[str, Any],
-    ) -> Videos:
-        on_gpu = common["device_id"] is not None
-        clips, name = self._contents.clips, self._contents.name
-        several = _PIPELINES if self.by_dali and on_gpu else 1
-        at_once = -(-groups.at_once // several)
+    ) -> VideoFrames:
+        def numbers_of(epoch: int, batch: int) -> list[list[int]]:
+            rest = (self._places_of(epoch, n) for n in range(batch, self._batches()))
+            return [[place.number for place in places] for places in rest]
 
-        def schedule_of(epoch: int, batch: int) -> Schedule:
-            rest = [self._places_of(epoch, n) for n in range(batch, self._batches())]
-            numbers = [[place.number for place in places] for places in rest]
-            return Schedule(numbers, groups.of_clip, clips, at_once)
-
-        self._runs = runs = Runs(*place, schedule_of)
-        if not self.by_dali:
-            return Videos([DecodingThreads(runs, pool, common["device_id"])], on_gpu, runs)
-        from .video_pipelines import pipelines_of
-
-        common = common | {"batch_size": at_once}
-        cut = partial(bytes_of, segments=self._segments)
-        made = pipelines_of(runs, several, pool, cut, **common)
-        return Videos([built(pipeline, name) for pipeline in made], on_gpu, runs, check_frames)
+        wanted = Wanted(self._contents, groups, place, numbers_of)
+        workers = self._options.threads
+        if self.by_dali:
+            return by_dali(wanted, workers, self._segments, pool, common)
+        return by_pyav(wanted, workers, common["device_id"])
 
     def _run(self, epoch: int, batch: int, device_id: int | None) -> tuple[Any, Any]:
         try:
@@ -276,16 +262,16 @@ class DaliClips:
                 low, normal, _ = self._pipeline.run(torch.cuda.current_stream(device_id))
             return low, normal
         except Exception as error:  # RuntimeError of DALI, or whatever a source raised
-            self._drop()
             found = self._damage(epoch, batch)
+            self._drop()
             words = f"{self._contents.name}: {'DALI' if self.by_dali else 'PyAV'}: "
             words += last_words(error)
             raise found or DaliFailed(words, path=self._contents.name) from error
 
     def _damage(self, epoch: int, batch: int) -> LoaderError | None:
         """Return what is wrong with a clip of the batches that it was at."""
-        if self._runs is not None:
-            return self._damaged_part(self._runs)
+        if self._videos is not None:
+            return self._videos.damage()
         first = epoch * self._batches() + batch
         for number in range(self._options.prefetch + 1):
             for place in self._places_at(first, number):
@@ -293,15 +279,4 @@ class DaliClips:
                     self._samples[place]
                 except LoaderError as error:
                     return error
-        return None
-
-    def _damaged_part(self, runs: Runs) -> LoaderError | None:
-        """Return what is wrong with a part of a video of the runs that may have been begun."""
-        for part in runs.recent(_RECENT * _PIPELINES):
-            try:
-                decoded_frames(part.video, part.times)
-            except ImageRefused as refusal:
-                name = part.video.member
-                words = f"{self._contents.name}: {name}: {refusal}; gloam build passes such clips"
-                return LoaderError(f"{words} over, and ClipLoader reads the set", key=name)
         return None

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ...errors import LoaderError
 from ...manifests.clips.video import decoded_frames
-from .video_order import Part, Runs
+from .videos.order import Part, Runs
 
 Pixels = npt.NDArray[np.uint8]
 Check = Callable[[Part, Sequence[Pixels]], None]

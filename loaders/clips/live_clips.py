@@ -19,7 +19,8 @@ from ..live.host_forms import HostBatch, pair_of
 from ..live.lows import LiveLows
 from ..options import Options
 from .clip_samples import ClipPlace
-from .frame_sources import Pictures, Videos
+from .frame_sources import Pictures
+from .videos.reading import VideoFrames
 
 if TYPE_CHECKING:
     from ..dali.forms.ahead import Ahead
@@ -33,7 +34,7 @@ class LiveClips:
 
     Parameters
     ----------
-    source : Pictures or Videos
+    source : Pictures or VideoFrames
         Of the decoded frames.
     live : LiveLows
         On a GPU of a recipe of the camera model.
@@ -51,7 +52,7 @@ class LiveClips:
 
     def __init__(
         self,
-        source: Pictures | Videos,
+        source: Pictures | VideoFrames,
         live: LiveLows,
         options: Options,
         frames: int,

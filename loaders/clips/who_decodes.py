@@ -1,4 +1,4 @@
-"""Who decodes clips, and makes their lows: DALI, PyAV's threads, or processes."""
+"""Who decodes clips, and makes their lows: DALI, PyAV, or the processes that make whole batches."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from ..options import Options
 from .clip_bytes import beyond_dali, has_videos
 from .stored_clips import ClipContents
 
-READERS = ("auto", "dali", "threads", "workers")
-_PIXELS_A_THREAD = 20_000
-"""Of a frame: threads decode as many frames a second as a GPU if each has so many pixels of one, or
-less. From 16 threads beside an H200, whose DALI gave 3,700 frames of 480 x 270."""
+READERS = ("auto", "dali", "pyav", "workers")
+_PIXELS_A_CORE = 20_000
+"""Of a frame: cores decode as many frames a second as a GPU if each has so many pixels of one, or
+less. From 16 cores beside an H200."""
 
 
 def who_decodes(
     reader: str,
     device: str,
     by_dali: Callable[[], str],
-    by_threads: Callable[[], str],
-    threads_are_faster: Callable[[], bool],
+    by_pyav: Callable[[], str],
+    pyav_is_faster: Callable[[], bool],
 ) -> str:
-    """Return who decodes: "dali", "threads" or "workers".
+    """Return who decodes: "dali", "pyav" or "workers".
 
     Parameters
     ----------
     reader, device : str
         As asked for.
-    by_dali, by_threads : functions
+    by_dali, by_pyav : functions
         Return why they cannot; "" where they can.
-    threads_are_faster : function
+    pyav_is_faster : function
         Returns whether, where both can.
     """
     if reader not in READERS:
         raise LoaderError(f"reader {reader!r}: must be one of {', '.join(READERS)}", key="reader")
     if reader == "auto":
-        threads = not by_threads()
-        if device != "gpu" or not is_installed() or (threads and threads_are_faster()) or by_dali():
-            return "threads" if threads else "workers"
+        pyav = not by_pyav()
+        if device != "gpu" or not is_installed() or (pyav and pyav_is_faster()) or by_dali():
+            return "pyav" if pyav else "workers"
         return "dali"
     if reader == "dali" and not is_installed():
         raise LoaderError(
@@ -51,7 +51,7 @@ def who_decodes(
         )
     why_not = ""
     if reader != "workers":
-        why_not = by_dali() if reader == "dali" else by_threads()
+        why_not = by_dali() if reader == "dali" else by_pyav()
     if why_not:
         raise LoaderError(f"reader {reader!r} {why_not}: leave reader out", key="reader")
     return reader
@@ -65,18 +65,18 @@ def not_by_dali(contents: ClipContents, options: Options, lows: LiveLows | None)
     )
 
 
-def not_by_threads(contents: ClipContents, options: Options, lows: LiveLows | None) -> str:
-    """Return why PyAV's threads cannot; "" where they can."""
+def not_by_pyav(contents: ClipContents, options: Options, lows: LiveLows | None) -> str:
+    """Return why PyAV cannot; "" where it can."""
     return _not_on_gpu(options, lows) or ("" if has_videos(contents) else "reads videos alone")
 
 
-def threads_are_faster(contents: ClipContents, options: Options) -> bool:
-    """Return whether threads decode videos faster than a GPU does, by the first one's frames."""
+def pyav_is_faster(contents: ClipContents, options: Options) -> bool:
+    """Return whether PyAV decodes videos faster than a GPU does, by the first one's frames."""
     try:
         height, width = video_facts(contents.clips[0].video[0]).size
     except ImageRefused:
         return False
-    return height * width <= options.threads * _PIXELS_A_THREAD
+    return height * width <= options.threads * _PIXELS_A_CORE
 
 
 def _not_on_gpu(options: Options, lows: LiveLows | None) -> str:

@@ -9,7 +9,7 @@ import io
 import threading
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -85,6 +85,9 @@ class Segment:
         return "" if same else "has margins above its frames or at their left"
 
 
+Cut = Callable[[Location, Sequence[int]], Segment]
+
+
 class Segments:
     """Segments of videos, the last ones of which are kept; for several threads.
 
@@ -107,7 +110,9 @@ class Segments:
     def __reduce__(self) -> tuple[Any, ...]:
         return Segments, (self._margins,)  # copies begin with nothing
 
-    def frames(self, video: Location, times: Sequence[int]) -> tuple[Segment, list[int]]:
+    def frames(
+        self, video: Location, times: Sequence[int], cut: Cut | None = None
+    ) -> tuple[Segment, list[int]]:
         """Return a part of a video that holds frames, and their numbers in it.
 
         Parameters
@@ -115,6 +120,8 @@ class Segments:
         video : Location
         times : sequence of int
             As of `video.decoded_frames`.
+        cut : function, optional
+            In place of this object's.
 
         Raises
         ------
@@ -129,7 +136,7 @@ class Segments:
             if segment is not None and numbers is not None:
                 self._kept.move_to_end((video, begins[at - 1]))
                 return segment, numbers
-        segment = self.cut(video, times)
+        segment = (cut or self.cut)(video, times)
         numbers = segment.numbers(times)
         assert numbers is not None
         with self._lock:

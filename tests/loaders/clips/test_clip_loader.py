@@ -16,6 +16,7 @@ import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import LoaderError
 from gloam.loaders.clips import clip_bytes, dali_clips, who_decodes
+from gloam.loaders.clips.videos import reading
 from gloam.manifests.clips.video import decoded_frames
 from gloam.manifests.clips.windows import video_and_times
 from gloam.synth.clips import frames_of, render_clip
@@ -208,36 +209,36 @@ def test_tools_that_skip_batches_get_those_of_dali(made):
 
 
 @pytest.mark.parametrize(
-    ("reader", "dali", "threads", "device", "installed", "expected"),
+    ("reader", "dali", "pyav", "device", "installed", "expected"),
     [
         ("auto", "", "", "gpu", True, "dali"),
-        ("auto", "", "faster", "gpu", True, "threads"),
+        ("auto", "", "faster", "gpu", True, "pyav"),
         ("auto", "", "no", "gpu", True, "dali"),
         ("auto", "", "no", "gpu", False, "workers"),
-        ("auto", "", "", "gpu", False, "threads"),
-        ("auto", "no", "", "gpu", True, "threads"),
+        ("auto", "", "", "gpu", False, "pyav"),
+        ("auto", "no", "", "gpu", True, "pyav"),
         ("auto", "no", "no", "gpu", True, "workers"),
-        ("auto", "", "", "cpu", True, "threads"),
+        ("auto", "", "", "cpu", True, "pyav"),
         ("auto", "", "no", "cpu", True, "workers"),
         ("workers", "", "", "gpu", True, "workers"),
-        ("threads", "", "", "cpu", False, "threads"),
+        ("pyav", "", "", "cpu", False, "pyav"),
         ("dali", "", "no", "cpu", True, "dali"),
     ],
 )
-def test_who_decodes(monkeypatch, reader, dali, threads, device, installed, expected):
+def test_who_decodes(monkeypatch, reader, dali, pyav, device, installed, expected):
     monkeypatch.setattr(who_decodes, "is_installed", lambda: installed)
-    faster = threads == "faster"
+    faster = pyav == "faster"
     found = who_decodes.who_decodes(
-        reader, device, lambda: dali, lambda: "" if faster else threads, lambda: faster
+        reader, device, lambda: dali, lambda: "" if faster else pyav, lambda: faster
     )
     assert found == expected
 
 
-def test_many_threads_are_faster_at_small_frames(videos):
+def test_many_pyav_is_faster_at_small_frames(videos):
     loaded = loader(videos, frames=4)
     few, many = (loaded.options.model_copy(update={"threads": count}) for count in (0, 1))
-    assert who_decodes.threads_are_faster(loaded.contents, many)  # 96 x 72
-    assert not who_decodes.threads_are_faster(loaded.contents, few)
+    assert who_decodes.pyav_is_faster(loaded.contents, many)  # 96 x 72
+    assert not who_decodes.pyav_is_faster(loaded.contents, few)
 
 
 @pytest.mark.parametrize(
@@ -303,11 +304,11 @@ def test_frames_that_are_not_those_of_pyav_are_noticed(videos, monkeypatch, caps
     whole = loader(videos, frames=4, size=32)
     right = clip_bytes.bytes_of
 
-    def bytes_of(part, segments):
-        data, numbers, size = right(part, segments)
+    def bytes_of(*given, **more):
+        data, numbers, size = right(*given, **more)
         return data, numbers[::-1].copy(), size
 
-    monkeypatch.setattr(dali_clips, "bytes_of", bytes_of)
+    monkeypatch.setattr(reading, "bytes_of", bytes_of)
     options = {"frames": 4, "size": 32} | WAYS["dali"]
     with pytest.raises(dali_clips.DaliFailed, match="are not those that PyAV decodes"):
         list(loader(videos, **options))
@@ -320,16 +321,16 @@ def test_frames_that_are_not_those_of_pyav_are_noticed(videos, monkeypatch, caps
     assert not falling._dali.by_dali
     said = capsys.readouterr().err
     assert "DALI: " in said
-    assert "; threads decode from here on" in said
+    assert "; PyAV decodes from here on" in said
     falling.close()
 
 
-def test_threads_decode_videos_exactly(tmp_path):
+def test_pyav_decodes_videos_exactly(tmp_path):
     for seed, (name, group) in enumerate((("a.mp4", "9"), ("b.mkv", "250"))):
         write_video(tmp_path / name, panned(seed, 30), g=group, bf="2")
     options = {"frames": 4, "stride": 2, "step": 3, "recipe": "even", "draws": "set"}
     options |= {"dtype": "uint8", "layout": "HWC", "batch_size": 3, "last_batch": "partial"}
-    loaded = loader(tmp_path, reader="threads", workers=2, **options)
+    loaded = loader(tmp_path, reader="pyav", workers=2, **options)
     places = {clip.key: clip.place for clip in loaded.contents.clips}
     epochs = []
     for _ in range(2):
@@ -344,7 +345,7 @@ def test_threads_decode_videos_exactly(tmp_path):
         assert sorted(seen) == sorted(places)
         epochs.append(seen)
     assert epochs[0] != epochs[1]
-    begun = loader(tmp_path, reader="threads", workers=2, **options)
+    begun = loader(tmp_path, reader="pyav", workers=2, **options)
     running = iter(begun)
     taken = [next(running)[2] for _ in range(2)]
     other = loader(tmp_path, reader="workers", **options)  # processes go on from its state
@@ -355,9 +356,9 @@ def test_threads_decode_videos_exactly(tmp_path):
         one.close()
 
 
-def test_threads_name_a_damaged_video(tmp_path):
+def test_pyav_names_a_damaged_video(tmp_path):
     path = write_video(tmp_path / "a.mkv", panned(0, 30), g="5")
-    loaded = loader(tmp_path, frames=4, size=32, reader="threads", workers=2, shuffle=False)
+    loaded = loader(tmp_path, frames=4, size=32, reader="pyav", workers=2, shuffle=False)
     data = bytearray(path.read_bytes())
     data[len(data) // 2 :] = bytes(len(data) - len(data) // 2)
     path.write_bytes(data)
@@ -415,9 +416,7 @@ def test_a_damaged_frame_is_named_by_dali_too(made, tmp_path):
 
 
 def test_wrong_readers_get_a_line(made, source, monkeypatch):
-    with pytest.raises(
-        LoaderError, match="reader 'x': must be one of auto, dali, threads, workers"
-    ):
+    with pytest.raises(LoaderError, match="reader 'x': must be one of auto, dali, pyav, workers"):
         loader(made, reader="x")
     with pytest.raises(LoaderError, match="reader 'dali' reads JPEGs and PNGs, or videos"):
         loader(source, reader="dali", frames=3)

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import ctypes
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 import torch
 
-from gloam.loaders.clips import dali_clips, video_order
 from gloam.loaders.clips.clip_bytes import bytes_of
-from gloam.loaders.clips.decoding_threads import DecodingThreads
 from gloam.loaders.clips.frame_sources import Videos, frame_places
 from gloam.loaders.clips.stored_clips import clips_in
-from gloam.loaders.clips.video_order import Groups, Runs, Schedule, group_clips
+from gloam.loaders.clips.videos import order as video_order
+from gloam.loaders.clips.videos.order import Groups, Runs, Schedule, group_clips
+from gloam.loaders.clips.videos.reading import PIPELINES, RECENT
 from gloam.manifests.clips.segments import Segments
 from gloam.manifests.clips.video import decoded_frames, frame_times
 from gloam.manifests.clips.windows import Windows, video_and_times
 
-from ...clips import panned, write_video
+from ....clips import panned, write_video
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +130,7 @@ def test_short_epochs_are_kept_while_pipelines_are_ahead(clips):
     one = clips[:2]
     groups = group_clips(one)
     runs = Runs(0, 0, lambda epoch, batch: Schedule([[0], [1]][batch:], groups.of_clip, one, 4))
-    most = dali_clips._RECENT * dali_clips._PIPELINES
+    most = RECENT * PIPELINES
     schedule, run = runs.of_run(2 * most)  # of as many epochs
     assert (schedule.runs, run) == (1, 0)
     assert runs.of_run(0)[1] == 0
@@ -189,25 +188,6 @@ def test_batches_get_the_frames_of_their_clips(clips, turns):
         checked[0][1][0], decoded_frames(checked[0][0].video, checked[0][0].times[:1])[0]
     )
     assert len(source._held) < sum(decoder.done for decoder in decoders)
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA GPU")
-def test_threads_bring_frames_to_a_gpu(clips):
-    groups = group_clips(clips)
-
-    def schedule_of(epoch, batch):
-        return Schedule(batches_of(groups.order(3, epoch, True), 4), groups.of_clip, clips, 3)
-
-    runs = Runs(0, 0, schedule_of)
-    with ThreadPoolExecutor(2) as pool:
-        threads = DecodingThreads(runs, pool, 0)
-        for run in range(4):
-            schedule, own = runs.of_run(run)
-            (made,) = threads.run()
-            for part, frames in zip(schedule.parts(own), made, strict=True):
-                np.testing.assert_array_equal(
-                    frames.cpu().numpy(), decoded_frames(part.video, part.times)
-                )
 
 
 def test_places_of_frames_in_memory():

@@ -11,8 +11,8 @@ from typing import Any
 
 from nvidia.dali import fn, pipeline_def
 
-from ..options import Options
-from .video_order import Part, Runs
+from ...options import Options
+from .order import Part, Runs
 
 GPU_CODECS = ("h264", "hevc")
 """What DALI decodes on GPUs, as FFmpeg calls it. Others, which may hold packets that only show an

@@ -1,0 +1,1 @@
+"""Videos: the order of their clips, and who decodes their parts when."""

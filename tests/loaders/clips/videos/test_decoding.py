@@ -1,0 +1,66 @@
+"""Parts of videos come run by run, decoded here or in processes, for a CPU or a GPU."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from gloam.errors import ImageRefused
+from gloam.loaders.clips.stored_clips import clips_in
+from gloam.loaders.clips.videos.decoding import DecodedParts
+from gloam.loaders.clips.videos.order import Runs, Schedule, group_clips
+from gloam.manifests.clips.video import decoded_frames
+from gloam.manifests.clips.windows import Windows
+
+from ....clips import panned, write_video
+
+GPU = pytest.param(0, marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA GPU"))
+
+
+@pytest.fixture
+def clips(tmp_path):
+    for seed, (name, group) in enumerate((("a.mp4", "8"), ("b.mkv", "250"), ("c.mp4", "5"))):
+        write_video(tmp_path / name, panned(seed, 40), g=group, sc_threshold="0", bf="2")
+    return clips_in(tmp_path, Windows(3, 2, 4)).clips
+
+
+def runs_of(clips, groups, at_once=3):
+    def schedule_of(epoch, batch):
+        order = groups.order(3, epoch, True).tolist()
+        batches = [order[i : i + 4] for i in range(0, len(order), 4)]
+        return Schedule(batches, groups.of_clip, clips, at_once)
+
+    return Runs(0, 0, schedule_of)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("device_id", [None, GPU])
+def test_runs_come_one_after_the_other(clips, workers, device_id):
+    groups = group_clips(clips)
+    runs = runs_of(clips, groups)
+    parts = DecodedParts(runs, groups, workers, device_id)
+    for run in range(12):  # through epochs
+        schedule, own = runs.of_run(run)
+        (made,) = parts.run()
+        assert len(made) == len(schedule.parts(own))
+        for part, frames in zip(schedule.parts(own), made, strict=True):
+            found = frames if device_id is None else frames.cpu().numpy()
+            np.testing.assert_array_equal(found, decoded_frames(part.video, part.times))
+    parts.close()
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_damage_is_raised_with_its_run(clips, workers):
+    groups = group_clips(clips)
+    path = next(iter({clip.video[0] for clip in clips if clip.video[0].member == "b.mkv"}))
+    whole = f"{path.container}/{path.member}"
+    with open(whole, "r+b") as file:
+        size = file.seek(0, 2)
+        file.seek(size // 3)
+        file.write(bytes(size - size // 3))
+    runs = runs_of(clips, groups)
+    parts = DecodedParts(runs, groups, workers)
+    with pytest.raises(ImageRefused):
+        list(iter(parts.run, None))  # on and on
+    parts.close()
