@@ -81,7 +81,8 @@ last_batch, keys, device, rank, world_size, workers, prefetch
     -----
     Clips of videos are shuffled in groups, by the key frames that decoding begins at, and then
     among those of as many groups as are 1 GiB of decoded frames; see `videos.order`. DALI and
-    PyAV decode each group once an epoch, and hold some 2 GiB of frames.
+    PyAV decode each group once an epoch, and hold some 2 GiB of frames; up to 5 of large ones, for
+    many processes.
 
     Examples
     --------

@@ -16,6 +16,7 @@ from .processes import VideoProcesses
 from .rooms import Memory
 
 _AHEAD = 2  # runs that are decoded while others are used: a window of shuffled clips is two
+_MOST_AHEAD = 3 << 30  # bytes of more runs, where a run has fewer parts than there are processes
 
 
 class OnGpu(list[Any]):
@@ -52,6 +53,7 @@ class DecodedParts:
         self._runs, self._device = runs, device_id
         self._begun: dict[int, list[Future[Any]]] = {}
         self._done = 0
+        self._ahead = runs_ahead(groups, workers)
         self._threads = ThreadPoolExecutor(max(2 * workers, 1))  # some of which copy
         self._processes = VideoProcesses(workers, int(groups.sizes.max())) if workers else None
         self._locked = None if device_id is None else _Locked(device_id)
@@ -66,7 +68,7 @@ class DecodedParts:
         LoaderError
             When a process that decodes ended.
         """
-        for run in range(self._done, self._done + _AHEAD + 1):
+        for run in range(self._done, self._done + self._ahead + 1):
             if run not in self._begun:
                 schedule, own = self._runs.of_run(run)
                 self._begun[run] = [
@@ -90,6 +92,13 @@ class DecodedParts:
         else:
             frames = self._processes.decode(part, self._locked.lock)
         return frames if self._device is None else _on_gpu(frames, self._device)
+
+
+def runs_ahead(groups: Groups, workers: int) -> int:
+    """Return how many runs are best decoded ahead: each process has a part, if memory allows."""
+    each = groups.at_once
+    wanted, most = -(-workers // each), _MOST_AHEAD // (each * max(int(groups.sizes.max()), 1))
+    return max(_AHEAD, min(wanted, most))
 
 
 def _memory(shape: tuple[int, ...]) -> Memory:

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 Memory = npt.NDArray[np.uint8]
-_MOST = 3 << 30
+_MOST = 5 << 30
 """Bytes of rooms, above which those that are free are emptied: frames among which clips are
-shuffled are 1 GiB, and two runs of half of that are made ahead."""
+shuffled are 1 GiB, and up to 3 are made ahead."""
 
 
 class Rooms:

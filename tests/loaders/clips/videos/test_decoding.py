@@ -8,8 +8,8 @@ import torch
 
 from gloam.errors import ImageRefused
 from gloam.loaders.clips.stored_clips import clips_in
-from gloam.loaders.clips.videos.decoding import DecodedParts
-from gloam.loaders.clips.videos.order import Runs, Schedule, group_clips
+from gloam.loaders.clips.videos.decoding import DecodedParts, runs_ahead
+from gloam.loaders.clips.videos.order import Groups, Runs, Schedule, group_clips
 from gloam.manifests.clips.video import decoded_frames
 from gloam.manifests.clips.windows import Windows
 
@@ -64,3 +64,21 @@ def test_damage_is_raised_with_its_run(clips, workers):
     with pytest.raises(ImageRefused):
         list(iter(parts.run, None))  # on and on
     parts.close()
+
+
+@pytest.mark.parametrize(
+    ("mebibytes", "workers", "expected"),
+    [
+        (37, 16, 2),  # 13 parts a run
+        (37, 64, 5),
+        (256, 2, 2),  # 2 a run
+        (256, 16, 6),
+        (500, 4, 4),  # one a run
+        (500, 16, 6),  # as many as 3 GiB
+        (2000, 16, 2),
+        (1, 0, 2),
+    ],
+)
+def test_each_process_has_a_part_if_memory_allows(mebibytes, workers, expected):
+    groups = Groups(np.zeros(1, np.int64), np.array([1, mebibytes << 20]))
+    assert runs_ahead(groups, workers) == expected
