@@ -12,7 +12,6 @@ from torch.utils.data import Dataset
 from ...errors import ImageRefused, LoaderError
 from ...manifests.clips.load_clip import load_clip, video_pixels
 from ...manifests.clips.windows import frame_files
-from ...manifests.images.decode import decode
 from ...manifests.images.header import MAX_PIXELS
 from ...manifests.sets.layouts.extents import Extent
 from ...synth.clips import frame_name, render_frame
@@ -22,10 +21,10 @@ from ..forms import Change, change_of
 from ..live.lows import LiveLows
 from ..options import Options
 from ..samples import Batch, sized, turned_shape
+from .low_pixels import low_pixels
 from .stored_clips import ClipContents, StoredClip
 
 Pixels = npt.NDArray[np.uint8]
-_PNG = b"\x89PNG"
 
 
 class ClipPlace(NamedTuple):
@@ -118,9 +117,9 @@ class ClipSamples(Dataset[Any]):
     def _decoded(self, clip: StoredClip, role: str, extents: Sequence[Extent]) -> list[Pixels]:
         frames = []
         for number, extent in enumerate(extents):
-            data = read_extent(extent)
+            data = np.frombuffer(read_extent(extent), np.uint8)
             try:
-                frames.append(decode(data, "png" if data[:4] == _PNG else "jpg"))
+                frames.append(low_pixels(data))
             except ImageRefused as refusal:
                 where = extent.named(clip.key, frame_name(role, number))
                 raise LoaderError(

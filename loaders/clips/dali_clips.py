@@ -8,39 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import LoaderError
 from ...manifests.clips.segments import Segments
-from ...manifests.images.header import read_header
 from ...storage.stores import AT_ONCE
 from ..dali.batches import tensor_of
 from ..dali.building import built
 from ..dali.failures import last_words
-from ..forms import change_of
 from ..live.lows import LiveLows
 from ..options import Options
 from .clip_bytes import Bytes, frames_of
 from .clip_samples import ClipPlace, ClipSamples
 from .frame_sources import Pictures
 from .live_clips import LiveClips
+from .low_pixels import has_png_lows
+from .stored_batches import StoredBatches
 from .stored_clips import ClipContents
 from .videos.order import Groups
 from .videos.reading import VideoFrames, Wanted, by_dali, by_pyav
 
-_MOST_PIXELS = 1 << 30  # what a set may hold
-
-
-class _Encoded(NamedTuple):
-    """A batch as DALI takes it: frame after frame, clip after clip."""
-
-    lows: list[Bytes]
-    normals: list[Bytes]
-    changes: list[npt.NDArray[np.int32]]
+_AHEAD = 2  # batches whose stored lows are decoded before DALI takes them
 
 
 class DaliFailed(LoaderError):
@@ -184,32 +175,19 @@ class DaliClips:
             )
             return self._lows
 
-        # Both of DALI's sources ask for a batch, one after the other.
-        @lru_cache(maxsize=2)
-        def encoded(iteration: int) -> _Encoded:
-            places = places_at(iteration)
-            read = list(pool.map(frames_of, (place.clip for place in places)))
-            count = self._contents.frames
-            lows = [data for clip in read for data in clip[:count]]
-            normals = [data for clip in read for data in clip[count:]]
-            changes = []
-            if self._options.changes:
-                for place, clip in zip(places, read, strict=True):
-                    header = read_header(clip[count].tobytes(), _MOST_PIXELS)
-                    change = change_of(header.height, header.width, self._options, place.seed)
-                    changes += [np.array(change, np.int32)] * count
-            return _Encoded(lows, normals, changes)
-
-        def source(info: Any) -> tuple[list[Bytes], list[Bytes], list[Any]]:
-            lows, normals, _ = encoded(info.iteration)
-            return lows, normals, [np.zeros(1, np.int64)] * len(lows)
-
-        def forms(info: Any) -> list[Any]:
-            return encoded(info.iteration).changes
-
         from ..dali.pipelines import external_pairs
 
-        pipeline = external_pairs(source, forms=forms if self._options.changes else None, **common)
+        decoded = has_png_lows(self._contents.clips[0])
+        batches = StoredBatches(
+            pool,
+            places_at,
+            self._options,
+            self._contents.frames,
+            decodes_lows=decoded,
+            ahead=_AHEAD,
+        )
+        forms = batches.forms if self._options.changes else None
+        pipeline = external_pairs(batches.pairs, forms=forms, lows_decoded=decoded, **common)
         return built(pipeline, self._contents.name)
 
     def _places_at(self, first: int, number: int) -> list[ClipPlace]:

@@ -41,6 +41,7 @@ LOW, NORMAL = "low.png;low.jpg", "normal.jpg;normal.png"
 Forms = Callable[[Any], list[Any]]
 """Of DALI's BatchInfo: returns for each pair of a batch the window (top, left, height, width) and
 the flips (across, down, turned) as int32 array (7)."""
+_BATCHES = {"batch": True, "batch_info": True}
 _TYPES = {"float32": types.FLOAT, "float16": types.FLOAT16, "uint8": types.UINT8}
 
 
@@ -233,16 +234,31 @@ def reading(options: Options, rank: int, world: int, shuffle_seed: int) -> dict[
 
 @pipeline_def(enable_conditionals=True)
 def external_pairs(
-    source: Callable[[Any], tuple[Any, ...]], options: Options, forms: Forms | None = None
+    source: Callable[[Any], tuple[Any, ...]],
+    options: Options,
+    forms: Forms | None = None,
+    *,
+    lows_decoded: bool = False,
 ) -> tuple[Any, ...]:
     """Take pairs from a function of DALI's BatchInfo.
 
-    It returns lists of encoded lows and normals (uint8 arrays) and of numbers.
+    It returns lists of encoded lows and normals (uint8 arrays) and of numbers. Lows may be decoded
+    (H, W, 3), where images are not cut or flipped, or by `forms`.
     """
     low, normal, label = fn.external_source(
-        source=source, num_outputs=3, batch=True, batch_info=True
+        source=source,
+        num_outputs=3,
+        batch=True,
+        batch_info=True,
+        layout=["HWC" if lows_decoded else "", "", ""],
     )
-    low, normal = processed([low, normal], options, forms)
+    if lows_decoded:
+        low = low.gpu() if options.device == "gpu" else low
+        form = None if forms is None else fn.external_source(source=forms, **_BATCHES)
+        window, flips = (None, None) if form is None else (form[:4], form[4:])
+        low, normal = formed([low, decoded(normal, options)], window, flips, options)
+    else:
+        low, normal = processed([low, normal], options, forms)
     return low, normal, label
 
 
@@ -404,7 +420,7 @@ def processed(images: list[Any], options: Options, forms: Forms | None = None) -
     The draws are DALI's own, or those of a function.
     """
     if forms is not None:
-        form = fn.external_source(source=forms, batch=True, batch_info=True)
+        form = fn.external_source(source=forms, **_BATCHES)
         return formed(_alike(decoded, images, options=options), form[:4], form[4:], options)
     if options.crop == "random":
         shape = fn.peek_image_shape(images[-1])

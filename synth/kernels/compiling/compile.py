@@ -112,6 +112,23 @@ def _store_word(typing_context, array, place, word):
 store_word: Any = intrinsic(_store_word)
 
 
+def _load_word(typing_context, array, place):
+    """Return 64 bits of a uint8 array from a place on, wherever that is, lowest byte first."""
+    if not isinstance(array, types.Array) or array.dtype != types.uint8 or array.layout != "C":
+        return None
+
+    def generate(context, builder, signature, arguments):
+        holder = context.make_array(array)(context, builder, arguments[0])
+        at = builder.gep(holder.data, [arguments[1]])
+        kind = context.get_value_type(types.uint64).as_pointer()
+        return builder.load(builder.bitcast(at, kind), align=1)
+
+    return types.uint64(array, types.int64), generate
+
+
+load_word: Any = intrinsic(_load_word)
+
+
 def scalar(function: F) -> F:
     """Compile a function of scalars (and of tables that it only reads) for kernels.
 

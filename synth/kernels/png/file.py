@@ -15,8 +15,8 @@ CODING = 2
 """Counts up when lows get other bytes; 1 was OpenCV's and zlib's."""
 BLOCK = 32768
 """Bytes that share a code: of a 500 x 375 picture, some 22 rows."""
-_SIGNATURE = b"\x89PNG\r\n\x1a\n"
-_ZLIB = b"\x78\x01"  # deflate, a window of 32 KiB, fastest
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
+ZLIB = b"\x78\x01"  # deflate, a window of 32 KiB, fastest
 
 
 def encode_png(pixels: Pixels) -> bytes:
@@ -47,10 +47,10 @@ def encode_png(pixels: Pixels) -> bytes:
     data = filtered.reshape(-1)
     packed = np.empty(room(len(data), BLOCK), np.uint8)
     size = deflate(data, BLOCK, packed)
-    stream = b"".join((_ZLIB, packed[:size].data, struct.pack(">I", zlib.adler32(data.data))))
+    stream = b"".join((ZLIB, packed[:size].data, struct.pack(">I", zlib.adler32(data.data))))
     head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     return b"".join(
-        (_SIGNATURE, *_chunk(b"IHDR", head), *_chunk(b"IDAT", stream), *_chunk(b"IEND", b""))
+        (SIGNATURE, *_chunk(b"IHDR", head), *_chunk(b"IDAT", stream), *_chunk(b"IEND", b""))
     )
 
 
