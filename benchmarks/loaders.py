@@ -2,7 +2,7 @@
 AlexNet and a U-Net's waiting.
 
     python benchmarks/loaders.py FOLDER [--pairs 10000] [--only
-    readers,decoder,val,alexnet,unet,ranks]
+    readers,decoder,val,alexnet,unet,waits,ranks]
 
 Makes JPEG pairs of 500 x 375 from the photographs inside scikit-image in FOLDER (about 1.2 GB), as
 shards and as files, and measures everything in one run. With several GPUs, `--only ranks` under
@@ -19,7 +19,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,7 +36,12 @@ from gloam.loaders.dali.pipelines import LOW, NORMAL, SIDE_BY_SIDE, fn, pipeline
 from gloam.loaders.index import contents_of
 from gloam.loaders.ranks_and_order import usable_cores
 
-WAYS = ("readers", "decoder", "val", "alexnet", "unet")
+WAYS = ("readers", "decoder", "val", "alexnet", "unet", "waits")
+LOADED: dict[str, dict[str, Any]] = {
+    "stored": {},
+    "live": {"live": True},
+    "resident, live": {"live": True, "resident": True},
+}
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
 
@@ -246,49 +251,75 @@ def unet(shards: Path) -> None:
     """
     from train import UNet
 
-    device = torch.device("cuda")
-    speeds: list[float] = []
-    waited: list[float] = []
-    with PairLoader(shards, batch_size=64, size=192, augment=True, crop="random-resized") as loader:
-        low, normal = (images.clone() for images in next(iter(loader)))
-        for name in ("held", "loaded"):
-            model = UNet().to(device)
-            optimiser = torch.optim.AdamW(model.parameters())
+    def steps_of(rate: float) -> Callable[..., None]:
+        model = UNet().cuda()
+        return stepping(model, torch.optim.AdamW(model.parameters(), rate))
 
-            def step(
-                low: torch.Tensor,
-                normal: torch.Tensor,
-                model: UNet = model,
-                optimiser: torch.optim.Optimizer = optimiser,
-            ) -> None:
-                with torch.autocast("cuda", torch.bfloat16):
-                    loss = (model(low) - normal).abs().mean()
-                optimiser.zero_grad(set_to_none=True)
-                loss.backward()
-                optimiser.step()
+    waiting("U-Net", steps_of, 1e-3, shards, (64, 256), 60)
 
-            for _ in range(10):
-                step(low, normal)
-            torch.cuda.synchronize()
-            start, pairs, pauses = time.perf_counter(), 0, []
-            batches = iter(loader)
-            for _ in range(60):
-                pauses.append([torch.cuda.Event(enable_timing=True) for _ in range(2)])
-                pauses[-1][0].record()
-                if name == "loaded":
-                    low, normal = next(batches)
-                pauses[-1][1].record()
-                step(low, normal)
-                pairs += len(low)
-            torch.cuda.synchronize()
-            seconds = time.perf_counter() - start
-            speeds.append(pairs / seconds)
-            waited.append(sum(done.elapsed_time(begun) for done, begun in pauses) / 1e3 / seconds)
-    print(
-        f"U-Net: {speeds[0]:,.0f} pairs a second on data that is there, {speeds[1]:,.0f} loaded"
-        f" ({speeds[1] / speeds[0]:.1%}); the GPU waited {waited[0]:.2%} and {waited[1]:.2%} of the"
-        " time before steps"
-    )
+
+def waits(shards: Path) -> None:
+    """The same of AlexNet, which takes a batch in a fifteenth of the time."""
+    from alexnet import AlexNet
+
+    def steps_of(rate: float) -> Callable[..., None]:
+        model = AlexNet().cuda()
+        return stepping(model, torch.optim.SGD(model.parameters(), rate))
+
+    waiting("AlexNet", steps_of, 1e-2, shards, (256,), 600)
+
+
+def stepping(model: torch.nn.Module, optimiser: torch.optim.Optimizer) -> Callable[..., None]:
+    """A step of training on a pair's tensors."""
+
+    def step(low: torch.Tensor, normal: torch.Tensor) -> None:
+        with torch.autocast("cuda", torch.bfloat16):
+            made = model(low)
+            loss = (made - normal).abs().mean() if made.ndim == 4 else made.square().mean()
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        optimiser.step()
+
+    return step
+
+
+def waiting(
+    network: str,
+    steps_of: Callable[[float], Callable[..., None]],
+    rate: float,
+    shards: Path,
+    sizes: tuple[int, ...],
+    steps: int,
+) -> None:
+    """Print for each way to load what the GPU waits before steps of a network."""
+    for size, (name, options) in itertools.product(sizes, LOADED.items()):
+        crop = "random" if options else "random-resized"
+        step = steps_of(rate)
+        with PairLoader(
+            shards, batch_size=size, size=192, augment=True, crop=crop, **options
+        ) as loader:
+            batches = endless(loader)
+            held = tuple(images.clone() for images in next(batches))
+            for given in (held, None):
+                for _ in range(10):
+                    step(*(given or next(batches)))
+                torch.cuda.synchronize()
+                start, pauses = time.perf_counter(), []
+                for _ in range(steps):
+                    pauses.append([torch.cuda.Event(enable_timing=True) for _ in range(2)])
+                    pauses[-1][0].record()
+                    pair = given or next(batches)
+                    pauses[-1][1].record()
+                    step(*pair)
+                torch.cuda.synchronize()
+                seconds = time.perf_counter() - start
+                waited = sum(done.elapsed_time(begun) for done, begun in pauses) / 1e3 / seconds
+                print(
+                    f"{network}, batch {size}, {name if given is None else 'held'}:"
+                    f" {steps * size / seconds:,.0f} pairs a second; the GPU waits {waited:.3%} of"
+                    " the time before steps",
+                    flush=True,
+                )
 
 
 def ranks(shards: Path) -> None:
@@ -352,7 +383,13 @@ def main() -> None:
     ways = args.only.split(",")
     if "readers" in ways:
         readers(shards, files)
-    for name, way in (("decoder", decoder), ("val", val), ("alexnet", alexnet), ("unet", unet)):
+    for name, way in (
+        ("decoder", decoder),
+        ("val", val),
+        ("alexnet", alexnet),
+        ("unet", unet),
+        ("waits", waits),
+    ):
         if name in ways:
             way(shards)
 

@@ -2,13 +2,16 @@
 
     python benchmarks/stand_ins.py PHOTOGRAPHS FOLDER
 
-A quarter of the photographs become test pairs of three kinds, FOLDER/{even,uneven,noisy}/{low,
-normal}; the others are copied to FOLDER/train, to train on. Nothing of gloam makes the lows, and
-none of its numbers: a power of the encoded picture, a gain in linear light, casts of each channel,
-noise in the encoded picture that grows with it, of which a part is common to the channels and
-neighbours share some. "even" has LOL's darkness, ratio and noise (its medians, notes of LOL's 485
-training pairs); "uneven" gradients, falloff and one to three warm or cold lights where pictures are
-bright; "noisy" two to three times the noise, behind JPEG of quality 85 to 96.
+A quarter of the photographs become test pairs of four kinds, FOLDER/{even,uneven,noisy,smooth}/
+{low,normal}; the others are copied to FOLDER/train, to train on. Nothing of gloam makes the lows,
+and none of its numbers: a power of the encoded picture, a gain in linear light, casts of each
+channel, noise in the encoded picture that grows with it, of which a part is common to the channels
+and neighbours share some. "even" has LOL's darkness, ratio and noise (its medians, notes of LOL's
+485 training pairs); "uneven" gradients, falloff and one to three warm or cold lights where pictures
+are bright; "noisy" two to three times the noise, behind JPEG of quality 85 to 96; "smooth" is
+"even" of pictures whose middle is enlarged twice: rooms and things at close range, as LOL has them,
+have few fine textures, and what SSIM sees there is how noise was taken away; its noise is nearly
+white, and that of red and blue larger, as LOL's are.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ import numpy.typing as npt
 
 Image = npt.NDArray[np.float64]
 SUFFIXES = (".jpg", ".jpeg", ".png")
-KINDS = ("even", "uneven", "noisy")
+KINDS = ("even", "uneven", "noisy", "smooth")
 
 
 def to_linear(x: Image) -> Image:
@@ -53,16 +56,31 @@ def main() -> None:
         for i, path in enumerate(files[::4]):
             normal = cv2.imread(str(path))[..., ::-1]
             if min(normal.shape[:2]) >= 64:
+                normal = enlarged(normal) if kind == "smooth" else normal
                 for place, image in zip(places, (low_of(normal, kind, rng), normal), strict=True):
                     cv2.imwrite(str(place / f"{i:04d}.png"), image[..., ::-1])
+
+
+def enlarged(image: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """Return the middle of a picture at twice its size."""
+    height, width = image.shape[:2]
+    part = image[height // 4 : height // 4 + height // 2, width // 4 : width // 4 + width // 2]
+    part = np.ascontiguousarray(part)
+    twice = part.shape[1] * 2, part.shape[0] * 2
+    return np.asarray(cv2.resize(part, twice, interpolation=cv2.INTER_CUBIC), np.uint8)
 
 
 def low_of(normal: npt.NDArray[np.uint8], kind: str, rng: np.random.Generator) -> Image:
     """Return a low, uint8 RGB (H, W, 3)."""
     x = normal / 255.0
     low = to_linear(x ** np.clip(rng.normal(1.5, 0.15), 1.2, 1.85))
-    uneven = kind == "uneven"
-    ev = np.clip(rng.normal(5.4, 1), 3, 8) if uneven else np.clip(rng.normal(6.4, 1.2), 4, 9)
+    uneven, smooth = kind == "uneven", kind == "smooth"
+    mean = 5.9 if smooth else 6.4
+    ev = (
+        np.clip(rng.normal(5.4, 1), 3, 8)
+        if uneven
+        else np.clip(rng.normal(mean, 1.2), mean - 2.4, 9)
+    )
     same = np.median(to_linear(x)) / max(np.median(low), 1e-6)
     low = low * same * 2.0**-ev
     low = low * 2.0 ** rng.normal(0, 0.2, 3)
@@ -73,8 +91,9 @@ def low_of(normal: npt.NDArray[np.uint8], kind: str, rng: np.random.Generator) -
     sigma = rng.uniform(1.5, 4) / 255 if noisy else 1.15 / 255 * np.exp(rng.normal(0, 0.4))
     height, width = x.shape[:2]
     common, own = rng.normal(size=(height, width, 1)), rng.normal(size=(height, width, 3))
-    noise = cv2.GaussianBlur(0.57 * common + 0.82 * own, (0, 0), 0.55)
+    noise = cv2.GaussianBlur(0.57 * common + 0.82 * own, (0, 0), 0.35 if smooth else 0.55)
     noise /= noise.std()
+    noise *= np.array([1.45, 0.82, 1.1]) if smooth else 1.0
     y = y + sigma * (0.6 + 0.9 * np.sqrt(np.clip(y, 0, 1) / 0.1)).clip(0, 3) * noise
     levels = np.clip(np.rint(y * 255), 0, 255).astype(np.uint8)
     if noisy:

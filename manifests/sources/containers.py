@@ -14,6 +14,7 @@ import atexit
 import lzma
 import os
 import re
+import stat
 import struct
 import tarfile
 import zipfile
@@ -150,15 +151,16 @@ def _list_folder(root: Path) -> Iterator[Entry]:
 
     for folder, folders, files in os.walk(root, onerror=unreadable):
         folders.sort()
+        below = os.path.relpath(folder, root).replace(os.sep, "/")
+        prefix = "" if below == "." else f"{below}/"
         for file in sorted(files):
-            path = os.path.join(folder, file)
-            name = os.path.relpath(path, root).replace(os.sep, "/")
             with suppress(
                 OSError
             ):  # vanished between listing and looking: not part of the source any more
-                status = os.stat(path)
-                if not os.path.isfile(path):
+                status = os.stat(os.path.join(folder, file))
+                if not stat.S_ISREG(status.st_mode):
                     continue
+                name = prefix + file
                 yield _entry(
                     name, Location(str(root), name, -1, status.st_size, status.st_mtime_ns)
                 )

@@ -61,14 +61,18 @@ def jobs_of(
     ):
         if name in row_of:
             found[row_of[name]] = place
-    for photo, place in zip(photographs, found, strict=True):
-        if place < 0 or listed["size"][place].as_py() != photo["bytes"]:
-            what = "is gone" if place < 0 else "has another size"
-            raise SourceError(
-                f"{photo['source']}: {photo['path']} {what} since the set was planned; "
-                "restore the source and run the same command, or build a new set",
-                path=photo["source"],
-            )
+    sizes = listed["size"].to_numpy()
+    planned_sizes = np.array([photo["bytes"] for photo in photographs], np.int64)
+    changed = (found < 0) | (sizes[found] != planned_sizes)
+    if changed.any():
+        i = int(np.flatnonzero(changed)[0])
+        photo = photographs[i]
+        what = "is gone" if found[i] < 0 else "has another size"
+        raise SourceError(
+            f"{photo['source']}: {photo['path']} {what} since the set was planned; "
+            "restore the source and run the same command, or build a new set",
+            path=photo["source"],
+        )
     planned = iter(
         [
             PlannedPair(photo["key"], photo["source"], photo["path"], place)
