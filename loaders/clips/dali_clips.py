@@ -11,8 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from ...errors import LoaderError
 from ...manifests.clips.segments import Segments
 from ...storage.stores import AT_ONCE
@@ -26,7 +24,7 @@ from .clip_samples import ClipPlace, ClipSamples
 from .frame_sources import Pictures
 from .live_clips import LiveClips
 from .low_pixels import has_png_lows
-from .stored_batches import StoredBatches
+from .stored_batches import StoredBatches, numbers_of
 from .stored_clips import ClipContents
 from .videos.order import Groups
 from .videos.reading import VideoFrames, Wanted, by_dali, by_pyav
@@ -206,10 +204,10 @@ class DaliClips:
 
         places_at = partial(self._places_at, place[0] * self._batches() + place[1])
 
-        def source(info: Any) -> tuple[list[Bytes], list[Any]]:
+        def source(info: Any) -> tuple[list[Bytes], Any]:
             read = pool.map(frames_of, (place.clip for place in places_at(info.iteration)))
             frames = [data for clip in read for data in clip]
-            return frames, [np.zeros(1, np.int64)] * len(frames)
+            return frames, numbers_of(len(frames))
 
         return Pictures(built(pipelines.external_normals(source, **common), name), on_gpu)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
 from ...manifests.images.decode import decode
-from ...synth.kernels.png.decode import decode_png
+from ...synth.kernels.png.decode import decode_png, decode_pngs, png_size
 from ...synth.kernels.png.file import SIGNATURE
 from ..columns import read_extent
 from .stored_clips import StoredClip
@@ -24,6 +26,30 @@ def low_pixels(data: Pixels) -> Pixels:
     """
     made = decode_png(data)
     return decode(data.tobytes(), "png" if is_png(data) else "jpg") if made is None else made
+
+
+def clip_lows(
+    lows: list[Pixels], room: Callable[[tuple[int, int]], Pixels]
+) -> Pixels | list[Pixels]:
+    """Decode the lows of a clip, to RGB (T, H, W, 3); a list of frames where others wrote them.
+
+    Parameters
+    ----------
+    lows : list of uint8 arrays (N)
+    room : function of height and width
+        Returns the array to fill.
+
+    Raises
+    ------
+    ImageRefused
+        When one is damaged.
+    """
+    size = png_size(lows[0])
+    if size is not None and is_png(lows[0]):
+        made = room(size)
+        if decode_pngs(lows, made):
+            return made
+    return [low_pixels(low) for low in lows]
 
 
 def is_png(data: Pixels) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
@@ -14,19 +15,25 @@ from ..forms import change_of
 from ..options import Options
 from .clip_bytes import Bytes, frames_of
 from .clip_samples import ClipPlace
-from .low_pixels import low_pixels
+from .low_pixels import clip_lows
 
 _MOST_PIXELS = 1 << 30  # what a set may hold
+Pixels = npt.NDArray[np.uint8]
 
 
 class _Clip(NamedTuple):
-    lows: list[Any]
+    """Lows are an array (T, H, W, 3), which may be a part of its batch's, or encoded."""
+
+    lows: Any
     normals: list[Bytes]
     change: npt.NDArray[np.int32] | None
 
 
 class StoredBatches:
     """Both of the sources that a pipeline of stored clips asks, by DALI's BatchInfo.
+
+    DALI takes an array of all frames in a fraction of the time that a list of as many takes, and
+    threads that make one call a clip wait the less for the interpreter's lock.
 
     Parameters
     ----------
@@ -55,37 +62,86 @@ class StoredBatches:
     ) -> None:
         self._pool, self._places_of, self._options = pool, places_of, options
         self._frames, self._decodes_lows, self._ahead = frames, decodes_lows, ahead
-        self._begun: dict[int, list[Future[_Clip]]] = {}
+        self._begun: dict[int, tuple[_Room, list[Future[_Clip]]]] = {}
+        self._spare: list[Pixels] = []
 
-    def pairs(self, info: Any) -> tuple[list[Any], list[Bytes], list[Any]]:
+    def pairs(self, info: Any) -> tuple[Any, list[Bytes], Any]:
         """Return lows, encoded or uint8 (H, W, 3), encoded normals and numbers of a batch."""
-        clips = self._clips(info.iteration)
-        lows = [low for clip in clips for low in clip.lows]
-        return lows, [one for clip in clips for one in clip.normals], [_NUMBER] * len(lows)
+        room, clips = self._clips(info.iteration)
+        lows: Any = room.all_of([clip.lows for clip in clips]) if self._decodes_lows else None
+        if lows is None:
+            lows = [low for clip in clips for low in clip.lows]
+        normals = [one for clip in clips for one in clip.normals]
+        return lows, normals, numbers_of(len(normals))
 
-    def forms(self, info: Any) -> list[Any]:
-        """Return the changes of all frames of a batch, those of a clip alike."""
-        clips = self._clips(info.iteration)
-        return [clip.change for clip in clips for _ in clip.normals]
+    def forms(self, info: Any) -> Any:
+        """Return the changes of all frames of a batch (N, 7), those of a clip alike."""
+        _, clips = self._clips(info.iteration)
+        return np.repeat(np.array([clip.change for clip in clips]), self._frames, axis=0)
 
-    def _clips(self, number: int) -> list[_Clip]:
-        # Both of DALI's sources ask for a batch, one after the other.
+    def _clips(self, number: int) -> tuple[_Room, list[_Clip]]:
+        # Both of DALI's sources ask for a batch, one after the other, and copy what they get.
         for past in [one for one in self._begun if one < number]:
-            del self._begun[past]
+            self._spare += self._begun.pop(past)[0].given_back()
         for one in range(number, number + 1 + self._ahead):
             if one not in self._begun:
                 places = self._places_of(one)
-                self._begun[one] = [self._pool.submit(self._one, place) for place in places]
-        return [clip.result() for clip in self._begun[number]]
+                room = _Room(len(places), self._frames, self._spare)
+                tasks = [
+                    self._pool.submit(self._one, room, i, place) for i, place in enumerate(places)
+                ]
+                self._begun[one] = room, tasks
+        room, tasks = self._begun[number]
+        return room, [task.result() for task in tasks]
 
-    def _one(self, place: ClipPlace) -> _Clip:
+    def _one(self, room: _Room, number: int, place: ClipPlace) -> _Clip:
         read, change = frames_of(place.clip), None
         lows, normals = read[: self._frames], read[self._frames :]
         if self._options.changes:
             header = read_header(normals[0].tobytes(), _MOST_PIXELS)
             drawn = change_of(header.height, header.width, self._options, place.seed)
             change = np.array(drawn, np.int32)
-        return _Clip([*map(low_pixels, lows)] if self._decodes_lows else lows, normals, change)
+        made = clip_lows(lows, lambda size: room.of(number, size)) if self._decodes_lows else lows
+        return _Clip(made, normals, change)
 
 
-_NUMBER = np.zeros(1, np.int64)
+class _Room:
+    """Memory for the lows of a batch, those of clips of the size of the first one that is made.
+
+    Parameters
+    ----------
+    clips, frames : int
+    spare : list of arrays
+        Of batches that are over, to be taken again: fresh memory costs a tenth of decoding.
+    """
+
+    def __init__(self, clips: int, frames: int, spare: list[Pixels]) -> None:
+        self._clips, self._frames, self._spare = clips, frames, spare
+        self._lock = threading.Lock()
+        self._made: Pixels | None = None
+
+    def of(self, number: int, size: tuple[int, int]) -> Pixels:
+        """Return the memory for a clip's lows (T, H, W, 3)."""
+        shape = (self._clips * self._frames, *size, 3)
+        with self._lock:
+            if self._made is None:
+                fits = (i for i, one in enumerate(self._spare) if one.shape == shape)
+                place = next(fits, None)
+                self._made = np.empty(shape, np.uint8) if place is None else self._spare.pop(place)
+        if self._made.shape != shape:
+            return np.empty((self._frames, *size, 3), np.uint8)
+        return self._made[number * self._frames :][: self._frames]
+
+    def all_of(self, lows: list[Pixels]) -> Pixels | None:
+        """Return all clips' lows as one array, if they are all here."""
+        here = all(isinstance(one, np.ndarray) and one.base is self._made for one in lows)
+        return self._made if here else None
+
+    def given_back(self) -> list[Pixels]:
+        """Return the memory, if there is some."""
+        return [] if self._made is None else [self._made]
+
+
+def numbers_of(count: int) -> npt.NDArray[np.int64]:
+    """Return the numbers of images that nobody asks for the numbers of."""
+    return np.zeros((count, 1), np.int64)
