@@ -63,7 +63,7 @@ class StoredBatches:
         self._pool, self._places_of, self._options = pool, places_of, options
         self._frames, self._decodes_lows, self._ahead = frames, decodes_lows, ahead
         self._begun: dict[int, tuple[_Room, list[Future[_Clip]]]] = {}
-        self._spare: list[Pixels] = []
+        self._spare = _Spare()
 
     def pairs(self, info: Any) -> tuple[Any, list[Bytes], Any]:
         """Return lows, encoded or uint8 (H, W, 3), encoded normals and numbers of a batch."""
@@ -82,7 +82,7 @@ class StoredBatches:
     def _clips(self, number: int) -> tuple[_Room, list[_Clip]]:
         # Both of DALI's sources ask for a batch, one after the other, and copy what they get.
         for past in [one for one in self._begun if one < number]:
-            self._spare += self._begun.pop(past)[0].given_back()
+            self._begun.pop(past)[0].give_back()
         for one in range(number, number + 1 + self._ahead):
             if one not in self._begun:
                 places = self._places_of(one)
@@ -105,17 +105,36 @@ class StoredBatches:
         return _Clip(made, normals, change)
 
 
+class _Spare:
+    """Memory of batches that are over, to be taken again: fresh one costs a tenth of decoding."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._held: list[Pixels] = []
+
+    def take(self, shape: tuple[int, ...]) -> Pixels:
+        """Return memory of a shape; what there is of others is let go."""
+        with self._lock:
+            self._held = [one for one in self._held if one.shape == shape]
+            return self._held.pop() if self._held else np.empty(shape, np.uint8)
+
+    def give(self, memory: Pixels) -> None:
+        """Take memory back."""
+        with self._lock:
+            self._held.append(memory)
+
+
 class _Room:
     """Memory for the lows of a batch, those of clips of the size of the first one that is made.
 
     Parameters
     ----------
     clips, frames : int
-    spare : list of arrays
-        Of batches that are over, to be taken again: fresh memory costs a tenth of decoding.
+    spare : _Spare
+        Where it comes from.
     """
 
-    def __init__(self, clips: int, frames: int, spare: list[Pixels]) -> None:
+    def __init__(self, clips: int, frames: int, spare: _Spare) -> None:
         self._clips, self._frames, self._spare = clips, frames, spare
         self._lock = threading.Lock()
         self._made: Pixels | None = None
@@ -125,9 +144,7 @@ class _Room:
         shape = (self._clips * self._frames, *size, 3)
         with self._lock:
             if self._made is None:
-                fits = (i for i, one in enumerate(self._spare) if one.shape == shape)
-                place = next(fits, None)
-                self._made = np.empty(shape, np.uint8) if place is None else self._spare.pop(place)
+                self._made = self._spare.take(shape)
         if self._made.shape != shape:
             return np.empty((self._frames, *size, 3), np.uint8)
         return self._made[number * self._frames :][: self._frames]
@@ -137,9 +154,10 @@ class _Room:
         here = all(isinstance(one, np.ndarray) and one.base is self._made for one in lows)
         return self._made if here else None
 
-    def given_back(self) -> list[Pixels]:
-        """Return the memory, if there is some."""
-        return [] if self._made is None else [self._made]
+    def give_back(self) -> None:
+        """Let other batches have the memory."""
+        if self._made is not None:
+            self._spare.give(self._made)
 
 
 def numbers_of(count: int) -> npt.NDArray[np.int64]:

@@ -228,12 +228,12 @@ def _make_missing(
         wanted = {unit: units[unit] for unit in missing}
         jobs = jobs_of(request, root, note, plan, wanted, listed)
         renderers = starting.ready()
-        jobs = [replace(job, renderers=renderers) for job in jobs]
+        ready = (replace(job, renderers=renderers) for job in jobs)
         total = sum(map(len, units.values()))
         before = total - sum(map(len, wanted.values()))
         progress.stage("building", total)
         progress.at(before)
-        for _ in run.engine.map(make_unit, jobs, lambda counted: progress.at(before + counted)):
+        for _ in run.engine.map(make_unit, ready, lambda counted: progress.at(before + counted)):
             pass
     return len(missing)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -33,10 +33,11 @@ def jobs_of(
     plan: pa.Table,
     wanted: dict[str, list[int]],
     listed: pa.Table,
-) -> list[UnitJob]:
+) -> Iterator[UnitJob]:
     """Return the jobs of some units, with the places of their photographs.
 
-    All photographs are checked before the first job is made.
+    All photographs are checked before; jobs are made as they are taken, while workers are at the
+    first ones.
 
     Parameters
     ----------
@@ -52,45 +53,54 @@ def jobs_of(
     SourceError
         When a photograph is gone, or has another size than when the set was planned.
     """
-    rows = [row for unit_rows in wanted.values() for row in unit_rows]
-    photographs = plan.take(rows).to_pylist()
-    row_of = {(photo["source"], photo["path"]): i for i, photo in enumerate(photographs)}
+    rows = np.array([row for unit_rows in wanted.values() for row in unit_rows], np.int64)
+    photographs = plan.take(rows)
+    names = zip(photographs["source"].to_pylist(), photographs["path"].to_pylist(), strict=True)
+    row_of = {name: i for i, name in enumerate(names)}
     found = np.full(len(rows), -1)
     for place, name in enumerate(
         zip(listed["source"].to_pylist(), listed["path"].to_pylist(), strict=True)
     ):
         if name in row_of:
             found[row_of[name]] = place
-    sizes = listed["size"].to_numpy()
-    planned_sizes = np.array([photo["bytes"] for photo in photographs], np.int64)
-    changed = (found < 0) | (sizes[found] != planned_sizes)
+    changed = (found < 0) | (listed["size"].to_numpy()[found] != photographs["bytes"].to_numpy())
     if changed.any():
         i = int(np.flatnonzero(changed)[0])
-        photo = photographs[i]
+        source, path = photographs["source"][i].as_py(), photographs["path"][i].as_py()
         what = "is gone" if found[i] < 0 else "has another size"
         raise SourceError(
-            f"{photo['source']}: {photo['path']} {what} since the set was planned; "
+            f"{source}: {path} {what} since the set was planned; "
             "restore the source and run the same command, or build a new set",
-            path=photo["source"],
+            path=source,
         )
-    planned = iter(
-        [
-            PlannedPair(photo["key"], photo["source"], photo["path"], place)
-            for photo, place in zip(photographs, locations(listed.take(found)), strict=True)
-        ]
-    )
+    return _made(request, root, note, plan, wanted, photographs, listed.take(found))
+
+
+def _made(
+    request: Request,
+    root: Path,
+    note: BuildNote,
+    plan: pa.Table,
+    wanted: dict[str, list[int]],
+    photographs: pa.Table,
+    listed: pa.Table,
+) -> Iterator[UnitJob]:
+    """Yield the jobs of some units, whose photographs and places stand in their order."""
     places = {unit: place for place, unit in enumerate(units_of(plan))} if note.labelled else {}
-    return [
-        UnitJob(
+    begin = 0
+    for unit, unit_rows in wanted.items():
+        own = photographs.slice(begin, len(unit_rows))
+        columns = (own[name].to_pylist() for name in ("key", "source", "path"))
+        located = locations(listed.slice(begin, len(unit_rows)))
+        yield UnitJob(
             root,
             unit,
             note.fingerprint,
-            tuple(islice(planned, len(unit_rows))),
+            tuple(PlannedPair(*each) for each in zip(*columns, located, strict=True)),
             request.recipe,
             low_seed(note),
             request.output,
             unmeasured=request.takes_everything,
             labels=places.get(unit),
         )
-        for unit, unit_rows in wanted.items()
-    ]
+        begin += len(unit_rows)

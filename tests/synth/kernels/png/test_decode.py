@@ -16,7 +16,7 @@ from PIL import Image
 import gloam
 from gloam.errors import ImageRefused
 from gloam.loaders.clips.low_pixels import low_pixels
-from gloam.synth.kernels.png.decode import decode_png
+from gloam.synth.kernels.png.decode import adler, decode_png, decode_pngs, png_size
 from gloam.synth.kernels.png.deflate import deflate, room
 from gloam.synth.kernels.png.file import encode_png
 from gloam.synth.kernels.png.inflate import NOT_OURS, SLACK, inflate
@@ -140,3 +140,25 @@ def test_files_of_others_are_decoded_by_others(kind):
     assert decode_png(array) is None
     known = np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
     assert np.abs(low_pixels(array).astype(int) - known).max() <= (2 if kind == "JPEG" else 0)
+
+
+@given(st.integers(0, 9000), st.sampled_from([0, 1, 255, None]), st.integers(0, 99))
+def test_sums_are_those_of_zlib(length, value, seed):
+    data = np.random.default_rng(seed).integers(0, 256, length, dtype=np.uint8)
+    if value is not None:
+        data[:] = value
+    assert adler(data) == zlib.adler32(data)
+
+
+def test_files_of_one_size_are_decoded_together():
+    pictures = [made_up(kind, 23, 31, seed) for seed, kind in enumerate(KINDS)]
+    files = [encoded(one) for one in pictures]
+    made = np.zeros((len(files), 23, 31, 3), np.uint8)
+    assert decode_pngs(files, made)
+    np.testing.assert_array_equal(made, pictures)
+    assert png_size(files[0]) == (23, 31)
+    other = encoded(made_up("noise", 31, 23, 0))
+    for wrong in (other, files[1][:-1], files[1][:0], encoded(pictures[1])[::-1]):
+        for place in range(len(files)):
+            damaged = [wrong if i == place else file for i, file in enumerate(files)]
+            assert not decode_pngs(damaged, made)
