@@ -7,7 +7,7 @@ What comes is a function of epoch and batch: there is no state besides.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -24,12 +24,12 @@ from .clip_samples import ClipPlace, ClipSamples
 from .frame_sources import Pictures
 from .live_clips import LiveClips
 from .low_pixels import has_png_lows
-from .stored_batches import StoredBatches, numbers_of
+from .stored_batches import BatchesAhead, StoredBatches, numbers_of
 from .stored_clips import ClipContents
 from .videos.order import Groups
 from .videos.reading import VideoFrames, Wanted, by_dali, by_pyav
 
-_AHEAD = 2  # batches whose stored lows are decoded before DALI takes them
+_AHEAD = 2  # batches that are read, and whose stored lows are decoded, before DALI takes them
 
 
 class DaliFailed(LoaderError):
@@ -204,9 +204,13 @@ class DaliClips:
 
         places_at = partial(self._places_at, place[0] * self._batches() + place[1])
 
+        def begin(number: int) -> list[Future[list[Bytes]]]:
+            return [pool.submit(frames_of, place.clip) for place in places_at(number)]
+
+        read = BatchesAhead(begin, _AHEAD)
+
         def source(info: Any) -> tuple[list[Bytes], Any]:
-            read = pool.map(frames_of, (place.clip for place in places_at(info.iteration)))
-            frames = [data for clip in read for data in clip]
+            frames = [data for clip in read.of(info.iteration) for data in clip]
             return frames, numbers_of(len(frames))
 
         return Pictures(built(pipelines.external_normals(source, **common), name), on_gpu)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from .low_pixels import clip_lows
 
 _MOST_PIXELS = 1 << 30  # what a set may hold
 Pixels = npt.NDArray[np.uint8]
+T = TypeVar("T")
 
 
 class _Clip(NamedTuple):
@@ -27,6 +28,31 @@ class _Clip(NamedTuple):
     lows: Any
     normals: list[Bytes]
     change: npt.NDArray[np.int32] | None
+
+
+class BatchesAhead(Generic[T]):
+    """What tasks make of batches that follow one another, a few of them before they are asked for.
+
+    Parameters
+    ----------
+    begin : function of a batch's number
+        Begins the tasks of a batch.
+    ahead : int
+        Batches.
+    """
+
+    def __init__(self, begin: Callable[[int], list[Future[T]]], ahead: int) -> None:
+        self._begin, self._ahead = begin, ahead
+        self._begun: dict[int, list[Future[T]]] = {}
+
+    def of(self, number: int) -> list[T]:
+        """Return what a batch's tasks made; those of the batches before it are forgotten."""
+        for past in [one for one in self._begun if one < number]:
+            del self._begun[past]
+        for one in range(number, number + 1 + self._ahead):
+            if one not in self._begun:
+                self._begun[one] = self._begin(one)
+        return [task.result() for task in self._begun[number]]
 
 
 class StoredBatches:
@@ -62,12 +88,17 @@ class StoredBatches:
     ) -> None:
         self._pool, self._places_of, self._options = pool, places_of, options
         self._frames, self._decodes_lows, self._ahead = frames, decodes_lows, ahead
-        self._begun: dict[int, tuple[_Room, list[Future[_Clip]]]] = {}
+        self._clips = BatchesAhead(self._begin, ahead)
+        self._rooms: dict[int, _Room] = {}
         self._spare = _Spare()
 
     def pairs(self, info: Any) -> tuple[Any, list[Bytes], Any]:
         """Return lows, encoded or uint8 (H, W, 3), encoded normals and numbers of a batch."""
-        room, clips = self._clips(info.iteration)
+        # Both sources ask for a batch, one after the other, and DALI copies what it gets.
+        clips = self._clips.of(info.iteration)
+        for past in [one for one in self._rooms if one < info.iteration]:
+            self._rooms.pop(past).give_back()
+        room = self._rooms[info.iteration]
         lows: Any = room.all_of([clip.lows for clip in clips]) if self._decodes_lows else None
         if lows is None:
             lows = [low for clip in clips for low in clip.lows]
@@ -76,23 +107,13 @@ class StoredBatches:
 
     def forms(self, info: Any) -> Any:
         """Return the changes of all frames of a batch (N, 7), those of a clip alike."""
-        _, clips = self._clips(info.iteration)
-        return np.repeat(np.array([clip.change for clip in clips]), self._frames, axis=0)
+        changes = [clip.change for clip in self._clips.of(info.iteration)]
+        return np.repeat(np.array(changes), self._frames, axis=0)
 
-    def _clips(self, number: int) -> tuple[_Room, list[_Clip]]:
-        # Both of DALI's sources ask for a batch, one after the other, and copy what they get.
-        for past in [one for one in self._begun if one < number]:
-            self._begun.pop(past)[0].give_back()
-        for one in range(number, number + 1 + self._ahead):
-            if one not in self._begun:
-                places = self._places_of(one)
-                room = _Room(len(places), self._frames, self._spare)
-                tasks = [
-                    self._pool.submit(self._one, room, i, place) for i, place in enumerate(places)
-                ]
-                self._begun[one] = room, tasks
-        room, tasks = self._begun[number]
-        return room, [task.result() for task in tasks]
+    def _begin(self, number: int) -> list[Future[_Clip]]:
+        places = self._places_of(number)
+        room = self._rooms[number] = _Room(len(places), self._frames, self._spare)
+        return [self._pool.submit(self._one, room, i, place) for i, place in enumerate(places)]
 
     def _one(self, room: _Room, number: int, place: ClipPlace) -> _Clip:
         read, change = frames_of(place.clip), None

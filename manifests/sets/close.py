@@ -40,27 +40,10 @@ from .layouts import layout_named
 from .layouts.layout import unit_name
 from .publish_unit import kept_records
 from .receipts import Receipt, read_receipts, receipt_path
+from .rows import keeps_tables, kept_table, schema_of, table_of
 from .sample import LOW, NORMAL, ending
 
 _MANY = 4000  # pairs whose records are worth other processes
-_PAIR_FIELDS = [
-    pa.field("key", pa.string()),
-    pa.field("split", pa.string()),
-    pa.field("shard", pa.int32()),
-    pa.field("source", pa.string()),
-    pa.field("path", pa.string()),
-    pa.field("width", pa.int32()),
-    pa.field("height", pa.int32()),
-    pa.field("converted", pa.string()),
-]
-_LABEL_FIELDS = [
-    pa.field("label_class", pa.int32()),
-    pa.field("label_boxes", pa.list_(pa.float32())),
-    pa.field("label_classes", pa.list_(pa.int32())),
-    pa.field("label_difficult", pa.list_(pa.bool_())),
-    pa.field("label_crowd", pa.list_(pa.bool_())),
-]
-_MEMBER_FIELDS = [("sha256", pa.string()), ("bytes", pa.int64()), ("suffix", pa.string())]
 _REFUSED_SCHEMA = pa.schema(
     [(name, pa.string()) for name in ("key", "source", "path", "stage", "reason", "detail")]
 )
@@ -174,19 +157,13 @@ def _write_pairs(
     members = (
         next(layout_named(layout).records(root, held[0]))["members"] if held else (LOW, NORMAL)
     )
-    fields = list(_PAIR_FIELDS)
-    fields += [
-        pa.field(f"{member}_{name}", kind) for member in members for name, kind in _MEMBER_FIELDS
-    ]
-    fields += _LABEL_FIELDS if labelled else []
-    fields += [field.with_name(_column(field.name)) for field in draw_fields]
-    schema = pa.schema(fields)
+    schema = schema_of(members, labelled, draw_fields)
     jobs = (
         _Rows(root, layout, receipts[unit], split, number, schema)
         for unit, (split, number) in names.items()
         if receipts[unit].pairs
     )
-    if sum(receipt.pairs for receipt in held) > _MANY:
+    if sum(receipt.pairs for receipt in held) > _MANY and not keeps_tables(root, held):
         tables = (engine or LocalEngine()).map(_rows, jobs)
     else:
         tables = each(_rows, list(jobs), root)
@@ -199,9 +176,11 @@ def _write_pairs(
 
 def _rows(job: _Rows) -> pa.Table:
     """Read the rows of a unit."""
+    kept = kept_table(job.root, job.receipt, job.schema)
+    if kept is not None:
+        return kept
     records = _records(job.root, job.layout, job.receipt)
-    rows = [_row(record, job.split, job.shard) for record in records]
-    return pa.Table.from_pylist(rows, schema=job.schema)
+    return table_of(records, job.split, job.shard, job.schema)
 
 
 def _records(root: Path, layout: str, receipt: Receipt) -> Iterable[dict[str, Any]]:
@@ -236,43 +215,6 @@ def _write_annotations(
             written.append(write_annotations(root, split, rows(), classes, "captions"))
         first += sum(receipt.pairs for receipt in held)
     return written
-
-
-def _row(record: dict[str, Any], split: str, shard: int) -> dict[str, Any]:
-    row = {name: record[name] for name in ("key", "source", "path", "width", "height", "converted")}
-    row |= {"split": split, "shard": shard}
-    row |= {
-        f"{member}_{name}": facts[name]
-        for member, facts in record["members"].items()
-        for name, _ in _MEMBER_FIELDS
-    }
-    if "labels" in record:
-        labels = record["labels"]
-        row |= {
-            "label_class": labels["class_number"],
-            "label_boxes": [side for box in labels["boxes"] for side in box],
-            "label_classes": labels["classes"],
-            "label_difficult": labels["difficult"],
-            "label_crowd": labels["crowd"],
-        }
-    return row | {_column(path): value for path, value in _leaves(record["draw"])}
-
-
-def _column(path: str) -> str:
-    """Name the column of a drawn parameter.
-
-    It is `draw_camera_sensor_gain` for `camera.sensor.gain`.
-    """
-    return f"draw_{path.replace('.', '_')}"
-
-
-def _leaves(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the drawn parameters of a record, by their paths."""
-    for name, value in values.items():
-        if isinstance(value, dict):
-            yield from _leaves(value, f"{prefix}{name}.")
-        else:
-            yield prefix + name, value
 
 
 def _write_refused(root: Path, receipts: dict[str, Receipt]) -> Path:

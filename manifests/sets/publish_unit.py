@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from ...storage.atomic import canonical_json, write_bytes
 from ...storage.stores import StorePath
 from .info import WORK_FOLDER
 from .layouts import layout_named
 from .receipts import Receipt, RefusedPair, UnitFile, write_receipt
+from .rows import keep_table
 from .sample import FORMAT, Sample
 
 
@@ -22,6 +25,7 @@ def publish_unit(
     fingerprint: str,
     samples: Iterable[Sample],
     refused: Sequence[RefusedPair] = (),
+    tabulated: Callable[[list[dict[str, Any]]], pa.Table] | None = None,
 ) -> Receipt:
     """Write a unit, then its receipt.
 
@@ -40,14 +44,17 @@ def publish_unit(
         files.
     refused : sequence of RefusedPair
         Looked at after the samples.
+    tabulated : function of the records, optional
+        Returns their rows of `pairs.parquet`, which are kept for closing the set.
     """
+    far = isinstance(root, StorePath)
     made = 0
     records: list[dict[str, Any]] = []
     with layout_named(layout).writer(root, unit) as out:
         for sample in samples:
             out.add(sample)
             made += 1
-            if isinstance(root, StorePath):
+            if far or tabulated is not None:
                 records.append(sample.record)
         files = out.close() if made else {}
     receipt = Receipt(
@@ -58,8 +65,10 @@ def publish_unit(
         refused=list(refused),
         files=[UnitFile(path=path, **facts) for path, facts in files.items()],
     )
-    if records:
+    if records and far:
         keep_records(root, receipt, records)
+    elif records and tabulated is not None:
+        keep_table(root, receipt, tabulated(records))
     write_receipt(root, receipt)
     return receipt
 

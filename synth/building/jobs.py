@@ -13,6 +13,7 @@ from ...manifests.selection.candidates import locations
 from ...manifests.sets.close import low_seed
 from ...manifests.sets.info import BuildNote
 from ...manifests.sets.layouts.layout import unit_name
+from .draw_columns import draw_fields
 from .request import Request
 from .worker import PlannedPair, UnitJob
 
@@ -87,6 +88,7 @@ def _made(
 ) -> Iterator[UnitJob]:
     """Yield the jobs of some units, whose photographs and places stand in their order."""
     places = {unit: place for place, unit in enumerate(units_of(plan))} if note.labelled else {}
+    drawn = tuple(draw_fields(request.recipe))
     begin = 0
     for unit, unit_rows in wanted.items():
         own = photographs.slice(begin, len(unit_rows))
@@ -102,5 +104,6 @@ def _made(
             request.output,
             unmeasured=request.takes_everything,
             labels=places.get(unit),
+            draw_fields=drawn,
         )
         begin += len(unit_rows)

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
+
+import pyarrow as pa
 
 from ...engines.local import count
 from ...errors import ImageRefused, Reason, SourceError
@@ -21,6 +24,7 @@ from ...manifests.labels.table import UnitLabels, read_unit
 from ...manifests.sets.label_members import members_of
 from ...manifests.sets.publish_unit import publish_unit
 from ...manifests.sets.receipts import Receipt, RefusedPair
+from ...manifests.sets.rows import schema_of, table_of
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Origin, Sample, make_sample
 from ...manifests.sources import Location, read
 from ..clips import frame_name, render_clip_on
@@ -63,6 +67,8 @@ class UnitJob:
     then."""
     labels: int | None = None
     """Number of the unit's row group in `labels.parquet`, of a set with labels."""
+    draw_fields: tuple[pa.Field, ...] = ()
+    """Columns of what the recipe draws; see `draw_columns`."""
 
 
 def make_unit(job: UnitJob) -> Receipt:
@@ -76,7 +82,16 @@ def make_unit(job: UnitJob) -> Receipt:
     refused: list[RefusedPair] = []
     samples = _samples(job, refused)
     layout = job.output.layout
-    return publish_unit(job.root, layout, job.unit, job.fingerprint, samples, refused)
+    rows = partial(_rows, job)
+    return publish_unit(job.root, layout, job.unit, job.fingerprint, samples, refused, rows)
+
+
+def _rows(job: UnitJob, records: list[dict[str, Any]]) -> pa.Table:
+    """Return the rows of the unit's pairs."""
+    split, _, number = job.unit.rpartition("-")
+    # In the order of the records as they are read, which is canonical.
+    schema = schema_of(sorted(records[0]["members"]), job.labels is not None, job.draw_fields)
+    return table_of(records, split, int(number), schema)
 
 
 def _samples(job: UnitJob, refused: list[RefusedPair]) -> Iterator[Sample]:

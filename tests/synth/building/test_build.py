@@ -22,7 +22,8 @@ from gloam.engines.engine import ignored
 from gloam.errors import ConfigError, SetError, SourceError
 from gloam.manifests.selection.bounds import EVERYTHING, load_profile
 from gloam.manifests.selection.plan import PlanOptions
-from gloam.manifests.sets.info import read_set
+from gloam.manifests.sets import close, rows
+from gloam.manifests.sets.info import WORK_FOLDER, read_set
 from gloam.manifests.sets.pair_set import open_set
 from gloam.manifests.sets.verify import verify_set
 from gloam.manifests.sources import Source
@@ -155,6 +156,39 @@ def test_another_engine_writes_the_same_bytes(photographs, reference, tmp_path):
     assert engine.done.count("make_unit") == len(read_set(reference).units)
     assert len(set(engine.done)) == 2  # measuring too
     assert recheck_set(open_set(tmp_path / "set"), engine=engine) == []
+
+
+@pytest.mark.parametrize("harm", ["none", "gone", "cut", "of another", "nonsense"])
+def test_rows_that_were_kept_are_the_rows_of_the_records(
+    photographs, reference, tmp_path, monkeypatch, harm
+):
+    """Closing takes them where they are those of the very unit, and reads its records otherwise."""
+    taken = []
+
+    def harmed(root, receipts):
+        files = sorted((root / WORK_FOLDER / "rows").iterdir())
+        assert len(files) == len(receipts) > 2
+        if harm == "gone":
+            files[1].unlink()
+        elif harm == "cut":
+            files[1].write_bytes(files[1].read_bytes()[:-400])
+        elif harm == "of another":
+            files[1].write_bytes(files[0].read_bytes())
+        elif harm == "nonsense":
+            files[1].write_bytes(b"nothing of the kind")
+        return rows.keeps_tables(root, receipts)
+
+    def kept(*arguments):
+        taken.append(rows.kept_table(*arguments))
+        return taken[-1]
+
+    monkeypatch.setattr(close, "keeps_tables", harmed)
+    monkeypatch.setattr(close, "kept_table", kept)
+    monkeypatch.setattr(close, "_MANY", 0)
+    root = tmp_path / "set"
+    build(request_for(photographs), root, workers=1)
+    assert content(root) == content(reference)
+    assert sum(one is None for one in taken) == (harm != "none")
 
 
 def test_where_the_source_lies_does_not_matter(photographs, reference, tmp_path):

@@ -1,0 +1,128 @@
+"""The rows of `pairs.parquet`: a pair each, a column for all that its record says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from ...storage.atomic import write_bytes
+from .info import WORK_FOLDER
+from .receipts import Receipt
+
+_PAIR_FIELDS = [
+    pa.field("key", pa.string()),
+    pa.field("split", pa.string()),
+    pa.field("shard", pa.int32()),
+    pa.field("source", pa.string()),
+    pa.field("path", pa.string()),
+    pa.field("width", pa.int32()),
+    pa.field("height", pa.int32()),
+    pa.field("converted", pa.string()),
+]
+_LABEL_FIELDS = [
+    pa.field("label_class", pa.int32()),
+    pa.field("label_boxes", pa.list_(pa.float32())),
+    pa.field("label_classes", pa.list_(pa.int32())),
+    pa.field("label_difficult", pa.list_(pa.bool_())),
+    pa.field("label_crowd", pa.list_(pa.bool_())),
+]
+_MEMBER_FIELDS = [("sha256", pa.string()), ("bytes", pa.int64()), ("suffix", pa.string())]
+_RECEIPT = b"receipt"
+
+
+def schema_of(members: Iterable[str], labelled: bool, draw_fields: Sequence[pa.Field]) -> pa.Schema:
+    """Return the columns of a set's pairs.
+
+    Parameters
+    ----------
+    members : iterable of str
+        Of each sample.
+    labelled : bool
+    draw_fields : sequence of pyarrow.Field
+        Columns of the drawn parameters, named by their paths in the records' `draw`.
+    """
+    fields = list(_PAIR_FIELDS)
+    fields += [
+        pa.field(f"{member}_{name}", kind) for member in members for name, kind in _MEMBER_FIELDS
+    ]
+    fields += _LABEL_FIELDS if labelled else []
+    fields += [field.with_name(_column(field.name)) for field in draw_fields]
+    return pa.schema(fields)
+
+
+def table_of(
+    records: Iterable[dict[str, Any]], split: str, shard: int, schema: pa.Schema
+) -> pa.Table:
+    """Return the rows of some pairs of a unit."""
+    return pa.Table.from_pylist([_row(record, split, shard) for record in records], schema=schema)
+
+
+def keep_table(root: Path, receipt: Receipt, table: pa.Table) -> None:
+    """Note a unit's rows where a build works, so that closing it need not read its records."""
+    sink = pa.BufferOutputStream()
+    seal = {_RECEIPT: receipt.sealed().sha256.encode()}
+    with pa.ipc.new_stream(sink, table.schema.with_metadata(seal)) as writer:
+        writer.write_table(table)
+    write_bytes(_path(root, receipt.unit), sink.getvalue().to_pybytes())
+
+
+def kept_table(root: Path, receipt: Receipt, schema: pa.Schema) -> pa.Table | None:
+    """Return what `keep_table` noted of this very unit, if it did."""
+    try:
+        with pa.ipc.open_stream(_path(root, receipt.unit).read_bytes()) as reader:
+            table = reader.read_all()
+    except (OSError, pa.ArrowInvalid):
+        return None
+    seal = (table.schema.metadata or {}).get(_RECEIPT, b"").decode()
+    if seal != receipt.sha256 or not table.schema.equals(schema) or len(table) != receipt.pairs:
+        return None
+    return table.replace_schema_metadata(None)
+
+
+def keeps_tables(root: Path, receipts: Sequence[Receipt]) -> bool:
+    """Return whether there seem to be the tables of all units."""
+    return all(_path(root, receipt.unit).is_file() for receipt in receipts)
+
+
+def _path(root: Path, unit: str) -> Path:
+    return root / WORK_FOLDER / "rows" / f"{unit}.arrow"
+
+
+def _row(record: dict[str, Any], split: str, shard: int) -> dict[str, Any]:
+    row = {name: record[name] for name in ("key", "source", "path", "width", "height", "converted")}
+    row |= {"split": split, "shard": shard}
+    row |= {
+        f"{member}_{name}": facts[name]
+        for member, facts in record["members"].items()
+        for name, _ in _MEMBER_FIELDS
+    }
+    if "labels" in record:
+        labels = record["labels"]
+        row |= {
+            "label_class": labels["class_number"],
+            "label_boxes": [side for box in labels["boxes"] for side in box],
+            "label_classes": labels["classes"],
+            "label_difficult": labels["difficult"],
+            "label_crowd": labels["crowd"],
+        }
+    return row | {_column(path): value for path, value in _leaves(record["draw"])}
+
+
+def _column(path: str) -> str:
+    """Name the column of a drawn parameter.
+
+    It is `draw_camera_sensor_gain` for `camera.sensor.gain`.
+    """
+    return f"draw_{path.replace('.', '_')}"
+
+
+def _leaves(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the drawn parameters of a record, by their paths."""
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
