@@ -9,6 +9,7 @@ import threading
 import warnings
 from functools import cache
 from importlib import metadata
+from itertools import pairwise
 from typing import Any, TextIO
 
 import click
@@ -17,7 +18,7 @@ from ..engines.forkserver import own_server, prepare_workers
 from ..engines.process import available_cores, prepare_own_process
 from ..engines.stopping import stoppable
 from ..errors import GloamWarning
-from ..synth.building import WARM
+from ..synth.building import LOADED, WARM
 from ..synth.kernels.compiling import cache_folders as kernel_places
 
 _COMMANDS = {
@@ -74,7 +75,8 @@ class _Lazy(click.Group):
             and not {"-h", "--help"} & set(args)
             and not context.resilient_parsing
         ):
-            prepare_workers([__name__, WARM], _workers(args), deaf=True)
+            needed = LOADED if _makes_no_lows(args) else WARM
+            prepare_workers([__name__, needed], _workers(args), deaf=True)
         resolved = super().resolve_command(context, args)
         if args[0] in _IMAGES:
             prepare_own_process()
@@ -114,6 +116,12 @@ def _tell_of_compiling(gpu: bool = False) -> None:
         else "its kernels, once on this machine; that takes some 20 seconds"
     )
     click.echo(f"gloam: compiling {what}", err=True)
+
+
+def _makes_no_lows(args: list[str]) -> bool:
+    """Return whether a command's words ask for a set without lows."""
+    joined = " ".join(args).replace("=", " ").split()
+    return ("--low-codec", "none") in pairwise(joined)
 
 
 def _workers(args: list[str]) -> int:

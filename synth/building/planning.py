@@ -34,7 +34,7 @@ from ...storage.atomic import sha256_bytes, write_bytes
 from ..kernels.compiling.cache_folders import announce_compiling
 from ..recipes.load import recipe_yaml
 from ..renderers import Device
-from . import WARM
+from . import LOADED, WARM
 from .request import Request, deciding_versions
 
 
@@ -88,8 +88,12 @@ def list_sources(run: Run) -> pa.Table:
     """List the candidates that the sources hold now."""
     run.progress.stage("listing", None)
     listed = list_candidates(list(run.request.sources), run.progress.at, run.passed)
-    announce_compiling()
-    run.engine.warm(WARM)  # what needs it comes next
+    # What needs it comes next.
+    if run.request.output.low_codec == "none":
+        run.engine.warm(LOADED)
+    else:
+        announce_compiling()
+        run.engine.warm(WARM)
     return listed
 
 

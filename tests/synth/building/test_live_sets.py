@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import gloam
+from gloam.engines.local import LocalEngine
 from gloam.errors import SetError
 from gloam.manifests.sets.layouts.shards import shard_path
 from gloam.synth.analysis.set_statistics import measure_set
+from gloam.synth.building import LOADED, WARM
 from gloam.synth.building.deep_verify import recheck_set
 from gloam.synth.building.regenerate import export, regenerate
 from gloam.synth.renderers import pixels_of
@@ -114,3 +118,35 @@ def test_a_build_that_was_stopped_goes_on(sets, photographs, tmp_path):
         low_codec="none",
     )
     assert tars(tmp_path / "set") == tars(sets["live"])
+
+
+@pytest.mark.parametrize(("codec", "expected"), [("none", LOADED), ("png", WARM)])
+def test_workers_are_given_kernels_where_lows_are_made(photographs, tmp_path, codec, expected):
+    warmed = []
+
+    class Recording(LocalEngine):
+        def warm(self, module: str) -> None:
+            warmed.append(module)
+
+    options = {"select": False, "low_codec": codec, "val": 1}
+    gloam.build(tmp_path / "set", f"folder={photographs}", engine=Recording(1), **options)
+    assert warmed == [expected]
+
+
+def test_building_one_compiles_nothing(photographs, tmp_path):
+    """Which takes half a minute on a machine that gloam is new to."""
+    code = f"""
+from pathlib import Path
+import gloam
+from gloam.synth.building import loaded
+from gloam.synth.kernels import camera, chroma, exposure, sensor
+from gloam.synth.kernels.png import deflate, filters
+gloam.build(
+    Path({str(tmp_path / "set")!r}), "folder={photographs}", low_codec="none", workers=1, val=1
+)
+modules = camera, chroma, exposure, sensor, deflate, filters
+print(*(name for one in modules for name, it in vars(one).items() if getattr(it, "signatures", 0)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == ""
