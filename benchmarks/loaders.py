@@ -251,22 +251,22 @@ def unet(shards: Path) -> None:
     """
     from train import UNet
 
-    def steps_of(rate: float) -> Callable[..., None]:
+    def new() -> Callable[..., None]:
         model = UNet().cuda()
-        return stepping(model, torch.optim.AdamW(model.parameters(), rate))
+        return stepping(model, torch.optim.AdamW(model.parameters()))
 
-    waiting("U-Net", steps_of, 1e-3, shards, (64, 256), 60)
+    waiting("U-Net", new, shards, (64, 256), 60)
 
 
 def waits(shards: Path) -> None:
     """The same of AlexNet, which takes a batch in a fifteenth of the time."""
     from alexnet import AlexNet
 
-    def steps_of(rate: float) -> Callable[..., None]:
+    def new() -> Callable[..., None]:
         model = AlexNet().cuda()
-        return stepping(model, torch.optim.SGD(model.parameters(), rate))
+        return stepping(model, torch.optim.SGD(model.parameters(), 0.01))
 
-    waiting("AlexNet", steps_of, 1e-2, shards, (256,), 600)
+    waiting("AlexNet", new, shards, (256,), 600)
 
 
 def stepping(model: torch.nn.Module, optimiser: torch.optim.Optimizer) -> Callable[..., None]:
@@ -285,8 +285,7 @@ def stepping(model: torch.nn.Module, optimiser: torch.optim.Optimizer) -> Callab
 
 def waiting(
     network: str,
-    steps_of: Callable[[float], Callable[..., None]],
-    rate: float,
+    new: Callable[[], Callable[..., None]],
     shards: Path,
     sizes: tuple[int, ...],
     steps: int,
@@ -294,7 +293,7 @@ def waiting(
     """Print for each way to load what the GPU waits before steps of a network."""
     for size, (name, options) in itertools.product(sizes, LOADED.items()):
         crop = "random" if options else "random-resized"
-        step = steps_of(rate)
+        step = new()
         with PairLoader(
             shards, batch_size=size, size=192, augment=True, crop=crop, **options
         ) as loader:
