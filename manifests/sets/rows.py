@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from ...storage.atomic import write_bytes
+from ...storage.stores import StorePath
 from .info import WORK_FOLDER
 from .receipts import Receipt
 
@@ -70,7 +71,9 @@ def keep_table(root: Path, receipt: Receipt, table: pa.Table) -> None:
 
 
 def kept_table(root: Path, receipt: Receipt, schema: pa.Schema) -> pa.Table | None:
-    """Return what `keep_table` noted of this very unit, if it did."""
+    """Return what `keep_table` noted of this very unit, if it did; it does not in a store."""
+    if isinstance(root, StorePath):
+        return None
     try:
         with pa.ipc.open_stream(_path(root, receipt.unit).read_bytes()) as reader:
             table = reader.read_all()
@@ -84,7 +87,9 @@ def kept_table(root: Path, receipt: Receipt, schema: pa.Schema) -> pa.Table | No
 
 def keeps_tables(root: Path, receipts: Sequence[Receipt]) -> bool:
     """Return whether there seem to be the tables of all units."""
-    return all(_path(root, receipt.unit).is_file() for receipt in receipts)
+    return not isinstance(root, StorePath) and all(
+        _path(root, receipt.unit).is_file() for receipt in receipts
+    )
 
 
 def _path(root: Path, unit: str) -> Path:
