@@ -120,8 +120,9 @@ def _tell_of_compiling(gpu: bool = False) -> None:
 
 def _makes_no_lows(args: list[str]) -> bool:
     """Return whether a command's words ask for a set without lows."""
-    joined = " ".join(args).replace("=", " ").split()
-    return ("--low-codec", "none") in pairwise(joined)
+    words = " ".join(args).replace("=", " ").split()
+    codecs = [value for option, value in pairwise(words) if option == "--low-codec"]
+    return codecs[-1:] == ["none"]
 
 
 def _workers(args: list[str]) -> int:

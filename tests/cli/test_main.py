@@ -163,6 +163,7 @@ def test_a_reader_that_has_seen_enough_ends_a_command_without_a_word():
         ("build SET --low-codec none", True),
         ("build SET --low-codec=none --workers 2", True),
         ("build SET --low-codec png", False),
+        ("build SET --low-codec none --low-codec png", False),
         ("build SET --source none --low-codec jpeg", False),
         ("build none", False),
         ("regenerate SET NEW", False),
