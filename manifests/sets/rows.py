@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ...storage.atomic import write_bytes
+from ...storage.atomic import sha256_bytes, write_bytes
 from ...storage.stores import StorePath
 from .info import WORK_FOLDER
 from .receipts import Receipt
@@ -31,7 +31,6 @@ _LABEL_FIELDS = [
     pa.field("label_crowd", pa.list_(pa.bool_())),
 ]
 _MEMBER_FIELDS = [("sha256", pa.string()), ("bytes", pa.int64()), ("suffix", pa.string())]
-_RECEIPT = b"receipt"
 
 
 def schema_of(members: Iterable[str], labelled: bool, draw_fields: Sequence[pa.Field]) -> pa.Schema:
@@ -64,10 +63,11 @@ def table_of(
 def keep_table(root: Path, receipt: Receipt, table: pa.Table) -> None:
     """Note a unit's rows where a build works, so that closing it need not read its records."""
     sink = pa.BufferOutputStream()
-    seal = {_RECEIPT: receipt.sealed().sha256.encode()}
-    with pa.ipc.new_stream(sink, table.schema.with_metadata(seal)) as writer:
+    with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
-    write_bytes(_path(root, receipt.unit), sink.getvalue().to_pybytes())
+    data = sink.getvalue().to_pybytes()
+    seal = f"{receipt.sealed().sha256} {sha256_bytes(data)}\n".encode()
+    write_bytes(_path(root, receipt.unit), seal + data)
 
 
 def kept_table(root: Path, receipt: Receipt, schema: pa.Schema) -> pa.Table | None:
@@ -75,14 +75,14 @@ def kept_table(root: Path, receipt: Receipt, schema: pa.Schema) -> pa.Table | No
     if isinstance(root, StorePath):
         return None
     try:
-        with pa.ipc.open_stream(_path(root, receipt.unit).read_bytes()) as reader:
+        seal, _, data = _path(root, receipt.unit).read_bytes().partition(b"\n")
+        if seal.split() != [receipt.sha256.encode(), sha256_bytes(data).encode()]:
+            return None
+        with pa.ipc.open_stream(data) as reader:
             table = reader.read_all()
-    except (OSError, pa.ArrowInvalid):
+    except (OSError, pa.ArrowException):
         return None
-    seal = (table.schema.metadata or {}).get(_RECEIPT, b"").decode()
-    if seal != receipt.sha256 or not table.schema.equals(schema) or len(table) != receipt.pairs:
-        return None
-    return table.replace_schema_metadata(None)
+    return table if table.schema.equals(schema) and len(table) == receipt.pairs else None
 
 
 def keeps_tables(root: Path, receipts: Sequence[Receipt]) -> bool:
