@@ -45,7 +45,7 @@ def clip_lows(
         When one is damaged.
     """
     size = png_size(lows[0])
-    if size is not None and is_png(lows[0]):
+    if size is not None:
         made = room(size)
         if decode_pngs(lows, made):
             return made

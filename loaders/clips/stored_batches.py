@@ -58,8 +58,8 @@ class BatchesAhead(Generic[T]):
 class StoredBatches:
     """Both of the sources that a pipeline of stored clips asks, by DALI's BatchInfo.
 
-    DALI takes an array of all frames in a fraction of the time that a list of as many takes, and
-    threads that make one call a clip wait the less for the interpreter's lock.
+    Threads that make one call a clip wait the less for the interpreter's lock, and DALI takes an
+    array of all frames a tenth faster than a list of them.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class StoredBatches:
         ahead: int,
     ) -> None:
         self._pool, self._places_of, self._options = pool, places_of, options
-        self._frames, self._decodes_lows, self._ahead = frames, decodes_lows, ahead
+        self._frames, self._decodes_lows = frames, decodes_lows
         self._clips = BatchesAhead(self._begin, ahead)
         self._rooms: dict[int, _Room] = {}
         self._spare = _Spare()

@@ -22,6 +22,7 @@ from ...manifests.images.load_normal import Normal, Undecoded, load_normal, load
 from ...manifests.labels.labels import record_of
 from ...manifests.labels.table import UnitLabels, read_unit
 from ...manifests.sets.label_members import members_of
+from ...manifests.sets.layouts.layout import number_of, split_of
 from ...manifests.sets.publish_unit import publish_unit
 from ...manifests.sets.receipts import Receipt, RefusedPair
 from ...manifests.sets.rows import schema_of, table_of
@@ -88,10 +89,9 @@ def make_unit(job: UnitJob) -> Receipt:
 
 def _rows(job: UnitJob, records: list[dict[str, Any]]) -> pa.Table:
     """Return the rows of the unit's pairs."""
-    split, _, number = job.unit.rpartition("-")
     # In the order of the records as they are read, which is canonical.
     schema = schema_of(sorted(records[0]["members"]), job.labels is not None, job.draw_fields)
-    return table_of(records, split, int(number), schema)
+    return table_of(records, split_of(job.unit), number_of(job.unit), schema)
 
 
 def _samples(job: UnitJob, refused: list[RefusedPair]) -> Iterator[Sample]:

@@ -129,6 +129,11 @@ def split_of(unit: str) -> str:
     return unit.rpartition("-")[0]
 
 
+def number_of(unit: str) -> int:
+    """Return the number of a unit in its split: 7 of `train-000007`."""
+    return int(unit.rpartition("-")[2])
+
+
 def read_list(path: Path) -> list[str]:
     """Read the lines of one of a set's lists.
 

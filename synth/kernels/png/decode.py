@@ -106,9 +106,10 @@ def png_size(data: Bytes) -> tuple[int, int] | None:
 
     What is not None may be none of gloam's files, or damaged.
     """
-    if len(data) < _HEADED + _TAIL:
+    head = data[:_HEADED].tobytes()
+    if len(data) < _HEADED + _TAIL or not head.startswith(SIGNATURE):
         return None
-    width, height = struct.unpack_from(">II", data[:_HEADED].tobytes(), _WIDTH)
+    width, height = struct.unpack_from(">II", head, _WIDTH)
     if not 0 < width * height < _MOST:
         return None
     # A byte of a stream holds eight of a row's at most.
