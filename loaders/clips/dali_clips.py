@@ -6,10 +6,11 @@ What comes is a function of epoch and batch: there is no state besides.
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import LoaderError
 from ...manifests.clips.segments import Segments
@@ -28,6 +29,9 @@ from .stored_batches import BatchesAhead, StoredBatches, numbers_of
 from .stored_clips import ClipContents
 from .videos.order import Groups
 from .videos.reading import VideoFrames, Wanted, by_dali, by_pyav
+
+if TYPE_CHECKING:
+    from .lows_on_gpu import LowsOnGpu
 
 _AHEAD = 2  # batches that are read, and whose stored lows are decoded, before DALI takes them
 
@@ -76,6 +80,7 @@ class DaliClips:
         self._pipeline: Any = None
         self._pool: ThreadPoolExecutor | None = None
         self._lows: LiveClips | None = None
+        self._decoder: LowsOnGpu | None = None
         self._segments = Segments(margins=options.device == "gpu")
         self._videos: VideoFrames | None = None
         # epoch and batch that the pipeline gives next, and its GPU; none while it makes one
@@ -121,15 +126,21 @@ class DaliClips:
         self._drop()
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_pipeline": None, "_pool": None, "_lows": None, "_videos": None}
+        return self.__dict__ | {
+            "_pipeline": None,
+            "_pool": None,
+            "_lows": None,
+            "_videos": None,
+            "_decoder": None,
+        }
 
     def _drop(self) -> None:
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
-        for one in (self._lows, self._videos):
+        for one in (self._lows, self._videos, self._decoder):
             if one is not None:
                 one.close()
-        self._pipeline = self._pool = self._lows = self._videos = None
+        self._pipeline = self._pool = self._lows = self._videos = self._decoder = None
 
     def _begun(self, epoch: int, batch: int, device_id: int | None) -> Any:
         """Build the pipeline from a batch of an epoch on.
@@ -173,9 +184,19 @@ class DaliClips:
             )
             return self._lows
 
-        from ..dali.pipelines import external_pairs
+        return built(self._stored(pool, places_at, common), self._contents.name)
 
-        decoded = has_png_lows(self._contents.clips[0])
+    def _stored(
+        self, pool: ThreadPoolExecutor, places_at: Callable[[int], list[ClipPlace]], common: Any
+    ) -> Any:
+        """Return the pipeline of stored lows."""
+        from ..dali.pipelines import external_pairs, pairs_of_decoded_lows
+
+        decoded, device_id = has_png_lows(self._contents.clips[0]), common["device_id"]
+        if decoded and device_id is not None and importlib.util.find_spec("numba_cuda"):
+            from .lows_on_gpu import LowsOnGpu
+
+            self._decoder = LowsOnGpu(device_id, _AHEAD + 2)
         batches = StoredBatches(
             pool,
             places_at,
@@ -183,10 +204,13 @@ class DaliClips:
             self._contents.frames,
             decodes_lows=decoded,
             ahead=_AHEAD,
+            on_gpu=self._decoder,
         )
-        forms = batches.forms if self._options.changes else None
-        pipeline = external_pairs(batches.pairs, forms=forms, lows_decoded=decoded, **common)
-        return built(pipeline, self._contents.name)
+        common = common | {"forms": batches.forms if self._options.changes else None}
+        if not decoded:
+            return external_pairs(batches.pairs, **common)
+        on_gpu = self._decoder is not None
+        return pairs_of_decoded_lows(batches.lows, batches.normals, on_gpu=on_gpu, **common)
 
     def _places_at(self, first: int, number: int) -> list[ClipPlace]:
         """Return the places of a batch by its number from one on, through the epochs."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,13 +17,25 @@ from .clip_bytes import Bytes, frames_of
 from .clip_samples import ClipPlace
 from .low_pixels import clip_lows
 
+if TYPE_CHECKING:
+    from .lows_on_gpu import LowsOnGpu
+
 _MOST_PIXELS = 1 << 30  # what a set may hold
 Pixels = npt.NDArray[np.uint8]
 T = TypeVar("T")
 
 
-class _Clip(NamedTuple):
-    """Lows are an array (T, H, W, 3), which may be a part of its batch's, or encoded."""
+class Clip(NamedTuple):
+    """What a thread made of a clip.
+
+    Attributes
+    ----------
+    lows : uint8 array (T, H, W, 3), or list
+        The array may be a part of its batch's; a list is of encoded lows, or of decoded ones.
+    normals : list of uint8 arrays (N)
+        Encoded.
+    change : int32 array (7), optional
+    """
 
     lows: Any
     normals: list[Bytes]
@@ -56,7 +68,9 @@ class BatchesAhead(Generic[T]):
 
 
 class StoredBatches:
-    """Both of the sources that a pipeline of stored clips asks, by DALI's BatchInfo.
+    """The sources that a pipeline of stored clips asks, by DALI's BatchInfo.
+
+    It asks all of them for a batch, and copies what it gets, before it asks for the next one.
 
     Threads that make one call a clip wait the less for the interpreter's lock, and DALI takes an
     array of all frames a tenth faster than a list of them.
@@ -74,6 +88,8 @@ class StoredBatches:
         Whether lows are given decoded.
     ahead : int
         Batches that are read and decoded before they are asked for.
+    on_gpu : LowsOnGpu, optional
+        That decodes lows, with room for `ahead` batches and two more.
     """
 
     def __init__(
@@ -85,45 +101,66 @@ class StoredBatches:
         *,
         decodes_lows: bool,
         ahead: int,
+        on_gpu: LowsOnGpu | None = None,
     ) -> None:
         self._pool, self._places_of, self._options = pool, places_of, options
         self._frames, self._decodes_lows = frames, decodes_lows
+        self._on_gpu = on_gpu
+        self._lows: dict[int, Future[Any]] = {}
         self._clips = BatchesAhead(self._begin, ahead)
         self._rooms: dict[int, _Room] = {}
         self._spare = _Spare()
 
-    def pairs(self, info: Any) -> tuple[Any, list[Bytes], Any]:
-        """Return lows, encoded or uint8 (H, W, 3), encoded normals and numbers of a batch."""
-        # Both sources ask for a batch, one after the other, and DALI copies what it gets.
+    def pairs(self, info: Any) -> tuple[list[Bytes], list[Bytes], Any]:
+        """Return encoded lows and normals, and numbers, of a batch."""
         clips = self._clips.of(info.iteration)
+        lows = [low for clip in clips for low in clip.lows]
+        return lows, *self._normals(clips)
+
+    def normals(self, info: Any) -> tuple[list[Bytes], Any]:
+        """Return encoded normals, and numbers, of a batch."""
+        return self._normals(self._clips.of(info.iteration))
+
+    def lows(self, info: Any) -> Any:
+        """Return decoded lows of a batch, uint8 (H, W, 3): as one array where that can be."""
+        clips = self._clips.of(info.iteration)
+        for past in [one for one in self._lows if one < info.iteration]:
+            del self._lows[past]
+        if self._on_gpu is not None:
+            return self._lows[info.iteration].result()
         for past in [one for one in self._rooms if one < info.iteration]:
             self._rooms.pop(past).give_back()
-        room = self._rooms[info.iteration]
-        lows: Any = room.all_of([clip.lows for clip in clips]) if self._decodes_lows else None
-        if lows is None:
-            lows = [low for clip in clips for low in clip.lows]
+        lows: Any = self._rooms[info.iteration].all_of([clip.lows for clip in clips])
+        return [low for clip in clips for low in clip.lows] if lows is None else lows
+
+    @staticmethod
+    def _normals(clips: Sequence[Clip]) -> tuple[list[Bytes], Any]:
         normals = [one for clip in clips for one in clip.normals]
-        return lows, normals, numbers_of(len(normals))
+        return normals, numbers_of(len(normals))
 
     def forms(self, info: Any) -> Any:
         """Return the changes of all frames of a batch (N, 7), those of a clip alike."""
         changes = [clip.change for clip in self._clips.of(info.iteration)]
         return np.repeat(np.array(changes), self._frames, axis=0)
 
-    def _begin(self, number: int) -> list[Future[_Clip]]:
-        places = self._places_of(number)
-        room = self._rooms[number] = _Room(len(places), self._frames, self._spare)
-        return [self._pool.submit(self._one, room, i, place) for i, place in enumerate(places)]
+    def _begin(self, number: int) -> list[Future[Clip]]:
+        places, room = self._places_of(number), None
+        if self._decodes_lows and self._on_gpu is None:
+            room = self._rooms[number] = _Room(len(places), self._frames, self._spare)
+        made = [self._pool.submit(self._one, room, i, place) for i, place in enumerate(places)]
+        if self._on_gpu is not None:
+            self._lows[number] = self._on_gpu.begin(number, made)
+        return made
 
-    def _one(self, room: _Room, number: int, place: ClipPlace) -> _Clip:
+    def _one(self, room: _Room | None, number: int, place: ClipPlace) -> Clip:
         read, change = frames_of(place.clip), None
         lows, normals = read[: self._frames], read[self._frames :]
         if self._options.changes:
             header = read_header(normals[0].tobytes(), _MOST_PIXELS)
             drawn = change_of(header.height, header.width, self._options, place.seed)
             change = np.array(drawn, np.int32)
-        made = clip_lows(lows, lambda size: room.of(number, size)) if self._decodes_lows else lows
-        return _Clip(made, normals, change)
+        made = lows if room is None else clip_lows(lows, lambda size: room.of(number, size))
+        return Clip(made, normals, change)
 
 
 class _Spare:

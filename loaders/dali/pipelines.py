@@ -237,28 +237,38 @@ def external_pairs(
     source: Callable[[Any], tuple[Any, ...]],
     options: Options,
     forms: Forms | None = None,
-    *,
-    lows_decoded: bool = False,
 ) -> tuple[Any, ...]:
     """Take pairs from a function of DALI's BatchInfo.
 
-    It returns lists of encoded lows and normals (uint8 arrays) and of numbers. Lows may be decoded
-    (H, W, 3), where images are not cut or flipped, or by `forms`.
+    It returns lists of encoded lows and normals (uint8 arrays) and of numbers.
     """
-    low, normal, label = fn.external_source(
-        source=source,
-        num_outputs=3,
-        batch=True,
-        batch_info=True,
-        layout=["HWC" if lows_decoded else "", "", ""],
-    )
-    if lows_decoded:
-        low = low.gpu() if options.device == "gpu" else low
-        form = None if forms is None else fn.external_source(source=forms, **_BATCHES)
-        window, flips = (None, None) if form is None else (form[:4], form[4:])
-        low, normal = formed([low, decoded(normal, options)], window, flips, options)
+    low, normal, label = fn.external_source(source=source, num_outputs=3, **_BATCHES)
+    low, normal = processed([low, normal], options, forms)
+    return low, normal, label
+
+
+@pipeline_def(enable_conditionals=True)
+def pairs_of_decoded_lows(
+    lows: Callable[[Any], Any],
+    normals: Callable[[Any], tuple[Any, ...]],
+    options: Options,
+    forms: Forms | None = None,
+    *,
+    on_gpu: bool = False,
+) -> tuple[Any, ...]:
+    """Take lows (H, W, 3) uint8, which may lie on a GPU, beside encoded normals and numbers.
+
+    All from functions of DALI's BatchInfo. Images are not cut or flipped, or by `forms`.
+    """
+    if on_gpu:  # copied, and waited for, on a stream of DALI's own: others fill the memory again
+        low = fn.external_source(source=lows, layout="HWC", device="gpu", cuda_stream=1, **_BATCHES)
     else:
-        low, normal = processed([low, normal], options, forms)
+        low = fn.external_source(source=lows, layout="HWC", **_BATCHES)
+        low = low.gpu() if options.device == "gpu" else low
+    normal, label = fn.external_source(source=normals, num_outputs=2, **_BATCHES)
+    form = None if forms is None else fn.external_source(source=forms, **_BATCHES)
+    window, flips = (None, None) if form is None else (form[:4], form[4:])
+    low, normal = formed([low, decoded(normal, options)], window, flips, options)
     return low, normal, label
 
 

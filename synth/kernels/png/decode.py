@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ..arrays import Pixels
 from ..compiling.compile import kernel, scalar
 from .file import SIGNATURE, ZLIB
-from .inflate import NOT_OURS, SLACK, inflate
+from .inflate import NOT_OURS, SLACK, inflate_in, new_room
 from .unfilter import unfilter_rows
 
 i64 = np.int64
@@ -26,16 +26,17 @@ _HEAD = np.frombuffer(
 """Up to the deflated data, with no width, height, check sum and length."""
 _WIDTH, _HEIGHT, _CHECK, _LENGTH, _DATA = 16, 20, 29, 33, 37
 _HEADED = len(_HEAD)
-_FIXED = np.ones(_HEADED, np.bool_)
-_FIXED[_WIDTH : _WIDTH + 8] = _FIXED[_CHECK:_DATA] = False
-_END = np.frombuffer(b"IEND", np.uint8)
+_FIXED = np.ones(_HEADED, np.uint8)
+_FIXED[_WIDTH : _WIDTH + 8] = _FIXED[_CHECK:_DATA] = 0
+_END = i64(int.from_bytes(b"IEND", "big"))
 _TAIL = 20  # bytes: the sums of the pixels and of the chunk, and the last chunk
 _MOST = 1 << 30  # pixels
-_BASE, _RUN = i64(65521), 2048
+ADLER_BASE = i64(65521)
+_RUN = 2048
 
 
 @scalar
-def _number(data, place):
+def number_at(data, place):
     """Return the number of four bytes, the highest first."""
     return (
         (i64(data[place]) << 24)
@@ -57,45 +58,55 @@ def adler(data):
             byte = u32(run[i])
             total += byte
             weighted += u32(byte * u32(n - i))
-        high = (high + n * low + i64(weighted)) % _BASE
-        low = (low + i64(total)) % _BASE
+        high = (high + n * low + i64(weighted)) % ADLER_BASE
+        low = (low + i64(total)) % ADLER_BASE
     return (high << 16) | low
 
 
 @kernel
-def _decode(data, begin, end, filtered, pixels):
-    """Fill the rows of pixels (H, 3 W) from a file in `data`; returns whether it is one of gloam's.
+def begin_of(data, begin, end, height, columns):
+    """Return where the deflate of a file in `data` begins, of so many rows of so many samples.
 
-    `filtered` (H (3 W + 1) + SLACK) is room to work.
+    NOT_OURS for a file that is none of gloam's.
     """
     if end - begin < _HEADED + _TAIL:
-        return False
+        return i64(NOT_OURS)
     for i in range(_HEADED):
         if _FIXED[i] and data[begin + i] != _HEAD[i]:
-            return False
-    height, columns = pixels.shape
-    if _number(data, begin + _HEIGHT) != height or 3 * _number(data, begin + _WIDTH) != columns:
+            return i64(NOT_OURS)
+    if number_at(data, begin + _HEIGHT) != height or 3 * number_at(data, begin + _WIDTH) != columns:
+        return i64(NOT_OURS)
+    if end - begin != _HEADED - 2 + number_at(data, begin + _LENGTH) + _TAIL - 4:
+        return i64(NOT_OURS)
+    return i64(begin + _HEADED)
+
+
+@kernel
+def is_over(data, behind, end):
+    """Return whether a file ends with the sum of its bytes, behind its deflate, as gloam's do."""
+    if behind + _TAIL != end:
         return False
-    if end - begin != _HEADED - 2 + _number(data, begin + _LENGTH) + _TAIL - 4:
-        return False
-    behind = inflate(data, begin + _HEADED, filtered)
-    if behind == NOT_OURS or behind + _TAIL != end or _number(data, behind + 8) != 0:
-        return False
-    for i in range(4):
-        if data[behind + 12 + i] != _END[i]:
-            return False
-    made = filtered[: height * (columns + 1)]
-    if adler(made) != _number(data, behind):
-        return False
-    return unfilter_rows(made.reshape(height, columns + 1), pixels)
+    return number_at(data, behind + 8) == 0 and number_at(data, behind + 12) == _END
 
 
 @kernel
 def _decode_many(data, ends, filtered, pixels):
-    """Decode files that follow each other in `data` to pixels (N, H, 3 W); see `_decode`."""
-    begin = i64(0)
+    """Fill pixels (N, H, 3 W) from files that follow each other in `data`.
+
+    `filtered` (H (3 W + 1) + SLACK) is room to work. Returns whether they are gloam's.
+    """
+    room = new_room()
+    begin, height, columns = i64(0), i64(pixels.shape[1]), i64(pixels.shape[2])
+    made = filtered[: height * (columns + 1)]
     for i in range(pixels.shape[0]):
-        if not _decode(data, begin, ends[i], filtered, pixels[i]):
+        behind = begin_of(data, begin, ends[i], height, columns)
+        if behind != NOT_OURS:
+            behind = inflate_in(data, behind, filtered, room)
+        if behind == NOT_OURS or not is_over(data, behind, ends[i]):
+            return False
+        if adler(made) != number_at(data, behind):
+            return False
+        if not unfilter_rows(made.reshape(height, columns + 1), pixels[i]):
             return False
         begin = ends[i]
     return True

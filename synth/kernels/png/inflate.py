@@ -5,9 +5,11 @@ Some three bytes are found by one look into a table, for noise has codes of few 
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
-from ..compiling.compile import inlined, kernel, load_word, scalar, store_word
+from ..compiling.compile import inlined, kernel, load_word, scalar, store_bytes
 
 i64 = np.int64
 u8 = np.uint8
@@ -19,13 +21,42 @@ SLACK = 8
 NOT_OURS = -1
 """What `inflate` returns for damaged data, and for data that others wrote."""
 _BITS = 11  # of a look
-_ENTRIES = 1 << _BITS
 _LONGEST = 15
 _END = 256
-_LITERALS = _END + 1
+LITERALS, ORDERED, LENGTHS, ENTRIES = _END + 1, 19, _LONGEST + 2, 1 << _BITS
+"""How long the arrays of a `Room` are."""
 _DISTANCES = 30
 _ORDER = np.array([16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15], np.int64)
 _REPEAT, _ZEROS = 16, 17
+
+
+class Room(NamedTuple):
+    """Where a block's code is worked out.
+
+    Attributes
+    ----------
+    lengths : uint8 array (LITERALS)
+        Of the codes, bits.
+    own : uint8 array (ORDERED)
+        Of those that the lengths are written in.
+    counts, begins : int64 arrays (LENGTHS)
+        How many codes have a length; where those are among the symbols.
+    symbols : int64 array (LITERALS)
+        By their codes.
+    codes : int64 array (LITERALS)
+        Of symbols, the first bit lowest.
+    singles, table : uint32 arrays (ENTRIES)
+        Looks of one byte, and of up to three.
+    """
+
+    lengths: Any
+    own: Any
+    counts: Any
+    begins: Any
+    symbols: Any
+    codes: Any
+    singles: Any
+    table: Any
 
 
 @scalar
@@ -35,14 +66,14 @@ def _bits(data, place):
 
 
 @kernel
-def _canonical(lengths, counts, symbols):
+def _canonical(lengths, counts, begins, symbols):
     """Count a code's lengths, and sort its symbols by them; returns whether it is a whole code."""
-    counts[:] = 0
+    for bits in range(_LONGEST + 1):
+        counts[bits] = 0
     for symbol in range(lengths.shape[0]):
         counts[lengths[symbol]] += 1
-    counts[0] = 0
+    counts[0] = begins[1] = 0
     left = i64(1)
-    begins = np.zeros(_LONGEST + 2, np.int64)
     for bits in range(1, _LONGEST + 1):
         left = (left << 1) - counts[bits]
         if left < 0:
@@ -72,8 +103,8 @@ def _symbol(word, counts, symbols):
 
 
 @kernel
-def _head(data, place, lengths):
-    """Read the lengths of a block's code of bytes.
+def _head(data, place, room):
+    """Read the lengths of a block's code of bytes, by means of a code that `room` takes first.
 
     Returns the bit behind them, NOT_OURS where they are none.
     """
@@ -81,17 +112,18 @@ def _head(data, place, lengths):
     literals, distances = i64(word & u64(31)) + 257, i64((word >> u64(5)) & u64(31)) + 1
     kept = i64((word >> u64(10)) & u64(15)) + 4
     place += 14
-    if literals != _LITERALS or distances > _DISTANCES:
+    if literals != LITERALS or distances > _DISTANCES:
         return i64(NOT_OURS)
-    own = np.zeros(19, np.uint8)
+    own, lengths, counts, symbols = room.own, room.lengths, room.counts, room.symbols
+    for i in range(ORDERED):
+        own[i] = u8(0)
     word = _bits(data, place)
     for i in range(kept):
         if i == 18:
             word = _bits(data, place + 3 * i) << u64(3 * i)
         own[_ORDER[i]] = u8((word >> u64(3 * i)) & u64(7))
     place += 3 * kept
-    counts, symbols = np.empty(_LONGEST + 1, np.int64), np.empty(19, np.int64)
-    if not _canonical(own, counts, symbols):
+    if not _canonical(own, counts, room.begins, symbols):
         return i64(NOT_OURS)
     made, total, last = i64(0), literals + distances, u8(0)
     while made < total:
@@ -114,80 +146,155 @@ def _head(data, place, lengths):
             run, extra, last = i64(11) + i64(word & u64(127)), i64(7), u8(0)
         if made + run > total or (symbol == _REPEAT and made == 0):
             return i64(NOT_OURS)
-        for i in range(made, min(made + run, i64(_LITERALS))):
+        for i in range(made, min(made + run, i64(LITERALS))):
             lengths[i] = value
         made += run
         place += bits + extra
     return place
 
 
-@kernel
-def _looks(lengths, singles, table):
-    """Fill the table (2048): of up to three bytes in the lowest bits, their bits, their number.
+@scalar
+def fill_look(symbol, room):
+    """Enter a byte in the table of looks of one; it is empty before."""
+    bits = i64(room.lengths[symbol])
+    if 0 < bits <= _BITS and symbol != _END:
+        for i in range(i64(room.codes[symbol]), ENTRIES, 1 << bits):
+            room.singles[i] = u32(symbol | (bits << 24) | (1 << 28))
+
+
+@scalar
+def join_looks(i, room):
+    """Enter the bytes that some bits begin with: up to three, their bits, their number.
 
     An entry of no bytes stands for the end and for longer codes.
     """
-    for i in range(_ENTRIES):
-        singles[i] = u32(0)
-    of_length, following = np.zeros(_LONGEST + 2, np.int64), np.zeros(_LONGEST + 2, np.int64)
-    for symbol in range(_LITERALS):
-        of_length[lengths[symbol]] += 1
-    of_length[0] = 0
-    code = i64(0)
-    for bits in range(1, _LONGEST + 1):
-        code = (code + of_length[bits - 1]) << 1
-        following[bits] = code
-    for symbol in range(_LITERALS):
-        bits = i64(lengths[symbol])
-        if bits == 0:
-            continue
-        code = following[bits]
-        following[bits] += 1
-        if bits > _BITS or symbol == _END:
-            continue
-        turned = i64(0)
-        for _ in range(bits):
-            turned = (turned << 1) | (code & 1)
-            code >>= 1
-        for i in range(turned, _ENTRIES, 1 << bits):
-            singles[i] = u32(symbol | (bits << 24) | (1 << 28))
-    for i in range(_ENTRIES):
-        entry = singles[i]
-        used = i64((entry >> u32(24)) & u32(15))
-        second = singles[i >> used]
-        more = i64((second >> u32(24)) & u32(15))
-        if entry and second and used + more <= _BITS:
+    entry = room.singles[i]
+    used = i64((entry >> u32(24)) & u32(15))
+    second = room.singles[i >> used]
+    more = i64((second >> u32(24)) & u32(15))
+    if entry and second and used + more <= _BITS:
+        used += more
+        entry = (entry & u32(255)) | ((second & u32(255)) << u32(8))
+        third = room.singles[i >> used]
+        more = i64((third >> u32(24)) & u32(15))
+        if third and used + more <= _BITS:
             used += more
-            entry = (entry & u32(255)) | ((second & u32(255)) << u32(8))
-            third = singles[i >> used]
-            more = i64((third >> u32(24)) & u32(15))
-            if third and used + more <= _BITS:
-                used += more
-                entry |= (third & u32(255)) << u32(16)
-                entry |= u32(3 << 28)
-            else:
-                entry |= u32(2 << 28)
-            entry |= u32(used << 24)
-        table[i] = entry
+            entry |= (third & u32(255)) << u32(16)
+            entry |= u32(3 << 28)
+        else:
+            entry |= u32(2 << 28)
+        entry |= u32(used << 24)
+    room.table[i] = entry
 
 
 @inlined
-def _fast(data, place, table, out, made):
+def look_up(data, place, table, out, made):
     """Look up bytes while there is room; returns the bit behind them and how many there are."""
     room, last = out.shape[0] - 4 * SLACK, data.shape[0] - SLACK
-    some, byte = u64(_ENTRIES - 1), u64(255)
+    some, byte = u64(ENTRIES - 1), u64(255)
     known = True
     while known and made < room and (place >> 3) <= last:
         word = _bits(data, place)
         for _ in range(5):
             entry = u64(table[i64(word & some)])
-            store_word(out, made, entry)
+            store_bytes(out, made, entry)
             bits, count = (entry >> u64(24)) & u64(15), (entry >> u64(28)) & byte
             word >>= bits
             place += i64(bits)
             made += i64(count)
             known = known and count > u64(0)
     return place, made
+
+
+@kernel
+def new_room():
+    """Return a `Room`."""
+    return Room(
+        np.empty(LITERALS, np.uint8),
+        np.empty(ORDERED, np.uint8),
+        np.empty(LENGTHS, np.int64),
+        np.empty(LENGTHS, np.int64),
+        np.empty(LITERALS, np.int64),
+        np.empty(LITERALS, np.int64),
+        np.empty(ENTRIES, np.uint32),
+        np.empty(ENTRIES, np.uint32),
+    )
+
+
+@scalar
+def is_last(data, place):
+    """Return whether a block that begins at a bit is the last one; beyond the data none is."""
+    return (place >> 3) + SLACK <= data.shape[0] and (_bits(data, place) & u64(1)) == u64(1)
+
+
+@kernel
+def block_head(data, place, room):
+    """Read a block's code of bytes to `room`, all but looks.
+
+    Returns the bit behind it, NOT_OURS where it is none of `deflate`.
+    """
+    if (place >> 3) + 3 * SLACK > data.shape[0]:
+        return i64(NOT_OURS)
+    if (_bits(data, place) >> u64(1)) & u64(3) != u64(2):
+        return i64(NOT_OURS)
+    place = _head(data, place + 3, room)
+    if place < 0 or not _canonical(room.lengths, room.counts, room.begins, room.symbols):
+        return i64(NOT_OURS)
+    code = i64(0)
+    for bits in range(1, _LONGEST + 1):
+        code = (code + room.counts[bits - 1]) << 1
+        room.begins[bits] = code
+    for symbol in range(LITERALS):
+        bits = i64(room.lengths[symbol])
+        code, turned = room.begins[bits], i64(0)
+        room.begins[bits] += 1
+        for _ in range(bits):
+            turned = (turned << 1) | (code & 1)
+            code >>= 1
+        room.codes[symbol] = turned
+    return place
+
+
+@kernel
+def block_bytes(data, place, room, out, made):
+    """Undo a block's codes, with looks, behind `made` bytes.
+
+    Returns the bit behind them, NOT_OURS where they are damaged, and how many bytes there are.
+    """
+    length = i64(out.shape[0] - SLACK)
+    while True:
+        place, made = look_up(data, place, room.table, out, made)
+        if (place >> 3) + SLACK > data.shape[0]:
+            return i64(NOT_OURS), made
+        symbol, bits = _symbol(_bits(data, place), room.counts, room.symbols)
+        place += bits
+        if symbol == _END:
+            return place, made
+        if symbol < 0 or made == length:
+            return i64(NOT_OURS), made
+        out[made] = u8(symbol)
+        made += 1
+
+
+@kernel
+def inflate_in(data, begin, out, room):
+    """Undo `deflate` in the room that a `Room` is; see `inflate`."""
+    place, made, over = i64(begin) << 3, i64(0), False
+    while not over:
+        over = is_last(data, place)
+        place = block_head(data, place, room)
+        if place < 0:
+            return i64(NOT_OURS)
+        for i in range(ENTRIES):
+            room.singles[i] = u32(0)
+        for symbol in range(LITERALS):
+            fill_look(symbol, room)
+        for i in range(ENTRIES):
+            join_looks(i, room)
+        place, made = block_bytes(data, place, room, out, made)
+        if place < 0:
+            return i64(NOT_OURS)
+    return (place + 7) >> 3 if made == out.shape[0] - SLACK else i64(NOT_OURS)
 
 
 @kernel
@@ -209,32 +316,4 @@ def inflate(data, begin, out):
         The byte of data behind the stream; NOT_OURS where it has matches, blocks of other kinds, or
         more or fewer bytes than N.
     """
-    lengths = np.zeros(_LITERALS, np.uint8)
-    counts, symbols = np.empty(_LONGEST + 1, np.int64), np.empty(_LITERALS, np.int64)
-    singles, table = np.empty(_ENTRIES, np.uint32), np.empty(_ENTRIES, np.uint32)
-    place, made, length = i64(begin) << 3, i64(0), i64(out.shape[0] - SLACK)
-    over = False
-    while not over:
-        if (place >> 3) + 3 * SLACK > data.shape[0]:
-            return i64(NOT_OURS)
-        word = _bits(data, place)
-        over = (word & u64(1)) == u64(1)
-        if (word >> u64(1)) & u64(3) != u64(2):
-            return i64(NOT_OURS)
-        place = _head(data, place + 3, lengths)
-        if place < 0 or not _canonical(lengths, counts, symbols):
-            return i64(NOT_OURS)
-        _looks(lengths, singles, table)
-        while True:
-            place, made = _fast(data, place, table, out, made)
-            if (place >> 3) + SLACK > data.shape[0]:
-                return i64(NOT_OURS)
-            symbol, bits = _symbol(_bits(data, place), counts, symbols)
-            place += bits
-            if symbol == _END:
-                break
-            if symbol < 0 or made == length:
-                return i64(NOT_OURS)
-            out[made] = u8(symbol)
-            made += 1
-    return (place + 7) >> 3 if made == length else i64(NOT_OURS)
+    return inflate_in(data, begin, out, new_room())

@@ -55,7 +55,8 @@ def test_lows_are_those_of_the_set_batch_after_batch(made, lows, sizes):
     batches, places_of = batches_of(made, clips, 4)
     seen = set()
     for number in range(12):
-        given, normals, numbers = batches.pairs(SimpleNamespace(iteration=number))
+        info = SimpleNamespace(iteration=number)
+        given, normals, numbers = batches.lows(info), *batches.normals(info)
         wanted = [low for place in places_of(number) for low in lows[place.clip.key]]
         assert len(given) == len(normals) == len(numbers) == len(wanted)
         for one, other in zip(given, wanted, strict=True):
