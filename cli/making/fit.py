@@ -30,9 +30,9 @@ from ..common import Bars, user_errors, workers_option
 @click.option(
     "--tries",
     type=click.IntRange(min=0),
-    default=34,
+    default=80,
     show_default=True,
-    help="Recipes that are tried after the first twenty; more come nearer.",
+    help="Recipes that are tried after the first ten, as far as they come nearer.",
 )
 @workers_option("Threads.")
 @user_errors

@@ -17,15 +17,16 @@ from ...manifests.images.folders import image_files
 from ..analysis.pair_statistics import LABELS
 from ..kernels.arrays import Pixels
 from ..recipes.annotated import annotated_yaml
-from .measure import Pair, Table, cast_spread, even_keys, made_by, rows_of, table_of
-from .parameters import CAMERA, Parameters
-from .search import by_moments, searched
+from .measure import Pair, Table, even_keys, made_by, rows_of, table_of
+from .parameters import CAMERA, OF_LIGHTS, Parameters
+from .search import by_least_squares, by_moments
 
-_IMAGES = 64  # that the search looks at; the percentiles wanted are of all
-_MOST = 250  # that are read, and that the last rounds look at
+_FEW_IMAGES = 64  # by which parameters are moved first, and derivatives taken
+_MOST = 250  # that are read
 _SIDE = 800  # pixels; of larger images the middle is taken
 _DEMOSAICED = 0.12  # neighbouring samples' correlation above which they were interpolated
-_UNEVEN = 0.7  # EV of field above which there are lights
+_UNEVEN, _UNEVEN_LOW = 0.7, 1.4  # EV of field, or of lows alone, above which there are lights
+_SOME, _SOME_LOWS, _ALL = 0.15, 0.28, 0.7  # such images from which on there are lights, or in all
 _FEW = 30
 _BRIGHT = 0.35  # mean of lows, sRGB
 _BLOCKS = 1.2  # steps at the edges of JPEG's blocks, over those within
@@ -74,8 +75,8 @@ def fit(
     photographs: Path | None = None,
     *,
     workers: int = 1,
-    evaluations: int = 34,
-    rounds: int = 9,
+    evaluations: int = 80,
+    rounds: int = 8,
     at: Callable[[int], None] = ignored,
 ) -> Fit:
     """Find a recipe whose lows have the statistics of real ones.
@@ -91,9 +92,9 @@ def fit(
     workers : int
         Threads.
     evaluations : int
-        Recipes that are tried one parameter at a time.
+        Recipes that are tried by least squares, after the moments.
     rounds : int
-        By which all parameters are moved together, before and after that.
+        By which parameters are moved first, each by the moment that it moves most.
     at : function of a number
         Gets how many recipes were tried.
 
@@ -128,7 +129,6 @@ def fit(
                     path=lows,
                 )
             bases = [Pair(key, normal) for key, (_, normal) in zip(keys, pairs, strict=True)]
-            cast = cast_spread(pairs)
             images = [low for low, _ in pairs]
         else:
             if photographs is None:
@@ -139,12 +139,10 @@ def fit(
             rows = rows_of([(low, None) for low in images], pool)
             found = image_files(photographs)
             bases = [Pair(key, _image(found[key])) for key in _some(list(found))]
-            cast = 0.3
         return _fitted(
             rows,
             images,
             bases,
-            cast=cast,
             paired=normals is not None,
             pool=pool,
             tries=(rounds, evaluations),
@@ -157,34 +155,58 @@ def _fitted(
     lows: Sequence[Pixels],
     bases: Sequence[Pair],
     *,
-    cast: float,
     paired: bool,
     pool: Executor,
     tries: tuple[int, int],
     at: Callable[[int], None],
 ) -> Fit:
     wanted = table_of(rows)
-    chosen = np.unique(np.linspace(0, len(bases) - 1, min(_IMAGES, len(bases))).astype(int))
-    some = _with_keys([bases[i] for i in chosen])
     every = _with_keys(bases)
+    chosen = np.unique(np.linspace(0, len(bases) - 1, min(_FEW_IMAGES, len(bases))).astype(int))
+    some = _with_keys([bases[i] for i in chosen])
+    share = (
+        _share(rows, "field_ev", _UNEVEN) if paired else _share(rows, "low_grid_ev", _UNEVEN_LOW)
+    )
     start = Parameters(
-        cast_spread=min(max(cast, 0.0), 1.0),
         demosaic="malvar" if wanted["autocorrelation"][2] > _DEMOSAICED else "binned",
-        lit=paired and bool(wanted["field_ev"][2] > _UNEVEN),
+        lit=share > (_SOME if paired else _SOME_LOWS),
+        share=1.0 if share > _ALL else max(share, 0.05),
     )
     tried = 0
 
-    def measure(parameters: Parameters, of: Sequence[Pair] = some) -> Table:
+    def measure(of: Sequence[Pair], parameters: Parameters) -> Table:
         nonlocal tried
         tried += 1
         at(tried)
         return table_of(made_by(parameters.recipe(), of, paired, pool))
 
-    # The search compares images with themselves where it can: with the rows of those it darkens.
-    target = table_of([rows[i] for i in chosen]) if paired else wanted
-    best, _ = searched(target, start, measure, *tries)
-    best, found = by_moments(wanted, best, partial(measure, of=every), tries[0])
+    begun, _ = by_moments(wanted, start, partial(measure, some), tries[0])
+    best, found = by_least_squares(
+        wanted,
+        begun,
+        (partial(measure, every), partial(measure, some)),
+        _searched(begun, paired),
+        tries[1],
+    )
     return Fit(best, wanted, found, _warnings(lows, wanted, paired))
+
+
+def _share(rows: Sequence[dict[str, float]], name: str, most: float) -> float:
+    """Return the share of images whose statistic is above a value."""
+    return float(np.mean([row[name] > most for row in rows]))
+
+
+def _searched(parameters: Parameters, paired: bool) -> list[str]:
+    """Return the names of the parameters that the lows can tell something of."""
+    unknown = set() if paired else {"contrast", "contrast_spread", "cast_spread"}
+    if not parameters.lit:
+        unknown |= set(OF_LIGHTS)
+    unknown.add("share")  # percentiles of two kinds of images tell it badly; it is counted
+    if not parameters.lit or parameters.share == 1:
+        unknown.add("others_field")
+    if parameters.gain == 0:  # as long as the camera's own gain does
+        unknown |= {"gain", "gain_spread"}
+    return [name for name in parameters.values() if name not in unknown]
 
 
 def _some(keys: list[str]) -> list[str]:

@@ -94,7 +94,8 @@ def made_by(
 def _row(pair: tuple[Pixels, Pixels | None]) -> dict[str, float]:
     low, normal = pair
     if normal is not None:
-        return pair_statistics(low, normal)
+        red, blue = cast(low, normal)
+        return pair_statistics(low, normal) | {"cast_red": red, "cast_blue": blue}
     found = pair_statistics(low, low)
     return {name: found[name] for name in UNPAIRED}
 
@@ -110,16 +111,10 @@ def table_of(rows: Sequence[dict[str, float]]) -> Table:
     return made
 
 
-def cast_spread(pairs: Sequence[tuple[Pixels, Pixels]]) -> float:
-    """Estimate the deviation of the white balance's error, EV, from the colours of pairs."""
-    found = []
-    for low, normal in pairs:
-        means = [LEVEL_LIGHT[image].reshape(-1, 3).mean(axis=0) for image in (low, normal)]
-        if min(float(one.min()) for one in means) <= 1e-5:
-            continue
-        ratio = np.log2(means[0] / means[1])
-        found += [ratio[0] - ratio[1], ratio[2] - ratio[1]]
-    if len(found) < 8:
-        return 0.3
-    values = np.array(found)
-    return float(1.4826 * np.median(np.abs(values - np.median(values))))
+def cast(low: Pixels, normal: Pixels) -> tuple[float, float]:
+    """Return by how many EV red and blue gained on green, from the normal to the low."""
+    means = [LEVEL_LIGHT[image].reshape(-1, 3).mean(axis=0) for image in (low, normal)]
+    if min(float(one.min()) for one in means) <= 1e-5:
+        return float("nan"), float("nan")
+    ratio = np.log2(means[0] / means[1])
+    return float(ratio[0] - ratio[1]), float(ratio[2] - ratio[1])

@@ -23,19 +23,19 @@ _BOUNDS = {
     "chroma": (0.0, 1.0),
     "gain": (0.0, 8.0),
     "cast_spread": (0.0, 1.0),
+    "highlights": (0.0, 6.0),
+    "lights": (0.5, 8.0),
+    "scene": (0.0, 1.0),
+    "warmth": (0.0, 3.0),
+    "lamps": (0.0, 9.0),
+    "share": (0.05, 1.0),
+    "others_field": (0.0, 1.5),
+    "gain_spread": (0.0, 2.0),
 }
 
 
-_LIT: dict[str, Any] = {  # as in `uneven`
-    "lights": {
-        "count": "choice(0, 1, 2, 3, 4)",
-        "ev": "uniform(2, 6)",
-        "radius": "loguniform(0.1, 0.5)",
-        "falloff": "uniform(1, 2.5)",
-    },
-    "scene": {"strength": "uniform(0, 0.4)"},
-    "vignette": {"ev": "uniform(0, 1)"},
-}
+OF_LIGHTS = "highlights", "lights", "scene", "warmth", "lamps"
+"""Parameters of scenes that have lights of their own."""
 
 
 @dataclass(frozen=True)
@@ -54,10 +54,16 @@ class Parameters:
         Largest deviation of the smooth field, EV, and which share of it the smallest falls short.
     chroma : float
         Middle strength of chroma noise reduction.
-    gain : float
-        Digital gain, EV: for noise beyond what the largest ISO has.
+    gain, gain_spread : float
+        Digital gain, EV, for noise beyond what the largest ISO has; how far it goes up and down.
     cast_spread : float
         Deviation of the white balance's error, EV.
+    highlights, lights, scene, warmth, lamps : float
+        Of scenes with lights: how much brighter than white the brightest highlights are, EV; the
+        middle of how bright pools of light are, EV; how much of the light lies where the scene is
+        bright, at most; how warm pools are at most, EV; the middle of how bright lamps are, EV.
+    share, others_field : float
+        How many of the images are such; largest deviation of the smooth field of the others, EV.
     demosaic : str
     lit : bool
         Whether there are pools of light, a scene of its own and vignetting, as in `uneven`.
@@ -74,6 +80,14 @@ class Parameters:
     chroma: float = 0.5
     gain: float = 0.0
     cast_spread: float = 0.3
+    highlights: float = 2.0
+    lights: float = 4.0
+    scene: float = 0.4
+    warmth: float = 0.0
+    lamps: float = 0.0
+    share: float = 1.0
+    others_field: float = 0.4
+    gain_spread: float = 0.0
     demosaic: str = "binned"
     lit: bool = False
 
@@ -99,17 +113,9 @@ class Parameters:
         lowest, highest = (min(max(one, _LOWEST_ISO), _HIGHEST_ISO) for one in iso)
         strengths = max(self.chroma - 0.1, 0.0), min(self.chroma + 0.1, 1.0)
         ev = self.ev + self.gain  # gain brightens again what exposure took
-        highlights = {"highlights": {"ev": "uniform(0, 2)"}} if self.lit else {}
         return {
-            **highlights,
+            **self._light(),
             "exposure": {"ev": _normal(ev, self.ev_spread, -4, 16, 2.5)},
-            "illumination": {
-                "smooth": {
-                    "sigma_ev": _uniform(self.field * (1 - self.field_spread), self.field),
-                    "cells": "choice(2, 3, 4, 5)",
-                },
-                **(_LIT if self.lit else {}),
-            },
             "camera": {
                 "name": CAMERA,
                 "iso": _loguniform(lowest, highest),
@@ -121,12 +127,70 @@ class Parameters:
                 "error_ev": _normal(0.0, self.cast_spread, -1, 1, 3),
             },
             "isp": {
-                "digital_gain_ev": round(self.gain, 3),
+                "digital_gain_ev": _uniform(
+                    max(self.gain - self.gain_spread, 0.0), self.gain + self.gain_spread
+                ),
                 "contrast": _normal(self.contrast, self.contrast_spread, 0.2, 4, 2.5),
                 "demosaic": self.demosaic,
                 "chroma": {"strength": _uniform(*strengths), "sigma": 1},
             },
         }
+
+    def _light(self) -> dict[str, Any]:
+        """Return the sections of the light that falls on the scenes."""
+        smooth = {
+            "sigma_ev": _uniform(self.field * (1 - self.field_spread), self.field),
+            "cells": "choice(2, 3, 4, 5)",
+        }
+        if not self.lit:
+            return {"illumination": {"smooth": smooth}}
+        own: dict[str, Any] = {
+            "highlights": {"ev": _uniform(0.0, self.highlights)},
+            "illumination": {"smooth": smooth, **self._lights()},
+        }
+        if self.share == 1:
+            return own
+        others = {"smooth": {"sigma_ev": _uniform(0.0, self.others_field)}}
+        share = round(self.share, 3)
+        return {
+            "mixture": {
+                "lit": {"weight": share, "recipe": "even", **own},
+                "others": {
+                    "weight": round(1 - share, 3),
+                    "recipe": "even",
+                    "illumination": others,
+                },
+            }
+        }
+
+    def _lights(self) -> dict[str, Any]:
+        """Return pools of light as in `uneven`, but for what is searched, lamps as in night."""
+        warmth = _uniform(0.0, self.warmth)
+        lamps = {
+            "lamps": {
+                "count": "choice(0, 1, 2, 3, 4, 5)",
+                "ev": _around(self.lamps, 1.5),
+                "radius": "loguniform(0.01, 0.05)",
+                "falloff": "uniform(1, 2)",
+                "warmth_ev": warmth,
+            }
+        }
+        return {
+            "lights": {
+                "count": "choice(0, 1, 2, 3, 4)",
+                "ev": _around(self.lights, 2.0),
+                "radius": "loguniform(0.1, 0.5)",
+                "falloff": "uniform(1, 2.5)",
+                "warmth_ev": warmth,
+            },
+            **(lamps if self.lamps > 0.2 else {}),
+            "scene": {"strength": _uniform(0.0, self.scene)},
+            "vignette": {"ev": "uniform(0, 1)"},
+        }
+
+
+def _around(middle: float, reach: float) -> Any:
+    return _uniform(max(middle - reach, 0.0), middle + reach)
 
 
 def _normal(mean: float, deviation: float, low: float, high: float, reach: float) -> Any:

@@ -1,17 +1,18 @@
-"""The search: moments first, each by the parameter that moves it; then small steps of each."""
+"""The search: moments first, each by the parameter that moves it; then all by least squares."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from .measure import Table
 from .parameters import Parameters
 
 Measure = Callable[[Parameters], Table]
 _SCALES = {  # what counts as one unit of difference
-    "mean": 0.003,
+    "mean": 0.001,
     "exposure_ev": 0.05,
     "field_ev": 0.05,
     "low_grid_ev": 0.05,
@@ -21,73 +22,152 @@ _SCALES = {  # what counts as one unit of difference
     "correlation_rg": 0.03,
     "correlation_gb": 0.03,
     "autocorrelation": 0.03,
-    "zeros": 0.003,
+    "zeros": 0.002,
     "exponent": 0.05,
     "scale": 0.02,
+    "cast_red": 0.05,
+    "cast_blue": 0.05,
 }
-_WEIGHTS = np.array([0.3, 0.5, 1.0, 0.5, 0.3])  # of the percentiles 5, 25, 50, 75, 95
+_WEIGHTS = np.array([0.1, 0.3, 1.0, 0.3, 0.1])  # of the percentiles 5, 25, 50, 75, 95
 _SHARE = 0.05
-_STEPS = {
-    "ev": 0.1,
-    "ev_spread": 0.15,
-    "contrast": 0.05,
-    "contrast_spread": 0.05,
-    "iso": 0.25,
-    "iso_spread": 0.3,
-    "field": 0.12,
-    "field_spread": 0.2,
-    "chroma": 0.08,
+_FURTHEST = 20  # units that count
+_STEPS = {  # by which derivatives are found: much more than what an image more or less changes
+    "ev": 0.15,
+    "ev_spread": 0.2,
+    "contrast": 0.08,
+    "contrast_spread": 0.08,
+    "iso": 0.3,
+    "iso_spread": 0.4,
+    "field": 0.15,
+    "field_spread": 0.25,
+    "chroma": 0.1,
+    "gain": 0.3,
+    "cast_spread": 0.1,
+    "highlights": 1.0,
+    "lights": 0.7,
+    "scene": 0.2,
+    "warmth": 0.5,
+    "lamps": 2.0,
+    "others_field": 0.15,
+    "gain_spread": 0.4,
 }
+_SURE = 0.02
+"""How much a step away from where the search began weighs: a tenth of a unit at a median. It
+decides between parameters that no statistic tells apart."""
+_ALIKE = 3  # times that derivatives are used
+_ENOUGH = 0.99  # of the distance before: it comes no nearer
+
+
+def residuals(target: Table, found: Table) -> npt.NDArray[np.float64]:
+    """Return how far percentiles are from those that are wanted, in units, weighed."""
+    made = []
+    for name, scale in _SCALES.items():
+        if name in target and name in found:
+            share = 0.0 if _is_ev(name) else _SHARE  # of the value, where that is larger
+            unit = np.maximum(scale, share * np.abs(target[name]))
+            apart = (found[name] - target[name]) / unit
+            made.append(np.sqrt(_WEIGHTS) * np.clip(apart, -_FURTHEST, _FURTHEST))
+    return np.concatenate(made)
 
 
 def distance(target: Table, found: Table) -> float:
-    """Return how far percentiles are from those that are wanted."""
-    total = 0.0
-    for name, scale in _SCALES.items():
-        if name in target and name in found:
-            share = 0.0 if name.endswith("_ev") else _SHARE  # of the value, where that is larger
-            unit = np.maximum(scale, share * np.abs(target[name]))
-            apart = np.abs(found[name] - target[name]) / unit
-            total += float((_WEIGHTS * np.minimum(apart, 20)).sum())
-    return total
+    """Return the sum of the squares of `residuals`."""
+    apart = residuals(target, found)
+    return float(apart @ apart)
 
 
-def searched(
-    target: Table, start: Parameters, measure: Measure, rounds: int, evaluations: int
+def _is_ev(name: str) -> bool:
+    return name.endswith("_ev") or name.startswith("cast")
+
+
+def by_least_squares(
+    target: Table,
+    start: Parameters,
+    measures: tuple[Measure, Measure],
+    names: Sequence[str],
+    evaluations: int,
 ) -> tuple[Parameters, Table]:
-    """Find parameters whose percentiles are the target's.
+    """Find parameters whose percentiles are the target's, by Levenberg's and Marquardt's steps.
 
     Parameters
     ----------
     target : Table
     start : Parameters
-    measure : function of Parameters
-        With the same random numbers every time.
-    rounds : int
-        By moments.
+    measures : two functions of Parameters
+        With the same random numbers every time: what is wanted to agree, and what is measured of
+        fewer images, of which derivatives are taken.
+    names : sequence of str
+        Of the parameters that are searched.
     evaluations : int
-        Of `measure`, at most, after those of the moments.
+        Of both, at most.
+
+    Returns
+    -------
+    parameters, Table
+        The nearest, and what they make.
     """
-    best, table = by_moments(target, start, measure, rounds)
-    closest = distance(target, table)
-    steps = dict(_STEPS)
-    while evaluations > 0 and max(steps[name] / _STEPS[name] for name in steps) > 0.2:
-        for name in steps:
-            for sign in (1, -1):
-                tried = best.moved(**{name: best.values()[name] + sign * steps[name]})
-                if tried == best:
-                    continue
-                evaluations -= 1
-                found = measure(tried)
-                if distance(target, found) < closest:
-                    best, table, closest = tried, found, distance(target, found)
-                    steps[name] *= 1.3
-                    break
-            else:
-                steps[name] *= 0.5
-            if evaluations <= 0:
+    measure, measure_few = measures
+    first = best = start
+    table = measure(best)
+    closest, damping, left = distance(target, table), 0.1, evaluations - 1
+    while left > len(names) + 1:
+        before = closest
+        slopes = _slopes(target, best, measure_few, names)
+        left -= len(names) + 1
+        for _ in range(_ALIKE):
+            if left <= 0:
                 break
+            step = _step(slopes, residuals(target, table), _away(best, first, names), damping)
+            tried = best.moved(
+                **{
+                    name: best.values()[name] + _STEPS[name] * float(one)
+                    for name, one in zip(names, step, strict=True)
+                }
+            )
+            found = measure(tried)
+            left -= 1
+            if distance(target, found) < closest:
+                best, table, closest = tried, found, distance(target, found)
+                damping = max(damping / 4, 1e-3)
+            else:
+                damping *= 5
+        if closest > _ENOUGH * before:
+            break
     return best, table
+
+
+def _away(best: Parameters, first: Parameters, names: Sequence[str]) -> npt.NDArray[np.float64]:
+    """Return how many steps parameters have gone."""
+    ended, begun = best.values(), first.values()
+    return np.array([(ended[name] - begun[name]) / _STEPS[name] for name in names])
+
+
+def _slopes(
+    target: Table, best: Parameters, measure: Measure, names: Sequence[str]
+) -> npt.NDArray[np.float64]:
+    """Return by how much residuals grow with a step of each parameter (residuals, parameters)."""
+    base, made = residuals(target, measure(best)), []
+    for name in names:
+        tried = best.moved(**{name: best.values()[name] + _STEPS[name]})
+        moved = float(_away(tried, best, [name])[0])
+        if moved < 0.5:  # at its bound
+            tried = best.moved(**{name: best.values()[name] - _STEPS[name]})
+            moved = float(_away(tried, best, [name])[0])
+        made.append((residuals(target, measure(tried)) - base) / moved)
+    return np.stack(made, axis=1)
+
+
+def _step(
+    slopes: npt.NDArray[np.float64],
+    apart: npt.NDArray[np.float64],
+    away: npt.NDArray[np.float64],
+    damping: float,
+) -> npt.NDArray[np.float64]:
+    """Return how many steps of each parameter bring residuals down, three at most."""
+    square = slopes.T @ slopes
+    some = damping * np.diag(square) + 1e-6
+    step = np.linalg.solve(square + np.diag(some + _SURE), -(slopes.T @ apart + _SURE * away))
+    return np.asarray(np.clip(step, -3, 3))
 
 
 def by_moments(
@@ -138,6 +218,9 @@ def _by_moments(now: Parameters, target: Table, found: Table) -> Parameters:
         _logarithms(target, "noise_g"), _logarithms(found, "noise_g"), "noise_g"
     )
     changes["chroma"] = now.chroma + 0.6 * _lacks(target, found, "correlation_rg")
+    if "cast_red" in target:
+        wider = _wider(target, found, "cast_red") * _wider(target, found, "cast_blue")
+        changes["cast_spread"] = max(now.cast_spread, 0.02) * wider**0.5
     return now.moved(**changes)
 
 
