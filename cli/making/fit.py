@@ -30,7 +30,7 @@ from ..common import Bars, user_errors, workers_option
 @click.option(
     "--tries",
     type=click.IntRange(min=0),
-    default=80,
+    default=46,
     show_default=True,
     help="Recipes that are tried after the first ten, as far as they come nearer.",
 )

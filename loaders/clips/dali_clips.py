@@ -7,15 +7,16 @@ What comes is a function of epoch and batch: there is no state besides.
 from __future__ import annotations
 
 import importlib.util
+import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...errors import LoaderError
+from ...errors import ImageRefused, LoaderError
 from ...manifests.clips.segments import Segments
+from ...manifests.images.header import read_header
 from ...storage.stores import AT_ONCE
-from ..dali.batches import tensor_of
 from ..dali.building import built
 from ..dali.failures import last_words
 from ..live.lows import LiveLows
@@ -25,7 +26,8 @@ from .clip_samples import ClipPlace, ClipSamples
 from .frame_sources import Pictures
 from .live_clips import LiveClips
 from .low_pixels import has_png_lows
-from .stored_batches import BatchesAhead, StoredBatches, numbers_of
+from .rounds import Rounds, at_once, divided
+from .stored_batches import MOST_PIXELS, BatchesAhead, StoredBatches, numbers_of
 from .stored_clips import ClipContents
 from .videos.order import Groups
 from .videos.reading import VideoFrames, Wanted, by_dali, by_pyav
@@ -83,8 +85,10 @@ class DaliClips:
         self._decoder: LowsOnGpu | None = None
         self._segments = Segments(margins=options.device == "gpu")
         self._videos: VideoFrames | None = None
-        # epoch and batch that the pipeline gives next, and its GPU; none while it makes one
+        # epoch and batch that come next, and their GPU; none while they are made
         self._next: tuple[int, int, int | None] | None = None
+        self._together = 1  # batches that are made at once
+        self._ready: list[tuple[Any, Any]] = []  # those of them that were not taken yet
 
     def batches(
         self, epoch: int, batch: int, device_id: int | None
@@ -111,14 +115,13 @@ class DaliClips:
                 self._drop()
                 self._pipeline = self._begun(epoch, number, device_id)
             self._next = None  # whoever interrupts what follows gets a new pipeline
-            low, normal = self._run(epoch, number, device_id)
+            if not self._ready:
+                self._ready = self._run(epoch, number, device_id)
+            low, normal = self._ready.pop(0)
             over = number + 1 == self._batches()
             self._next = (epoch + 1, 0, device_id) if over else (epoch, number + 1, device_id)
             places = self._places_of(epoch, number)
-            images = (
-                made.reshape(len(places), frames, *made.shape[1:])
-                for made in map(tensor_of, (low, normal))
-            )
+            images = (made.reshape(len(places), frames, *made.shape[1:]) for made in (low, normal))
             yield (*images, [place.clip.key for place in places])
 
     def close(self) -> None:
@@ -132,6 +135,7 @@ class DaliClips:
             "_lows": None,
             "_videos": None,
             "_decoder": None,
+            "_ready": [],
         }
 
     def _drop(self) -> None:
@@ -141,6 +145,7 @@ class DaliClips:
             if one is not None:
                 one.close()
         self._pipeline = self._pool = self._lows = self._videos = self._decoder = None
+        self._ready = []
 
     def _begun(self, epoch: int, batch: int, device_id: int | None) -> Any:
         """Build the pipeline from a batch of an epoch on.
@@ -159,10 +164,12 @@ class DaliClips:
     def _built(self, epoch: int, batch: int, device_id: int | None) -> Any:
         far = AT_ONCE if self._contents.far else 1
         self._pool = pool = ThreadPoolExecutor(max(self._options.threads, far))
-        places_at = partial(self._places_at, epoch * self._batches() + batch)
+        own = self._options.batch_size * self._contents.frames
+        self._together = self._at_once(own, device_id)
+        places_at = partial(self._places_at, self._rounds(epoch, batch))
         common: dict[str, Any] = {
             "options": self._options,
-            "batch_size": self._options.batch_size * self._contents.frames,
+            "batch_size": self._together * own,
             "num_threads": max(self._options.threads, 1),
             "device_id": device_id,
             "prefetch_queue_depth": min(self._options.prefetch, 3),  # of many images each
@@ -174,7 +181,7 @@ class DaliClips:
             common |= DECODERS_ALONE if alone else SIDE_BY_SIDE
         if self._live is not None:
             self._lows = LiveClips(
-                self._source(pool, (epoch, batch), common),
+                self._source(pool, (epoch, batch), places_at, common),
                 self._live,
                 self._options,
                 self._contents.frames,
@@ -212,12 +219,33 @@ class DaliClips:
         on_gpu = self._decoder is not None
         return pairs_of_decoded_lows(batches.lows, batches.normals, on_gpu=on_gpu, **common)
 
-    def _places_at(self, first: int, number: int) -> list[ClipPlace]:
-        """Return the places of a batch by its number from one on, through the epochs."""
-        return self._places_of(*divmod(first + number, self._batches()))
+    def _at_once(self, frames: int, device_id: int | None) -> int:
+        """Return how many batches of so many frames are made at once."""
+        if not self.by_dali or self._groups is not None or device_id is None:
+            return 1
+        try:
+            first = frames_of(self._contents.clips[0])[-1]
+            header = read_header(first.tobytes(), MOST_PIXELS)
+        except (LoaderError, ImageRefused):  # told when it comes
+            return 1
+        return at_once(
+            frames, max(header.height * header.width, math.prod(self._options.size or [0]))
+        )
+
+    def _rounds(self, epoch: int, batch: int) -> Rounds:
+        return Rounds(self._together, self._batches(), epoch, batch)
+
+    def _places_at(self, rounds: Rounds, number: int) -> list[ClipPlace]:
+        """Return the places of the batches of a round."""
+        epoch, batches = rounds.of(number)
+        return [place for batch in batches for place in self._places_of(epoch, batch)]
 
     def _source(
-        self, pool: ThreadPoolExecutor, place: tuple[int, int], common: dict[str, Any]
+        self,
+        pool: ThreadPoolExecutor,
+        place: tuple[int, int],
+        places_at: Callable[[int], list[ClipPlace]],
+        common: dict[str, Any],
     ) -> Pictures | VideoFrames:
         """Return the decoded normals alone, from a batch of an epoch on."""
         on_gpu, name = common["device_id"] is not None, self._contents.name
@@ -225,8 +253,6 @@ class DaliClips:
             self._videos = self._of_videos(self._groups, pool, place, common)
             return self._videos
         from ..dali import pipelines
-
-        places_at = partial(self._places_at, place[0] * self._batches() + place[1])
 
         def begin(number: int) -> list[Future[list[Bytes]]]:
             return [pool.submit(frames_of, place.clip) for place in places_at(number)]
@@ -256,7 +282,8 @@ class DaliClips:
             return by_dali(wanted, workers, self._segments, pool, common)
         return by_pyav(wanted, workers, common["device_id"])
 
-    def _run(self, epoch: int, batch: int, device_id: int | None) -> tuple[Any, Any]:
+    def _run(self, epoch: int, batch: int, device_id: int | None) -> list[tuple[Any, Any]]:
+        """Return lows and normals of the batches of the round that begins with one."""
         try:
             if device_id is None:
                 low, normal, _ = self._pipeline.run()
@@ -264,21 +291,24 @@ class DaliClips:
                 import torch
 
                 low, normal, _ = self._pipeline.run(torch.cuda.current_stream(device_id))
-            return low, normal
         except Exception as error:  # RuntimeError of DALI, or whatever a source raised
             found = self._damage(epoch, batch)
             self._drop()
             words = f"{self._contents.name}: {'DALI' if self.by_dali else 'PyAV'}: "
             words += last_words(error)
             raise found or DaliFailed(words, path=self._contents.name) from error
+        _, batches = self._rounds(epoch, batch).of(0)
+        frames = self._contents.frames
+        counts = [frames * len(self._places_of(epoch, number)) for number in batches]
+        return list(zip(divided(low, counts), divided(normal, counts), strict=True))
 
     def _damage(self, epoch: int, batch: int) -> LoaderError | None:
         """Return what is wrong with a clip of the batches that it was at."""
         if self._videos is not None:
             return self._videos.damage()
-        first = epoch * self._batches() + batch
+        rounds = self._rounds(epoch, batch)
         for number in range(self._options.prefetch + 1):
-            for place in self._places_at(first, number):
+            for place in self._places_at(rounds, number):
                 try:
                     self._samples[place]
                 except LoaderError as error:

@@ -20,7 +20,7 @@ from .low_pixels import clip_lows
 if TYPE_CHECKING:
     from .lows_on_gpu import LowsOnGpu
 
-_MOST_PIXELS = 1 << 30  # what a set may hold
+MOST_PIXELS = 1 << 30  # what a set may hold
 Pixels = npt.NDArray[np.uint8]
 T = TypeVar("T")
 
@@ -156,7 +156,7 @@ class StoredBatches:
         read, change = frames_of(place.clip), None
         lows, normals = read[: self._frames], read[self._frames :]
         if self._options.changes:
-            header = read_header(normals[0].tobytes(), _MOST_PIXELS)
+            header = read_header(normals[0].tobytes(), MOST_PIXELS)
             drawn = change_of(header.height, header.width, self._options, place.seed)
             change = np.array(drawn, np.int32)
         made = lows if room is None else clip_lows(lows, lambda size: room.of(number, size))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,10 +61,23 @@ def tensor_of(images: Any) -> Any:
         return images
     try:
         tensor = images.as_tensor()
-    except Exception as error:
-        shapes = sorted({tuple(shape) for shape in images.shape()})
-        raise LoaderError(
-            f"images of one batch have different sizes ({', '.join(map(str, shapes[:3]))}): give"
-            " size=, pad=True or batch_size=1"
-        ) from error
+    except Exception:
+        check_one_size(images.shape())
+        raise
     return from_dlpack(tensor)
+
+
+def check_one_size(shapes: Sequence[Sequence[int]]) -> None:
+    """Check that images that are to be one tensor have one shape.
+
+    Raises
+    ------
+    LoaderError
+        When they do not.
+    """
+    found = sorted({tuple(shape) for shape in shapes})
+    if len(found) > 1:
+        raise LoaderError(
+            f"images of one batch have different sizes ({', '.join(map(str, found[:3]))}): give"
+            " size=, pad=True or batch_size=1"
+        )

@@ -22,8 +22,9 @@ from .parameters import CAMERA, OF_LIGHTS, Parameters
 from .search import by_least_squares, by_moments
 
 _FEW_IMAGES = 64  # by which parameters are moved first, and derivatives taken
-_MOST = 250  # that are read
-_SIDE = 800  # pixels; of larger images the middle is taken
+_MOST = 200  # that are read
+_MANY, _LAST = 80_000_000, 4  # pixels by which the search ends, and how often they are made
+_SIDE = 640  # pixels; of larger images the middle is taken
 _DEMOSAICED = 0.12  # neighbouring samples' correlation above which they were interpolated
 _UNEVEN, _UNEVEN_LOW = 0.7, 1.4  # EV of field, or of lows alone, above which there are lights
 _SOME, _SOME_LOWS, _ALL = 0.15, 0.28, 0.7  # such images from which on there are lights, or in all
@@ -75,7 +76,7 @@ def fit(
     photographs: Path | None = None,
     *,
     workers: int = 1,
-    evaluations: int = 80,
+    evaluations: int = 46,
     rounds: int = 8,
     at: Callable[[int], None] = ignored,
 ) -> Fit:
@@ -188,6 +189,12 @@ def _fitted(
         _searched(begun, paired),
         tries[1],
     )
+    if tries[1]:  # once more by many keys: what is random besides evens out
+        few = partial(measure, some)
+        times = max(_MANY // sum(pair.normal[..., 0].size for pair in bases), 1)
+        many = partial(measure, _with_keys([*bases] * min(times, 4)))
+        names = _searched(best, paired)
+        best, found = by_least_squares(wanted, best, (many, few), names, len(names) + _LAST)
     return Fit(best, wanted, found, _warnings(lows, wanted, paired))
 
 

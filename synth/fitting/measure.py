@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from itertools import pairwise
 
+import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -29,6 +31,10 @@ UNPAIRED = (
     "zeros",
 )
 """What lows alone can tell: noise where they are flattest themselves."""
+LEVELS = 3, 6, 12, 24, 48, 96
+"""Bounds of the levels at which noise is measured of lows alone."""
+_ENOUGH = 400  # pixels of such a level
+_FLATTEST = 0.2  # of them
 Table = dict[str, npt.NDArray[np.float64]]
 
 
@@ -97,7 +103,30 @@ def _row(pair: tuple[Pixels, Pixels | None]) -> dict[str, float]:
         red, blue = cast(low, normal)
         return pair_statistics(low, normal) | {"cast_red": red, "cast_blue": blue}
     found = pair_statistics(low, low)
-    return {name: found[name] for name in UNPAIRED}
+    return {name: found[name] for name in UNPAIRED} | noise_at_levels(low)
+
+
+def noise_at_levels(low: Pixels) -> dict[str, float]:
+    """Return the deviation of each channel where it is flattest, by its level, of 255.
+
+    Where a low is flattest is where it is dark, and how dark that is depends on the scene; what
+    noise a level has depends on the camera alone.
+    """
+    values = low.astype(np.float32)
+    level = cv2.GaussianBlur(values, (0, 0), 2)
+    square = (values - level) ** 2
+    rough = cv2.GaussianBlur(square, (0, 0), 3)
+    made = {}
+    for channel, name in enumerate("rgb"):
+        for least, most in pairwise(LEVELS):
+            here = (level[..., channel] >= least) & (level[..., channel] < most)
+            found = float("nan")
+            if np.count_nonzero(here) >= _ENOUGH:
+                own = rough[..., channel][here]
+                flat = own <= np.quantile(own, _FLATTEST)
+                found = float(np.sqrt(square[..., channel][here][flat].mean()))
+            made[f"level_{name}_{least}"] = found
+    return made
 
 
 def table_of(rows: Sequence[dict[str, float]]) -> Table:
@@ -108,6 +137,8 @@ def table_of(rows: Sequence[dict[str, float]]) -> Table:
         values = values[np.isfinite(values)]
         if len(values):
             made[name] = np.percentile(values, PERCENTILES)
+            if name == "exposure_ev":  # what sets are compared by; medians of few err more
+                made["exposure_mean"] = np.full(len(PERCENTILES), values.mean())
     return made
 
 

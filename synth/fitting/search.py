@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from .measure import Table
+from .measure import LEVELS, Table
 from .parameters import Parameters
 
 Measure = Callable[[Parameters], Table]
 _SCALES = {  # what counts as one unit of difference
     "mean": 0.001,
     "exposure_ev": 0.05,
+    "exposure_mean": 0.05,
     "field_ev": 0.05,
     "low_grid_ev": 0.05,
     "noise_r": 0.05,
@@ -27,6 +28,7 @@ _SCALES = {  # what counts as one unit of difference
     "scale": 0.02,
     "cast_red": 0.05,
     "cast_blue": 0.05,
+    **{f"level_{channel}_{level}": 0.05 for channel in "rgb" for level in LEVELS},
 }
 _WEIGHTS = np.array([0.1, 0.3, 1.0, 0.3, 0.1])  # of the percentiles 5, 25, 50, 75, 95
 _SHARE = 0.05
@@ -61,8 +63,14 @@ _ENOUGH = 0.99  # of the distance before: it comes no nearer
 def residuals(target: Table, found: Table) -> npt.NDArray[np.float64]:
     """Return how far percentiles are from those that are wanted, in units, weighed."""
     made = []
+    of_levels = any(name.startswith("level_") for name in target)
     for name, scale in _SCALES.items():
-        if name in target and name in found:
+        if of_levels and name.startswith("noise_"):
+            continue  # that of the scene's own flattest places
+        if name in target:
+            if name not in found:
+                made.append(np.sqrt(_WEIGHTS) * _FURTHEST)
+                continue
             share = 0.0 if _is_ev(name) else _SHARE  # of the value, where that is larger
             unit = np.maximum(scale, share * np.abs(target[name]))
             apart = (found[name] - target[name]) / unit
@@ -77,7 +85,7 @@ def distance(target: Table, found: Table) -> float:
 
 
 def _is_ev(name: str) -> bool:
-    return name.endswith("_ev") or name.startswith("cast")
+    return name.endswith("_ev") or name.startswith(("cast", "exposure"))
 
 
 def by_least_squares(

@@ -1,0 +1,81 @@
+"""Batches that are made at once are those that are made one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gloam
+from gloam.errors import LoaderError
+from gloam.loaders.clips import dali_clips
+from gloam.loaders.clips.rounds import Rounds, at_once
+
+from ...clips import davis, panned, write_video
+
+
+@given(st.integers(1, 9), st.integers(1, 20), st.integers(0, 3), st.data())
+def test_rounds_have_every_batch_once_and_end_with_epochs(together, batches, epoch, data):
+    batch = data.draw(st.integers(0, batches - 1))
+    rounds = Rounds(together, batches, epoch, batch)
+    found = [(now, n) for i in range(30) for now, some in [rounds.of(i)] for n in some]
+    number = epoch * batches + batch
+    assert found == [divmod(number + i, batches) for i in range(len(found))]
+    assert all(0 < len(rounds.of(i)[1]) <= together for i in range(30))
+
+
+def test_how_many_batches_are_made_at_once():
+    assert at_once(16 * 8, 192 * 192) == 4
+    assert at_once(64 * 8, 192 * 192) == 1
+    assert at_once(8, 192 * 192) == 64
+    assert at_once(16 * 8, 1920 * 1080) == 1
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    root = tmp_path_factory.mktemp("rounds")
+    source = davis(root / "davis", 4, 9)
+    write_video(source / "more" / "a.mp4", panned(20, 9, shape=(64, 80)))
+    gloam.build(root / "set", f"clips={source}", recipe="even", frames=3, select=False)
+    return root / "set"
+
+
+def batches_of(made, monkeypatch, together, *, skip=0, **options):
+    monkeypatch.setattr(dali_clips.DaliClips, "_at_once", lambda *_: together)
+    common = {"device": "cpu", "workers": 2, "reader": "dali", "keys": True, "seed": 1}
+    with gloam.ClipLoader(made, **(common | options)) as loader:
+        if not skip:
+            return [*loader, *loader]
+        running = iter(loader)
+        for _ in range(skip):
+            next(running)
+        state = loader.state_dict()
+    with gloam.ClipLoader(made, **(common | options)) as loader:
+        loader.load_state_dict(state)
+        return list(loader)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"batch_size": 2, "size": 32, "crop": "random", "augment": True, "last_batch": "partial"},
+        {"batch_size": 3, "size": 48, "live": True, "draws": "set"},
+        {"batch_size": 1},
+    ],
+    ids=["stored", "live", "of several sizes"],
+)
+def test_batches_are_the_same(made, monkeypatch, options):
+    for skip in (0, 2):
+        wanted = batches_of(made, monkeypatch, 1, skip=skip, **options)
+        found = batches_of(made, monkeypatch, 3, skip=skip, **options)
+        assert len(found) == len(wanted) > 2
+        for one, other in zip(found, wanted, strict=True):
+            assert one[2] == other[2]
+            for i in range(2):
+                np.testing.assert_array_equal(one[i].numpy(), other[i].numpy())
+
+
+def test_batches_of_several_sizes_get_a_line(made, monkeypatch):
+    with pytest.raises(LoaderError, match="images of one batch have different sizes"):
+        batches_of(made, monkeypatch, 2, batch_size=4)
