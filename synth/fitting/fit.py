@@ -17,7 +17,7 @@ from ...manifests.images.folders import image_files
 from ..analysis.pair_statistics import LABELS
 from ..kernels.arrays import Pixels
 from ..recipes.annotated import annotated_yaml
-from .measure import Pair, Table, even_keys, made_by, rows_of, table_of
+from .measure import Pair, Table, even_keys, made_by, rows_of, table_of, without_bright_levels
 from .parameters import CAMERA, OF_LIGHTS, Parameters
 from .search import by_least_squares, by_moments
 
@@ -161,7 +161,7 @@ def _fitted(
     tries: tuple[int, int],
     at: Callable[[int], None],
 ) -> Fit:
-    wanted = table_of(rows)
+    wanted = without_bright_levels(table_of(rows))
     every = _with_keys(bases)
     chosen = np.unique(np.linspace(0, len(bases) - 1, min(_FEW_IMAGES, len(bases))).astype(int))
     some = _with_keys([bases[i] for i in chosen])
