@@ -14,9 +14,9 @@ import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import SourceError
 from gloam.synth.fitting.fit import fit
-from gloam.synth.fitting.measure import even_keys
+from gloam.synth.fitting.measure import LEVELS, even_keys, noise_at_levels, without_bright_levels
 from gloam.synth.fitting.parameters import Parameters
-from gloam.synth.fitting.search import distance
+from gloam.synth.fitting.search import by_least_squares, distance, residuals
 from gloam.synth.parameters.columns import KeyedColumns
 
 
@@ -100,3 +100,72 @@ def test_parameters_stay_within_their_bounds():
     moved = Parameters().moved(ev=99, iso=99, chroma=-3, field=99, iso_spread=99, contrast=0)
     moved.recipe()
     assert moved.chroma == 0
+
+
+def test_all_parameters_are_found_together():
+    """Of statistics that two parameters move, each."""
+
+    def measure(one):
+        mean = np.full(5, 0.3 - 0.02 * one.ev + 0.03 * one.contrast)
+        spread = one.ev_spread * np.array([-1.6, -0.7, 0, 0.7, 1.6])
+        return {
+            "mean": mean,
+            "exposure_ev": one.ev + 0.5 * one.contrast + spread,
+            "exponent": np.full(5, one.contrast),
+        }
+
+    hidden = Parameters(ev=5.2, ev_spread=0.6, contrast=1.4)
+    target, names = measure(hidden), ["ev", "ev_spread", "contrast"]
+    found, table = by_least_squares(target, Parameters(), (measure, measure), names, 30)
+    assert distance(target, table) < 0.1
+    for name in names:
+        assert abs(found.values()[name] - hidden.values()[name]) < 0.03, name
+    assert found.iso == Parameters().iso
+    assert np.abs(residuals(target, {})).min() > 1  # what nobody has is far away
+
+
+def test_noise_at_a_level_is_that_of_the_camera(photographs):
+    """Not of the scene: two halves of the photographs have it alike, and more of it at more ISO."""
+    images = [cv2.imread(str(path))[..., ::-1].copy() for path in sorted(photographs.iterdir())]
+
+    def noise(iso, chosen):
+        lows = [
+            gloam.darken(image, "even", seed=3, key=str(i), overrides=[f"camera.iso={iso}"])
+            for i, image in enumerate(chosen)
+        ]
+        rows = [noise_at_levels(low) for low in lows]
+        return np.nanmedian([[row["level_g_6"], row["level_g_12"]] for row in rows], axis=0)
+
+    few, many = noise(1000, images), noise(16000, images)
+    assert (many > 2 * few).all()
+    first, second = noise(4000, images[::2]), noise(4000, images[1::2])
+    np.testing.assert_allclose(first, second, rtol=0.25)
+
+
+def test_levels_that_show_textures_are_left_out():
+    table = {f"level_g_{level}": np.ones(5) for level in LEVELS[:-1]}
+    dark = without_bright_levels(table | {"mean": np.full(5, 0.05)})
+    bright = without_bright_levels(table | {"mean": np.full(5, 0.25)})
+    assert sorted(dark) == ["level_g_12", "level_g_3", "level_g_6", "mean"]
+    assert set(bright) - set(dark) == {"level_g_24"}
+
+
+def test_a_part_of_a_set_may_have_lights(photographs, tmp_path):
+    recipe = "even:0.5,uneven:0.5"
+    lows, normals = real_pairs(tmp_path, photographs, recipe)
+    found = fit(lows, normals, workers=2, evaluations=0, rounds=2)
+    assert found.parameters.lit
+    assert 0.2 < found.parameters.share < 0.7
+    assert set(found.parameters.recipe().mixture) == {"lit", "others"}
+    (tmp_path / "mine.yaml").write_text(found.yaml("mine"))
+    read = gloam.load_recipe(str(tmp_path / "mine.yaml"))
+    assert read.mixture == found.parameters.recipe("mine").mixture
+
+
+def test_lights_are_those_of_the_parameters():
+    lit = Parameters(lit=True, lamps=4.0, warmth=2.0, scene=0.3).recipe()
+    assert lit.illumination.lamps.ev.low == 2.5
+    assert lit.illumination.lights.warmth_ev.high == 2.0
+    assert lit.illumination.scene.strength.high == 0.3
+    plain = Parameters(lamps=4.0).recipe()
+    assert plain.illumination.lamps.count.value == 0
