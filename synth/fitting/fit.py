@@ -140,6 +140,11 @@ def fit(
             rows = rows_of([(low, None) for low in images], pool)
             found = image_files(photographs)
             bases = [Pair(key, _image(found[key])) for key in _some(list(found))]
+        if not any(np.isfinite(row["autocorrelation"]) for row in rows):
+            raise SourceError(
+                f"{lows}: its images have one value each, or nearly so: there is nothing to fit",
+                path=lows,
+            )
         return _fitted(
             rows,
             images,

@@ -237,10 +237,15 @@ def _logarithms(table: Table, name: str) -> Table:
 
 
 def _lacks(target: Table, found: Table, name: str) -> float:
+    """Return how much the median must grow; 0 where it is not known."""
+    if name not in target or name not in found:
+        return 0.0
     return float(target[name][2] - found[name][2])
 
 
 def _wider(target: Mapping[str, np.ndarray], found: Mapping[str, np.ndarray], name: str) -> float:
-    """Return by how much the middle half must grow, damped."""
+    """Return by how much the middle half must grow, damped; 1 where it is not known."""
+    if name not in target or name not in found:
+        return 1.0
     ratio = (target[name][3] - target[name][1]) / max(found[name][3] - found[name][1], 1e-3)
     return float(np.clip(ratio, 0.4, 2.5)) ** 0.7

@@ -81,6 +81,13 @@ def test_wrong_folders_get_one_line(photographs, tmp_path):
         fit(lows)
     with pytest.raises(SourceError, match="name the lows first"):
         fit(normals, lows)
+    black = tmp_path / "black"
+    black.mkdir()
+    for path in normals.iterdir():
+        Image.new("RGB", Image.open(path).size).save(black / path.name)
+    for more in ((normals,), (None, normals)):
+        with pytest.raises(SourceError, match="one value each"):
+            fit(black, *more)
     next(normals.iterdir()).unlink()
     with pytest.raises(SourceError, match="1 images have no partner of equal name"):
         fit(lows, normals)
