@@ -30,9 +30,10 @@ from ..common import Bars, user_errors, workers_option
 @click.option(
     "--tries",
     type=click.IntRange(min=0),
-    default=46,
+    default=56,
     show_default=True,
-    help="Recipes that are tried after the first ten, as far as they come nearer.",
+    help="Recipes that are tried to move all parameters at once, before a last search by more"
+    " images: some 20 for each step. 0 leaves both out.",
 )
 @workers_option("Threads.")
 @user_errors

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,23 @@ Bytes = npt.NDArray[np.uint8]
 _BESIDE = 4096  # bytes between two members that are read at once
 _PICTURES = (".jpg", ".jpeg", ".png")
 _LOOKING = 8  # threads that look into videos
+
+
+class Clip(NamedTuple):
+    """What a thread made of a stored clip.
+
+    Attributes
+    ----------
+    lows : uint8 array (T, H, W, 3), or list
+        The array may be a part of its batch's; a list is of encoded lows, or of decoded ones.
+    normals : list of uint8 arrays (N)
+        Encoded.
+    change : int32 array (7), optional
+    """
+
+    lows: Any
+    normals: list[Bytes]
+    change: npt.NDArray[np.int32] | None
 
 
 def frames_of(clip: StoredClip) -> list[Bytes]:

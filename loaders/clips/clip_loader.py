@@ -70,7 +70,8 @@ class ClipLoader(TorchLoader):
     batch_size, size, crop, augment, pad, dtype, value_range, layout, framework, shuffle, seed, \
 last_batch, keys, device, rank, world_size, workers, prefetch
         As of `TorchLoader`. Where workers do not make whole batches, `workers` are threads, and for
-        videos processes, too; and at most 3 batches are made ahead.
+        videos processes, too; and at most 3 batches are made ahead. On a GPU small batches are made
+        a few at a time (512 frames, or half a GiB of them), and as many of those are.
 
     Raises
     ------

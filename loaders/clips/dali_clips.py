@@ -6,7 +6,6 @@ What comes is a function of epoch and batch: there is no state besides.
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import ImageRefused, LoaderError
 from ...manifests.clips.segments import Segments
-from ...manifests.images.header import read_header
 from ...storage.stores import AT_ONCE
 from ..dali.building import built
 from ..dali.failures import last_words
@@ -26,8 +24,8 @@ from .clip_samples import ClipPlace, ClipSamples
 from .frame_sources import Pictures
 from .live_clips import LiveClips
 from .low_pixels import has_png_lows
-from .rounds import Rounds, at_once, divided
-from .stored_batches import MOST_PIXELS, BatchesAhead, StoredBatches, numbers_of
+from .rounds import Rounds, at_once, divided, largest_of
+from .stored_batches import BatchesAhead, StoredBatches, gpu_decoder, numbers_of
 from .stored_clips import ClipContents
 from .videos.order import Groups
 from .videos.reading import VideoFrames, Wanted, by_dali, by_pyav
@@ -35,7 +33,7 @@ from .videos.reading import VideoFrames, Wanted, by_dali, by_pyav
 if TYPE_CHECKING:
     from .lows_on_gpu import LowsOnGpu
 
-_AHEAD = 2  # batches that are read, and whose stored lows are decoded, before DALI takes them
+_AHEAD = 2  # rounds that are read, and whose stored lows are decoded, before DALI takes them
 
 
 class DaliFailed(LoaderError):
@@ -200,10 +198,10 @@ class DaliClips:
         from ..dali.pipelines import external_pairs, pairs_of_decoded_lows
 
         decoded, device_id = has_png_lows(self._contents.clips[0]), common["device_id"]
-        if decoded and device_id is not None and importlib.util.find_spec("numba_cuda"):
-            from .lows_on_gpu import LowsOnGpu
-
-            self._decoder = LowsOnGpu(device_id, _AHEAD + 2)
+        if decoded and device_id is not None:
+            files, cores = common["batch_size"], common["num_threads"]
+            first = self._contents.clips[0]
+            self._decoder = gpu_decoder(first, device_id, files, cores, _AHEAD + 2)
         batches = StoredBatches(
             pool,
             places_at,
@@ -221,16 +219,14 @@ class DaliClips:
 
     def _at_once(self, frames: int, device_id: int | None) -> int:
         """Return how many batches of so many frames are made at once."""
-        if not self.by_dali or self._groups is not None or device_id is None:
+        alone = self._groups is not None or self._options.pad  # as large as the largest of a batch
+        if not self.by_dali or device_id is None or alone:
             return 1
         try:
-            first = frames_of(self._contents.clips[0])[-1]
-            header = read_header(first.tobytes(), MOST_PIXELS)
+            largest = largest_of(self._contents.clips)
         except (LoaderError, ImageRefused):  # told when it comes
             return 1
-        return at_once(
-            frames, max(header.height * header.width, math.prod(self._options.size or [0]))
-        )
+        return at_once(frames, max(largest, math.prod(self._options.size or [0])))
 
     def _rounds(self, epoch: int, batch: int) -> Rounds:
         return Rounds(self._together, self._batches(), epoch, batch)

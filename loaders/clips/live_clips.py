@@ -32,6 +32,8 @@ _AHEAD = 2  # batches that are made while one is used
 class LiveClips:
     """What runs in place of a DALI pipeline of stored clips: the same outputs.
 
+    A batch of it is a round of the loader's, see `rounds`.
+
     Parameters
     ----------
     source : Pictures or VideoFrames

@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from ...manifests.images.header import read_header
 from ..dali.batches import check_one_size, tensor_of
+from .clip_bytes import frames_of
+from .stored_batches import MOST_PIXELS
+from .stored_clips import StoredClip
 
 _FRAMES = 512
 """Of a round: on an H200 and 16 cores, clips of 8 frames of 192 x 192 come at 2,500 a second in
 batches of 64, and at 1,900 in those of 16 that are made one by one."""
 _BYTES = 1 << 29
 """Of its frames as float32, lows and normals: rounds are held ahead in the GPU's memory."""
+
+
+_LOOKS = 16  # clips that are looked at
+
+
+def largest_of(clips: Sequence[StoredClip]) -> int:
+    """Return the pixels of the largest frame of some clips.
+
+    Raises
+    ------
+    ImageRefused, LoaderError
+        When one cannot be read.
+    """
+    some = clips[:: max(len(clips) // _LOOKS, 1)]
+    headers = [read_header(frames_of(clip)[-1].tobytes(), MOST_PIXELS) for clip in some]
+    return max(header.height * header.width for header in headers)
 
 
 def at_once(frames: int, pixels: int) -> int:
@@ -55,7 +76,10 @@ class Rounds(NamedTuple):
 
 
 def divided(images: Any, counts: list[int]) -> list[Any]:
-    """Return torch tensors of the batches of a round, over DALI's memory where sizes are equal.
+    """Return torch tensors of the batches of a round: of one alone, over DALI's memory.
+
+    Of several, each has memory of its own: who keeps one, or changes it in place, keeps and changes
+    no others.
 
     Parameters
     ----------
@@ -74,7 +98,7 @@ def divided(images: Any, counts: list[int]) -> list[Any]:
     if len(counts) == 1:
         return [tensor_of(images)]
     if isinstance(images, Tensor) or len({tuple(shape) for shape in images.shape()}) == 1:
-        return list(tensor_of(images).split(counts))
+        return [batch.clone() for batch in tensor_of(images).split(counts)]
     made, shapes, begin = [], images.shape(), 0
     for count in counts:
         check_one_size(shapes[begin : begin + count])

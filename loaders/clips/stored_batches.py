@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import importlib.util
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ...manifests.images.header import read_header
+from ..columns import read_extent
 from ..forms import change_of
 from ..options import Options
-from .clip_bytes import Bytes, frames_of
+from .clip_bytes import Bytes, Clip, frames_of
 from .clip_samples import ClipPlace
 from .low_pixels import clip_lows
+from .stored_clips import StoredClip
 
 if TYPE_CHECKING:
     from .lows_on_gpu import LowsOnGpu
@@ -23,23 +26,6 @@ if TYPE_CHECKING:
 MOST_PIXELS = 1 << 30  # what a set may hold
 Pixels = npt.NDArray[np.uint8]
 T = TypeVar("T")
-
-
-class Clip(NamedTuple):
-    """What a thread made of a clip.
-
-    Attributes
-    ----------
-    lows : uint8 array (T, H, W, 3), or list
-        The array may be a part of its batch's; a list is of encoded lows, or of decoded ones.
-    normals : list of uint8 arrays (N)
-        Encoded.
-    change : int32 array (7), optional
-    """
-
-    lows: Any
-    normals: list[Bytes]
-    change: npt.NDArray[np.int32] | None
 
 
 class BatchesAhead(Generic[T]):
@@ -70,7 +56,8 @@ class BatchesAhead(Generic[T]):
 class StoredBatches:
     """The sources that a pipeline of stored clips asks, by DALI's BatchInfo.
 
-    It asks all of them for a batch, and copies what it gets, before it asks for the next one.
+    It asks all of them for a batch, and copies what it gets, before it asks for the next one. Its
+    batches are rounds of the loader's, see `rounds`.
 
     Threads that make one call a clip wait the less for the interpreter's lock, and DALI takes an
     array of all frames a tenth faster than a list of them.
@@ -216,6 +203,40 @@ class _Room:
         """Let other batches have the memory."""
         if self._made is not None:
             self._spare.give(self._made)
+
+
+def gpu_decoder(
+    first: StoredClip, device_id: int, files: int, cores: int, held: int
+) -> LowsOnGpu | None:
+    """Return what decodes the PNG lows of a set's clips on a GPU; None where cores do.
+
+    Parameters
+    ----------
+    first : StoredClip
+        One of the set's.
+    device_id : int
+        Number of the GPU.
+    files : int
+        Decoded together.
+    cores : int
+    held : int
+        See `LowsOnGpu`.
+
+    Raises
+    ------
+    LoaderError
+        When the clip cannot be read.
+    """
+    if importlib.util.find_spec("numba_cuda") is None:
+        return None
+    try:
+        from .lows_on_gpu import LowsOnGpu, decodes_on_gpu
+    except ImportError:  # of something that Numba lacks
+        return None
+    low = np.frombuffer(read_extent(first.lows[0]), np.uint8)
+    return (
+        LowsOnGpu(device_id, held, cores) if decodes_on_gpu(device_id, low, files, cores) else None
+    )
 
 
 def numbers_of(count: int) -> npt.NDArray[np.int64]:

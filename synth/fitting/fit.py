@@ -23,7 +23,8 @@ from .search import by_least_squares, by_moments
 
 _FEW_IMAGES = 64  # by which parameters are moved first, and derivatives taken
 _MOST = 200  # that are read
-_MANY, _LAST = 80_000_000, 4  # pixels by which the search ends, and how often they are made
+_MANY, _LAST = 80_000_000, 5  # pixels by which the search ends, and how often they are made
+_LACKS = 0.03  # EV of mean exposure that are made up for
 _SIDE = 640  # pixels; of larger images the middle is taken
 _DEMOSAICED = 0.12  # neighbouring samples' correlation above which they were interpolated
 _UNEVEN, _UNEVEN_LOW = 0.7, 1.4  # EV of field, or of lows alone, above which there are lights
@@ -76,7 +77,7 @@ def fit(
     photographs: Path | None = None,
     *,
     workers: int = 1,
-    evaluations: int = 46,
+    evaluations: int = 56,
     rounds: int = 8,
     at: Callable[[int], None] = ignored,
 ) -> Fit:
@@ -93,7 +94,8 @@ def fit(
     workers : int
         Threads.
     evaluations : int
-        Recipes that are tried by least squares, after the moments.
+        Recipes that are tried by least squares, after the moments, before the last search by more
+        images; less than twenty are too few for a step, with none there is no last search.
     rounds : int
         By which parameters are moved first, each by the moment that it moves most.
     at : function of a number
@@ -195,11 +197,16 @@ def _fitted(
         tries[1],
     )
     if tries[1]:  # once more by many keys: what is random besides evens out
-        few = partial(measure, some)
         times = max(_MANY // sum(pair.normal[..., 0].size for pair in bases), 1)
         many = partial(measure, _with_keys([*bases] * min(times, 4)))
         names = _searched(best, paired)
-        best, found = by_least_squares(wanted, best, (many, few), names, len(names) + _LAST)
+        measures = many, partial(measure, some)
+        best, found = by_least_squares(wanted, best, measures, names, len(names) + _LAST)
+        if paired:  # what it compromised on; exposure is what a set is used by
+            lack = float(wanted["exposure_mean"][2] - found["exposure_mean"][2])
+            if _LACKS < abs(lack) < 1:
+                best = best.moved(ev=best.ev + lack)
+                found = many(best)
     return Fit(best, wanted, found, _warnings(lows, wanted, paired))
 
 

@@ -196,6 +196,7 @@ def _around(middle: float, reach: float) -> Any:
 def _normal(mean: float, deviation: float, low: float, high: float, reach: float) -> Any:
     if deviation < 0.01:
         return round(mean, 3)
+    mean = min(max(mean, low), high)
     first, last = max(mean - reach * deviation, low), min(mean + reach * deviation, high)
     return f"normal({mean:.3f}, {deviation:.3f}, {first:.3f}, {last:.3f})"
 

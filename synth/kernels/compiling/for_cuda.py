@@ -7,8 +7,9 @@ additions where the CPU does not, and lows would differ in their last bit.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -194,12 +195,32 @@ def device(function: Any) -> Any:
     return _done[id(function)]
 
 
+_plain_lock, _plain_users, _undo_plain = threading.Lock(), 0, ExitStack()
+
+
 @contextmanager
 def plain_arithmetic() -> Iterator[None]:
     """Keep NVVM from joining multiplications and additions while kernels are compiled.
 
-    Nor does Numba warn of launches that fill no GPU: a step over few images is short.
+    Nor does Numba warn of launches that fill no GPU: a step over few images is short. Several
+    threads may be in it: what the first one changed, the last one changes back.
     """
+    global _plain_users
+    with _plain_lock:
+        if _plain_users == 0:
+            _undo_plain.callback(_made_plain())
+        _plain_users += 1
+    try:
+        yield
+    finally:
+        with _plain_lock:
+            _plain_users -= 1
+            if _plain_users == 0:
+                _undo_plain.close()
+
+
+def _made_plain() -> Callable[[], None]:
+    """Begin what `plain_arithmetic` does; returns what ends it."""
     original: Callable[..., Any] = nvvm.compile_ir
     config: Any = dispatcher.config
     warned = config.CUDA_LOW_OCCUPANCY_WARNINGS
@@ -207,10 +228,10 @@ def plain_arithmetic() -> Iterator[None]:
     def compile_ir(llvmir: Any, **options: Any) -> Any:
         return original(llvmir, **{**options, "fma": False})
 
-    nvvm.compile_ir = compile_ir
-    config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
-    try:
-        yield
-    finally:
+    def undo() -> None:
         nvvm.compile_ir = original
         config.CUDA_LOW_OCCUPANCY_WARNINGS = warned
+
+    nvvm.compile_ir = compile_ir
+    config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
+    return undo

@@ -107,6 +107,7 @@ def test_parameters_stay_within_their_bounds():
     moved = Parameters().moved(ev=99, iso=99, chroma=-3, field=99, iso_spread=99, contrast=0)
     moved.recipe()
     assert moved.chroma == 0
+    Parameters(ev=12, gain=8, ev_spread=0.1).recipe()  # beyond what an exposure may be
 
 
 def test_all_parameters_are_found_together():

@@ -160,6 +160,27 @@ def test_the_kernels_compile_to_ptx():
     assert all(".target sm_90" in text and "fma" not in text for text in texts)
 
 
+def test_threads_leave_the_compiler_as_it_was():
+    from numba.cuda.cudadrv import nvvm
+
+    from gloam.synth.kernels.compiling.for_cuda import plain_arithmetic
+
+    before, inside = nvvm.compile_ir, threading.Barrier(3)
+
+    def work():
+        for _ in range(50):
+            with plain_arithmetic():
+                inside.wait()
+                assert nvvm.compile_ir is not before
+
+    workers = [threading.Thread(target=work) for _ in range(3)]
+    for one in workers:
+        one.start()
+    for one in workers:
+        one.join()
+    assert nvvm.compile_ir is before
+
+
 @pytest.mark.skipif(not GPU, reason="no CUDA GPU")
 @pytest.mark.filterwarnings("ignore")
 def test_the_gpu_decodes_and_finds_damage():
