@@ -41,8 +41,14 @@ def decodes_on_gpu(device_id: int, low: Pixels, files: int, cores: int) -> bool:
     size = png_size(low)
     if files < _A_CORE * cores or size is None or 3 * size[0] * size[1] * files > _MOST:
         return False
+    with ThreadPoolExecutor(1) as alone:  # the caller's thread keeps its GPU
+        return alone.submit(_decodes, device_id, low, size).result()
+
+
+def _decodes(device_id: int, low: Pixels, size: tuple[int, int]) -> bool:
+    """Return whether a file is one of gloam's, and a GPU decodes it."""
     wanted = decode_png(low)
-    if wanted is None:  # none of gloam's files
+    if wanted is None:
         return False
     try:  # Numba may be there without all that it needs
         made, found = PngDecoder(device_id).decode([low], *size)
