@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 import gloam
 from gloam.errors import LoaderError
 from gloam.loaders.clips import dali_clips
-from gloam.loaders.clips.rounds import Rounds, at_once
+from gloam.loaders.clips.rounds import Rounds, at_once, largest_of
+from gloam.loaders.clips.stored_clips import clips_of_set
 
 from ...clips import davis, panned, write_video
 
@@ -39,6 +40,20 @@ def made(tmp_path_factory):
     write_video(source / "more" / "a.mp4", panned(20, 9, shape=(64, 80)))
     gloam.build(root / "set", f"clips={source}", recipe="even", frames=3, select=False)
     return root / "set"
+
+
+def test_the_largest_frames_say_how_many(made):
+    clips = clips_of_set(gloam.open_set(made), "train", False).clips
+    assert largest_of(clips) == 72 * 96
+    common = {"batch_size": 4, "device": "cpu", "workers": 2, "reader": "dali"}
+
+    def at_once_of(device_id, **options):
+        with gloam.ClipLoader(made, **common, **options) as loader:
+            return loader._dali._at_once(4 * 3, device_id)
+
+    assert at_once_of(0) == 512 // 12
+    assert at_once_of(0, size=1024) == 1
+    assert at_once_of(0, pad=True) == at_once_of(None) == 1
 
 
 def batches_of(made, monkeypatch, together, *, skip=0, **options):
