@@ -58,6 +58,13 @@ def frames_of(clip: StoredClip) -> list[Bytes]:
     return [data[place.offset - begin :][: place.size] for place in places]
 
 
+def normal_of(clip: StoredClip) -> Bytes:
+    """Read the first normal of a clip of pictures."""
+    if clip.place is None:
+        return np.frombuffer(read_extent(clip.normals[0]), np.uint8)
+    return np.frombuffer(read((frame_files(clip.place) or [])[0]), np.uint8)
+
+
 def bytes_of(
     part: Part, segments: Segments, cut: Cut | None = None
 ) -> tuple[Bytes, npt.NDArray[np.int32], npt.NDArray[np.int32]]:

@@ -23,7 +23,7 @@ from .clip_bytes import Bytes, frames_of
 from .clip_samples import ClipPlace, ClipSamples
 from .frame_sources import Pictures
 from .live_clips import LiveClips
-from .low_pixels import has_png_lows
+from .low_pixels import first_low, is_png
 from .rounds import Rounds, at_once, divided, largest_of
 from .stored_batches import BatchesAhead, StoredBatches, gpu_decoder, numbers_of
 from .stored_clips import ClipContents
@@ -85,6 +85,7 @@ class DaliClips:
         self._videos: VideoFrames | None = None
         # epoch and batch that come next, and their GPU; none while they are made
         self._next: tuple[int, int, int | None] | None = None
+        self._largest: int | None = None  # pixels of a frame
         self._together = 1  # batches that are made at once
         self._ready: list[tuple[Any, Any]] = []  # those of them that were not taken yet
 
@@ -197,11 +198,11 @@ class DaliClips:
         """Return the pipeline of stored lows."""
         from ..dali.pipelines import external_pairs, pairs_of_decoded_lows
 
-        decoded, device_id = has_png_lows(self._contents.clips[0]), common["device_id"]
+        low, device_id = first_low(self._contents.clips[0]), common["device_id"]
+        decoded = is_png(low)
         if decoded and device_id is not None:
             files, cores = common["batch_size"], common["num_threads"]
-            first = self._contents.clips[0]
-            self._decoder = gpu_decoder(first, device_id, files, cores, _AHEAD + 2)
+            self._decoder = gpu_decoder(low, device_id, files, cores, _AHEAD + 2)
         batches = StoredBatches(
             pool,
             places_at,
@@ -222,11 +223,12 @@ class DaliClips:
         alone = self._groups is not None or self._options.pad  # as large as the largest of a batch
         if not self.by_dali or device_id is None or alone:
             return 1
-        try:
-            largest = largest_of(self._contents.clips)
-        except (LoaderError, ImageRefused):  # told when it comes
-            return 1
-        return at_once(frames, max(largest, math.prod(self._options.size or [0])))
+        if self._largest is None:  # looked for once, not for every pipeline
+            try:
+                self._largest = largest_of(self._contents.clips)
+            except (LoaderError, ImageRefused):  # told when it comes
+                return 1
+        return at_once(frames, max(self._largest, math.prod(self._options.size or [0])))
 
     def _rounds(self, epoch: int, batch: int) -> Rounds:
         return Rounds(self._together, self._batches(), epoch, batch)

@@ -57,12 +57,12 @@ def is_png(data: Pixels) -> bool:
     return data[: len(SIGNATURE)].tobytes() == SIGNATURE
 
 
-def has_png_lows(clip: StoredClip) -> bool:
-    """Return whether the lows of a set's clip are PNGs.
+def first_low(clip: StoredClip) -> Pixels:
+    """Read the first low of a set's clip; no bytes where it has none.
 
     Raises
     ------
     LoaderError
-        When the first one cannot be read.
+        When it cannot be read.
     """
-    return bool(clip.lows) and is_png(np.frombuffer(read_extent(clip.lows[0]), np.uint8))
+    return np.frombuffer(read_extent(clip.lows[0]) if clip.lows else b"", np.uint8)

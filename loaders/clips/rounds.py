@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ...manifests.images.header import read_header
 from ..dali.batches import check_one_size, tensor_of
-from .clip_bytes import frames_of
+from .clip_bytes import normal_of
 from .stored_batches import MOST_PIXELS
 from .stored_clips import StoredClip
 
@@ -16,8 +16,6 @@ _FRAMES = 512
 batches of 64, and at 1,900 in those of 16 that are made one by one."""
 _BYTES = 1 << 29
 """Of its frames as float32, lows and normals: rounds are held ahead in the GPU's memory."""
-
-
 _LOOKS = 16  # clips that are looked at
 
 
@@ -30,7 +28,7 @@ def largest_of(clips: Sequence[StoredClip]) -> int:
         When one cannot be read.
     """
     some = clips[:: max(len(clips) // _LOOKS, 1)]
-    headers = [read_header(frames_of(clip)[-1].tobytes(), MOST_PIXELS) for clip in some]
+    headers = [read_header(normal_of(clip).tobytes(), MOST_PIXELS) for clip in some]
     return max(header.height * header.width for header in headers)
 
 

@@ -12,13 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ...manifests.images.header import read_header
-from ..columns import read_extent
 from ..forms import change_of
 from ..options import Options
 from .clip_bytes import Bytes, Clip, frames_of
 from .clip_samples import ClipPlace
 from .low_pixels import clip_lows
-from .stored_clips import StoredClip
 
 if TYPE_CHECKING:
     from .lows_on_gpu import LowsOnGpu
@@ -205,14 +203,12 @@ class _Room:
             self._spare.give(self._made)
 
 
-def gpu_decoder(
-    first: StoredClip, device_id: int, files: int, cores: int, held: int
-) -> LowsOnGpu | None:
+def gpu_decoder(low: Pixels, device_id: int, files: int, cores: int, held: int) -> LowsOnGpu | None:
     """Return what decodes the PNG lows of a set's clips on a GPU; None where cores do.
 
     Parameters
     ----------
-    first : StoredClip
+    low : uint8 array
         One of the set's.
     device_id : int
         Number of the GPU.
@@ -221,11 +217,6 @@ def gpu_decoder(
     cores : int
     held : int
         See `LowsOnGpu`.
-
-    Raises
-    ------
-    LoaderError
-        When the clip cannot be read.
     """
     if importlib.util.find_spec("numba_cuda") is None:
         return None
@@ -233,7 +224,6 @@ def gpu_decoder(
         from .lows_on_gpu import LowsOnGpu, decodes_on_gpu
     except ImportError:  # of something that Numba lacks
         return None
-    low = np.frombuffer(read_extent(first.lows[0]), np.uint8)
     return (
         LowsOnGpu(device_id, held, cores) if decodes_on_gpu(device_id, low, files, cores) else None
     )

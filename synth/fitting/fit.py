@@ -7,6 +7,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -21,8 +22,9 @@ from .measure import Pair, Table, even_keys, made_by, rows_of, table_of, without
 from .parameters import CAMERA, OF_LIGHTS, Parameters
 from .search import by_least_squares, by_moments
 
+T = TypeVar("T")
 _FEW_IMAGES = 64  # by which parameters are moved first, and derivatives taken
-_MOST = 200  # that are read
+_MOST = 200  # that are read, and held in memory
 _MANY, _LAST = 80_000_000, 5  # pixels by which the search ends, and how often they are made
 _LACKS = 0.03  # EV of mean exposure that are made up for
 _SIDE = 640  # pixels; of larger images the middle is taken
@@ -120,7 +122,7 @@ def fit(
                     f" as {alone[0]!r}; {both} have",
                     path=lows,
                 )
-            keys = _some(list(low_files))
+            keys = _spread(list(low_files), _MOST)
             pairs = [(_image(low_files[key]), _image(normal_files[key])) for key in keys]
             for key, (low, normal) in zip(keys, pairs, strict=True):
                 if low.shape != normal.shape:
@@ -138,10 +140,10 @@ def fit(
                 raise SourceError(
                     f"{lows}: without normals, name a folder of ordinary photographs to darken"
                 )
-            images = [_image(low_files[key]) for key in _some(list(low_files))]
+            images = [_image(low_files[key]) for key in _spread(list(low_files), _MOST)]
             rows = rows_of([(low, None) for low in images], pool)
             found = image_files(photographs)
-            bases = [Pair(key, _image(found[key])) for key in _some(list(found))]
+            bases = [Pair(key, _image(found[key])) for key in _spread(list(found), _MOST)]
         if not any(np.isfinite(row["autocorrelation"]) for row in rows):
             raise SourceError(
                 f"{lows}: its images have one value each, or nearly so: there is nothing to fit",
@@ -170,8 +172,7 @@ def _fitted(
 ) -> Fit:
     wanted = without_bright_levels(table_of(rows))
     every = _with_keys(bases)
-    chosen = np.unique(np.linspace(0, len(bases) - 1, min(_FEW_IMAGES, len(bases))).astype(int))
-    some = _with_keys([bases[i] for i in chosen])
+    some = _with_keys(_spread(bases, _FEW_IMAGES))
     share = (
         _share(rows, "field_ev", _UNEVEN) if paired else _share(rows, "low_grid_ev", _UNEVEN_LOW)
     )
@@ -228,10 +229,10 @@ def _searched(parameters: Parameters, paired: bool) -> list[str]:
     return [name for name in parameters.values() if name not in unknown]
 
 
-def _some(keys: list[str]) -> list[str]:
-    """Return at most `_MOST` of them, evenly spread: all are held in memory."""
-    places = np.unique(np.linspace(0, len(keys) - 1, min(_MOST, len(keys))).astype(int))
-    return [keys[i] for i in places]
+def _spread(all_of: Sequence[T], most: int) -> list[T]:
+    """Return so many of them at most, evenly spread."""
+    places = np.unique(np.linspace(0, len(all_of) - 1, min(most, len(all_of))).astype(int))
+    return [all_of[i] for i in places]
 
 
 def _with_keys(pairs: Sequence[Pair]) -> list[Pair]:
