@@ -30,7 +30,7 @@ from .labels import PairLabels, label_columns
 from .live.lows import is_live, live_lows
 from .options import Nothing, Options, make_options, same_number
 from .ranks_and_order import epoch_order, epoch_seed, usable_cores
-from .samples import Collate, Place, Samples, values_of
+from .samples import Collate, Place, ReusedMemory, Samples, values_of
 
 
 class TorchLoader(EpochLoader):
@@ -194,12 +194,13 @@ class TorchLoader(EpochLoader):
         device = self.device
         stream = torch.cuda.Stream(device) if device.type == "cuda" else None
         ahead: tuple[Any, ...] | None = None
+        memory = ReusedMemory()
         with main_left_alone():
             batches = iter(self._processes(device))
         for batch in batches:
             with torch.cuda.stream(stream):
                 images = (one.to(device, non_blocking=True) for one in batch[:2])
-                copied = (*(values_of(one, self.options) for one in images), *batch[2:])
+                copied = (*(values_of(one, self.options, memory) for one in images), *batch[2:])
             if ahead is not None:
                 yield _handed_out(ahead, stream)
             ahead = copied

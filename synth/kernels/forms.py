@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from .arrays import Pixels, Window
-from .compiling.compile import fma, kernel
+from .compiling.compile import fma, inlined, kernel
+from .compiling.four_floats import add_pixels
 from .taps import fill_taps, tap_count
 
 f32 = np.float32
 u8 = np.uint8
-u64 = np.uint64
 
 
 class Taps(NamedTuple):
@@ -63,49 +63,56 @@ def resize_taps(before: int, after: int) -> Taps:
     return Taps(first + kept.start, np.ascontiguousarray(weights[:, kept]))
 
 
+@inlined
+def _rows_of(rows, window, y, down, k):
+    """Return the window's part of an input row, and its weight, for tap `k` of output row `y`.
+
+    Beyond the last tap it is any row, of weight 0.
+    """
+    taps = down.weights.shape[1]
+    weight = down.weights[y, k] if k < taps else f32(0)
+    at = window.top + min(max(down.first[y] + k, 0), window.height - 1)
+    return weight, rows[at][3 * window.left : 3 * (window.left + window.width)]
+
+
+@inlined
+def _sum_rows(rows, window, y, down, line):
+    """Fill a flat row of float32 pixels with the weighted sum of rows, two at a time."""
+    for k in range(0, down.weights.shape[1], 2):
+        w0, r0 = _rows_of(rows, window, y, down, k)
+        w1, r1 = _rows_of(rows, window, y, down, k + 1)
+        if k == 0:
+            for x in range(line.shape[0]):
+                line[x] = fma(w1, f32(r1[x]), w0 * f32(r0[x]))
+        else:
+            for x in range(line.shape[0]):
+                line[x] = fma(w1, f32(r1[x]), fma(w0, f32(r0[x]), line[x]))
+
+
 @kernel
 def _resize(image, window, down, across, made):
     """Fill a picture (h, w, 3) with a resized window; `down` and `across` are its `Taps`."""
     width, taps = window.width, across.weights.shape[1]
     columns = 3 * made.shape[1]
     reach = max(0, -across.first[0], across.first[-1] + taps - width)
-    padded = np.empty(3 * (width + 2 * reach), np.float32)
+    padded = np.zeros(3 * (width + 2 * reach) + 1, np.float32)
     line = padded[3 * reach : 3 * (reach + width)]
-    pixels = padded.reshape(width + 2 * reach, 3)
-    sums = np.empty((made.shape[1], 3), np.float32)
-    levels_of = sums.reshape(columns)
-    # Unsigned numbers: for others Numba asks at each pixel whether they count from the end.
-    starts = (across.first + reach).astype(np.uint64)
+    sums = np.empty(columns + 1, np.float32)
+    starts = 3 * (across.first + reach)
     weights = across.weights.reshape(across.weights.size)
     rows = image.reshape(image.shape[0], 3 * image.shape[1])
     out = made.reshape(made.shape[0], columns)
     for y in range(made.shape[0]):
-        line[:] = f32(0)
-        for k in range(down.weights.shape[1]):
-            weight = down.weights[y, k]
-            at = window.top + min(max(down.first[y] + k, 0), window.height - 1)
-            row = rows[at][3 * window.left : 3 * (window.left + width)]
-            for x in range(3 * width):
-                line[x] = fma(weight, f32(row[x]), line[x])
+        _sum_rows(rows, window, y, down, line)
         for x in range(reach):
             for c in range(3):
                 padded[3 * x + c] = line[c]
                 padded[3 * (reach + width + x) + c] = line[3 * (width - 1) + c]
-        own = u64(0)
         for x in range(made.shape[1]):
-            at = starts[x]
-            red = green = blue = f32(0)
-            for _ in range(taps):
-                weight = weights[own]
-                red = fma(weight, pixels[at, 0], red)
-                green = fma(weight, pixels[at, 1], green)
-                blue = fma(weight, pixels[at, 2], blue)
-                at += u64(1)
-                own += u64(1)
-            sums[x, 0], sums[x, 1], sums[x, 2] = red, green, blue
+            add_pixels(padded, weights, sums, (starts[x], x * taps, 3 * x), taps)
         levels = out[y]
         for x in range(columns):
-            levels[x] = u8(min(max(np.rint(levels_of[x]), f32(0)), f32(255)))
+            levels[x] = u8(min(max(np.rint(sums[x]), f32(0)), f32(255)))
 
 
 def resized(image: Pixels, window: Window, size: tuple[int, int]) -> Pixels:

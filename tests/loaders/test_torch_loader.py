@@ -88,6 +88,27 @@ def test_worker_processes_give_the_same_batches(root, form):
             assert torch.equal(normal, other_normal)
 
 
+def test_batches_that_are_kept_stay_what_they_were(root):
+    """Memory of those that were dropped is taken again; views and arrays hold theirs."""
+    options = {"batch_size": 4, "size": 24, "device": "cpu"}
+    with (
+        TorchLoader(root, workers=0, **options) as alone,
+        TorchLoader(root, workers=1, **options) as other,
+    ):
+        kept, places = [], set()
+        for number, (low, normal) in enumerate(other):
+            places |= {low.data_ptr(), normal.data_ptr()}
+            if number % 3 == 0:
+                kept.append((low[1], normal.numpy()[2:]))
+            del low, normal
+        expected = [batch for number, batch in enumerate(alone) if number % 3 == 0]
+        assert len(kept) == len(expected) > 2
+        for (low, normal), (whole_low, whole_normal) in zip(kept, expected, strict=True):
+            assert torch.equal(low, whole_low[1])
+            assert np.array_equal(normal, whole_normal[2:].numpy())
+        assert len(places) < 2 * len(other)
+
+
 def test_what_is_padded_is_so_by_processes_too():
     options = {"batch_size": 3, "pad": True, "device": "cpu", "value_range": (-1, 1)}
     with (

@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 from ..arrays import Pixels
 from ..compiling.compile import kernel, scalar
+from .adler import adler
 from .file import SIGNATURE, ZLIB
 from .inflate import NOT_OURS, SLACK, inflate_in, new_room
 from .unfilter import unfilter_rows
 
 i64 = np.int64
-u32 = np.uint32
 
 Bytes = npt.NDArray[np.uint8]
 _HEAD = np.frombuffer(
@@ -31,8 +31,6 @@ _FIXED[_WIDTH : _WIDTH + 8] = _FIXED[_CHECK:_DATA] = 0
 _END = i64(int.from_bytes(b"IEND", "big"))
 _TAIL = 20  # bytes: the sums of the pixels and of the chunk, and the last chunk
 _MOST = 1 << 30  # pixels
-ADLER_BASE = i64(65521)
-_RUN = 2048
 
 
 @scalar
@@ -44,23 +42,6 @@ def number_at(data, place):
         | (i64(data[place + 2]) << 8)
         | i64(data[place + 3])
     )
-
-
-@kernel
-def adler(data):
-    """Return the Adler-32 sum of bytes (RFC 1950)."""
-    low, high = i64(1), i64(0)
-    for begin in range(0, data.shape[0], _RUN):
-        run = data[begin : begin + _RUN]
-        n = run.shape[0]
-        total, weighted = u32(0), u32(0)  # at most 255 * 2048^2 / 2
-        for i in range(n):
-            byte = u32(run[i])
-            total += byte
-            weighted += u32(byte * u32(n - i))
-        high = (high + n * low + i64(weighted)) % ADLER_BASE
-        low = (low + i64(total)) % ADLER_BASE
-    return (high << 16) | low
 
 
 @kernel

@@ -16,7 +16,8 @@ from numba import cuda
 
 from ..batch.device_memory import DeviceMemory, end_stream, new_stream
 from ..compiling.for_cuda import device, device_function, kernel, plain_arithmetic, twin
-from .decode import ADLER_BASE, begin_of, is_over, number_at
+from .adler import ADLER_BASE
+from .decode import begin_of, is_over, number_at
 from .inflate import (
     ENTRIES,
     LENGTHS,

@@ -111,21 +111,25 @@ def _head(lengths, out, at, held, count, last):
 
 @inlined
 def _write(data, codes, out, at, held, count):
-    """Write the codes of all bytes."""
+    """Write the codes of all bytes.
+
+    Bits and their number have tables of their own: fewer steps a byte than taking a word apart.
+    """
+    bits, lengths = np.empty(256, np.uint64), np.empty(256, np.uint64)
+    for symbol in range(256):
+        bits[symbol] = u64(codes[symbol]) & u64(0xFFFF)
+        lengths[symbol] = u64(codes[symbol]) >> u64(16)
     whole = data.shape[0] & ~3
-    low, lower = u64(0xFFFF), u64(16)
     for i in range(0, whole, 4):
-        a, b = u64(codes[data[i]]), u64(codes[data[i + 1]])
-        c, d = u64(codes[data[i + 2]]), u64(codes[data[i + 3]])
-        of_a, of_b, of_c = a >> lower, b >> lower, c >> lower
-        first, of_first = (a & low) | ((b & low) << of_a), of_a + of_b
-        second, of_second = (c & low) | ((d & low) << of_c), of_c + (d >> lower)
+        a, b, c, d = data[i], data[i + 1], data[i + 2], data[i + 3]
+        of_a, of_c = lengths[a], lengths[c]
+        first, of_first = bits[a] | (bits[b] << of_a), of_a + lengths[b]
+        second, of_second = bits[c] | (bits[d] << of_c), of_c + lengths[d]
         at, held, count = _put(
             out, at, held, count, first | (second << of_first), of_first + of_second
         )
     for i in range(whole, data.shape[0]):
-        code = u64(codes[data[i]])
-        at, held, count = _put(out, at, held, count, code & low, code >> lower)
+        at, held, count = _put(out, at, held, count, bits[data[i]], lengths[data[i]])
     return at, held, count
 
 

@@ -8,6 +8,7 @@ import zlib
 import numpy as np
 
 from ..arrays import Pixels, check_normal
+from .adler import adler
 from .deflate import deflate, room
 from .filters import filter_rows
 
@@ -47,7 +48,7 @@ def encode_png(pixels: Pixels) -> bytes:
     data = filtered.reshape(-1)
     packed = np.empty(room(len(data), BLOCK), np.uint8)
     size = deflate(data, BLOCK, packed)
-    stream = b"".join((ZLIB, packed[:size].data, struct.pack(">I", zlib.adler32(data.data))))
+    stream = b"".join((ZLIB, packed[:size].data, struct.pack(">I", adler(data))))
     head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     return b"".join(
         (SIGNATURE, *_chunk(b"IHDR", head), *_chunk(b"IDAT", stream), *_chunk(b"IEND", b""))

@@ -44,6 +44,23 @@ def test_a_window_is_resized_as_if_it_were_the_picture(seed, rows, columns):
     assert (resized(image, window, (rows, columns)) == alone).all()
 
 
+@given(st.integers(0, 2**32), st.integers(1, 60), st.integers(1, 60))
+def test_resizing_is_the_sum_of_what_the_taps_say(seed, rows, columns):
+    rng = np.random.default_rng(seed)
+    height, width = (int(side) for side in rng.integers(1, 50, 2))
+    image = rng.integers(0, 256, (height, width, 3)).astype(np.uint8)
+    made = image.astype(np.float64)
+    for axis, after in enumerate((rows, columns)):
+        taps = resize_taps(made.shape[axis], after)
+        places = taps.first[:, None] + np.arange(taps.weights.shape[1])
+        parts = made.take(places.clip(0, made.shape[axis] - 1), axis)
+        weights = taps.weights.astype(np.float64)
+        shape = (1,) * axis + weights.shape + (1,) * (2 - axis)
+        made = (parts * weights.reshape(shape)).sum(axis + 1)
+    apart = np.abs(made - resized(image, Window(0, 0, height, width), (rows, columns)))
+    assert apart.max() <= 0.5 + 1e-4
+
+
 @pytest.mark.parametrize("size", [(48, 48), (20, 90), (150, 30), (100, 150), (1, 1)])
 def test_resizing_is_that_of_dali(size):
     fn = pytest.importorskip("nvidia.dali.fn")

@@ -16,7 +16,8 @@ from PIL import Image
 import gloam
 from gloam.errors import ImageRefused
 from gloam.loaders.clips.low_pixels import low_pixels
-from gloam.synth.kernels.png.decode import adler, decode_png, decode_pngs, png_size
+from gloam.synth.kernels.png.adler import adler
+from gloam.synth.kernels.png.decode import decode_png, decode_pngs, png_size
 from gloam.synth.kernels.png.deflate import deflate, room
 from gloam.synth.kernels.png.file import encode_png
 from gloam.synth.kernels.png.inflate import NOT_OURS, SLACK, inflate
