@@ -10,6 +10,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 _FOUR = ir.VectorType(ir.FloatType(), 4)
+_FLOATS = types.Array(types.float32, 1, "C")
 
 
 def _add_pixels(typing_context, rows, weights, sums, places, count):
@@ -22,14 +23,12 @@ def _add_pixels(typing_context, rows, weights, sums, places, count):
     places.
     """
     arrays = rows, weights, sums
-    if any(array != types.Array(types.float32, 1, "C") for array in arrays):
+    if any(array != _FLOATS for array in arrays):
         return None
 
     def generate(context, builder, signature, arguments):
         def data(array):
-            return context.make_array(types.Array(types.float32, 1, "C"))(
-                context, builder, array
-            ).data
+            return context.make_array(_FLOATS)(context, builder, array).data
 
         def four(pointer, number):
             return builder.bitcast(builder.gep(pointer, [number]), _FOUR.as_pointer())
@@ -37,21 +36,20 @@ def _add_pixels(typing_context, rows, weights, sums, places, count):
         rows, weights, sums, places, count = arguments
         place, first, at = (builder.extract_value(places, i) for i in range(3))
         pixels, factors = data(rows), data(weights)
-        number, step = place.type, ir.Constant(place.type, 3)
+        step = ir.Constant(place.type, 3)
         fma = cgutils.get_or_insert_function(
             builder.module, ir.FunctionType(_FOUR, [_FOUR] * 3), "llvm.fma.v4f32"
         )
         total = cgutils.alloca_once_value(builder, ir.Constant(_FOUR, None))
         with cgutils.for_range(builder, count) as turn:
-            index = builder.zext(turn.index, number) if turn.index.type != number else turn.index
-            weight = builder.load(builder.gep(factors, [builder.add(first, index)]))
+            weight = builder.load(builder.gep(factors, [builder.add(first, turn.index)]))
             alone = builder.insert_element(
                 ir.Constant(_FOUR, ir.Undefined), weight, ir.Constant(ir.IntType(32), 0)
             )
             lanes = ir.Constant(ir.VectorType(ir.IntType(32), 4), [0] * 4)
             alike = builder.shuffle_vector(alone, alone, lanes)
             pixel = builder.load(
-                four(pixels, builder.add(place, builder.mul(index, step))), align=4
+                four(pixels, builder.add(place, builder.mul(turn.index, step))), align=4
             )
             builder.store(builder.call(fma, [alike, pixel, builder.load(total)]), total)
         builder.store(builder.load(total), four(data(sums), at), align=4)
