@@ -80,6 +80,7 @@ def closed_loop(
     given = list(pool.map(pair_statistics, lows, normals))
     made = found.parameters.recipe()
     print(f"\n{name}, seed {seed}, {'pairs' if paired else 'lows alone'}: {took:.0f} s")
+    print(found.warnings[-1])
     print({k: round(v, 2) for k, v in found.parameters.values().items()})
     again = [
         statistics(recipe, images, pool) for images in (seen, unseen) for recipe in (hidden, made)

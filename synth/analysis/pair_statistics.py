@@ -10,6 +10,7 @@ stand in `data/reference_statistics.yaml`.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from itertools import pairwise
@@ -31,6 +32,7 @@ GRID = 4
 _BLOCK = 50  # pixels, of the power law fit
 _FAINTEST = 2.0**-20  # keeps the logarithm of a black cell finite, far below one grey level
 _FLATTEST = 0.2
+_LUMINANCE = LEVEL_LIGHT * LUMINANCE[:, None]  # of each channel's levels
 
 LABELS = {
     "mean": "mean of the low, sRGB 0-1",
@@ -53,13 +55,51 @@ LABELS = {
 """Every statistic, and what it is called in print; the last two are of clips."""
 
 
-def pair_statistics(low: Pixels, normal: Pixels) -> dict[str, float]:
+@dataclass(frozen=True)
+class MeasuredNormal:
+    """What a pair's statistics need of its normal, for many lows of one.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        (H, W, 3)
+    light : float64 array (3)
+        Mean linear light of red, green and blue, in [0, 1].
+    grid : float64 array (4, 4)
+        `log_grid` of its luminance.
+    flat : bool array (H, W)
+        The fifth of it with the least texture, where noise is measured.
+    blocks : float64 array, or None for an image that is too small
+        Mean grey of its blocks of 50 x 50 pixels, 0 to 1.
+    """
+
+    shape: tuple[int, ...]
+    light: FloatArray
+    grid: FloatArray
+    flat: npt.NDArray[np.bool_]
+    blocks: FloatArray | None
+
+    @classmethod
+    def of(cls, normal: Pixels) -> MeasuredNormal:
+        """Measure a uint8 array (H, W, 3)."""
+        return cls(
+            normal.shape,
+            mean_light(normal),
+            log_grid(luminance(normal)),
+            flattest(normal),
+            _blocks(normal),
+        )
+
+
+def pair_statistics(low: Pixels, normal: Pixels | MeasuredNormal) -> dict[str, float]:
     """Measure the statistics of one pair.
 
     Parameters
     ----------
-    low, normal : uint8 arrays (H, W, 3)
-        RGB, of equal size.
+    low : uint8 array (H, W, 3)
+        RGB.
+    normal : the same, of equal size
+        Or what was measured of it.
 
     Returns
     -------
@@ -75,32 +115,51 @@ def pair_statistics(low: Pixels, normal: Pixels) -> dict[str, float]:
         raise ValueError(
             f"low is {low.shape[1]} x {low.shape[0]}, normal {normal.shape[1]} x {normal.shape[0]}"
         )
-    low_light, normal_light = luminance(low), luminance(normal)
-    low_grid, normal_grid = log_grid(low_light), log_grid(normal_light)
-    ratio = max(float(normal_light.mean()), _FAINTEST) / max(float(low_light.mean()), _FAINTEST)
+    if not isinstance(normal, MeasuredNormal):
+        normal = MeasuredNormal.of(normal)
+    low_light = luminance(low)
+    low_grid = log_grid(low_light)
+    bright = float(normal.light @ LUMINANCE)
+    ratio = max(bright, _FAINTEST) / max(float(low_light.mean()), _FAINTEST)
     values = {
-        "mean": float(low.mean()) / 255,
+        "mean": _mean(low),
         "exposure_ev": float(np.log2(ratio)),
-        "field_ev": float(np.std(low_grid - normal_grid)),
+        "field_ev": float(np.std(low_grid - normal.grid)),
         "low_grid_ev": float(np.std(low_grid)),
-        "normal_grid_ev": float(np.std(normal_grid)),
-        "zeros": float(np.mean(low == 0)),
+        "normal_grid_ev": float(np.std(normal.grid)),
+        "zeros": _zeros(low),
     }
-    return values | _noise(low, normal) | _power_law(low, normal)
+    return values | noise(low, normal.flat) | _power_law(_blocks(low), normal.blocks)
 
 
 def low_statistics(low: Pixels) -> dict[str, float]:
     """Measure what needs no normal: for folders of real low-light photographs."""
     return {
-        "mean": float(low.mean()) / 255,
+        "mean": _mean(low),
         "low_grid_ev": float(np.std(log_grid(luminance(low)))),
-        "zeros": float(np.mean(low == 0)),
+        "zeros": _zeros(low),
     }
+
+
+def _mean(low: Pixels) -> float:
+    return float(np.mean(cv2.mean(low)[:3])) / 255
+
+
+def _zeros(low: Pixels) -> float:
+    return 1 - np.count_nonzero(low) / low.size
+
+
+def mean_light(pixels: Pixels) -> FloatArray:
+    """Return the mean linear light (3) of the channels, in [0, 1]."""
+    counts = [cv2.calcHist([pixels], [channel], None, [256], [0, 256]) for channel in range(3)]
+    return np.array([count.ravel() @ LEVEL_LIGHT for count in counts]) / pixels[..., 0].size
 
 
 def luminance(pixels: Pixels) -> FloatArray:
     """Return the linear luminance (H, W) in [0, 1] of sRGB pixels (IEC 61966-2-1)."""
-    light: FloatArray = LEVEL_LIGHT[pixels] @ LUMINANCE
+    light: FloatArray = _LUMINANCE[0][pixels[..., 0]]
+    for channel in (1, 2):
+        light += _LUMINANCE[channel][pixels[..., channel]]
     return light
 
 
@@ -116,27 +175,28 @@ def log_grid(light: FloatArray) -> FloatArray:
     return np.log2(np.maximum(np.array(means), _FAINTEST))
 
 
-def _noise(low: Pixels, normal: Pixels) -> dict[str, float]:
-    """Measure the residual of the low to its own blur (sigma 2), where the normal is flattest.
-
-    That is a fifth of the image.
-    """
-    values = low.astype(np.float32)
-    residual = values - cv2.GaussianBlur(values, (0, 0), 2)
+def flattest(normal: Pixels) -> npt.NDArray[np.bool_]:
+    """Return where a normal has the least texture: a fifth of it."""
     green = normal[:, :, 1].astype(np.float32)
     mean = cv2.GaussianBlur(green, (0, 0), 2)
     texture = cv2.GaussianBlur(green * green, (0, 0), 2) - mean * mean
-    flat = texture <= np.quantile(texture, _FLATTEST)
-    noise = residual[flat].astype(np.float64)
-    spread = noise.std(axis=0)
+    flat: npt.NDArray[np.bool_] = texture <= np.quantile(texture, _FLATTEST)
+    return flat
+
+
+def noise(low: Pixels, flat: npt.NDArray[np.bool_]) -> dict[str, float]:
+    """Measure the residual of the low to its own blur (sigma 2), where the normal is flattest."""
+    values = low.astype(np.float32)
+    residual = values - cv2.GaussianBlur(values, (0, 0), 2)
+    red, green, blue = np.ascontiguousarray(residual[flat].T, np.float64)
     pairs = flat[:, :-1] & flat[:, 1:]
     left, right = residual[:, :-1, 1][pairs], residual[:, 1:, 1][pairs]
     return {
-        "noise_r": float(spread[0]),
-        "noise_g": float(spread[1]),
-        "noise_b": float(spread[2]),
-        "correlation_rg": correlation(noise[:, 0], noise[:, 1]),
-        "correlation_gb": correlation(noise[:, 1], noise[:, 2]),
+        "noise_r": float(red.std()),
+        "noise_g": float(green.std()),
+        "noise_b": float(blue.std()),
+        "correlation_rg": correlation(red, green),
+        "correlation_gb": correlation(green, blue),
         "autocorrelation": correlation(left, right),
     }
 
@@ -150,22 +210,26 @@ def correlation(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
     return float((a * b).sum() / scale) if scale > 0 else float("nan")
 
 
-def _power_law(low: Pixels, normal: Pixels) -> dict[str, float]:
-    """Fit log low = log a + b log normal by least squares.
-
-    The values are means of 50-pixel blocks of grey, sRGB-encoded.
-    """
-    height, width = low.shape[0] // _BLOCK, low.shape[1] // _BLOCK
+def _blocks(image: Pixels) -> FloatArray | None:
+    """Return the mean grey of blocks, 0 to 1; None of an image that has fewer than four."""
+    height, width = image.shape[0] // _BLOCK, image.shape[1] // _BLOCK
     if height * width < 4:
-        return {"scale": float("nan"), "exponent": float("nan")}
-    means = []
-    for image in (low, normal):
-        cut = image[: height * _BLOCK, : width * _BLOCK].mean(axis=2)
-        means.append(cut.reshape(height, _BLOCK, width, _BLOCK).mean(axis=(1, 3)).ravel() / 255)
-    usable = (means[0] > 0) & (means[1] > 0)
-    x, y = np.log(means[1][usable]), np.log(means[0][usable])
+        return None
+    cut = image[: height * _BLOCK, : width * _BLOCK].reshape(height, _BLOCK, -1)
+    columns = cut.sum(axis=1, dtype=np.uint32)  # of 50 rows each
+    means = columns.reshape(height, width, -1).sum(axis=2) / (255.0 * 3 * _BLOCK * _BLOCK)
+    return np.asarray(means).ravel()
+
+
+def _power_law(low: FloatArray | None, normal: FloatArray | None) -> dict[str, float]:
+    """Fit log low = log a + b log normal by least squares, of blocks' mean grey, sRGB-encoded."""
+    unknown = {"scale": float("nan"), "exponent": float("nan")}
+    if low is None or normal is None:
+        return unknown
+    usable = (low > 0) & (normal > 0)
+    x, y = np.log(normal[usable]), np.log(low[usable])
     if len(x) < 4 or np.ptp(x) < 1e-6:
-        return {"scale": float("nan"), "exponent": float("nan")}
+        return unknown
     exponent, scale = np.polyfit(x, y, 1)
     return {"scale": float(np.exp(scale)), "exponent": float(exponent)}
 

@@ -11,26 +11,20 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from ..analysis.pair_statistics import pair_statistics
+from ..analysis.pair_statistics import (
+    MeasuredNormal,
+    flattest,
+    low_statistics,
+    mean_light,
+    noise,
+    pair_statistics,
+)
 from ..kernels.arrays import Pixels
-from ..kernels.curves import LEVEL_LIGHT
 from ..models import draw, render
 from ..parameters.columns import KeyedColumns
 from ..recipes.load import Recipe
 
 PERCENTILES = (5, 25, 50, 75, 95)
-UNPAIRED = (
-    "mean",
-    "low_grid_ev",
-    "noise_r",
-    "noise_g",
-    "noise_b",
-    "correlation_rg",
-    "correlation_gb",
-    "autocorrelation",
-    "zeros",
-)
-"""What lows alone can tell: noise where they are flattest themselves."""
 LEVELS = 3, 6, 12, 24, 48, 96
 """Bounds of the levels at which noise is measured of lows alone."""
 _ENOUGH = 400  # pixels of such a level
@@ -41,10 +35,11 @@ Table = dict[str, npt.NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class Pair:
-    """A low, where there is one, and a normal to make others of."""
+    """A normal to make lows of, the key of their random numbers, and what was measured of it."""
 
     key: str
     normal: Pixels
+    measured: MeasuredNormal
 
 
 _DRAWN = (
@@ -83,7 +78,12 @@ def rows_of(
     pairs: Sequence[tuple[Pixels, Pixels | None]], pool: Executor
 ) -> list[dict[str, float]]:
     """Measure pairs, or lows that have no normal."""
-    return list(pool.map(_row, pairs))
+
+    def one(pair: tuple[Pixels, Pixels | None]) -> dict[str, float]:
+        low, normal = pair
+        return _row(low, None if normal is None else MeasuredNormal.of(normal))
+
+    return list(pool.map(one, pairs))
 
 
 def made_by(
@@ -93,18 +93,17 @@ def made_by(
 
     def one(pair: Pair) -> dict[str, float]:
         low = render(pair.normal, draw(recipe, seed, pair.key))
-        return _row((low, pair.normal if paired else None))
+        return _row(low, pair.measured if paired else None)
 
     return list(pool.map(one, normals))
 
 
-def _row(pair: tuple[Pixels, Pixels | None]) -> dict[str, float]:
-    low, normal = pair
+def _row(low: Pixels, normal: MeasuredNormal | None) -> dict[str, float]:
     if normal is not None:
-        red, blue = cast(low, normal)
+        red, blue = cast(mean_light(low), normal.light)
         return pair_statistics(low, normal) | {"cast_red": red, "cast_blue": blue}
-    found = pair_statistics(low, low)
-    return {name: found[name] for name in UNPAIRED} | noise_at_levels(low)
+    found = low_statistics(low) | noise(low, flattest(low))
+    return found | noise_at_levels(low)
 
 
 def noise_at_levels(low: Pixels) -> dict[str, float]:
@@ -115,18 +114,18 @@ def noise_at_levels(low: Pixels) -> dict[str, float]:
     ImageNet's photographs, medians differ by 3 % on average, up to level 24; above it by 10 %.
     """
     values = low.astype(np.float32)
-    level = cv2.GaussianBlur(values, (0, 0), 2)
     square = (values - cv2.GaussianBlur(values, (0, 0), 1)) ** 2
-    rough = cv2.GaussianBlur(square, (0, 0), 3)
+    levels = cv2.split(cv2.GaussianBlur(values, (0, 0), 2))
+    roughs = cv2.split(cv2.GaussianBlur(square, (0, 0), 3))
     made = {}
-    for channel, name in enumerate("rgb"):
+    for name, level, rough, squares in zip("rgb", levels, roughs, cv2.split(square), strict=True):
         for least, most in pairwise(LEVELS):
-            here = (level[..., channel] >= least) & (level[..., channel] < most)
+            here = (level >= least) & (level < most)
             found = float("nan")
             if np.count_nonzero(here) >= _ENOUGH:
-                own = rough[..., channel][here]
+                own = rough[here]
                 flat = own <= np.quantile(own, _FLATTEST)
-                found = float(np.sqrt(square[..., channel][here][flat].mean()))
+                found = float(np.sqrt(squares[here][flat].mean()))
             made[f"level_{name}_{least}"] = found
     return made
 
@@ -151,10 +150,9 @@ def table_of(rows: Sequence[dict[str, float]]) -> Table:
     return made
 
 
-def cast(low: Pixels, normal: Pixels) -> tuple[float, float]:
-    """Return by how many EV red and blue gained on green, from the normal to the low."""
-    means = [LEVEL_LIGHT[image].reshape(-1, 3).mean(axis=0) for image in (low, normal)]
-    if min(float(one.min()) for one in means) <= 1e-5:
+def cast(low: npt.NDArray[np.float64], normal: npt.NDArray[np.float64]) -> tuple[float, float]:
+    """Return by how many EV red and blue gained on green, from a normal's mean light to a low's."""
+    if min(float(low.min()), float(normal.min())) <= 1e-5:
         return float("nan"), float("nan")
-    ratio = np.log2(means[0] / means[1])
+    ratio = np.log2(low / normal)
     return float(ratio[0] - ratio[1]), float(ratio[2] - ratio[1])

@@ -31,9 +31,33 @@ _BOUNDS = {
     "share": (0.05, 1.0),
     "others_field": (0.0, 1.5),
     "gain_spread": (0.0, 2.0),
+    "red": (-1.5, 1.5),
+    "blue": (-1.5, 1.5),
+    "sigma": (0.5, 4.0),
 }
-
-
+_STEPS = {  # by which derivatives are found: much more than what an image more or less changes
+    "ev": 0.15,
+    "ev_spread": 0.2,
+    "contrast": 0.08,
+    "contrast_spread": 0.08,
+    "iso": 0.3,
+    "iso_spread": 0.4,
+    "field": 0.15,
+    "field_spread": 0.25,
+    "chroma": 0.1,
+    "gain": 0.3,
+    "cast_spread": 0.1,
+    "highlights": 1.0,
+    "lights": 0.7,
+    "scene": 0.2,
+    "warmth": 0.5,
+    "lamps": 2.0,
+    "others_field": 0.15,
+    "gain_spread": 0.4,
+    "red": 0.3,
+    "blue": 0.3,
+    "sigma": 0.3,
+}
 OF_LIGHTS = "highlights", "lights", "scene", "warmth", "lamps"
 """Parameters of scenes that have lights of their own."""
 
@@ -52,19 +76,22 @@ class Parameters:
         Binary logarithm of the middle ISO, and how many stops it goes up and down.
     field, field_spread : float
         Largest deviation of the smooth field, EV, and which share of it the smallest falls short.
-    chroma : float
-        Middle strength of chroma noise reduction.
+    chroma, sigma : float
+        Middle strength of chroma noise reduction, and the deviation of its blur, pixels.
     gain, gain_spread : float
         Digital gain, EV, for noise beyond what the largest ISO has; how far it goes up and down.
     cast_spread : float
         Deviation of the white balance's error, EV.
+    red, blue : float
+        By how many EV the camera brightens red, and blue, more than in daylight, which its sensor
+        sees so much darker: it decides how noisy they are beside green.
     highlights, lights, scene, warmth, lamps : float
         Of scenes with lights: how much brighter than white the brightest highlights are, EV; the
         middle of how bright pools of light are, EV; how much of the light lies where the scene is
         bright, at most; how warm pools are at most, EV; the middle of how bright lamps are, EV.
     share, others_field : float
         How many of the images are such; largest deviation of the smooth field of the others, EV.
-    demosaic : str
+    demosaic, matrix : str
     lit : bool
         Whether there are pools of light, a scene of its own and vignetting, as in `uneven`.
     """
@@ -88,8 +115,17 @@ class Parameters:
     share: float = 1.0
     others_field: float = 0.4
     gain_spread: float = 0.0
+    red: float = 0.0
+    blue: float = 0.0
+    sigma: float = 1.0
     demosaic: str = "binned"
+    matrix: str = "random"
     lit: bool = False
+
+    @property
+    def steps(self) -> dict[str, float]:
+        """How far a number goes to see what it does."""
+        return _STEPS
 
     def moved(self, **changes: float) -> Parameters:
         """Return parameters with some changed, within their bounds."""
@@ -119,11 +155,11 @@ class Parameters:
             "camera": {
                 "name": CAMERA,
                 "iso": _loguniform(lowest, highest),
-                "matrix": "random",
+                "matrix": self.matrix,
             },
             "white_balance": {
-                "red": "uniform(1.9, 2.4)",
-                "blue": "uniform(1.5, 1.9)",
+                "red": _loguniform(1.9 * 2.0**self.red, 2.4 * 2.0**self.red),
+                "blue": _loguniform(1.5 * 2.0**self.blue, 1.9 * 2.0**self.blue),
                 "error_ev": _normal(0.0, self.cast_spread, -1, 1, 3),
             },
             "isp": {
@@ -132,7 +168,7 @@ class Parameters:
                 ),
                 "contrast": _normal(self.contrast, self.contrast_spread, 0.2, 4, 2.5),
                 "demosaic": self.demosaic,
-                "chroma": {"strength": _uniform(*strengths), "sigma": 1},
+                "chroma": {"strength": _uniform(*strengths), "sigma": round(self.sigma, 3)},
             },
         }
 
@@ -206,4 +242,4 @@ def _uniform(low: float, high: float) -> Any:
 
 
 def _loguniform(low: float, high: float) -> Any:
-    return round(high, 1) if high / low < 1.02 else f"loguniform({low:.1f}, {high:.1f})"
+    return float(f"{high:.4g}") if high / low < 1.02 else f"loguniform({low:.4g}, {high:.4g})"

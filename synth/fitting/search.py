@@ -3,19 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from ..recipes.load import Recipe
 from .measure import LEVELS, Table
 from .parameters import Parameters
 
-Measure = Callable[[Parameters], Table]
+
+class Point(Protocol):
+    """What is searched: numbers by name, and the recipe that they stand for."""
+
+    @property
+    def steps(self) -> Mapping[str, float]:
+        """How far each goes for a derivative: much more than an image more or less changes."""
+
+    def values(self) -> dict[str, float]:
+        """Return the numbers."""
+
+    def moved(self: P, **changes: float) -> P:
+        """Return the point with some numbers changed, within their bounds."""
+
+    def recipe(self, name: str = "", about: str = "") -> Recipe:
+        """Return the recipe."""
+
+
+P = TypeVar("P", bound=Point)
+Measure = Callable[[P], Table]
 _SCALES = {  # what counts as one unit of difference
     "mean": 0.001,
     "exposure_ev": 0.05,
     "exposure_mean": 0.05,
-    "field_ev": 0.05,
+    "field_ev": 0.02,
     "low_grid_ev": 0.05,
     "noise_r": 0.05,
     "noise_g": 0.05,
@@ -33,26 +54,6 @@ _SCALES = {  # what counts as one unit of difference
 _WEIGHTS = np.array([0.1, 0.3, 1.0, 0.3, 0.1])  # of the percentiles 5, 25, 50, 75, 95
 _SHARE = 0.05
 _FURTHEST = 20  # units that count
-_STEPS = {  # by which derivatives are found: much more than what an image more or less changes
-    "ev": 0.15,
-    "ev_spread": 0.2,
-    "contrast": 0.08,
-    "contrast_spread": 0.08,
-    "iso": 0.3,
-    "iso_spread": 0.4,
-    "field": 0.15,
-    "field_spread": 0.25,
-    "chroma": 0.1,
-    "gain": 0.3,
-    "cast_spread": 0.1,
-    "highlights": 1.0,
-    "lights": 0.7,
-    "scene": 0.2,
-    "warmth": 0.5,
-    "lamps": 2.0,
-    "others_field": 0.15,
-    "gain_spread": 0.4,
-}
 _SURE = 0.02
 """How much a step away from where the search began weighs: a tenth of a unit at a median. It
 decides between parameters that no statistic tells apart."""
@@ -85,23 +86,23 @@ def distance(target: Table, found: Table) -> float:
 
 
 def _is_ev(name: str) -> bool:
-    return name.endswith("_ev") or name.startswith(("cast", "exposure"))
+    return name.startswith(("low_grid", "normal_grid", "cast", "exposure"))
 
 
 def by_least_squares(
     target: Table,
-    start: Parameters,
-    measures: tuple[Measure, Measure],
+    start: P,
+    measures: tuple[Measure[P], Measure[P]],
     names: Sequence[str],
     evaluations: int,
-) -> tuple[Parameters, Table]:
+) -> tuple[P, Table]:
     """Find parameters whose percentiles are the target's, by Levenberg's and Marquardt's steps.
 
     Parameters
     ----------
     target : Table
-    start : Parameters
-    measures : two functions of Parameters
+    start : Point
+    measures : two functions of a Point
         With the same random numbers every time: what is wanted to agree, and what is measured of
         fewer images, of which derivatives are taken.
     names : sequence of str
@@ -128,7 +129,7 @@ def by_least_squares(
             step = _step(slopes, residuals(target, table), _away(best, first, names), damping)
             tried = best.moved(
                 **{
-                    name: best.values()[name] + _STEPS[name] * float(one)
+                    name: best.values()[name] + best.steps[name] * float(one)
                     for name, one in zip(names, step, strict=True)
                 }
             )
@@ -144,22 +145,22 @@ def by_least_squares(
     return best, table
 
 
-def _away(best: Parameters, first: Parameters, names: Sequence[str]) -> npt.NDArray[np.float64]:
+def _away(best: Point, first: Point, names: Sequence[str]) -> npt.NDArray[np.float64]:
     """Return how many steps parameters have gone."""
     ended, begun = best.values(), first.values()
-    return np.array([(ended[name] - begun[name]) / _STEPS[name] for name in names])
+    return np.array([(ended[name] - begun[name]) / best.steps[name] for name in names])
 
 
 def _slopes(
-    target: Table, best: Parameters, measure: Measure, names: Sequence[str]
+    target: Table, best: P, measure: Measure[P], names: Sequence[str]
 ) -> npt.NDArray[np.float64]:
     """Return by how much residuals grow with a step of each parameter (residuals, parameters)."""
     base, made = residuals(target, measure(best)), []
     for name in names:
-        tried = best.moved(**{name: best.values()[name] + _STEPS[name]})
+        tried = best.moved(**{name: best.values()[name] + best.steps[name]})
         moved = float(_away(tried, best, [name])[0])
         if moved < 0.5:  # at its bound
-            tried = best.moved(**{name: best.values()[name] - _STEPS[name]})
+            tried = best.moved(**{name: best.values()[name] - best.steps[name]})
             moved = float(_away(tried, best, [name])[0])
         made.append((residuals(target, measure(tried)) - base) / moved)
     return np.stack(made, axis=1)
@@ -179,7 +180,7 @@ def _step(
 
 
 def by_moments(
-    target: Table, start: Parameters, measure: Measure, rounds: int
+    target: Table, start: Parameters, measure: Measure[Parameters], rounds: int
 ) -> tuple[Parameters, Table]:
     """Move all parameters, each by what its own statistic lacks, some times over.
 

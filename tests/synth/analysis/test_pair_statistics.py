@@ -7,6 +7,7 @@ import pytest
 
 from gloam.synth.analysis.pair_statistics import (
     LABELS,
+    MeasuredNormal,
     low_statistics,
     pair_statistics,
     reference_statistics,
@@ -59,6 +60,19 @@ def test_a_power_law_is_fitted():
     found = pair_statistics(low, normal)
     assert found["exponent"] == pytest.approx(1.7, abs=0.03)
     assert found["scale"] == pytest.approx(0.3, abs=0.01)
+
+
+def test_a_normal_is_measured_once_for_many_lows():
+    rng = np.random.default_rng(2)
+    normal = rng.integers(0, 256, (230, 310, 3), np.uint8)
+    measured = MeasuredNormal.of(normal)
+    for low in (normal // 5, normal // 9):
+        assert pair_statistics(low, measured) == pair_statistics(low, normal)
+    light = srgb_to_linear(normal / 255).reshape(-1, 3).mean(axis=0)
+    np.testing.assert_allclose(measured.light, light, rtol=1e-12)
+    assert measured.flat.mean() == pytest.approx(0.2, abs=0.001)
+    blocks = normal[:200, :300].reshape(4, 50, 6, 50, 3).mean(axis=(1, 3, 4)) / 255
+    np.testing.assert_allclose(measured.blocks, blocks.ravel(), rtol=1e-12)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (3, 200), (5, 5)])

@@ -1,0 +1,97 @@
+"""Which of gloam's own recipes is nearest, and whether it is moved."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import cv2
+import numpy as np
+import pytest
+
+import gloam
+from gloam.synth.analysis.pair_statistics import MeasuredNormal
+from gloam.synth.fitting.candidates import Candidates
+from gloam.synth.fitting.measure import Pair, made_by, rows_of, table_of
+from gloam.synth.fitting.moved import Moved
+from gloam.synth.fitting.own import by_chance, nearest_own, ramp, reason_to_move, resampled
+from gloam.synth.fitting.search import distance
+
+
+@pytest.fixture
+def normals(photographs):
+    return [cv2.imread(str(path))[..., ::-1].copy() for path in sorted(photographs.iterdir())]
+
+
+def candidates(normals, pool, recipe, overrides=(), paired=True):
+    lows = [
+        gloam.darken(normal, recipe, seed=4, key=str(i), overrides=overrides)
+        for i, normal in enumerate(normals)
+    ]
+    rows = rows_of([(a, b if paired else None) for a, b in zip(lows, normals, strict=True)], pool)
+    bases = [Pair(str(i), one, MeasuredNormal.of(one)) for i, one in enumerate(normals)]
+    return Candidates(rows, bases, paired, pool, lambda tried: None)
+
+
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize("name", ["even", "night-lights", "extreme"])
+def test_lows_of_a_recipe_are_known_to_be_its_own(normals, name, paired):
+    with ThreadPoolExecutor(2) as pool:
+        found, enough = candidates(normals, pool, name, paired=paired).own(0)
+    assert enough
+    assert found.reason < 0.5
+    assert found.point.base == name
+
+
+def test_lows_of_a_recipe_that_was_moved_move_it(normals):
+    overrides = ["exposure.ev=normal(6.2, 0.6, 3, 9)", "camera.iso=loguniform(4000, 16000)"]
+    with ThreadPoolExecutor(2) as pool:
+        searched = candidates(normals, pool, "even", overrides)
+        found, enough = searched.own(20)
+        unmoved = table_of(made_by(Moved.of("even").recipe(), searched.bases, True, pool))
+        last = searched.last(found)
+    assert not enough
+    assert found.reason == 1
+    assert found.point.base == "even"
+    assert 1 < last.point.values()["ev"] < 2
+    assert 1.5 < last.point.values()["iso"] < 4
+    assert last.apart < 0.1 * distance(searched.wanted, unmoved)
+
+
+def test_a_recipe_is_moved_as_far_as_there_is_reason_to():
+    assert [ramp(value, 2, 4) for value in (0, 2, 3, 4, 9)] == [0, 0, 0.5, 1, 1]
+    moved = Moved.of("even").moved(ev=1.0, iso=-0.6)
+    assert moved.part(0.5) == Moved.of("even").moved(ev=0.5, iso=-0.3)
+
+
+def test_chance_gives_no_reason_and_more_than_chance_does(normals):
+    with ThreadPoolExecutor(2) as pool:
+        bases = [Pair(str(i), one, MeasuredNormal.of(one)) for i, one in enumerate(normals)]
+
+        def made(recipe, seed, overrides=()):
+            return made_by(gloam.load_recipe(recipe, overrides), bases, True, pool, seed)
+
+        own, same = made("even", 0), [made("even", seed) for seed in range(1, 9)]
+        noisier = made("even", 9, ["camera.iso=loguniform(4000, 25600)"])
+    chance = [reason_to_move(table_of(rows), rows, own, paired=True) for rows in same]
+    assert np.mean(chance) < 0.2
+    assert reason_to_move(table_of(noisier), noisier, own, paired=True) == 1
+    # Two sets are about as far from each other as the chance of both makes it; of so few more.
+    tables = [table_of(rows) for rows in same]
+    apart = np.mean([distance(tables[i], tables[i + 4]) for i in range(4)])
+    by = [by_chance(table, resampled(rows)) for table, rows in zip(tables, same, strict=True)]
+    assert 0.4 < apart / (2 * np.mean(by)) < 2.5
+
+
+def test_one_that_is_near_is_not_moved_before(normals):
+    with ThreadPoolExecutor(2) as pool:
+        searched = candidates(normals, pool, "uneven")
+        asked = []
+
+        def some(point):
+            asked.append(point)
+            return table_of(made_by(point.recipe(), searched.bases, True, pool))
+
+        found = nearest_own(searched.wanted, searched.rows, some, partial(pytest.fail, "few"))
+    assert found == Moved.of("uneven")
+    assert len(asked) == 5
