@@ -30,7 +30,7 @@ from ..common import Bars, user_errors, workers_option
 @click.option(
     "--tries",
     type=click.IntRange(min=0),
-    default=96,
+    default=64,
     show_default=True,
     help="Recipes that are tried to move all parameters at once, before a last search by more"
     " images: some 20 for each step. 0 leaves both out.",

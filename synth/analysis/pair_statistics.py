@@ -215,8 +215,10 @@ def _blocks(image: Pixels) -> FloatArray | None:
     height, width = image.shape[0] // _BLOCK, image.shape[1] // _BLOCK
     if height * width < 4:
         return None
-    cut = image[: height * _BLOCK, : width * _BLOCK].reshape(height, _BLOCK, -1)
-    columns = cut.sum(axis=1, dtype=np.uint32)  # of 50 rows each
+    rows = np.ascontiguousarray(image[: height * _BLOCK, : width * _BLOCK]).reshape(
+        height, _BLOCK, -1
+    )
+    columns = np.stack([cv2.reduce(row, 0, cv2.REDUCE_SUM, dtype=cv2.CV_32S)[0] for row in rows])
     means = columns.reshape(height, width, -1).sum(axis=2) / (255.0 * 3 * _BLOCK * _BLOCK)
     return np.asarray(means).ravel()
 

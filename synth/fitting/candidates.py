@@ -1,4 +1,4 @@
-"""Recipes from two families: one of gloam's own, moved, and one made up of numbers alone."""
+"""Recipes from two families: one that gloam ships, moved, and one made up of numbers alone."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy as np
 
 from .measure import Pair, Table, even_keys, made_by, table_of, without_bright_levels
 from .moved import Moved
-from .own import nearest_own, reason_to_move
 from .parameters import OF_LIGHTS, Parameters
 from .search import Point, by_least_squares, by_moments, distance
+from .shipped import nearest_shipped, reason_to_move
 
 T = TypeVar("T")
 _FEW_IMAGES = 64  # by which parameters are moved first, and derivatives taken
@@ -37,7 +37,7 @@ class Candidate:
     apart : float
         `distance` of that from what is wanted.
     reason : float
-        Of one of gloam's own: how far lows give reason to move it, 0 to 1.
+        Of one of gloam's: how far lows give reason to move it, 0 to 1.
     """
 
     point: Moved | Parameters
@@ -99,13 +99,13 @@ class Candidates:
     def _measure(self, of: Sequence[Pair], point: Point) -> Table:
         return table_of(self._made(of, point))
 
-    def own(self, evaluations: int) -> tuple[Candidate, bool]:
-        """Return the nearest of gloam's own recipes, moved as far as lows give reason to.
+    def shipped(self, evaluations: int) -> tuple[Candidate, bool]:
+        """Return the nearest of gloam's recipes, moved as far as lows give reason to.
 
         And whether that will do, as they are not far from it as it is.
         """
         every, some = partial(self._measure, self._every), partial(self._measure, self._some)
-        begun = nearest_own(self.wanted, self.rows, every, some)
+        begun = nearest_shipped(self.wanted, self.rows, every, some)
         unmoved = Moved.of(begun.base)
         made = self._made(self._every, unmoved)
         reason = reason_to_move(self.wanted, self.rows, made, paired=self.paired)
@@ -151,9 +151,9 @@ class Candidates:
             so_far.point,
             (many, partial(self._measure, self._some)),
             names,
-            2 * (len(names) + _LAST),
+            len(names) + _LAST,
         )
-        if self.paired:  # what it compromised on; exposure is what a set is used by
+        if self.paired and names:  # what it compromised on; exposure is what a set is used by
             lack = float(self.wanted["exposure_mean"][2] - found["exposure_mean"][2])
             if _LACKS < abs(lack) < 1:
                 best = best.moved(ev=best.values()["ev"] + lack)

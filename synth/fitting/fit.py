@@ -69,7 +69,7 @@ def fit(
     photographs: Path | None = None,
     *,
     workers: int = 1,
-    evaluations: int = 96,
+    evaluations: int = 64,
     rounds: int = 8,
     at: Callable[[int], None] = ignored,
 ) -> Fit:
@@ -149,14 +149,14 @@ def fit(
 
 
 def _nearest(candidates: Candidates, rounds: int, evaluations: int) -> Candidate:
-    """Return one of gloam's own recipes where it comes near enough, or nearer than made-up ones."""
+    """Return one of gloam's recipes where it comes near enough, or nearer than made-up ones."""
     if not evaluations:
         return candidates.made_up(rounds, 0)
-    own, enough = candidates.own(evaluations)
+    shipped, enough = candidates.shipped(evaluations)
     if enough:
-        return candidates.last(own)
+        return candidates.last(shipped)
     made_up = candidates.made_up(rounds, evaluations)
-    return candidates.last(min(own, made_up, key=lambda one: one.apart))
+    return candidates.last(min(shipped, made_up, key=lambda one: one.apart))
 
 
 def _whose(candidate: Candidate) -> str:

@@ -120,12 +120,14 @@ def noise_at_levels(low: Pixels) -> dict[str, float]:
     made = {}
     for name, level, rough, squares in zip("rgb", levels, roughs, cv2.split(square), strict=True):
         for least, most in pairwise(LEVELS):
-            here = (level >= least) & (level < most)
+            here = cv2.inRange(level, float(least), float(np.nextafter(np.float32(most), 0)))
+            places = np.flatnonzero(here.view(np.bool_))
             found = float("nan")
-            if np.count_nonzero(here) >= _ENOUGH:
-                own = rough[here]
-                flat = own <= np.quantile(own, _FLATTEST)
-                found = float(np.sqrt(squares[here][flat].mean()))
+            if len(places) >= _ENOUGH:
+                own = rough.take(places)
+                least_rough = np.partition(own, int(_FLATTEST * (len(own) - 1)))
+                flat = own <= least_rough[int(_FLATTEST * (len(own) - 1))]
+                found = float(np.sqrt(squares.take(places[flat]).mean(dtype=np.float64)))
             made[f"level_{name}_{least}"] = found
     return made
 

@@ -119,7 +119,7 @@ def by_least_squares(
     first = best = start
     table = measure(best)
     closest, damping, left = distance(target, table), 0.1, evaluations - 1
-    while left > len(names) + 1:
+    while names and left > len(names) + 1:
         before = closest
         slopes = _slopes(target, best, measure_few, names)
         left -= len(names) + 1

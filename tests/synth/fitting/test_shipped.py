@@ -1,9 +1,8 @@
-"""Which of gloam's own recipes is nearest, and whether it is moved."""
+"""Which of the recipes that gloam ships is nearest, and whether it is moved."""
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 import cv2
 import numpy as np
@@ -11,11 +10,12 @@ import pytest
 
 import gloam
 from gloam.synth.analysis.pair_statistics import MeasuredNormal
-from gloam.synth.fitting.candidates import Candidates
+from gloam.synth.fitting.candidates import Candidate, Candidates
 from gloam.synth.fitting.measure import Pair, made_by, rows_of, table_of
 from gloam.synth.fitting.moved import Moved
-from gloam.synth.fitting.own import by_chance, nearest_own, ramp, reason_to_move, resampled
 from gloam.synth.fitting.search import distance
+from gloam.synth.fitting.shipped import by_chance, nearest_shipped, ramp, reason_to_move, resampled
+from gloam.synth.recipes.load import shipped_recipes
 
 
 @pytest.fixture
@@ -34,10 +34,10 @@ def candidates(normals, pool, recipe, overrides=(), paired=True):
 
 
 @pytest.mark.parametrize("paired", [True, False])
-@pytest.mark.parametrize("name", ["even", "night-lights", "extreme"])
+@pytest.mark.parametrize("name", ["even", "night-lights", "extreme", "upi", "mbllen"])
 def test_lows_of_a_recipe_are_known_to_be_its_own(normals, name, paired):
     with ThreadPoolExecutor(2) as pool:
-        found, enough = candidates(normals, pool, name, paired=paired).own(0)
+        found, enough = candidates(normals, pool, name, paired=paired).shipped(0)
     assert enough
     assert found.reason < 0.5
     assert found.point.base == name
@@ -47,7 +47,7 @@ def test_lows_of_a_recipe_that_was_moved_move_it(normals):
     overrides = ["exposure.ev=normal(6.2, 0.6, 3, 9)", "camera.iso=loguniform(4000, 16000)"]
     with ThreadPoolExecutor(2) as pool:
         searched = candidates(normals, pool, "even", overrides)
-        found, enough = searched.own(20)
+        found, enough = searched.shipped(20)
         unmoved = table_of(made_by(Moved.of("even").recipe(), searched.bases, True, pool))
         last = searched.last(found)
     assert not enough
@@ -56,6 +56,14 @@ def test_lows_of_a_recipe_that_was_moved_move_it(normals):
     assert 1 < last.point.values()["ev"] < 2
     assert 1.5 < last.point.values()["iso"] < 4
     assert last.apart < 0.1 * distance(searched.wanted, unmoved)
+
+
+def test_what_has_no_camera_is_taken_as_it_is_or_not_at_all(normals):
+    with ThreadPoolExecutor(2) as pool:
+        searched = candidates(normals, pool, "gamma", ["curve.gamma=uniform(3.5, 5)"])
+        last = searched.last(Candidate(Moved.of("gamma"), searched.wanted, 0.0))
+    assert last.point == Moved.of("gamma")
+    assert last.apart > 10
 
 
 def test_a_recipe_is_moved_as_far_as_there_is_reason_to():
@@ -88,10 +96,10 @@ def test_one_that_is_near_is_not_moved_before(normals):
         searched = candidates(normals, pool, "uneven")
         asked = []
 
-        def some(point):
+        def measure(point):
             asked.append(point)
             return table_of(made_by(point.recipe(), searched.bases, True, pool))
 
-        found = nearest_own(searched.wanted, searched.rows, some, partial(pytest.fail, "few"))
+        found = nearest_shipped(searched.wanted, searched.rows, measure, measure)
     assert found == Moved.of("uneven")
-    assert len(asked) == 5
+    assert set(asked) == {Moved.of(name) for name in shipped_recipes()}

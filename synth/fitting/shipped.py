@@ -1,4 +1,4 @@
-"""The nearest of gloam's own recipes, and how far lows give reason to move it."""
+"""The nearest of the recipes that gloam ships, and how far lows give reason to move it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ..recipes.load import shipped_recipes
 from .measure import Table, table_of
-from .moved import OWN, Moved
+from .moved import Moved
 from .search import distance
 
-_ROUNDS = 2
+_FIRST, _ROUNDS = 4, 2
 _MIDDLE = slice(1, 4)  # of the percentiles: the outer ones are of a few images
 _OF_THE_NORMALS = ("normal_grid_ev",)
 _RESAMPLED = 100
@@ -26,7 +27,7 @@ the mean is .7, the largest 1.2; of 30 sets of lows alone, beside lows of other 
 2.3."""
 
 
-def nearest_own(
+def nearest_shipped(
     wanted: Table,
     rows: Sequence[dict[str, float]],
     every: Callable[[Moved], Table],
@@ -44,12 +45,15 @@ def nearest_own(
     every, some : functions of Moved
         What a recipe makes of all normals, and of fewer.
     """
-    all_of = [Moved.of(name) for name in OWN]
-    apart = [distance(wanted, every(one)) for one in all_of]
+    ranked = sorted(
+        (Moved.of(name) for name in shipped_recipes()), key=lambda one: distance(wanted, some(one))
+    )
+    first = ranked[:_FIRST]
+    apart = [distance(wanted, every(one)) for one in first]
     if min(apart) < _NEAR * by_chance(wanted, resampled(rows)):
-        return all_of[int(np.argmin(apart))]
-    nearest, closest = all_of[0], np.inf
-    for now in all_of:
+        return first[int(np.argmin(apart))]
+    nearest, closest = first[0], np.inf
+    for now in [one for one in ranked if one.moves][:_FIRST]:
         for turn in range(_ROUNDS + 1):
             found = some(now)
             if distance(wanted, found) < closest:
