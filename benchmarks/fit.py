@@ -1,6 +1,6 @@
 """What `gloam fit` finds of recipes that it is not told, on photographs that it does not see.
 
-    python benchmarks/fit.py SEEN UNSEEN [--recipes even,uneven] [--seeds 1] [--record fit]
+    python benchmarks/fit.py SEEN UNSEEN [--recipe even --recipe 'upi;camera.iso=800'] [--record X]
 
 200 lows of SEEN's photographs by each recipe are fitted, with their normals and without (UNSEEN's
 photographs are darkened then). The recipe and its fit then darken UNSEEN's, and SEEN's, by the same
@@ -31,7 +31,7 @@ from gloam.synth.models import draw, render
 from gloam.synth.recipes.load import Recipe, load_recipe
 
 PHOTOGRAPHS, PAIRS, TIMES = 100, 200, 4
-RECIPES = "even,uneven,night-lights,extreme,train"
+RECIPES = ("even", "uneven", "night-lights", "extreme", "train")
 
 
 def main() -> None:
@@ -40,14 +40,16 @@ def main() -> None:
     )
     parser.add_argument("seen", type=Path)
     parser.add_argument("unseen", type=Path)
-    parser.add_argument("--recipes", default=RECIPES)
+    parser.add_argument(
+        "--recipe", action="append", help="hidden, with values that are changed: NAME;KEY=VALUE;..."
+    )
     parser.add_argument("--seeds", default="1", help="of the lows that are fitted")
     parser.add_argument("--record", metavar="NAME", help="Also write results/NAME.txt.")
     args = parser.parse_args()
     seen, unseen = photographs(args.seen), photographs(args.unseen)
     with recorded(args.record), ThreadPoolExecutor(available_cores()) as pool:
         print(f"{available_cores()} cores; {len(seen)} photographs seen, {len(unseen)} unseen")
-        for name in args.recipes.split(","):
+        for name in args.recipe or RECIPES:
             for seed in map(int, args.seeds.split(",")):
                 for paired in (True, False):
                     closed_loop(name, seed, seen, unseen, args.unseen, pool, paired=paired)
@@ -63,7 +65,8 @@ def closed_loop(
     *,
     paired: bool,
 ) -> None:
-    hidden = load_recipe(name)
+    recipe, *overrides = name.split(";")
+    hidden = load_recipe(recipe, overrides)
     normals = [seen[i % len(seen)] for i in range(PAIRS)]
     keys = [f"hidden {i}" for i in range(PAIRS)]
     lows = [render(a, draw(hidden, seed, key)) for a, key in zip(normals, keys, strict=True)]

@@ -2,7 +2,7 @@
 
     python benchmarks/stand_ins.py PHOTOGRAPHS FOLDER
 
-A quarter of the photographs become test pairs of four kinds, FOLDER/{even,uneven,noisy,smooth}/
+A quarter of the photographs become test pairs of five kinds, FOLDER/{even,uneven,noisy,smooth,lol}/
 {low,normal}; the others are copied to FOLDER/train, to train on. Nothing of gloam makes the lows,
 and none of its numbers: a power of the encoded picture, a gain in linear light, casts of each
 channel, noise in the encoded picture that grows with it, of which a part is common to the channels
@@ -11,7 +11,8 @@ and neighbours share some. "even" has LOL's darkness, ratio and noise (its media
 are bright; "noisy" two to three times the noise, behind JPEG of quality 85 to 96; "smooth" is
 "even" of pictures whose middle is enlarged twice: rooms and things at close range, as LOL has them,
 have few fine textures, and what SSIM sees there is how noise was taken away; its noise is nearly
-white, and that of red and blue larger, as LOL's are.
+white, and that of red and blue larger, as LOL's are; "lol" has of LOL what is known of it besides:
+a weaker contrast, a field of .2 EV, and how channels' noise differs and goes together.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import numpy.typing as npt
 
 Image = npt.NDArray[np.float64]
 SUFFIXES = (".jpg", ".jpeg", ".png")
-KINDS = ("even", "uneven", "noisy", "smooth")
+KINDS = ("even", "uneven", "noisy", "smooth", "lol")
 
 
 def to_linear(x: Image) -> Image:
@@ -56,8 +57,9 @@ def main() -> None:
         for i, path in enumerate(files[::4]):
             normal = cv2.imread(str(path))[..., ::-1]
             if min(normal.shape[:2]) >= 64:
-                normal = enlarged(normal) if kind == "smooth" else normal
-                for place, image in zip(places, (low_of(normal, kind, rng), normal), strict=True):
+                normal = enlarged(normal) if kind in ("smooth", "lol") else normal
+                low = like_lol(normal, rng) if kind == "lol" else low_of(normal, kind, rng)
+                for place, image in zip(places, (low, normal), strict=True):
                     cv2.imwrite(str(place / f"{i:04d}.png"), image[..., ::-1])
 
 
@@ -100,6 +102,25 @@ def low_of(normal: npt.NDArray[np.uint8], kind: str, rng: np.random.Generator) -
         quality = [cv2.IMWRITE_JPEG_QUALITY, int(rng.integers(85, 97))]
         levels = cv2.imdecode(cv2.imencode(".jpg", levels[..., ::-1], quality)[1], 1)[..., ::-1]
     return levels
+
+
+def like_lol(normal: npt.NDArray[np.uint8], rng: np.random.Generator) -> Image:
+    """Return a low of kind "lol"."""
+    x = normal / 255.0
+    height, width = x.shape[:2]
+    low = to_linear(x ** np.clip(rng.normal(1.25, 0.12), 1, 1.6))
+    same = np.median(to_linear(x)) / max(np.median(low), 1e-6)
+    low = (
+        low * same * 2.0 ** -np.clip(rng.normal(5.75, 1.25), 3.3, 9) * 2.0 ** rng.normal(0, 0.2, 3)
+    )
+    grid = cv2.resize(rng.normal(0, 1, (4, 4)), (width, height), interpolation=cv2.INTER_CUBIC)
+    low = low * 2.0 ** (rng.uniform(0, 0.45) * (grid - grid.mean()))[..., None]
+    y = to_encoded(np.clip(low, 0, 1))
+    noise = 0.5 * rng.normal(size=(height, width, 1)) + 0.87 * rng.normal(size=(height, width, 3))
+    noise *= np.array([1.75, 1.0, 1.3])
+    sigma = 1.25 / 255 * np.exp(rng.normal(0, 0.45))
+    y = y + sigma * (0.5 + 0.6 * np.sqrt(np.clip(y, 0, 1) / 0.1)).clip(0, 3) * noise
+    return np.clip(np.rint(y * 255), 0, 255).astype(np.uint8)
 
 
 def field_of(x: Image, rng: np.random.Generator) -> Image:
