@@ -65,7 +65,7 @@ _STEPS = {
     "warmth": 0.4,
     "lamps": 1.0,
 }
-_FURTHEST = 12  # steps
+_FURTHEST, _FURTHEST_EV = 12, 6.0  # steps, and EV of exposure
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Moved:
         """Return parameters with some changed, within what is searched."""
         values = self.values()
         for name, value in changes.items():
-            most = _FURTHEST * _STEPS[name]
+            most = _FURTHEST_EV if name == "ev" else _FURTHEST * _STEPS[name]
             values[name] = min(max(value, -most), most)
         return Moved(self.base, tuple(values.items()))
 
