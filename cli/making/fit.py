@@ -32,8 +32,8 @@ from ..common import Bars, user_errors, workers_option
     type=click.IntRange(min=0),
     default=64,
     show_default=True,
-    help="Recipes that are tried to move all parameters at once, before a last search by more"
-    " images: some 20 for each step. 0 leaves both out.",
+    help="Recipes that are tried to move all parameters at once, some 20 for each step: of the"
+    " nearest that gloam ships, and again of one that is made up. 0 makes one up by moments alone.",
 )
 @workers_option("Threads.")
 @user_errors
@@ -42,8 +42,9 @@ def fit(
 ) -> None:
     """Find a recipe whose lows have the statistics of real ones.
 
-    LOW_DIR holds real low-light photographs, NORMAL_DIR their normals (equal names). It says how
-    near each statistic came, and what the lows cannot tell.
+    LOW_DIR holds real low-light photographs, NORMAL_DIR their normals (equal names). It takes the
+    nearest of gloam's own recipes, moves it as far as the lows give reason to, or makes one up; and
+    says how near each statistic came, and what the lows cannot tell.
     """
     if out.suffix.lower() not in (".yaml", ".yml"):
         raise ConfigError(f"--out {out}: must end in .yaml")

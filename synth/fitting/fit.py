@@ -86,8 +86,9 @@ def fit(
     workers : int
         Threads.
     evaluations : int
-        Recipes that are tried by least squares, after the moments, before the last search by more
-        images; less than twenty are too few for a step, with none there is no last search.
+        Recipes that are tried by least squares, of the nearest that gloam ships, and again of one
+        that is made up, before a last search by more images; less than twenty are too few for a
+        step. With none, one is made up by moments alone.
     rounds : int
         By which parameters are moved first, each by the moment that it moves most.
     at : function of a number

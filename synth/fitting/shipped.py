@@ -105,20 +105,17 @@ def reason_to_move(
     """
     own = {name: values for name, values in table_of(made).items() if name in wanted}
     lots = resampled(rows), resampled(made)
-    errors = [
-        {name: np.std([table[name] for table in tables if name in table], axis=0) for name in own}
-        for tables in lots
-    ]
-    squares = [
-        (wanted[name] - own[name])[_MIDDLE] ** 2
-        / np.maximum(errors[0][name] ** 2 + errors[1][name] ** 2, 1e-12)[_MIDDLE]
-        for name in own
-        if name not in _OF_THE_NORMALS and _is_common(name, rows) and _is_common(name, made)
-    ]
+    squares = []
+    for name in own:
+        if name in _OF_THE_NORMALS or not (_is_common(name, rows) and _is_common(name, made)):
+            continue
+        errors = [np.std([table[name] for table in lot if name in table], axis=0) for lot in lots]
+        square = np.maximum(errors[0] ** 2 + errors[1] ** 2, 1e-12)
+        squares.append(((wanted[name] - own[name]) ** 2 / square)[_MIDDLE])
     apart = ramp(float(np.mean(squares)), *(_ERRORS if paired else _ERRORS_ELSEWHERE))
-    if not paired:
-        return apart
     chance = by_chance(wanted, lots[0]) + by_chance(own, lots[1])
+    if not paired or not chance:  # of one image nobody knows what chance makes
+        return apart
     return max(apart, ramp(distance(wanted, own) / chance, *_DISTANCES))
 
 

@@ -75,6 +75,18 @@ def test_what_cannot_be_known_is_said(photographs, tmp_path, recipe, overrides, 
     assert any(words in warning for warning in found.warnings), found.warnings
 
 
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize("count", [1, 2])
+def test_one_image_and_two_are_enough(photographs, tmp_path, count, paired):
+    lows, normals = real_pairs(tmp_path, photographs, "even")
+    for folder in (lows, normals) if paired else (lows,):
+        for path in sorted(folder.iterdir())[count:]:
+            path.unlink()
+    found = fit(lows, *((normals,) if paired else (None, normals)), workers=2, evaluations=22)
+    assert f"{count} images: the spread" in found.warnings[0]
+    found.parameters.recipe()
+
+
 def test_wrong_folders_get_one_line(photographs, tmp_path):
     lows, normals = real_pairs(tmp_path, photographs, "even")
     with pytest.raises(SourceError, match="name a folder of ordinary photographs"):
