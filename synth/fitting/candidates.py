@@ -109,13 +109,19 @@ class Candidates:
         unmoved = Moved.of(begun.base)
         made = self._made(self._every, unmoved)
         reason = reason_to_move(self.wanted, self.rows, made, paired=self.paired)
-        apart = distance(self.wanted, table_of(made))
+        table = table_of(made)
+        as_it_is = Candidate(unmoved, table, distance(self.wanted, table), reason)
         if not reason:
-            return Candidate(unmoved, table_of(made), apart, reason), True
+            return as_it_is, True
+        if not begun.moves:  # and another that can be
+            begun, reason = nearest_shipped(self.wanted, self.rows, every, some, movable=True), 1.0
         best, found = by_least_squares(
             self.wanted, begun, (every, some), self._searched(begun), evaluations
         )
-        return Candidate(best, found, distance(self.wanted, found), reason), reason < 1
+        moved = Candidate(best, found, distance(self.wanted, found), reason)
+        if not unmoved.moves:
+            moved = min(moved, as_it_is, key=lambda one: one.apart)
+        return moved, reason < 1
 
     def made_up(self, rounds: int, evaluations: int) -> Candidate:
         """Return the nearest of recipes that are numbers alone."""
@@ -146,20 +152,21 @@ class Candidates:
         if not so_far.reason:
             return replace(so_far, table=many(so_far.point))
         names = self._searched(so_far.point)
-        best, found = by_least_squares(
+        nearest, found = by_least_squares(
             self.wanted,
             so_far.point,
             (many, partial(self._measure, self._some)),
             names,
             len(names) + _LAST,
         )
+        best = nearest
         if self.paired and names:  # what it compromised on; exposure is what a set is used by
             lack = float(self.wanted["exposure_mean"][2] - found["exposure_mean"][2])
             if _LACKS < abs(lack) < 1:
                 best = best.moved(ev=best.values()["ev"] + lack)
         if isinstance(best, Moved):
             best = best.part(so_far.reason)
-        if best != so_far.point:
+        if best != nearest:
             found = many(best)
         return Candidate(best, found, distance(self.wanted, found), so_far.reason)
 

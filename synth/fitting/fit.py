@@ -114,33 +114,32 @@ def fit(
                     path=lows,
                 )
             keys = spread(list(low_files), _MOST)
-            pairs = [(_image(low_files[key]), _image(normal_files[key])) for key in keys]
-            for key, (low, normal) in zip(keys, pairs, strict=True):
-                if low.shape != normal.shape:
+            images = list(pool.map(_image, (low_files[key] for key in keys)))
+            bases = list(pool.map(_base, keys, (normal_files[key] for key in keys)))
+            for key, low, base in zip(keys, images, bases, strict=True):
+                if low.shape != base.normal.shape:
                     raise SourceError(f"{low_files[key]}: its normal has another size", path=lows)
-            rows = rows_of(pairs, pool)
+            rows = rows_of(images, [base.measured for base in bases], pool)
             if float(np.median([row["exposure_ev"] for row in rows])) < -0.5:
                 raise SourceError(
                     f"{lows}: its images are brighter than those of {normals}: name the lows first",
                     path=lows,
                 )
-            bases = [
-                Pair(key, normal, MeasuredNormal.of(normal))
-                for key, (_, normal) in zip(keys, pairs, strict=True)
-            ]
-            images = [low for low, _ in pairs]
         else:
             if photographs is None:
                 raise SourceError(
                     f"{lows}: without normals, name a folder of ordinary photographs to darken"
                 )
-            images = [_image(low_files[key]) for key in spread(list(low_files), _MOST)]
-            rows = rows_of([(low, None) for low in images], pool)
+            keys = spread(list(low_files), _MOST)
+            images = list(pool.map(_image, (low_files[key] for key in keys)))
+            rows = rows_of(images, [None] * len(images), pool)
             others = image_files(photographs)
-            bases = list(pool.map(lambda key: _base(key, others[key]), spread(list(others), _MOST)))
+            keys = spread(list(others), _MOST)
+            bases = list(pool.map(_base, keys, (others[key] for key in keys)))
         if not any(np.isfinite(row["autocorrelation"]) for row in rows):
             raise SourceError(
-                f"{lows}: its images have one value each, or nearly so: there is nothing to fit",
+                f"{lows}: its images have one value each, or nearly so, or next to no pixels: there"
+                " is nothing to fit",
                 path=lows,
             )
         candidates = Candidates(rows, bases, normals is not None, pool, at)
@@ -168,13 +167,14 @@ def _whose(candidate: Candidate) -> str:
             f"the camera is {CAMERA}, at the ISO that has the noise of these lows: theirs is not"
             " known"
         )
+    moved = any(value for _, value in point.moves)
     how = (
         f"the recipe is gloam's {point.base}, moved"
-        if candidate.reason
-        else f"these lows are as near to gloam's recipe {point.base} as others of it are: it is"
-        " that one"
+        if moved
+        else f"the recipe is gloam's {point.base} as it is"
+        + (": nothing in these lows speaks against it" if not candidate.reason else "")
     )
-    return f"{how}; its cameras stand for theirs, which is not known"
+    return how + ("; its cameras stand for theirs, which is not known" if point.moves else "")
 
 
 def _image(path: Path) -> Pixels:
@@ -182,7 +182,8 @@ def _image(path: Path) -> Pixels:
         image = decode_as_rgb(path.read_bytes())
     except ImageRefused as refusal:
         raise SourceError(f"{path}: {refusal.detail}", path=path) from refusal
-    top, left = (max(0, (side - _SIDE) // 2) for side in image.shape[:2])
+    # From a multiple of 8 on, where the blocks of JPEG begin.
+    top, left = (max(0, (side - _SIDE) // 2) // 8 * 8 for side in image.shape[:2])
     cut: Pixels = np.ascontiguousarray(image[top : top + _SIDE, left : left + _SIDE])
     return cut
 

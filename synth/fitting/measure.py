@@ -75,15 +75,10 @@ def even_keys(count: int, seed: int) -> list[str]:
 
 
 def rows_of(
-    pairs: Sequence[tuple[Pixels, Pixels | None]], pool: Executor
+    lows: Sequence[Pixels], normals: Sequence[MeasuredNormal | None], pool: Executor
 ) -> list[dict[str, float]]:
-    """Measure pairs, or lows that have no normal."""
-
-    def one(pair: tuple[Pixels, Pixels | None]) -> dict[str, float]:
-        low, normal = pair
-        return _row(low, None if normal is None else MeasuredNormal.of(normal))
-
-    return list(pool.map(one, pairs))
+    """Measure lows, each with what was measured of its normal, or None."""
+    return list(pool.map(_row, lows, normals))
 
 
 def made_by(

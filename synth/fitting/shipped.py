@@ -32,6 +32,8 @@ def nearest_shipped(
     rows: Sequence[dict[str, float]],
     every: Callable[[Moved], Table],
     some: Callable[[Moved], Table],
+    *,
+    movable: bool = False,
 ) -> Moved:
     """Return the recipe whose lows are nearest: as it is where that is near enough.
 
@@ -44,13 +46,14 @@ def nearest_shipped(
         Statistics of the lows, that it was made of.
     every, some : functions of Moved
         What a recipe makes of all normals, and of fewer.
+    movable : bool
+        Of those that have a camera alone.
     """
-    ranked = sorted(
-        (Moved.of(name) for name in shipped_recipes()), key=lambda one: distance(wanted, some(one))
-    )
+    all_of = [one for one in map(Moved.of, shipped_recipes()) if one.moves or not movable]
+    ranked = sorted(all_of, key=lambda one: distance(wanted, some(one)))
     first = ranked[:_FIRST]
     apart = [distance(wanted, every(one)) for one in first]
-    if min(apart) < _NEAR * by_chance(wanted, resampled(rows)):
+    if min(apart) < _NEAR * by_chance(wanted, rows, resampled(rows)):
         return first[int(np.argmin(apart))]
     nearest, closest = first[0], np.inf
     for now in [one for one in ranked if one.moves][:_FIRST]:
@@ -75,9 +78,13 @@ def resampled(rows: Sequence[dict[str, float]]) -> list[Table]:
     ]
 
 
-def by_chance(wanted: Table, tables: Sequence[Table]) -> float:
-    """Return the mean distance of what was resampled from what it was drawn from."""
-    return float(np.mean([distance(wanted, table) for table in tables]))
+def by_chance(wanted: Table, rows: Sequence[dict[str, float]], tables: Sequence[Table]) -> float:
+    """Return the mean distance of what was resampled from what it was drawn from.
+
+    By statistics that most images have: of others a resample may have none.
+    """
+    common = {name: values for name, values in wanted.items() if _is_common(name, rows)}
+    return float(np.mean([distance(common, table) for table in tables]))
 
 
 def reason_to_move(
@@ -103,20 +110,26 @@ def reason_to_move(
         Whether it made them of the same normals. If not, lows differ as scenes do, too: their
         distance tells less, and errors have to be larger.
     """
-    own = {name: values for name, values in table_of(made).items() if name in wanted}
+    own = {
+        name: values
+        for name, values in table_of(made).items()
+        if name in wanted and _is_common(name, rows) and _is_common(name, made)
+    }
     lots = resampled(rows), resampled(made)
     squares = []
     for name in own:
-        if name in _OF_THE_NORMALS or not (_is_common(name, rows) and _is_common(name, made)):
-            continue
-        errors = [np.std([table[name] for table in lot if name in table], axis=0) for lot in lots]
-        square = np.maximum(errors[0] ** 2 + errors[1] ** 2, 1e-12)
-        squares.append(((wanted[name] - own[name]) ** 2 / square)[_MIDDLE])
+        if name not in _OF_THE_NORMALS:
+            errors = (
+                np.std([table[name] for table in lot if name in table], axis=0) for lot in lots
+            )
+            square = np.maximum(sum(error**2 for error in errors), 1e-12)
+            squares.append(((wanted[name] - own[name]) ** 2 / square)[_MIDDLE])
     apart = ramp(float(np.mean(squares)), *(_ERRORS if paired else _ERRORS_ELSEWHERE))
-    chance = by_chance(wanted, lots[0]) + by_chance(own, lots[1])
+    chance = by_chance(wanted, rows, lots[0]) + by_chance(own, made, lots[1])
     if not paired or not chance:  # of one image nobody knows what chance makes
         return apart
-    return max(apart, ramp(distance(wanted, own) / chance, *_DISTANCES))
+    common = {name: wanted[name] for name in own}
+    return max(apart, ramp(distance(common, own) / chance, *_DISTANCES))
 
 
 def _is_common(name: str, rows: Sequence[dict[str, float]]) -> bool:

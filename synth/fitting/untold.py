@@ -11,6 +11,7 @@ from .measure import Table
 
 _FEW = 30
 _BRIGHT = 0.35  # mean of lows, sRGB
+_DARKER = 0.5  # EV
 _BLOCKS = 1.2  # steps at the edges of JPEG's blocks, over those within
 
 
@@ -22,8 +23,12 @@ def untold(lows: Sequence[Pixels], wanted: Table, *, paired: bool) -> list[str]:
             f"{len(lows)} images: the spread of a parameter is little known from so few; {_FEW} and"
             " more are better"
         )
-    bright = wanted["mean"][2] > _BRIGHT
-    if bright or (paired and wanted["exposure_ev"][2] < 0.5):
+    if paired and wanted["exposure_ev"][2] < _DARKER:
+        made.append(
+            f"{wanted['exposure_ev'][2]:.2f} EV: the lows are hardly darker than their normals;"
+            " exposure and noise of the dark cannot be known from them"
+        )
+    elif wanted["mean"][2] > _BRIGHT:
         made.append(
             f"mean {wanted['mean'][2]:.2f}: these are hardly low-light images; exposure and noise"
             " of the dark cannot be known from them"

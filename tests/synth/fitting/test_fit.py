@@ -13,10 +13,11 @@ from PIL import Image
 import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import SourceError
-from gloam.synth.fitting.fit import fit
+from gloam.synth.fitting.fit import _image, fit
 from gloam.synth.fitting.measure import LEVELS, even_keys, noise_at_levels, without_bright_levels
 from gloam.synth.fitting.parameters import Parameters
 from gloam.synth.fitting.search import by_least_squares, distance, residuals
+from gloam.synth.fitting.untold import _blockiness
 from gloam.synth.parameters.columns import KeyedColumns
 
 
@@ -61,7 +62,8 @@ def test_what_is_written_is_a_recipe(photographs, tmp_path):
 @pytest.mark.parametrize(
     ("recipe", "overrides", "words"),
     [
-        ("even", ["exposure.ev=0", "isp.contrast=1"], "hardly low-light"),
+        ("even", ["exposure.ev=0", "isp.contrast=1"], "hardly darker than their normals"),
+        ("even", ["exposure.ev=1", "isp.contrast=0.9"], "hardly low-light"),
         ("even", [], "JPEG took the noise"),
     ],
 )
@@ -76,8 +78,8 @@ def test_what_cannot_be_known_is_said(photographs, tmp_path, recipe, overrides, 
 
 
 @pytest.mark.parametrize("paired", [True, False])
-@pytest.mark.parametrize("count", [1, 2])
-def test_one_image_and_two_are_enough(photographs, tmp_path, count, paired):
+@pytest.mark.parametrize("count", [1, 3])
+def test_one_image_and_three_are_enough(photographs, tmp_path, count, paired):
     lows, normals = real_pairs(tmp_path, photographs, "even")
     for folder in (lows, normals) if paired else (lows,):
         for path in sorted(folder.iterdir())[count:]:
@@ -85,6 +87,15 @@ def test_one_image_and_two_are_enough(photographs, tmp_path, count, paired):
     found = fit(lows, *((normals,) if paired else (None, normals)), workers=2, evaluations=22)
     assert f"{count} images: the spread" in found.warnings[0]
     found.parameters.recipe()
+
+
+@pytest.mark.parametrize("side", [648, 650, 660])
+def test_blocks_of_jpeg_are_seen_in_the_middle_of_large_images(tmp_path, side):
+    rng = np.random.default_rng(0)
+    smooth = cv2.GaussianBlur(rng.normal(0, 1, (side, side, 3)), (0, 0), 6)
+    dark = np.clip(30 + 400 * smooth + rng.normal(0, 3, smooth.shape), 0, 255).astype(np.uint8)
+    Image.fromarray(dark).save(tmp_path / "a.jpg", quality=25)
+    assert _blockiness(_image(tmp_path / "a.jpg")) > 1.5
 
 
 def test_wrong_folders_get_one_line(photographs, tmp_path):

@@ -28,8 +28,8 @@ def candidates(normals, pool, recipe, overrides=(), paired=True):
         gloam.darken(normal, recipe, seed=4, key=str(i), overrides=overrides)
         for i, normal in enumerate(normals)
     ]
-    rows = rows_of([(a, b if paired else None) for a, b in zip(lows, normals, strict=True)], pool)
     bases = [Pair(str(i), one, MeasuredNormal.of(one)) for i, one in enumerate(normals)]
+    rows = rows_of(lows, [base.measured if paired else None for base in bases], pool)
     return Candidates(rows, bases, paired, pool, lambda tried: None)
 
 
@@ -56,6 +56,25 @@ def test_lows_of_a_recipe_that_was_moved_move_it(normals):
     assert 1 < last.point.values()["ev"] < 2
     assert 1.5 < last.point.values()["iso"] < 4
     assert last.apart < 0.1 * distance(searched.wanted, unmoved)
+
+
+def test_beside_one_that_cannot_be_moved_another_is(normals):
+    with ThreadPoolExecutor(2) as pool:
+        searched = candidates(normals, pool, "agllnet")
+        for row in searched.rows:  # as if darker: no agllnet as it is
+            row["mean"] *= 0.8
+            row["exposure_ev"] += 0.5
+        found, enough = searched.shipped(20)
+
+        def measure(point):
+            return table_of(made_by(point.recipe(), searched.bases, True, pool))
+
+        with_camera = nearest_shipped(
+            searched.wanted, searched.rows, measure, measure, movable=True
+        )
+    assert not enough
+    assert with_camera.moves
+    assert found.point.base == "agllnet" or found.point.moves
 
 
 def test_what_has_no_camera_is_taken_as_it_is_or_not_at_all(normals):
@@ -87,7 +106,7 @@ def test_chance_gives_no_reason_and_more_than_chance_does(normals):
     # Two sets are about as far from each other as the chance of both makes it; of so few more.
     tables = [table_of(rows) for rows in same]
     apart = np.mean([distance(tables[i], tables[i + 4]) for i in range(4)])
-    by = [by_chance(table, resampled(rows)) for table, rows in zip(tables, same, strict=True)]
+    by = [by_chance(table, rows, resampled(rows)) for table, rows in zip(tables, same, strict=True)]
     assert 0.4 < apart / (2 * np.mean(by)) < 2.5
 
 
