@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from ..models import draw_type, model_of
 from ..recipes.load import Recipe
-from ..recipes.mixture import MixtureRecipe
+from ..recipes.mixture import single_recipes
 
 _KINDS: dict[Any, pa.DataType] = {int: pa.int64(), float: pa.float64(), str: pa.string()}
 
@@ -21,14 +21,9 @@ def draw_fields(recipe: Recipe) -> list[pa.Field]:
     Parts that only some recipes have, such as `degradations`, are there if this one has them, or a
     component of it: they are null in rows of the others.
     """
-    singles = (
-        [component.recipe for component in recipe.mixture.values()]
-        if isinstance(recipe, MixtureRecipe)
-        else [recipe]
-    )
     held = {
         name
-        for single in singles
+        for single in single_recipes(recipe)
         for name, field in type(single).model_fields.items()
         if getattr(single, name) != field.default
     }

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
+from itertools import count
 from typing import TypeVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from .shipped import nearest_shipped, reason_to_move
 T = TypeVar("T")
 _FEW_IMAGES = 64  # by which parameters are moved first, and derivatives taken
 _MANY, _LAST = 80_000_000, 5  # pixels by which the search ends, and how often they are made
+_REMEMBERED = 64  # recipes, with statistics of some hundred images each
 _LACKS = 0.03  # EV of mean exposure that are made up for
 _DEMOSAICED = 0.12  # neighbouring samples' correlation above which they were interpolated
 _UNEVEN, _UNEVEN_LOW = 0.7, 1.4  # EV of field, or of lows alone, above which there are lights
@@ -37,7 +39,8 @@ class Candidate:
     apart : float
         `distance` of that from what is wanted.
     reason : float
-        Of one of gloam's: how far lows give reason to move it, 0 to 1.
+        Of one of gloam's: how far lows give reason to move it, 0 to 1; below 1 they are so near to
+        it as it is that no other need be looked for.
     """
 
     point: Moved | Parameters
@@ -75,10 +78,6 @@ class Candidates:
         return without_bright_levels(table_of(self.rows))
 
     @cached_property
-    def _tried(self) -> list[None]:
-        return []
-
-    @cached_property
     def _every(self) -> list[Pair]:
         return _with_keys(self.bases)
 
@@ -91,42 +90,47 @@ class Candidates:
         times = max(_MANY // sum(pair.normal[..., 0].size for pair in self.bases), 1)
         return _with_keys([*self.bases] * min(times, 4))
 
-    def _made(self, of: Sequence[Pair], point: Point) -> list[dict[str, float]]:
-        self._tried.append(None)
-        self.at(len(self._tried))
-        return made_by(point.recipe(), of, self.paired, self.pool)
+    @cached_property
+    def _made(self) -> Callable[[int, Point], list[dict[str, float]]]:
+        """What makes so many images by a recipe, and remembers the last ones: often asked again."""
+        # As many images are the same ones, with the same keys.
+        lots = {len(lot): lot for lot in (self._some, self._every, self._many)}
+        tried = count(1)
+
+        @lru_cache(maxsize=_REMEMBERED)
+        def made(many: int, point: Point) -> list[dict[str, float]]:
+            self.at(next(tried))
+            return made_by(point.recipe(), lots[many], self.paired, self.pool)
+
+        return made
 
     def _measure(self, of: Sequence[Pair], point: Point) -> Table:
-        return table_of(self._made(of, point))
+        return table_of(self._made(len(of), point))
 
-    def shipped(self, evaluations: int) -> tuple[Candidate, bool]:
-        """Return the nearest of gloam's recipes, moved as far as lows give reason to.
-
-        And whether that will do, as they are not far from it as it is.
-        """
+    def shipped(self, evaluations: int) -> Candidate:
+        """Return the nearest of gloam's recipes, moved as far as lows give reason to."""
         every, some = partial(self._measure, self._every), partial(self._measure, self._some)
         begun = nearest_shipped(self.wanted, self.rows, every, some)
         unmoved = Moved.of(begun.base)
-        made = self._made(self._every, unmoved)
+        made = self._made(len(self._every), unmoved)
         reason = reason_to_move(self.wanted, self.rows, made, paired=self.paired)
         table = table_of(made)
         as_it_is = Candidate(unmoved, table, distance(self.wanted, table), reason)
         if not reason:
-            return as_it_is, True
+            return as_it_is
         if not begun.moves:  # and another that can be
-            begun, reason = nearest_shipped(self.wanted, self.rows, every, some, movable=True), 1.0
+            as_it_is = replace(as_it_is, reason=1.0)
+            begun = nearest_shipped(self.wanted, self.rows, every, some, movable=True)
         best, found = by_least_squares(
             self.wanted, begun, (every, some), self._searched(begun), evaluations
         )
-        moved = Candidate(best, found, distance(self.wanted, found), reason)
-        if not unmoved.moves:
-            moved = min(moved, as_it_is, key=lambda one: one.apart)
-        return moved, reason < 1
+        moved = Candidate(best, found, distance(self.wanted, found), as_it_is.reason)
+        return moved if unmoved.moves else min(moved, as_it_is, key=lambda one: one.apart)
 
     def made_up(self, rounds: int, evaluations: int) -> Candidate:
         """Return the nearest of recipes that are numbers alone."""
         every, some = partial(self._measure, self._every), partial(self._measure, self._some)
-        begun, found = by_moments(self.wanted, self._start(), some, rounds)
+        begun, _ = by_moments(self.wanted, self._start(), some, rounds)
         if evaluations:
             begun, _ = min(
                 (

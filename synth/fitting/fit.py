@@ -152,8 +152,8 @@ def _nearest(candidates: Candidates, rounds: int, evaluations: int) -> Candidate
     """Return one of gloam's recipes where it comes near enough, or nearer than made-up ones."""
     if not evaluations:
         return candidates.made_up(rounds, 0)
-    shipped, enough = candidates.shipped(evaluations)
-    if enough:
+    shipped = candidates.shipped(evaluations)
+    if shipped.reason < 1:
         return candidates.last(shipped)
     made_up = candidates.made_up(rounds, evaluations)
     return candidates.last(min(shipped, made_up, key=lambda one: one.apart))

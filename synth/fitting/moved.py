@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
-
-from pydantic import BaseModel
 
 from ...errors import ConfigError
 from ..camera.recipe import CameraRecipe
@@ -21,7 +19,7 @@ from ..parameters.distributions import (
 )
 from ..parameters.schema import Within
 from ..recipes.load import Recipe, load_recipe, recipe_of
-from ..recipes.mixture import MixtureRecipe
+from ..recipes.mixture import MixtureRecipe, single_recipes
 
 _LIGHT = "illumination."
 _PLACES = {
@@ -89,10 +87,12 @@ class Moved:
     @classmethod
     def of(cls, base: str) -> Moved:
         """Return a recipe as it is; what it has can be moved, without a camera nothing."""
-        components = _components(load_recipe(base))
+        cameras = [
+            one for one in single_recipes(load_recipe(base)) if isinstance(one, CameraRecipe)
+        ]
         names = []
         for name, places in _PLACES.items():
-            found = [_at(recipe, place) for recipe in components for place in places]
+            found = [_at(recipe, place) for recipe in cameras for place in places]
             if name != "cast" and any(one != Constant(0.0) for one in found):
                 names.append(name)
             if name in _SPREAD and any(not isinstance(one, Constant) for one in found):
@@ -123,41 +123,31 @@ class Moved:
     def recipe(self, name: str = "fitted", about: str = "") -> Recipe:
         """Return the recipe that they stand for."""
         base, moves = load_recipe(self.base), self.values()
-        dumped = base.model_dump(mode="json") | {"name": name, "about": about}
-        if isinstance(base, MixtureRecipe):
-            for key, part in base.mixture.items():
-                _move(dumped["mixture"][key]["recipe"], part.recipe, moves)
-        else:
-            _move(dumped, base, moves)
-        return recipe_of(dumped, (), f"recipe {name}")
+        parts = (
+            {f"mixture.{key}.": part.recipe for key, part in base.mixture.items()}
+            if isinstance(base, MixtureRecipe)
+            else {"": base}
+        )
+        changes = [
+            f"{prefix}{change}"
+            for prefix, part in parts.items()
+            if isinstance(part, CameraRecipe)
+            for change in _changes(part, moves)
+        ]
+        values = base.model_dump(mode="json") | {"name": name, "about": about}
+        return recipe_of(values, changes, f"recipe {name}")
 
 
-def _components(recipe: Recipe) -> list[CameraRecipe]:
-    """Return the recipes of a mixture, or itself, that have a camera."""
-    parts = (
-        [part.recipe for part in recipe.mixture.values()]
-        if isinstance(recipe, MixtureRecipe)
-        else [recipe]
-    )
-    return [part for part in parts if isinstance(part, CameraRecipe)]
-
-
-def _move(values: dict[str, Any], recipe: Any, moves: dict[str, float]) -> None:
-    """Change the values of a recipe, in place."""
+def _changes(recipe: CameraRecipe, moves: dict[str, float]) -> Iterator[str]:
+    """Yield what `--set` takes to move a recipe."""
     for name, places in _PLACES.items():
         by, wider = moves.get(name, 0.0), moves.get(f"{name}_spread", 0.0)
         if not by and not wider:
             continue
         for place in places:
             was = _at(recipe, place)
-            if was == Constant(0.0):  # it has no such thing
-                continue
-            *sections, last = place.split(".")
-            inside = values
-            for section in sections:
-                inside = inside[section]
-            kept = _moved(was, name, by, wider, _bounds(recipe, place))
-            inside[last] = kept.value if isinstance(kept, Constant) else str(kept)
+            if was != Constant(0.0):  # it has such a thing
+                yield f"{place}={_moved(was, name, by, wider, _bounds(recipe, place))}"
 
 
 def _moved(
@@ -198,19 +188,18 @@ def _each(was: Distribution, moved: Callable[[Any], float]) -> Distribution:
     return was
 
 
-def _at(recipe: BaseModel, place: str) -> Distribution:
+def _at(recipe: CameraRecipe, place: str) -> Any:
+    """Return the section or the distribution at a path of a recipe."""
     found: Any = recipe
     for section in place.split("."):
         found = getattr(found, section)
     return found
 
 
-def _bounds(recipe: Any, place: str) -> tuple[float, float]:
+def _bounds(recipe: CameraRecipe, place: str) -> tuple[float, float]:
     """Return between what a parameter may lie."""
     *sections, last = place.split(".")
-    section: Any = recipe
-    for name in sections:
-        section = getattr(section, name)
+    section = _at(recipe, ".".join(sections))
     if place == "camera.iso":
         ranges = [iso_range(str(name), section.own) for name in section.name.extremes()]
         return max(low for low, _ in ranges), min(high for _, high in ranges)

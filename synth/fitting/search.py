@@ -16,6 +16,8 @@ from .parameters import Parameters
 class Point(Protocol):
     """What is searched: numbers by name, and the recipe that they stand for."""
 
+    def __hash__(self) -> int: ...
+
     @property
     def steps(self) -> Mapping[str, float]:
         """How far each goes for a derivative: much more than an image more or less changes."""
@@ -72,7 +74,7 @@ def residuals(target: Table, found: Table) -> npt.NDArray[np.float64]:
             if name not in found:
                 made.append(np.sqrt(_WEIGHTS) * _FURTHEST)
                 continue
-            share = 0.0 if _is_ev(name) else _SHARE  # of the value, where that is larger
+            share = 0.0 if _is_absolute(name) else _SHARE  # of the value, where that is larger
             unit = np.maximum(scale, share * np.abs(target[name]))
             apart = (found[name] - target[name]) / unit
             made.append(np.sqrt(_WEIGHTS) * np.clip(apart, -_FURTHEST, _FURTHEST))
@@ -85,7 +87,8 @@ def distance(target: Table, found: Table) -> float:
     return float(apart @ apart)
 
 
-def _is_ev(name: str) -> bool:
+def _is_absolute(name: str) -> bool:
+    """Return whether a statistic's unit is the same whatever its value."""
     return name.startswith(("low_grid", "normal_grid", "cast", "exposure"))
 
 
@@ -197,28 +200,38 @@ def by_moments(
     return best, table
 
 
-def _by_moments(now: Parameters, target: Table, found: Table) -> Parameters:
-    """Move each parameter by what its own statistic lacks."""
-    changes: dict[str, float] = {}
+def lacking(target: Table, found: Table) -> dict[str, float]:
+    """Return by how much exposure, ISO and contrast fall short, each by its own statistic.
+
+    In EV, stops, and as an exponent; without pairs nothing is known of contrast.
+    """
+    # Deviations of shot noise go with the root of the gain.
+    octaves = 2 * float(np.log2(max(target["noise_g"][2], 0.05) / max(found["noise_g"][2], 0.05)))
+    changes = {"iso": float(np.clip(octaves, -2, 2))}
     if "exposure_ev" in target:
-        changes["ev"] = now.ev + 0.9 * _lacks(target, found, "exposure_ev")
-        changes["ev_spread"] = now.ev_spread * _wider(target, found, "exposure_ev")
+        changes["ev"] = 0.9 * _lacks(target, found, "exposure_ev")
     else:
         # A low's mean falls by about half a stop for each of exposure.
         ratio = found["mean"][2] / max(target["mean"][2], 1e-3)
-        changes["ev"] = now.ev + 1.6 * float(np.log2(max(ratio, 1e-3)))
-        changes["ev_spread"] = now.ev_spread * _wider(target, found, "mean")
+        changes["ev"] = 1.6 * float(np.log2(max(ratio, 1e-3)))
     if "exponent" in target:
-        changes["contrast"] = now.contrast + 0.5 * _lacks(target, found, "exponent")
+        changes["contrast"] = 0.5 * _lacks(target, found, "exponent")
+    return changes
+
+
+def _by_moments(now: Parameters, target: Table, found: Table) -> Parameters:
+    """Move each parameter by what its own statistic lacks."""
+    values = now.values()
+    changes = {name: values[name] + more for name, more in lacking(target, found).items()}
+    brightness = "exposure_ev" if "exposure_ev" in target else "mean"
+    changes["ev_spread"] = now.ev_spread * _wider(target, found, brightness)
+    if "exponent" in target:
         changes["contrast_spread"] = now.contrast_spread * _wider(target, found, "exponent")
     name = "field_ev" if "field_ev" in target else "low_grid_ev"
     if name in target:
         ratio = target[name][2] / max(float(found[name][2]), 1e-3)
         changes["field"] = max(now.field, 0.05) * float(np.clip(ratio, 0.5, 2))
-    # Deviations of shot noise go with the root of the gain.
-    octaves = 2 * float(np.log2(max(target["noise_g"][2], 0.05) / max(found["noise_g"][2], 0.05)))
-    iso = now.iso + float(np.clip(octaves, -2, 2))
-    changes["iso"] = iso
+    iso = changes["iso"]
     if iso > now.moved(iso=iso).iso:
         changes["gain"] = now.gain + 0.5 * (iso - now.moved(iso=iso).iso)
     elif now.gain:

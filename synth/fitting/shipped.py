@@ -9,11 +9,10 @@ import numpy as np
 from ..recipes.load import shipped_recipes
 from .measure import Table, table_of
 from .moved import Moved
-from .search import distance
+from .search import distance, lacking
 
 _FIRST, _ROUNDS = 4, 2
 _MIDDLE = slice(1, 4)  # of the percentiles: the outer ones are of a few images
-_OF_THE_NORMALS = ("normal_grid_ev",)
 _RESAMPLED = 100
 _NEAR = 8.0
 """Times the distance that chance makes, within which a recipe is the nearest as it is."""
@@ -62,7 +61,8 @@ def nearest_shipped(
             if distance(wanted, found) < closest:
                 nearest, closest = now, distance(wanted, found)
             if turn < _ROUNDS:
-                now = _by_moments(now, wanted, found)
+                values, lacks = now.values(), lacking(wanted, found)
+                now = now.moved(**{n: values[n] + lacks[n] for n in lacks if n in values})
     return nearest
 
 
@@ -118,7 +118,7 @@ def reason_to_move(
     lots = resampled(rows), resampled(made)
     squares = []
     for name in own:
-        if name not in _OF_THE_NORMALS:
+        if name != "normal_grid_ev":  # which no recipe changes
             errors = (
                 np.std([table[name] for table in lot if name in table], axis=0) for lot in lots
             )
@@ -140,26 +140,3 @@ def _is_common(name: str, rows: Sequence[dict[str, float]]) -> bool:
 def ramp(value: float, first: float, last: float) -> float:
     """Return 0 up to a first value, 1 from a last one on, and the share of the way between."""
     return float(np.clip((value - first) / (last - first), 0, 1))
-
-
-def _by_moments(now: Moved, target: Table, found: Table) -> Moved:
-    values = now.values()
-    changes = {"iso": values["iso"] + _octaves(target, found)}
-    if "exposure_ev" in target:
-        changes["ev"] = values["ev"] + 0.9 * _lacks(target, found, "exposure_ev")
-    else:  # a low's mean falls by about half a stop for each of exposure
-        ratio = float(found["mean"][2]) / max(float(target["mean"][2]), 1e-3)
-        changes["ev"] = values["ev"] + 1.6 * float(np.log2(max(ratio, 1e-3)))
-    if "exponent" in target and "contrast" in values:
-        changes["contrast"] = values["contrast"] + 0.5 * _lacks(target, found, "exponent")
-    return now.moved(**changes)
-
-
-def _lacks(target: Table, found: Table, name: str) -> float:
-    return float(target[name][2] - found[name][2]) if name in found else 0.0
-
-
-def _octaves(target: Table, found: Table) -> float:
-    """Return how many stops of ISO are missing: shot noise goes with the root of the gain."""
-    wanted, made = (max(float(table["noise_g"][2]), 0.05) for table in (target, found))
-    return float(np.clip(2 * np.log2(wanted / made), -2, 2))

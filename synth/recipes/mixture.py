@@ -76,6 +76,13 @@ class MixtureRecipe(Section):
         return [math.fsum(weights[:i]) / total for i in range(1, len(weights))]
 
 
+def single_recipes(recipe: Single | MixtureRecipe) -> list[Single]:
+    """Return the recipes of a mixture, or the recipe itself."""
+    if isinstance(recipe, MixtureRecipe):
+        return [component.recipe for component in recipe.mixture.values()]
+    return [recipe]
+
+
 def merged(values: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
     """Return nested values with those of others in their place."""
     made = dict(values)

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from ..camera.sensors import camera_names, iso_range
 from ..parameters.schema import Each, OneOf, Section, Within
 from ..recipes.load import Recipe
-from ..recipes.mixture import MixtureRecipe
+from ..recipes.mixture import MixtureRecipe, single_recipes
 
 _HEAVIEST = 10.0  # weight of a mixture's recipe that its slider goes up to
 
@@ -46,13 +46,8 @@ def controls_of(recipe: Recipe) -> list[dict[str, Any]]:
 
 def cameras_of(recipe: Recipe) -> dict[str, tuple[float, float]]:
     """Return the ISOs that each camera is calibrated for, a recipe's own ones too."""
-    parts = (
-        [component.recipe for component in recipe.mixture.values()]
-        if isinstance(recipe, MixtureRecipe)
-        else [recipe]
-    )
     own: dict[str, Any] = {}
-    for part in parts:
+    for part in single_recipes(recipe):
         own |= part.camera.own if part.model == "camera" else {}
     return {name: iso_range(name, own) for name in (*camera_names(), *own)}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import cv2
 import numpy as np
@@ -37,8 +38,7 @@ def candidates(normals, pool, recipe, overrides=(), paired=True):
 @pytest.mark.parametrize("name", ["even", "night-lights", "extreme", "upi", "mbllen"])
 def test_lows_of_a_recipe_are_known_to_be_its_own(normals, name, paired):
     with ThreadPoolExecutor(2) as pool:
-        found, enough = candidates(normals, pool, name, paired=paired).shipped(0)
-    assert enough
+        found = candidates(normals, pool, name, paired=paired).shipped(0)
     assert found.reason < 0.5
     assert found.point.base == name
 
@@ -47,10 +47,9 @@ def test_lows_of_a_recipe_that_was_moved_move_it(normals):
     overrides = ["exposure.ev=normal(6.2, 0.6, 3, 9)", "camera.iso=loguniform(4000, 16000)"]
     with ThreadPoolExecutor(2) as pool:
         searched = candidates(normals, pool, "even", overrides)
-        found, enough = searched.shipped(20)
+        found = searched.shipped(20)
         unmoved = table_of(made_by(Moved.of("even").recipe(), searched.bases, True, pool))
         last = searched.last(found)
-    assert not enough
     assert found.reason == 1
     assert found.point.base == "even"
     assert 1 < last.point.values()["ev"] < 2
@@ -64,7 +63,7 @@ def test_beside_one_that_cannot_be_moved_another_is(normals):
         for row in searched.rows:  # as if darker: no agllnet as it is
             row["mean"] *= 0.8
             row["exposure_ev"] += 0.5
-        found, enough = searched.shipped(20)
+        found = searched.shipped(20)
 
         def measure(point):
             return table_of(made_by(point.recipe(), searched.bases, True, pool))
@@ -72,7 +71,7 @@ def test_beside_one_that_cannot_be_moved_another_is(normals):
         with_camera = nearest_shipped(
             searched.wanted, searched.rows, measure, measure, movable=True
         )
-    assert not enough
+    assert found.reason == 1
     assert with_camera.moves
     assert found.point.base == "agllnet" or found.point.moves
 
@@ -108,6 +107,21 @@ def test_chance_gives_no_reason_and_more_than_chance_does(normals):
     apart = np.mean([distance(tables[i], tables[i + 4]) for i in range(4)])
     by = [by_chance(table, rows, resampled(rows)) for table, rows in zip(tables, same, strict=True)]
     assert 0.4 < apart / (2 * np.mean(by)) < 2.5
+
+
+def test_no_recipe_is_made_twice(normals, monkeypatch):
+    asked, told = [], []
+
+    def made(recipe, pairs, paired, pool):
+        asked.append((recipe, len(pairs)))
+        return made_by(recipe, pairs, paired, pool)
+
+    monkeypatch.setattr("gloam.synth.fitting.candidates.made_by", made)
+    with ThreadPoolExecutor(2) as pool:
+        searched = candidates(normals, pool, "even", ["exposure.ev=7", "camera.iso=12800"])
+        replace(searched, at=told.append).shipped(0)
+    assert told == list(range(1, len(asked) + 1))
+    assert all(asked.count(one) == 1 for one in asked)
 
 
 def test_one_that_is_near_is_not_moved_before(normals):
