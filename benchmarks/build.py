@@ -1,12 +1,12 @@
 """Speed and memory of `gloam build` and `gloam regenerate`, as ratios within one run.
 
-    python benchmarks/build.py PHOTOS [--copies 30] [--record build]
+    python benchmarks/build.py PHOTOS [--copies 30] [--low-codec png|jpeg] [--record build]
 
-PHOTOS is a folder of photographs; it is built as if it held several copies of each, with JPEG lows
-(quality 95, 4:4:4). The floor is what any such tool must do: OpenCV decode of each photograph plus
-OpenCV encode of it at the same quality and chroma. Ratios to OpenCV's default 4:2:0, which is a
-third faster to encode, are shown beside. "build" is everything after start-up on one core: listing,
-measuring, planning, darkening, packing, closing.
+PHOTOS is a folder of photographs; it is built as if it held several copies of each, with PNG lows
+or JPEG ones (quality 95, 4:4:4). The floor is what any such tool must do: OpenCV decode of each
+photograph plus OpenCV encode of it at the same quality and chroma. Ratios to OpenCV's default
+4:2:0, which is a third faster to encode, are shown beside. "build" is everything after start-up on
+one core: listing, measuring, planning, darkening, packing, closing.
 
 The whole commands have Python's start in them; the server that two workers are forked from imports
 while the command itself does. What is printed goes to results/build.txt.
@@ -46,7 +46,6 @@ from gloam.synth.building.worker import encode_low
 from gloam.synth.models import draw, render
 from gloam.synth.recipes.load import load_recipe
 
-JPEG = OutputOptions(low_codec="jpg")
 FULL = [cv2.IMWRITE_JPEG_QUALITY, 95, cv2.IMWRITE_JPEG_SAMPLING_FACTOR, 0x111111]
 
 
@@ -58,6 +57,7 @@ def main() -> None:
     parser.add_argument(
         "--copies", type=int, default=30, help="of each photograph in the set that is built"
     )
+    parser.add_argument("--low-codec", choices=["png", "jpeg"], default="png")
     parser.add_argument("--recipe", default="uneven")
     parser.add_argument("--record", metavar="NAME", help="Also write results/NAME.txt.")
     args = parser.parse_args()
@@ -69,7 +69,8 @@ def everything(args: argparse.Namespace) -> None:
     """Measure the parts, then the whole."""
     files = sorted(path for path in args.photos.rglob("*") if path.suffix.lower() in SUFFIXES)
     data = [path.read_bytes() for path in files]
-    stages(data, args.recipe)
+    output = OutputOptions(low_codec="png" if args.low_codec == "png" else "jpg")
+    stages(data, args.recipe, output)
     # In memory where there is such a folder: what is measured is the build, not the disk.
     memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(dir=memory) as folder:
@@ -79,7 +80,7 @@ def everything(args: argparse.Namespace) -> None:
                 target = photos / str(copy) / f"{i}{path.suffix}"
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(path, target)
-        whole(photos, Path(folder), len(files) * args.copies, args.recipe)
+        whole(photos, Path(folder), len(files) * args.copies, args.recipe, output)
 
 
 def best(function: Callable[[], object], rounds: int = 5) -> float:
@@ -95,7 +96,7 @@ def best(function: Callable[[], object], rounds: int = 5) -> float:
 FLOOR_MS = 0.0
 
 
-def stages(data: list[bytes], recipe_name: str) -> None:
+def stages(data: list[bytes], recipe_name: str, output: OutputOptions) -> None:
     """Milliseconds an image of the parts of a build and of the floor."""
     global FLOOR_MS
     recipe = load_recipe(recipe_name)
@@ -114,7 +115,7 @@ def stages(data: list[bytes], recipe_name: str) -> None:
         "decode JPEG": lambda: [decode(d, "jpg") for d in data],
         "draw": lambda: [draw(recipe, 0, str(i)) for i in range(len(data))],
         "darken": lambda: [render(n, d) for n, d in zip(normals, draws, strict=True)],
-        "encode low, 95 4:4:4": lambda: [encode_low(low, JPEG) for low in lows],
+        f"encode low, {output.low_codec}": lambda: [encode_low(low, output) for low in lows],
     }
     print(
         f"{len(data)} photographs, {np.mean([n.size / 3e6 for n in normals]):.3f} Mpixel on average"
@@ -126,11 +127,11 @@ def stages(data: list[bytes], recipe_name: str) -> None:
     print(f"  {'floor':26} {FLOOR_MS:6.2f} ms")
 
 
-def whole(photos: Path, folder: Path, count: int, recipe_name: str) -> None:
+def whole(photos: Path, folder: Path, count: int, recipe_name: str, output: OutputOptions) -> None:
     """Seconds a pair of whole builds, of whole commands with one and two workers, and the memory of
     their processes."""
     source = Source(kind="folder", path=str(photos), name="folder")
-    everything = Request(sources=(source,), recipe=load_recipe(recipe_name), output=JPEG)
+    everything = Request(sources=(source,), recipe=load_recipe(recipe_name), output=output)
     selected = everything.model_copy(
         update={"profile": load_profile().model_copy(update={"duplicate_bits": None})}
     )
@@ -146,7 +147,7 @@ def whole(photos: Path, folder: Path, count: int, recipe_name: str) -> None:
         f"folder={photos}",
         "--no-select",
         "--low-codec",
-        "jpeg",
+        {"jpg": "jpeg"}.get(output.low_codec, output.low_codec),
         "--recipe",
         recipe_name,
     ]

@@ -41,13 +41,14 @@ def _put(out, at, held, count, value, bits):
 def _count(data, counts):
     """Count the bytes of data; `counts` (4, 257) has rows for places that follow one another."""
     counts[:] = 0
-    length = data.shape[0]
-    whole = length & ~3
-    for i in range(0, whole, 4):
+    # Unsigned, or an index might count from the end to the compiler.
+    length = u64(data.shape[0])
+    whole = length & ~u64(3)
+    for i in range(u64(0), whole, u64(4)):
         counts[0, data[i]] += 1
-        counts[1, data[i + 1]] += 1
-        counts[2, data[i + 2]] += 1
-        counts[3, data[i + 3]] += 1
+        counts[1, data[i + u64(1)]] += 1
+        counts[2, data[i + u64(2)]] += 1
+        counts[3, data[i + u64(3)]] += 1
     for i in range(whole, length):
         counts[0, data[i]] += 1
     counts[0, _END] = 1
@@ -150,7 +151,8 @@ def deflate(data, block, out):
     int
         Bytes that were written.
     """
-    counts = np.empty((4, _LITERALS), np.int64)
+    # Words of 32 bits: tables of twice the size take a quarter longer to count in.
+    counts, totals = np.empty((4, _LITERALS), np.uint32), np.empty(_LITERALS, np.int64)
     lengths = np.empty(_LITERALS + _DISTANCES, np.uint8)
     codes = np.empty(_LITERALS, np.uint32)
     at, held, count = i64(0), u64(0), u64(0)
@@ -160,10 +162,11 @@ def deflate(data, block, out):
         part = data[start:end]
         _count(part, counts)
         for symbol in range(_LITERALS):
-            counts[0, symbol] += counts[1, symbol] + counts[2, symbol] + counts[3, symbol]
+            some = counts[0, symbol] + counts[1, symbol] + counts[2, symbol] + counts[3, symbol]
+            totals[symbol] = i64(some)
         if start == end:
-            counts[0, 0] = 1  # a code has two symbols at least
-        code_lengths(counts[0], LONGEST, lengths[:_LITERALS])
+            totals[0] = 1  # a code has two symbols at least
+        code_lengths(totals, LONGEST, lengths[:_LITERALS])
         lengths[_LITERALS:] = 1
         codes_of(lengths[:_LITERALS], codes)
         at, held, count = _head(lengths, out, at, held, count, 1 if end == length else 0)

@@ -8,6 +8,7 @@ from ..compiling.compile import inlined, kernel
 from ..numbers.elementary import log2
 
 u8 = np.uint8
+u64 = np.uint64
 f64 = np.float64
 
 SUB, UP, AVERAGE = 1, 2, 3
@@ -55,21 +56,22 @@ def filter_rows(pixels, filtered):
     """
     height, width = pixels.shape
     nothing, made = np.zeros(width, np.uint8), np.empty(width, np.uint8)
-    counts, best, least = np.empty((4, 256), np.int64), SUB, f64(0)
+    counts, best, least = np.empty((4, 256), np.uint32), SUB, f64(0)
     for choice in (SUB, UP, AVERAGE):
         counts[:] = 0
         for y in range(0, height, _EVERY):
             filter_row(choice, pixels[y], pixels[y - 1] if y else nothing, made)
-            for i in range(0, width - 3, 4):
+            for i in range(u64(0), u64(width - width % 4), u64(4)):
                 counts[0, made[i]] += 1
-                counts[1, made[i + 1]] += 1
-                counts[2, made[i + 2]] += 1
-                counts[3, made[i + 3]] += 1
+                counts[1, made[i + u64(1)]] += 1
+                counts[2, made[i + u64(2)]] += 1
+                counts[3, made[i + u64(3)]] += 1
         bits = f64(0)
         for symbol in range(256):
-            count = counts[0, symbol] + counts[1, symbol] + counts[2, symbol] + counts[3, symbol]
+            some = counts[0, symbol] + counts[1, symbol] + counts[2, symbol] + counts[3, symbol]
+            count = f64(some)
             if count > 0:
-                bits -= count * log2(f64(count))
+                bits -= count * log2(count)
         if choice == SUB or bits < least:
             best, least = choice, bits
     for y in range(height):
