@@ -107,20 +107,22 @@ class Candidates:
     def _measure(self, of: Sequence[Pair], point: Point) -> Table:
         return table_of(self._made(len(of), point))
 
+    def _reason(self, point: Moved) -> float:
+        made = self._made(len(self._every), point)
+        return reason_to_move(self.wanted, self.rows, made, paired=self.paired)
+
     def shipped(self, evaluations: int) -> Candidate:
         """Return the nearest of gloam's recipes, moved as far as lows give reason to."""
         every, some = partial(self._measure, self._every), partial(self._measure, self._some)
-        begun = nearest_shipped(self.wanted, self.rows, every, some)
+        begun = nearest_shipped(self.wanted, self.rows, every, some, self._reason)
         unmoved = Moved.of(begun.base)
-        made = self._made(len(self._every), unmoved)
-        reason = reason_to_move(self.wanted, self.rows, made, paired=self.paired)
-        table = table_of(made)
+        reason, table = self._reason(unmoved), every(unmoved)
         as_it_is = Candidate(unmoved, table, distance(self.wanted, table), reason)
         if not reason:
             return as_it_is
         if not begun.moves:  # and another that can be
             as_it_is = replace(as_it_is, reason=1.0)
-            begun = nearest_shipped(self.wanted, self.rows, every, some, movable=True)
+            begun = nearest_shipped(self.wanted, self.rows, every, some, self._reason, movable=True)
         best, found = by_least_squares(
             self.wanted, begun, (every, some), self._searched(begun), evaluations
         )

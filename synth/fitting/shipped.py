@@ -31,10 +31,13 @@ def nearest_shipped(
     rows: Sequence[dict[str, float]],
     every: Callable[[Moved], Table],
     some: Callable[[Moved], Table],
+    reason: Callable[[Moved], float],
     *,
     movable: bool = False,
 ) -> Moved:
     """Return the recipe whose lows are nearest: as it is where that is near enough.
+
+    It is, too, where nothing speaks against it: lows of other scenes are far from their own recipe.
 
     Otherwise after exposure, ISO and contrast were moved by what their own statistics lack.
 
@@ -45,6 +48,8 @@ def nearest_shipped(
         Statistics of the lows, that it was made of.
     every, some : functions of Moved
         What a recipe makes of all normals, and of fewer.
+    reason : function of Moved
+        `reason_to_move` it.
     movable : bool
         Of those that have a camera alone.
     """
@@ -52,8 +57,9 @@ def nearest_shipped(
     ranked = sorted(all_of, key=lambda one: distance(wanted, some(one)))
     first = ranked[:_FIRST]
     apart = [distance(wanted, every(one)) for one in first]
-    if min(apart) < _NEAR * by_chance(wanted, rows, resampled(rows)):
-        return first[int(np.argmin(apart))]
+    as_it_is = first[int(np.argmin(apart))]
+    if min(apart) < _NEAR * by_chance(wanted, rows, resampled(rows)) or not reason(as_it_is):
+        return as_it_is
     nearest, closest = first[0], np.inf
     for now in [one for one in ranked if one.moves][:_FIRST]:
         for turn in range(_ROUNDS + 1):

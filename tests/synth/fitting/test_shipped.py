@@ -69,7 +69,7 @@ def test_beside_one_that_cannot_be_moved_another_is(normals):
             return table_of(made_by(point.recipe(), searched.bases, True, pool))
 
         with_camera = nearest_shipped(
-            searched.wanted, searched.rows, measure, measure, movable=True
+            searched.wanted, searched.rows, measure, measure, lambda point: 1.0, movable=True
         )
     assert found.reason == 1
     assert with_camera.moves
@@ -133,6 +133,24 @@ def test_one_that_is_near_is_not_moved_before(normals):
             asked.append(point)
             return table_of(made_by(point.recipe(), searched.bases, True, pool))
 
-        found = nearest_shipped(searched.wanted, searched.rows, measure, measure)
+        found = nearest_shipped(searched.wanted, searched.rows, measure, measure, lambda point: 1.0)
     assert found == Moved.of("uneven")
     assert set(asked) == {Moved.of(name) for name in shipped_recipes()}
+
+
+def test_one_that_is_far_is_not_moved_where_nothing_speaks_against_it(normals):
+    overrides = ["exposure.ev=normal(6.2, 0.6, 3, 9)", "camera.iso=loguniform(4000, 16000)"]
+    with ThreadPoolExecutor(2) as pool:
+        searched = candidates(normals, pool, "even", overrides)
+
+        def nearest(reason):
+            def measure(point):
+                return table_of(made_by(point.recipe(), searched.bases, True, pool))
+
+            return nearest_shipped(
+                searched.wanted, searched.rows, measure, measure, lambda point: reason
+            )
+
+        moved, as_it_is = nearest(0.2), nearest(0.0)
+    assert moved != Moved.of(moved.base)
+    assert as_it_is == Moved.of(as_it_is.base)
