@@ -25,6 +25,14 @@ _ERRORS, _ERRORS_ELSEWHERE = (1.4, 3.0), (2.5, 4.5)
 the mean is .7, the largest 1.2; of 30 sets of lows alone, beside lows of other scenes, 1.3 and
 2.3."""
 
+_OF_NOISE = "noise_", "level_", "correlation_", "autocorrelation"
+_GRAIN_ALIKE, _GRAIN_GREY = 0.25, 0.5
+"""Correlations of neighbours and of red and green above which noise is grain: medians of lows of
+`day-to-night`, which have next to no noise, are .33 to .39 and .6 to .8; of `even` -.04 and .3."""
+
+_SCENES_ZEROS = 0.002
+"""Share of samples that are 0 by which scenes differ, where resampled lows have next to none."""
+
 
 def nearest_shipped(
     wanted: Table,
@@ -122,13 +130,16 @@ def reason_to_move(
         if name in wanted and _is_common(name, rows) and _is_common(name, made)
     }
     lots = resampled(rows), resampled(made)
+    grain = not paired and all(is_grain(table) for table in (wanted, own))
     squares = []
     for name in own:
-        if name != "normal_grid_ev":  # which no recipe changes
+        # No recipe changes the normals'.
+        if name != "normal_grid_ev" and not (grain and name.startswith(_OF_NOISE)):
             errors = (
                 np.std([table[name] for table in lot if name in table], axis=0) for lot in lots
             )
-            square = np.maximum(sum(error**2 for error in errors), 1e-12)
+            least = _SCENES_ZEROS if name == "zeros" and not paired else 0.0
+            square = np.maximum(sum(error**2 for error in errors) + least**2, 1e-12)
             squares.append(((wanted[name] - own[name]) ** 2 / square)[_MIDDLE])
     apart = ramp(float(np.mean(squares)), *(_ERRORS if paired else _ERRORS_ELSEWHERE))
     chance = by_chance(wanted, rows, lots[0]) + by_chance(own, made, lots[1])
@@ -136,6 +147,19 @@ def reason_to_move(
         return apart
     common = {name: wanted[name] for name in own}
     return max(apart, ramp(distance(common, own) / chance, *_DISTANCES))
+
+
+def is_grain(table: Table) -> bool:
+    """Return whether what is measured as noise is the photographs' own grain.
+
+    Neighbours and channels go together in it, as no sensor's noise does; it tells scenes apart.
+    """
+    alike, grey = (table.get(name) for name in ("autocorrelation", "correlation_rg"))
+    return (
+        alike is not None
+        and grey is not None
+        and bool(alike[2] > _GRAIN_ALIKE and grey[2] > _GRAIN_GREY)
+    )
 
 
 def _is_common(name: str, rows: Sequence[dict[str, float]]) -> bool:

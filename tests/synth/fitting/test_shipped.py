@@ -15,7 +15,14 @@ from gloam.synth.fitting.candidates import Candidate, Candidates
 from gloam.synth.fitting.measure import Pair, made_by, rows_of, table_of
 from gloam.synth.fitting.moved import Moved
 from gloam.synth.fitting.search import distance
-from gloam.synth.fitting.shipped import by_chance, nearest_shipped, ramp, reason_to_move, resampled
+from gloam.synth.fitting.shipped import (
+    by_chance,
+    is_grain,
+    nearest_shipped,
+    ramp,
+    reason_to_move,
+    resampled,
+)
 from gloam.synth.recipes.load import shipped_recipes
 
 
@@ -35,7 +42,9 @@ def candidates(normals, pool, recipe, overrides=(), paired=True):
 
 
 @pytest.mark.parametrize("paired", [True, False])
-@pytest.mark.parametrize("name", ["even", "night-lights", "extreme", "upi", "mbllen"])
+@pytest.mark.parametrize(
+    "name", ["even", "night-lights", "extreme", "upi", "mbllen", "day-to-night"]
+)
 def test_lows_of_a_recipe_are_known_to_be_its_own(normals, name, paired):
     with ThreadPoolExecutor(2) as pool:
         found = candidates(normals, pool, name, paired=paired).shipped(0)
@@ -88,6 +97,25 @@ def test_a_recipe_is_moved_as_far_as_there_is_reason_to():
     assert [ramp(value, 2, 4) for value in (0, 2, 3, 4, 9)] == [0, 0, 0.5, 1, 1]
     moved = Moved.of("even").moved(ev=1.0, iso=-0.6)
     assert moved.part(0.5) == Moved.of("even").moved(ev=0.5, iso=-0.3)
+
+
+def test_grain_is_told_from_noise(normals):
+    rng = np.random.default_rng(0)
+    grains = [cv2.GaussianBlur(rng.normal(0, 12, one.shape[:2]), (0, 0), 0.8) for one in normals]
+    grainy = [
+        np.clip(one + grain[..., None], 0, 255).astype(np.uint8)
+        for one, grain in zip(normals, grains, strict=True)
+    ]
+    with ThreadPoolExecutor(2) as pool:
+        wanted = {
+            (name, images is grainy): candidates(images, pool, name, paired=False).wanted
+            for name in ("even", "day-to-night")
+            for images in (normals, grainy)
+        }
+    assert is_grain(wanted["day-to-night", True])
+    assert not is_grain(wanted["even", False])
+    assert not is_grain(wanted["even", True])
+    assert not is_grain({})
 
 
 def test_chance_gives_no_reason_and_more_than_chance_does(normals):
