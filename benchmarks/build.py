@@ -1,6 +1,6 @@
 """Speed and memory of `gloam build` and `gloam regenerate`, as ratios within one run.
 
-    python benchmarks/build.py PHOTOS [--copies 30] [--low-codec png|jpeg] [--record build]
+    python benchmarks/build.py PHOTOS [--copies 30] [--low-codec png|jpg] [--record build]
 
 PHOTOS is a folder of photographs; it is built as if it held several copies of each, with PNG lows
 or JPEG ones (quality 95, 4:4:4). The floor is what any such tool must do: OpenCV decode of each
@@ -57,7 +57,7 @@ def main() -> None:
     parser.add_argument(
         "--copies", type=int, default=30, help="of each photograph in the set that is built"
     )
-    parser.add_argument("--low-codec", choices=["png", "jpeg"], default="png")
+    parser.add_argument("--low-codec", choices=["png", "jpg"], default="png")
     parser.add_argument("--recipe", default="uneven")
     parser.add_argument("--record", metavar="NAME", help="Also write results/NAME.txt.")
     args = parser.parse_args()
@@ -69,7 +69,7 @@ def everything(args: argparse.Namespace) -> None:
     """Measure the parts, then the whole."""
     files = sorted(path for path in args.photos.rglob("*") if path.suffix.lower() in SUFFIXES)
     data = [path.read_bytes() for path in files]
-    output = OutputOptions(low_codec="png" if args.low_codec == "png" else "jpg")
+    output = OutputOptions(low_codec=args.low_codec)
     stages(data, args.recipe, output)
     # In memory where there is such a folder: what is measured is the build, not the disk.
     memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
@@ -147,7 +147,7 @@ def whole(photos: Path, folder: Path, count: int, recipe_name: str, output: Outp
         f"folder={photos}",
         "--no-select",
         "--low-codec",
-        {"jpg": "jpeg"}.get(output.low_codec, output.low_codec),
+        output.low_codec,
         "--recipe",
         recipe_name,
     ]

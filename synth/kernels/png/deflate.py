@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..compiling.compile import inlined, kernel, scalar, store_word
-from .huffman import code_lengths, codes_of
+from .huffman import code_lengths, codes_of, count_bytes
 
 i64 = np.int64
 u8 = np.uint8
@@ -35,23 +35,6 @@ def _put(out, at, held, count, value, bits):
     store_word(out, at, held)
     count = count + bits
     return at + i64(count >> u64(3)), held >> (count & u64(56)), count & u64(7)
-
-
-@inlined
-def _count(data, counts):
-    """Count the bytes of data; `counts` (4, 257) has rows for places that follow one another."""
-    counts[:] = 0
-    # Unsigned, or an index might count from the end to the compiler.
-    length = u64(data.shape[0])
-    whole = length & ~u64(3)
-    for i in range(u64(0), whole, u64(4)):
-        counts[0, data[i]] += 1
-        counts[1, data[i + u64(1)]] += 1
-        counts[2, data[i + u64(2)]] += 1
-        counts[3, data[i + u64(3)]] += 1
-    for i in range(whole, length):
-        counts[0, data[i]] += 1
-    counts[0, _END] = 1
 
 
 @kernel
@@ -151,7 +134,6 @@ def deflate(data, block, out):
     int
         Bytes that were written.
     """
-    # Words of 32 bits: tables of twice the size take a quarter longer to count in.
     counts, totals = np.empty((4, _LITERALS), np.uint32), np.empty(_LITERALS, np.int64)
     lengths = np.empty(_LITERALS + _DISTANCES, np.uint8)
     codes = np.empty(_LITERALS, np.uint32)
@@ -160,7 +142,9 @@ def deflate(data, block, out):
     for start in range(0, max(length, 1), block):
         end = min(start + block, length)
         part = data[start:end]
-        _count(part, counts)
+        counts[:] = 0
+        count_bytes(part, counts)
+        counts[0, _END] = 1
         for symbol in range(_LITERALS):
             some = counts[0, symbol] + counts[1, symbol] + counts[2, symbol] + counts[3, symbol]
             totals[symbol] = i64(some)

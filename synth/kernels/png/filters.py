@@ -6,9 +6,9 @@ import numpy as np
 
 from ..compiling.compile import inlined, kernel
 from ..numbers.elementary import log2
+from .huffman import count_bytes
 
 u8 = np.uint8
-u64 = np.uint64
 f64 = np.float64
 
 SUB, UP, AVERAGE = 1, 2, 3
@@ -61,11 +61,7 @@ def filter_rows(pixels, filtered):
         counts[:] = 0
         for y in range(0, height, _EVERY):
             filter_row(choice, pixels[y], pixels[y - 1] if y else nothing, made)
-            for i in range(u64(0), u64(width - width % 4), u64(4)):
-                counts[0, made[i]] += 1
-                counts[1, made[i + u64(1)]] += 1
-                counts[2, made[i + u64(2)]] += 1
-                counts[3, made[i + u64(3)]] += 1
+            count_bytes(made[: width - width % 4], counts)
         bits = f64(0)
         for symbol in range(256):
             some = counts[0, symbol] + counts[1, symbol] + counts[2, symbol] + counts[3, symbol]
