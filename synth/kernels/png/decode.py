@@ -10,11 +10,13 @@ import numpy.typing as npt
 from ..arrays import Pixels
 from ..compiling.compile import kernel, scalar
 from .adler import adler
+from .crc import CRC_ONES, crc, plus_byte
 from .file import SIGNATURE, ZLIB
 from .inflate import NOT_OURS, SLACK, inflate_in, new_room
 from .unfilter import unfilter_rows
 
 i64 = np.int64
+u32 = np.uint32
 
 Bytes = npt.NDArray[np.uint8]
 _HEAD = np.frombuffer(
@@ -24,10 +26,10 @@ _HEAD = np.frombuffer(
     np.uint8,
 )
 """Up to the deflated data, with no width, height, check sum and length."""
-_WIDTH, _HEIGHT, _CHECK, _LENGTH, _DATA = 16, 20, 29, 33, 37
+_NAME, _WIDTH, _HEIGHT, _CHECK, _LENGTH, SUMMED = 12, 16, 20, 29, 33, 37
 _HEADED = len(_HEAD)
 _FIXED = np.ones(_HEADED, np.uint8)
-_FIXED[_WIDTH : _WIDTH + 8] = _FIXED[_CHECK:_DATA] = 0
+_FIXED[_WIDTH : _WIDTH + 8] = _FIXED[_CHECK:SUMMED] = 0
 _END = i64(int.from_bytes(b"IEND", "big"))
 _TAIL = 20  # bytes: the sums of the pixels and of the chunk, and the last chunk
 _MOST = 1 << 30  # pixels
@@ -57,6 +59,11 @@ def begin_of(data, begin, end, height, columns):
             return i64(NOT_OURS)
     if number_at(data, begin + _HEIGHT) != height or 3 * number_at(data, begin + _WIDTH) != columns:
         return i64(NOT_OURS)
+    known = CRC_ONES
+    for i in range(begin + _NAME, begin + _CHECK):
+        known = plus_byte(known, data[i])
+    if i64(known ^ CRC_ONES) != number_at(data, begin + _CHECK):
+        return i64(NOT_OURS)
     if end - begin != _HEADED - 2 + number_at(data, begin + _LENGTH) + _TAIL - 4:
         return i64(NOT_OURS)
     return i64(begin + _HEADED)
@@ -84,6 +91,9 @@ def _decode_many(data, ends, filtered, pixels):
         if behind != NOT_OURS:
             behind = inflate_in(data, behind, filtered, room)
         if behind == NOT_OURS or not is_over(data, behind, ends[i]):
+            return False
+        # Both sums: damage may leave that of the pixels as it was.
+        if crc(data[begin + SUMMED : behind + 4]) != number_at(data, behind + 4):
             return False
         if adler(made) != number_at(data, behind):
             return False

@@ -17,7 +17,8 @@ from numba import cuda
 from ..batch.device_memory import DeviceMemory, end_stream, new_stream
 from ..compiling.for_cuda import device, device_function, kernel, plain_arithmetic, twin
 from .adler import ADLER_BASE
-from .decode import begin_of, is_over, number_at
+from .crc import CRC_ONES, followed_by, plus_byte
+from .decode import SUMMED, begin_of, is_over, number_at
 from .inflate import (
     ENTRIES,
     LENGTHS,
@@ -80,6 +81,7 @@ twin(look_up, look_up_narrowly)
 _begin_of, _is_over, _number_at = device(begin_of), device(is_over), device(number_at)
 _is_last, _block_head, _block_bytes = device(is_last), device(block_head), device(block_bytes)
 _fill_look, _join_looks = device(fill_look), device(join_looks)
+_plus_byte, _followed_by = device(plus_byte), device(followed_by)
 _unfiltered, _is_known = device(unfiltered), device(is_known)
 
 
@@ -135,14 +137,17 @@ def inflate_files(data, ends, height, columns, filtered, behind):
 
 
 @kernel
-def unfilter_files(data, height, columns, filtered, behind, pixels):
-    """Check the sums of what was inflated, and undo the filters: to pixels (N, H, 3 W).
+def unfilter_files(data, ends, height, columns, filtered, behind, pixels):
+    """Check the sums of the files and of what was inflated, and undo the filters.
+
+    To pixels (N, H, 3 W).
 
     A file has a block. A pixel depends on the ones left of it and above it: each thread has a row,
     and is a pixel behind the thread of the row above.
     """
     totals = cuda.shared.array(THREADS, np.uint64)
     weighted = cuda.shared.array(THREADS, np.uint64)
+    sums = cuda.shared.array(THREADS, np.uint32)
     number, thread = cuda.blockIdx.x, i64(cuda.threadIdx.x)
     if behind[number] == NOT_OURS:
         return
@@ -153,15 +158,25 @@ def unfilter_files(data, height, columns, filtered, behind, pixels):
         total += byte
         weight += u64(length - i) * byte
     totals[thread], weighted[thread] = total, weight
+    summed = (ends[number - 1] if number > 0 else i64(0)) + SUMMED
+    end = behind[number] + 4
+    part = (end - summed + THREADS - 1) // THREADS
+    last = min(summed + (thread + 1) * part, end)
+    known = CRC_ONES if thread == 0 else u32(0)
+    for i in range(summed + thread * part, last):
+        known = _plus_byte(known, data[i])
+    sums[thread] = _followed_by(known, end - last)
     cuda.syncthreads()
     if thread == 0:
-        total, weight = u64(1), u64(length)
+        total, weight, known = u64(1), u64(length), CRC_ONES
         for i in range(THREADS):
             total += totals[i]
             weight += weighted[i]
+            known ^= sums[i]
         base = u64(ADLER_BASE)
         wanted = u64(_number_at(data, behind[number]))
-        if ((weight % base) << u64(16)) | (total % base) != wanted:
+        same = ((weight % base) << u64(16)) | (total % base) == wanted
+        if not same or i64(known) != _number_at(data, end):
             behind[number] = NOT_OURS
     width = columns // 3
     for first in range(0, height, THREADS):
@@ -242,7 +257,7 @@ class PngDecoder:
         arguments = height, columns, filtered, behind
         with plain_arithmetic():
             inflate_files[count, _CODING, memory.stream](data, places, *arguments)
-            unfilter_files[count, THREADS, memory.stream](data, *arguments, pixels)
+            unfilter_files[count, THREADS, memory.stream](data, places, *arguments, pixels)
         found = np.empty(count, np.int64)
         memory.copy_out(behind, found)
         memory.uploaded()

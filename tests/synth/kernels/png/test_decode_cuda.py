@@ -91,6 +91,8 @@ HOST = {
     "_block_bytes": decode_cuda.block_bytes,
     "_fill_look": fill_look,
     "_join_looks": join_looks,
+    "_plus_byte": decode_cuda.plus_byte,
+    "_followed_by": decode_cuda.followed_by,
     "_unfiltered": decode_cuda.unfiltered,
     "_is_known": decode_cuda.is_known,
 }
@@ -106,6 +108,8 @@ def test_the_kernels_decode_and_find_damage(size):
     files += [damaged(files[0], len(files[0]) // 2), damaged(files[1], 16), files[2][:-1]]
     files += [
         damaged(files[3], len(files[3]) - 17),
+        damaged(files[3], len(files[3]) - 13),
+        damaged(files[2], 29),
         encoded(made_up("noise", width + 1, height, 0)),
     ]
     data = np.concatenate([*files, np.zeros(16, np.uint8)])
@@ -115,9 +119,10 @@ def test_the_kernels_decode_and_find_damage(size):
     behind, pixels = np.zeros(count, np.int64), np.zeros((count, height, columns), np.uint8)
     common = height, columns, filtered, behind
     run(decode_cuda.inflate_files, count, 3, data, ends, *common, **HOST, _CODING=3)
-    run(decode_cuda.unfilter_files, count, threads, data, *common, pixels, **HOST, THREADS=threads)
+    common = data, ends, *common
+    run(decode_cuda.unfilter_files, count, threads, *common, pixels, **HOST, THREADS=threads)
     found = behind != NOT_OURS
-    assert found.tolist() == [decode_png(one) is not None and i < 8 for i, one in enumerate(files)]
+    assert found.tolist() == [decode_png(one) is not None and i < 10 for i, one in enumerate(files)]
     assert found[:4].all()
     for i in np.flatnonzero(found):
         np.testing.assert_array_equal(pixels[i].reshape(height, width, 3), decode_png(files[i]))
@@ -155,7 +160,7 @@ def test_the_kernels_compile_to_ptx():
     common = whole, whole, array_type("u1", 2), ends
     texts = [
         ptx_of(decode_cuda.inflate_files, data, ends, *common),
-        ptx_of(decode_cuda.unfilter_files, data, *common, array_type("u1", 3)),
+        ptx_of(decode_cuda.unfilter_files, data, ends, *common, array_type("u1", 3)),
     ]
     assert all(".target sm_90" in text and "fma" not in text for text in texts)
 
@@ -188,7 +193,8 @@ def test_the_gpu_decodes_and_finds_damage():
     for count, (height, width) in zip((1, 9, 200, 4), SIZES, strict=True):
         pictures = [made_up(KINDS[i % 4], height, width, i) for i in range(count)]
         files = [encoded(one) for one in pictures]
-        files[-1] = damaged(files[-1], len(files[-1]) - 17)
-        pixels, found = decoder.decode(files, height, width)
-        assert found.tolist() == [True] * (count - 1) + [False]
+        for place in (17, 13):  # of the pixels' sum, and of the chunk's
+            wrong = [*files[:-1], damaged(files[-1], len(files[-1]) - place)]
+            pixels, found = decoder.decode(wrong, height, width)
+            assert found.tolist() == [True] * (count - 1) + [False]
         np.testing.assert_array_equal(pixels.copy_to_host()[:-1], pictures[:-1])
