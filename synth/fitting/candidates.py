@@ -163,7 +163,7 @@ class Candidates:
             so_far.point,
             (many, partial(self._measure, self._some)),
             names,
-            len(names) + _LAST,
+            2 * (len(names) + _LAST),
         )
         best = nearest
         if self.paired and names:  # what it compromised on; exposure is what a set is used by

@@ -163,9 +163,10 @@ def _whose(candidate: Candidate) -> str:
     """Say what is not known of the camera, and where the recipe comes from."""
     point = candidate.point
     if isinstance(point, Parameters):
+        noise = f", with {2**point.read:.3g} times its read noise" if point.read else ""
         return (
-            f"the camera is {CAMERA}, at the ISO that has the noise of these lows: theirs is not"
-            " known"
+            f"the camera is {CAMERA}{noise}, at the ISO that has the noise of these lows: theirs is"
+            " not known"
         )
     moved = any(value for _, value in point.moves)
     how = (

@@ -6,10 +6,12 @@ import math
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from ..camera.sensors import iso_range
+from ..camera.sensors import iso_range, shipped_cameras
 from ..recipes.load import Recipe, recipe_of
 
 CAMERA = "sony-a7s2"
+FITTED = "fitted"
+"""Name of the camera whose calibration has another read noise."""
 _LOWEST_ISO, _HIGHEST_ISO = iso_range(CAMERA, {})
 _BOUNDS = {
     "ev": (-2.0, 12.0),
@@ -34,6 +36,7 @@ _BOUNDS = {
     "red": (-1.5, 1.5),
     "blue": (-1.5, 1.5),
     "sigma": (0.5, 4.0),
+    "read": (-2.0, 3.0),
 }
 _STEPS = {  # by which derivatives are found: much more than what an image more or less changes
     "ev": 0.15,
@@ -57,6 +60,7 @@ _STEPS = {  # by which derivatives are found: much more than what an image more 
     "red": 0.3,
     "blue": 0.3,
     "sigma": 0.3,
+    "read": 0.5,
 }
 OF_LIGHTS = "highlights", "lights", "scene", "warmth", "lamps"
 """Parameters of scenes that have lights of their own."""
@@ -91,6 +95,9 @@ class Parameters:
         bright, at most; how warm pools are at most, EV; the middle of how bright lamps are, EV.
     share, others_field : float
         How many of the images are such; largest deviation of the smooth field of the others, EV.
+    read : float
+        How much noise there is besides shot noise, which decides how noisy black is: binary
+        logarithm of a factor on the camera's.
     demosaic, matrix : str
     lit : bool
         Whether there are pools of light, a scene of its own and vignetting, as in `uneven`.
@@ -118,6 +125,7 @@ class Parameters:
     red: float = 0.0
     blue: float = 0.0
     sigma: float = 1.0
+    read: float = 0.0
     demosaic: str = "binned"
     matrix: str = "random"
     lit: bool = False
@@ -153,7 +161,7 @@ class Parameters:
             **self._light(),
             "exposure": {"ev": _normal(ev, self.ev_spread, -4, 16, 2.5)},
             "camera": {
-                "name": CAMERA,
+                **_camera(round(self.read, 3)),
                 "iso": _loguniform(lowest, highest),
                 "matrix": self.matrix,
             },
@@ -223,6 +231,23 @@ class Parameters:
             "scene": {"strength": _uniform(0.0, self.scene)},
             "vignette": {"ev": "uniform(0, 1)"},
         }
+
+
+def _camera(read: float) -> dict[str, Any]:
+    """Return the camera, or its calibration with another read noise."""
+    if not read:
+        return {"name": CAMERA}
+    calibration = shipped_cameras()[CAMERA]
+    factor = 2.0**read
+    rows = [
+        [iso, gain, *(float(f"{factor * one:.4g}") for one in (gaussian, tukey)), shape, row]
+        for iso, gain, gaussian, tukey, shape, row in calibration.by_iso
+    ]
+    about = (
+        f"{CAMERA}, with {factor:.3g} times its read noise, as in the lows that it was fitted to"
+    )
+    own = calibration.model_dump(mode="json") | {"source": about, "by_iso": rows}
+    return {"name": FITTED, "own": {FITTED: own}}
 
 
 def _around(middle: float, reach: float) -> Any:

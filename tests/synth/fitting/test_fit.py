@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import cv2
@@ -13,6 +14,7 @@ from PIL import Image
 import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import SourceError
+from gloam.synth.camera.sensors import sensor_at
 from gloam.synth.fitting.fit import _image, fit
 from gloam.synth.fitting.measure import LEVELS, even_keys, noise_at_levels, without_bright_levels
 from gloam.synth.fitting.parameters import Parameters
@@ -131,6 +133,27 @@ def test_parameters_stay_within_their_bounds():
     moved.recipe()
     assert moved.chroma == 0
     Parameters(ev=12, gain=8, ev_spread=0.1).recipe()  # beyond what an exposure may be
+
+
+def test_a_camera_may_have_another_read_noise():
+    one_iso = {"ev": 3.0, "iso": math.log2(6400), "iso_spread": 0.0, "ev_spread": 0.0}
+    plain, noisy = (Parameters(read=read, **one_iso).recipe() for read in (0.0, 2.0))
+    assert not plain.camera.own
+    known, found = (
+        sensor_at(str(one.camera.name.value), 6400, own=one.camera.own) for one in (plain, noisy)
+    )
+    assert (found.gain, found.row_sigma) == (known.gain, known.row_sigma)
+    assert found.gaussian_sigma == pytest.approx(4 * known.gaussian_sigma, rel=1e-3)
+    assert found.tukey_scale == pytest.approx(4 * known.tukey_scale, rel=1e-3)
+    # It is in black that it is seen most.
+    louder = []
+    for level in (20, 250):
+        grey = np.full((60, 80, 3), level, np.uint8)
+        before, after = (
+            gloam.darken(grey, one, seed=1, key="a").astype(float).std() for one in (plain, noisy)
+        )
+        louder.append(after / before)
+    assert louder[0] > 1.2 * louder[1]
 
 
 def test_all_parameters_are_found_together():
