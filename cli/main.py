@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import sys
 import threading
@@ -10,6 +11,7 @@ import warnings
 from functools import cache
 from importlib import metadata
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, TextIO
 
 import click
@@ -119,10 +121,24 @@ def _tell_of_compiling(gpu: bool = False) -> None:
 
 
 def _makes_no_lows(args: list[str]) -> bool:
-    """Return whether a command's words ask for a set without lows."""
+    """Return whether a command's words ask for a set without lows, or for such a set's draws."""
+    if args[0] == "regenerate":
+        return any(_holds_no_lows(Path(word)) for word in args[1:])
     words = " ".join(args).replace("=", " ").split()
     codecs = [value for option, value in pairwise(words) if option == "--low-codec"]
     return codecs[-1:] == ["none"]
+
+
+def _holds_no_lows(root: Path) -> bool:
+    """Return whether a folder is a live set. Whatever is wrong with it is told by who reads it."""
+    # Here, as other commands need nothing of it.
+    from ..manifests.sets.info import SET_FILE
+
+    try:
+        note = json.loads((root / SET_FILE).read_bytes())
+        return bool(note["build"]["request"]["output"]["low_codec"] == "none")
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 def _workers(args: list[str]) -> int:

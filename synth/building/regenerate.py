@@ -55,7 +55,7 @@ from ..models import Draw, draw, parse_draw
 from ..recipes.load import Recipe, load_recipe, recipe_of, recipe_yaml
 from ..renderers import Device, Renderer
 from ..served.start import Renderers, Starting, renderers_on
-from . import WARM
+from . import LOADED, WARM
 from .draw_columns import draw_fields
 from .readme import write_readme
 from .request import OutputOptions, deciding_versions, recorded_versions
@@ -214,7 +214,9 @@ def _remake(
         raise SetError(f"{root}: is the set itself; give another folder", path=root)
     origin.check_normals()
     info = origin.info
-    if recipe is not None:
+    if recipe is not None and request["output"]["low_codec"] == "none":
+        engine.warm(LOADED)
+    elif recipe is not None:
         announce_compiling()
         engine.warm(WARM)
     note = _note(info, request, recipe is None, lows_only)

@@ -130,7 +130,8 @@ def test_workers_are_given_kernels_where_lows_are_made(photographs, tmp_path, co
 
     options = {"select": False, "low_codec": codec, "val": 1}
     gloam.build(tmp_path / "set", f"folder={photographs}", engine=Recording(1), **options)
-    assert warmed == [expected]
+    gloam.regenerate(tmp_path / "set", tmp_path / "new", seed=3, engine=Recording(1))
+    assert warmed == [expected, expected]
 
 
 def test_building_one_compiles_nothing(photographs, tmp_path):
@@ -144,6 +145,7 @@ from gloam.synth.kernels.png import deflate, filters
 gloam.build(
     Path({str(tmp_path / "set")!r}), "folder={photographs}", low_codec="none", workers=1, val=1
 )
+gloam.regenerate(Path({str(tmp_path / "set")!r}), Path({str(tmp_path / "new")!r}), seed=3)
 modules = camera, chroma, exposure, sensor, deflate, filters
 print(*(name for one in modules for name, it in vars(one).items() if getattr(it, "signatures", 0)))
 """
