@@ -31,10 +31,9 @@ from ...manifests.sets.info import (
 from ...manifests.sets.workspace import refuse_mixing
 from ...progress import Progress
 from ...storage.atomic import sha256_bytes, write_bytes
-from ..kernels.compiling.cache_folders import announce_compiling
 from ..recipes.load import recipe_yaml
 from ..renderers import Device
-from . import LOADED, WARM
+from .preloading.workers import warm_workers
 from .request import Request, deciding_versions
 
 
@@ -89,11 +88,7 @@ def list_sources(run: Run) -> pa.Table:
     run.progress.stage("listing", None)
     listed = list_candidates(list(run.request.sources), run.progress.at, run.passed)
     # What needs it comes next.
-    if run.request.output.low_codec == "none":
-        run.engine.warm(LOADED)
-    else:
-        announce_compiling()
-        run.engine.warm(WARM)
+    warm_workers(run.engine, run.request.output.low_codec)
     return listed
 
 

@@ -50,13 +50,12 @@ from ...storage.atomic import atomic_write, write_bytes
 from ...storage.stores import place
 from ..clips import frame_name, frame_names, is_clip, render_clip_on
 from ..kernels.arrays import Pixels
-from ..kernels.compiling.cache_folders import announce_compiling
 from ..models import Draw, draw, parse_draw
 from ..recipes.load import Recipe, load_recipe, recipe_of, recipe_yaml
 from ..renderers import Device, Renderer
 from ..served.start import Renderers, Starting, renderers_on
-from . import LOADED, WARM
 from .draw_columns import draw_fields
+from .preloading.workers import warm_workers
 from .readme import write_readme
 from .request import OutputOptions, deciding_versions, recorded_versions
 from .worker import encode_low, gathered
@@ -214,11 +213,8 @@ def _remake(
         raise SetError(f"{root}: is the set itself; give another folder", path=root)
     origin.check_normals()
     info = origin.info
-    if recipe is not None and request["output"]["low_codec"] == "none":
-        engine.warm(LOADED)
-    elif recipe is not None:
-        announce_compiling()
-        engine.warm(WARM)
+    if recipe is not None:
+        warm_workers(engine, request["output"]["low_codec"])
     note = _note(info, request, recipe is None, lows_only)
     with working_on(root):
         _begin(origin.root, root, note)

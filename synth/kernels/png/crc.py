@@ -60,21 +60,27 @@ def crc(data):
 
 
 @scalar
+def _by_x(a):
+    """Return a polynomial of 32 bits, the highest power in the lowest bit, times x."""
+    return (a >> u32(1)) ^ (_POLYNOMIAL & (u32(0) - (a & u32(1))))
+
+
+@scalar
 def plus_byte(known, byte):
     """Return the sum of what `known` is the sum of and one more byte, neither of them inverted."""
     known ^= u32(byte)
     for _ in range(8):
-        known = (known >> u32(1)) ^ (_POLYNOMIAL & (u32(0) - (known & u32(1))))
+        known = _by_x(known)
     return known
 
 
 @scalar
 def _times(a, b):
-    """Return the product of two polynomials of 32 bits, the highest power in the lowest bit."""
+    """Return the product of two such polynomials."""
     product = u32(0)
     for i in range(32):
         product ^= b & (u32(0) - ((a >> u32(31 - i)) & u32(1)))
-        b = (b >> u32(1)) ^ (_POLYNOMIAL & (u32(0) - (b & u32(1))))
+        b = _by_x(b)
     return product
 
 
