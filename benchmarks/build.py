@@ -32,6 +32,7 @@ import cv2
 import numpy as np
 from recording import recorded
 
+from gloam.engines.process import prepare_own_process
 from gloam.manifests.images.decode import decode
 from gloam.manifests.images.header import SUFFIXES
 from gloam.manifests.images.load_normal import load_normal
@@ -67,6 +68,7 @@ def main() -> None:
 
 def everything(args: argparse.Namespace) -> None:
     """Measure the parts, then the whole."""
+    prepare_own_process()  # as the command does
     files = sorted(path for path in args.photos.rglob("*") if path.suffix.lower() in SUFFIXES)
     data = [path.read_bytes() for path in files]
     output = OutputOptions(low_codec=args.low_codec)
@@ -153,16 +155,19 @@ def whole(photos: Path, folder: Path, count: int, recipe_name: str, output: Outp
     ]
     times: dict[str, list[float]] = {}
 
-    def note(name: str, function: Callable[[], object]) -> None:
+    def note(name: str, function: Callable[[], object], root: Path | None = None) -> None:
+        if root is not None:  # what the last round made
+            shutil.rmtree(root, ignore_errors=True)
         times.setdefault(name, []).append(seconds(function))
 
+    one, again, chosen = folder / "one", folder / "again", folder / "selected"
     # Interleaved, and the best of each: other work on the machine slows all of them alike.
     for _ in range(3):
         os.sched_setaffinity(0, {min(cores)})
         note("floor", lambda: through_opencv(paths))
-        note("one", lambda: fresh(folder / "one", everything))
-        note("again", lambda: remade(folder / "one", folder / "again"))
-        note("selected", lambda: fresh(folder / "selected", selected))
+        note("one", lambda: build(everything, one), one)
+        note("again", lambda: regenerate(one, again, overrides=["camera.iso=6400"]), again)
+        note("selected", lambda: build(selected, chosen), chosen)
         os.sched_setaffinity(0, cores)
         with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
             list(pool.map(through_opencv, [paths[:200], paths[-200:]]))  # both start, and warm up
@@ -171,12 +176,14 @@ def whole(photos: Path, folder: Path, count: int, recipe_name: str, output: Outp
             note(
                 f"build {workers}",
                 lambda w=workers: command(folder / "two", "build", *options, "--workers", w),
+                folder / "two",
             )
             note(
                 f"regenerate {workers}",
                 lambda w=workers: command(
                     folder / "new", "regenerate", folder / "two", "--workers", w
                 ),
+                folder / "new",
             )
     stop.set()
     watcher.join()
@@ -206,7 +213,6 @@ def whole(photos: Path, folder: Path, count: int, recipe_name: str, output: Outp
 
 def command(root: Path, name: str, *arguments: object) -> None:
     """A `gloam` command as a user gives it, the set it makes being `root`."""
-    shutil.rmtree(root, ignore_errors=True)
     places = [root, *arguments] if name == "build" else [arguments[0], root, *arguments[1:]]
     gloam = [sys.executable, "-c", "from gloam.cli.main import gloam; gloam()", name]
     subprocess.run([*gloam, *map(str, places)], check=True, stdout=subprocess.DEVNULL)
@@ -246,16 +252,6 @@ def children(pid: int | str) -> list[str]:
         return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     except OSError:
         return []
-
-
-def remade(origin: Path, root: Path) -> None:
-    shutil.rmtree(root, ignore_errors=True)
-    regenerate(origin, root, overrides=["camera.iso=6400"])
-
-
-def fresh(root: Path, request: Request) -> None:
-    shutil.rmtree(root, ignore_errors=True)
-    build(request, root)
 
 
 if __name__ == "__main__":

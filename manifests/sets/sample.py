@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import DamagedError, SetError
-from ...storage.atomic import canonical_json, sha256_bytes
+from ...storage.atomic import canonical_json
+from ...storage.sums import PlainSums, Sums
 from ..images.decode import decode
 from ..images.opening import Pixels
 
@@ -138,6 +139,7 @@ def make_sample(
     draw: dict[str, Any],
     members: Mapping[str, Encoded],
     labels: dict[str, Any] | None = None,
+    sums: Sums | None = None,
 ) -> Sample:
     """Put a sample and its record together.
 
@@ -150,6 +152,8 @@ def make_sample(
     members : mapping of name to Encoded
     labels : dict, optional
         What the record holds of labels; see `gloam.manifests.labels.labels.record_of`.
+    sums : Sums, optional
+        Makes the members' checksums; hashlib does by default.
 
     Raises
     ------
@@ -162,6 +166,7 @@ def make_sample(
                 f"{key}: a member named {name!r} with the suffix {member.suffix!r}: names are words"
                 " or words with a number, as low or normal.000"
             )
+    digests = (sums or PlainSums()).of([member.data for member in members.values()])
     record = {
         "format": FORMAT,
         "key": key,
@@ -170,7 +175,10 @@ def make_sample(
         "width": origin.width,
         "height": origin.height,
         "converted": origin.converted,
-        "members": {name: _facts(member) for name, member in members.items()},
+        "members": {
+            name: {"sha256": digest, "bytes": len(member.data), "suffix": member.suffix}
+            for (name, member), digest in zip(members.items(), digests, strict=True)
+        },
         "draw": draw,
     }
     if labels is not None:
@@ -183,14 +191,6 @@ def origin_of(record: Mapping[str, Any]) -> Origin:
     return Origin(
         record["source"], record["path"], record["width"], record["height"], record["converted"]
     )
-
-
-def _facts(member: Encoded) -> dict[str, Any]:
-    return {
-        "sha256": sha256_bytes(member.data),
-        "bytes": len(member.data),
-        "suffix": member.suffix,
-    }
 
 
 def parse_record(data: bytes, where: str) -> dict[str, Any]:

@@ -48,6 +48,7 @@ from ...manifests.sets.workspace import missing_units, refuse_mixing, working_on
 from ...progress import Progress, Silent
 from ...storage.atomic import atomic_write, write_bytes
 from ...storage.stores import place
+from ...storage.sums import Sums
 from ..clips import frame_name, frame_names, is_clip, render_clip_on
 from ..kernels.arrays import Pixels
 from ..models import Draw, draw, parse_draw
@@ -58,7 +59,7 @@ from .draw_columns import draw_fields
 from .preloading.workers import warm_workers
 from .readme import write_readme
 from .request import OutputOptions, deciding_versions, recorded_versions
-from .worker import encode_low, gathered
+from .worker import encode_low, gathered, sums_of_unit
 
 
 @dataclass(frozen=True)
@@ -317,18 +318,19 @@ def _jobs(
 
 
 def _make_unit(job: _Job) -> None:
-    before = job.unit.receipt
+    before, sums = job.unit.receipt, sums_of_unit(job.output)
     publish_unit(
         job.root,
         job.output.layout,
         job.unit.name,
         job.fingerprint,
-        _samples(job, before.pairs),
+        _samples(job, before.pairs, sums),
         before.refused,
+        sums=sums,
     )
 
 
-def _samples(job: _Job, wanted: int) -> Iterator[Sample]:
+def _samples(job: _Job, wanted: int, sums: Sums) -> Iterator[Sample]:
     """Make the unit's samples again.
 
     Raises
@@ -343,7 +345,7 @@ def _samples(job: _Job, wanted: int) -> Iterator[Sample]:
     pairs = iter(()) if first is None else chain([first], pairs)
     if first is not None and is_clip(first.record["members"]):
         for clip in pairs:
-            yield _clip(job, renderer, clip)
+            yield _clip(job, renderer, clip, sums)
             made += 1
             count()
         pairs = iter(())
@@ -353,7 +355,7 @@ def _samples(job: _Job, wanted: int) -> Iterator[Sample]:
         lows = iter(renderer.render(normals, [one.drawn for one in waiting if one.drawn]))
         for one in some:
             low = None if one.normal is None else encode_low(next(lows), job.output)
-            yield _remade(job, one, low)
+            yield _remade(job, one, low, sums)
             made += 1
             count()
     if made != wanted:
@@ -374,7 +376,7 @@ def sample_with_low(unit: Unit, renderers: Renderers) -> Iterator[Sample]:
     """
     output = OutputOptions()
     job = _Job(unit, unit.root, "", None, 0, output, False, renderers)
-    return _samples(job, unit.count)
+    return _samples(job, unit.count, sums_of_unit(output))
 
 
 class _Begun(NamedTuple):
@@ -398,7 +400,7 @@ def _begun(job: _Job, sample: Sample) -> _Begun:
     return _Begun(sample, drawn, None if live else _normal(job, sample))
 
 
-def _clip(job: _Job, renderer: Renderer, sample: Sample) -> Sample:
+def _clip(job: _Job, renderer: Renderer, sample: Sample, sums: Sums) -> Sample:
     """Make a clip again: with a new draw, or the lows that its draw makes, or as it is."""
     live = job.output.low_codec == "none"
     held = bool(frame_names(sample.members, LOW))
@@ -416,9 +418,8 @@ def _clip(job: _Job, renderer: Renderer, sample: Sample) -> Sample:
         lows = render_clip_on(renderer, normals, drawn)
         made = {frame_name(LOW, i): encode_low(low, job.output) for i, low in enumerate(lows)}
         members = made | members
-    return _kept(
-        job, make_sample(sample.key, origin_of(sample.record), drawn.model_dump(), members)
-    )
+    origin = origin_of(sample.record)
+    return _kept(job, make_sample(sample.key, origin, drawn.model_dump(), members, sums=sums))
 
 
 def _kept(job: _Job, sample: Sample) -> Sample:
@@ -433,7 +434,7 @@ def _size(begun: _Begun) -> int:
     return 0 if begun.normal is None else begun.normal.size
 
 
-def _remade(job: _Job, begun: _Begun, low: Encoded | None) -> Sample:
+def _remade(job: _Job, begun: _Begun, low: Encoded | None, sums: Sums) -> Sample:
     """Put a sample together again."""
     sample, drawn = begun.sample, begun.drawn
     if drawn is not None:
@@ -446,6 +447,7 @@ def _remade(job: _Job, begun: _Begun, low: Encoded | None) -> Sample:
             drawn.model_dump(),
             members,
             sample.record.get("labels"),
+            sums,
         )
     return _kept(job, sample)
 

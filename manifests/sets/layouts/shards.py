@@ -6,7 +6,6 @@ has no normals. Headers carry no time, owner or name of a machine.
 
 from __future__ import annotations
 
-import hashlib
 import tarfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from ....engines.process import available_cores
 from ....errors import SetError
 from ....storage.atomic import Pending, sha256_bytes, write_bytes
 from ....storage.stores import each
+from ....storage.sums import PlainSums, Sums
 from ..receipts import Receipt, read_files
 from ..sample import RECORD, Encoded, Sample, parse_record, split_ending
 from .extents import NAME, Extents, Keys, TarKeys, Tarred, Texts
@@ -63,12 +63,13 @@ class ShardWriter:
     """Writes one shard under a temporary name.
 
     `close` publishes it and its index, leaving without it deletes it. Use as a context manager.
+    `sums` makes the checksum of the tar, hashlib by default.
     """
 
-    def __init__(self, root: Path, unit: str) -> None:
+    def __init__(self, root: Path, unit: str, sums: Sums | None = None) -> None:
         self._root, self._path, self._index = root, shard_path(root, unit), index_path(root, unit)
         self._pending = Pending(self._path)
-        self._hash = hashlib.sha256()
+        self._sums = sums or PlainSums()
         self._place = 0
         self._lines: list[str] = []
 
@@ -105,7 +106,7 @@ class ShardWriter:
         write_bytes(self._index, index.encode("ascii"))
         return {
             self._path.relative_to(self._root).as_posix(): {
-                "sha256": self._hash.hexdigest(),
+                "sha256": self._sums.hexdigest(),
                 "bytes": self._place,
             },
             self._index.relative_to(self._root).as_posix(): {
@@ -116,7 +117,7 @@ class ShardWriter:
 
     def _write(self, data: bytes) -> None:
         self._pending.handle.write(data)
-        self._hash.update(data)
+        self._sums.update(data)
         self._place += len(data)
 
 
@@ -164,9 +165,9 @@ class Shards:
     reader = "webdataset"
     folders = (FOLDER,)
 
-    def writer(self, root: Path, unit: str) -> ShardWriter:
-        """Begin to write a unit."""
-        return ShardWriter(root, unit)
+    def writer(self, root: Path, unit: str, sums: Sums | None = None) -> ShardWriter:
+        """Begin to write a unit, the checksum of whose tar `sums` makes (by default hashlib)."""
+        return ShardWriter(root, unit, sums)
 
     def records(self, root: Path, receipt: Receipt) -> Iterator[dict[str, Any]]:
         """Yield the records of a shard in order, without reading its images.

@@ -18,6 +18,8 @@ BLOCK = 32768
 """Bytes that share a code: of a 500 x 375 picture, some 22 rows."""
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 ZLIB = b"\x78\x01"  # deflate, a window of 32 KiB, fastest
+_AFTER = 4 + 4 + 12
+"""Bytes behind what is compressed: its sum, that of its chunk, and the last chunk."""
 
 
 def encode_png(pixels: Pixels) -> bytes:
@@ -46,15 +48,22 @@ def encode_png(pixels: Pixels) -> bytes:
     filtered = np.empty((height, 1 + 3 * width), np.uint8)
     filter_rows(np.ascontiguousarray(pixels).reshape(height, 3 * width), filtered)
     data = filtered.reshape(-1)
-    packed = np.empty(room(len(data), BLOCK), np.uint8)
-    size = deflate(data, BLOCK, packed)
-    stream = b"".join((ZLIB, packed[:size].data, struct.pack(">I", adler(data))))
     head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return b"".join(
-        (SIGNATURE, *_chunk(b"IHDR", head), *_chunk(b"IDAT", stream), *_chunk(b"IEND", b""))
-    )
+    before = b"".join((SIGNATURE, _whole_chunk(b"IHDR", head), bytes(4), b"IDAT", ZLIB))
+    begin = len(before)
+    # All of the file in one buffer: noise is large, and copies of it go through memory.
+    file = np.empty(begin + room(len(data), BLOCK) + _AFTER, np.uint8)
+    file[:begin] = np.frombuffer(before, np.uint8)
+    end = begin + deflate(data, BLOCK, file[begin : len(file) - _AFTER])
+    whole = file.data
+    whole[end : end + 4] = struct.pack(">I", adler(data))
+    chunk = begin - len(ZLIB) - 4  # name and data, which its sum is of
+    whole[chunk - 4 : chunk] = struct.pack(">I", end - begin + len(ZLIB) + 4)
+    after = struct.pack(">I", zlib.crc32(whole[chunk : end + 4])) + _whole_chunk(b"IEND", b"")
+    whole[end + 4 : end + 4 + len(after)] = after
+    return bytes(whole[: end + 4 + len(after)])
 
 
-def _chunk(name: bytes, data: bytes) -> tuple[bytes, bytes, bytes, bytes]:
+def _whole_chunk(name: bytes, data: bytes) -> bytes:
     check = struct.pack(">I", zlib.crc32(data, zlib.crc32(name)))
-    return struct.pack(">I", len(data)), name, data, check
+    return b"".join((struct.pack(">I", len(data)), name, data, check))

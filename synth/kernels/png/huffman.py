@@ -30,6 +30,32 @@ def count_bytes(data, counts):
         counts[0, data[i]] += 1
 
 
+@inlined
+def _ordered(counts, order):
+    """Fill `order` with the symbols that occur, rarest first, ties by their number.
+
+    Each as its count and, in the nine lowest bits, itself. Returns how many there are.
+
+    Filtered noise has its rare bytes in the middle, those of large differences, so that from there
+    to both sides nearly all stand in their order already, and inserting takes half the time of a
+    sort.
+    """
+    used = 0
+    middle = (counts.shape[0] - 1) >> 1
+    for i in range(counts.shape[0]):
+        beside = (i + 1) >> 1
+        symbol = middle + beside if i & 1 else middle - beside
+        if counts[symbol] > 0:
+            own = (counts[symbol] << 9) | symbol
+            place = used
+            while place > 0 and order[place - 1] > own:
+                order[place] = order[place - 1]
+                place -= 1
+            order[place] = own
+            used += 1
+    return used
+
+
 @kernel
 def code_lengths(counts, limit, lengths):
     """Fill `lengths` with those of a Huffman code, none longer than `limit` bits.
@@ -46,17 +72,9 @@ def code_lengths(counts, limit, lengths):
         Gets 0 where a symbol does not occur.
     """
     lengths[:] = 0
-    used = 0
-    for symbol in range(counts.shape[0]):
-        used += counts[symbol] > 0
-    order = np.empty(used, np.int64)
-    used = 0
-    for symbol in range(counts.shape[0]):
-        if counts[symbol] > 0:
-            order[used] = (counts[symbol] << 9) | symbol  # ties by their number
-            used += 1
-    order.sort()
-    a = order >> 9
+    order = np.empty(counts.shape[0], np.int64)
+    used = _ordered(counts, order)
+    a = order[:used] >> 9
     # Weights become parents, parents depths, depths of inner nodes those of leaves.
     root, leaf = 0, 2
     a[0] += a[1]

@@ -1,0 +1,1 @@
+"""SHA-256 of what a worker packs: two sums side by side."""
