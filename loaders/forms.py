@@ -62,6 +62,8 @@ def check_sizes(shapes: Sequence[tuple[int, ...]], options: Options) -> None:
 
 def change_of(height: int, width: int, options: Options, seed: int) -> Change:
     """Draw one pair's crop, flips and turn."""
+    if not options.changes:
+        return Change(0, 0, height, width, False, False, False)
     draws = np.random.Generator(np.random.Philox(key=seed))
     h, w = height, width
     if options.crop == "random" and options.size is not None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ import torch
 from torch.utils.data import Dataset, get_worker_info
 
 from ..storage.stores import AT_ONCE, in_store
+from ..synth.kernels.arrays import Window
 from ..synth.kernels.forms import place_form, place_values, resized
 from .columns import StoredPair, fetched
 from .dataset import PairDataset
@@ -50,20 +52,35 @@ class Samples(PairDataset, Dataset[Any]):
             with ThreadPoolExecutor(AT_ONCE) as pool:
                 read = list(pool.map(fetched, [place.pair for place in places]))
             places = [place._replace(pair=pair) for place, pair in zip(places, read, strict=True)]
-        return [self[place] for place in places]
+        epochs = {place.epoch for place in places if isinstance(place, Place)}
+        whole = len(epochs) == 1 and all(isinstance(place, Place) for place in places)
+        if self._live is None or not whole:
+            return [self[place] for place in places]
+        make = self._live.maker([place.pair.key for place in places], epochs.pop())
+        return [self._sample(place, partial(make, number)) for number, place in enumerate(places)]
 
     def __getitem__(self, place: Any) -> Any:
         if not isinstance(place, Place):
             return super().__getitem__(place)
+        live, key = self._live, place.pair.key
+        if live is None:
+            return self._sample(place)
+        return self._sample(
+            place, lambda normal, window: live.low(normal, key, place.epoch, window)
+        )
+
+    def _sample(
+        self, place: Place, made: Callable[[Pixels, Window], Pixels] | None = None
+    ) -> Sample:
+        """Return the sample of a pair, whose low is made of its normal, or stored."""
         pair = place.pair
-        if self._live is None:
+        if made is None:
             low, normal = self.decoded(pair)
-            change = change_of(low.shape[0], low.shape[1], self._options, place.seed)
+            inner = change = change_of(low.shape[0], low.shape[1], self._options, place.seed)
         else:
             normal = self.normal(pair)
             change = change_of(normal.shape[0], normal.shape[1], self._options, place.seed)
-            low = self._live.low(normal, pair.key, place.epoch, change.window)
-        inner = change if self._live is None else change.within()
+            low, inner = made(normal, change.window), change.within()
         labels = None if place.labels is None else place.labels.moved(change, self._options)
         sizes = sized(low, inner, self._options), sized(normal, change, self._options)
         return Sample(*sizes, change, pair.key, labels)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -16,7 +16,7 @@ from ...manifests.images.load_normal import load_normal
 from ...manifests.sets.pair_set import PairSet
 from ...storage.atomic import sha256_bytes
 from ...synth.kernels.arrays import Window
-from ...synth.models import MODEL, Draw, draw, render
+from ...synth.models import MODEL, Draw, draw, low_maker, render
 from ...synth.recipes.load import DEFAULT, Recipe, load_recipe, recipe_of, recipe_yaml
 from ..columns import StoredPair, read_extent
 from ..ranks_and_order import epoch_seed
@@ -55,6 +55,12 @@ class LiveLows:
     def low(self, normal: Pixels, key: str, epoch: int, window: Window | None = None) -> Pixels:
         """Make the low of a normal, or a window of it; uint8 arrays (H, W, 3)."""
         return render(normal, self.draw(key, epoch), window)
+
+    def maker(
+        self, keys: Sequence[str], epoch: int
+    ) -> Callable[[int, Pixels, Window | None], Pixels]:
+        """Return what makes the lows of some pairs; see `synth.models.low_maker`."""
+        return low_maker(self.recipe, self.seed_of(epoch), keys)
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what decides the lows besides the normals."""

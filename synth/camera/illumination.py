@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -48,39 +49,80 @@ def field_ev(pixels: npt.NDArray[np.uint8], draw: CameraDraw) -> FloatArray:
     float64 array (32, 32)
         Mean 0.
     """
-    return _field(pixels, draw)[0]
+    return _summed(pixels, field_of(draw))[0]
 
 
-def _field(pixels: npt.NDArray[np.uint8], draw: CameraDraw) -> tuple[FloatArray, FloatArray | None]:
+class Field(NamedTuple):
+    """What the illumination of a scene is made of, besides the scene.
+
+    Attributes
+    ----------
+    exposure_ev : float
+    smooth : float64 array (n, n)
+        Nodes of the smooth field.
+    lights : Lights
+    coloured : bool
+        Whether any of them has a colour.
+    scene, vignette, gradient_ev : float
+        Strength of the scene's own light, and what vignette and gradient come to, in EV.
+    slope : (float, float)
+        Direction of the gradient, down and across.
+    """
+
+    exposure_ev: float
+    smooth: FloatArray
+    lights: Lights
+    coloured: bool
+    scene: float
+    vignette: float
+    gradient_ev: float
+    slope: tuple[float, float]
+
+
+def field_of(draw: CameraDraw) -> Field:
+    """Return what a draw's illumination is made of."""
+    field = draw.illumination
+    n = field.smooth.cells
+    return Field(
+        draw.exposure.ev,
+        np.array(field.smooth.values).reshape(n, n),
+        lights_of(field),
+        coloured(field),
+        field.scene.strength,
+        field.vignette.ev,
+        field.gradient.ev,
+        direction_of(field.gradient),
+    )
+
+
+def _summed(pixels: npt.NDArray[np.uint8], field: Field) -> tuple[FloatArray, FloatArray | None]:
     """Return the field, and the colour of its light.
 
     The colour is factors (32, 32, 3) on R, G and B that keep luminance, None for white light.
     """
     y, x = _places(*pixels.shape[:2])
-    field = draw.illumination
-    n, lights = field.smooth.cells, lights_of(field)
-    count = len(lights.place)
-    luminance = cell_luminance(pixels) if count or field.scene.strength else _DARK
+    n, count = len(field.smooth), len(field.lights.place)
+    luminance = cell_luminance(pixels) if count or field.scene else _DARK
     gradient = np.zeros(2)
-    if field.gradient.ev:
-        direction = np.array(direction_of(field.gradient))
+    if field.gradient_ev:
+        direction = np.array(field.slope)
         reach = float(np.abs(direction[0] * y[:, None] + direction[1] * x).max())
-        gradient = direction * (field.gradient.ev / 2 / (reach or 1.0))
+        gradient = direction * (field.gradient_ev / 2 / (reach or 1.0))
     parts = Parts(
-        np.array(field.smooth.values).reshape(n, n),
+        field.smooth,
         cubic_weights(n) if n else _NOTHING,
-        lights,
+        field.lights,
         blur_weights(),
-        field.scene.strength,
-        field.vignette.ev,
+        field.scene,
+        field.vignette,
         gradient,
     )
     total, pools = np.empty((CELLS, CELLS)), np.empty((count, CELLS, CELLS))
     sum_field(luminance, parts, (y, x), total, pools)
-    if not coloured(field):
+    if not field.coloured:
         return total, None
     colour = np.ones((CELLS, CELLS, 3))
-    for pool, tint in zip(pools, lights.tint, strict=True):
+    for pool, tint in zip(pools, field.lights.tint, strict=True):
         colour += pool[..., None] * tint
     colour = np.maximum(colour, FAINTEST)
     return total, colour / _luminance(colour)[..., None]
@@ -108,7 +150,7 @@ def direction_of(gradient: GradientDraw) -> tuple[float, float]:
 
 
 def illumination_rows(
-    pixels: npt.NDArray[np.uint8], draw: CameraDraw
+    pixels: npt.NDArray[np.uint8], field: Field
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
     """Return the factors on scene light, interpolated to every column, for `exposure.Scene`.
 
@@ -119,10 +161,10 @@ def illumination_rows(
     float32 array (32, 3, W) or (0, 3, W)
         The light's colour there, if it has any.
     """
-    field, colour = _field(pixels, draw)
+    total, colour = _summed(pixels, field)
     width = pixels.shape[1]
     light = np.empty((CELLS, CELLS), np.float32)
-    light_of(field, draw.exposure.ev, light)
+    light_of(total, field.exposure_ev, light)
     rows = _to_columns(light, width)
     if colour is None:
         return rows, np.empty((0, 3, width), np.float32)

@@ -6,13 +6,14 @@ See docs/architecture.md for the model, `kernels.camera` for its loops.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from ..degradations.draw import JpegDraw
 from ..degradations.jpeg import jpeg, jpeg_span
-from ..degradations.spread import spread_of
+from ..degradations.spread import Spread, spread_of
 from ..kernels.arrays import Pixels, Window, check_normal, check_window
 from ..kernels.camera import expose_and_develop
 from ..kernels.chroma import blur_weights
@@ -34,7 +35,7 @@ from ..kernels.numbers.quantiles import (
 from ..kernels.numbers.random_bits import pixel_seed
 from ..kernels.sensor import Noise, Sensor
 from .draw import CameraDraw, SensorDraw
-from .illumination import illumination_rows
+from .illumination import Field, field_of, illumination_rows
 
 _NO_TABLE, _NO_FINE_TABLE = np.zeros(ENCODE_CELLS, np.uint8), np.zeros(ENCODE_CELLS, np.int16)
 _NO_BLUR = np.empty(0, np.float32)
@@ -73,22 +74,69 @@ def render_camera(
         When the normal is not a uint8 array (H, W, 3), or empty, or larger than the sample index
         counts; or the window does not lie within it.
     """
+    return take(normal, shot_of(draw), window, lit_as)
+
+
+class Shot(NamedTuple):
+    """One image's parameters as kernels take them.
+
+    Attributes
+    ----------
+    field : Field
+    linear : float32 array (256)
+        Light of each level.
+    spread : Spread
+    exposure : Exposure
+    bands : Bands
+    sensor : Sensor
+    pattern : Pattern
+    development : Development
+    jpeg : JpegDraw, optional
+    """
+
+    field: Field
+    linear: npt.NDArray[np.float32]
+    spread: Spread
+    exposure: Exposure
+    bands: Bands
+    sensor: Sensor
+    pattern: Pattern
+    development: Development
+    jpeg: JpegDraw | None
+
+
+def shot_of(draw: CameraDraw) -> Shot:
+    """Return a draw as kernels take it."""
+    exposure, colour = optics(draw)
+    return Shot(
+        field_of(draw),
+        linear_table(draw.tone.strength, draw.tone.exponent),
+        spread_of(draw.degradations),
+        exposure,
+        bands(draw),
+        sensor(draw),
+        pattern(draw),
+        development(draw, colour),
+        None if draw.degradations is None else draw.degradations.jpeg,
+    )
+
+
+def take(
+    normal: Pixels, shot: Shot, window: Window | None = None, lit_as: Pixels | None = None
+) -> Pixels:
+    """Make the low of a pair, or a window of it; see `render_camera`."""
     check_normal(normal)
     normal = np.ascontiguousarray(normal)
     height, width = normal.shape[:2]
     if window is None:
         window = Window(0, 0, height, width)
     check_window(window, height, width)
-    last = None if draw.degradations is None else draw.degradations.jpeg
-    made = jpeg_span(window, height, width, last)
-    span = _span_of(made, height, width, draw)
+    made = jpeg_span(window, height, width, shot.jpeg)
+    span = _span_of(made, height, width, shot.development.blur)
     low = np.empty((span.height, span.width, 3), np.uint8)
-    exposure, colour = optics(draw)
-    scene = _scene(normal, span, draw, exposure, normal if lit_as is None else lit_as)
-    expose_and_develop(
-        normal, low, span, scene, sensor(draw), pattern(draw), development(draw, colour)
-    )
-    return cut(jpeg(cut(low, span, made), last), made, window)
+    scene = _scene(normal, span, shot, normal if lit_as is None else lit_as)
+    expose_and_develop(normal, low, span, scene, shot.sensor, shot.pattern, shot.development)
+    return cut(jpeg(cut(low, span, made), shot.jpeg), made, window)
 
 
 def cut(pixels: Pixels, own: Window, window: Window) -> Pixels:
@@ -97,23 +145,20 @@ def cut(pixels: Pixels, own: Window, window: Window) -> Pixels:
     return pixels[top : top + window.height, left : left + window.width]
 
 
-def _scene(
-    normal: Pixels, span: Window, draw: CameraDraw, exposure: Exposure, lit_as: Pixels
-) -> Scene:
+def _scene(normal: Pixels, span: Window, shot: Shot, lit_as: Pixels) -> Scene:
     """Return the light that a span of a photograph becomes."""
     height, width = normal.shape[:2]
-    linear = linear_table(draw.tone.strength, draw.tone.exponent)
-    spread = spread_of(draw.degradations)
+    linear, spread, exposure = shot.linear, shot.spread, shot.exposure
     lit = np.empty((3, height * width if len(spread.weights) else 0), np.float32)
     if len(spread.weights):
-        border = BORDER if METHODS[draw.isp.demosaic] >= BILINEAR else 0
+        border = BORDER if shot.sensor.method >= BILINEAR else 0
         top, left = max(span.top - border, 0), max(span.left - border, 0)
         bottom = min(span.top + span.height + border, height)
         right = min(span.left + span.width + border, width)
         part = Window(top, left, bottom - top, right - left)
         spread_light(normal, linear, exposure.highlights, *spread, part, lit)
         exposure = exposure._replace(highlights=np.float32(0))
-    return Scene(linear, *illumination_rows(lit_as, draw), exposure, bands(draw), lit)
+    return Scene(linear, *illumination_rows(lit_as, shot.field), exposure, shot.bands, lit)
 
 
 def bands(draw: CameraDraw) -> Bands:
@@ -132,7 +177,7 @@ def pattern(draw: CameraDraw) -> Pattern:
             False,
             *(np.float32(0), np.uint32(0), np.float32(0), np.float32(0)),
             pixel_seed(0),
-            _gaussian(),
+            unit_gaussian(),
         )
     gain = draw.camera.sensor.gain
     return Pattern(
@@ -142,7 +187,7 @@ def pattern(draw: CameraDraw) -> Pattern:
         np.float32(gain * own.hot),
         np.float32(draw.camera.sensor.white) - np.float32(draw.camera.sensor.black),
         pixel_seed(own.seed),
-        _gaussian(),
+        unit_gaussian(),
     )
 
 
@@ -151,18 +196,18 @@ def patterned(columns: float, hot_share: float) -> bool:
     return columns > 0 or hot_share > 0
 
 
-def _gaussian() -> npt.NDArray[np.float32]:
+def unit_gaussian() -> npt.NDArray[np.float32]:
+    """Return the quantile polynomial of the standard normal distribution."""
     return scaled(normal_quantile(), 1.0)
 
 
-def _span_of(window: Window, height: int, width: int, draw: CameraDraw) -> Window:
+def _span_of(window: Window, height: int, width: int, blur: npt.NDArray[np.float32]) -> Window:
     """Return what has to be made of a picture so that a window of it is right.
 
     It is the window, what the chroma noise reduction sees around it, and an even top and left, at
     which a mosaic begins.
     """
-    chroma = draw.isp.chroma
-    reach = len(blur_weights(chroma.sigma)) - 1 if chroma.strength > 0 else 0
+    reach = max(len(blur) - 1, 0)
     top, left = (max(first - reach, 0) & ~1 for first in (window.top, window.left))
     bottom = min(window.top + window.height + reach, height)
     right = min(window.left + window.width + reach, width)
@@ -179,7 +224,7 @@ def sensor(draw: CameraDraw) -> Sensor:
         np.float32(body.white),
         np.float32(body.row_sigma),
         pixel_seed(draw.pixel_seed),
-        Noise(*read_noise(body), _gaussian(), poisson_alias_table()),
+        Noise(*read_noise(body), unit_gaussian(), poisson_alias_table()),
     )
 
 
@@ -198,14 +243,26 @@ def read_forms(gaussian: bool, shape: float) -> tuple[Coefficients, Coefficients
 
 def development(draw: CameraDraw, colour: Colour) -> Development:
     """Return what becomes of samples, as kernels take it."""
+    chroma = draw.isp.chroma
     curve = draw.isp.contrast, shown_tone(draw), draw.tone.exponent
-    smooth = draw.isp.chroma.strength > 0
+    blur = blur_weights(chroma.sigma) if chroma.strength > 0 else _NO_BLUR
+    return developed(colour, curve, blur, chroma.strength)
+
+
+def developed(
+    colour: Colour,
+    curve: tuple[float, float, float],
+    blur: npt.NDArray[np.float32],
+    strength: float,
+) -> Development:
+    """Return the same of contrast, tone and exponent, and of the chroma noise reduction's blur."""
+    smooth = len(blur) > 0
     return Development(
         colour,
         _NO_TABLE if smooth else encode_table(*curve),
         fine_table(*curve) if smooth else _NO_FINE_TABLE,
-        blur_weights(draw.isp.chroma.sigma) if smooth else _NO_BLUR,
-        np.float32(draw.isp.chroma.strength),
+        blur,
+        np.float32(strength),
     )
 
 

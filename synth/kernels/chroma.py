@@ -45,7 +45,13 @@ def blur_weights(sigma: float) -> npt.NDArray[np.float32]:
     reach = math.ceil(3 * sigma)
     weights = [math.exp(-(d**2) / (2 * sigma**2)) for d in range(reach + 1)]
     total = math.fsum(weights[1:]) * 2 + weights[0]
-    return np.array([w / total for w in weights] + [0.0] * (-reach % _TAPS), dtype=np.float32)
+    made = [w / total for w in weights]
+    return np.array(made + [0.0] * (taken_at_once(len(made)) - len(made)), dtype=np.float32)
+
+
+def taken_at_once(count: int) -> int:
+    """Return how many weights the kernels take where so many are not 0; the rest are."""
+    return count + (1 - count) % _TAPS if count else 0
 
 
 @scalar

@@ -112,8 +112,10 @@ class LivePipeline:
         changes = drawn_changes(self._options, keys, _sizes(normals), epoch)
         arrays = [np.asarray(normals.at(i)) for i in range(len(keys))]
 
+        make = self._live.maker(keys, epoch)
+
         def low_of(i: int, window: Window) -> Any:
-            return self._live.low(arrays[i], keys[i], epoch, window)
+            return make(i, arrays[i], window)
 
         made = pair_of(self._options, arrays, low_of)
         batch = HostBatch(self._options, self._pool, arrays, changes, made)

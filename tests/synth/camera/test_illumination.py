@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from gloam.synth.camera.draw import LightsDraw
-from gloam.synth.camera.illumination import CELLS, cell_luminance, field_ev, illumination_rows
+from gloam.synth.camera.illumination import (
+    CELLS,
+    cell_luminance,
+    field_ev,
+    field_of,
+    illumination_rows,
+)
 from gloam.synth.camera.recipe import CameraRecipe
 from gloam.synth.kernels.curves import srgb_to_linear
 from gloam.synth.models import draw
@@ -26,7 +32,7 @@ def one_light(place, radius):
 
 def test_no_field_is_flat(photograph):
     assert not field_ev(photograph, bare({})).any()
-    assert (illumination_rows(photograph, bare({"exposure.ev": 3.0}))[0] == 0.125).all()
+    assert (illumination_rows(photograph, field_of(bare({"exposure.ev": 3.0})))[0] == 0.125).all()
 
 
 @pytest.mark.parametrize("key", ["a", "b", "c", "d"])
@@ -98,7 +104,7 @@ def test_a_gradient_spans_its_ev():
 @pytest.mark.parametrize("shape", [(1, 1), (1, 50), (50, 1), (3, 3), (31, 33), (700, 400)])
 def test_any_size_has_an_illumination(shape):
     picture = np.random.default_rng(0).integers(0, 256, (*shape, 3), dtype=np.uint8)
-    rows, _ = illumination_rows(picture, draw(load_recipe("uneven"), 0, "k"))
+    rows, _ = illumination_rows(picture, field_of(draw(load_recipe("uneven"), 0, "k")))
     assert rows.shape == (CELLS, shape[1])
     assert rows.dtype == np.float32
     assert rows.flags.c_contiguous
