@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from .camera.draw import CameraDraw, draw_camera
 from .camera.recipe import CameraRecipe
-from .camera.render import render_camera, take
+from .camera.render import Shot, render_camera, shot_of, take
 from .kernels.arrays import Pixels, Window
 from .parameters.columns import KeyedColumns
 from .parameters.randomness import KeyedRandom
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 Draw = CameraDraw | PowerLawDraw
 
+_PREPARED = 64  # draws, of some 20 KB each
 _MANY = 8  # images that are drawn faster together than one by one
 
 MODEL = 2
@@ -129,6 +130,32 @@ def low_maker(
 
     packed = draw_many(recipe, seed, keys)
     return lambda number, normal, window: take(normal, shot_of_packed(packed, number), window)
+
+
+class PreparedDraws:
+    """Draws whose lows are made one after the other on the CPU, in order.
+
+    What kernels take of them is made of some at once: between two pictures a CPU's caches forget
+    how, and it takes twice as long.
+
+    Parameters
+    ----------
+    draws : sequence of Draw
+    """
+
+    def __init__(self, draws: Sequence[Draw]) -> None:
+        self._draws, self._block = draws, -1
+        self._ready: list[Shot | Draw] = []
+
+    def low(self, number: int, normal: Pixels) -> Pixels:
+        """Make the low of that one of the draws: what `render` makes."""
+        block, place = divmod(number, _PREPARED)
+        if block != self._block:
+            some = self._draws[block * _PREPARED : (block + 1) * _PREPARED]
+            self._ready = [shot_of(one) if isinstance(one, CameraDraw) else one for one in some]
+            self._block = block
+        ready = self._ready[place]
+        return take(normal, ready) if isinstance(ready, Shot) else render(normal, ready)
 
 
 def parts_of(recipe: Recipe, random: KeyedColumns) -> list[tuple[Recipe, npt.NDArray[np.bool_]]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +113,8 @@ def _row(record: dict[str, Any], split: str, shard: int) -> dict[str, Any]:
             "label_difficult": labels["difficult"],
             "label_crowd": labels["crowd"],
         }
-    return row | {_column(path): value for path, value in _leaves(record["draw"])}
+    _add_columns(row, "draw", record["draw"])
+    return row
 
 
 def _column(path: str) -> str:
@@ -124,10 +125,10 @@ def _column(path: str) -> str:
     return f"draw_{path.replace('.', '_')}"
 
 
-def _leaves(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the drawn parameters of a record, by their paths."""
+def _add_columns(row: dict[str, Any], above: str, values: dict[str, Any]) -> None:
+    """Add the drawn parameters of a record to its row, by the names of `_column`."""
     for name, value in values.items():
         if isinstance(value, dict):
-            yield from _leaves(value, f"{prefix}{name}.")
+            _add_columns(row, f"{above}_{name}", value)
         else:
-            yield prefix + name, value
+            row[f"{above}_{name}"] = value

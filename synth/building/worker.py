@@ -33,8 +33,9 @@ from ..clips import frame_name, render_clip_on
 from ..kernels.arrays import Pixels
 from ..kernels.png.file import encode_png
 from ..kernels.sums.side_by_side import unit_sums
-from ..models import Draw, draw, draw_many, model_of
+from ..models import Draw, PreparedDraws, draw, draw_many, model_of
 from ..recipes.load import Recipe
+from ..renderers import CpuRenderer
 from ..served.client import ServedRenderer
 from ..served.start import ON_WORKERS, Renderers
 from .request import OutputOptions
@@ -122,7 +123,7 @@ def _samples(job: UnitJob, refused: list[RefusedPair], sums: Sums) -> Iterator[S
             yield _sample(pair, None, sums)
             count()
         return
-    lows = _lows(job)
+    lows = _lows(job, draws)
     for some in gathered(pairs, lambda pair: pair.pixels.size, job.renderers.many):
         for pair, low in zip(some, lows(some), strict=True):
             yield _sample(pair, encode_low(low, job.output), sums)
@@ -171,9 +172,12 @@ class _Loaded(NamedTuple):
         return self.normal.pixels
 
 
-def _lows(job: UnitJob) -> Callable[[Sequence[_Loaded]], list[Pixels]]:
+def _lows(job: UnitJob, draws: Sequence[Draw]) -> Callable[[Sequence[_Loaded]], list[Pixels]]:
     """Return what makes the lows of some pairs of a unit."""
     renderer, recipe = job.renderers.of(job.unit), job.recipe
+    if isinstance(renderer, CpuRenderer):
+        prepared = PreparedDraws(draws)
+        return lambda some: [prepared.low(pair.number, pair.pixels) for pair in some]
     if isinstance(renderer, ServedRenderer) and model_of(recipe) == "camera":
         served, packed = renderer, draw_many(recipe, job.seed, [p.key for p in job.planned])
         return lambda some: served.render_packed(

@@ -6,6 +6,7 @@ See docs/architecture.md for the model, `kernels.camera` for its loops.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -196,6 +197,7 @@ def patterned(columns: float, hot_share: float) -> bool:
     return columns > 0 or hot_share > 0
 
 
+@lru_cache(maxsize=1)
 def unit_gaussian() -> npt.NDArray[np.float32]:
     """Return the quantile polynomial of the standard normal distribution."""
     return scaled(normal_quantile(), 1.0)

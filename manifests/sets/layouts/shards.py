@@ -122,15 +122,17 @@ class ShardWriter:
 
 
 @lru_cache(maxsize=1)
-def _blank_header() -> bytes:
-    """Return tarfile's header of an empty file of the mode that members have.
+def _blank_header() -> tuple[bytes, bytes, bytes, int]:
+    """Return of tarfile's header of an empty file, of the mode that members have, what stays.
 
-    It is without its name, and its checksum is blank.
+    It is what lies between name and size, between size and checksum, and behind the checksum; and
+    what the last adds to the checksum.
     """
     header = tarfile.TarInfo("")
     header.mode = 0o644
-    buffer = header.tobuf(tarfile.USTAR_FORMAT, "ascii", "strict")
-    return buffer[:_CHECKSUM] + b" " * 8 + buffer[_CHECKSUM + 8 :]
+    blank = header.tobuf(tarfile.USTAR_FORMAT, "ascii", "strict")
+    rest = blank[_CHECKSUM + 8 :]
+    return blank[NAME:_SIZE], blank[_SIZE + 12 : _CHECKSUM], rest, sum(rest) + 8 * ord(" ")
 
 
 def _header(name: str, size: int) -> bytes:
@@ -146,15 +148,9 @@ def _header(name: str, size: int) -> bytes:
     encoded = name.encode("ascii")
     if len(encoded) > NAME or size >= 8**11:
         raise ValueError(f"{name}: the name or size ({size}) does not fit into a USTAR header")
-    blank = _blank_header()
-    head = (
-        encoded.ljust(NAME, b"\0")
-        + blank[NAME:_SIZE]
-        + b"%011o\0" % size
-        + blank[_SIZE + 12 : _CHECKSUM]
-    )
-    rest = blank[_CHECKSUM + 8 :]
-    return b"%b%06o\0 %b" % (head, sum(head) + 8 * ord(" ") + sum(rest), rest)
+    before, after, rest, known = _blank_header()
+    head = b"%b%b%011o\0%b" % (encoded.ljust(NAME, b"\0"), before, size, after)
+    return b"%b%06o\0 %b" % (head, sum(head) + known, rest)
 
 
 @dataclass(frozen=True)

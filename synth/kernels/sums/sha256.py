@@ -45,13 +45,13 @@ def first_state() -> np.ndarray[Any, np.dtype[np.uint32]]:
 
     It is the first 32 bits of the fractions of the square roots of the first eight primes.
     """
-    return np.array(_start(), np.uint32)
+    return _start().copy()
 
 
 @lru_cache(maxsize=1)
-def _start() -> list[int]:
+def _start() -> np.ndarray[Any, np.dtype[np.uint32]]:
     start = [math.isqrt(prime << 64) & 0xFFFFFFFF for prime in _primes(8)]
-    return [start[word] for word in WORDS]
+    return np.array([start[word] for word in WORDS], np.uint32)
 
 
 @lru_cache(maxsize=1)

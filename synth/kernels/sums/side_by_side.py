@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ....storage.sums import PlainSums, Sums
 from .sha256 import BLOCK, WORDS, add_blocks, add_blocks_of_two, first_state, has_instructions
 
+_PLACES = np.argsort(WORDS)  # of the words, in their order
 _WAITING = 1 << 24  # bytes of a file that wait for members beside which they are added
 
 
@@ -46,8 +47,7 @@ class _Sum:
     @property
     def digest(self) -> str:
         """The state, as hexadecimal digits."""
-        words = dict(zip(WORDS, self.state.tolist(), strict=True))
-        return "".join(f"{words[i]:08x}" for i in range(len(WORDS)))
+        return self.state[_PLACES].astype(">u4").tobytes().hex()
 
 
 _NOTHING = _Sum()
