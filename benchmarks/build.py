@@ -9,7 +9,8 @@ photograph plus OpenCV encode of it at the same quality and chroma. Ratios to Op
 one core: listing, measuring, planning, darkening, packing, closing.
 
 The whole commands have Python's start in them; the server that two workers are forked from imports
-while the command itself does. What is printed goes to results/build.txt.
+while the command itself does. `--record build` writes what is printed to results/build.txt;
+results/build-two-cores.txt has several.
 """
 
 from __future__ import annotations
