@@ -43,7 +43,7 @@ def prepare_own_process() -> None:
     for library in ("tifffile", "PIL"):
         logging.getLogger(library).setLevel(logging.CRITICAL)
     _keep_freed_memory()
-    gc.freeze()
+    _leave_imports_alone()
 
 
 def end_with_parent() -> None:
@@ -98,6 +98,15 @@ def _keep_freed_memory() -> None:
             mallopt = ctypes.CDLL(None).mallopt
             mallopt(_M_MMAP_THRESHOLD, 32 << 20)
             mallopt(_M_TRIM_THRESHOLD, 64 << 20)
+
+
+@lru_cache(maxsize=1)
+def _leave_imports_alone() -> None:
+    """Have the garbage collector go through nothing but what comes from now on.
+
+    Once: it would never free what a job left behind, if it were told again at the next one.
+    """
+    gc.freeze()
 
 
 def available_cores() -> int:
