@@ -9,8 +9,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -60,6 +59,8 @@ from .preloading.workers import warm_workers
 from .readme import write_readme
 from .request import OutputOptions, deciding_versions, recorded_versions
 from .worker import encode_low, gathered, sums_of_unit
+
+_DRAWN = 16  # samples that are read, and their parameters drawn, at once
 
 
 @dataclass(frozen=True)
@@ -349,7 +350,7 @@ def _samples(job: _Job, wanted: int, sums: Sums) -> Iterator[Sample]:
             made += 1
             count()
         pairs = iter(())
-    for some in gathered(map(partial(_begun, job), pairs), _size, job.renderers.many):
+    for some in gathered(_all_begun(job, pairs), _size, job.renderers.many):
         waiting = [one for one in some if one.normal is not None]
         normals = [one.normal for one in waiting if one.normal is not None]
         lows = iter(renderer.render(normals, [one.drawn for one in waiting if one.drawn]))
@@ -387,17 +388,25 @@ class _Begun(NamedTuple):
     normal: Pixels | None = None
 
 
-def _begun(job: _Job, sample: Sample) -> _Begun:
-    """Find what is to be made: a new draw and low, or the low that the draw makes, or nothing."""
+def _all_begun(job: _Job, samples: Iterator[Sample]) -> Iterator[_Begun]:
+    """Find what is to be made: new draws and lows, or the lows that draws make, or nothing."""
     live = job.output.low_codec == "none"
-    if job.recipe is None and (live or LOW in sample.members):
-        return _Begun(sample)
-    drawn = (
-        parse_draw(sample.record["draw"])
-        if job.recipe is None
-        else draw(job.recipe, job.seed, sample.key)
-    )
-    return _Begun(sample, drawn, None if live else _normal(job, sample))
+    # Some at once: between two photographs a CPU's caches forget how to draw.
+    while some := list(islice(samples, _DRAWN)):
+        kept = [job.recipe is None and (live or LOW in sample.members) for sample in some]
+        drawn = [
+            None if keep else _drawn(job, sample) for sample, keep in zip(some, kept, strict=True)
+        ]
+        for sample, own in zip(some, drawn, strict=True):
+            normal = None if live or own is None else _normal(job, sample)
+            yield _Begun(sample, own, normal)
+
+
+def _drawn(job: _Job, sample: Sample) -> Draw:
+    """Return a sample's new draw, or its own."""
+    if job.recipe is None:
+        return parse_draw(sample.record["draw"])
+    return draw(job.recipe, job.seed, sample.key)
 
 
 def _clip(job: _Job, renderer: Renderer, sample: Sample, sums: Sums) -> Sample:
@@ -406,11 +415,7 @@ def _clip(job: _Job, renderer: Renderer, sample: Sample, sums: Sums) -> Sample:
     held = bool(frame_names(sample.members, LOW))
     if job.recipe is None and (live or held):
         return _kept(job, sample)
-    drawn = (
-        parse_draw(sample.record["draw"])
-        if job.recipe is None
-        else draw(job.recipe, job.seed, sample.key)
-    )
+    drawn = _drawn(job, sample)
     names = frame_names(sample.members, NORMAL)
     members = {name: sample.members[name] for name in names}
     if not live:
