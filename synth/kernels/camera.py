@@ -10,11 +10,19 @@ A few rows at a time, so that buffers stay in cache. The same steps on a GPU: `b
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 
 from .chroma import reduce_chroma, split
-from .compiling.compile import kernel
-from .degradations.pattern import add_pixel_pattern, add_site_pattern, fill_columns
+from .compiling.compile import kernel, row_kernel
+from .degradations.pattern import (
+    PatternRoom,
+    add_pixel_pattern,
+    add_site_pattern,
+    fill_columns,
+)
 from .demosaic import BILINEAR, BINNED, BORDER, demosaic_row
 from .develop import develop, encode
 from .exposure import expose_row, light_of_pixels
@@ -32,6 +40,16 @@ u32 = np.uint32
 f32 = np.float32
 
 _BAND = 8192  # pixels
+
+
+@kernel
+def _pattern_room(count):
+    return PatternRoom(
+        np.empty(count, np.float32),
+        np.empty(count, np.float32),
+        np.empty(count, np.uint32),
+        np.empty(count, np.int32),
+    )
 
 
 @kernel
@@ -60,6 +78,7 @@ def _sense_mosaic(rgb, scene, sensor, pattern, window, raw):
     )
     own_columns = np.empty(across if pattern.there else 0, np.float32)
     fill_columns(pattern, 0, 1, own_columns)
+    pattern_room = _pattern_room(sites if pattern.there else 0)
     for i in range(raw.shape[0]):
         row = window.top + i
         y = min(max(row - BORDER, 0), height - 1)
@@ -73,10 +92,45 @@ def _sense_mosaic(rgb, scene, sensor, pattern, window, raw):
             means[site] = green[x] if at_green else (blue[x] if odd else red[x])
         offsets[:] = row_offset(row, samples, sensor)
         if pattern.there:
-            add_site_pattern(offsets, row, window.left, across, pattern, own_columns)
+            add_site_pattern(offsets, row, window.left, across, pattern, own_columns, pattern_room)
         draw_words(mosaic_sample(row, window.left, across), sensor.seed, states, shot, words)
         count_electrons(means, counts, states, shot, sensor.noise)
         read_out(counts, raw[i], offsets, words, sensor)
+
+
+class _Room(NamedTuple):
+    """Room to work for a band of pixels (N): flat, as slices of them stay contiguous to a compiler.
+
+    Attributes
+    ----------
+    red, green, blue, counts : float32 arrays (N)
+    states, shot, words : uint32 arrays (N)
+    offsets, raw : float32 arrays (3 N)
+    cells : uint16 array (3 N)
+    column_offsets : float32 array (2, W)
+        Of the pattern: what the left and right column of each quad, or pixel, adds.
+    pattern : PatternRoom
+        Of a row.
+    mosaic : float32 array (h + 4, w + 4)
+        DN of a window's sites, where they are demosaiced.
+    planes : three int16 arrays (h w)
+        Brightness and colour differences of the window, where these are smoothed.
+    """
+
+    red: npt.NDArray[np.float32]
+    green: npt.NDArray[np.float32]
+    blue: npt.NDArray[np.float32]
+    counts: npt.NDArray[np.float32]
+    states: npt.NDArray[np.uint32]
+    shot: npt.NDArray[np.uint32]
+    words: npt.NDArray[np.uint32]
+    offsets: npt.NDArray[np.float32]
+    raw: npt.NDArray[np.float32]
+    cells: npt.NDArray[np.uint16]
+    column_offsets: npt.NDArray[np.float32]
+    pattern: PatternRoom
+    mosaic: npt.NDArray[np.float32]
+    planes: tuple[npt.NDArray[np.int16], npt.NDArray[np.int16], npt.NDArray[np.int16]]
 
 
 @kernel
@@ -100,43 +154,49 @@ def expose_and_develop(rgb, low, window, scene, sensor, pattern, development):
         Of `develop`.
     """
     method, blur = sensor.method, development.blur
+    height, width, columns = window.height, window.width, rgb.shape[1]
+    size = max(1, min(height, _BAND // width)) * width
+    planes = np.empty((3, height if blur.shape[0] else 0, width), np.int16)
+    room = _Room(
+        np.empty(size, np.float32),
+        np.empty(size, np.float32),
+        np.empty(size, np.float32),
+        np.empty(size, np.float32),
+        np.empty(size, np.uint32),
+        np.empty(size, np.uint32),
+        np.empty(size, np.uint32),
+        np.empty(3 * size, np.float32),
+        np.empty(3 * size, np.float32),
+        np.empty(3 * size, np.uint16),
+        np.empty((2, columns if pattern.there else 0), np.float32),
+        _pattern_room(width if pattern.there else 0),
+        np.empty(
+            (height + 2 * BORDER if method >= BILINEAR else 0, width + 2 * BORDER), np.float32
+        ),
+        (planes[0].reshape(-1), planes[1].reshape(-1), planes[2].reshape(-1)),
+    )
+    if method >= BILINEAR:
+        _sense_mosaic(rgb, scene, sensor, pattern, window, room.mosaic)
+    each = 2 if method == BINNED else 1  # a quad has two columns
+    fill_columns(pattern, 0, each, room.column_offsets[0])
+    fill_columns(pattern, each - 1, each, room.column_offsets[1])
+    _fill_bands(rgb, low, window, scene, sensor, pattern, development, room)
+    if blur.shape[0]:
+        reduce_chroma(planes, blur, development.strength, low)
+
+
+@row_kernel
+def _fill_bands(rgb, low, window, scene, sensor, pattern, development, room):
+    """Fill `low`, or the planes that chroma noise reduction makes it of, band after band."""
+    method = sensor.method
     height, width = window.height, window.width
     picture, columns = rgb.shape[0], rgb.shape[1]
     pixels = picture * columns
-    flat = rgb.reshape(pixels, 3)
-    band = max(1, min(height, _BAND // width))
-    size = band * width
-    # One array a plane: slices of one dimension stay contiguous to the compiler.
-    red, green, blue = (
-        np.empty(size, np.float32),
-        np.empty(size, np.float32),
-        np.empty(size, np.float32),
-    )
-    offsets = np.empty(3 * size, np.float32)
-    counts = np.empty(size, np.float32)
-    states, shot, words = (
-        np.empty(size, np.uint32),
-        np.empty(size, np.uint32),
-        np.empty(size, np.uint32),
-    )
-    raw = np.empty(3 * size, np.float32)
-    cells = np.empty(3 * size, np.uint16)
-    smooth = blur.shape[0] > 0
-    planes = np.empty((3, height if smooth else 0, width), np.int16)
-    bright, red_difference, blue_difference = (
-        planes[0].reshape(-1),
-        planes[1].reshape(-1),
-        planes[2].reshape(-1),
-    )
-    mosaic = np.empty(
-        (height + 2 * BORDER if method >= BILINEAR else 0, width + 2 * BORDER), np.float32
-    )
-    if method >= BILINEAR:
-        _sense_mosaic(rgb, scene, sensor, pattern, window, mosaic)
-    column_offsets = np.empty((2, columns if pattern.there else 0), np.float32)
-    each = 2 if method == BINNED else 1  # a quad has two columns
-    fill_columns(pattern, 0, each, column_offsets[0])
-    fill_columns(pattern, each - 1, each, column_offsets[1])
+    flat, made = rgb.reshape(pixels, 3), low.reshape(height * width, 3)
+    red, green, blue, offsets, raw = room.red, room.green, room.blue, room.offsets, room.raw
+    counts, states, shot, words = room.counts, room.states, room.shot, room.words
+    cells, planes = room.cells, room.planes
+    band = red.shape[0] // width
     for top in range(0, height, band):
         count = min(band, height - top)
         n = count * width
@@ -145,7 +205,7 @@ def expose_and_develop(rgb, low, window, scene, sensor, pattern, development):
             for i in range(count):
                 a, b = i * width, (i + 1) * width
                 demosaic_row(
-                    mosaic,
+                    room.mosaic,
                     top + i,
                     method,
                     (raw[a:b], raw[n + a : n + b], raw[2 * n + a : 2 * n + b]),
@@ -171,8 +231,10 @@ def expose_and_develop(rgb, low, window, scene, sensor, pattern, development):
                         offsets[n + a : n + b],
                         offsets[2 * n + a : 2 * n + b],
                     )
-                    at = y, window.left
-                    add_pixel_pattern(own, method, at, (picture, columns), pattern, column_offsets)
+                    at, size = (y, window.left), (picture, columns)
+                    add_pixel_pattern(
+                        own, method, at, size, pattern, room.column_offsets, room.pattern
+                    )
             if method == BINNED:
                 # The greens of a quad, one in either row, are under equal light: their electrons
                 # are counted together.
@@ -200,14 +262,9 @@ def expose_and_develop(rgb, low, window, scene, sensor, pattern, development):
                     raw[x] *= f32(2)
         places = cells[:n], cells[n : 2 * n], cells[2 * n : 3 * n]
         develop((raw[:n], raw[n : 2 * n], raw[2 * n : 3 * n]), development.colour, places)
-        if smooth:
-            part = slice(top * width, top * width + n)
-            split(
-                places,
-                development.fine_table,
-                (bright[part], red_difference[part], blue_difference[part]),
-            )
+        part = slice(top * width, top * width + n)
+        if development.blur.shape[0]:
+            of_part = planes[0][part], planes[1][part], planes[2][part]
+            split(places, development.fine_table, of_part)
         else:
-            encode(places, development.table, low[top : top + count].reshape(n, 3))
-    if smooth:
-        reduce_chroma(planes, blur, development.strength, low)
+            encode(places, development.table, made[part])

@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from .compiling.compile import fma, inlined, kernel, scalar
+from .compiling.compile import fma, inlined_in_row, kernel, row_kernel, scalar
 from .compiling.rows import interleave
 
 i16 = np.int16
@@ -98,7 +98,7 @@ def merge_pixel(bright, red_difference, blue_difference):
     )
 
 
-@kernel
+@row_kernel
 def split(cells, table, planes):
     """Turn encoding table places, three rows (N), into brightness and colour differences.
 
@@ -111,7 +111,7 @@ def split(cells, table, planes):
         y[x], red_difference[x], blue_difference[x] = i16(bright), i16(r), i16(b)
 
 
-@kernel
+@row_kernel
 def _add_rows(out, north, south, weights):
     """Add three pairs of int16 rows, each weighted, to a row.
 
@@ -126,7 +126,7 @@ def _add_rows(out, north, south, weights):
         out[x] = fma(w3, f32(i16(n3[x] + s3[x])), fma(w2, f32(i16(n2[x] + s2[x])), near))
 
 
-@kernel
+@row_kernel
 def _first_rows(out, middle, north, south, weights):
     """Add rows as `_add_rows`, to the row's own weighted middle: nearly always all there is."""
     n1, n2, n3 = north
@@ -137,7 +137,7 @@ def _first_rows(out, middle, north, south, weights):
         out[x] = fma(w3, f32(i16(n3[x] + s3[x])), fma(w2, f32(i16(n2[x] + s2[x])), near))
 
 
-@kernel
+@row_kernel
 def _add_columns(out, west, east, weights):
     e1, e2, e3 = west
     f1, f2, f3 = east
@@ -147,7 +147,7 @@ def _add_columns(out, west, east, weights):
         out[x] = fma(w3, e3[x] + f3[x], fma(w2, e2[x] + f2[x], near))
 
 
-@kernel
+@row_kernel
 def _first_columns(out, middle, west, east, weights):
     e1, e2, e3 = west
     f1, f2, f3 = east
@@ -157,7 +157,7 @@ def _first_columns(out, middle, west, east, weights):
         out[x] = fma(w3, e3[x] + f3[x], fma(w2, e2[x] + f2[x], near))
 
 
-@inlined
+@inlined_in_row
 def _blurred_row(plane, y, weights, padded, out):
     """Blur row `y` of an int16 plane (H, W), edges repeated, into `out` (W).
 
@@ -192,7 +192,7 @@ def _blurred_row(plane, y, weights, padded, out):
             _add_columns(out, west, east, taps)
 
 
-@inlined
+@inlined_in_row
 def _merge(planes, smooth, strength, levels):
     """Fill rows (W) of 8-bit red, green and blue.
 
@@ -213,15 +213,20 @@ def reduce_chroma(planes, weights, strength, low):
 
     Each difference goes the share `strength` of the way to its Gaussian blur.
     """
-    height, width = planes.shape[1], planes.shape[2]
+    width = planes.shape[2]
     padded = np.empty(width + 2 * (weights.shape[0] - 1), np.float32)
-    red_smooth, blue_smooth = np.empty(width, np.float32), np.empty(width, np.float32)
+    smooth = np.empty(width, np.float32), np.empty(width, np.float32)
     levels = np.empty(width, np.uint8), np.empty(width, np.uint8), np.empty(width, np.uint8)
+    _reduce_rows(planes, weights, strength, low, (padded, smooth, levels))
+
+
+@row_kernel
+def _reduce_rows(planes, weights, strength, low, room):
+    height, width = planes.shape[1], planes.shape[2]
+    padded, smooth, levels = room
     rows = low.reshape(height, 3 * width)
     for y in range(height):
-        _blurred_row(planes[1], y, weights, padded, red_smooth)
-        _blurred_row(planes[2], y, weights, padded, blue_smooth)
-        _merge(
-            (planes[0, y], planes[1, y], planes[2, y]), (red_smooth, blue_smooth), strength, levels
-        )
+        _blurred_row(planes[1], y, weights, padded, smooth[0])
+        _blurred_row(planes[2], y, weights, padded, smooth[1])
+        _merge((planes[0, y], planes[1, y], planes[2, y]), smooth, strength, levels)
         interleave(levels, rows[y])

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .compiling.compile import kernel, scalar
+from .compiling.compile import row_kernel, scalar
 
 f32 = np.float32
 
@@ -87,7 +87,7 @@ def demosaic_site(own, around, at_green, odd, sharp):
     return other if odd else in_row, f32(2) * green, in_row if odd else other
 
 
-@kernel
+@row_kernel
 def demosaic_row(raw, y, method, rows):
     """Fill rows (W) of red, of twice green, and of blue, in DN, for picture row `y`.
 

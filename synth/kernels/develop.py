@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .compiling.compile import kernel, scalar
+from .compiling.compile import row_kernel, scalar
 from .exposure import Matrix, transformed
 
 u16 = np.uint16
@@ -96,7 +96,7 @@ def develop_pixel(red, greens, blue, colour):
     return encoding_cell(r), encoding_cell(g), encoding_cell(b)
 
 
-@kernel
+@row_kernel
 def develop(raw, colour, cells):
     """Turn rows (N) of samples into rows (N) of encoding table places.
 
@@ -109,7 +109,7 @@ def develop(raw, colour, cells):
         r_cells[x], g_cells[x], b_cells[x] = u16(r), u16(g), u16(b)
 
 
-@kernel
+@row_kernel
 def encode(cells, table, low):
     """Fill 8-bit pixels (N, 3) from encoding table places, three rows (N)."""
     red, green, blue = cells

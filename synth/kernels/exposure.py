@@ -11,11 +11,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .compiling.compile import kernel, scalar
+from .compiling.byte_tables import has_byte_permutations, look_up_pixels
+from .compiling.compile import row_kernel, scalar
 
 i32 = np.int32
+i64 = np.int64
 f32 = np.float32
 
+_CHOOSES_BYTES = has_byte_permutations()
 _KNEE = f32(0.6)
 _PER_KNEE = f32(1 / 0.4)
 _SIXTH = f32(1 / 6)
@@ -155,22 +158,26 @@ def expose_pixel(r, g, b, light, exposure):
     return max(red, f32(0)) * e, max(green, f32(0)) * e, max(blue, f32(0)) * e
 
 
-@kernel
+@row_kernel
 def light_of_pixels(flat, first, scene, red, green, blue):
     """Fill three rows (N) with the light of pixels of a picture (H W, 3), from one on."""
     last = first + red.shape[0]
     if scene.lit.shape[1] > 0:
-        red[:] = scene.lit[0, first:last]
-        green[:] = scene.lit[1, first:last]
-        blue[:] = scene.lit[2, first:last]
+        for x in range(red.shape[0]):
+            red[x] = scene.lit[0, first + x]
+            green[x] = scene.lit[1, first + x]
+            blue[x] = scene.lit[2, first + x]
     else:
         linearise(flat[first:last], scene.linear, red, green, blue)
 
 
-@kernel
+@row_kernel
 def linearise(rgb, linear, red, green, blue):
     """Fill three rows (N) with the linear light of 8-bit pixels (N, 3), by a table of 256."""
-    for x in range(red.shape[0]):
+    done = i64(0)
+    if _CHOOSES_BYTES:
+        done = look_up_pixels(rgb.reshape(3 * rgb.shape[0]), linear, red, green, blue)
+    for x in range(done, red.shape[0]):
         red[x] = linear[rgb[x, 0]]
         green[x] = linear[rgb[x, 1]]
         blue[x] = linear[rgb[x, 2]]
@@ -190,7 +197,7 @@ def band_factor(y, height, bands):
     return (f32(1) - bands.depth * wave) / (f32(1) - f32(0.5) * bands.depth)
 
 
-@kernel
+@row_kernel
 def _expose(rows, upper, lower, share, banded, exposure):
     """Turn the light of pixels of a row, three rows (N), into mean electrons, in place."""
     red, green, blue = rows
@@ -199,7 +206,7 @@ def _expose(rows, upper, lower, share, banded, exposure):
         red[x], green[x], blue[x] = expose_pixel(red[x], green[x], blue[x], light, exposure)
 
 
-@kernel
+@row_kernel
 def _tint(rows, upper, lower, left, share):
     """Colour the light of pixels of a row, three rows (N), in place.
 
@@ -213,7 +220,7 @@ def _tint(rows, upper, lower, left, share):
         blue[x] *= between(upper[2, left + x], lower[2, left + x], share)
 
 
-@kernel
+@row_kernel
 def expose_row(y, left, height, scene, rows):
     """Turn the light of picture row `y`, three rows (N), into mean electrons, in place.
 

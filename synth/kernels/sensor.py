@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .compiling.compile import fma, kernel, scalar
+from .compiling.compile import fma, row_kernel, scalar
 from .numbers.poisson_table import POISSON_LIMIT
 from .numbers.random_bits import (
     READ,
@@ -24,7 +24,13 @@ from .numbers.random_bits import (
     row_sample,
     sample_state,
 )
-from .numbers.shot_and_read_noise import large_poisson, small_poisson, symmetric_quantile
+from .numbers.shot_and_read_noise import (
+    large_poisson,
+    quantile_at,
+    small_poisson,
+    symmetric_quantile,
+    tail_place,
+)
 
 u32 = np.uint32
 u64 = np.uint64
@@ -32,7 +38,12 @@ i32 = np.int32
 f32 = np.float32
 
 _LIMIT = f32(POISSON_LIMIT)
-_BLOCK = 64
+# Loops are over so many sites, of a fixed number of turns and with unsigned places, as an index
+# might count from the end to the compiler: else they would not become whole vectors. Each does a
+# part of the arithmetic: in a long chain of it a CPU has too few sites at once under way to be busy
+# while it waits for results, nor do all its numbers fit into registers.
+_BLOCK, _PART = 256, 64
+_PARTS = _BLOCK // _PART
 
 
 class Noise(NamedTuple):
@@ -142,7 +153,7 @@ def sense_greens(mean, index, offset, sensor):
     return both_greens(electrons, drawn, offset, random_word(state, ROUNDING), sensor)
 
 
-@kernel
+@row_kernel
 def draw_words(first, seed, states, shot, read):
     """Fill rows (N) of states (uint32) of the samples from index `first` on, and of their words.
 
@@ -156,7 +167,7 @@ def draw_words(first, seed, states, shot, read):
         states[x], shot[x], read[x] = state, random_word(state, SHOT), random_word(state, READ)
 
 
-@kernel
+@row_kernel
 def draw_rounding(states, rounding):
     """Fill a row (N) of random words of samples that are the sum of two sites.
 
@@ -166,41 +177,54 @@ def draw_rounding(states, rounding):
         rounding[x] = random_word(states[x], ROUNDING)
 
 
-@kernel
+@row_kernel
 def count_electrons(means, counts, states, shot, noise):
     """Fill `counts` (N) with the electrons, Poisson distributed, of sites exposed to `means` (N).
 
-    Blocks whose means all lie on one side of the Poisson limit skip the other side's arithmetic;
+    Parts whose means all lie on one side of the Poisson limit skip the other side's arithmetic;
     what a sample draws does not depend on it.
     """
     blocks = means.shape[0] // _BLOCK
     for block in range(blocks):
-        # Unsigned, or an index might count from the end to the compiler; and of a fixed number of
-        # turns. Else the loops would not become whole vectors. Several of them: what does not fit
-        # into a CPU's registers is slower than another pass.
         start = u64(block) * u64(_BLOCK)
-        bright = i32(0)
-        for x in range(_BLOCK):
-            bright += i32(means[start + u64(x)] >= _LIMIT)
-        if bright > 0:
-            for x in range(_BLOCK):
-                counts[start + u64(x)] = symmetric_quantile(shot[start + u64(x)], noise.gaussian)
-            for x in range(_BLOCK):
-                counts[start + u64(x)] = large_poisson(
-                    means[start + u64(x)], counts[start + u64(x)]
-                )
-        if bright < _BLOCK:
-            for x in range(_BLOCK):
-                i = start + u64(x)
-                few = small_poisson(
-                    means[i], shot[i], random_word(states[i], SHOT_REST), noise.alias
-                )
-                counts[i] = few if means[i] < _LIMIT else counts[i]
+        bright, dark = u64(0), u64(0)  # a bit for each part that has such sites
+        for part in range(_PARTS):
+            first, some = start + u64(part * _PART), i32(0)
+            for x in range(_PART):
+                some += i32(means[first + u64(x)] >= _LIMIT)
+            bright |= u64(some > 0) << u64(part)
+            dark |= u64(some < _PART) << u64(part)
+        for part in range(_PARTS):
+            if bright >> u64(part) & u64(1):
+                first = start + u64(part * _PART)
+                for x in range(_PART):
+                    counts[first + u64(x)] = tail_place(shot[first + u64(x)])
+        for part in range(_PARTS):
+            if bright >> u64(part) & u64(1):
+                first = start + u64(part * _PART)
+                for x in range(_PART):
+                    i = first + u64(x)
+                    counts[i] = quantile_at(counts[i], shot[i], noise.gaussian)
+        for part in range(_PARTS):
+            if bright >> u64(part) & u64(1):
+                first = start + u64(part * _PART)
+                for x in range(_PART):
+                    i = first + u64(x)
+                    counts[i] = large_poisson(means[i], counts[i])
+        for part in range(_PARTS):
+            if dark >> u64(part) & u64(1):
+                first = start + u64(part * _PART)
+                for x in range(_PART):
+                    i = first + u64(x)
+                    few = small_poisson(
+                        means[i], shot[i], random_word(states[i], SHOT_REST), noise.alias
+                    )
+                    counts[i] = few if means[i] < _LIMIT else counts[i]
     for x in range(blocks * _BLOCK, means.shape[0]):
         counts[x] = electrons_of(means[x], states[x], shot[x], noise)
 
 
-@kernel
+@row_kernel
 def read_out(counts, raw, offsets, words, sensor):
     """Fill `raw` (N) with whole DN in [0, white], black still in, of sites.
 
@@ -209,14 +233,32 @@ def read_out(counts, raw, offsets, words, sensor):
     `offsets` (N) are the black level plus the noise of each site's row in DN; `words` are those for
     read noise.
     """
-    for x in range(raw.shape[0]):
+    blocks = raw.shape[0] // _BLOCK
+    for block in range(blocks):
+        start = u64(block) * u64(_BLOCK)
+        for x in range(_BLOCK):
+            raw[start + u64(x)] = tail_place(words[start + u64(x)])
+        for x in range(_BLOCK):
+            i = start + u64(x)
+            drawn = quantile_at(raw[i], words[i], sensor.noise.read)
+            raw[i] = single_site(counts[i], drawn, offsets[i], sensor)
+    for x in range(blocks * _BLOCK, raw.shape[0]):
         drawn = symmetric_quantile(words[x], sensor.noise.read)
         raw[x] = single_site(counts[x], drawn, offsets[x], sensor)
 
 
-@kernel
+@row_kernel
 def read_out_pair(counts, raw, offsets, words, rounding, sensor):
     """Fill `raw` as `read_out` does, for the sum of two sites under equal light: `both_greens`."""
-    for x in range(raw.shape[0]):
+    blocks = raw.shape[0] // _BLOCK
+    for block in range(blocks):
+        start = u64(block) * u64(_BLOCK)
+        for x in range(_BLOCK):
+            raw[start + u64(x)] = tail_place(words[start + u64(x)])
+        for x in range(_BLOCK):
+            i = start + u64(x)
+            drawn = quantile_at(raw[i], words[i], sensor.noise.read_pair)
+            raw[i] = both_greens(counts[i], drawn, offsets[i], rounding[i], sensor)
+    for x in range(blocks * _BLOCK, raw.shape[0]):
         drawn = symmetric_quantile(words[x], sensor.noise.read_pair)
         raw[x] = both_greens(counts[x], drawn, offsets[x], rounding[x], sensor)

@@ -158,10 +158,12 @@ def inlined(function: F) -> F:
 
     It is for loops so short that a call weighs, such as over one row.
     """
-    compiled: Any = numba.njit(
-        error_model="numpy", forceinline=True, pipeline_class=_NoAliasCompiler
-    )(function)
-    return compiled
+    return _compiled(function, forceinline=True)
+
+
+def inlined_in_row(function: F) -> F:
+    """Compile a loop over arrays into the row kernels that call it; it makes no array either."""
+    return _compiled(function, forceinline=True, _nrt=False)
 
 
 def kernel(function: F) -> F:
@@ -169,8 +171,22 @@ def kernel(function: F) -> F:
 
     The machine code is cached.
     """
-    compiled: Any = numba.njit(error_model="numpy", nogil=True, pipeline_class=_NoAliasCompiler)(
-        function
-    )
+    return _cached(_compiled(function, nogil=True))
+
+
+def row_kernel(function: F) -> F:
+    """Compile a kernel that makes and returns no array, such as one over the pixels of a row.
+
+    It does not count who holds the arrays that it is given, as its caller does: of exposing a row
+    of 500 pixels that takes a third of the time. It calls none but such kernels.
+    """
+    return _cached(_compiled(function, nogil=True, _nrt=False))
+
+
+def _compiled(function: Callable[..., Any], **options: Any) -> Any:
+    return numba.njit(error_model="numpy", pipeline_class=_NoAliasCompiler, **options)(function)
+
+
+def _cached(compiled: Any) -> Any:
     compiled._cache = KernelCache(compiled.py_func)
     return compiled

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .compile import inlined
+from .compile import inlined_in_row
 
 
-@inlined
+@inlined_in_row
 def interleave(levels, flat):
     """Fill a row of pixels, flat (3 W), from rows (W) of 8-bit red, green and blue.
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..compiling.compile import inlined, kernel, scalar
+from ..compiling.compile import inlined_in_row, row_kernel, scalar
 from ..demosaic import BINNED
 from ..numbers.elementary import log2
 from ..numbers.random_bits import (
@@ -119,20 +119,36 @@ def site_pattern(row, column, sites, pattern):
     return column_offset(column, pattern) + hot_offset(index, HOT, pattern)
 
 
-@kernel
+class PatternRoom(NamedTuple):
+    """Room to work for the pattern of a row (N).
+
+    Attributes
+    ----------
+    own, more : float32 arrays (N)
+    words : uint32 array (N)
+    found : int32 array (N)
+    """
+
+    own: npt.NDArray[np.float32]
+    more: npt.NDArray[np.float32]
+    words: npt.NDArray[np.uint32]
+    found: npt.NDArray[np.int32]
+
+
+@row_kernel
 def fill_columns(pattern, first, step, columns):
     """Fill a row with what columns of sites add: the first one, and each so many further."""
     for x in range(columns.shape[0]):
         columns[x] = column_offset(first + step * x, pattern)
 
 
-@kernel
+@row_kernel
 def _hot_words(first, purpose, seed, words):
     for x in range(words.shape[0]):
         words[x] = random_word(sample_state(u32(first + u32(x)), seed), purpose)
 
 
-@kernel
+@row_kernel
 def _find_below(words, limit, found):
     """Fill `found` with the places of words below a limit; returns how many there are."""
     count = 0
@@ -142,40 +158,43 @@ def _find_below(words, limit, found):
     return count
 
 
-@inlined
+@inlined_in_row
 def _add_hot(own, first, purpose, pattern, room):
-    """Add to a row (N) what those of its sites add that are hot, whose first sample is given.
-
-    room: uint32 (N) and int32 arrays (N).
-    """
-    words, found = room
+    """Add to a row (N) what those of its sites add that are hot, whose first sample is given."""
+    words, found = room.words[: own.shape[0]], room.found
     _hot_words(u32(first), purpose, pattern.seed, words)
     for i in range(_find_below(words, pattern.share, found)):
         x = found[i]
         own[x] += hot_offset(u32(u32(first) + u32(x)), purpose, pattern)
 
 
-@kernel
+@row_kernel
 def _add_row(own, other):
     for x in range(own.shape[0]):
         own[x] += other[x]
 
 
-@kernel
-def add_pixel_pattern(offsets, method, place, picture, pattern, columns):
+@row_kernel
+def _copy_row(own, other):
+    for x in range(own.shape[0]):
+        own[x] = other[x]
+
+
+@row_kernel
+def add_pixel_pattern(offsets, method, place, picture, pattern, columns, room):
     """Add the pattern to the offsets of a row's pixels: red, green, blue rows (N).
 
     place: row of the picture, and the column that the first pixel lies in. columns: what the left
-    and the right column of a quad adds (2, picture's width), or that of each pixel, twice.
+    and the right column of a quad adds (2, picture's width), or that of each pixel, twice. room:
+    `PatternRoom`.
     """
     count = offsets[0].shape[0]
-    own, more = np.empty(count, np.float32), np.empty(count, np.float32)
-    room = np.empty(count, np.uint32), np.empty(count, np.int32)
+    own, more = room.own[:count], room.more[:count]
     pixels, pixel = picture[0] * picture[1], place[0] * picture[1] + place[1]
     here = slice(place[1], place[1] + count)
     for channel in range(3):
         first = channel_sample(channel, pixel, pixels)
-        own[:] = columns[1 if channel == 2 else 0, here]
+        _copy_row(own, columns[1 if channel == 2 else 0, here])
         if method == BINNED and channel == 1:
             _add_row(own, columns[1, here])
             more[:] = f32(0)
@@ -187,11 +206,11 @@ def add_pixel_pattern(offsets, method, place, picture, pattern, columns):
         _add_row(offsets[0] if channel == 0 else (offsets[1] if channel == 1 else offsets[2]), own)
 
 
-@kernel
-def add_site_pattern(offsets, row, column, sites, pattern, columns):
+@row_kernel
+def add_site_pattern(offsets, row, column, sites, pattern, columns, room):
     """Add the pattern to the offsets of a row's sites (N), from a column on."""
     count = offsets.shape[0]
-    own = columns[column : column + count].copy()
-    room = np.empty(count, np.uint32), np.empty(count, np.int32)
+    own = room.own[:count]
+    _copy_row(own, columns[column : column + count])
     _add_hot(own, mosaic_sample(row, column, sites), HOT, pattern, room)
     _add_row(offsets, own)

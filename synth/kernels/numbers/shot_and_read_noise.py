@@ -32,12 +32,12 @@ _PER_HALF, _CENTRE = f32(PER_HALF), f32(-CENTRE * PER_HALF)
 
 
 @scalar
-def symmetric_quantile(word, c):
-    """Draw from the symmetric distribution of the coefficients `c` of a polynomial (`quantiles`).
+def tail_place(word):
+    """Return where the polynomials of `quantile_at` are met, by the tail probability of a word.
 
-    The lowest bit of `word` (uint32) is the sign, the other 31 are the tail probability p = t /
-    2^32. The bits of t, read as a number, are its exponent and mantissa m, which is log2(t) within
-    0.09; m (1 - m) times a polynomial in 1 + m, met at the Chebyshev nodes, is what lacks, to 5e-5.
+    All bits of `word` (uint32) but the lowest are that probability p = t / 2^32. The bits of t,
+    read as a number, are its exponent and mantissa m, which is log2(t) within 0.09; m (1 - m) times
+    a polynomial in 1 + m, met at the Chebyshev nodes, is what lacks, to 5e-5.
     """
     t = f32(i32(word >> u32(1))) + f32(0.5)
     bits = f32(t).view(np.int32)
@@ -45,12 +45,26 @@ def symmetric_quantile(word, c):
     bend = fma(fma(fma(_B3, one_and_m, _B2), one_and_m, _B1), one_and_m, _B0)
     m_times_rest = fma(one_and_m, f32(3) - one_and_m, f32(-2))
     octaves = fma(-m_times_rest, bend, fma(f32(bits), -_PER_BIT, _NO_OCTAVES))
-    y = fma(np.sqrt(min(octaves, _DEEPEST)), _PER_HALF, _CENTRE)
+    return fma(np.sqrt(min(octaves, _DEEPEST)), _PER_HALF, _CENTRE)
+
+
+@scalar
+def quantile_at(y, word, c):
+    """Return the quantile at a place `y` (`tail_place`); the lowest bit of `word` is the sign."""
     low = fma(fma(fma(fma(c[4], y, c[3]), y, c[2]), y, c[1]), y, c[0])
     high = fma(fma(fma(fma(c[9], y, c[8]), y, c[7]), y, c[6]), y, c[5])
     y2 = y * y
     z = fma(high, y2 * y2 * y, low)
     return z if (word & u32(1)) else -z
+
+
+@scalar
+def symmetric_quantile(word, c):
+    """Draw from the symmetric distribution of the coefficients `c` of a polynomial (`quantiles`).
+
+    By the random bits of `word` (uint32): tail probability and sign.
+    """
+    return quantile_at(tail_place(word), word, c)
 
 
 @scalar
