@@ -180,14 +180,15 @@ def expose_and_develop(rgb, low, window, scene, sensor, pattern, development):
     each = 2 if method == BINNED else 1  # a quad has two columns
     fill_columns(pattern, 0, each, room.column_offsets[0])
     fill_columns(pattern, each - 1, each, room.column_offsets[1])
-    _fill_bands(rgb, low, window, scene, sensor, pattern, development, room)
+    _fill_bands(rgb, low, window, scene, (sensor, pattern, development), room)
     if blur.shape[0]:
         reduce_chroma(planes, blur, development.strength, low)
 
 
 @row_kernel
-def _fill_bands(rgb, low, window, scene, sensor, pattern, development, room):
+def _fill_bands(rgb, low, window, scene, camera, room):
     """Fill `low`, or the planes that chroma noise reduction makes it of, band after band."""
+    sensor, pattern, development = camera
     method = sensor.method
     height, width = window.height, window.width
     picture, columns = rgb.shape[0], rgb.shape[1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..compiling.compile import inlined, kernel
+from ..compiling.compile import inlined_in_row, kernel, row_kernel
 from ..numbers.elementary import log2
 from .huffman import count_bytes
 
@@ -15,19 +15,19 @@ SUB, UP, AVERAGE = 1, 2, 3
 _EVERY = 8  # row that is looked at to choose
 
 
-@inlined
+@inlined_in_row
 def _minus(row, other, made):
     for i in range(made.shape[0]):
         made[i] = u8(row[i] - other[i])
 
 
-@inlined
+@inlined_in_row
 def _minus_half(row, other, made):
     for i in range(made.shape[0]):
         made[i] = u8(row[i] - (other[i] >> 1))
 
 
-@inlined
+@inlined_in_row
 def _minus_mean(row, left, above, made):
     for i in range(made.shape[0]):
         # The mean of two bytes, rounded down, without a ninth bit.
@@ -35,13 +35,14 @@ def _minus_mean(row, left, above, made):
         made[i] = u8(row[i] - mean)
 
 
-@kernel
+@row_kernel
 def filter_row(choice, row, above, made):
     """Fill `made` (3 W) with the differences of a row (3 W) by a filter, below another row."""
     if choice == UP:
         _minus(row, above, made)
     elif choice == SUB:
-        made[:3] = row[:3]
+        for i in range(3):
+            made[i] = row[i]
         _minus(row[3:], row[:-3], made[3:])
     else:
         _minus_half(row[:3], above[:3], made[:3])

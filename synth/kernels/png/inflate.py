@@ -126,6 +126,7 @@ def _head(data, place, room):
     if not _canonical(own, counts, room.begins, symbols):
         return i64(NOT_OURS)
     made, total, last = i64(0), literals + distances, u8(0)
+    taken, longest = i64(0), u8(0)  # by codes of distances, of all that codes of 15 bits could take
     while made < total:
         if (place >> 3) + SLACK > data.shape[0]:
             return i64(NOT_OURS)
@@ -148,9 +149,14 @@ def _head(data, place, room):
             return i64(NOT_OURS)
         for i in range(made, min(made + run, i64(LITERALS))):
             lengths[i] = value
+        for _ in range(max(made, i64(LITERALS)), made + run):
+            taken += (1 << (_LONGEST - i64(value))) if value else 0
+            longest = max(longest, value)
         made += run
         place += bits + extra
-    return place
+    # Nothing uses them, but a code that is too full, or not full though of two or more, is damage.
+    full = taken == 1 << _LONGEST or (longest <= 1 and taken < 1 << _LONGEST)
+    return place if full else i64(NOT_OURS)
 
 
 @scalar

@@ -84,6 +84,7 @@ def test_codes_longer_than_a_look_are_found():
     st.booleans(),
 )
 @example("smooth", [(300, 166)], False)  # 1 1 0 2 become 0 2 1 1: the same Adler-32
+@example("smooth", [(40, 140)], True)  # lengths of distances, of which there are none, are wrong
 def test_damage_gives_no_other_pixels(kind, flips, checked):
     """Not even where the sums are right: the kernel itself must withstand any stream."""
     pixels = made_up(kind, 23, 31, 5)
