@@ -30,10 +30,10 @@ print(digest.hexdigest())
 """
 
 
-def test_vectors_of_both_widths_make_the_same_bytes(tmp_path):
+def test_vectors_of_both_widths_and_a_plain_cpu_make_the_same_bytes(tmp_path):
     made = set()
-    for width in ("wide", "narrow"):
-        environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / width)}
+    for width, cpu in (("wide", {}), ("narrow", {}), ("narrow", {"NUMBA_CPU_NAME": "generic"})):
+        environment = {**os.environ, **cpu, "NUMBA_CACHE_DIR": str(tmp_path / width)}
         done = subprocess.run(
             [sys.executable, "-c", SCRIPT, width],
             capture_output=True,
