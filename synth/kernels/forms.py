@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .arrays import Pixels, Window
-from .compiling.compile import fma, inlined, kernel
-from .compiling.four_floats import add_pixels
+from .compiling.compile import fma, inlined, kernel, row_kernel, scalar
+from .compiling.four_rows import ROWS, add_pixels
 from .taps import fill_taps, tap_count
 
 f32 = np.float32
@@ -89,30 +89,60 @@ def _sum_rows(rows, window, y, down, line):
                 line[x] = fma(w1, f32(r1[x]), fma(w0, f32(r0[x]), line[x]))
 
 
+@row_kernel
+def _interleave_rows(lines, rows):
+    """Fill `rows` (4 N) with the samples of four lines (N) in turns."""
+    one, two, three, four = lines
+    for x in range(one.shape[0]):
+        rows[4 * x] = one[x]
+        rows[4 * x + 1] = two[x]
+        rows[4 * x + 2] = three[x]
+        rows[4 * x + 3] = four[x]
+
+
+@row_kernel
+def _round_rows(sums, rows):
+    """Fill four rows (N) of levels from their sums in turns (4 N)."""
+    one, two, three, four = rows
+    for x in range(one.shape[0]):
+        one[x] = _level(sums[4 * x])
+        two[x] = _level(sums[4 * x + 1])
+        three[x] = _level(sums[4 * x + 2])
+        four[x] = _level(sums[4 * x + 3])
+
+
+@scalar
+def _level(value):
+    return u8(min(max(np.rint(value), f32(0)), f32(255)))
+
+
 @kernel
 def _resize(image, window, down, across, made):
     """Fill a picture (h, w, 3) with a resized window; `down` and `across` are its `Taps`."""
     width, taps = window.width, across.weights.shape[1]
-    columns = 3 * made.shape[1]
+    height, columns = made.shape[0], 3 * made.shape[1]
     reach = max(0, -across.first[0], across.first[-1] + taps - width)
-    padded = np.zeros(3 * (width + 2 * reach) + 1, np.float32)
-    line = padded[3 * reach : 3 * (reach + width)]
-    sums = np.empty(columns + 1, np.float32)
-    starts = 3 * (across.first + reach)
+    lines = np.empty((ROWS, 3 * width), np.float32)
+    padded = np.zeros(ROWS * (3 * (width + 2 * reach) + 1), np.float32)
+    pixel, first = 3 * ROWS, 3 * ROWS * reach
+    last = first + pixel * (width - 1)
+    sums = np.empty(ROWS * (columns + 1), np.float32)
+    starts = pixel * (across.first + reach)
     weights = across.weights.reshape(across.weights.size)
     rows = image.reshape(image.shape[0], 3 * image.shape[1])
-    out = made.reshape(made.shape[0], columns)
-    for y in range(made.shape[0]):
-        _sum_rows(rows, window, y, down, line)
+    out = made.reshape(height, columns)
+    for y in range(0, height, ROWS):
+        for i in range(ROWS):  # beyond the last row it is made again
+            _sum_rows(rows, window, min(y + i, height - 1), down, lines[i])
+        _interleave_rows((lines[0], lines[1], lines[2], lines[3]), padded[first : last + pixel])
         for x in range(reach):
-            for c in range(3):
-                padded[3 * x + c] = line[c]
-                padded[3 * (reach + width + x) + c] = line[3 * (width - 1) + c]
+            for i in range(pixel):
+                padded[pixel * x + i] = padded[first + i]
+                padded[last + pixel * (1 + x) + i] = padded[last + i]
         for x in range(made.shape[1]):
-            add_pixels(padded, weights, sums, (starts[x], x * taps, 3 * x), taps)
-        levels = out[y]
-        for x in range(columns):
-            levels[x] = u8(min(max(np.rint(sums[x]), f32(0)), f32(255)))
+            add_pixels(padded, weights, sums, (starts[x], x * taps, pixel * x), taps)
+        below = min(y + 1, height - 1), min(y + 2, height - 1), min(y + 3, height - 1)
+        _round_rows(sums, (out[y], out[below[0]], out[below[1]], out[below[2]]))
 
 
 def resized(image: Pixels, window: Window, size: tuple[int, int]) -> Pixels:
