@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -22,10 +21,11 @@ from .dataset import PairDataset
 from .forms import Change, change_of, check_sizes
 from .labels import MovedLabels, PairLabels, together
 from .live.lows import LiveLows
+from .memory.reused import ReusedMemory
+from .memory.rooms import Room, Rooms
 from .options import Options
 
 Pixels = npt.NDArray[np.uint8]
-_KEPT = 4  # lows and normals of a batch, and of the one that is made ahead
 
 
 class Place(NamedTuple):
@@ -134,6 +134,8 @@ class Batch:
         Of the pairs, in order, once they are turned; see `turned_shape`.
     members : int
         Images of each: low and normal.
+    rooms : Rooms, optional
+        Where they are written while there is room, else to memory of their own.
 
     Raises
     ------
@@ -142,7 +144,11 @@ class Batch:
     """
 
     def __init__(
-        self, options: Options, shapes: Sequence[tuple[int, int]], members: int = 2
+        self,
+        options: Options,
+        shapes: Sequence[tuple[int, int]],
+        members: int = 2,
+        rooms: Rooms | None = None,
     ) -> None:
         check_sizes(shapes, options)
         height, width = (max(sides) for sides in zip(*shapes, strict=True))
@@ -151,7 +157,12 @@ class Batch:
         self._steps = (1, 3 * width, 3) if last else (height * width, width, 1)
         self._shift, self._scale = map(np.float32, options.levels_to_values)
         kind = torch.uint8 if options.dtype == "uint8" else torch.float32
-        self._made = _memory((members, len(shapes), *form), kind)
+        wanted = (members, len(shapes), *form)
+        self._room = None if rooms is None else rooms.take(wanted)
+        if rooms is None or self._room is None:
+            self._made = _memory(wanted, kind)
+        else:
+            self._made = rooms.open(self._room)
         if padded:  # what lies beyond an image is level 0
             self._made.fill_(float(-self._shift * self._scale))
         self._into = self._made.numpy().reshape(members, len(shapes), -1)
@@ -163,40 +174,14 @@ class Batch:
         for image, into in zip(images, self._into[:, number], strict=True):
             place_form(image, flips, self._shift, self._scale, self._steps, into)
 
+    def made(self) -> tuple[Room] | tuple[torch.Tensor, ...]:
+        """Return the room with low and normal, or else both."""
+        return self.tensors() if self._room is None else (self._room,)
+
     def tensors(self) -> tuple[torch.Tensor, ...]:
         """Return low and normal, (N, 3, H, W) or (N, H, W, 3)."""
         made = self._made.half() if self._half else self._made
         return tuple(made)
-
-
-class ReusedMemory:
-    """Float tensors in host memory that is taken again once nobody holds a tensor of it.
-
-    The operating system clears fresh pages: for batches of values that takes a tenth of the time
-    that a core has for a pair.
-    """
-
-    def __init__(self) -> None:
-        self._free: list[torch.Tensor] = []
-
-    def empty(self, shape: torch.Size) -> torch.Tensor:
-        """Return a float32 tensor of a shape, whose values are any."""
-        count = shape.numel()
-        while self._free:
-            held = self._free.pop()
-            if held.numel() >= count:
-                break
-        else:
-            held = torch.empty(count)
-        view = held.numpy()[:count]
-        # A tensor of an array holds this very object for as long as any view of it lives.
-        weakref.finalize(view, _keep, self._free, held).atexit = False
-        return torch.from_numpy(view).view(shape)
-
-
-def _keep(free: list[torch.Tensor], held: torch.Tensor) -> None:
-    if len(free) < _KEPT:
-        free.append(held)
 
 
 def values_of(images: torch.Tensor, options: Options, memory: ReusedMemory) -> torch.Tensor:
@@ -224,18 +209,22 @@ def _memory(shape: tuple[int, ...], kind: torch.dtype) -> torch.Tensor:
 
 
 class Collate:
-    """Samples to (low, normal), or (low, normal, keys, labels), of tensors."""
+    """Samples to (low, normal), or (low, normal, keys, labels), of tensors.
 
-    def __init__(self, options: Options) -> None:
-        self._options = options
+    With `rooms` (of a loader whose own processes it works in, and of uint8) a room is in place of
+    low and normal, while there is one.
+    """
+
+    def __init__(self, options: Options, rooms: Rooms | None = None) -> None:
+        self._options, self._rooms = options, rooms
 
     def __call__(self, samples: Sequence[Sample]) -> tuple[Any, ...]:
         """Return a batch of samples."""
         shapes = [turned_shape(sample.normal.shape, sample.change) for sample in samples]
-        batch = Batch(self._options, shapes)
+        batch = Batch(self._options, shapes, rooms=self._rooms)
         for number, sample in enumerate(samples):
             batch.place(number, (sample.low, sample.normal), sample.change)
-        made: tuple[Any, ...] = batch.tensors()
+        made: tuple[Any, ...] = batch.made()
         if self._options.keys:
             made = (*made, [sample.key for sample in samples])
         labels = [sample.labels for sample in samples if sample.labels is not None]

@@ -5,6 +5,7 @@ PairLoader is measured against it.
 
 from __future__ import annotations
 
+import math
 import multiprocessing.util
 import os
 from collections.abc import Iterator, Sequence
@@ -28,9 +29,11 @@ from .epochs import EpochLoader
 from .index import cached_in, contents_of, open_data
 from .labels import PairLabels, label_columns
 from .live.lows import is_live, live_lows
+from .memory.reused import ReusedMemory
+from .memory.rooms import Room, Rooms
 from .options import Nothing, Options, make_options, same_number
 from .ranks_and_order import epoch_order, epoch_seed, usable_cores
-from .samples import Collate, Place, ReusedMemory, Samples, values_of
+from .samples import Collate, Place, Samples, values_of
 
 
 class TorchLoader(EpochLoader):
@@ -67,6 +70,8 @@ class TorchLoader(EpochLoader):
     >>> [tuple(normal.shape) for low, normal in loader]
     [(2, 3, 64, 64)]
     """
+
+    _rooms: Rooms | None = None  # of its processes
 
     def __init__(
         self,
@@ -195,12 +200,19 @@ class TorchLoader(EpochLoader):
         stream = torch.cuda.Stream(device) if device.type == "cuda" else None
         ahead: tuple[Any, ...] | None = None
         memory = ReusedMemory()
+        if self._rooms is not None:
+            self._rooms.begin()
         with main_left_alone():
             batches = iter(self._processes(device))
         for batch in batches:
+            room = batch[0] if isinstance(batch[0], Room) else None
+            if self._rooms is not None and room is not None:
+                batch = (*self._rooms.open(room), *batch[1:])
             with torch.cuda.stream(stream):
                 images = (one.to(device, non_blocking=True) for one in batch[:2])
                 copied = (*(values_of(one, self.options, memory) for one in images), *batch[2:])
+            if self._rooms is not None and room is not None:
+                self._rooms.give_back(room)
             if ahead is not None:
                 yield _handed_out(ahead, stream)
             ahead = copied
@@ -212,7 +224,11 @@ class TorchLoader(EpochLoader):
         if self._loader is None:
             workers, collate = self.num_workers, self.collate_fn
             if workers:  # bytes on their way: a quarter of the shared memory, and of what is copied
-                collate = self._collate(self.options.model_copy(update={"dtype": "uint8"}))
+                levels = self.options.model_copy(update={"dtype": "uint8"})
+                self._rooms = self._rooms_for(device)
+                collate = self._collate(levels)
+                if self._rooms is not None:
+                    collate = Collate(levels, self._rooms)
             self._loader = DataLoader(
                 self._dataset,
                 batch_sampler=_RestOfEpoch(self),
@@ -228,6 +244,14 @@ class TorchLoader(EpochLoader):
             )
         return self._loader
 
+    def _rooms_for(self, device: torch.device) -> Rooms | None:
+        """Return rooms for batches of one size that values are made of, as those are copies."""
+        options = self.options
+        if options.size is None or options.dtype == "uint8" or device.type != "cpu":
+            return None
+        size = 2 * options.batch_size * 3 * math.prod(options.size)
+        return Rooms(size, self.num_workers, options.prefetch)
+
     def _moved(self) -> None:
         pass  # batches are made by their numbers
 
@@ -235,10 +259,10 @@ class TorchLoader(EpochLoader):
         iterator = getattr(self._loader, "_iterator", None)
         if iterator is not None:
             iterator._shutdown_workers()
-        self._loader = None
+        self._loader, self._rooms = None, None
 
     def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"_loader": None}
+        return super().__getstate__() | {"_loader": None, "_rooms": None}
 
     def _places(self) -> Iterator[list[Place]]:
         """Yield what is left of the running epoch: batches of pairs and of their draws' seeds."""

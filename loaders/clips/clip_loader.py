@@ -220,6 +220,9 @@ last_batch, keys, device, rank, world_size, workers, prefetch
     def _collate(self, options: Options) -> Any:
         return CollateClips(options)
 
+    def _rooms_for(self, device: torch.device) -> None:
+        return None  # few batches, and large
+
     def _begin(self) -> Iterator[tuple[Any, ...]]:
         if self._dali is None:
             yield from super()._begin()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import torch
 from gloam.errors import LoaderError
 from gloam.loaders import PairLoader, TorchLoader
 from gloam.loaders.index import contents_of
+from gloam.loaders.memory.rooms import Room, Rooms
 from gloam.manifests.images.encode import encode
 
 from .numbered import TRAIN, VAL, mixed_sizes, numbers
@@ -107,6 +109,43 @@ def test_batches_that_are_kept_stay_what_they_were(root):
             assert torch.equal(low, whole_low[1])
             assert np.array_equal(normal, whole_normal[2:].numpy())
         assert len(places) < 2 * len(other)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_rooms_are_written_to_again_and_no_batch_changes(root, dtype):
+    """More batches than rooms; passes that are left in the middle; what is kept stays."""
+    options = {**PLAIN, "batch_size": 3, "dtype": dtype, "augment": True, "last_batch": "partial"}
+    with (
+        TorchLoader(root, **options) as plain,
+        TorchLoader(root, **{**options, "workers": 2, "prefetch": 1}) as loader,
+    ):
+        for epoch in range(6):
+            plain.set_epoch(epoch)
+            loader.set_epoch(epoch)
+            kept = []
+            for number, batch in enumerate(loader):
+                kept.append(batch)
+                if epoch % 2 and number == 1:
+                    break
+            for batch, expected in zip(kept, plain, strict=False):
+                assert all(map(torch.equal, batch, expected))
+            assert epoch % 2 or len(kept) == len(plain) > 6
+        assert loader._rooms is not None
+
+
+def test_rooms_that_are_taken_are_not_given_out(monkeypatch):
+    rooms = Rooms(12, workers=2, prefetch=1)
+    monkeypatch.setattr("gloam.loaders.memory.rooms.get_worker_info", lambda: SimpleNamespace(id=1))
+    rooms.begin()
+    taken = [rooms.take((2, 6)) for _ in range(4)]
+    assert [room and room.number for room in taken] == [3, 4, 5, None]
+    rooms.open(taken[1])[:] = 7
+    rooms.give_back(taken[1])
+    assert rooms.take((2, 7)) is None  # too small
+    assert rooms.take((3, 4)) == (4, (3, 4))
+    assert rooms.open(Room(4, (12,))).tolist() == [7] * 12
+    rooms.begin()
+    assert rooms.take((1,)).number == 3
 
 
 def test_what_is_padded_is_so_by_processes_too():

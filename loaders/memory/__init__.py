@@ -1,0 +1,1 @@
+"""Memory that batches are written to again and again."""
