@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -22,7 +21,7 @@ from .forms import Change, change_of, check_sizes
 from .labels import MovedLabels, PairLabels, together
 from .live.lows import LiveLows
 from .memory.reused import ReusedMemory
-from .memory.rooms import Room, Rooms
+from .memory.rooms import Room, Rooms, shared
 from .options import Options
 
 Pixels = npt.NDArray[np.uint8]
@@ -204,8 +203,7 @@ def _memory(shape: tuple[int, ...], kind: torch.dtype) -> torch.Tensor:
     """Return an empty tensor; in a DataLoader's process it is shared with who takes the batch."""
     if get_worker_info() is None:
         return torch.empty(shape, dtype=kind)
-    storage = torch.UntypedStorage._new_shared(math.prod(shape) * kind.itemsize)
-    return torch.empty(0, dtype=kind).set_(storage).view(shape)
+    return shared(shape, kind)
 
 
 class Collate:

@@ -36,9 +36,9 @@ class Rooms:
     def __init__(self, size: int, workers: int, prefetch: int) -> None:
         self._each, self._size = prefetch + _AHEAD, size
         count = workers * self._each
-        self._bytes = _shared(count * size).view(count, size)
+        self._bytes = shared((count, size), torch.uint8)
         # In which pass a room was taken; 0 for none. The last number is the running pass.
-        self._taken = _shared(8 * (count + 1)).view(torch.int64).zero_()
+        self._taken = shared((count + 1,), torch.int64).zero_()
 
     def begin(self) -> None:
         """Begin a pass: batches of former ones are nobody's any more."""
@@ -67,6 +67,7 @@ class Rooms:
         self._taken[room.number] = 0
 
 
-def _shared(size: int) -> torch.Tensor:
-    storage = torch.UntypedStorage._new_shared(size)
-    return torch.empty(0, dtype=torch.uint8).set_(storage)
+def shared(shape: tuple[int, ...], kind: torch.dtype) -> torch.Tensor:
+    """Return an empty tensor in memory that processes share."""
+    storage = torch.UntypedStorage._new_shared(math.prod(shape) * kind.itemsize)
+    return torch.empty(0, dtype=kind).set_(storage).view(shape)

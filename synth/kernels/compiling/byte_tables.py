@@ -12,28 +12,21 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.core.registry import cpu_target
 from numba.extending import intrinsic
+
+from .compile import cpu_features
+from .rows_in_ir import are_rows, opened
 
 AT_ONCE = 64
 """Pixels."""
-_I1, _I8, _I32, _I64 = (ir.IntType(bits) for bits in (1, 8, 32, 64))
+_I8, _I32, _I64 = (ir.IntType(bits) for bits in (8, 32, 64))
 _BYTES, _WORDS = ir.VectorType(_I8, 64), ir.VectorType(_I32, 64)
 _LANES = range(4)  # of 16 bytes in a register
 
 
 def has_byte_permutations() -> bool:
     """Return whether kernels are compiled for a CPU that chooses among bytes (x86's VBMI)."""
-    _, _, features = cpu_target.target_context.codegen().magic_tuple()
-    return {"+avx512vbmi", "+avx512bw"} <= set(features.split(","))
-
-
-def _is_row(array: Any, kind: Any = types.float32) -> bool:
-    return isinstance(array, types.Array) and (array.dtype, array.ndim, array.layout) == (
-        kind,
-        1,
-        "C",
-    )
+    return {"+avx512vbmi", "+avx512bw"} <= cpu_features()
 
 
 def _look_up_pixels(typing_context, pixels, table, red, green, blue):
@@ -41,7 +34,8 @@ def _look_up_pixels(typing_context, pixels, table, red, green, blue):
 
     Only as many are filled as there are whole AT_ONCE of; their number is returned.
     """
-    if not (_is_row(pixels, types.uint8) and all(map(_is_row, (table, red, green, blue)))):
+    kinds = types.uint8, *[types.float32] * 4
+    if not are_rows(kinds, pixels, table, red, green, blue):
         return None
     return types.int64(pixels, table, red, green, blue), _generate
 
@@ -50,12 +44,7 @@ look_up_pixels: Any = intrinsic(_look_up_pixels)
 
 
 def _generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    arrays = [
-        context.make_array(kind)(context, builder, argument)
-        for kind, argument in zip(signature.args, arguments, strict=True)
-    ]
-    pixels, table, *rows = (array.data for array in arrays)
-    count = builder.extract_value(arrays[2].shape, 0)
+    (pixels, table, *rows), count = opened(context, builder, signature, arguments)
     blocks = builder.sdiv(count, _I64(AT_ONCE))
     parts = _taken_apart(builder, table)
     with cgutils.for_range(builder, blocks, intp=_I64) as block:

@@ -17,6 +17,7 @@ from numba import types
 from numba.core.compiler import Compiler
 from numba.core.compiler_machinery import register_pass
 from numba.core.lowering import Lower
+from numba.core.registry import cpu_target
 from numba.core.typed_passes import NativeLowering
 from numba.extending import intrinsic
 
@@ -36,6 +37,12 @@ def takes_wide_vectors(cpu: str) -> bool:
     Emerald Rapids a low takes a fifth less time with 512; the results are the same.
     """
     return cpu.startswith(_WIDE_ENOUGH)
+
+
+def cpu_features() -> set[str]:
+    """Return what the CPU that kernels are compiled for has, and lacks: "+avx2", "-sse4a"."""
+    _, _, features = cpu_target.target_context.codegen().magic_tuple()
+    return set(features.split(","))
 
 
 class _WideLower(Lower):

@@ -14,6 +14,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from .compile import row_kernel
+from .rows_in_ir import are_rows, opened
 
 _AT_ONCE, _PER_LOAD = 8, 4
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
@@ -25,9 +26,7 @@ def _look_up(typing_context, places, table, made):
 
     Returns how many were filled.
     """
-    kinds = [(array.dtype, array.ndim, array.layout) for array in (places, table, made)]
-    number = (types.int16, 1, "C")
-    if kinds != [(types.uint16, 1, "C"), number, number]:
+    if not are_rows((types.uint16, types.int16, types.int16), places, table, made):
         return None
     return types.int64(places, table, made), _generate
 
@@ -36,12 +35,8 @@ look_up_eights: Any = intrinsic(_look_up)
 
 
 def _generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    arrays = [
-        context.make_array(kind)(context, builder, argument)
-        for kind, argument in zip(signature.args, arguments, strict=True)
-    ]
-    places, table, made = (array.data for array in arrays)
-    blocks = builder.sdiv(builder.extract_value(arrays[2].shape, 0), _I64(_AT_ONCE))
+    (places, table, made), count = opened(context, builder, signature, arguments)
+    blocks = builder.sdiv(count, _I64(_AT_ONCE))
     eight = ir.VectorType(ir.IntType(_WORD), _AT_ONCE)
     with cgutils.for_range(builder, blocks, intp=_I64) as block:
         first = builder.mul(block.index, _I64(_AT_ONCE))

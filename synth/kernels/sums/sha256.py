@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
-from ..compiling.compile import kernel
+from ..compiling.compile import cpu_features, kernel
 
 BLOCK = 64
 """Bytes that a sum takes at once."""
@@ -32,8 +31,7 @@ _BIG_ENDIAN = [4 * word + 3 - byte for word in range(4) for byte in range(4)]
 
 def has_instructions() -> bool:
     """Return whether kernels are compiled for a CPU with them (x86's SHA extensions)."""
-    _, _, features = cpu_target.target_context.codegen().magic_tuple()
-    return "+sha" in features.split(",")
+    return "+sha" in cpu_features()
 
 
 def _primes(count: int) -> list[int]:
