@@ -39,6 +39,7 @@ class Rooms:
         self._bytes = shared((count, size), torch.uint8)
         # In which pass a room was taken; 0 for none. The last number is the running pass.
         self._taken = shared((count + 1,), torch.int64).zero_()
+        self.begin()
 
     def begin(self) -> None:
         """Begin a pass: batches of former ones are nobody's any more."""

@@ -136,7 +136,6 @@ def test_rooms_are_written_to_again_and_no_batch_changes(root, dtype):
 def test_rooms_that_are_taken_are_not_given_out(monkeypatch):
     rooms = Rooms(12, workers=2, prefetch=1)
     monkeypatch.setattr("gloam.loaders.memory.rooms.get_worker_info", lambda: SimpleNamespace(id=1))
-    rooms.begin()
     taken = [rooms.take((2, 6)) for _ in range(4)]
     assert [room and room.number for room in taken] == [3, 4, 5, None]
     rooms.open(taken[1])[:] = 7
