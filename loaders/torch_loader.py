@@ -20,7 +20,7 @@ from ..engines.forkserver import prepare_workers
 from ..engines.process import main_left_alone, prepare_own_process
 from ..errors import LoaderError
 from ..manifests.sets.pair_set import PairSet
-from ..storage.stores import environment, take_environment
+from ..storage.store_requests import environment, take_environment
 from ..synth.recipes.load import Recipe
 from .columns import StoredPair
 from .dataset import DECODERS, PairDataset

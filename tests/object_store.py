@@ -79,9 +79,9 @@ def through(bucket: str, server: str, monkeypatch: pytest.MonkeyPatch) -> Iterat
 
 
 def _forget_clients() -> None:
-    from gloam.storage import stores
+    from gloam.storage import store_requests
 
-    stores._client_of.cache_clear()
+    store_requests._client_of.cache_clear()
 
 
 class Proxy:

@@ -24,7 +24,7 @@ from itertools import islice
 from typing import Any
 
 from ..errors import WorkerLost
-from ..storage.stores import environment, take_environment
+from ..storage.store_requests import environment, take_environment
 from .engine import J, R, ignored
 from .forkserver import kill_server, prepare_workers
 from .process import end_with_parent, main_left_alone, prepare_own_process

@@ -15,26 +15,19 @@ import fnmatch
 import io
 import os
 import re
-import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
-from functools import lru_cache
 from pathlib import Path, PosixPath
 from typing import IO, Any, NamedTuple, TypeVar
 
-from ..errors import ConfigError, SetError, said_by
+from ..errors import ConfigError, SetError
+from .store_requests import client, obstore, patient
 
 SCHEMES = ("s3", "gs", "az")
-PATIENCE = "GLOAM_STORE_PATIENCE"
-"""A variable of the environment: for how many seconds a request is repeated that fails (120)."""
-_VARIABLES = ("AWS_", "GOOGLE_", "AZURE_", "GLOAM_STORE_")
 AT_ONCE = 16
 """Requests that are under way at a time, where there are many."""
 _ADDRESS = re.compile(rf"({'|'.join(SCHEMES)}):/+(.*)", re.DOTALL)
 _OTHERS = re.compile(r"(gcs|abfss?|wasbs?|hdfs|hf|https?|ftp|file|memory):/")
-_REFUSED = re.compile(r"status code: (400|401|403|404|405|411|416)")
-_STALL = 20.0  # seconds without a byte, after which a request is given up and made again
 _IN_PARTS = 1 << 28  # bytes of objects that are put in parts
 _PIECES = 1 << 18, 1 << 23  # bytes that are read ahead: at first, and at most
 T = TypeVar("T")
@@ -75,11 +68,11 @@ class StorePath(PosixPath):
         return "/".join(self.parts[2:])
 
     def _request(self, call: Callable[..., T], *args: Any, **options: Any) -> T:
-        return _patient(self, lambda: call(_client(self.parts[0], self.bucket), *args, **options))
+        return patient(self, lambda: call(client(self.parts[0], self.bucket), *args, **options))
 
     def read_bytes(self) -> bytes:
         """Return the whole object."""
-        return bytes(self._request(lambda store: _obstore().get(store, self.key).bytes()))
+        return bytes(self._request(lambda store: obstore().get(store, self.key).bytes()))
 
     def read_text(self, encoding: str | None = None, errors: str | None = None) -> str:
         """Return the whole object as text."""
@@ -89,14 +82,14 @@ class StorePath(PosixPath):
         """Return some bytes; fewer where the object ends before."""
         if size <= 0:
             return b""
-        call = _obstore().get_range
+        call = obstore().get_range
         return bytes(self._request(call, self.key, start=offset, length=size))
 
     def read_first(self, size: int) -> tuple[bytes, Status]:
         """Return the first bytes, and what the store tells of the object, by one request."""
 
         def first(store: Any) -> tuple[bytes, Status]:
-            found = _obstore().get(store, self.key, options={"range": (0, size)})
+            found = obstore().get(store, self.key, options={"range": (0, size)})
             return bytes(found.bytes()), _status(found.meta)
 
         try:
@@ -114,7 +107,7 @@ class StorePath(PosixPath):
 
     def stat(self, *, follow_symlinks: bool = True) -> Status:  # type: ignore[override]
         """Return size and time of the object."""
-        return _status(self._request(_obstore().head, self.key))
+        return _status(self._request(obstore().head, self.key))
 
     def is_file(self, **options: Any) -> bool:
         """Return whether there is such an object."""
@@ -134,7 +127,7 @@ class StorePath(PosixPath):
 
     def iterdir(self) -> Generator[StorePath, None, None]:
         """Yield what lies directly below, objects and prefixes."""
-        found = self._request(_obstore().list_with_delimiter, self._prefix())
+        found = self._request(obstore().list_with_delimiter, self._prefix())
         keys = [one["path"] for one in found["objects"]] + list(found["common_prefixes"])
         yield from (self._at(key) for key in sorted(keys))
 
@@ -154,7 +147,7 @@ class StorePath(PosixPath):
     def unlink(self, missing_ok: bool = False) -> None:
         """Delete the object."""
         try:
-            self._request(_obstore().delete, self.key)
+            self._request(obstore().delete, self.key)
         except FileNotFoundError:
             if not missing_ok:
                 raise
@@ -163,7 +156,7 @@ class StorePath(PosixPath):
         """Delete all objects below, many by a request."""
         keys = [path.key for path in self._below()]
         if keys:
-            self._request(_obstore().delete, keys)
+            self._request(obstore().delete, keys)
 
     def mkdir(self, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
         """Do nothing: there are no folders."""
@@ -184,7 +177,7 @@ class StorePath(PosixPath):
         def whole(store: Any) -> None:
             if not isinstance(data, bytes):
                 data.seek(0)
-            _obstore().put(store, self.key, data, use_multipart=in_parts)
+            obstore().put(store, self.key, data, use_multipart=in_parts)
 
         try:
             self._request(whole)
@@ -200,7 +193,7 @@ class StorePath(PosixPath):
             When the store fails.
         """
         try:
-            self._request(_obstore().put, self.key, data, mode="create")
+            self._request(obstore().put, self.key, data, mode="create")
         except FileNotFoundError as error:
             raise self._no_bucket() from error
         except FileExistsError:
@@ -225,7 +218,7 @@ class StorePath(PosixPath):
 
     def _listed(self) -> Iterator[Any]:
         pages = self._request(
-            lambda store: [list(page) for page in _obstore().list(store, self._prefix())]
+            lambda store: [list(page) for page in obstore().list(store, self._prefix())]
         )
         return (one for page in pages for one in page)
 
@@ -339,119 +332,3 @@ def each(
             yield from pool.map(function, items)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-
-
-def patience() -> float:
-    """Return for how many seconds a failing request is repeated."""
-    try:
-        return float(os.environ.get(PATIENCE, 120))
-    except ValueError:
-        raise ConfigError(f"{PATIENCE}={os.environ[PATIENCE]}: must be seconds") from None
-
-
-def environment() -> dict[str, str]:
-    """Return the variables of the environment that say how stores are reached.
-
-    Processes that were forked from an older one have older ones.
-    """
-    return {name: value for name, value in os.environ.items() if name.startswith(_VARIABLES)}
-
-
-def take_environment(variables: dict[str, str]) -> None:
-    """Make the same variables this process's."""
-    for name in environment().keys() - variables.keys():
-        del os.environ[name]
-    os.environ.update(variables)
-
-
-def _obstore() -> Any:
-    try:
-        import obstore
-    except ImportError as error:
-        raise ConfigError(
-            "s3://, gs:// and az:// need obstore: pip install 'gloam[cloud]'"
-        ) from error
-    return obstore
-
-
-def _client(scheme: str, bucket: str) -> Any:
-    return _client_of(os.getpid(), scheme, bucket)
-
-
-@lru_cache(maxsize=64)
-def _client_of(process: int, scheme: str, bucket: str) -> Any:
-    """Return a store's client; a forked process has one of its own."""
-    from obstore.store import from_url
-
-    _obstore()
-    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL", "")
-    stall = timedelta(seconds=min(_STALL, max(patience() / 4, 0.5)))
-    options: dict[str, Any] = {
-        "client_options": {
-            "allow_http": scheme == "s3:" and endpoint.startswith("http://"),
-            "connect_timeout": timedelta(seconds=5),
-            "read_timeout": stall,
-            "timeout": timedelta(minutes=10),
-        },
-        # Repeated here, by `_patient`, in which broken bodies count too.
-        "retry_config": {"max_retries": 0, "retry_timeout": timedelta(seconds=1)},
-    }
-    if scheme == "s3:":
-        # A signature with a sum of the whole body costs as much as sending it; TLS guards the body,
-        # as the stores' own tools rely on.
-        unsigned = os.environ.get("AWS_UNSIGNED_PAYLOAD", "true")
-        options["config"] = {"unsigned_payload": unsigned}
-        if endpoint:
-            options["config"]["endpoint"] = endpoint
-    return from_url(f"{scheme}//{bucket}", **options)
-
-
-def _patient(path: StorePath, call: Callable[[], T]) -> T:
-    """Make a request, and make it again while the store fails and patience lasts.
-
-    Raises
-    ------
-    FileNotFoundError, FileExistsError, PermissionError
-        When the store says so.
-    OSError
-        When it goes on failing; its first line, and for how long it was tried.
-    """
-    errors = _obstore().exceptions
-    begun, pause = time.monotonic(), 0.1
-    while True:
-        try:
-            return call()
-        except (errors.NotFoundError, FileNotFoundError) as error:
-            raise FileNotFoundError(errno.ENOENT, "no such object", str(path)) from error
-        except (errors.AlreadyExistsError, errors.PreconditionError) as error:
-            raise FileExistsError(errno.EEXIST, "is there already", str(path)) from error
-        except (errors.PermissionDeniedError, errors.UnauthenticatedError) as error:
-            raise _denied(path, error) from error
-        except (errors.InvalidPathError, errors.NotSupportedError) as error:
-            raise OSError(errno.EINVAL, _first_line(error), str(path)) from error
-        except (errors.BaseError, OSError) as error:
-            refused = _REFUSED.search(str(error))
-            if refused and refused[1] == "416":
-                raise OSError(errno.ERANGE, "has no such bytes", str(path)) from error
-            if refused and refused[1] == "404":
-                raise FileNotFoundError(
-                    errno.ENOENT, "there is no such bucket", str(path)
-                ) from error
-            if refused:
-                raise _denied(path, error) from error
-            taken = time.monotonic() - begun
-            if taken + pause > patience():
-                what = f"the store fails, tried for {taken:.0f} s: {_first_line(error)}"
-                raise OSError(errno.EIO, what, str(path)) from error
-        time.sleep(pause)
-        pause = min(2 * pause, 5.0)
-
-
-def _denied(path: StorePath, error: BaseException) -> PermissionError:
-    what = f"the store refuses it: {_first_line(error)}"
-    return PermissionError(errno.EACCES, what, str(path))
-
-
-def _first_line(error: BaseException) -> str:
-    line = said_by(error)
-    return line if len(line) < 300 else f"{line[:300]}..."

@@ -11,7 +11,7 @@ import gloam
 from gloam.errors import LoaderError
 from gloam.loaders import PairLoader, TorchLoader
 from gloam.manifests.sets.stage import stage
-from gloam.storage import stores
+from gloam.storage import store_requests
 from gloam.storage.stores import place
 from gloam.synth.building.regenerate import export
 
@@ -132,7 +132,7 @@ def test_a_store_that_dies_in_mid_epoch_is_a_line_that_names_the_object(
     here, through, bucket, kind, monkeypatch
 ):
     stage(here, f"{bucket}/set")
-    monkeypatch.setenv(stores.PATIENCE, "1")
+    monkeypatch.setenv(store_requests.PATIENCE, "1")
     with loader_of(kind, f"{bucket}/set", prefetch=1) as loader:
         batches = iter(loader)
         next(batches)

@@ -22,7 +22,7 @@ from ....errors import LoaderError
 from ....manifests.clips.segments import Segment, Segments
 from ....manifests.clips.video import decoded_sequence
 from ....manifests.sources import Location
-from ....storage.stores import environment, take_environment
+from ....storage.store_requests import environment, take_environment
 from .order import Part
 from .rooms import Filled, Memory, Rooms
 

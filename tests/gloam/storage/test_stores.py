@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gloam.errors import ConfigError, SetError
-from gloam.storage import stores
+from gloam.storage import store_requests
 from gloam.storage.atomic import remove_tree, sha256_and_size
 from gloam.storage.stores import StorePath, in_store, place
 
@@ -98,7 +98,7 @@ def test_a_reader_reads_every_byte_wherever_it_is(bucket):
 
 @pytest.mark.parametrize("how", ["500", "reset", "truncate", "stall"])
 def test_a_request_that_fails_is_made_again(through, bucket, how, monkeypatch):
-    monkeypatch.setenv(stores.PATIENCE, "8")  # and a stall is one of two seconds
+    monkeypatch.setenv(store_requests.PATIENCE, "8")  # and a stall is one of two seconds
     path = place(bucket) / "object"
     through.fails = lambda number, method, target: how if number % 2 else ""
     data = bytes(range(256)) * 5000
@@ -108,7 +108,7 @@ def test_a_request_that_fails_is_made_again(through, bucket, how, monkeypatch):
 
 
 def test_a_store_that_goes_on_failing_is_one_line(through, bucket, monkeypatch):
-    monkeypatch.setenv(stores.PATIENCE, "1")
+    monkeypatch.setenv(store_requests.PATIENCE, "1")
     through.fails = lambda number, method, target: "500"
     with pytest.raises(OSError, match="the store fails") as raised:
         (place(bucket) / "object").read_bytes()

@@ -17,7 +17,7 @@ import pytest
 import gloam
 from gloam.errors import SetError
 from gloam.manifests.sets.stage import stage
-from gloam.storage import stores
+from gloam.storage import store_requests
 from gloam.storage.stores import place
 from gloam.synth.building.deep_verify import recheck_set
 from gloam.synth.building.regenerate import export
@@ -111,7 +111,7 @@ def test_twenty_kills_end_in_the_same_bytes(photographs, bucket, local):
 def test_twenty_errors_of_the_network_end_in_the_same_bytes(
     photographs, through, bucket, local, monkeypatch
 ):
-    monkeypatch.setenv(stores.PATIENCE, "12")  # a stall is one of three seconds
+    monkeypatch.setenv(store_requests.PATIENCE, "12")  # a stall is one of three seconds
     kinds = ("500", "reset", "truncate", "500", "reset", "truncate", "stall")
     through.fails = lambda number, method, path: (
         kinds[number // 9 % len(kinds)] if number % 9 == 0 and number < 9 * 28 else ""
@@ -164,7 +164,7 @@ def test_verify_finds_what_is_damaged(photographs, bucket, local):
 
 def test_the_command_says_what_is_wrong_in_a_line(photographs, bucket, monkeypatch):
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
-    monkeypatch.setenv(stores.PATIENCE, "1")
+    monkeypatch.setenv(store_requests.PATIENCE, "1")
     process = command(photographs, f"{bucket}/set")
     said, _ = process.communicate()
     assert process.returncode == 1

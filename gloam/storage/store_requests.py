@@ -1,0 +1,149 @@
+"""Requests to object stores: through which client, and made again until patience ends.
+
+How stores are reached is read from the environment, as the stores' own tools do it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from functools import lru_cache
+from pathlib import PurePath
+from typing import Any, TypeVar
+
+from ..errors import ConfigError, said_by
+
+PATIENCE = "GLOAM_STORE_PATIENCE"
+"""A variable of the environment: for how many seconds a request is repeated that fails (120)."""
+_VARIABLES = ("AWS_", "GOOGLE_", "AZURE_", "GLOAM_STORE_")
+_REFUSED = re.compile(r"status code: (400|401|403|404|405|411|416)")
+_STALL = 20.0  # seconds without a byte, after which a request is given up and made again
+T = TypeVar("T")
+
+
+def patience() -> float:
+    """Return for how many seconds a failing request is repeated."""
+    try:
+        return float(os.environ.get(PATIENCE, 120))
+    except ValueError:
+        raise ConfigError(f"{PATIENCE}={os.environ[PATIENCE]}: must be seconds") from None
+
+
+def environment() -> dict[str, str]:
+    """Return the variables of the environment that say how stores are reached.
+
+    Processes that were forked from an older one have older ones.
+    """
+    return {name: value for name, value in os.environ.items() if name.startswith(_VARIABLES)}
+
+
+def take_environment(variables: dict[str, str]) -> None:
+    """Make the same variables this process's."""
+    for name in environment().keys() - variables.keys():
+        del os.environ[name]
+    os.environ.update(variables)
+
+
+def obstore() -> Any:
+    """Return the module that makes requests.
+
+    Raises
+    ------
+    ConfigError
+        When it is not installed.
+    """
+    try:
+        import obstore as module
+    except ImportError as error:
+        raise ConfigError(
+            "s3://, gs:// and az:// need obstore: pip install 'gloam[cloud]'"
+        ) from error
+    return module
+
+
+def client(scheme: str, bucket: str) -> Any:
+    """Return what requests to a store ("s3:") and bucket go through."""
+    return _client_of(os.getpid(), scheme, bucket)
+
+
+@lru_cache(maxsize=64)
+def _client_of(process: int, scheme: str, bucket: str) -> Any:
+    """Return a store's client; a forked process has one of its own."""
+    from obstore.store import from_url
+
+    obstore()
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL", "")
+    stall = timedelta(seconds=min(_STALL, max(patience() / 4, 0.5)))
+    options: dict[str, Any] = {
+        "client_options": {
+            "allow_http": scheme == "s3:" and endpoint.startswith("http://"),
+            "connect_timeout": timedelta(seconds=5),
+            "read_timeout": stall,
+            "timeout": timedelta(minutes=10),
+        },
+        # Repeated here, by `patient`, in which broken bodies count too.
+        "retry_config": {"max_retries": 0, "retry_timeout": timedelta(seconds=1)},
+    }
+    if scheme == "s3:":
+        # A signature with a sum of the whole body costs as much as sending it; TLS guards the body,
+        # as the stores' own tools rely on.
+        unsigned = os.environ.get("AWS_UNSIGNED_PAYLOAD", "true")
+        options["config"] = {"unsigned_payload": unsigned}
+        if endpoint:
+            options["config"]["endpoint"] = endpoint
+    return from_url(f"{scheme}//{bucket}", **options)
+
+
+def patient(path: PurePath, call: Callable[[], T]) -> T:
+    """Make a request, and make it again while the store fails and patience lasts.
+
+    Raises
+    ------
+    FileNotFoundError, FileExistsError, PermissionError
+        When the store says so.
+    OSError
+        When it goes on failing; its first line, and for how long it was tried.
+    """
+    errors = obstore().exceptions
+    begun, pause = time.monotonic(), 0.1
+    while True:
+        try:
+            return call()
+        except (errors.NotFoundError, FileNotFoundError) as error:
+            raise FileNotFoundError(errno.ENOENT, "no such object", str(path)) from error
+        except (errors.AlreadyExistsError, errors.PreconditionError) as error:
+            raise FileExistsError(errno.EEXIST, "is there already", str(path)) from error
+        except (errors.PermissionDeniedError, errors.UnauthenticatedError) as error:
+            raise _denied(path, error) from error
+        except (errors.InvalidPathError, errors.NotSupportedError) as error:
+            raise OSError(errno.EINVAL, _first_line(error), str(path)) from error
+        except (errors.BaseError, OSError) as error:
+            refused = _REFUSED.search(str(error))
+            if refused and refused[1] == "416":
+                raise OSError(errno.ERANGE, "has no such bytes", str(path)) from error
+            if refused and refused[1] == "404":
+                raise FileNotFoundError(
+                    errno.ENOENT, "there is no such bucket", str(path)
+                ) from error
+            if refused:
+                raise _denied(path, error) from error
+            taken = time.monotonic() - begun
+            if taken + pause > patience():
+                what = f"the store fails, tried for {taken:.0f} s: {_first_line(error)}"
+                raise OSError(errno.EIO, what, str(path)) from error
+        time.sleep(pause)
+        pause = min(2 * pause, 5.0)
+
+
+def _denied(path: PurePath, error: BaseException) -> PermissionError:
+    what = f"the store refuses it: {_first_line(error)}"
+    return PermissionError(errno.EACCES, what, str(path))
+
+
+def _first_line(error: BaseException) -> str:
+    line = said_by(error)
+    return line if len(line) < 300 else f"{line[:300]}..."
