@@ -91,7 +91,7 @@ class PipelineBuilder:
         place : (epoch, batch)
             Where that is.
         forms : function, optional
-            What becomes of stored pairs, see `pipelines.Forms`; by default DALI draws it.
+            What becomes of stored pairs, see `operators.Forms`; by default DALI draws it.
 
         Raises
         ------

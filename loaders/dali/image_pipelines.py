@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..options import Options
-from .pipelines import NORMAL, decoded, fn, pipeline_def, processed, reading, sharded, types
+from .forms.operators import decoded, fn, processed, types
+from .pipelines import NORMAL, pipeline_def, reading, sharded
 
 
 @pipeline_def(enable_conditionals=True)
@@ -68,7 +69,7 @@ def external_images(source: Callable[[Any], tuple[Any, ...]], options: Options) 
 
 
 def formed_image(data: Any, options: Options) -> Any:
-    """Decode an encoded image and bring it into form; see `pipelines.processed`."""
+    """Decode an encoded image and bring it into form; see `operators.processed`."""
     if options.device == "cpu":  # the rest is `forms.host_images`
         return decoded(data, options)
     (image,) = processed([data], options)

@@ -1,7 +1,5 @@
 """DALI pipelines over pairs, for PairLoader and for people who compose their own.
 
-Of these modules only this one imports DALI.
-
 Each is a `@pipeline_def` function: give it `batch_size`, `num_threads`, `device_id` (None for the
 CPU) and `seed` besides its own arguments. All yield (low, normal, label): the label is the number
 that a file list or an external source gives the pair, or the pair's JSON record, so that outputs
@@ -19,9 +17,18 @@ from nvidia import dali
 from ...errors import LoaderError
 from ...manifests.sets.layouts.shard_index import INDEX_VERSION
 from ..options import Options
+from .forms.operators import (
+    BATCHES,
+    Forms,
+    decoded,
+    decoded_by_two,
+    fn,
+    formed,
+    processed,
+    room_for,
+    types,
+)
 
-fn: Any = dali.fn
-types: Any = dali.types
 pipeline_def: Any = dali.pipeline_def
 
 SIDE_BY_SIDE: dict[str, Any] = {"concurrency": dali.OperatorConcurrency.FULL}
@@ -38,11 +45,6 @@ DECODERS_ALONE = SIDE_BY_SIDE | {"stream_policy": dali.StreamPolicy.PER_OPERATOR
 that reads them is done; see `live.held`."""
 
 LOW, NORMAL = "low.png;low.jpg", "normal.jpg;normal.png"
-Forms = Callable[[Any], list[Any]]
-"""Of DALI's BatchInfo: returns for each pair of a batch the window (top, left, height, width) and
-the flips (across, down, turned) as int32 array (7)."""
-_BATCHES = {"batch": True, "batch_info": True}
-_TYPES = {"float32": types.FLOAT, "float16": types.FLOAT16, "uint8": types.UINT8}
 
 
 @pipeline_def(enable_conditionals=True)
@@ -242,7 +244,7 @@ def external_pairs(
 
     It returns lists of encoded lows and normals (uint8 arrays) and of numbers.
     """
-    low, normal, label = fn.external_source(source=source, num_outputs=3, **_BATCHES)
+    low, normal, label = fn.external_source(source=source, num_outputs=3, **BATCHES)
     low, normal = processed([low, normal], options, forms)
     return low, normal, label
 
@@ -261,12 +263,12 @@ def pairs_of_decoded_lows(
     All from functions of DALI's BatchInfo. Images are not cut or flipped, or by `forms`.
     """
     if on_gpu:  # copied, and waited for, on a stream of DALI's own: others fill the memory again
-        low = fn.external_source(source=lows, layout="HWC", device="gpu", cuda_stream=1, **_BATCHES)
+        low = fn.external_source(source=lows, layout="HWC", device="gpu", cuda_stream=1, **BATCHES)
     else:
-        low = fn.external_source(source=lows, layout="HWC", **_BATCHES)
+        low = fn.external_source(source=lows, layout="HWC", **BATCHES)
         low = low.gpu() if options.device == "gpu" else low
-    normal, label = fn.external_source(source=normals, num_outputs=2, **_BATCHES)
-    form = None if forms is None else fn.external_source(source=forms, **_BATCHES)
+    normal, label = fn.external_source(source=normals, num_outputs=2, **BATCHES)
+    form = None if forms is None else fn.external_source(source=forms, **BATCHES)
     window, flips = (None, None) if form is None else (form[:4], form[4:])
     low, normal = formed([low, decoded(normal, options)], window, flips, options)
     return low, normal, label
@@ -365,121 +367,3 @@ def formed_pairs(options: Options) -> tuple[Any, ...]:
     flips = fn.external_source(name="flips") if options.augment else None
     low, normal = formed([low, normal], window, flips, options)
     return low, normal
-
-
-def formed(images: list[Any], window: Any, flips: Any, options: Options) -> list[Any]:
-    """Bring decoded images into form, by a window (top, left, height, width) and flips."""
-    if options.cuts:
-        images = _alike(fn.slice, images, start=window[:2], shape=window[2:], axes=[0, 1])
-    if options.size is not None:
-        images = _alike(fn.resize, images, size=options.size, antialias=True)
-    if options.augment:
-        images = _alike(fn.flip, images, horizontal=flips[0], vertical=flips[1])
-        if options.square:
-            images = _turned(images, flips[2] == 1)
-    return normalised(images, options)
-
-
-def room_for(normal: Any, options: Options) -> Any:
-    """Return memory for lows of the normals' sizes, which kernels fill.
-
-    Nothing on the CPU, and where a size is asked for: there lows are formed by kernels too.
-    """
-    if options.device == "gpu" and options.size is None:
-        return fn.copy(normal)
-    return fn.constant(idata=0, dtype=types.INT32)
-
-
-def decoded(images: Any, options: Options) -> Any:
-    """Decode an encoded image, or a list of several."""
-    if options.exact and options.device == "gpu":
-        return fn.decoders.image(images, device="cpu", output_type=types.RGB).gpu()
-    if options.device == "cpu":
-        return fn.decoders.image(images, device="cpu", output_type=types.RGB)
-    # Without fancy upsampling colour edges differ by up to 68 levels from what libjpeg-turbo, and
-    # so every other program, makes of the same bytes; with it by 3 to 5, at no cost that could be
-    # measured on an H200.
-    return fn.decoders.image(
-        images,
-        device="mixed",
-        output_type=types.RGB,
-        hw_decoder_load=options.hw_decoder_load,
-        jpeg_fancy_upsampling=True,
-    )
-
-
-def decoded_by_two(images: Any, options: Options) -> Any:
-    """Decode encoded images that lows are made of, on a GPU by two operators that share them.
-
-    While one waits for cores that are busy with lows, the other one keeps the decoding hardware
-    busy: on an H200 some 28,000 live pairs a second in place of 23,000; three or four are no
-    faster.
-    """
-    if options.device == "cpu" or options.exact:
-        return decoded(images, options)
-    if (images.shape()[0] & 1) == 0:  # noqa: SIM108 - DALI follows statements alone
-        made = decoded(images, options)
-    else:
-        made = decoded(images, options)
-    return made
-
-
-def processed(images: list[Any], options: Options, forms: Forms | None = None) -> list[Any]:
-    """Decode and bring into form encoded images of one size, with the same draws for all.
-
-    The draws are DALI's own, or those of a function.
-    """
-    if forms is not None:
-        form = fn.external_source(source=forms, **_BATCHES)
-        return formed(_alike(decoded, images, options=options), form[:4], form[4:], options)
-    if options.crop == "random":
-        shape = fn.peek_image_shape(images[-1])
-    images = _alike(decoded, images, options=options)
-    if options.size is not None:
-        if options.crop == "resize":
-            images = _alike(fn.resize, images, size=options.size, antialias=True)
-        elif options.crop == "random-resized":
-            how = {"size": options.size, "random_area": [0.35, 1.0], "antialias": True}
-            images = _alike(fn.random_resized_crop, images, **how)
-        else:
-            height, width = options.size
-            if shape[0] < height or shape[1] < width:
-                larger = {"size": options.size, "mode": "not_smaller", "antialias": True}
-                images = _alike(fn.resize, images, **larger)
-            at_x, at_y = fn.random.uniform(range=[0.0, 1.0]), fn.random.uniform(range=[0.0, 1.0])
-            images = _alike(fn.crop, images, crop=options.size, crop_pos_x=at_x, crop_pos_y=at_y)
-    if options.augment:
-        across, down = fn.random.coin_flip(), fn.random.coin_flip()
-        images = _alike(fn.flip, images, horizontal=across, vertical=down)
-        if options.square:
-            images = _turned(images, fn.random.coin_flip(dtype=types.BOOL))
-    return normalised(images, options)
-
-
-def _turned(images: list[Any], turned: Any) -> list[Any]:
-    """Swap rows and columns of images where that is drawn."""
-    if turned:
-        images = _alike(fn.transpose, images, perm=[1, 0, 2], transpose_layout=False)
-    return images
-
-
-def _alike(operator: Callable[..., Any], images: list[Any], **how: Any) -> list[Any]:
-    """Apply an operator to images, with the same draws for all."""
-    made = operator(images if len(images) > 1 else images[0], **how)
-    return list(made) if isinstance(made, list | tuple) else [made]
-
-
-def normalised(images: list[Any], options: Options) -> list[Any]:
-    """Pad images, and bring them into the type, range and layout that are asked for."""
-    if options.pad:
-        images = _alike(fn.pad, images, axis_names="HW")
-    signed = options.value_range[0] < 0 and options.dtype != "uint8"
-    plain = options.dtype == "uint8"
-    return _alike(
-        fn.crop_mirror_normalize,
-        images,
-        dtype=_TYPES[options.dtype],
-        output_layout=options.layout,
-        mean=[127.5] if signed else [0.0],
-        std=[1.0] if plain else ([127.5] if signed else [255.0]),
-    )

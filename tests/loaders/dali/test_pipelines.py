@@ -19,10 +19,10 @@ PLAIN = {"device": "cpu", "threads": 2, "size": (40, 56)}
 @pytest.fixture
 def decoders(monkeypatch) -> list[dict[str, Any]]:
     """What decoders are asked for, by pipelines of a GPU too: the CPU decodes, there is no GPU."""
-    from gloam.loaders.dali import pipelines
+    from gloam.loaders.dali.forms import operators
 
     asked = []
-    real = pipelines.fn
+    real = operators.fn
 
     class Recording:
         def __getattr__(self, name):
@@ -34,7 +34,7 @@ def decoders(monkeypatch) -> list[dict[str, Any]]:
                 asked.append(arguments)
                 return real.decoders.image(images, **arguments | {"device": "cpu"})
 
-    monkeypatch.setattr(pipelines, "fn", Recording())
+    monkeypatch.setattr(operators, "fn", Recording())
     return asked
 
 
