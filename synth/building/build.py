@@ -29,10 +29,10 @@ from ...storage.stores import in_store
 from ...storage.tables import read_table
 from ..renderers import Device
 from ..served.start import Starting, renderers_on
+from .cards.readme import write_readme
 from .draw_columns import draw_fields
 from .jobs import jobs_of, units_of
 from .planning import Run, list_sources, planned
-from .readme import write_readme
 from .request import Request, recorded_versions
 from .worker import make_unit
 

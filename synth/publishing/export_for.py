@@ -20,7 +20,7 @@ from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample
 from ...progress import Progress, Silent
 from ...storage.atomic import canonical_json, flush, sha256_bytes
 from ...storage.stores import StorePath, place
-from ..building.regenerate import sample_with_low
+from ..building.remake_unit import sample_with_low
 from ..kernels.png.file import encode_png
 from ..renderers import Device
 from ..served.start import Renderers

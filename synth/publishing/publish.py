@@ -23,10 +23,10 @@ from ...progress import Progress, Silent
 from ...storage.stores import StorePath, place
 from ..analysis.contact_sheet import Tile, described, sheet, tiles_of
 from ..analysis.set_statistics import measure_set
-from ..building.hub_features import sample_features
-from ..building.readme import HUB_SPLITS as _SPLITS
-from ..building.readme import config_of
-from ..building.regenerate import sample_with_low
+from ..building.cards.hub_features import sample_features
+from ..building.cards.readme import HUB_SPLITS as _SPLITS
+from ..building.cards.readme import config_of
+from ..building.remake_unit import sample_with_low
 from ..models import parse_draw
 from ..renderers import Device
 from ..served.start import ON_WORKERS, Renderers

@@ -7,11 +7,11 @@ from typing import Any
 
 import yaml
 
-from ...manifests.sets.info import PAIRS, README, SetInfo
-from ...manifests.sets.pair_set import open_set
-from ...manifests.sets.sample import LOW, NORMAL
-from ...storage.atomic import write_bytes
-from ...storage.tables import read_table
+from ....manifests.sets.info import PAIRS, README, SetInfo
+from ....manifests.sets.pair_set import open_set
+from ....manifests.sets.sample import LOW, NORMAL
+from ....storage.atomic import write_bytes
+from ....storage.tables import read_table
 from .hub_features import sample_features
 
 HUB_SPLITS = {"train": "train", "val": "validation", "test": "test"}

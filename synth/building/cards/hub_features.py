@@ -6,11 +6,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from ...manifests.labels.labels import BOXES, CLASS, CLASSES, MASK
-from ...manifests.sets.info import SetInfo
-from ...manifests.sets.sample import LOW, NORMAL
-from ..recipes.load import recipe_of
-from .draw_columns import draw_fields
+from ....manifests.labels.labels import BOXES, CLASS, CLASSES, MASK
+from ....manifests.sets.info import SetInfo
+from ....manifests.sets.sample import LOW, NORMAL
+from ...recipes.load import recipe_of
+from ..draw_columns import draw_fields
 
 Feature = dict[str, Any]
 _TEXT, _WHOLE = {"dtype": "string"}, {"dtype": "int64"}

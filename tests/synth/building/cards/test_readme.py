@@ -11,7 +11,7 @@ import gloam
 from gloam.manifests.sets.verify import verify_set
 from gloam.synth.building.regenerate import export, regenerate
 
-from ...labelled import class_source, voc_source
+from ....labelled import class_source, voc_source
 
 datasets = pytest.importorskip("datasets")
 

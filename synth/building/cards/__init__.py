@@ -1,0 +1,1 @@
+"""The README.md of sets, as Hugging Face reads it."""

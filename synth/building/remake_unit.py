@@ -1,0 +1,204 @@
+"""One unit of a set, made again from the same unit of another set.
+
+With new draws and lows, or the lows that its draws make, or as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import NamedTuple
+
+from ...engines.local import count
+from ...errors import ImageRefused, SetError
+from ...manifests.sets.pair_set import Unit
+from ...manifests.sets.publish_unit import publish_unit
+from ...manifests.sets.sample import (
+    LOW,
+    NORMAL,
+    Encoded,
+    Sample,
+    is_normal,
+    make_sample,
+    origin_of,
+)
+from ...storage.sums import Sums
+from ..clips import frame_name, frame_names, is_clip, render_clip_on
+from ..kernels.arrays import Pixels
+from ..models import Draw, draw, parse_draw
+from ..recipes.load import Recipe
+from ..renderers import Renderer
+from ..served.start import Renderers
+from .request import OutputOptions
+from .worker import encode_low, gathered, sums_of_unit
+
+_DRAWN = 16  # samples that are read, and their parameters drawn, at once
+
+
+@dataclass(frozen=True)
+class Job:
+    """One unit to be made from the same unit of another set. Without a recipe its lows are kept."""
+
+    unit: Unit
+    root: Path
+    fingerprint: str
+    recipe: Recipe | None
+    seed: int
+    output: OutputOptions
+    lows_only: bool
+    renderers: Renderers
+
+
+def remake_unit(job: Job) -> None:
+    """Make a unit and publish it."""
+    before, sums = job.unit.receipt, sums_of_unit(job.output)
+    publish_unit(
+        job.root,
+        job.output.layout,
+        job.unit.name,
+        job.fingerprint,
+        _samples(job, before.pairs, sums),
+        before.refused,
+        sums=sums,
+    )
+
+
+def _samples(job: Job, wanted: int, sums: Sums) -> Iterator[Sample]:
+    """Make the unit's samples again.
+
+    Raises
+    ------
+    SetError
+        When there is another number of them than its receipt says.
+    """
+    made = 0
+    renderer = job.renderers.of(job.unit.name)
+    pairs = job.unit.pairs()
+    first = next(pairs, None)
+    pairs = iter(()) if first is None else chain([first], pairs)
+    if first is not None and is_clip(first.record["members"]):
+        for clip in pairs:
+            yield _clip(job, renderer, clip, sums)
+            made += 1
+            count()
+        pairs = iter(())
+    for some in gathered(_all_begun(job, pairs), _size, job.renderers.many):
+        waiting = [one for one in some if one.normal is not None]
+        normals = [one.normal for one in waiting if one.normal is not None]
+        lows = iter(renderer.render(normals, [one.drawn for one in waiting if one.drawn]))
+        for one in some:
+            low = None if one.normal is None else encode_low(next(lows), job.output)
+            yield _remade(job, one, low, sums)
+            made += 1
+            count()
+    if made != wanted:
+        raise SetError(
+            f"{job.unit.root}: {job.unit.name} holds {made} pairs, its receipt says {wanted};"
+            " gloam verify it",
+            path=job.unit.root,
+        )
+
+
+def sample_with_low(unit: Unit, renderers: Renderers) -> Iterator[Sample]:
+    """Yield the samples of a unit; those of a live set with the lows that their draws make.
+
+    Raises
+    ------
+    SetError
+        When one cannot be read.
+    """
+    output = OutputOptions()
+    job = Job(unit, unit.root, "", None, 0, output, False, renderers)
+    return _samples(job, unit.count, sums_of_unit(output))
+
+
+class _Begun(NamedTuple):
+    """A sample that is made again, its new draw, and the normal that a low is to be made of."""
+
+    sample: Sample
+    drawn: Draw | None = None
+    normal: Pixels | None = None
+
+
+def _all_begun(job: Job, samples: Iterator[Sample]) -> Iterator[_Begun]:
+    """Find what is to be made: new draws and lows, or the lows that draws make, or nothing."""
+    live = job.output.low_codec == "none"
+    # Some at once: between two photographs a CPU's caches forget how to draw.
+    while some := list(islice(samples, _DRAWN)):
+        kept = [job.recipe is None and (live or LOW in sample.members) for sample in some]
+        drawn = [
+            None if keep else _drawn(job, sample) for sample, keep in zip(some, kept, strict=True)
+        ]
+        for sample, own in zip(some, drawn, strict=True):
+            normal = None if live or own is None else _normal(job, sample)
+            yield _Begun(sample, own, normal)
+
+
+def _drawn(job: Job, sample: Sample) -> Draw:
+    """Return a sample's new draw, or its own."""
+    if job.recipe is None:
+        return parse_draw(sample.record["draw"])
+    return draw(job.recipe, job.seed, sample.key)
+
+
+def _clip(job: Job, renderer: Renderer, sample: Sample, sums: Sums) -> Sample:
+    """Make a clip again: with a new draw, or the lows that its draw makes, or as it is."""
+    live = job.output.low_codec == "none"
+    held = bool(frame_names(sample.members, LOW))
+    if job.recipe is None and (live or held):
+        return _kept(job, sample)
+    drawn = _drawn(job, sample)
+    names = frame_names(sample.members, NORMAL)
+    members = {name: sample.members[name] for name in names}
+    if not live:
+        normals = [_normal(job, sample, name) for name in names]
+        lows = render_clip_on(renderer, normals, drawn)
+        made = {frame_name(LOW, i): encode_low(low, job.output) for i, low in enumerate(lows)}
+        members = made | members
+    origin = origin_of(sample.record)
+    return _kept(job, make_sample(sample.key, origin, drawn.model_dump(), members, sums=sums))
+
+
+def _kept(job: Job, sample: Sample) -> Sample:
+    """Leave out the normals where they stay in the set that they are from."""
+    if not job.lows_only:
+        return sample
+    members = {name: member for name, member in sample.members.items() if not is_normal(name)}
+    return replace(sample, members=members)
+
+
+def _size(begun: _Begun) -> int:
+    return 0 if begun.normal is None else begun.normal.size
+
+
+def _remade(job: Job, begun: _Begun, low: Encoded | None, sums: Sums) -> Sample:
+    """Put a sample together again."""
+    sample, drawn = begun.sample, begun.drawn
+    if drawn is not None:
+        members = dict(sample.members)
+        if low is not None:
+            members = {LOW: low, **{name: one for name, one in members.items() if name != LOW}}
+        sample = make_sample(
+            sample.key,
+            origin_of(sample.record),
+            drawn.model_dump(),
+            members,
+            sample.record.get("labels"),
+            sums,
+        )
+    return _kept(job, sample)
+
+
+def _normal(job: Job, sample: Sample, name: str = NORMAL) -> Pixels:
+    """Decode the stored normal, or a frame of it."""
+    try:
+        return sample.decoded(name)
+    except ImageRefused as refusal:
+        raise SetError(
+            f"{job.unit.root}: {job.unit.name}: {sample.key}.{name}: {refusal.detail}; gloam"
+            " build mends the set",
+            path=job.unit.root,
+            key=sample.key,
+        ) from refusal
