@@ -7,8 +7,8 @@ import struct
 from pathlib import Path
 
 from ...manifests.sets.layouts.extents import BLOCK
+from ...manifests.sets.layouts.shard_files import index_path, shard_path
 from ...manifests.sets.layouts.shard_index import read_index
-from ...manifests.sets.layouts.shards import index_path, shard_path
 from ...storage.atomic import write_bytes
 
 FOLDER = ".nv-meta"

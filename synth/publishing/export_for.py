@@ -14,7 +14,7 @@ from ...engines.local import LocalEngine
 from ...errors import ConfigError
 from ...manifests.images.encode import encode
 from ...manifests.sets.info import WORK_FOLDER
-from ...manifests.sets.layouts.shards import shard_path
+from ...manifests.sets.layouts.shard_files import shard_path
 from ...manifests.sets.pair_set import PairSet, Unit, of_images, open_set
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample
 from ...progress import Progress, Silent

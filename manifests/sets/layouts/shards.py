@@ -9,7 +9,7 @@ from __future__ import annotations
 import tarfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +19,16 @@ import pyarrow as pa
 
 from ....engines.process import available_cores
 from ....errors import SetError
-from ....storage.atomic import Pending, sha256_bytes, write_bytes
+from ....storage.atomic import sha256_bytes
 from ....storage.stores import each
-from ....storage.sums import PlainSums, Sums
+from ....storage.sums import Sums
 from ..receipts import Receipt, read_files
 from ..sample import RECORD, Encoded, Sample, parse_record, split_ending
-from .extents import NAME, Extents, Keys, TarKeys, Tarred, Texts
+from .extents import Extents, Keys, TarKeys, Tarred, Texts
 from .layout import read_list
 from .lists import list_path, write_list
+from .shard_files import FOLDER, ShardWriter, index_path, shard_path
 from .shard_index import (
-    INDEX_VERSION,
     Columns,
     Member,
     read_columns,
@@ -36,121 +36,11 @@ from .shard_index import (
     read_places,
 )
 
-FOLDER = "shards"
 _MANY = 256  # units that are worth threads
 _VERY_MANY = 2000
 """Units beyond which a loader compares checksums of indexes only where it reads them itself."""
 Whole = npt.NDArray[np.uint32]
 _AT_ONCE = 1 << 24  # bytes of indexes that are read at once
-_SIZE, _CHECKSUM = 124, 148
-"""The places of size and checksum in a USTAR header (POSIX.1-1988)."""
-
-
-def shard_path(root: Path, unit: str) -> Path:
-    """Return where the tar of a unit such as `train-000000` lies in a set."""
-    return root / FOLDER / f"{unit}.tar"
-
-
-def index_path(root: Path, unit: str) -> Path:
-    """Return where the index of that tar lies.
-
-    Not in `X.tar.idx`, which other tools use for a format of theirs.
-    """
-    return root / FOLDER / f"{unit}.idx"
-
-
-class ShardWriter:
-    """Writes one shard under a temporary name.
-
-    `close` publishes it and its index, leaving without it deletes it. Use as a context manager.
-    `sums` makes the checksum of the tar, hashlib by default.
-    """
-
-    def __init__(self, root: Path, unit: str, sums: Sums | None = None) -> None:
-        self._root, self._path, self._index = root, shard_path(root, unit), index_path(root, unit)
-        self._pending = Pending(self._path)
-        self._sums = sums or PlainSums()
-        self._place = 0
-        self._lines: list[str] = []
-
-    def __enter__(self) -> ShardWriter:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._pending.abandon()
-
-    def add(self, sample: Sample) -> None:
-        """Append a sample's files."""
-        groups, pieces, place = [], [], self._place
-        for end, data in sample.files():
-            name = f"{sample.key}.{end}"
-            place += tarfile.BLOCKSIZE
-            groups.append(f"{end} {place} {len(data)} {name}")
-            padding = -len(data) % tarfile.BLOCKSIZE
-            place += len(data) + padding
-            pieces += [_header(name, len(data)), data, bytes(padding)]
-        self._write(b"".join(pieces))
-        self._lines.append(" ".join(groups))
-
-    def close(self) -> dict[str, dict[str, Any]]:
-        """Publish the tar, then the index.
-
-        Returns path, sha256 and size of both, as receipts hold them.
-        """
-        self._write(bytes(2 * tarfile.BLOCKSIZE))
-        self._write(bytes(-self._place % tarfile.RECORDSIZE))
-        self._pending.publish()
-        index = f"{INDEX_VERSION} {len(self._lines)}\n" + "".join(
-            f"{line}\n" for line in self._lines
-        )
-        write_bytes(self._index, index.encode("ascii"))
-        return {
-            self._path.relative_to(self._root).as_posix(): {
-                "sha256": self._sums.hexdigest(),
-                "bytes": self._place,
-            },
-            self._index.relative_to(self._root).as_posix(): {
-                "sha256": sha256_bytes(index.encode("ascii")),
-                "bytes": len(index),
-            },
-        }
-
-    def _write(self, data: bytes) -> None:
-        self._pending.handle.write(data)
-        self._sums.update(data)
-        self._place += len(data)
-
-
-@lru_cache(maxsize=1)
-def _blank_header() -> tuple[bytes, bytes, bytes, int]:
-    """Return of tarfile's header of an empty file, of the mode that members have, what stays.
-
-    It is what lies between name and size, between size and checksum, and behind the checksum; and
-    what the last adds to the checksum.
-    """
-    header = tarfile.TarInfo("")
-    header.mode = 0o644
-    blank = header.tobuf(tarfile.USTAR_FORMAT, "ascii", "strict")
-    rest = blank[_CHECKSUM + 8 :]
-    return blank[NAME:_SIZE], blank[_SIZE + 12 : _CHECKSUM], rest, sum(rest) + 8 * ord(" ")
-
-
-def _header(name: str, size: int) -> bytes:
-    """Return the bytes of tarfile's USTAR header, in a tenth of its time.
-
-    Only name, size and checksum differ between members.
-
-    Raises
-    ------
-    ValueError
-        When the name or the size does not fit.
-    """
-    encoded = name.encode("ascii")
-    if len(encoded) > NAME or size >= 8**11:
-        raise ValueError(f"{name}: the name or size ({size}) does not fit into a USTAR header")
-    before, after, rest, known = _blank_header()
-    head = b"%b%b%011o\0%b" % (encoded.ljust(NAME, b"\0"), before, size, after)
-    return b"%b%06o\0 %b" % (head, sum(head) + known, rest)
 
 
 @dataclass(frozen=True)

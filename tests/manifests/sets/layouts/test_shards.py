@@ -19,8 +19,9 @@ from gloam.errors import SetError
 from gloam.manifests.images.decode import decode
 from gloam.manifests.sets.layouts import SHARDS, layout_named
 from gloam.manifests.sets.layouts.layout import unit_name
+from gloam.manifests.sets.layouts.shard_files import ShardWriter, index_path, shard_path
 from gloam.manifests.sets.layouts.shard_index import read_index
-from gloam.manifests.sets.layouts.shards import ShardWriter, index_path, read_samples, shard_path
+from gloam.manifests.sets.layouts.shards import read_samples
 from gloam.manifests.sets.publish_unit import publish_unit
 from gloam.manifests.sets.sample import Encoded, Sample
 
