@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import multiprocessing.util
 import os
+import weakref
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -72,6 +73,7 @@ class TorchLoader(EpochLoader):
     """
 
     _rooms: Rooms | None = None  # of its processes
+    _ending: Any = None  # what ends them
 
     def __init__(
         self,
@@ -242,6 +244,8 @@ class TorchLoader(EpochLoader):
                     prepare_workers([__name__], workers + 1) if workers else None
                 ),
             )
+            self._ending = weakref.finalize(self, _end_processes, self._loader)
+            self._ending.atexit = False  # multiprocessing ends them then
         return self._loader
 
     def _rooms_for(self, device: torch.device) -> Rooms | None:
@@ -256,13 +260,12 @@ class TorchLoader(EpochLoader):
         pass  # batches are made by their numbers
 
     def _free(self) -> None:
-        iterator = getattr(self._loader, "_iterator", None)
-        if iterator is not None:
-            iterator._shutdown_workers()
-        self._loader, self._rooms = None, None
+        if self._ending is not None:
+            self._ending()
+        self._loader, self._rooms, self._ending = None, None, None
 
     def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"_loader": None, "_rooms": None}
+        return super().__getstate__() | {"_loader": None, "_rooms": None, "_ending": None}
 
     def _places(self) -> Iterator[list[Place]]:
         """Yield what is left of the running epoch: batches of pairs and of their draws' seeds."""
@@ -316,21 +319,38 @@ def _prepare_worker(variables: dict[str, str], number: int) -> None:
     multiprocessing.util.Finalize(None, os._exit, (0,), exitpriority=-100)
 
 
+def _end_processes(loader: DataLoader[Any]) -> None:
+    iterator = getattr(loader, "_iterator", None)
+    if iterator is not None and hasattr(iterator, "_shutdown_workers"):
+        iterator._shutdown_workers()
+
+
 class _RestOfEpoch:
-    """Batches from the loader's place on."""
+    """Batches from the loader's place on.
+
+    It does not keep the loader, whose DataLoader has it: freed as one cycle, queues would close
+    before processes are told to end, and each be waited for 5 seconds.
+    """
 
     def __init__(self, loader: TorchLoader) -> None:
-        self._loader = loader
+        self._loader: TorchLoader = weakref.proxy(loader)
+        self._kind = type(loader)
 
     def __iter__(self) -> Iterator[list[Place]]:
-        return self._loader._places()
+        return self._kind._places(self._loader)  # not a method of what is kept then
 
     def __len__(self) -> int:
         return len(self._loader)
 
 
-class _FreshEpochs(_RestOfEpoch):
+class _FreshEpochs:
     """Each iteration is a pass of the loader, whose batches somebody else makes."""
+
+    def __init__(self, loader: TorchLoader) -> None:
+        self._loader = loader
+
+    def __len__(self) -> int:
+        return len(self._loader)
 
     def set_epoch(self, epoch: int) -> None:
         """Set the loader's epoch.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import itertools
 import json
 import shutil
 from types import SimpleNamespace
@@ -145,6 +147,18 @@ def test_rooms_that_are_taken_are_not_given_out(monkeypatch):
     assert rooms.open(Room(4, (12,))).tolist() == [7] * 12
     rooms.begin()
     assert rooms.take((1,)).number == 3
+
+
+@pytest.mark.parametrize("batches", [1, None], ids=["abandoned", "ended"])
+def test_processes_of_a_loader_that_is_dropped_end_by_themselves(shards, batches):
+    """They are told to: not waited for, and stopped by a signal after five seconds each."""
+    loader = TorchLoader(shards, batch_size=4, size=24, device="cpu", workers=2)
+    assert list(itertools.islice(loader, batches))
+    processes = loader._loader._iterator._workers
+    assert all(process.is_alive() for process in processes)
+    del loader
+    gc.collect()
+    assert [process.exitcode for process in processes] == [0, 0]
 
 
 def test_what_is_padded_is_so_by_processes_too():
