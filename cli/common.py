@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import sys
@@ -21,6 +22,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 USER_ERROR = 1
 _BROKEN_PIPE = 128 + 13  # SIGPIPE, as a shell counts it
+
+
+_FULL = "; free some space and run the command again: what was finished stays"
+_CLOSED = "; choose another place, or change what you may do there"
+_WAYS_OUT = {
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+    errno.EACCES: _CLOSED,
+    errno.EPERM: _CLOSED,
+    errno.EROFS: _CLOSED,
+}
 
 
 def user_errors(function: F) -> F:
@@ -48,7 +60,8 @@ def user_errors(function: F) -> F:
             sys.exit(_BROKEN_PIPE)
         except OSError as error:
             # Disk full, no permission, and their like: the system's words are the message.
-            click.echo(f"gloam: {error.filename or 'output'}: {error.strerror or error}", err=True)
+            what = f"{error.filename or 'output'}: {error.strerror or error}"
+            click.echo(f"gloam: {what}{_WAYS_OUT.get(error.errno or 0, '')}", err=True)
             sys.exit(USER_ERROR)
 
     return wrapped  # type: ignore[return-value]

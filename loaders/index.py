@@ -167,10 +167,12 @@ def open_data(
     SetError
         When the set cannot be opened.
     LoaderError
-        When `normals` goes with a list.
+        When `normals` goes with a list, or it is neither a set nor a list.
     """
     if isinstance(data, PairSet | str | Path):
         return of_images(open_set(data, normals))
+    if not isinstance(data, Sequence):
+        raise LoaderError(f"data={data!r}: must be the folder of a set, or a list of pairs")
     if normals is not None:
         raise LoaderError("normals= goes with a set of lows only, not with a list of pairs")
     return data

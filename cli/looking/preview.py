@@ -17,6 +17,7 @@ from ...manifests.clips.windows import Windows, sequence_of
 from ...manifests.images.header import SUFFIXES
 from ...manifests.images.load_normal import load_normal
 from ...manifests.images.opening import Pixels
+from ...manifests.sets.info import SET_FILE
 from ...manifests.sources import Location, list_source, read
 from ...storage.atomic import write_bytes
 from ...synth.analysis.contact_sheet import Tile, grid_of, row_of, sheet, strip_of
@@ -158,7 +159,8 @@ def _photographs(photos: tuple[Path, ...]) -> list[tuple[str, bytes]]:
         if photo.is_dir():
             found = sorted(path for path in photo.rglob("*") if path.suffix.lower() in SUFFIXES)
             if not found:
-                raise SourceError(f"{photo}: holds no photographs", path=photo)
+                what = "; gloam report shows a set" if (photo / SET_FILE).is_file() else ""
+                raise SourceError(f"{photo}: holds no photographs{what}", path=photo)
             files += found[:4]
         else:
             files.append(photo)

@@ -257,6 +257,6 @@ def _show(report: Report) -> None:
     done = (
         "complete"
         if report.made
-        else "was complete already, of the photographs it was planned from"
+        else "was complete already, so no source was looked at (other photographs: another folder)"
     )
     click.echo(f"{report.root}: {done}; gloam verify {report.root} checks it")

@@ -47,24 +47,40 @@ class Pending:
             return
         path.parent.mkdir(parents=True, exist_ok=True)
         self._temporary = temporary_beside(path)
-        self.handle = open(self._temporary, "wb")  # noqa: SIM115
+        with self.named():
+            self.handle = open(self._temporary, "wb")  # noqa: SIM115
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Let errors of the system name the path that is to be written.
+
+        Those of writing name none, those of opening a temporary one.
+        """
+        try:
+            yield
+        except OSError as error:
+            if error.errno is None or error.filename not in (None, str(self._temporary)):
+                raise
+            raise OSError(error.errno, error.strerror, str(self.path)) from error
 
     def publish(self) -> None:
         """Let it appear."""
-        self.handle.flush()
-        if self._temporary is None:
-            assert isinstance(self.path, StorePath)
-            self.path.put(self.handle)
-        else:
-            os.fsync(self.handle.fileno())
-            self.handle.close()
-            os.replace(self._temporary, self.path)
-            flush(self.path.parent)
+        with self.named():
+            self.handle.flush()
+            if self._temporary is None:
+                assert isinstance(self.path, StorePath)
+                self.path.put(self.handle)
+            else:
+                os.fsync(self.handle.fileno())
+                self.handle.close()
+                os.replace(self._temporary, self.path)
+                flush(self.path.parent)
         self.abandon()
 
     def abandon(self) -> None:
         """Leave nothing of it, if it was not published."""
-        self.handle.close()
+        with suppress(OSError):  # of a full disk, once more: what was not written is not wanted
+            self.handle.close()
         if self._temporary is not None:
             self._temporary.unlink(missing_ok=True)
             self._temporary = None
@@ -87,7 +103,8 @@ def atomic_write(path: Path) -> Iterator[IO[bytes]]:
     """
     pending = Pending(path)
     try:
-        yield pending.handle
+        with pending.named():
+            yield pending.handle
         pending.publish()
     finally:
         pending.abandon()

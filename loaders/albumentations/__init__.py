@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import albumentations
@@ -21,7 +22,7 @@ class Darken(albumentations.ImageOnlyTransform):  # type: ignore[misc]
         A shipped recipe's name, or a YAML file.
     seed : int
         Of the lows.
-    overrides : sequence of str
+    overrides : iterable of str
         Single values of the recipe to change, such as `camera.iso=3200`.
     p : float
         Probability with which it is applied.
@@ -41,12 +42,13 @@ class Darken(albumentations.ImageOnlyTransform):  # type: ignore[misc]
         self,
         recipe: str = DEFAULT,
         seed: int = 0,
-        overrides: tuple[str, ...] = (),
+        overrides: Iterable[str] = (),
         p: float = 1.0,
     ) -> None:
         super().__init__(p=p)
         # Not as `seed`, which albumentations has for numbers of its own.
-        self.recipe, self.low_seed, self.overrides = recipe, seed, tuple(overrides)
+        self.recipe, self.low_seed = recipe, seed
+        self.overrides = (overrides,) if isinstance(overrides, str) else tuple(overrides)
         self._darken = _Darken(recipe, seed=seed, overrides=overrides)
 
     def get_params(self) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def load_recipe(name: Recipe | str, overrides: Iterable[str] = ()) -> Recipe:
     name : str or Recipe
         Such as `uneven`, or a path that ends in .yaml or .yml or exists; several with weights,
         `even:0.5,uneven:0.5`, are a mixture; or a recipe that is loaded already.
-    overrides : iterable of str
+    overrides : iterable of str, or one str
         Such as `camera.iso=3200` or `exposure.ev=uniform(3, 8)`.
 
     Raises
@@ -73,7 +73,7 @@ def load_recipe(name: Recipe | str, overrides: Iterable[str] = ()) -> Recipe:
     >>> print(recipe.camera.iso)
     loguniform(800, 6400)
     """
-    overrides = list(overrides)
+    overrides = [overrides] if isinstance(overrides, str) else list(overrides)
     if not isinstance(name, str | CameraRecipe | PowerLawRecipe | MixtureRecipe):
         raise ConfigError(
             f"recipe {name!r}: must be a name, a file or a recipe; a mixture is one text, such as"
@@ -92,7 +92,16 @@ def load_recipe(name: Recipe | str, overrides: Iterable[str] = ()) -> Recipe:
     if weights is not None:
         values = {"name": mixture_name(weights), "mixture": weights}
         return recipe_of(values, overrides, f"recipe {name}")
-    return recipe_of(_values_of(name), overrides, f"recipe {name}", Path(name).parent)
+    values = _values_of(name)
+    made = recipe_of(values, overrides, f"recipe {name}", Path(name).parent)
+    if isinstance(made, CameraRecipe) and "ev" not in values.get("exposure", {}):
+        raise ConfigError(
+            f"recipe {name}: exposure.ev is missing: by how many stops its lows are darker, 0 where"
+            " they are not; what else is left out does nothing. To change a recipe that gloam"
+            " ships, begin with 'mixture: {uneven: 1}'",
+            key="exposure.ev",
+        )
+    return made
 
 
 def _names() -> list[str]:

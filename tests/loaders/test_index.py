@@ -33,6 +33,12 @@ def test_folders_of_other_peoples_pairs_load(tmp_path):
         pairs_in(tmp_path / "train" / "img", tmp_path / "train" / "gt")
 
 
+@pytest.mark.parametrize("data", [3, None, 1.5])
+def test_what_is_no_set_is_named(data):
+    with pytest.raises(LoaderError, match=f"data={data}: must be the folder of a set"):
+        PairLoader(data, batch_size=2, **PLAIN)
+
+
 def test_two_images_of_one_name_are_refused(tmp_path):
     for name in ("low/a.png", "low/a.jpg", "normal/a.png"):
         path = tmp_path / name

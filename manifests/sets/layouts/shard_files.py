@@ -91,7 +91,8 @@ class ShardWriter:
         }
 
     def _write(self, data: bytes) -> None:
-        self._pending.handle.write(data)
+        with self._pending.named():
+            self._pending.handle.write(data)
         self._sums.update(data)
         self._place += len(data)
 

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import random
+import resource
 import signal
 import socket
 import subprocess
@@ -165,6 +166,32 @@ def test_a_killed_writer_leaves_what_was_there_before_and_a_temporary_name(tmp_p
     assert TEMPORARY_MARK in left.name
     remove_temporaries(tmp_path)
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.fixture
+def small_files():
+    """Of 1,000 bytes at most, as where a disk is full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_errors_of_the_system_name_what_was_to_be_written(tmp_path: Path, small_files) -> None:
+    path = tmp_path / "a" / "x.bin"
+    with pytest.raises(OSError, match="too large") as error:
+        write_bytes(path, bytes(20_000))
+    assert error.value.filename == str(path)
+    assert not list(path.parent.iterdir())
+    pending = Pending(path)
+    with pytest.raises(OSError, match="too large") as error, pending.named():
+        pending.handle.write(bytes(200_000))
+    pending.abandon()
+    assert error.value.filename == str(path)
+    assert not list(path.parent.iterdir())
+    with pytest.raises(FileNotFoundError) as missing, atomic_write(path):
+        (tmp_path / "another").read_bytes()
+    assert missing.value.filename == str(tmp_path / "another")
 
 
 def test_writing_replaces_the_whole_file(tmp_path: Path) -> None:

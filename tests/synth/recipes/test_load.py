@@ -25,6 +25,22 @@ def test_a_short_recipe_is_a_simple_one(tmp_path):
     )
 
 
+@pytest.mark.parametrize("text", ["", "camera: {iso: 3200}\n", "exposure: {}\n"])
+def test_a_file_says_how_dark_its_lows_are(tmp_path, text):
+    path = tmp_path / "r.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=r"exposure\.ev is missing") as error:
+        load_recipe(str(path))
+    assert error.value.key == "exposure.ev"
+    assert load_recipe(str(path), ["exposure.ev=0"]).exposure.ev == Constant(0.0)
+    path.write_text("mixture: {even: 1}\ncamera: {iso: 3200}\n")  # as its message says
+    assert load_recipe(str(path)).mixture["even"].recipe.camera.iso == Constant(3200.0)
+
+
+def test_one_value_is_changed_by_a_text():
+    assert load_recipe("even", "camera.iso=3200") == load_recipe("even", ["camera.iso=3200"])
+
+
 def test_values_are_changed_from_the_command_line():
     recipe = load_recipe("even", ["camera.iso=3200", "exposure.ev=uniform(3,8)"])
     assert recipe.camera.iso == Constant(3200.0)

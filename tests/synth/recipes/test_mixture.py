@@ -142,13 +142,16 @@ def test_a_mixture_has_one_name_in_any_order():
     assert load_recipe("even,uneven:2") == load_recipe("even:1,uneven:2")
 
 
-def test_what_the_docs_show_is_a_mixture(tmp_path):
+@pytest.mark.parametrize(
+    ("name", "parts"), [("mine", {"even", "dim-lamps", "uneven"}), ("grainy", {"uneven"})]
+)
+def test_what_the_docs_show_is_a_mixture(tmp_path, name, parts):
     text = (Path(__file__).parents[3] / "docs" / "recipes.md").read_text()
-    block = text[text.index("    name: mine\n") :].split("\n\n", 1)[0]
+    block = text[text.index(f"    name: {name}\n") :].split("\n\n", 1)[0]
     (tmp_path / "mine.yaml").write_text(textwrap.dedent(block))
     recipe = load_recipe(str(tmp_path / "mine.yaml"))
     assert isinstance(recipe, MixtureRecipe)
-    assert set(recipe.mixture) == {"even", "dim-lamps", "uneven"}
+    assert set(recipe.mixture) == parts
 
 
 def test_files_of_a_mixture_lie_beside_it(tmp_path):
