@@ -285,7 +285,10 @@ def darken(
     ((48, 64, 3), True)
     """
     if not isinstance(image, np.ndarray):
-        raise ValueError(f"image must be a uint8 array (H, W, 3), not a {type(image).__name__}")
+        raise ValueError(
+            f"image must be a uint8 array (H, W, 3), not of type {type(image).__name__};"
+            " numpy.asarray makes one of a picture of Pillow's"
+        )
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise ValueError(f"seed must be a whole number of at least 0, not {seed!r}")
     return render(image, draw(load_recipe(recipe, overrides), seed, key))

@@ -106,7 +106,9 @@ def _plotting() -> Any:
 
 def _show(measured: Measured, references: dict[str, dict[str, Any]]) -> None:
     table = summary(measured.rows)
-    click.echo(f"{len(measured.rows):,} pairs; percentiles 5 / 50 / 95")
+    of_pairs = any("exposure_ev" in row for row in measured.rows)
+    what = "pairs" if of_pairs else "images"
+    click.echo(f"{len(measured.rows):,} {what}; percentiles 5 / 50 / 95")
     click.echo(f"{'':46}{'here':>23}" + "".join(f"{name:>23}" for name in references))
     for name, values in table.items():
         columns = [

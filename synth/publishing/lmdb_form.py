@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -11,6 +12,18 @@ from ...storage.atomic import remove_tree, sha256_file
 
 _AT_ONCE = 1000  # images of a transaction
 _ROOM = 1 << 24
+
+
+def check_lmdb() -> None:
+    """Check that databases can be written, before anything is made for one.
+
+    Raises
+    ------
+    ConfigError
+        When lmdb is not installed.
+    """
+    if importlib.util.find_spec("lmdb") is None:
+        raise ConfigError("--for basicsr-lmdb needs lmdb: pip install 'gloam[lmdb]'")
 
 
 def write_lmdb(folder: Path, images: Iterable[tuple[str, Path, str]]) -> dict[Path, str]:
@@ -33,10 +46,9 @@ def write_lmdb(folder: Path, images: Iterable[tuple[str, Path, str]]) -> dict[Pa
     ConfigError
         When lmdb is not installed.
     """
-    try:
-        import lmdb
-    except ImportError as error:
-        raise ConfigError("--for basicsr-lmdb needs lmdb: pip install 'gloam[lmdb]'") from error
+    check_lmdb()
+    import lmdb
+
     remove_tree(folder)
     folder.mkdir(parents=True)
     lines = []

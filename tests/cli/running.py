@@ -21,7 +21,7 @@ def error_line(*arguments: object, code: int = 1) -> str:
     assert result.exit_code == code, result.output
     assert "Traceback" not in result.output
     lines = [
-        line for line in result.stderr.splitlines() if "compiling its kernels" not in line
+        line for line in result.stderr.splitlines() if "gloam: compiling kernels" not in line
     ]  # at the first use
     assert len(lines) == 1, lines
     return lines[0]
