@@ -30,6 +30,8 @@ class Photographs(Dataset[Any]):
 
     def __init__(self, folder: Path, make: Callable[[np.ndarray[Any, Any]], Any]) -> None:
         self.paths = sorted(folder.rglob("*.jp*g"))
+        if not self.paths:
+            raise SystemExit(f"{folder}: holds no JPEGs")
         self.make = make
 
     def __len__(self) -> int:

@@ -195,11 +195,14 @@ def same_number(workers: int | None, threads: int | None) -> int | None:
     Raises
     ------
     LoaderError
-        When they differ.
+        When they differ, or are below 0.
     """
     if None not in (workers, threads) and workers != threads:
         raise LoaderError(
             f"workers = {workers}, threads = {threads}: are two names of one number; give one of"
             " them"
         )
-    return threads if workers is None else workers
+    name, number = ("threads", threads) if workers is None else ("workers", workers)
+    if isinstance(number, int) and number < 0:
+        raise LoaderError(f"{name} = {number}: must be 0 or more")
+    return number

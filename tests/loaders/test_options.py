@@ -73,6 +73,9 @@ def test_options_are_spelt_alike(shards):
             loader(shards, batch_size=2, device="cuda:1", device_id=2)
         with pytest.raises(LoaderError, match="two names of one number"):
             loader(shards, batch_size=2, threads=1, workers=2)
+        for name in ("workers", "threads"):
+            with pytest.raises(LoaderError, match=f"{name} = -1: must be 0 or more"):
+                loader(shards, batch_size=2, **{name: -1})
         with pytest.raises(LoaderError, match="batchsize: no such option; batch_size is meant"):
             loader(shards, batchsize=4)
         with pytest.raises(LoaderError, match="batch_size is missing"):
