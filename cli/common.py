@@ -61,7 +61,8 @@ def user_errors(function: F) -> F:
         except OSError as error:
             # Disk full, no permission, and their like: the system's words are the message.
             what = f"{error.filename or 'output'}: {error.strerror or error}"
-            click.echo(f"gloam: {what}{_WAYS_OUT.get(error.errno or 0, '')}", err=True)
+            way_out = _WAYS_OUT.get(error.errno or 0, "") if error.filename else ""
+            click.echo(f"gloam: {what}{way_out}", err=True)
             sys.exit(USER_ERROR)
 
     return wrapped  # type: ignore[return-value]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -16,6 +17,7 @@ from typing import IO, Any
 from .stores import StorePath
 
 TEMPORARY_MARK = ".tmp-"
+_FULL = errno.ENOSPC, errno.EDQUOT, errno.EFBIG
 _HELD = 1 << 24  # bytes of what goes to a store that are held in memory; the rest lies on a disk
 
 
@@ -54,12 +56,14 @@ class Pending:
     def named(self) -> Iterator[None]:
         """Let errors of the system name the path that is to be written.
 
-        Those of writing name none, those of opening a temporary one.
+        Those of a full disk name none, those of opening a temporary one. What else goes wrong in
+        the block may be another file's; what goes to a store lies in a temporary file until then.
         """
         try:
             yield
         except OSError as error:
-            if error.errno is None or error.filename not in (None, str(self._temporary)):
+            full = error.filename is None and error.errno in _FULL
+            if self._temporary is None or not (full or error.filename == str(self._temporary)):
                 raise
             raise OSError(error.errno, error.strerror, str(self.path)) from error
 

@@ -49,7 +49,7 @@ class Darken(albumentations.ImageOnlyTransform):  # type: ignore[misc]
         # Not as `seed`, which albumentations has for numbers of its own.
         self.recipe, self.low_seed = recipe, seed
         self.overrides = (overrides,) if isinstance(overrides, str) else tuple(overrides)
-        self._darken = _Darken(recipe, seed=seed, overrides=overrides)
+        self._darken = _Darken(recipe, seed=seed, overrides=self.overrides)
 
     def get_params(self) -> dict[str, Any]:
         """Return the key of a call: all images of it have the same draw."""

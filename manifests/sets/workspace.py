@@ -9,7 +9,7 @@ from pathlib import Path
 from ...errors import SetError
 from ...storage.atomic import remove_temporaries, remove_tree
 from ...storage.locks import exclusive
-from ...storage.stores import StorePath, each
+from ...storage.stores import each
 from .info import SET_FILE, WORK_FOLDER, BuildNote, note_path
 from .receipts import FOLDER as RECEIPTS
 from .receipts import is_done, read_receipt
@@ -52,7 +52,6 @@ def working_on(root: Path) -> Iterator[None]:
     SetError
         When the folder holds something else or cannot be written, or another process works on it.
     """
-    there = root.exists()
     prepare_output(root)
     with exclusive(root / WORK_FOLDER / "lock"):
         remove_temporaries(root)
@@ -62,17 +61,6 @@ def working_on(root: Path) -> Iterator[None]:
             remove_temporaries(root)
             if (root / SET_FILE).is_file() and not note_path(root).is_file():
                 remove_tree(root / WORK_FOLDER)
-            elif _nothing_begun(root):
-                remove_tree(root / WORK_FOLDER)
-                if not there:
-                    root.rmdir()
-
-
-def _nothing_begun(root: Path) -> bool:
-    """Return whether a folder holds a lock alone, as where a source or an option was wrong."""
-    if isinstance(root, StorePath):
-        return False
-    return all(path.is_dir() or path == root / WORK_FOLDER / "lock" for path in root.rglob("*"))
 
 
 def refuse_mixing(root: Path, note: BuildNote) -> None:

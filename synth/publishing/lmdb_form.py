@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -22,8 +22,10 @@ def check_lmdb() -> None:
     ConfigError
         When lmdb is not installed.
     """
-    if importlib.util.find_spec("lmdb") is None:
-        raise ConfigError("--for basicsr-lmdb needs lmdb: pip install 'gloam[lmdb]'")
+    try:
+        importlib.import_module("lmdb")
+    except ImportError as error:
+        raise ConfigError("--for basicsr-lmdb needs lmdb: pip install 'gloam[lmdb]'") from error
 
 
 def write_lmdb(folder: Path, images: Iterable[tuple[str, Path, str]]) -> dict[Path, str]:

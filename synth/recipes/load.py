@@ -94,13 +94,8 @@ def load_recipe(name: Recipe | str, overrides: Iterable[str] = ()) -> Recipe:
         return recipe_of(values, overrides, f"recipe {name}")
     values = _values_of(name)
     made = recipe_of(values, overrides, f"recipe {name}", Path(name).parent)
-    if isinstance(made, CameraRecipe) and "ev" not in values.get("exposure", {}):
-        raise ConfigError(
-            f"recipe {name}: exposure.ev is missing: by how many stops its lows are darker, 0 where"
-            " they are not; what else is left out does nothing. To change a recipe that gloam"
-            " ships, begin with 'mixture: {uneven: 1}'",
-            key="exposure.ev",
-        )
+    if isinstance(made, CameraRecipe):
+        _check_darkness(values, f"recipe {name}")
     return made
 
 
@@ -156,6 +151,17 @@ def recipe_of(
     return validated(_RECIPES[model], values, where)
 
 
+def _check_darkness(values: dict[str, Any], where: str) -> None:
+    """Refuse values, of a file, that leave out what makes lows dark."""
+    if "ev" not in values.get("exposure", {}):
+        raise ConfigError(
+            f"{where}: exposure.ev is missing: by how many stops its lows are darker, 0 where they"
+            " are not; what else is left out does nothing. To change a recipe that gloam ships,"
+            " begin with 'mixture: {uneven: 1}'",
+            key="exposure.ev",
+        )
+
+
 def _parts(mixture: Any, where: str) -> dict[str, dict[str, Any]]:
     """Return the components of a mixture, each as a mapping, of a weight alone too."""
     if not isinstance(mixture, Mapping) or not mixture:
@@ -194,7 +200,10 @@ def _resolved(values: dict[str, Any], where: str, folder: Path | None) -> dict[s
             )
         own = {key: value for key, value in part.items() if key not in _PART}
         weight = {"weight": part["weight"]} if "weight" in part else {}
-        made = recipe_of(merged(merged(whole, common), own), (), f"{where}: mixture.{name}")
+        changed = merged(merged(whole, common), own)
+        made = recipe_of(changed, (), f"{where}: mixture.{name}")
+        if isinstance(made, CameraRecipe):
+            _check_darkness(changed, f"{where}: mixture.{name}")
         parts[name] = {**weight, "recipe": made}
     models = sorted({part["recipe"].model for part in parts.values()})
     if len(models) > 1:

@@ -106,16 +106,6 @@ def test_each_mistake_gets_one_line_that_names_it(photographs, finished, tmp_pat
     assert (taken / "letter.txt").read_text() == "dear"
 
 
-@pytest.mark.parametrize("there", [False, True])
-def test_a_build_that_cannot_begin_leaves_nothing(tmp_path, there):
-    out = tmp_path / "set"
-    if there:
-        out.mkdir()
-    assert "no such file or folder" in error_line("build", out, "--source", "folder=/nowhere")
-    assert out.exists() == there
-    assert not there or not list(out.iterdir())
-
-
 def test_wrong_usage_exits_with_2():
     for arguments in (
         ["build"],

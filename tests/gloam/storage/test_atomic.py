@@ -12,6 +12,8 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -168,30 +170,38 @@ def test_a_killed_writer_leaves_what_was_there_before_and_a_temporary_name(tmp_p
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.fixture
-def small_files():
-    """Of 1,000 bytes at most, as where a disk is full."""
+@contextmanager
+def small_files() -> Iterator[None]:
+    """Files of 1,000 bytes at most, as where a disk is full."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_errors_of_the_system_name_what_was_to_be_written(tmp_path: Path, small_files) -> None:
+def test_a_full_disk_names_what_was_to_be_written(tmp_path: Path) -> None:
     path = tmp_path / "a" / "x.bin"
-    with pytest.raises(OSError, match="too large") as error:
+    with pytest.raises(OSError, match="too large") as error, small_files():
         write_bytes(path, bytes(20_000))
     assert error.value.filename == str(path)
     assert not list(path.parent.iterdir())
     pending = Pending(path)
-    with pytest.raises(OSError, match="too large") as error, pending.named():
+    with pytest.raises(OSError, match="too large") as error, small_files(), pending.named():
         pending.handle.write(bytes(200_000))
     pending.abandon()
     assert error.value.filename == str(path)
     assert not list(path.parent.iterdir())
-    with pytest.raises(FileNotFoundError) as missing, atomic_write(path):
+
+
+def test_what_another_file_lacks_is_not_said_of_the_one_that_is_written(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as missing, atomic_write(tmp_path / "x.bin"):
         (tmp_path / "another").read_bytes()
     assert missing.value.filename == str(tmp_path / "another")
+    with pytest.raises(OSError, match="Input/output") as broken, atomic_write(tmp_path / "x.bin"):
+        Path("/proc/self/mem").read_bytes()
+    assert broken.value.filename is None
 
 
 def test_writing_replaces_the_whole_file(tmp_path: Path) -> None:

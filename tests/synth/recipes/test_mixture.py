@@ -154,6 +154,18 @@ def test_what_the_docs_show_is_a_mixture(tmp_path, name, parts):
     assert set(recipe.mixture) == parts
 
 
+def test_files_of_a_mixture_say_how_dark_they_are(tmp_path):
+    (tmp_path / "inner.yaml").write_text("camera: {iso: 3200}\n")
+    (tmp_path / "outer.yaml").write_text("mixture: {even: 1, x: {weight: 1, recipe: inner.yaml}}\n")
+    with pytest.raises(ConfigError, match=r"mixture\.x: exposure\.ev is missing"):
+        load_recipe(str(tmp_path / "outer.yaml"))
+    with pytest.raises(ConfigError, match=r"exposure\.ev is missing"):
+        load_recipe(f"even:1,{tmp_path / 'inner.yaml'}:1")
+    common = "mixture: {even: 1, x: {weight: 1, recipe: inner.yaml}}\nexposure: {ev: 2}\n"
+    (tmp_path / "outer.yaml").write_text(common)
+    assert str(load_recipe(str(tmp_path / "outer.yaml")).mixture["x"].recipe.exposure.ev) == "2"
+
+
 def test_files_of_a_mixture_lie_beside_it(tmp_path):
     (tmp_path / "inner.yaml").write_text("exposure: {ev: 3}\n")
     (tmp_path / "outer.yaml").write_text("mixture: {x: {weight: 1, recipe: inner.yaml}}\n")
