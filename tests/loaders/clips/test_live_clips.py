@@ -24,7 +24,7 @@ from gloam.synth.models import draw
 from gloam.synth.recipes.load import load_recipe
 
 FRAMES = 3
-RECIPE = load_recipe("even:0.5,uneven:0.5", ["mixture.even.recipe.video.drift_ev=uniform(-1, 1)"])
+RECIPE = load_recipe("even:0.5,uneven:0.5", ["mixture.even.video.drift_ev=uniform(-1, 1)"])
 OPTIONS = Options(batch_size=2, size=(24, 32), crop="random", augment=True, threads=1)
 
 

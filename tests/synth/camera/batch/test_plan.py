@@ -217,9 +217,7 @@ def test_a_batch_of_any_sizes_and_recipes_has_the_lows_of_its_images(photograph)
 
 
 def test_frames_of_clips_are_lit_as_the_first_ones_are(photograph):
-    recipe = load_recipe(
-        "even:0.5,uneven:0.5", ["mixture.uneven.recipe.video.flicker_ev=uniform(0, 1)"]
-    )
+    recipe = load_recipe("even:0.5,uneven:0.5", ["mixture.uneven.video.flicker_ev=uniform(0, 1)"])
     keys, frames = [f"clip{i}" for i in range(6)], 3
     clips = [
         [np.ascontiguousarray(photograph[i + n : i + n + 60, 2 * n :][:, :80]) for n in range(3)]
