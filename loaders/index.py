@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -171,7 +171,7 @@ def open_data(
     """
     if isinstance(data, PairSet | str | Path):
         return of_images(open_set(data, normals))
-    if not isinstance(data, Sequence):
+    if not isinstance(data, Iterable):  # an array of paths is a list of them, too
         raise LoaderError(f"data={data!r}: must be the folder of a set, or a list of pairs")
     if normals is not None:
         raise LoaderError("normals= goes with a set of lows only, not with a list of pairs")

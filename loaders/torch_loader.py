@@ -320,8 +320,8 @@ def _prepare_worker(variables: dict[str, str], number: int) -> None:
 
 
 def _end_processes(loader: DataLoader[Any]) -> None:
-    iterator = getattr(loader, "_iterator", None)
-    if iterator is not None and hasattr(iterator, "_shutdown_workers"):
+    iterator: Any = loader._iterator  # None where there are no processes
+    if iterator is not None:
         iterator._shutdown_workers()
 
 

@@ -25,7 +25,7 @@ from ..kernels.png.file import encode_png
 from ..renderers import Device
 from ..served.start import Renderers
 from .energon_form import write_index, write_meta
-from .lmdb_form import check_lmdb, write_lmdb
+from .lmdb_form import lmdb_module, write_lmdb
 from .trainers import FORMS, TrainerForm
 from .unit_by_unit import Note, Written, counted, write_file, write_shard, write_units
 
@@ -99,7 +99,7 @@ def _check(origin: PairSet, root: Path, form: TrainerForm) -> None:
     if form.extra == "lmdb" and isinstance(root, StorePath):
         raise ConfigError(f"--for {form.name}: LMDB lies in a folder of this machine")
     if form.extra == "lmdb":
-        check_lmdb()
+        lmdb_module()  # before anything is made
 
 
 def _write_unit(form: TrainerForm, unit: Unit, root: Path, renderers: Renderers) -> Note:

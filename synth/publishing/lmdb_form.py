@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from ...errors import ConfigError
 from ...storage.atomic import remove_tree, sha256_file
@@ -14,8 +14,8 @@ _AT_ONCE = 1000  # images of a transaction
 _ROOM = 1 << 24
 
 
-def check_lmdb() -> None:
-    """Check that databases can be written, before anything is made for one.
+def lmdb_module() -> Any:
+    """Return the module that writes databases.
 
     Raises
     ------
@@ -23,9 +23,10 @@ def check_lmdb() -> None:
         When lmdb is not installed.
     """
     try:
-        importlib.import_module("lmdb")
+        import lmdb
     except ImportError as error:
         raise ConfigError("--for basicsr-lmdb needs lmdb: pip install 'gloam[lmdb]'") from error
+    return lmdb
 
 
 def write_lmdb(folder: Path, images: Iterable[tuple[str, Path, str]]) -> dict[Path, str]:
@@ -48,9 +49,7 @@ def write_lmdb(folder: Path, images: Iterable[tuple[str, Path, str]]) -> dict[Pa
     ConfigError
         When lmdb is not installed.
     """
-    check_lmdb()
-    import lmdb
-
+    lmdb = lmdb_module()
     remove_tree(folder)
     folder.mkdir(parents=True)
     lines = []

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gloam.errors import LoaderError, SetError
@@ -37,6 +39,15 @@ def test_folders_of_other_peoples_pairs_load(tmp_path):
 def test_what_is_no_set_is_named(data):
     with pytest.raises(LoaderError, match=f"data={data}: must be the folder of a set"):
         PairLoader(data, batch_size=2, **PLAIN)
+
+
+def test_an_array_of_paths_is_a_list_of_them(tmp_path):
+    paths = [str(tmp_path / f"{i}.png") for i in range(2)]
+    for i, path in enumerate(paths):
+        Path(path).write_bytes(encode(numbered(i), "png"))
+    for data in (paths, np.array(paths)):
+        with PairLoader(data, "val", batch_size=2, live=True, keys=True, **PLAIN) as loader:
+            assert [keys for _, _, keys in loader] == [["0", "1"]]
 
 
 def test_two_images_of_one_name_are_refused(tmp_path):
