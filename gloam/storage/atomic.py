@@ -15,6 +15,7 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, Any
 
 from .stores import StorePath
+from .untrusted import open_regular
 
 TEMPORARY_MARK = ".tmp-"
 _FULL = errno.ENOSPC, errno.EDQUOT, errno.EFBIG
@@ -155,7 +156,7 @@ def sha256_file(path: Path) -> str:
 
 def sha256_and_size(path: Path) -> tuple[str, int]:
     """Return the hexadecimal SHA-256 of a file, read in pieces, and its bytes."""
-    with path.open("rb") as handle:
+    with open_regular(path) as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest(), handle.tell()
 
 

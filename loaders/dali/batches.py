@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import LoaderError
+from ...manifests.sets.sample import parse_record
 from ..dataset import ReadyBatch
 
 _BEFORE, _BEHIND = b',"key":"', b'",'
@@ -42,7 +42,7 @@ class ReadyBatches:
 def keys_of(records: Any, count: int) -> list[str]:
     """Return the keys in the records of a batch, which are padded to one length."""
     rows = [row.tobytes() for row in np.asarray(records.as_tensor())[:count]]
-    return [_key(row) or str(json.loads(row.rstrip(b"\0"))["key"]) for row in rows]
+    return [_key(row) or str(parse_record(row.rstrip(b"\0"), "a record")["key"]) for row in rows]
 
 
 def _key(record: bytes) -> str:

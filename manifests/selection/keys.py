@@ -7,8 +7,6 @@ import re
 import unicodedata
 from collections import Counter
 
-KEY_PATTERN = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}\Z")
-"""What every key matches, by `match`."""
 _LONGEST = 80
 _HASH_DIGITS = 8
 _ODD = re.compile(r"[^a-z0-9_-]+")

@@ -16,13 +16,13 @@ import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict, Field
 
 from ...errors import ConfigError
+from ...storage.untrusted import SPLITS as SPLITS
 from ..clips.windows import CLIP, sequence_of
 from ..sources import Source
 from .bounds import KEPT, Profile, judge
 from .duplicates import near_duplicates
 
-TRAIN, VAL, TEST = SPLITS = ("train", "val", "test")
-"""What a set is cut into; most have no test split."""
+TRAIN, VAL, TEST = SPLITS
 SPARE = "not chosen"
 """The reason of a suitable candidate that the number of pairs left out."""
 DUPLICATE = "near-duplicate"

@@ -42,6 +42,7 @@ from .publish_unit import kept_records
 from .receipts import Receipt, read_receipts, receipt_path
 from .rows import keeps_tables, kept_table, schema_of, table_of
 from .sample import LOW, NORMAL, ending
+from .tables import read_plan
 
 _MANY = 4000  # pairs whose records are worth other processes
 _REFUSED_SCHEMA = pa.schema(
@@ -80,7 +81,7 @@ def finish_set(
     engine : Engine, optional
         Where the records of large sets are read; here by default.
     """
-    plan = read_table(root / PLAN, columns=["split", "shard"])
+    plan = read_plan(root, ["split", "shard"])
     units = sorted(set(zip(plan["split"].to_pylist(), plan["shard"].to_pylist(), strict=True)))
     names = {unit_name(split, number): (split, number) for split, number in units}
     receipts = receipts or read_receipts(root, list(names))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired
 
 from pydantic import (
     BaseModel,
@@ -15,16 +15,31 @@ from pydantic import (
     SerializerFunctionWrapHandler,
     ValidationError,
     model_serializer,
+    model_validator,
 )
+from typing_extensions import TypedDict
 
 from ...errors import DamagedError, SetError
 from ...storage.atomic import canonical_json, sha256_and_size, sha256_bytes, write_bytes
+from ...storage.untrusted import (
+    SPLITS,
+    Count,
+    Digest,
+    LayoutName,
+    SetPath,
+    UnitName,
+    finding,
+    parse_json,
+    read_regular,
+    shown,
+)
 from .receipts import FileFacts
 from .sample import FORMAT, check_format
 
 SET_FILE = "set.json"
 README = "README.md"
-"""It lies beside, and is anybody's to edit."""
+EDITABLE = (README,)
+"""What lies beside and is anybody's to edit: no checksum covers it."""
 WORK_FOLDER = ".gloam"
 """What a build needs until it is finished: its note, its lock, measurements. Deleted at the end."""
 PLAN, CANDIDATES, PAIRS, REFUSED, RECIPE = (
@@ -34,6 +49,16 @@ PLAN, CANDIDATES, PAIRS, REFUSED, RECIPE = (
     "refused.parquet",
     "recipe.yaml",
 )
+
+
+class Origin(TypedDict):
+    """The set that another one was made from, and what was changed."""
+
+    name: str
+    sha256: Digest
+    changed: list[str]
+    lows_only: NotRequired[bool]
+    """Whether the normals stayed there."""
 
 
 class BuildNote(BaseModel):
@@ -48,9 +73,8 @@ class BuildNote(BaseModel):
         Of gloam and of the libraries whose code decides bytes.
     plan_sha256 : str
         Of `plan.parquet`.
-    origin : dict, optional
-        Of a set that was made from another one with changes: that set's name, its checksum, what
-        changed, and `lows_only` where the normals stayed there.
+    origin : Origin, optional
+        Of a set that was made from another one with changes.
     labels_sha256 : str
         Of `labels.parquet`, "" in a set without labels.
     """
@@ -60,9 +84,9 @@ class BuildNote(BaseModel):
     format: int = FORMAT
     request: dict[str, Any]
     versions: dict[str, str]
-    plan_sha256: str
-    origin: dict[str, Any] | None = None
-    labels_sha256: str = ""
+    plan_sha256: Digest
+    origin: Origin | None = None
+    labels_sha256: Digest = ""
 
     @model_serializer(mode="wrap")
     def _as_before(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -119,16 +143,30 @@ class SetInfo(BaseModel):
 
     format: int = FORMAT
     name: str
-    layout: str
+    layout: LayoutName
     seed: int
     recipe: str
-    counts: dict[str, int]
-    fingerprint: str
+    counts: dict[str, Count]
+    fingerprint: Digest
     build: BuildNote
     libraries: dict[str, str]
-    units: dict[str, int]
-    files: dict[str, FileFacts]
-    sha256: str = ""
+    units: dict[UnitName, Count]
+    files: dict[SetPath, FileFacts]
+    sha256: Digest = ""
+
+    @model_validator(mode="after")
+    def _counts_its_units(self) -> SetInfo:
+        """Refuse counts that are not the sums of what units hold."""
+        sums = dict.fromkeys(SPLITS, 0)
+        for unit, pairs in self.units.items():
+            sums[unit.rpartition("-")[0]] += pairs
+        for split in {*self.counts, *(split for split, pairs in sums.items() if pairs)}:
+            if split != "refused" and sums.get(split) != self.counts.get(split):
+                raise ValueError(
+                    f"counts {self.counts.get(split, 0)} pairs in {shown(split)}, its units"
+                    f" {sums.get(split, 0)}"
+                )
+        return self
 
     def sealed(self) -> SetInfo:
         """Return the same with its checksum."""
@@ -162,7 +200,7 @@ def read_set(root: Path) -> SetInfo:
     try:
         info = SetInfo.model_validate(value)
     except ValidationError as error:
-        raise DamagedError(f"{path}: damaged: {error.errors()[0]['msg']}", path=path) from error
+        raise DamagedError(f"{path}: damaged: {finding(error)}", path=path) from error
     if info.sealed() != info or canonical_json(info.model_dump()) != data:
         raise DamagedError(f"{path}: damaged: not as it was written", path=path)
     return info
@@ -227,20 +265,20 @@ def read_note(root: Path) -> BuildNote | None:
         try:
             return BuildNote.model_validate(_parse(_read(path), path))
         except ValidationError as error:
-            raise DamagedError(f"{path}: damaged: {error.errors()[0]['msg']}", path=path) from error
+            raise DamagedError(f"{path}: damaged: {finding(error)}", path=path) from error
     return read_set(root).build if (root / SET_FILE).is_file() else None
 
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_regular(path)
     except OSError as error:
         raise SetError(f"{path}: {error.strerror or error}", path=path) from error
 
 
 def _parse(data: bytes, path: Path) -> Any:
     try:
-        value = json.loads(data)
+        value = parse_json(data)
     except ValueError as error:
         raise DamagedError(f"{path}: damaged: {error}", path=path) from error
     if isinstance(value, dict) and "format" in value:

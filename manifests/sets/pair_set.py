@@ -16,13 +16,14 @@ import pyarrow as pa
 from ...errors import SetError
 from ...storage.atomic import sha256_bytes
 from ...storage.stores import place
-from ...storage.tables import read_table
+from ...storage.untrusted import read_regular
 from ..selection.plan import SPLITS
 from .info import CANDIDATES, PAIRS, PLAN, RECIPE, REFUSED, SetInfo, check_normals, read_set
 from .layouts import layout_named
 from .layouts.layout import split_of
 from .receipts import Receipt, read_receipt
 from .sample import Sample, is_normal
+from .tables import read_checked
 
 TABLES = {"pairs": PAIRS, "plan": PLAN, "candidates": CANDIDATES, "refused": REFUSED}
 
@@ -222,18 +223,16 @@ class PairSet:
             raise SetError(
                 f"{self.root}: table {name!r}: must be one of {', '.join(TABLES)}", path=self.root
             )
-        try:
-            return read_table(self.root / TABLES[name])
-        except (OSError, ValueError) as error:
-            raise SetError(
-                f"{self.root / TABLES[name]}: cannot be read: {error}",
-                path=self.root / TABLES[name],
-            ) from error
+        return read_checked(self.root / TABLES[name])
 
     @property
     def recipe_yaml(self) -> str:
         """The recipe of its lows, resolved."""
-        return (self.root / RECIPE).read_text("utf-8")
+        path = self.root / RECIPE
+        try:
+            return read_regular(path).decode("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise SetError(f"{path}: cannot be read: {error}", path=path) from error
 
     def check_normals(self) -> None:
         """Refuse a set of lows only that was opened without its normals.

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from ...errors import SetError
 from ...storage.atomic import canonical_json, sha256_bytes, write_bytes
 from ...storage.stores import StorePath, each
-from .sample import FORMAT, check_format
+from ...storage.untrusted import (
+    UNIT_FILE,
+    Count,
+    Digest,
+    Key,
+    SetPath,
+    Size,
+    UnitName,
+    finding,
+    inside,
+    parse_json,
+    read_regular,
+    shown,
+)
+from .sample import check_format
 
 FOLDER = "receipts"
 
@@ -22,7 +35,7 @@ class RefusedPair(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    key: str
+    key: Key
     source: str
     path: str
     reason: str
@@ -34,14 +47,14 @@ class FileFacts(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    sha256: str
-    bytes: int
+    sha256: Digest
+    bytes: Size
 
 
 class UnitFile(FileFacts):
     """A file of a unit: its path in the set, size and checksum."""
 
-    path: str
+    path: SetPath
 
 
 class Receipt(BaseModel):
@@ -67,12 +80,22 @@ class Receipt(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: int
-    unit: str
-    fingerprint: str
-    pairs: int
+    unit: UnitName
+    fingerprint: Digest
+    pairs: Count
     refused: list[RefusedPair]
     files: list[UnitFile]
-    sha256: str = ""
+    sha256: Digest = ""
+
+    @model_validator(mode="after")
+    def _names_its_own_files(self) -> Receipt:
+        """Refuse files of other units, and of other parts of the set."""
+        split, shard = self.unit.rpartition("-")[0], f"shards/{self.unit}."
+        for file in self.files:
+            own = file.path.startswith((shard, f"{split}/"))
+            if not own or not UNIT_FILE.match(file.path):
+                raise ValueError(f"{shown(file.path)} is no file of {self.unit}")
+        return self
 
     def sealed(self) -> Receipt:
         """Return the same with its checksum."""
@@ -87,7 +110,7 @@ class Receipt(BaseModel):
 
 def receipt_path(root: Path, unit: str) -> Path:
     """Return where a unit's receipt lies in a set."""
-    return root / FOLDER / f"{unit}.json"
+    return inside(root, f"{FOLDER}/{unit}.json")
 
 
 def write_receipt(root: Path, receipt: Receipt) -> None:
@@ -112,8 +135,8 @@ def read_receipt(root: Path, unit: str) -> Receipt:
     """
     path = receipt_path(root, unit)
     try:
-        data = path.read_bytes()
-        value = json.loads(data)
+        data = read_regular(path)
+        value = parse_json(data)
     except OSError as error:
         raise SetError(f"{path}: {error.strerror or error}", path=path) from error
     except ValueError as error:
@@ -121,12 +144,13 @@ def read_receipt(root: Path, unit: str) -> Receipt:
     if isinstance(value, dict) and "format" in value:
         check_format(value["format"], path)
     try:
-        receipt = Receipt.model_validate(value)
+        receipt = Receipt.model_validate(value, strict=True)
     except ValidationError as error:
-        raise SetError(f"{path}: damaged receipt: {error.errors()[0]['msg']}", path=path) from error
+        raise SetError(f"{path}: damaged receipt: {finding(error)}", path=path) from error
+    bare = canonical_json(value | {"sha256": ""})
     if (
-        receipt.sealed() != receipt
-        or canonical_json(receipt.model_dump()) != data
+        receipt.sha256 != sha256_bytes(bare)
+        or canonical_json(value) != data
         or receipt.unit != unit
     ):
         raise SetError(f"{path}: damaged receipt: not as it was written", path=path)
@@ -136,24 +160,6 @@ def read_receipt(root: Path, unit: str) -> Receipt:
 def read_receipts(root: Path, units: Sequence[str]) -> dict[str, Receipt]:
     """Read some units' receipts; `read_receipt` says what is raised."""
     return dict(zip(units, each(partial(read_receipt, root), units, root), strict=True))
-
-
-def read_files(root: Path, unit: str) -> list[UnitFile]:
-    """Read which files a unit has, in a fifth of the time of `read_receipt`.
-
-    Raises
-    ------
-    SetError
-        As `read_receipt`.
-    """
-    try:
-        value = json.loads(receipt_path(root, unit).read_bytes())
-        sealed = value["sha256"] == sha256_bytes(canonical_json({**value, "sha256": ""}))
-        if sealed and value["unit"] == unit and value["format"] == FORMAT:
-            return [UnitFile.model_construct(**file) for file in value["files"]]
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
-    return read_receipt(root, unit).files  # says what is wrong
 
 
 def is_done(root: Path, unit: str, fingerprint: str) -> bool:

@@ -6,15 +6,27 @@ the low and the normal.
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NotRequired
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from typing_extensions import TypedDict
 
 from ...errors import DamagedError, SetError
 from ...storage.atomic import canonical_json
 from ...storage.sums import PlainSums, Sums
+from ...storage.untrusted import (
+    ENDING,
+    Digest,
+    Key,
+    MemberName,
+    Side,
+    Size,
+    Suffix,
+    finding,
+    parse_json,
+)
 from ..images.decode import decode
 from ..images.opening import Pixels
 
@@ -24,7 +36,6 @@ one."""
 LOW, NORMAL, RECORD = "low", "normal", "json"
 SUFFIXES = ("jpg", "png")
 _RESERVED = (RECORD, "draw")
-_ENDING = re.compile(r"[a-z]+(\.[0-9]+)?\.[a-z0-9]+|[a-z]+")
 
 
 @dataclass(frozen=True)
@@ -161,7 +172,7 @@ def make_sample(
         When a member has a name that files of a set cannot have.
     """
     for name, member in members.items():
-        if name in _RESERVED or not _ENDING.fullmatch(ending(name, member.suffix)):
+        if name in _RESERVED or not ENDING.match(ending(name, member.suffix)):
             raise ValueError(
                 f"{key}: a member named {name!r} with the suffix {member.suffix!r}: names are words"
                 " or words with a number, as low or normal.000"
@@ -193,6 +204,30 @@ def origin_of(record: Mapping[str, Any]) -> Origin:
     )
 
 
+class _MemberFacts(TypedDict):
+    sha256: Digest
+    bytes: Size
+    suffix: Suffix
+
+
+class _Record(TypedDict):
+    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+
+    format: int
+    key: Key
+    source: str
+    path: str
+    width: Side
+    height: Side
+    converted: str
+    members: dict[MemberName, _MemberFacts]
+    draw: dict[str, Any]
+    labels: NotRequired[dict[str, Any]]
+
+
+_RECORD = TypeAdapter(_Record)
+
+
 def parse_record(data: bytes, where: str) -> dict[str, Any]:
     """Read a record's bytes.
 
@@ -202,14 +237,14 @@ def parse_record(data: bytes, where: str) -> dict[str, Any]:
         When they are not a record of this format.
     """
     try:
-        record = json.loads(data)
-        version, key = record["format"], record["key"]
-        if not isinstance(key, str) or isinstance(version, bool) or not isinstance(version, int):
-            raise ValueError(f"format {version!r}, key {key!r}")
-    except (ValueError, KeyError, TypeError) as error:
+        record = parse_json(data)
+        if isinstance(record, dict) and "key" in record and type(record.get("format")) is int:
+            check_format(record["format"], where)
+        return dict(_RECORD.validate_python(record, strict=True))
+    except ValidationError as error:
+        raise SetError(f"{where}: not a sample's record: {finding(error)}") from error
+    except ValueError as error:
         raise SetError(f"{where}: not a sample's record: {error}") from error
-    check_format(version, where)
-    return dict(record)
 
 
 def check_format(version: Any, where: object) -> None:

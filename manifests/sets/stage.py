@@ -14,6 +14,7 @@ from ...errors import SetError
 from ...storage.atomic import atomic_write, remove_temporaries, remove_tree, sha256_file
 from ...storage.locks import exclusive
 from ...storage.stores import StorePath, each, place
+from ...storage.untrusted import inside, open_regular
 from ..labels.coco_json import FOLDER as ANNOTATIONS
 from ..selection.plan import SPLITS
 from .info import README, SET_FILE, WORK_FOLDER, SetInfo, read_set
@@ -148,7 +149,7 @@ def _check_target(target: Path, info: SetInfo) -> None:
 
 def _missing(target: Path, files: list[StagedFile]) -> Iterator[StagedFile]:
     for file in files:
-        path = target / file.path
+        path = inside(target, file.path)
         whole = (
             path.is_file()
             and path.stat().st_size == file.size
@@ -208,8 +209,8 @@ def copy_checked(
     """
     digest = hashlib.sha256()
     size = 0
-    path = root / file.path
-    with path.open("rb") as source, atomic_write(target / file.path) as copy:
+    path = inside(root, file.path)
+    with open_regular(path) as source, atomic_write(inside(target, file.path)) as copy:
         while piece := source.read(_PIECE):
             digest.update(piece)
             size += len(piece)

@@ -12,15 +12,21 @@ from functools import partial
 from pathlib import Path
 
 from ...engines.engine import Engine, check_paths, ignored
+from ...engines.process import available_cores
 from ...errors import SetError
 from ...storage.atomic import sha256_file
-from ...storage.stores import each
-from ...storage.tables import read_table
-from .info import PAIRS, PLAN, SetInfo
+from ...storage.stores import StorePath, each
+from ...storage.untrusted import inside
+from .info import EDITABLE, PAIRS, PLAN, SET_FILE, WORK_FOLDER, SetInfo
 from .layouts import layout_named
+from .layouts.layout import read_list
+from .layouts.lists import FOLDER as LISTS
+from .layouts.shard_check import Examined
 from .pair_set import PairSet, open_set
-from .receipts import FOLDER as RECEIPTS
-from .receipts import Receipt, read_receipt
+from .receipts import FileFacts, Receipt, read_receipt
+from .tables import read_keys, read_plan
+
+_MOST_SAID = 20  # odd names and numbers of one file
 
 
 class Kind(StrEnum):
@@ -35,6 +41,8 @@ class Kind(StrEnum):
     """A receipt that is damaged, or of another build."""
     COUNT = "count"
     """Pairs that are planned and not there, or counted differently."""
+    FORGED = "forged"
+    """Names or numbers that gloam does not write, under the right checksum."""
     LOW = "low"
     """A low that its normal and its draw do not make."""
     STRANGER = "stranger"
@@ -116,7 +124,8 @@ def verify_set(
         check_paths(engine, root)
         results = engine.map(check, units)
     else:
-        results = each(check, units, root)
+        # Hashing lets go of the interpreter's lock.
+        results = each(check, units, root, 1 if quick else available_cores())
     for done, found in enumerate(results):
         problems += found
         at(done + 1)
@@ -132,26 +141,53 @@ def verify_set(
 
 def _own_files(root: Path, info: SetInfo, quick: bool) -> Iterator[Problem]:
     for name, facts in info.files.items():
-        yield from _check_file(root, name, facts.bytes, None if quick else facts.sha256)
+        examine = None if quick else partial(_examine, root, name)
+        yield from _check_file(root, name, facts, examine)
 
 
-def _check_file(root: Path, name: str, size: int, sha256: str | None) -> Iterator[Problem]:
-    path = root / name
+def _examine(root: Path, name: str) -> Examined:
+    """Read a file of a set through that belongs to no unit."""
+    path, odd = inside(root, name, SET_FILE), []
+    if path.suffix == ".txt" and path.parent.name == LISTS:
+        try:
+            read_list(path)
+        except SetError as error:
+            odd.append(("", error.what))
+    return Examined(sha256_file(path), odd)
+
+
+def _check_file(
+    root: Path, name: str, facts: FileFacts, examine: Callable[[], Examined] | None
+) -> Iterator[Problem]:
+    """Compare a file with what is known of it; `examine` reads it through, if that is wanted."""
     try:
-        found = path.stat().st_size
-        if found != size:
+        status = inside(root, name).stat()
+        found = status.st_size
+        if found != facts.bytes:
             yield Problem(
                 name,
-                f"has {found:,} bytes, {size:,} were written"
-                + (" (cut short)" if found < size else ""),
+                f"has {found:,} bytes, {facts.bytes:,} were written"
+                + (" (cut short)" if found < facts.bytes else ""),
                 kind=Kind.SIZE,
             )
-        elif sha256 is not None and sha256_file(path) != sha256:
-            yield Problem(name, "is not as it was written (its SHA-256 differs)", kind=Kind.CHANGED)
+        elif examine is not None:
+            sha256, odd = examine()
+            if sha256 != facts.sha256:
+                yield Problem(
+                    name, "is not as it was written (its SHA-256 differs)", kind=Kind.CHANGED
+                )
+            else:
+                for where, what in odd[:_MOST_SAID]:
+                    yield Problem(f"{name}: {where}" if where else name, what, kind=Kind.FORGED)
+                if len(odd) > _MOST_SAID:
+                    more = f"{len(odd) - _MOST_SAID:,} more are as odd"
+                    yield Problem(name, more, kind=Kind.FORGED)
     except FileNotFoundError:
         yield Problem(name, "is missing", kind=Kind.MISSING)
     except OSError as error:
         yield Problem(name, f"cannot be read: {error.strerror or error}", kind=Kind.UNREADABLE)
+    except SetError as error:
+        yield Problem(name, str(error).removeprefix(f"{root}: "), kind=Kind.FORGED)
 
 
 def unit_problems(root: Path, layout: str, unit: str, checksums: bool) -> list[Problem]:
@@ -159,6 +195,7 @@ def unit_problems(root: Path, layout: str, unit: str, checksums: bool) -> list[P
 
     Where bytes differ, the members concerned are named.
     """
+    own = layout_named(layout)
     try:
         receipt = read_receipt(root, unit)
     except SetError as error:
@@ -166,9 +203,10 @@ def unit_problems(root: Path, layout: str, unit: str, checksums: bool) -> list[P
     problems = []
     for file in receipt.files:
         name = file.path
-        found = list(_check_file(root, name, file.bytes, file.sha256 if checksums else None))
+        examine = partial(own.examine, root, unit, name) if checksums else None
+        found = list(_check_file(root, name, file, examine))
         if found and found[0].kind is Kind.CHANGED:
-            damage = layout_named(layout).damage(root, unit, name)
+            damage = own.damage(root, unit, name)
             named = [
                 Problem(f"{name}: {member}", what, kind=Kind.CHANGED) for member, what in damage
             ]
@@ -187,10 +225,10 @@ def _receipt(root: Path, unit: str) -> Receipt | None:
 def _counts(root: Path, info: SetInfo) -> Iterator[Problem]:
     """Check that every planned pair is there or refused, and that tables agree with receipts."""
     try:
-        planned = set(read_table(root / PLAN, columns=["key"])["key"].to_pylist())
-        made = read_table(root / PAIRS, columns=["key"])["key"].to_pylist()
-    except (OSError, ValueError) as error:
-        yield Problem(PAIRS, f"cannot be read: {error}", kind=Kind.UNREADABLE)
+        planned = set(read_plan(root, ["key"])["key"].to_pylist())
+        made = read_keys(root / PAIRS)
+    except SetError as error:
+        yield Problem(PAIRS, error.what, kind=Kind.UNREADABLE)
         return
     refused: set[str] = set()
     units = list(info.units)
@@ -225,15 +263,16 @@ def _counts(root: Path, info: SetInfo) -> Iterator[Problem]:
 
 def _strangers(root: Path, info: SetInfo, strict: bool) -> Iterator[Problem]:
     """Report files that no receipt knows: left by another build or another tool, or copied in."""
-    known: set[str] = set(info.files)
+    known = {*info.files, SET_FILE, *EDITABLE}
     for receipt in each(partial(_receipt, root), list(info.units), root):
         if receipt is None:
             return
         known |= {file.path for file in receipt.files}
-    for folder in (*layout_named(info.layout).folders, RECEIPTS):
-        for path in sorted((root / folder).rglob("*")):
-            name = path.relative_to(root).as_posix()
-            if name not in known and path.is_file():
-                mend = "move it elsewhere or delete it" if strict else ""
-                what = "does not belong to the set"
-                yield Problem(name, what, mend, kind=Kind.STRANGER, remark=not strict)
+    for path in sorted(root.rglob("*")):
+        name = path.relative_to(root).as_posix()
+        if name in known or name.partition("/")[0] == WORK_FOLDER:
+            continue
+        if isinstance(path, StorePath) or path.is_symlink() or not path.is_dir():
+            mend = "move it elsewhere or delete it" if strict else ""
+            what = "does not belong to the set"
+            yield Problem(name, what, mend, kind=Kind.STRANGER, remark=not strict)

@@ -20,8 +20,9 @@ from ...engines.local import LocalEngine
 from ...errors import ConfigError, SetError
 from ...manifests.selection.plan import SPARE
 from ...manifests.sets.close import finish_set
-from ...manifests.sets.info import CANDIDATES, PLAN, REFUSED, WORK_FOLDER, BuildNote, SetInfo
+from ...manifests.sets.info import CANDIDATES, REFUSED, WORK_FOLDER, BuildNote, SetInfo
 from ...manifests.sets.receipts import Receipt, read_receipts
+from ...manifests.sets.tables import read_plan
 from ...manifests.sets.workspace import missing_units, prepare_output, working_on
 from ...progress import Progress, Silent
 from ...storage.locks import exclusive, in_turn
@@ -182,7 +183,7 @@ def build_task(
         with in_turn(root / WORK_FOLDER / "planning"):
             note, listed = planned(run)
         made = _make_missing(run, note, listed, starting, task)
-        units = units_of(read_table(root / PLAN))
+        units = units_of(read_plan(root))
         return made, len(missing_units(root, request.output.layout, units, note))
 
 
@@ -214,7 +215,7 @@ def _make_missing(
 ) -> int:
     """Make the units that are not there (of one task); how many those were."""
     request, root, progress = run.request, run.root, run.progress
-    plan = read_table(root / PLAN)
+    plan = read_plan(root)
     units = units_of(plan)
     if task is not None:
         units = {
@@ -240,7 +241,7 @@ def _make_missing(
 
 def _receipts(root: Path, most: float) -> dict[str, Receipt]:
     """Read all units' receipts; too many refused pairs are an error."""
-    plan = read_table(root / PLAN)
+    plan = read_plan(root)
     receipts = read_receipts(root, list(units_of(plan)))
     refused = [refused for receipt in receipts.values() for refused in receipt.refused]
     if len(refused) > most * len(plan):

@@ -24,6 +24,7 @@ from ...manifests.sets.info import (
     RECIPE,
     SET_FILE,
     BuildNote,
+    Origin,
     SetInfo,
     differences,
     facts_of,
@@ -35,6 +36,7 @@ from ...manifests.sets.workspace import missing_units, refuse_mixing, working_on
 from ...progress import Progress, Silent
 from ...storage.atomic import atomic_write, write_bytes
 from ...storage.stores import place
+from ...storage.untrusted import open_regular
 from ..recipes.load import Recipe, load_recipe, recipe_of, recipe_yaml
 from ..renderers import Device
 from ..served.start import Renderers, Starting, renderers_on
@@ -224,7 +226,7 @@ def _note(info: SetInfo, request: dict[str, Any], keeps_lows: bool, lows_only: b
     changed += differences(info.build.versions, versions, "version")
     if not changed and not lows_only:
         return info.build
-    origin: dict[str, Any] = {"name": info.name, "sha256": info.sha256, "changed": changed}
+    origin: Origin = {"name": info.name, "sha256": info.sha256, "changed": changed}
     if lows_only:
         origin["lows_only"] = True
     return BuildNote(
@@ -258,7 +260,7 @@ def _begin(origin: Path, root: Path, note: BuildNote) -> None:
                 path=origin / name,
             )
         if not (root / name).is_file() or facts_of(root / name) != wanted:
-            with (origin / name).open("rb") as source, atomic_write(root / name) as copy:
+            with open_regular(origin / name) as source, atomic_write(root / name) as copy:
                 shutil.copyfileobj(source, copy)
     recipe = recipe_of(deepcopy(note.request["recipe"]), (), "recipe")
     write_bytes(root / RECIPE, recipe_yaml(recipe))

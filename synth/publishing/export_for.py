@@ -20,6 +20,7 @@ from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample
 from ...progress import Progress, Silent
 from ...storage.atomic import canonical_json, flush, sha256_bytes
 from ...storage.stores import StorePath, place
+from ...storage.untrusted import inside
 from ..building.remake_unit import sample_with_low
 from ..kernels.png.file import encode_png
 from ..renderers import Device
@@ -126,7 +127,7 @@ def _write_unit(form: TrainerForm, unit: Unit, root: Path, renderers: Renderers)
             if form.extra == "lmdb":
                 name = f"{WORK_FOLDER}/{name}/{sample.key}.png"
             name = f"{name.rpartition('.')[0]}.{image.suffix}"
-            write_file(root / name, image.data)
+            write_file(inside(root, name), image.data)
             written[member] = name
             sums[name] = sha256_bytes(image.data)
         records.append(sample.record | {"files": written})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from ...storage.atomic import (
 )
 from ...storage.locks import exclusive
 from ...storage.stores import StorePath
+from ...storage.untrusted import inside, parse_json, read_regular
 from ..renderers import Device
 from ..served.start import Renderers, renderers_on
 
@@ -72,7 +72,7 @@ class Written:
         """Yield the notes of the units, or of those of a split, in order."""
         for unit in self.units:
             if split in (None, unit.split):
-                yield json.loads(_note(self.root, unit).read_bytes())
+                yield parse_json(read_regular(_note(self.root, unit)))
 
     def put(self, name: str, lines: Iterable[bytes]) -> None:
         """Write a file that goes over several units."""
@@ -155,11 +155,14 @@ def _done(root: Path, mark: bytes) -> bool:
     """Return whether the folder is finished; refuse one of something else."""
     for path in (root / MARK, root / WORK_FOLDER / MARK):
         if path.is_file():
-            if path.read_bytes() != mark:
+            if read_regular(path) != mark:
                 raise SetError(
                     f"{root}: holds another export; choose another folder or empty it", path=root
                 )
-            return path.parent == root
+            if path.parent != root:
+                return False
+            remove_tree(root / WORK_FOLDER)  # a kill may have left it
+            return True
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
         raise SetError(f"{root}: exists and is no export; choose another folder", path=root)
     (root / WORK_FOLDER).mkdir(parents=True, exist_ok=True)
@@ -194,11 +197,18 @@ def write_file(path: Path, data: bytes) -> None:
 
 def verify_export(root: Path, at: Callable[[int], None]) -> Iterator[str]:
     """Yield what is wrong with such a folder, by its checksums: each a line."""
-    for number, line in enumerate((root / SUMS).read_text("utf-8").splitlines(), 1):
+    try:
+        lines = read_regular(root / SUMS).decode("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        yield f"{SUMS}: cannot be read: {error}"
+        return
+    for number, line in enumerate(lines, 1):
         digest, _, name = line.partition("  ")
         try:
-            if sha256_file(root / name) != digest:
+            if sha256_file(inside(root, name, SUMS)) != digest:
                 yield f"{name}: was changed"
         except OSError as error:
             yield f"{name}: {error.strerror or error}"
+        except SetError as error:
+            yield str(error).removeprefix(f"{root}: ")
         at(number)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from ....errors import SetError
 from ....storage.stores import StorePath, place
+from ....storage.untrusted import KEY, open_regular, read_regular, shown
 
 
 @dataclass(frozen=True)
@@ -51,10 +52,10 @@ class Extent:
                     return stored.read_bytes()
                 return self._whole(stored.read_range(self.offset, self.size))
             if self.size < 0:
-                return Path(self.path).read_bytes()
+                return read_regular(Path(self.path))
             # Opened for each member: that costs microseconds, and threads need not share
             # descriptors.
-            with open(self.path, "rb", buffering=0) as handle:
+            with open_regular(Path(self.path)) as handle:
                 handle.seek(self.offset)
                 data = handle.read(self.size)
         except OSError as error:
@@ -139,8 +140,19 @@ class TarKeys:
 
 
 def key_in(name: Extent) -> str:
-    """Return the key in a member's name, by where that stands."""
-    return name.read().partition(b".")[0].decode()
+    """Return the key in a member's name, by where that stands.
+
+    Raises
+    ------
+    SetError
+        When no key stands there.
+    """
+    key = name.read().partition(b".")[0].decode("latin-1")
+    if not KEY.match(key):
+        raise SetError(
+            f"{name.path}: {shown(key)} is no key of a sample; gloam verify the set", path=name.path
+        )
+    return key
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from ....errors import SetError
 from ....storage.atomic import flush, sha256_bytes, temporary_beside, write_bytes
 from ....storage.stores import AT_ONCE, StorePath, each
 from ....storage.sums import Sums
+from ....storage.untrusted import inside, read_regular, shown
 from ...labels.labels import MASK
 from ...selection.plan import SPLITS
 from ..receipts import Receipt
@@ -24,6 +25,7 @@ from ..sample import LOW, NORMAL, RECORD, Encoded, Sample, parse_record, split_e
 from .extents import Extents, Filed, Keys, Texts
 from .layout import read_list, split_of
 from .lists import list_path, write_list
+from .shard_check import Examined
 
 DRAW = "draw"
 """The folder of the records."""
@@ -53,7 +55,7 @@ class FilesWriter:
         """Write a sample's files."""
         for member, data in sample.files():
             name = file_name(self._split, sample.key, member)
-            path = self._root / name
+            path = inside(self._root, name)
             if self._pool is not None:
                 self._puts.append(self._pool.submit(write_bytes, path, data))
             else:
@@ -106,9 +108,11 @@ class Files:
 
     def records(self, root: Path, receipt: Receipt) -> Iterator[dict[str, Any]]:
         """Yield the records among the files of a receipt, in order."""
-        paths = [root / file.path for file in receipt.files if file.path.split("/")[1] == DRAW]
+        paths = [
+            inside(root, file.path) for file in receipt.files if file.path.split("/")[1] == DRAW
+        ]
         for path, data in zip(paths, each(_read, paths, root), strict=True):
-            yield parse_record(data, str(path))
+            yield _record(data, path)
 
     def samples(self, root: Path, receipt: Receipt) -> Iterator[Sample]:
         """Yield the samples among the files of a receipt, in order.
@@ -120,13 +124,13 @@ class Files:
         """
         split = split_of(receipt.unit)
         sample: Sample | None = None
-        paths = [root / file.path for file in receipt.files]
+        paths = [inside(root, file.path) for file in receipt.files]
         contents = iter(each(_read, paths, root))
         for file in receipt.files:  # in the order in which they were written: sample by sample
             if file.path.split("/")[1] == DRAW:
                 if sample is not None:
                     yield sample
-                record = parse_record(next(contents), str(root / file.path))
+                record = _record(next(contents), root / file.path)
                 sample = Sample(record["key"], record, {})
             elif sample is not None:
                 name, suffix = split_ending(member_of(file.path, sample.key))
@@ -138,6 +142,17 @@ class Files:
                 sample = Sample(sample.key, sample.record, members)
         if sample is not None:
             yield sample
+
+    def examine(self, root: Path, unit: str, path: str) -> Examined:
+        """Read a file of a sample through, and a record for its values too."""
+        data = read_regular(inside(root, path))
+        odd = []
+        if path.split("/")[1] == DRAW:
+            try:
+                _record(data, root / path)
+            except SetError as error:
+                odd.append(("", str(error).removeprefix(f"{root / path}: ")))
+        return Examined(sha256_bytes(data), odd)
 
     def damage(self, root: Path, unit: str, path: str) -> list[tuple[str, str]]:
         """Return nothing, as no more can be told: a file holds one member."""
@@ -181,6 +196,9 @@ class Files:
                     " changed",
                     path=path,
                 )
+        if not isinstance(root, StorePath):
+            for name in names:
+                _refuse_links(root, f"{split}/{name}")
 
     def member_path(self, split: str, key: str, member: str) -> str:
         """Return a file's path in the set."""
@@ -198,14 +216,35 @@ class Files:
         return keys, [Filed(str(root), Texts(paths)) for paths in columns]
 
 
+def _refuse_links(root: Path, folder: str) -> None:
+    """Refuse a folder of images that DALI reads by itself, where one is no regular file."""
+    try:
+        with os.scandir(inside(root, folder)) as found:
+            odd = next((one for one in found if not one.is_file(follow_symlinks=False)), None)
+    except OSError as error:
+        raise SetError(f"{root / folder}: {error.strerror or error}", path=root / folder) from error
+    if odd is not None:
+        inside(root, f"{folder}/{odd.name}")
+        if not os.path.isfile(odd.path):
+            raise SetError(f"{odd.path}: is not a regular file", path=odd.path)
+
+
 def _is_image(path: str, kind: str) -> bool:
     """Return whether a file is the one low or normal of its sample: no frame of several."""
     _, folder, name = path.split("/")
     return folder == kind and name.count(".") == 1
 
 
+def _record(data: bytes, path: Path) -> dict[str, Any]:
+    """Read a record; refuse one that speaks of another sample than its file's name."""
+    record = parse_record(data, str(path))
+    if record["key"] != path.stem:
+        raise SetError(f"{path}: is the record of {shown(record['key'])}", path=path)
+    return record
+
+
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_regular(path)
     except OSError as error:
         raise SetError(f"{path}: {error.strerror or error}", path=path) from error

@@ -13,11 +13,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
 
-from ....errors import SetError
+from ....errors import DamagedError, SetError
 from ....storage.sums import Sums
+from ....storage.untrusted import LIST_LINES, outside, read_regular, shown
 from ..receipts import Receipt
 from ..sample import Sample
 from .extents import Extents, Keys
+from .shard_check import Examined
 
 
 class UnitWriter(Protocol):
@@ -85,6 +87,15 @@ class Layout(Protocol):
             When one cannot be read.
         """
 
+    def examine(self, root: Path, unit: str, path: str) -> Examined:
+        """Read one of a unit's files through: its checksum, and what in it no set holds.
+
+        Raises
+        ------
+        OSError
+            When it cannot be read.
+        """
+
     def damage(self, root: Path, unit: str, path: str) -> list[tuple[str, str]]:
         """List the damaged members of one of a unit's files, with what is wrong with each.
 
@@ -141,9 +152,18 @@ def read_list(path: Path) -> list[str]:
     Raises
     ------
     SetError
-        When it cannot be read.
+        When it cannot be read, or has a line that gloam does not write.
     """
     try:
-        return path.read_text("utf-8").splitlines()
+        data = read_regular(path)
     except OSError as error:
         raise SetError(f"{path}: {error.strerror or error}", path=path) from error
+    lines = data.decode("utf-8", "replace").splitlines()
+    if not LIST_LINES.match(data):
+        odd = next((line for line in lines if not LIST_LINES.match(f"{line}\n".encode())), "")
+        beyond = outside(odd.rpartition(" ")[0] or odd)
+        what = "names a file outside the set" if beyond else "is no line of a list"
+        raise DamagedError(
+            f"{path}: {shown(odd)} {what}; gloam verify says what was changed", path=path
+        )
+    return lines

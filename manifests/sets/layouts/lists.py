@@ -9,13 +9,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ....storage.atomic import atomic_write
+from ....storage.untrusted import inside
 
 FOLDER = "lists"
 
 
 def list_path(root: Path, name: str) -> Path:
     """Return where a list such as `train-low` lies in a set."""
-    return root / FOLDER / f"{name}.txt"
+    return inside(root, f"{FOLDER}/{name}.txt")
 
 
 def write_list(root: Path, name: str, lines: Iterable[str]) -> Path:

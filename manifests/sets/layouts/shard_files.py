@@ -6,24 +6,35 @@ A USTAR tar of samples whose headers carry no time, owner or name of a machine, 
 from __future__ import annotations
 
 import tarfile
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from ....storage.atomic import Pending, sha256_bytes, write_bytes
 from ....storage.sums import PlainSums, Sums
+from ....storage.untrusted import inside
 from ..sample import Sample
 from .extents import NAME
 from .shard_index import INDEX_VERSION
 
 FOLDER = "shards"
 _SIZE, _CHECKSUM = 124, 148
-"""The places of size and checksum in a USTAR header (POSIX.1-1988)."""
+"""Where size and checksum stand in a USTAR header (POSIX.1-1988)."""
+SIZE_FIELD = slice(_SIZE, _SIZE + 12)
+
+
+def shard_name(unit: str) -> str:
+    """Return the path of a unit's tar in its set."""
+    return f"{FOLDER}/{unit}.tar"
+
+
+def index_name(unit: str) -> str:
+    """Return the path of a unit's index in its set."""
+    return f"{FOLDER}/{unit}.idx"
 
 
 def shard_path(root: Path, unit: str) -> Path:
     """Return where the tar of a unit such as `train-000000` lies in a set."""
-    return root / FOLDER / f"{unit}.tar"
+    return inside(root, shard_name(unit))
 
 
 def index_path(root: Path, unit: str) -> Path:
@@ -31,7 +42,7 @@ def index_path(root: Path, unit: str) -> Path:
 
     Not in `X.tar.idx`, which other tools use for a format of theirs.
     """
-    return root / FOLDER / f"{unit}.idx"
+    return inside(root, index_name(unit))
 
 
 class ShardWriter:
@@ -42,7 +53,7 @@ class ShardWriter:
     """
 
     def __init__(self, root: Path, unit: str, sums: Sums | None = None) -> None:
-        self._root, self._path, self._index = root, shard_path(root, unit), index_path(root, unit)
+        self._unit, self._path, self._index = unit, shard_path(root, unit), index_path(root, unit)
         self._pending = Pending(self._path)
         self._sums = sums or PlainSums()
         self._place = 0
@@ -80,11 +91,11 @@ class ShardWriter:
         )
         write_bytes(self._index, index.encode("ascii"))
         return {
-            self._path.relative_to(self._root).as_posix(): {
+            shard_name(self._unit): {
                 "sha256": self._sums.hexdigest(),
                 "bytes": self._place,
             },
-            self._index.relative_to(self._root).as_posix(): {
+            index_name(self._unit): {
                 "sha256": sha256_bytes(index.encode("ascii")),
                 "bytes": len(index),
             },
@@ -97,18 +108,18 @@ class ShardWriter:
         self._place += len(data)
 
 
-@lru_cache(maxsize=1)
-def _blank_header() -> tuple[bytes, bytes, bytes, int]:
-    """Return of tarfile's header of an empty file, of the mode that members have, what stays.
-
-    It is what lies between name and size, between size and checksum, and behind the checksum; and
-    what the last adds to the checksum.
-    """
+def _blank_header() -> bytes:
+    """Return tarfile's header of an empty file, of the mode that members have."""
     header = tarfile.TarInfo("")
     header.mode = 0o644
-    blank = header.tobuf(tarfile.USTAR_FORMAT, "ascii", "strict")
-    rest = blank[_CHECKSUM + 8 :]
-    return blank[NAME:_SIZE], blank[_SIZE + 12 : _CHECKSUM], rest, sum(rest) + 8 * ord(" ")
+    return header.tobuf(tarfile.USTAR_FORMAT, "ascii", "strict")
+
+
+BLANK_HEADER = _blank_header()
+"""A member's header without name and size, of which nothing else differs but the checksum."""
+_BEFORE, _AFTER = BLANK_HEADER[NAME:_SIZE], BLANK_HEADER[_SIZE + 12 : _CHECKSUM]
+_REST = BLANK_HEADER[_CHECKSUM + 8 :]
+_KNOWN = sum(_REST) + 8 * ord(" ")  # what these add to the checksum
 
 
 def _header(name: str, size: int) -> bytes:
@@ -124,6 +135,5 @@ def _header(name: str, size: int) -> bytes:
     encoded = name.encode("ascii")
     if len(encoded) > NAME or size >= 8**11:
         raise ValueError(f"{name}: the name or size ({size}) does not fit into a USTAR header")
-    before, after, rest, known = _blank_header()
-    head = b"%b%b%011o\0%b" % (encoded.ljust(NAME, b"\0"), before, size, after)
-    return b"%b%06o\0 %b" % (head, sum(head) + known, rest)
+    head = b"%b%b%011o\0%b" % (encoded.ljust(NAME, b"\0"), _BEFORE, size, _AFTER)
+    return b"%b%06o\0 %b" % (head, sum(head) + _KNOWN, _REST)

@@ -6,8 +6,9 @@ has no normals. Headers carry no time, owner or name of a machine.
 
 from __future__ import annotations
 
+import stat
 import tarfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,25 +21,34 @@ import pyarrow as pa
 from ....engines.process import available_cores
 from ....errors import SetError
 from ....storage.atomic import sha256_bytes
-from ....storage.stores import each
+from ....storage.stores import StorePath, each
 from ....storage.sums import Sums
-from ..receipts import Receipt, read_files
+from ....storage.untrusted import (
+    ENDING,
+    KEY,
+    MOST_BYTES,
+    open_regular,
+    outside,
+    read_regular,
+    shown,
+)
+from ..receipts import Receipt, read_receipt
 from ..sample import RECORD, Encoded, Sample, parse_record, split_ending
 from .extents import Extents, Keys, TarKeys, Tarred, Texts
 from .layout import read_list
 from .lists import list_path, write_list
-from .shard_files import FOLDER, ShardWriter, index_path, shard_path
-from .shard_index import (
-    Columns,
-    Member,
-    read_columns,
-    read_index,
-    read_places,
+from .shard_check import Examined, examine_index, examine_shard
+from .shard_files import (
+    FOLDER,
+    ShardWriter,
+    index_name,
+    index_path,
+    shard_name,
+    shard_path,
 )
+from .shard_index import INDEX_VERSION, Columns, Member, read_columns, read_index
 
 _MANY = 256  # units that are worth threads
-_VERY_MANY = 2000
-"""Units beyond which a loader compares checksums of indexes only where it reads them itself."""
 Whole = npt.NDArray[np.uint32]
 _AT_ONCE = 1 << 24  # bytes of indexes that are read at once
 
@@ -61,12 +71,15 @@ class Shards:
         They are found through its index.
         """
         path = shard_path(root, receipt.unit)
-        samples = read_index(index_path(root, receipt.unit))
         try:
-            with path.open("rb") as handle:
+            with open_regular(path) as handle:
+                samples = read_index(index_path(root, receipt.unit), _size(path))
                 for sample in samples:
                     handle.seek(sample[0].offset)
-                    yield parse_record(handle.read(sample[0].size), f"{path}: {sample[0].name}")
+                    where = f"{path}: {sample[0].name}"
+                    record = parse_record(handle.read(sample[0].size), where)
+                    _check_key(record, sample[0].name, where)
+                    yield record
         except OSError as error:
             raise SetError(f"{path}: {error.strerror or error}", path=path) from error
 
@@ -80,6 +93,10 @@ class Shards:
         """
         return read_samples(shard_path(root, receipt.unit))
 
+    def examine(self, root: Path, unit: str, path: str) -> Examined:
+        """Read a shard or its index through."""
+        return (examine_index if path.endswith(".idx") else examine_shard)(root, unit)
+
     def damage(self, root: Path, unit: str, path: str) -> list[tuple[str, str]]:
         """List the damaged members of a shard, by the checksums in its records."""
         return damaged_members(root, unit) if path.endswith(".tar") else []
@@ -92,8 +109,8 @@ class Shards:
         """
         units = [receipt.unit for receipt in receipts]
         return [
-            write_list(root, f"{split}-shards", (_relative(shard_path, unit) for unit in units)),
-            write_list(root, f"{split}-indexes", (_relative(index_path, unit) for unit in units)),
+            write_list(root, f"{split}-shards", map(shard_name, units)),
+            write_list(root, f"{split}-indexes", map(index_name, units)),
         ]
 
     def check(
@@ -109,13 +126,10 @@ class Shards:
         SetError
             When there is one.
         """
-        # Hashing lets go of the interpreter's lock.
-        threads = available_cores() if len(units) >= _MANY else 1
-        check = partial(_check_unit, root, len(units) <= _VERY_MANY)
-        for _ in each(check, units, root, threads):
+        for _ in _columns(root, units, (), False):
             pass
         path = list_path(root, f"{split}-shards")
-        lines, expected = read_list(path), [_relative(shard_path, unit) for unit in units]
+        lines, expected = read_list(path), [shard_name(unit) for unit in units]
         if lines != expected:
             strange = sorted(set(lines) - set(expected)) or ["its order"]
             raise SetError(
@@ -164,38 +178,70 @@ def _joined(parts: list[Whole]) -> Whole:
 def _columns(
     root: Path, units: Sequence[str], names: Sequence[str], named: bool
 ) -> Iterator[Columns]:
-    """Read the indexes of units, some at a time."""
+    """Read the indexes of units, some at a time; `_read_unit` says what is refused."""
     texts: list[bytes] = []
-    size = first = 0
-    read = partial(_index, root, len(units) > _VERY_MANY)
-    for number, text in enumerate(each(read, units, root), 1):
+    sizes: list[int] = []
+    first = 0
+    # Hashing lets go of the interpreter's lock.
+    threads = available_cores() if len(units) >= _MANY else 1
+    for number, (text, size) in enumerate(each(partial(_read_unit, root), units, root, threads), 1):
         texts.append(text)
-        size += len(text)
-        if size < _AT_ONCE and number < len(units):
+        sizes.append(size)
+        if sum(map(len, texts)) < _AT_ONCE and number < len(units):
             continue
         try:
-            yield read_columns(texts, names, named)
+            yield read_columns(texts, sizes, names, named)
         except (ValueError, IndexError) as error:
-            for unit in units[first:number]:
-                read_places(index_path(root, unit), names)  # says which it is
+            for unit, text, size in zip(units[first:number], texts, sizes, strict=True):
+                try:
+                    read_columns([text], [size], names, named)
+                except (ValueError, IndexError) as own:
+                    path = index_path(root, unit)
+                    raise SetError(
+                        f"{path}: not a DALI index of {INDEX_VERSION} of this set: {own}", path=path
+                    ) from error
             raise SetError(f"{root}: its indexes do not go together: {error}", path=root) from error
-        texts, size, first = [], 0, number
+        texts, sizes, first = [], [], number
 
 
-def _index(root: Path, checked: bool, unit: str) -> bytes:
-    """Read an index; where `check` has not, compare its checksum."""
-    path = index_path(root, unit)
+def _read_unit(root: Path, unit: str) -> tuple[bytes, int]:
+    """Read a unit's index, and the size of its tar.
+
+    Raises
+    ------
+    SetError
+        When one of them is not that of the receipt.
+    """
+    receipt = read_receipt(root, unit)
+    facts = {file.path: file for file in receipt.files}
+    tar, index = shard_path(root, unit), index_path(root, unit)
     try:
-        data = path.read_bytes()
+        size, text = _size(tar), read_regular(index)
     except OSError as error:
-        raise SetError(f"{path}: {error.strerror or error}", path=path) from error
-    if checked and sha256_bytes(data) != read_files(root, unit)[-1].sha256:
-        raise _another(path)
-    return data
+        path = index if error.filename == str(index) else tar
+        raise SetError(
+            f"{path}: {error.strerror or error}; gloam build with the set's options makes it again",
+            path=path,
+        ) from error
+    for path, name, right in (
+        (tar, shard_name(unit), lambda file: file.bytes == size),
+        (index, index_name(unit), lambda file: file.sha256 == sha256_bytes(text)),
+    ):
+        if name not in facts or not right(facts[name]):
+            raise SetError(
+                f"{path}: is not the one that was built; gloam build with the set's options makes"
+                " it again",
+                path=path,
+            )
+    return text, size
 
 
-def _relative(place: Callable[[Path, str], Path], unit: str) -> str:
-    return place(Path(), unit).as_posix()
+def _size(path: Path) -> int:
+    """Return the size of a file; of what is no file, none."""
+    status = path.stat()
+    if not isinstance(path, StorePath) and not stat.S_ISREG(status.st_mode):
+        raise OSError(None, "is not a regular file", str(path))
+    return status.st_size
 
 
 def read_samples(path: Path) -> Iterator[Sample]:
@@ -207,11 +253,13 @@ def read_samples(path: Path) -> Iterator[Sample]:
         When the tar is missing, damaged, or its members are not whole samples.
     """
     try:
-        with path.open("rb") as tar, tarfile.open(fileobj=tar, mode="r:") as archive:
+        size = _size(path)
+        with open_regular(path) as tar, tarfile.open(fileobj=tar, mode="r:") as archive:
             members: list[tuple[str, bytes]] = []
             names: list[str] = []  # of a sample's members, as of the first one
             for header in archive:
                 archive.members = []  # type: ignore[attr-defined]  # else tarfile keeps every header
+                _check_header(header, size, path)
                 handle = archive.extractfile(header)
                 if members and header.name.partition(".")[2] == RECORD:
                     yield _sample(members, names, str(path))
@@ -226,8 +274,20 @@ def read_samples(path: Path) -> Iterator[Sample]:
                 raise SetError(
                     f"{path}: damaged header, or cut short, at byte {archive.offset}", path=path
                 )
-    except (tarfile.TarError, OSError, EOFError) as error:
+    except (tarfile.TarError, OSError, EOFError, ValueError) as error:
         raise SetError(f"{path}: {error}", path=path) from error
+
+
+def _check_header(header: tarfile.TarInfo, tar_bytes: int, path: Path) -> None:
+    """Refuse a member that no shard holds, before anything is read of it."""
+    key, _, end = header.name.partition(".")
+    if not KEY.match(key) or not ENDING.match(end):
+        beyond = (
+            "names a file outside the set" if outside(header.name) else "is no file of a sample"
+        )
+        raise SetError(f"{path}: {shown(header.name)} {beyond}", path=path)
+    if not header.isreg() or header.issparse() or header.offset_data + header.size > tar_bytes:
+        raise SetError(f"{path}: {header.name} is no whole regular file", path=path)
 
 
 def _sample(files: list[tuple[str, bytes]], names: list[str], where: str) -> Sample:
@@ -243,18 +303,25 @@ def _sample(files: list[tuple[str, bytes]], names: list[str], where: str) -> Sam
     if len(keys) != 1 or parts[0][2] != RECORD or not members or list(members) != names:
         raise SetError(f"{where}: {', '.join(name for name, _ in files)} are not one sample")
     record = parse_record(files[0][1], f"{where}: {files[0][0]}")
+    _check_key(record, files[0][0], where)
     strange = members.keys() - record["members"].keys()
     if strange:
         raise SetError(f"{where}: {files[0][0]} knows nothing of {min(strange)}", path=where)
     return Sample(keys.pop(), record, members)
 
 
+def _check_key(record: dict[str, Any], name: str, where: str) -> None:
+    """Refuse a record that speaks of another sample than its file's name."""
+    if record["key"] != name.partition(".")[0]:
+        raise SetError(f"{where}: the record of {shown(record['key'])} stands in {name}")
+
+
 def damaged_members(root: Path, unit: str) -> list[tuple[str, str]]:
     """List the members of a shard that are not as its records say, each with what is wrong."""
     path = shard_path(root, unit)
     try:
-        index = read_index(index_path(root, unit))
-        tar = path.read_bytes()
+        tar = read_regular(path, MOST_BYTES)
+        index = read_index(index_path(root, unit), len(tar))
     except (SetError, OSError):
         return []
     return [found for sample in index for found in _damage(tar, sample, str(path))]
@@ -279,33 +346,3 @@ def _damage(tar: bytes, sample: list[Member], where: str) -> list[tuple[str, str
         except tarfile.HeaderError:
             found.append((member.name, "has a damaged tar header"))
     return found
-
-
-def _check_unit(root: Path, hashed: bool, unit: str) -> None:
-    """Refuse a tar or an index that is not that of the receipt.
-
-    By sizes, and for the small index by its bytes too.
-    """
-    for file in read_files(root, unit):
-        path = root / file.path
-        try:
-            fresh = path.stat().st_size == file.bytes and (
-                not hashed
-                or path.suffix != ".idx"
-                or sha256_bytes(path.read_bytes()) == file.sha256
-            )
-        except OSError as error:
-            raise SetError(
-                f"{path}: {error.strerror or error}; gloam build with the set's options makes it"
-                " again",
-                path=path,
-            ) from error
-        if not fresh:
-            raise _another(path)
-
-
-def _another(path: Path) -> SetError:
-    return SetError(
-        f"{path}: is not the one that was built; gloam build with the set's options makes it again",
-        path=path,
-    )

@@ -26,10 +26,10 @@ from gloam.manifests.selection.candidates import (
     locations,
     measure_candidates,
 )
-from gloam.manifests.selection.keys import KEY_PATTERN
 from gloam.manifests.selection.measures import FIELDS, measure
 from gloam.manifests.selection.plan import PlanOptions, make_plan
 from gloam.manifests.sources import Source, read
+from gloam.storage.untrusted import KEY as KEY_PATTERN
 
 MANY = 2300
 """More candidates than one part of the cache holds."""

@@ -123,7 +123,7 @@ def test_what_is_no_record_is_refused(data: bytes) -> None:
     [
         ({"format": 0}, "x.json: damaged: format 0"),
         ({"format": -1}, "x.json: damaged: format -1"),
-        ({"format": True}, "x.json: not a sample's record: format True"),
+        ({"format": True}, "x.json: not a sample's record: format"),
         ({"key": 7}, "x.json: not a sample's record"),
         ({"key": None}, "x.json: not a sample's record"),
     ],

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from gloam.errors import ConfigError
-from gloam.manifests.selection.keys import KEY_PATTERN
 from gloam.manifests.sources import KINDS, Source, list_source, parse_source
 from gloam.manifests.sources.collections import LISTED_KINDS
 from gloam.manifests.sources.spec import name_sources
+from gloam.storage.untrusted import KEY as KEY_PATTERN
 
 WITHOUT_LIST = [("", "", None), (":20000", "", 20000)]
 WITH_LIST = [("@trainval", "trainval", None), ("@train.v2:7", "train.v2", 7)]

@@ -12,7 +12,7 @@ import pytest
 
 from gloam.errors import SetError
 from gloam.manifests.sets.layouts.shard_files import index_path, shard_path
-from gloam.manifests.sets.layouts.shard_index import Member, read_index, read_places
+from gloam.manifests.sets.layouts.shard_index import Member, read_columns, read_index
 from gloam.manifests.sets.sample import Sample
 
 from .writing import UNIT, write_shard
@@ -78,29 +78,56 @@ def test_index_of_two_members_is_read_into_places(tmp_path: Path) -> None:
     ]
 
 
-def test_places_are_those_of_the_index(shard: Path, pairs: list[Sample], tmp_path: Path) -> None:
-    samples = read_index(index_path(shard, UNIT))
-    keys, places = read_places(index_path(shard, UNIT), ("normal", "low"))
-    assert keys == [pair.key for pair in pairs]
-    assert places.tolist() == [
-        [[sample[i].offset, sample[i].size] for i in (2, 1)] for sample in samples
-    ]
-    for text in (
-        "v1.2 1\njson 0 1 a.json low.png 1 2\n",
-        "v1.2 2\njson 0 1 a.json low.png 1 2 a.low.png\n",
-        "v1.2 0\n",
-        "v1.1 1\n",
-        "v1.2 2\njson 0 1 a.json low.png 1 2 a.low.png low.png 0 1 b.low.png json 1 2 b.json\n",
-    ):
-        (tmp_path / "x.idx").write_text(text)
-        with pytest.raises(SetError, match=r"x\.idx: not a DALI index of v1\.2"):
-            read_places(tmp_path / "x.idx", ("low",))
-    with pytest.raises(SetError, match="No such file"):
-        read_places(tmp_path / "y.idx", ("low",))
+def test_columns_are_those_of_the_index(shard: Path) -> None:
+    path = index_path(shard, UNIT)
+    samples, tar = read_index(path), shard_path(shard, UNIT).stat().st_size
+    columns = read_columns([path.read_bytes()] * 2, [tar, tar], ("normal", "low"), named=True)
+    assert columns.counts == [len(samples)] * 2
+    assert columns.names == [sample[0].name for sample in samples] * 2
+    assert (columns.blocks * 512).tolist() == [
+        [sample[i].offset for i in (2, 1)] for sample in samples
+    ] * 2
+    assert columns.sizes.tolist() == [[sample[i].size for i in (2, 1)] for sample in samples] * 2
 
 
-def test_places_are_those_of_the_member_of_that_name(tmp_path: Path) -> None:
+def test_columns_are_those_of_the_member_of_that_name() -> None:
     """Not of one whose name only begins with it."""
     members = "json 512 3 a.json normal.000.jpg 1536 70 a.normal.000.jpg"
-    (tmp_path / "x.idx").write_text(f"v1.2 1\n{members} normal.jpg 2560 80 a.normal.jpg\n")
-    assert read_places(tmp_path / "x.idx", ("normal",))[1].tolist() == [[[2560, 80]]]
+    text = f"v1.2 1\n{members} normal.jpg 2560 80 a.normal.jpg\n".encode()
+    columns = read_columns([text], [10240], ("normal",), named=False)
+    assert (columns.blocks.tolist(), columns.sizes.tolist()) == ([[5]], [[80]])
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("json 512 1 a.json low.png 1024 4294967295 a.low.png", "does not lie in its tar"),
+        ("json 512 1 a.json low.png 0 2147483648 a.low.png", "does not begin at a block"),
+        ("json 512 1 a.json low.png 1024 -1 a.low.png", "does not lie in its tar"),
+        ("json 512 1 a.json low.png 9223372036854775296 512 a.low.png", "does not lie in its tar"),
+        ("json 512 1 a.json low.png 99999999999999999999 512 a.low.png", "."),
+        ("json 512 1 a.json low.png 1025 1 a.low.png", "does not begin at a block"),
+        ("json 512 1 a.json low.png 1024", "."),
+        ("json 512 1 ../a.json low.png 1024 1 a.low.png", "a name that gloam does not give"),
+    ],
+)
+def test_members_that_no_tar_holds_are_refused(line: str, what: str) -> None:
+    with pytest.raises(ValueError, match=what):
+        read_columns([f"v1.2 1\n{line}\n".encode()], [10240], ("low",), named=True)
+
+
+@pytest.mark.parametrize("count", ["2", "0", "1000000000000000", "x", ""])
+def test_an_index_that_counts_otherwise_is_refused(count: str) -> None:
+    text = f"v1.2 {count}\njson 512 1 a.json low.png 1024 1 a.low.png\n".encode()
+    with pytest.raises(ValueError, match="first line says"):
+        read_columns([text], [10240], ("low",), named=False)
+
+
+@pytest.mark.parametrize(
+    "name", ["a./../../../x", "../a.json", "a.json/x", "A.json", "/a.json", "a"]
+)
+def test_names_that_no_shard_holds_are_refused(tmp_path: Path, name: str) -> None:
+    ending = name.partition(".")[2] or "json"
+    (tmp_path / "x.idx").write_text(f"v1.2 1\n{ending} 512 3 {name}\n")
+    with pytest.raises(SetError, match=r"names a file outside the set|is no member"):
+        read_index(tmp_path / "x.idx")

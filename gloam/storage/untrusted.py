@@ -1,0 +1,215 @@
+"""What is believed of a set that somebody else wrote: names, numbers, and what a file is.
+
+Sums in a set guard against accidents, not against people: whoever edits a set seals it again. So
+every name and number is checked here where bytes become objects, and every path is joined here.
+
+    UnitName, Key, ...     types for the models of what is read
+    inside(root, name)     a file of a set, never one outside it
+    open_regular(path)     a file, never a pipe or a device
+    parse_json(data)       values of bounded depth, without NaN
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from io import BufferedReader
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+from pydantic import Field, StringConstraints, ValidationError
+from pydantic_core import from_json
+
+from ..errors import SetError
+from .stores import StorePath
+
+SPLITS = ("train", "val", "test")
+"""What a set is cut into; most have no test split."""
+
+_SPLIT = "|".join(SPLITS)
+_KEY = "[a-z0-9][a-z0-9_-]{0,79}"
+_UNIT = f"(?:{_SPLIT})-[0-9]{{6,9}}"
+_MEMBER = r"[a-z]+(?:\.[0-9]{1,9})?"
+_SUFFIX = "[a-z0-9]{1,10}"
+_ENDING = rf"(?:{_MEMBER}\.{_SUFFIX}|[a-z]+)"
+_FILE = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}"
+_PATH = rf"{_FILE}(?:/{_FILE}){{0,7}}"
+
+KEY_PATTERN = rf"^{_KEY}$"
+KEY = re.compile(rf"{_KEY}\Z")
+UNIT = re.compile(rf"{_UNIT}\Z")
+MEMBER = re.compile(rf"{_MEMBER}\Z")
+ENDING = re.compile(rf"{_ENDING}\Z")
+"""What follows a key and a dot in a file's name: `low.png`, `normal.000.jpg`, `cls`."""
+SAMPLE_NAME = rf"^{_KEY}\.{_ENDING}$"
+"""What a file in a shard is called: `KEY.low.png`."""
+_SAMPLE_FILE = rf"(?:{_SPLIT})/[a-z]+/{_KEY}\.(?:[0-9]{{1,9}}\.)?{_SUFFIX}"
+_UNIT_FILE = rf"shards/{_UNIT}\.(?:tar|idx)"
+UNIT_FILE = re.compile(rf"(?:{_UNIT_FILE}|{_SAMPLE_FILE})\Z")
+"""A file of a unit: `shards/train-000000.tar`, or `train/low/KEY.png`."""
+# Possessive: nothing is kept to go back to, of lists of millions of lines.
+LIST_LINES = re.compile(rf"(?:{_UNIT_FILE}\n)*+\Z|(?:{_SAMPLE_FILE} [0-9]{{1,15}}\n)*+\Z".encode())
+"""A list of shards or of their indexes, or of a set in files: `train/low/KEY.png 0`."""
+
+MOST_BYTES = 1 << 48
+"""Of one file, 256 TiB: beyond every file system's files, and far from where sums overflow."""
+MOST_PAIRS = 10**9
+_MOST_IN_MEMORY = 1 << 30  # bytes of a file that is read whole: ten times what gloam writes so
+
+LayoutName = Annotated[str, StringConstraints(pattern="^(?:shards|files)$")]
+Split = Annotated[str, StringConstraints(pattern=f"^(?:{_SPLIT})$")]
+UnitName = Annotated[str, StringConstraints(pattern=f"^{_UNIT}$")]
+Key = Annotated[str, StringConstraints(pattern=f"^{_KEY}$")]
+MemberName = Annotated[str, StringConstraints(pattern=f"^{_MEMBER}$")]
+Suffix = Annotated[str, StringConstraints(pattern=f"^(?:{_SUFFIX})?$")]
+SetPath = Annotated[str, StringConstraints(pattern=f"^{_PATH}$")]
+"""A path in a set, with `/`, as gloam writes them: ASCII, no hidden file, at most eight deep."""
+Digest = Annotated[str, StringConstraints(pattern="^[0-9a-f]{0,64}$")]
+"""A SHA-256, hexadecimal; "" where it is still to be made."""
+Size = Annotated[int, Field(ge=0, le=MOST_BYTES)]
+Count = Annotated[int, Field(ge=0, le=MOST_PAIRS)]
+Side = Annotated[int, Field(ge=1, le=1 << 20)]
+"""Of an image, pixels."""
+
+
+def outside(name: str) -> bool:
+    """Return whether a path does not stay below the folder that it is joined to.
+
+    Absolute ones, `..`, and what other systems or libraries take for either: backslashes, drives,
+    NUL, and text that is no valid file name.
+    """
+    parts = name.split("/")
+    try:
+        longest = max(len(part.encode()) for part in parts)
+    except UnicodeEncodeError:  # surrogates
+        return True
+    return (
+        any(part in ("", ".", "..") for part in parts)
+        or longest > 255
+        or len(name) > 1024
+        or "\\" in name
+        or re.match("[A-Za-z]:", name) is not None
+        or not name.isprintable()
+    )
+
+
+def inside(root: Path, name: str, where: object = None) -> Path:
+    """Join the folder of a set and the path of a file in it.
+
+    Parameters
+    ----------
+    root : Path
+        A folder, which may be a link itself, or a prefix in a store.
+    name : str
+        With `/`.
+    where : object, optional
+        The file that has the name, for the message.
+
+    Raises
+    ------
+    SetError
+        When that leaves the folder, by the name or by a link on the way.
+    """
+    source = f"{root}: " if where is None else f"{root}: {where}: "
+    if outside(name):
+        raise SetError(f"{source}{shown(name)} names a file outside the set", path=root)
+    if isinstance(root, StorePath):
+        return root / name
+    path = os.fspath(root)
+    for part in name.split("/"):
+        path = os.path.join(path, part)
+        try:
+            mode = os.lstat(path).st_mode
+        except OSError:
+            break  # nothing is there, nor below it: whoever opens it says so
+        if stat.S_ISLNK(mode) and not _below(root, path):
+            raise SetError(
+                f"{source}{shown(name)} names a file outside the set: {path} is a link to"
+                f" {os.path.realpath(path)}; copy the set with what its links lead to (cp -rL)",
+                path=root,
+            )
+    return root / name
+
+
+def _below(root: Path, link: str) -> bool:
+    """Return whether a link leads to something below a folder."""
+    real = os.path.realpath(root)
+    return os.path.commonpath([real, os.path.realpath(link)]) == real
+
+
+def open_regular(path: Path) -> BufferedReader:
+    """Open a file to read it, or an object of a store.
+
+    Raises
+    ------
+    OSError
+        When it is missing, or is no regular file: reading a pipe or a device may never end.
+    """
+    if isinstance(path, StorePath):
+        return cast(BufferedReader, path.open("rb"))
+    # Opening a pipe waits for its other end unless it is told not to.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(None, "is not a regular file", str(path))
+    return os.fdopen(descriptor, "rb")
+
+
+def read_regular(path: Path, most: int = _MOST_IN_MEMORY) -> bytes:
+    """Read a whole file, or an object of a store.
+
+    Files of which the system does not know the size (those of /proc) are taken for empty.
+
+    Raises
+    ------
+    OSError
+        When it is missing, no regular file, or larger than `most` bytes.
+    """
+    if isinstance(path, StorePath):
+        data, status = path.read_first(most)
+        size = status.st_size
+        if len(data) < size <= most:
+            data = path.read_bytes()
+    else:
+        with open_regular(path) as handle:
+            size = os.fstat(handle.fileno()).st_size
+            data = handle.read(size) if size <= most else b""
+    if size > most:
+        raise OSError(
+            None, f"has {size:,} bytes, more than the {most:,} that it may have", str(path)
+        )
+    return data
+
+
+def parse_json(data: bytes | str) -> Any:
+    """Read JSON of a file that anybody may have written.
+
+    Raises
+    ------
+    ValueError
+        When it is none, is nested more than some 200 times, or has NaN or infinity.
+    """
+    return from_json(data, allow_inf_nan=False)
+
+
+def finding(error: ValidationError) -> str:
+    """Return what a model refuses first of the values that a file holds, as a short text."""
+    first = error.errors(include_url=False)[0]
+    field, value = shown(".".join(map(str, first["loc"])))[1:-1], first["input"]
+    if first["type"] == "string_pattern_mismatch":
+        beyond = "names a file outside the set" if outside(value) else "is no name that gloam gives"
+        return f"{field}: {shown(value)} {beyond}"
+    return f"{field}: {first['msg']}, not {shown(value)}"
+
+
+def shown(value: object, most: int = 60) -> str:
+    """Return a value for a message: on one line, cut where it is long."""
+    # Of a container or a long text only the beginning is ever made into text.
+    if isinstance(value, str):
+        text = repr(value[: most + 1])
+    elif isinstance(value, int | float | bool | None):
+        text = repr(value) if not isinstance(value, int) or value.bit_length() < 256 else "a number"
+    else:
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= most + 2 else f"{text[:most]}..."
