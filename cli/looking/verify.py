@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from ...engines.by_name import engine_named
+from ...manifests.sets.info import EDITABLE
 from ...manifests.sets.pair_set import open_set
 from ...manifests.sets.verify import Problem, verify_set
 from ...storage.stores import place
@@ -80,6 +81,9 @@ def verify(
             if pairs.live
             else ", every low is what its normal and draw make"
         )
+    how += "".join(
+        f" ({name} is anybody's to edit)" for name in EDITABLE if (pairs.root / name).is_file()
+    )
     click.echo(f"{root}: {len(pairs):,} pairs in {len(pairs.info.units)} shards: {how}")
 
 

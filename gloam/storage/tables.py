@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .stores import StorePath
+from .untrusted import open_regular
 
 _SMALL = 1 << 20  # bytes of an object that are read at once, whatever is wanted of them
 _LARGE = 1 << 26  # bytes of a table that is worth threads, which a small one had better not start
@@ -57,5 +58,6 @@ def _opened(path: Path) -> pa.NativeFile:
         if len(data) == facts.st_size:
             return pa.BufferReader(data)
         return pa.PythonFile(path.open("rb"), "r")
+    open_regular(path).close()  # Arrow would wait for a pipe's other end
     # Not a file of Python's: Arrow's threads would touch it while the interpreter ends.
     return pa.OSFile(str(path))

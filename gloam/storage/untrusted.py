@@ -14,6 +14,8 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -154,6 +156,24 @@ def open_regular(path: Path) -> BufferedReader:
         os.close(descriptor)
         raise OSError(None, "is not a regular file", str(path))
     return os.fdopen(descriptor, "rb")
+
+
+@contextmanager
+def opened(root: Path, name: str) -> Iterator[BufferedReader]:
+    """Open a file of a set for the length of the block.
+
+    Raises
+    ------
+    SetError
+        When it lies outside the set, is missing, or is no regular file.
+    """
+    path = inside(root, name)
+    try:
+        handle = open_regular(path)
+    except OSError as error:
+        raise SetError(f"{path}: {error.strerror or error}", path=path) from error
+    with handle:
+        yield handle
 
 
 def read_regular(path: Path, most: int = _MOST_IN_MEMORY) -> bytes:

@@ -287,8 +287,17 @@ def _parse(data: bytes, path: Path) -> Any:
 
 
 def facts_of(path: Path) -> FileFacts:
-    """Measure the size and checksum of a file on disk."""
-    sha256, size = sha256_and_size(path)
+    """Measure the size and checksum of a file.
+
+    Raises
+    ------
+    SetError
+        When it cannot be read.
+    """
+    try:
+        sha256, size = sha256_and_size(path)
+    except OSError as error:
+        raise SetError(f"{path}: {error.strerror or error}", path=path) from error
     return FileFacts(sha256=sha256, bytes=size)
 
 

@@ -225,7 +225,7 @@ def _receipt(root: Path, unit: str) -> Receipt | None:
 def _counts(root: Path, info: SetInfo) -> Iterator[Problem]:
     """Check that every planned pair is there or refused, and that tables agree with receipts."""
     try:
-        planned = set(read_plan(root, ["key"])["key"].to_pylist())
+        planned = set(read_plan(root, ["key", "split", "shard"])["key"].to_pylist())
         made = read_keys(root / PAIRS)
     except SetError as error:
         yield Problem(PAIRS, error.what, kind=Kind.UNREADABLE)

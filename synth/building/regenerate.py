@@ -36,7 +36,7 @@ from ...manifests.sets.workspace import missing_units, refuse_mixing, working_on
 from ...progress import Progress, Silent
 from ...storage.atomic import atomic_write, write_bytes
 from ...storage.stores import place
-from ...storage.untrusted import open_regular
+from ...storage.untrusted import opened
 from ..recipes.load import Recipe, load_recipe, recipe_of, recipe_yaml
 from ..renderers import Device
 from ..served.start import Renderers, Starting, renderers_on
@@ -260,7 +260,7 @@ def _begin(origin: Path, root: Path, note: BuildNote) -> None:
                 path=origin / name,
             )
         if not (root / name).is_file() or facts_of(root / name) != wanted:
-            with open_regular(origin / name) as source, atomic_write(root / name) as copy:
+            with opened(origin, name) as source, atomic_write(root / name) as copy:
                 shutil.copyfileobj(source, copy)
     recipe = recipe_of(deepcopy(note.request["recipe"]), (), "recipe")
     write_bytes(root / RECIPE, recipe_yaml(recipe))

@@ -21,7 +21,7 @@ from ...manifests.sets.pair_set import PairSet, Unit, of_images, open_set
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample
 from ...progress import Progress, Silent
 from ...storage.stores import StorePath, place
-from ...storage.untrusted import open_regular
+from ...storage.untrusted import opened
 from ..analysis.contact_sheet import Tile, described, sheet, tiles_of
 from ..analysis.set_statistics import measure_set
 from ..building.cards.hub_features import sample_features
@@ -158,7 +158,7 @@ def _finish(
     names = [SET_FILE, PLAN, CANDIDATES, RECIPE, PAIRS, *([LABELS, CLASS_LIST] if labelled else [])]
     pictures = [name for name in written.sums if not name.endswith(".idx")]
     for name in names:
-        with open_regular(origin.root / name) as source:
+        with opened(origin.root, name) as source:
             written.put(f"{FOLDER}/{name}", iter(partial(source.read, 1 << 20), b""))
     files = [_published(written, name) for name in sorted(pictures)]
     measured = measure_set(origin, _MEASURED, engine=engine)

@@ -28,7 +28,7 @@ from ...manifests.sources import Source, parse_source
 from ...progress import Progress
 from ...storage.atomic import atomic_write
 from ...storage.stores import place
-from ...storage.untrusted import open_regular
+from ...storage.untrusted import opened
 from ..building.build import Report
 from ..building.build import build as build_request
 from ..building.request import Request
@@ -89,7 +89,7 @@ def rebuild(
     if read_note(root) is None:
         labels = (LABELS, CLASS_LIST) if info.build.labelled else ()
         for name in (PLAN, CANDIDATES, RECIPE, *labels):
-            with open_regular(published / name) as source, atomic_write(root / name) as copy:
+            with opened(published, name) as source, atomic_write(root / name) as copy:
                 shutil.copyfileobj(source, copy)
         write_note(root, info.build)
     report = build_request(request, root, workers, progress=progress, device=device, engine=engine)

@@ -105,7 +105,7 @@ def test_files_of_other_tools_are_a_remark_and_damage_only_if_asked(finished, tm
     result = run("verify", root, "--deep", "--workers", 1)
     assert result.exit_code == 0
     assert f"remark: {root}/shards/train-000099.tar: does not belong to the set\n" in result.output
-    assert result.output.count("remark: ") == 3
+    assert result.output.count("remark: ") == 4
     assert "every low is what its normal and draw make" in result.output
     strict = run("verify", root, "--strict")
     assert strict.exit_code == 1
@@ -113,4 +113,4 @@ def test_files_of_other_tools_are_a_remark_and_damage_only_if_asked(finished, tm
         "train-000099.tar: does not belong to the set; move it elsewhere or delete it"
         in strict.output
     )
-    assert "3 problems" in strict.output
+    assert "4 problems" in strict.output

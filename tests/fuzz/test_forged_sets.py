@@ -1,0 +1,78 @@
+"""Forged sets, given to every command and loader, write nowhere, end, and are named by verify."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from gloam.synth.building.regenerate import export
+
+from ..conftest import picture
+from .forged_sets import FILES, SHARDS
+
+_GROUPS = 4
+"""Processes for each layout, as a forgery may end one."""
+
+
+@pytest.fixture(scope="session")
+def honest(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A small set in both layouts."""
+    import gloam
+
+    top = tmp_path_factory.mktemp("honest")
+    (top / "photos").mkdir()
+    for i in range(5):
+        Image.fromarray(picture(i, 72, 64)).save(top / "photos" / f"p{i}.png")
+    gloam.build(top / "shards", f"folder={top / 'photos'}", select=False, val=2, workers=1)
+    export(top / "shards", top / "files", "files")
+    return {name: top / name for name in ("shards", "files")}
+
+
+def run(honest: Path, script: str) -> str:
+    code = f"""if True:
+        import random, sys
+        sys.path.insert(0, {str(Path(__file__).parent)!r})
+        from pathlib import Path
+        import forged_sets as forged
+        honest = Path({str(honest)!r})
+        if __name__ == "__main__":
+            {script}
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("group", range(_GROUPS))
+@pytest.mark.parametrize("layout", ["shards", "files"])
+def test_forged_sets_do_no_harm(honest: dict[str, Path], layout: str, group: int) -> None:
+    kinds = list(SHARDS if layout == "shards" else FILES)[group::_GROUPS]
+    found = run(
+        honest[layout],
+        f"[print(*forged.faults(honest, forged.{layout.upper()}[name], name, random.Random(1)))"
+        f" for name in {kinds!r}]",
+    )
+    assert found.split() == []
+
+
+@pytest.mark.parametrize("layout", ["shards", "files"])
+def test_a_set_that_nobody_forged_does_all_of_it(honest: dict[str, Path], layout: str) -> None:
+    """Else the others would pass of themselves."""
+    found = run(
+        honest[layout],
+        "import tempfile; out = tempfile.TemporaryDirectory(); [print(refused) for _, refused"
+        " in forged.attack(honest, Path(out.name)) if 'made from another set' not in refused]",
+    )
+    assert found.split() == []
+
+
+@pytest.mark.parametrize("seed", range(0, 24, 8))
+@pytest.mark.parametrize("layout", ["shards", "files"])
+def test_random_edits_do_no_harm(honest: dict[str, Path], layout: str, seed: int) -> None:
+    found = run(honest[layout], f"forged.main(str(honest), '{seed}', '8')")
+    assert all(line.endswith(" ok") for line in found.splitlines()), found
+    assert len(found.splitlines()) == 8
