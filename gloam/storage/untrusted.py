@@ -44,6 +44,8 @@ UNIT = re.compile(rf"{_UNIT}\Z")
 MEMBER = re.compile(rf"{_MEMBER}\Z")
 ENDING = re.compile(rf"{_ENDING}\Z")
 """What follows a key and a dot in a file's name: `low.png`, `normal.000.jpg`, `cls`."""
+INDEX_GROUP = re.compile(rf"({_ENDING}) ([0-9]{{1,15}}) ([0-9]{{1,15}}) ({_KEY})\.\1([ \n])")
+"""A member in an index, and what follows it: `low.png 1536 70 KEY.low.png`."""
 SAMPLE_NAME = rf"^{_KEY}\.{_ENDING}$"
 """What a file in a shard is called: `KEY.low.png`."""
 _SAMPLE_FILE = rf"(?:{_SPLIT})/[a-z]+/{_KEY}\.(?:[0-9]{{1,9}}\.)?{_SUFFIX}"

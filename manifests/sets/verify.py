@@ -95,7 +95,7 @@ def verify_set(
         Called with the number of units checked so far.
     strict : bool
         Take files that are not of the set for damage. Other tools leave theirs beside one:
-        Energon's and webdataset's indexes, a README.md or metadata of the Hub.
+        Energon's and webdataset's indexes, metadata of the Hub.
     engine : Engine, optional
         A cluster that reads the set's files; else this process does.
 
@@ -130,12 +130,13 @@ def verify_set(
         problems += found
         at(done + 1)
     damaged = {problem.where for problem in problems}
+    receipts = dict(zip(units, each(partial(_receipt, root), units, root), strict=True))
     if not damaged & {PLAN, PAIRS}:
-        problems += _counts(root, info)
+        problems += _counts(root, info, receipts)
     again = "the gloam regenerate or export" if info.build.origin else "the gloam build"
     made_again = f"{again} command of the set, run again, makes it anew"
     return [replace(problem, mend=made_again) for problem in problems] + list(
-        _strangers(root, info, strict)
+        _strangers(root, info, receipts, strict)
     )
 
 
@@ -222,7 +223,7 @@ def _receipt(root: Path, unit: str) -> Receipt | None:
         return None
 
 
-def _counts(root: Path, info: SetInfo) -> Iterator[Problem]:
+def _counts(root: Path, info: SetInfo, receipts: dict[str, Receipt | None]) -> Iterator[Problem]:
     """Check that every planned pair is there or refused, and that tables agree with receipts."""
     try:
         planned = set(read_plan(root, ["key", "split", "shard"])["key"].to_pylist())
@@ -231,8 +232,7 @@ def _counts(root: Path, info: SetInfo) -> Iterator[Problem]:
         yield Problem(PAIRS, error.what, kind=Kind.UNREADABLE)
         return
     refused: set[str] = set()
-    units = list(info.units)
-    for unit, receipt in zip(units, each(partial(_receipt, root), units, root), strict=True):
+    for unit, receipt in receipts.items():
         pairs = info.units[unit]
         if receipt is None:
             return  # reported already
@@ -261,10 +261,12 @@ def _counts(root: Path, info: SetInfo) -> Iterator[Problem]:
         )
 
 
-def _strangers(root: Path, info: SetInfo, strict: bool) -> Iterator[Problem]:
+def _strangers(
+    root: Path, info: SetInfo, receipts: dict[str, Receipt | None], strict: bool
+) -> Iterator[Problem]:
     """Report files that no receipt knows: left by another build or another tool, or copied in."""
     known = {*info.files, SET_FILE, *EDITABLE}
-    for receipt in each(partial(_receipt, root), list(info.units), root):
+    for receipt in receipts.values():
         if receipt is None:
             return
         known |= {file.path for file in receipt.files}

@@ -13,21 +13,15 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow.compute as pc
 
 from ....errors import SetError
-from ....storage.untrusted import SAMPLE_NAME, open_regular, outside, read_regular, shown
+from ....storage.untrusted import INDEX_GROUP, open_regular, read_regular, shown
 from ..sample import parse_record, split_ending
-from .extents import BLOCK, NAME
-from .shard_files import BLANK_HEADER, SIZE_FIELD, index_path, shard_path
-from .shard_index import read_all_columns
+from .extents import BLOCK
+from .shard_files import index_path, shard_path, tar_header
+from .shard_index import INDEX_VERSION, read_index
 
-_AT_ONCE = 1 << 20  # bytes of whole members that are hashed and looked at together
-_TYPE = 156
-_FIXED = np.ones(BLOCK, bool)
-_FIXED[:NAME] = _FIXED[SIZE_FIELD] = _FIXED[148:156] = False  # name, size and checksum differ
-_BLANK = np.frombuffer(BLANK_HEADER, np.uint8)[_FIXED]
-_OCTAL = (8 ** np.arange(10, -1, -1)).astype(np.int64)
+_AT_ONCE = 1 << 18  # bytes of whole members that are hashed and looked at together
 
 
 class Examined(NamedTuple):
@@ -38,7 +32,7 @@ class Examined(NamedTuple):
 
 
 def examine_shard(root: Path, unit: str) -> Examined:
-    """Read the tar of a unit through.
+    """Read the tar of a unit through, by its index.
 
     Raises
     ------
@@ -52,36 +46,23 @@ def examine_shard(root: Path, unit: str) -> Examined:
         handle.seek(0)
         try:
             members = _members(index_path(root, unit), size)
-            for some in members.parts():
-                data = handle.read(some.end - some.start)
-                digest.update(data)
+        except FileNotFoundError:
+            members = None  # it is said of that file
+        except (OSError, SetError) as error:
+            members, odd = None, [("", str(error))]
+        # One buffer: fresh memory for each part costs a quarter of hashing it.
+        buffer = bytearray(_AT_ONCE)
+        for some in members.parts() if members else ():
+            if some.end - some.start > len(buffer):
+                buffer = bytearray(some.end - some.start)
+            data = memoryview(buffer)[: some.end - some.start]
+            read = handle.readinto(data)
+            digest.update(data[:read])
+            if read == len(data):  # else it was cut short: its checksum says so
                 odd += _odd(some, data)
-        except (OSError, SetError):
-            odd = []  # of the index; it is said of that file
-        while piece := handle.read(_AT_ONCE):
-            digest.update(piece)
+        while read := handle.readinto(buffer):
+            digest.update(memoryview(buffer)[:read])
     return Examined(digest.hexdigest(), odd)
-
-
-def examine_index(root: Path, unit: str) -> Examined:
-    """Read the index of a unit through.
-
-    Raises
-    ------
-    OSError
-        When it or its tar cannot be read.
-    """
-    path = index_path(root, unit)
-    data = read_regular(path)
-    odd = []
-    try:
-        size = shard_path(root, unit).stat().st_size
-        _members(path, size)
-    except FileNotFoundError:
-        pass  # it is said of the tar
-    except SetError as error:
-        odd.append(("", error.what))
-    return Examined(hashlib.sha256(data).hexdigest(), odd)
 
 
 class _Members(NamedTuple):
@@ -95,7 +76,7 @@ class _Members(NamedTuple):
     end: int = 0
 
     def parts(self) -> Iterator[_Members]:
-        """Yield whole samples, about a MiB at a time, which lie from `start` to `end`."""
+        """Yield whole samples, some hundred KiB at a time, which lie from `start` to `end`."""
         begins = self.offsets[:: self.width] - BLOCK
         last = int(self.offsets[-1] + self.sizes[-1])
         first = 0
@@ -118,53 +99,51 @@ def _members(path: Path, tar_bytes: int) -> _Members:
     SetError
         When it is no index of a whole tar, or names what no shard holds.
     """
-    try:
-        known, table = read_all_columns(read_regular(path), tar_bytes)
-        width = len(known)
-        keys = pc.replace_substring_regex(table["name0"], r"\..*", "")
-        for member, ending in enumerate(known):
-            names, endings = table[f"name{member}"], table[f"end{member}"]
-            odd = pc.invert(pc.match_substring_regex(names, SAMPLE_NAME))
-            odd = pc.or_(odd, pc.not_equal(pc.binary_join_element_wise(keys, endings, "."), names))
-            name = names.filter(odd)
-            if len(name):
-                name = name[0].as_py()
-                beyond = "names a file outside the set" if outside(name) else "is no such member"
-                raise ValueError(f"{shown(name)} {beyond} ({ending})")
-        columns = [
-            np.stack([table[f"{part}{i}"].to_numpy() for i in range(width)], 1).ravel()
-            for part in ("at", "size")
-        ]
-        texts = [table[f"name{i}"].to_pylist() for i in range(width)]
-        names = [name for sample in zip(*texts, strict=True) for name in sample]
-    except (ValueError, IndexError) as error:
-        raise SetError(f"{path}: not an index of this set: {error}", path=path) from error
-    offsets, sizes = columns
-    follows = np.concatenate([[BLOCK], (offsets + -(-sizes // BLOCK) * BLOCK + BLOCK)[:-1]])
-    if (offsets != follows).any():
+    first, _, body = _text(path).partition("\n")
+    groups = INDEX_GROUP.findall(body)
+    endings, offsets, sizes, keys, behind = zip(*groups, strict=True) if groups else [()] * 5
+    # Groups that are passed over leave the text longer than those that are found.
+    width = behind.index("\n") + 1 if "\n" in behind else 0
+    count = behind.count("\n")
+    found = sum(map(len, endings)) * 2 + sum(sum(map(len, one)) for one in (offsets, sizes, keys))
+    if (
+        not width
+        or found + 5 * len(groups) != len(body)
+        or first != f"{INDEX_VERSION} {count}"
+        or len(groups) != count * width
+        or behind[width - 1 :: width].count("\n") != count
+        or any(keys[i::width] != keys[::width] for i in range(width))
+    ):
+        read_index(path, tar_bytes)  # says what is wrong, if it is no more than this
+        raise SetError(f"{path}: its samples do not have the same members", path=path)
+    names = [f"{key}.{end}" for key, end in zip(keys, endings, strict=True)]
+    at, lengths = np.array(offsets, np.int64), np.array(sizes, np.int64)
+    follows = np.concatenate([[BLOCK], (at + -(-lengths // BLOCK) * BLOCK + BLOCK)[:-1]])
+    if (at != follows).any() or at[-1] + lengths[-1] > tar_bytes:
+        read_index(path, tar_bytes)
         raise SetError(f"{path}: its members do not follow one another", path=path)
-    return _Members(names, offsets, sizes, width)
+    return _Members(names, at, lengths, width)
 
 
-def _odd(some: _Members, data: bytes) -> list[tuple[str, str]]:
+def _text(path: Path) -> str:
+    try:
+        return read_regular(path).decode("ascii")
+    except UnicodeDecodeError as error:
+        raise SetError(f"{path}: not a DALI index: {error}", path=path) from error
+
+
+def _odd(some: _Members, data: memoryview) -> list[tuple[str, str]]:
     """List the members whose headers or records do not say what the index does."""
-    if len(data) < some.end - some.start:
-        return []  # cut short: its checksum says so
-    whole = np.frombuffer(data, np.uint8)
-    heads = whole[(some.offsets - BLOCK - some.start)[:, None] + np.arange(BLOCK)]
-    digits = heads[:, SIZE_FIELD].astype(np.int64)[:, :11] - ord("0")
-    same = np.ascontiguousarray(heads[:, :NAME]).view(f"S{NAME}")[:, 0] == np.array(
-        [name.encode() for name in some.names], f"S{NAME}"
-    )
-    right = same & (digits @ _OCTAL == some.sizes) & (heads[:, _FIXED] == _BLANK).all(1)
+    ends, sizes = (some.offsets - some.start).tolist(), some.sizes.tolist()
     found = [
-        (some.names[i], "is not the file whose header stands in the tar")
-        for i in np.flatnonzero(~right).tolist()
+        (name, "is not the file whose header stands in the tar")
+        for name, end, size in zip(some.names, ends, sizes, strict=True)
+        if data[end - BLOCK : end] != tar_header(name, size)
     ]
     for i in range(0, len(some.names), some.width):
-        at, name = int(some.offsets[i]) - some.start, some.names[i]
+        at, name = ends[i], some.names[i]
         try:
-            record = parse_record(data[at : at + int(some.sizes[i])], name)
+            record = parse_record(bytes(data[at : at + sizes[i]]), name)
             own = [
                 split_ending(one.partition(".")[2])[0] for one in some.names[i + 1 : i + some.width]
             ]

@@ -21,6 +21,7 @@ from ..sample import split_ending
 from .extents import BLOCK
 
 INDEX_VERSION = "v1.2"
+_MANY_BYTES = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,7 @@ def read_columns(
         raise ValueError("its samples do not have the same members")
     (known,) = members
     at = [known.index(kind) for kind in kinds]
-    table = _table(b"".join(bodies), len(known), ("at", "size"), ["name0"] if named else [])
+    table = _table(b"".join(bodies), len(known), ["name0"] if named else [])
     if table.num_rows != sum(counts):
         raise ValueError("its samples do not have the same members")
     ends = np.repeat(np.asarray(tar_bytes, np.int64), counts)
@@ -159,25 +160,6 @@ def read_columns(
     return Columns(counts, blocks, sizes, table["name0"].to_pylist() if named else None)
 
 
-def read_all_columns(text: bytes, tar_bytes: int) -> tuple[list[str], pa.Table]:
-    """Read one index whole: the endings of the first sample's members, and a row a sample.
-
-    Columns are `end0`, `at0`, `size0`, `name0`, `end1`, ...
-
-    Raises
-    ------
-    ValueError
-        When it is no index, or a member does not lie in a tar of that size.
-    """
-    endings, body, count = _body(text)
-    table = _table(body, len(endings), ("end", "at", "size", "name"), [])
-    if table.num_rows != count:
-        raise ValueError("its samples do not have the same members")
-    for member in range(len(endings)):
-        _checked(table, member, np.int64(tar_bytes))
-    return endings, table
-
-
 def _body(text: bytes) -> tuple[list[str], bytes, int]:
     """Return the endings of the first sample's members, the lines of all, and their number."""
     first, _, body = text.partition(b"\n")
@@ -189,14 +171,17 @@ def _body(text: bytes) -> tuple[list[str], bytes, int]:
     return body[: body.index(b"\n")].decode("ascii").split(" ")[::4], body, count
 
 
-def _table(body: bytes, members: int, parts: Sequence[str], others: list[str]) -> pa.Table:
+def _table(body: bytes, members: int, others: list[str]) -> pa.Table:
     """Read groups of four words as columns."""
     every = [f"{part}{i}" for i in range(members) for part in ("end", "at", "size", "name")]
     types = {name: pa.int64() if name.startswith(("at", "size")) else pa.string() for name in every}
-    wanted = [f"{part}{i}" for i in range(members) for part in parts] + others
+    wanted = [f"{part}{i}" for i in range(members) for part in ("at", "size")] + others
     return csv.read_csv(
         pa.BufferReader(body),
-        csv.ReadOptions(column_names=every, block_size=1 << 22),
+        # Threads that begin cost more than the lines of a few shards.
+        csv.ReadOptions(
+            column_names=every, block_size=1 << 22, use_threads=len(body) > _MANY_BYTES
+        ),
         csv.ParseOptions(delimiter=" ", quote_char=False),
         csv.ConvertOptions(column_types=types, include_columns=wanted),
     )

@@ -20,13 +20,14 @@ import pyarrow as pa
 
 from ....engines.process import available_cores
 from ....errors import SetError
-from ....storage.atomic import sha256_bytes
+from ....storage.atomic import sha256_bytes, sha256_file
 from ....storage.stores import StorePath, each
 from ....storage.sums import Sums
 from ....storage.untrusted import (
     ENDING,
     KEY,
     MOST_BYTES,
+    inside,
     open_regular,
     outside,
     read_regular,
@@ -37,7 +38,7 @@ from ..sample import RECORD, Encoded, Sample, parse_record, split_ending
 from .extents import Extents, Keys, TarKeys, Tarred, Texts
 from .layout import read_list
 from .lists import list_path, write_list
-from .shard_check import Examined, examine_index, examine_shard
+from .shard_check import Examined, examine_shard
 from .shard_files import (
     FOLDER,
     ShardWriter,
@@ -94,8 +95,10 @@ class Shards:
         return read_samples(shard_path(root, receipt.unit))
 
     def examine(self, root: Path, unit: str, path: str) -> Examined:
-        """Read a shard or its index through."""
-        return (examine_index if path.endswith(".idx") else examine_shard)(root, unit)
+        """Read a shard through, by its index; the index itself for its checksum."""
+        if path.endswith(".tar"):
+            return examine_shard(root, unit)
+        return Examined(sha256_file(inside(root, path)), [])
 
     def damage(self, root: Path, unit: str, path: str) -> list[tuple[str, str]]:
         """List the damaged members of a shard, by the checksums in its records."""
