@@ -7,11 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from PIL import Image
 
 from gloam.synth.building.regenerate import export
 
-from ..conftest import picture
 from .forged_sets import FILES, SHARDS
 
 _GROUPS = 4
@@ -24,10 +22,9 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     import gloam
 
     top = tmp_path_factory.mktemp("honest")
-    (top / "photos").mkdir()
-    for i in range(5):
-        Image.fromarray(picture(i, 72, 64)).save(top / "photos" / f"p{i}.png")
-    gloam.build(top / "shards", f"folder={top / 'photos'}", select=False, val=2, workers=1)
+    gloam.build(
+        top / "shards", "sample", select=False, pairs=5, val=2, max_side=72, workers=1
+    )  # which is made again without being told where its photographs lie
     export(top / "shards", top / "files", "files")
     return {name: top / name for name in ("shards", "files")}
 
@@ -70,9 +67,9 @@ def test_a_set_that_nobody_forged_does_all_of_it(honest: dict[str, Path], layout
     assert found.split() == []
 
 
-@pytest.mark.parametrize("seed", range(0, 24, 8))
+@pytest.mark.parametrize("seed", [0, 6])
 @pytest.mark.parametrize("layout", ["shards", "files"])
 def test_random_edits_do_no_harm(honest: dict[str, Path], layout: str, seed: int) -> None:
-    found = run(honest[layout], f"forged.main(str(honest), '{seed}', '8')")
+    found = run(honest[layout], f"forged.main(str(honest), '{seed}', '6')")
     assert all(line.endswith(" ok") for line in found.splitlines()), found
-    assert len(found.splitlines()) == 8
+    assert len(found.splitlines()) == 6
