@@ -6,6 +6,7 @@ Which files of a container are photographs, and what the collection calls them.
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections import Counter
@@ -13,6 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path, PurePosixPath
+
+from braceexpand import braceexpand
 
 from ...errors import SourceError
 from ...storage.stores import place
@@ -23,7 +26,12 @@ from .text import read_beside, read_text
 _SYNSET = re.compile(r"(^|/)n\d{8}/[^/]+$")
 _IMAGENET_FLAT = re.compile(r"(^|/)ILSVRC2012_(val|test)_\d+\.JPEG$")
 _LOWS = "lows of gloam's pairs"
-_TEXTS = ("README", "LICENSE", "COPYING", "Makefile", "CHANGELOG")
+_TEXTS = ("readme", "license", "copying", "makefile", "changelog")
+_BEHIND = re.compile(f"({'|'.join(map(re.escape, sorted(SUFFIXES, reverse=True)))})(?![a-z])")
+"""A suffix with more behind it, as downloads and backups have: `.jpg_large`, `.jpeg?x=1`."""
+_BESIDE = (".json", ".txt", ".xml", ".xmp", ".yaml", ".yml", ".csv", ".npy", ".html", ".md5")
+"""Of files about a photograph that bear its name."""
+_MOST_SHARDS = 1_000_000
 _IAPR = re.compile(r"(^|/)images/\d+/[^/]+\.jpe?g$", re.IGNORECASE)
 
 
@@ -57,7 +65,8 @@ def list_source(
         As of `Source`.
     passed : Counter, optional
         Counts, by kind, the files that may be photographs and are not taken: of formats that are
-        not read, without a suffix, and the lows of gloam's own sets, which would be darkened twice.
+        not read, without a suffix or with more behind it (`.jpg.1`, `.jpg!w600`), the lows of
+        gloam's own sets, which would be darkened twice, and what `list_container` leaves out.
 
     Raises
     ------
@@ -82,14 +91,14 @@ def counted(counts: Counter[str]) -> str:
 def _is_photograph(entry: Entry) -> bool:
     name = entry.name.rpartition("/")[2]
     if name.startswith("."):
-        return PurePosixPath(name).suffix.lower() in SUFFIXES and not name.startswith("._")
+        return PurePosixPath(name).suffix.lower() in SUFFIXES
     return os.path.splitext(name)[1].lower() in SUFFIXES
 
 
 def _photographs(
     path: str, passed: Counter[str], pattern: re.Pattern[str] | None = None
 ) -> Iterator[Entry]:
-    for entry in _images(list_container(place(path)), passed):
+    for entry in _images(list_container(place(path), passed), passed):
         if pattern is None or pattern.search(entry.name):
             yield entry
 
@@ -100,12 +109,21 @@ def _images(entries: Iterable[Entry], passed: Counter[str]) -> Iterator[Entry]:
         if _is_photograph(entry):
             yield entry
             continue
-        name = PurePosixPath(entry.name)
-        suffix = name.suffix.lower()
-        if not name.name.startswith(".") and (
-            suffix in UNREAD or (not suffix and name.name not in _TEXTS)
-        ):
-            passed[suffix or "without suffix"] += 1
+        if kind := unread_kind(entry.name):
+            passed[kind] += 1
+
+
+def unread_kind(path: str) -> str:
+    """Return as what a file is counted that may be a photograph and is not read; "" of others."""
+    name = path.rpartition("/")[2].lower()
+    suffix = PurePosixPath(name).suffix
+    if name.startswith(".") or name in _TEXTS:
+        return ""
+    if suffix in UNREAD:
+        return suffix
+    if suffix not in _BESIDE and (behind := _BEHIND.search(name)):
+        return f"{behind[1]}*"
+    return "" if suffix else "without suffix"
 
 
 def _without_lows(entries: Iterable[Entry], passed: Counter[str]) -> Iterator[Entry]:
@@ -193,7 +211,7 @@ def _imagenet(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]
 
 
 def _voc(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
-    entries = list(list_container(place(path)))
+    entries = list(list_container(place(path), passed))
     images = [
         e for e in _images(entries, passed) if PurePosixPath(e.name).parent.name == "JPEGImages"
     ]
@@ -231,7 +249,7 @@ def _coco(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     if not listing:
         return _by_stem(_photographs(path, passed))
     # The images and the annotations come as two downloads; unpacked or not, they lie side by side.
-    entries = list(list_container(place(path)))
+    entries = list(list_container(place(path), passed))
     ending = f"annotations/{listing}.json"
     beside = place(path).parent / ending
     found = [e for e in entries if f"/{e.name}".endswith(f"/{ending}")]
@@ -264,9 +282,12 @@ def _streetscenes(path: str, listing: str, passed: Counter[str]) -> Iterator[Lis
 
 def _webdataset(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     _refuse_list("webdataset", listing)
-    from braceexpand import braceexpand
-
     try:
+        if (many := _expansions(path)) > _MOST_SHARDS:
+            raise SourceError(
+                f"webdataset={path}: its braces stand for {many:,} shards, the limit is"
+                f" {_MOST_SHARDS:,}"
+            )
         patterns = list(braceexpand(path))
     except ValueError as error:  # unbalanced braces
         raise SourceError(f"webdataset={path}: {error}") from error
@@ -288,6 +309,38 @@ def _webdataset(path: str, listing: str, passed: Counter[str]) -> Iterator[Liste
             part = part.rpartition(".")[0]
             name = str(folder / key) + (f"-{part}" if part else "")
             yield Listed(f"{within}/{entry.name}", name, entry.location)
+
+
+_INNERMOST = re.compile(r"\{([^{}]*)\}")
+_RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.-?(\d+))?")
+_LETTERS = re.compile(r"[A-Za-z]\.\.[A-Za-z](?:\.\.-?\d+)?")
+_COUNTED = re.compile("\0(\\d+)\0")
+
+
+def _expansions(pattern: str) -> int:
+    """Return how many names the braces of a pattern stand for, without expanding them.
+
+    Examples
+    --------
+    >>> _expansions("{train,val}-{000..099}.tar"), _expansions("{0..9999999999}")
+    (200, 10000000000)
+    """
+
+    def product(text: str) -> int:
+        return math.prod(map(int, _COUNTED.findall(text)))
+
+    def counted(group: re.Match[str]) -> str:
+        if found := _RANGE.fullmatch(group[1]):
+            first, last, step = (int(number or 1) for number in found.groups())
+            return f"\0{abs(last - first) // (step or 1) + 1}\0"
+        if _LETTERS.fullmatch(group[1]):
+            return f"\0{len(list(braceexpand(group[0])))}\0"
+        return f"\0{sum(map(product, group[1].split(',')))}\0"
+
+    changed = 1
+    while changed:
+        pattern, changed = _INNERMOST.subn(counted, pattern)
+    return product(pattern)
 
 
 SAMPLE_NAMES = (
