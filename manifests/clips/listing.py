@@ -12,7 +12,7 @@ from ...errors import ImageRefused, Reason, SourceError
 from ...storage.stores import place
 from ..images.header import SUFFIXES as IMAGES
 from ..sources.collections import Listed, counted, unread_kind
-from ..sources.containers import Entry, Location, list_container
+from ..sources.containers import Entry, file_entry, list_container
 from .video import SUFFIXES, UNREAD, frame_times
 from .windows import Windows, clip_path, of_files, of_video
 
@@ -80,12 +80,10 @@ def list_clips(path: str, windows: Windows, passed: Counter[str]) -> Iterator[Li
 def _entries(path: str, passed: Counter[str]) -> Iterator[Entry]:
     """List a folder's or archive's files; a video is one of its folder."""
     at = place(path)
-    if at.suffix.lower() not in SUFFIXES or not at.is_file():
+    if at.suffix.lower() in SUFFIXES and at.is_file():
+        yield file_entry(at)
+    else:
         yield from list_container(at, passed)
-        return
-    facts = at.stat()
-    location = Location(str(at.parent), at.name, -1, facts.st_size, facts.st_mtime_ns)
-    yield Entry(at.name, location)
 
 
 def _of_folders(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ import numpy as np
 
 from ...errors import ConfigError, ImageRefused, Reason, said_by
 from ..images.opening import Pixels
-from ..sources.containers import Location, read
+from ..sources.containers import Location, path_of, read
 
 SUFFIXES = (
     ".mp4", ".m4v", ".mov", ".qt", ".mkv", ".webm", ".avi", ".mpg", ".mpeg", ".mpe", ".m2v", ".vob",
@@ -284,9 +283,9 @@ def opened(place: Location) -> Iterator[tuple[Any, Any]]:
     av = _av()
     if not place.size:
         raise ImageRefused(Reason.EMPTY, "the file has no bytes")
-    plain = place.offset == -1 and os.path.isdir(place.container)
+    plain = place.offset == -1 and path_of(place.container).is_dir()
     file: Any = (
-        os.path.join(place.container, place.member)
+        str(path_of(f"{place.container}/{place.member}"))
         if plain
         else io.BytesIO(read(place, _MOST_BYTES))
     )

@@ -20,7 +20,7 @@ from braceexpand import braceexpand
 from ...errors import SourceError
 from ...storage.stores import place
 from ..images.header import SUFFIXES, UNREAD
-from .containers import Entry, Location, list_container
+from .containers import Entry, Location, list_container, shown_path
 from .text import read_beside, read_text
 
 _SYNSET = re.compile(r"(^|/)n\d{8}/[^/]+$")
@@ -300,7 +300,7 @@ def _webdataset(path: str, listing: str, passed: Counter[str]) -> Iterator[Liste
         shards += matches
     common = os.path.commonpath([shard.parent for shard in shards])
     for shard in shards:
-        within = Path(os.path.relpath(shard, common)).as_posix()
+        within = shown_path(Path(os.path.relpath(shard, common)).as_posix())
         for entry in _without_lows(_photographs(str(shard), passed), passed):
             # A sample's key is all before the first dot of the base name; what follows says which
             # part it is.

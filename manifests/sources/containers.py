@@ -26,13 +26,14 @@ from pathlib import Path
 from typing import IO, Any
 
 from ...errors import ImageRefused, Reason, SourceError
-from ...storage.stores import StorePath, place
+from ...storage.stores import StorePath, in_store, place
 from ..images.folders import HIDDEN, files_below, is_hidden
 from ..images.header import MAX_BYTES
 from .tars import LINKS, REPLACED, list_tar, plain_name, read_sparse
 
 SPARSE = -3
 """The offset of a location that is a sparse member of a tar."""
+_ESCAPED = "surrogateescape"
 _OPEN_FILES = 32
 _DAMAGE = (
     zipfile.BadZipFile,
@@ -128,7 +129,16 @@ def list_container(path: Path, passed: Counter[str] | None = None) -> Iterator[E
 
 def _list_folder(root: Path, passed: Counter[str]) -> Iterator[Entry]:
     for name, status in files_below(root, passed):
-        yield _entry(name, Location(str(root), name, -1, status.st_size, status.st_mtime_ns))
+        name = _text(name)
+        yield _entry(name, Location(_text(root), name, -1, status.st_size, status.st_mtime_ns))
+
+
+def file_entry(path: Path) -> Entry:
+    """Return a file as an entry of the folder that it lies in."""
+    status = path.stat()
+    name = _text(path.name)
+    folder = _text(path.parent)
+    return _entry(name, Location(folder, name, -1, status.st_size, status.st_mtime_ns))
 
 
 def _list_archive(path: Path, passed: Counter[str]) -> Iterator[Entry]:
@@ -169,7 +179,7 @@ def _list_zip(path: Path, passed: Counter[str]) -> Iterator[Entry]:
                 found[name] = info
     for name in sorted(found):
         info = found[name]
-        yield _entry(name, Location(str(path), info.filename, -1, info.file_size, stamp))
+        yield _entry(name, Location(_text(path), info.filename, -1, info.file_size, stamp))
 
 
 def _list_tar(path: Path, passed: Counter[str]) -> Iterator[Entry]:
@@ -185,7 +195,7 @@ def _list_tar(path: Path, passed: Counter[str]) -> Iterator[Entry]:
         status = path.stat()
         for name, span in list_tar(handle, (0, status.st_size), str(path), passed):
             member, offset = (str(span.offset), SPARSE) if span.sparse else ("", span.offset)
-            yield _entry(name, Location(str(path), member, offset, span.size, status.st_mtime_ns))
+            yield _entry(name, Location(_text(path), member, offset, span.size, status.st_mtime_ns))
 
 
 def _entry(name: str, location: Location) -> Entry:
@@ -196,8 +206,22 @@ def _entry(name: str, location: Location) -> Entry:
     return Entry(name, location)
 
 
+def _text(path: str | Path) -> str:
+    """Return a path as UTF-8 has it, whatever the locale is; other bytes are surrogates."""
+    return str(path) if isinstance(path, StorePath) else os.fsencode(path).decode("utf-8", _ESCAPED)
+
+
+def path_of(text: str) -> Path:
+    """Return the path of a location's container, or of a file in it, from its text."""
+    return place(text if in_store(text) else os.fsdecode(text.encode("utf-8", _ESCAPED)))
+
+
+def shown_path(path: str | Path) -> str:
+    """Return a path as text, the bytes that are not valid text escaped."""
+    return _shown(_text(path))
+
+
 def _shown(name: str) -> str:
-    """Return a name with the bytes that are not valid text escaped."""
     return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -212,7 +236,7 @@ class _OpenArchives:
         # With the time of its listing: an archive that was replaced since is another one.
         name = (path, location.stamp)
         if name not in self._open:
-            at = place(path)
+            at = path_of(path)
             if at.stat().st_mtime_ns != location.stamp:
                 raise OSError(f"{path} has changed since it was listed")
             self._close_all_but(_OPEN_FILES - 1)
@@ -300,7 +324,7 @@ def read(location: Location, most: int = MAX_BYTES) -> bytes:
 
 
 def _read(location: Location, most: int) -> bytes:
-    container = place(location.container)
+    container = path_of(location.container)
     if location.offset >= 0:
         if isinstance(container, StorePath):
             return container.read_range(location.offset, location.size)
@@ -316,6 +340,6 @@ def _read(location: Location, most: int) -> bytes:
         if not _is_object(container):
             return (container / location.member).read_bytes()
     elif os.path.isdir(container):
-        return read_file(container / location.member, most)
+        return read_file(path_of(f"{location.container}/{location.member}"), most)
     member: bytes = _archives.get(location, zipped=True).read(location.member)
     return member

@@ -17,6 +17,8 @@ from ..images.folders import HIDDEN, is_hidden
 
 REPLACED = "replaced by a later file of the name"
 LINKS = "links inside the archive"
+_TEXT = {"encoding": "utf-8", "errors": "surrogateescape"}
+"""Of names, whatever the locale is."""
 _STEP = 1 << 20  # bytes that are read at a time behind the end mark
 
 
@@ -142,7 +144,7 @@ def _members(
     end = bounds[1]
     while start is not None:
         view = Window(handle, start, end)
-        with tarfile.open(fileobj=view, mode="r:", errors="surrogateescape") as archive:  # type: ignore[call-overload]
+        with tarfile.open(fileobj=view, mode="r:", **_TEXT) as archive:  # type: ignore[call-overload]
             for member in archive:
                 archive.members = []  # tarfile keeps every header otherwise: gigabytes for ImageNet
                 if archive.offset <= member.offset:  # a negative size: it would go round for ever
@@ -223,7 +225,7 @@ def read_sparse(handle: IO[bytes], offset: int) -> bytes:
         When it is no longer there.
     """
     view = Window(handle, offset, handle.seek(0, os.SEEK_END))
-    with tarfile.open(fileobj=view, mode="r:", errors="surrogateescape") as archive:  # type: ignore[call-overload]
+    with tarfile.open(fileobj=view, mode="r:", **_TEXT) as archive:  # type: ignore[call-overload]
         member = archive.next()
         if member is None or not member.issparse():
             raise OSError("is no sparse file any more")
