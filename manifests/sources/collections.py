@@ -31,6 +31,8 @@ _BEHIND = re.compile(f"({'|'.join(map(re.escape, sorted(SUFFIXES, reverse=True))
 """A suffix with more behind it, as downloads and backups have: `.jpg_large`, `.jpeg?x=1`."""
 _BESIDE = (".json", ".txt", ".xml", ".xmp", ".yaml", ".yml", ".csv", ".npy", ".html", ".md5")
 """Of files about a photograph that bear its name."""
+_ARCHIVES = (".tar", ".zip", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".7z", ".rar")
+"""Of archives inside a source, which are not read but for plain tars inside a tar."""
 _MOST_SHARDS = 1_000_000
 _IAPR = re.compile(r"(^|/)images/\d+/[^/]+\.jpe?g$", re.IGNORECASE)
 
@@ -65,8 +67,9 @@ def list_source(
         As of `Source`.
     passed : Counter, optional
         Counts, by kind, the files that may be photographs and are not taken: of formats that are
-        not read, without a suffix or with more behind it (`.jpg.1`, `.jpg!w600`), the lows of
-        gloam's own sets, which would be darkened twice, and what `list_container` leaves out.
+        not read, archives, files without a suffix or with more behind it (`.jpg.1`, `.jpg!w600`),
+        what lies outside of the folders that its kind has, the lows of gloam's own sets, which
+        would be darkened twice, and what `list_container` leaves out.
 
     Raises
     ------
@@ -101,6 +104,8 @@ def _photographs(
     for entry in _images(list_container(place(path), passed), passed):
         if pattern is None or pattern.search(entry.name):
             yield entry
+        else:
+            passed["outside of the kind's folders"] += 1
 
 
 def _images(entries: Iterable[Entry], passed: Counter[str]) -> Iterator[Entry]:
@@ -119,7 +124,7 @@ def unread_kind(path: str) -> str:
     suffix = PurePosixPath(name).suffix
     if name.startswith(".") or name in _TEXTS:
         return ""
-    if suffix in UNREAD:
+    if suffix in UNREAD or suffix in _ARCHIVES:
         return suffix
     if suffix not in _BESIDE and (behind := _BEHIND.search(name)):
         return f"{behind[1]}*"

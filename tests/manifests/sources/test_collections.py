@@ -592,6 +592,20 @@ def test_names_that_go_on_behind_a_suffix_are_counted_by_it(
     assert passed == {".jpg*": 4, ".jpeg*": 1, ".png*": 1, ".pjpeg": 1}
 
 
+def test_archives_inside_a_source_and_photographs_beside_its_folders_are_counted(
+    tmp_path: Path, fill_folder: Any, write_tar: Any, jpegs: list[bytes]
+) -> None:
+    files = {"n01440764/1.JPEG": jpegs[0], "other/2.JPEG": jpegs[1], "n01440764.tar.gz": b"x"}
+    for source in (
+        fill_folder(tmp_path / "train", {**files, "n02.TAR": b"x"}),
+        write_tar(tmp_path / "train.tar", {**files, "n02.TAR": b"x"}),
+    ):
+        passed: Counter[str] = Counter()
+        found = [image.path for image in list_source("imagenet", str(source), "", passed)]
+        assert found == ["n01440764/1.JPEG"]
+        assert passed == {"outside of the kind's folders": 1, ".gz": 1, ".tar": 1}
+
+
 def test_linked_class_folders_are_classes_and_hidden_ones_are_not(
     tmp_path: Path, fill_folder: Any, jpegs: list[bytes]
 ) -> None:
