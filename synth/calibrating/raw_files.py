@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import ConfigError, ImageRefused, SourceError, said_by
+from ...errors import ConfigError, ImageRefused, SourceError
 from ...manifests.images.folders import files_below
 from ...manifests.images.header import RAWS
 from ...manifests.sources.containers import read_file
@@ -123,8 +123,7 @@ def _opened(path: Path) -> Iterator[tuple[Any, bytes]]:
         raise SourceError(f"{path}: {error.detail}", path=path) from error
     except (rawpy.LibRawError, OSError, ValueError) as error:
         raise SourceError(
-            f"{path}: is no raw file that LibRaw reads, or is damaged ({said_by(error)}); take it"
-            " out of the folder",
+            f"{path}: is no raw file that LibRaw reads, or is damaged; take it out of the folder",
             path=path,
         ) from error
 
