@@ -144,10 +144,24 @@ def _unreadable(error: OSError) -> None:
     ) from error
 
 
+def images_below(folder: Path) -> list[Path]:
+    """Return the images below a folder by their endings, in the order of their paths.
+
+    Hidden files are left out (see `is_hidden`).
+
+    Raises
+    ------
+    SourceError
+        When the folder cannot be listed.
+    """
+    files = (folder / name for name, _ in files_below(folder))
+    return sorted(path for path in files if path.suffix.lower() in SUFFIXES)
+
+
 def image_files(folder: Path) -> dict[str, Path]:
     """List the images below a folder, in the order of their paths.
 
-    Each is under its relative path without suffix. Hidden files are left out (see `is_hidden`).
+    Each is under its relative path without suffix; see `images_below`.
 
     Raises
     ------
@@ -157,16 +171,15 @@ def image_files(folder: Path) -> dict[str, Path]:
     if not folder.is_dir():
         raise SourceError(f"{folder}: not a folder", path=folder)
     found: dict[str, Path] = {}
-    for path in sorted(folder / name for name, _ in files_below(folder)):
-        if path.suffix.lower() in SUFFIXES:
-            name = path.relative_to(folder).with_suffix("").as_posix()
-            if name in found:
-                raise SourceError(
-                    f"{path}: {found[name].name} has the same name but for its suffix; which of the"
-                    " two is meant?",
-                    path=path,
-                )
-            found[name] = path
+    for path in images_below(folder):
+        name = path.relative_to(folder).with_suffix("").as_posix()
+        if name in found:
+            raise SourceError(
+                f"{path}: {found[name].name} has the same name but for its suffix; which of the"
+                " two is meant?",
+                path=path,
+            )
+        found[name] = path
     if not found:
         raise SourceError(f"{folder}: holds no images ({', '.join(sorted(SUFFIXES))})", path=folder)
     return found

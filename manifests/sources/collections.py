@@ -19,6 +19,7 @@ from braceexpand import braceexpand
 
 from ...errors import SourceError
 from ...storage.stores import place
+from ..images.folders import HIDDEN, is_hidden
 from ..images.header import SUFFIXES, UNREAD
 from .containers import Entry, Location, list_container, shown_path
 from .text import read_beside, read_text
@@ -302,7 +303,12 @@ def _webdataset(path: str, listing: str, passed: Counter[str]) -> Iterator[Liste
         matches = sorted(parent.glob(place(pattern).name)) if "*" in pattern else [place(pattern)]
         if not matches:
             raise SourceError(f"webdataset={pattern}: matches no shard")
-        shards += matches
+        shown = [shard for shard in matches if not is_hidden(shard.name)]
+        if len(shown) < len(matches):
+            passed[HIDDEN] += len(matches) - len(shown)
+        shards += shown
+    if not shards:
+        return
     common = os.path.commonpath([shard.parent for shard in shards])
     for shard in shards:
         within = shown_path(Path(os.path.relpath(shard, common)).as_posix())

@@ -128,9 +128,10 @@ def list_container(path: Path, passed: Counter[str] | None = None) -> Iterator[E
 
 
 def _list_folder(root: Path, passed: Counter[str]) -> Iterator[Entry]:
-    for name, status in files_below(root, passed):
-        name = _text(name)
-        yield _entry(name, Location(_text(root), name, -1, status.st_size, status.st_mtime_ns))
+    container = _text(root)
+    for path, status in files_below(root, passed):
+        name = _text(path)
+        yield _entry(name, Location(container, name, -1, status.st_size, status.st_mtime_ns))
 
 
 def file_entry(path: Path) -> Entry:
@@ -160,7 +161,7 @@ def _is_zip(path: Path) -> bool:
 
 
 def _list_zip(path: Path, passed: Counter[str]) -> Iterator[Entry]:
-    stamp = path.stat().st_mtime_ns
+    container, stamp = _text(path), path.stat().st_mtime_ns
     found: dict[str, zipfile.ZipInfo] = {}
     with path.open("rb") as handle, zipfile.ZipFile(handle) as archive:
         for info in archive.infolist():
@@ -179,7 +180,7 @@ def _list_zip(path: Path, passed: Counter[str]) -> Iterator[Entry]:
                 found[name] = info
     for name in sorted(found):
         info = found[name]
-        yield _entry(name, Location(_text(path), info.filename, -1, info.file_size, stamp))
+        yield _entry(name, Location(container, info.filename, -1, info.file_size, stamp))
 
 
 def _list_tar(path: Path, passed: Counter[str]) -> Iterator[Entry]:
@@ -192,10 +193,10 @@ def _list_tar(path: Path, passed: Counter[str]) -> Iterator[Entry]:
                     f" first, for example: {command} -k {path.name}",
                     path=path,
                 )
-        status = path.stat()
+        status, container = path.stat(), _text(path)
         for name, span in list_tar(handle, (0, status.st_size), str(path), passed):
             member, offset = (str(span.offset), SPARSE) if span.sparse else ("", span.offset)
-            yield _entry(name, Location(_text(path), member, offset, span.size, status.st_mtime_ns))
+            yield _entry(name, Location(container, member, offset, span.size, status.st_mtime_ns))
 
 
 def _entry(name: str, location: Location) -> Entry:

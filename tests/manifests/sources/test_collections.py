@@ -592,6 +592,18 @@ def test_names_that_go_on_behind_a_suffix_are_counted_by_it(
     assert passed == {".jpg*": 4, ".jpeg*": 1, ".png*": 1, ".pjpeg": 1}
 
 
+def test_hidden_shards_are_counted(tmp_path: Path, write_tar: Any, jpegs: list[bytes]) -> None:
+    write_tar(tmp_path / "x-0.tar", {"1.jpg": jpegs[0]})
+    (tmp_path / "._x-0.tar").write_bytes(b"fork")
+    passed: Counter[str] = Counter()
+    found = list_source("webdataset", str(tmp_path / "*.tar"), "", passed)
+    assert [image.path for image in found] == ["x-0.tar/1.jpg"]
+    assert passed == {"hidden files": 1}
+    (tmp_path / "x-0.tar").unlink()
+    with pytest.raises(SourceError, match="passed over: hidden files 1"):
+        list_source("webdataset", str(tmp_path / "*.tar"))
+
+
 def test_archives_inside_a_source_and_photographs_beside_its_folders_are_counted(
     tmp_path: Path, fill_folder: Any, write_tar: Any, jpegs: list[bytes]
 ) -> None:
