@@ -45,13 +45,14 @@ def write_video(
     codec: str = "libx264",
     pix_fmt: str = "yuv420p",
     times: list[int] | None = None,
+    format: str | None = None,
     **options: str,
 ) -> Path:
     """A video whose frames are shown at some times, in hundredths of a second."""
     import av
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    with av.open(str(path), "w") as made:
+    with av.open(str(path), "w", format) as made:
         stream = made.add_stream(codec, rate=25)
         stream.height, stream.width = frames[0].shape[:2]
         stream.pix_fmt, stream.options = pix_fmt, {"crf": "12", **options}

@@ -14,7 +14,7 @@ from ...errors import ConfigError, ImageRefused, SourceError
 from ...manifests.clips.listing import list_clips
 from ...manifests.clips.load_clip import load_clip
 from ...manifests.clips.windows import Windows, sequence_of
-from ...manifests.images.header import SUFFIXES
+from ...manifests.images.folders import images_below
 from ...manifests.images.load_normal import load_normal
 from ...manifests.images.opening import Pixels
 from ...manifests.sets.info import SET_FILE
@@ -157,7 +157,7 @@ def _photographs(photos: tuple[Path, ...]) -> list[tuple[str, bytes]]:
     files: list[Path] = []
     for photo in photos:
         if photo.is_dir():
-            found = sorted(path for path in photo.rglob("*") if path.suffix.lower() in SUFFIXES)
+            found = images_below(photo)
             if not found:
                 what = "; gloam report shows a set" if (photo / SET_FILE).is_file() else ""
                 raise SourceError(f"{photo}: holds no photographs{what}", path=photo)

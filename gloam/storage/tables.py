@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -60,4 +61,4 @@ def _opened(path: Path) -> pa.NativeFile:
         return pa.PythonFile(path.open("rb"), "r")
     open_regular(path).close()  # Arrow would wait for a pipe's other end
     # Not a file of Python's: Arrow's threads would touch it while the interpreter ends.
-    return pa.OSFile(str(path))
+    return pa.OSFile(os.fsencode(path))  # pyarrow's own encoding is UTF-8, whatever the locale

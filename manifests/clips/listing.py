@@ -11,9 +11,9 @@ from pathlib import PurePosixPath
 from ...errors import ImageRefused, Reason, SourceError
 from ...storage.stores import place
 from ..images.header import SUFFIXES as IMAGES
-from ..sources.collections import Listed
-from ..sources.containers import Entry, Location, list_container
-from .video import SUFFIXES, frame_times
+from ..sources.collections import Listed, counted, unread_kind
+from ..sources.containers import Entry, file_entry, list_container
+from .video import SUFFIXES, UNREAD, frame_times
 from .windows import Windows, clip_path, of_files, of_video
 
 _MASKS = "Annotations"
@@ -35,7 +35,8 @@ def list_clips(path: str, windows: Windows, passed: Counter[str]) -> Iterator[Li
     path : str
     windows : Windows
     passed : Counter
-        Counts what is passed over: sequences that are too short, masks, videos that cannot be read.
+        Counts what is passed over: sequences that are too short, masks, videos and images that
+        cannot be read, and what `list_container` leaves out.
 
     Raises
     ------
@@ -44,11 +45,9 @@ def list_clips(path: str, windows: Windows, passed: Counter[str]) -> Iterator[Li
     """
     folders: dict[str, list[Entry]] = {}
     videos: list[Entry] = []
-    for entry in _entries(path):
+    for entry in _entries(path, passed):
         name = PurePosixPath(entry.name)
         suffix = os.path.splitext(name.name)[1].lower()
-        if name.name.startswith("."):
-            continue
         if suffix in SUFFIXES and name.stem.endswith(_LOW):
             passed["lows of gloam's clips"] += 1
         elif suffix in SUFFIXES:
@@ -58,6 +57,10 @@ def list_clips(path: str, windows: Windows, passed: Counter[str]) -> Iterator[Li
                 passed["masks"] += 1
             else:
                 folders.setdefault(str(name.parent), []).append(entry)
+        elif suffix in UNREAD:
+            passed[suffix] += 1
+        elif kind := unread_kind(entry.name):
+            passed[kind] += 1
     found = False
     for listed in _of_folders(folders, windows, passed):
         found = True
@@ -66,24 +69,21 @@ def list_clips(path: str, windows: Windows, passed: Counter[str]) -> Iterator[Li
         found = True
         yield listed
     if not found:
-        over = ", ".join(f"{name} {count:,}" for name, count in passed.most_common())
         raise SourceError(
             f"clips={path}: holds no clip of {windows.frames} frames (expected folders of frames,"
             f" or files that end in {', '.join(SUFFIXES)})"
-            + (f"; passed over: {over}" * bool(over)),
+            + (f"; passed over: {counted(passed)}" if passed else ""),
             path=path,
         )
 
 
-def _entries(path: str) -> Iterator[Entry]:
+def _entries(path: str, passed: Counter[str]) -> Iterator[Entry]:
     """List a folder's or archive's files; a video is one of its folder."""
     at = place(path)
-    if at.suffix.lower() not in SUFFIXES or not at.is_file():
-        yield from list_container(at)
-        return
-    facts = at.stat()
-    location = Location(str(at.parent), at.name, -1, facts.st_size, facts.st_mtime_ns)
-    yield Entry(at.name, location)
+    if at.suffix.lower() in SUFFIXES and at.is_file():
+        yield file_entry(at)
+    else:
+        yield from list_container(at, passed)
 
 
 def _of_folders(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,10 +12,20 @@ import numpy as np
 
 from ...errors import ConfigError, ImageRefused, Reason, said_by
 from ..images.opening import Pixels
-from ..sources.containers import Location, read
+from ..sources.containers import Location, path_of, read
 
-SUFFIXES = (".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".mpg", ".mpeg", ".ts", ".y4m")
+SUFFIXES = (
+    ".mp4", ".m4v", ".mov", ".qt", ".mkv", ".webm", ".avi", ".mpg", ".mpeg", ".mpe", ".m2v", ".vob",
+    ".ts", ".mts", ".m2ts", ".m2t", ".3gp", ".3g2", ".wmv", ".asf", ".flv", ".f4v", ".ogv", ".ogm",
+    ".mxf", ".dv", ".divx", ".y4m",
+)  # fmt: skip
 """Of files that are taken for videos."""
+UNREAD = (
+    ".rm", ".rmvb", ".insv", ".360", ".lrv", ".h264", ".264", ".h265", ".hevc", ".265", ".ivf",
+    ".nut", ".mjpeg", ".mjpg", ".yuv", ".bik", ".swf", ".braw", ".r3d", ".crm", ".mod", ".tod",
+    ".trp", ".tp", ".amv", ".wtv", ".dvr-ms",
+)  # fmt: skip
+"""Of videos that are not read: a source counts them."""
 _BT601 = 2, 5, 6  # of FFmpeg's AVColorSpace: unspecified, and both that have its matrix
 _MOST_BYTES = 1 << 34  # of a video in an archive or a store, which is read whole
 
@@ -182,7 +191,33 @@ def _upright(frame: Any, reformatter: Any) -> Pixels:
     plane = shown.planes[0]
     rows = np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)
     pixels = rows[: shown.height, : 3 * shown.width].reshape(shown.height, shown.width, 3)
-    return np.rot90(pixels, round(frame.rotation / 90) % 4)
+    across, flips = _orientation(frame)
+    return (pixels.transpose(1, 0, 2) if across else pixels)[flips]
+
+
+def _orientation(frame: Any) -> tuple[bool, tuple[slice, slice]]:
+    """Return how a frame is to be shown, by its display matrix, to the next quarter of a turn.
+
+    FFmpeg's libavutil/display.h: what is coded at (x, y) is shown at (a x + c y, b x + d y), for
+    the matrix (a, b, u, c, d, v, ...). Cameras turn pictures, and front ones mirror them.
+
+    Returns
+    -------
+    (bool, (slice, slice))
+        Whether rows become columns; and then, which way rows and columns go.
+    """
+    kind = _av().sidedata.sidedata.Type.DISPLAYMATRIX
+    matrix = frame.side_data.get(kind)
+    if matrix is None:
+        return False, (slice(None), slice(None))
+    a, b, _, c, d = (int(value) for value in np.frombuffer(matrix, np.int32)[:5])
+    across = abs(b) + abs(c) > abs(a) + abs(d)
+    rows, columns = (b, c) if across else (d, a)
+    return across, (_way(rows), _way(columns))
+
+
+def _way(sign: int) -> slice:
+    return slice(None, None, -1 if sign < 0 else None)
 
 
 @dataclass(frozen=True)
@@ -198,7 +233,7 @@ class VideoFacts:
     size : (height, width)
         Of its frames as they are coded.
     upright : bool
-        Whether they are shown as they are coded: neither turned nor interlaced.
+        Whether they are shown as they are coded: neither turned, mirrored nor interlaced.
     bt601 : bool
         Whether colours are coded as ITU-R BT.601 says, which is meant where nothing is said.
     """
@@ -225,7 +260,8 @@ def video_facts(place: Location) -> VideoFacts:
             raise ImageRefused(Reason.DAMAGED, said_by(error)) from error
         if frame is None:
             raise ImageRefused(Reason.DAMAGED, "no frame of it can be decoded")
-        upright = round(frame.rotation / 90) % 4 == 0 and not frame.interlaced_frame
+        turned = _orientation(frame) != (False, (slice(None), slice(None)))
+        upright = not turned and not frame.interlaced_frame
         codec, size = stream.codec_context.codec.canonical_name, (frame.height, frame.width)
         bt601 = int(frame.colorspace) in _BT601
         return VideoFacts(codec, frame.format.name, size, upright, bt601)
@@ -235,6 +271,8 @@ def video_facts(place: Location) -> VideoFacts:
 def opened(place: Location) -> Iterator[tuple[Any, Any]]:
     """Open a video; yields its container and its first video stream, of PyAV.
 
+    Cover art and thumbnails, which FFmpeg gives as streams of their own, are none.
+
     Raises
     ------
     ImageRefused
@@ -243,9 +281,11 @@ def opened(place: Location) -> Iterator[tuple[Any, Any]]:
         When PyAV is missing.
     """
     av = _av()
-    plain = place.offset == -1 and os.path.isdir(place.container)
+    if not place.size:
+        raise ImageRefused(Reason.EMPTY, "the file has no bytes")
+    plain = place.offset == -1 and path_of(place.container).is_dir()
     file: Any = (
-        os.path.join(place.container, place.member)
+        str(path_of(f"{place.container}/{place.member}"))
         if plain
         else io.BytesIO(read(place, _MOST_BYTES))
     )
@@ -254,9 +294,11 @@ def opened(place: Location) -> Iterator[tuple[Any, Any]]:
     except errors() as error:
         raise ImageRefused(Reason.NOT_AN_IMAGE, said_by(error)) from error
     with container:
-        if not container.streams.video:
+        kinds = av.stream.Disposition
+        pictures = kinds.attached_pic | kinds.timed_thumbnails
+        stream = next((s for s in container.streams.video if not s.disposition & pictures), None)
+        if stream is None:
             raise ImageRefused(Reason.NOT_AN_IMAGE, "it has no video stream")
-        stream = container.streams.video[0]
         stream.thread_type = "SLICE"  # workers are the parallelism
         stream.codec_context.thread_count = 1
         yield container, stream

@@ -1,17 +1,167 @@
-"""Folders of images that are nobody's set: which images lie below one, by name."""
+"""Folders that are nobody's set: which files lie below one, and which of them are images."""
 
 from __future__ import annotations
 
+import os
+import stat
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 from ...errors import SourceError
+from ...storage.stores import Status, StorePath
 from .header import SUFFIXES
+
+_SYSTEM_FOLDERS = frozenset({"__MACOSX", "@eaDir", "@Recycle", "#recycle", "$RECYCLE.BIN"})
+_MOST_LINKS = 100_000
+"""Links to folders that are followed in one folder: ImageNet-21k has 21,841 classes."""
+HIDDEN = "hidden files"
+"""What files that `is_hidden` leaves out are counted as."""
+
+
+def is_hidden(path: str) -> bool:
+    """Return whether a file is one that systems and tools leave among photographs.
+
+    That is what lies in a folder whose name begins with a dot (`.ipynb_checkpoints`, `.git`,
+    `.thumbnails`), in `__MACOSX`, `@eaDir`, `@Recycle`, `#recycle` or `$RECYCLE.BIN`; and files
+    whose names begin with `._` (AppleDouble). The one rule of sources, archives inside archives,
+    folders of pairs and of raw files.
+
+    Parameters
+    ----------
+    path : str
+        Relative to the source, with "/" between folders.
+
+    Examples
+    --------
+    >>> is_hidden("cat/._1.jpg"), is_hidden(".ipynb_checkpoints/1.jpg"), is_hidden("cat/.1.jpg")
+    (True, True, False)
+    """
+    *folders, name = path.split("/")
+    return name.startswith("._") or any(map(_is_hidden_folder, folders))
+
+
+def _is_hidden_folder(name: str) -> bool:
+    return name in _SYSTEM_FOLDERS or (name.startswith(".") and name not in (".", ".."))
+
+
+def files_below(
+    folder: Path, passed: Counter[str] | None = None
+) -> Iterator[tuple[str, os.stat_result | Status]]:
+    """Yield the regular files below a folder by relative path, each with its status.
+
+    The files of a folder come first, then those below it, each in the order of their names. Links
+    are followed, to folders too, but for those to a folder that they lie in.
+
+    Parameters
+    ----------
+    folder : Path
+        On a disk or in a store.
+    passed : Counter, optional
+        Counts, by kind, what is left out: see `is_hidden`; links that lead nowhere or in a circle;
+        pipes and devices.
+
+    Raises
+    ------
+    SourceError
+        When a folder cannot be listed, or holds more than 100,000 links to folders.
+    """
+    passed = Counter() if passed is None else passed
+    if not isinstance(folder, StorePath):
+        yield from _walk(folder, passed)
+        return
+    facts = folder.facts()
+    for name in sorted(facts, key=_as_walked):
+        if is_hidden(name):
+            passed[HIDDEN] += 1
+        else:
+            yield name, facts[name]
+
+
+def _as_walked(name: str) -> tuple[tuple[bool, str], ...]:
+    """Return what orders names as `os.walk` does: the files of a folder, then those below it."""
+    *folders, file = name.split("/")
+    return (*((True, folder) for folder in folders), (False, file))
+
+
+def _walk(root: Path, passed: Counter[str]) -> Iterator[tuple[str, os.stat_result]]:
+    links = 0
+    for folder, folders, files in os.walk(root, onerror=_unreadable, followlinks=True):
+        kept = []
+        for name in sorted(folders):
+            path = os.path.join(folder, name)
+            if _is_hidden_folder(name):
+                passed["hidden folders"] += 1
+                continue
+            if os.path.islink(path):
+                links += 1
+                if _leads_back(path, root):
+                    passed["links in a circle"] += 1
+                    continue
+            kept.append(name)
+        if links > _MOST_LINKS:
+            raise SourceError(
+                f"{root}: holds more than {_MOST_LINKS:,} links to folders; give the folders that"
+                " they lead to",
+                path=root,
+            )
+        folders[:] = kept
+        below = os.path.relpath(folder, root).replace(os.sep, "/")
+        prefix = "" if below == "." else f"{below}/"
+        for name in sorted(files):
+            if name.startswith("._"):
+                passed[HIDDEN] += 1
+                continue
+            path = os.path.join(folder, name)
+            try:
+                status = os.stat(path)
+            except OSError:  # or vanished between listing and looking: no longer of the source
+                if os.path.islink(path):
+                    passed["broken links"] += 1
+                continue
+            if stat.S_ISREG(status.st_mode):
+                yield prefix + name, status
+            else:
+                passed["pipes and devices"] += 1
+
+
+def _leads_back(link: str, root: Path) -> bool:
+    """Return whether a link leads to a folder on the way to it, or to one that holds such."""
+    target = os.path.realpath(link)
+    above = os.path.dirname(link)
+    while True:
+        real = os.path.realpath(above)
+        if os.path.commonpath([real, target]) == target:
+            return True
+        if len(above) <= len(str(root)):
+            return False
+        above = os.path.dirname(above)
+
+
+def _unreadable(error: OSError) -> None:
+    raise SourceError(
+        f"{error.filename}: {error.strerror or error}", path=error.filename
+    ) from error
+
+
+def images_below(folder: Path) -> list[Path]:
+    """Return the images below a folder by their endings, in the order of their paths.
+
+    Hidden files are left out (see `is_hidden`).
+
+    Raises
+    ------
+    SourceError
+        When the folder cannot be listed.
+    """
+    files = (folder / name for name, _ in files_below(folder))
+    return sorted(path for path in files if path.suffix.lower() in SUFFIXES)
 
 
 def image_files(folder: Path) -> dict[str, Path]:
     """List the images below a folder, in the order of their paths.
 
-    Each is under its relative path without suffix.
+    Each is under its relative path without suffix; see `images_below`.
 
     Raises
     ------
@@ -21,16 +171,15 @@ def image_files(folder: Path) -> dict[str, Path]:
     if not folder.is_dir():
         raise SourceError(f"{folder}: not a folder", path=folder)
     found: dict[str, Path] = {}
-    for path in sorted(folder.rglob("*")):
-        if path.suffix.lower() in SUFFIXES and path.is_file():
-            name = path.relative_to(folder).with_suffix("").as_posix()
-            if name in found:
-                raise SourceError(
-                    f"{path}: {found[name].name} has the same name but for its suffix; which of the"
-                    " two is meant?",
-                    path=path,
-                )
-            found[name] = path
+    for path in images_below(folder):
+        name = path.relative_to(folder).with_suffix("").as_posix()
+        if name in found:
+            raise SourceError(
+                f"{path}: {found[name].name} has the same name but for its suffix; which of the"
+                " two is meant?",
+                path=path,
+            )
+        found[name] = path
     if not found:
         raise SourceError(f"{folder}: holds no images ({', '.join(sorted(SUFFIXES))})", path=folder)
     return found

@@ -36,37 +36,18 @@ SUFFIXES = (
     ".heif",
 )
 """File name endings, in lower case, that a source takes for photographs."""
+RAWS = (
+    ".dng", ".cr2", ".cr3", ".crw", ".nef", ".nrw", ".arw", ".srf", ".sr2", ".raf", ".orf", ".rw2",
+    ".pef", ".srw", ".raw", ".3fr", ".iiq", ".rwl", ".x3f", ".mrw", ".erf", ".kdc", ".dcr", ".mef",
+    ".mos", ".fff", ".gpr",
+)  # fmt: skip
+"""Endings of raw files, which `gloam calibrate` reads."""
 UNREAD = (
-    ".gif",
-    ".jxl",
-    ".jp2",
-    ".j2k",
-    ".psd",
-    ".exr",
-    ".hdr",
-    ".tga",
-    ".ppm",
-    ".pgm",
-    ".svg",
-    ".mpo",
-    ".hif",
-    ".dng",
-    ".cr2",
-    ".cr3",
-    ".crw",
-    ".nef",
-    ".nrw",
-    ".arw",
-    ".srf",
-    ".sr2",
-    ".raf",
-    ".orf",
-    ".rw2",
-    ".pef",
-    ".srw",
-    ".3fr",
-    ".raw",
-)
+    *RAWS, ".gif", ".apng", ".jxl", ".jp2", ".j2k", ".jpf", ".jpx", ".j2c", ".jxr", ".wdp", ".hdp",
+    ".psd", ".psb", ".xcf", ".exr", ".hdr", ".tga", ".ppm", ".pgm", ".pbm", ".pnm", ".pam", ".pfm",
+    ".svg", ".ico", ".icns", ".dib", ".pcx", ".sgi", ".qoi", ".dds", ".eps", ".mpo", ".jps",
+    ".insp", ".pjpeg", ".pjp", ".jif", ".jfi", ".hif", ".heics", ".heifs", ".avci", ".avifs",
+)  # fmt: skip
 """Endings of pictures that are not read: a source counts them, so that nobody wonders where they
 are."""
 MAX_PIXELS = 50_000_000

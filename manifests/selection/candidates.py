@@ -104,7 +104,7 @@ def _check_unique(source: Source, paths: list[str]) -> None:
     if len(set(paths)) < len(paths):
         seen: set[str] = set()
         twice = next(path for path in paths if path in seen or seen.add(path))  # type: ignore[func-returns-value]
-        raise SourceError(f"{source.kind}={source.path}: holds two files named {twice}")
+        raise SourceError(f"{source.kind}={source.path}: holds two files named {twice}; rename one")
 
 
 def locations(table: pa.Table) -> Iterator[Location]:

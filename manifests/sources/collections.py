@@ -6,6 +6,7 @@ Which files of a container are photographs, and what the collection calls them.
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections import Counter
@@ -14,16 +15,26 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path, PurePosixPath
 
+from braceexpand import braceexpand
+
 from ...errors import SourceError
 from ...storage.stores import place
+from ..images.folders import HIDDEN, is_hidden
 from ..images.header import SUFFIXES, UNREAD
-from .containers import Entry, Location, list_container
+from .containers import Entry, Location, list_container, shown_path
 from .text import read_beside, read_text
 
 _SYNSET = re.compile(r"(^|/)n\d{8}/[^/]+$")
 _IMAGENET_FLAT = re.compile(r"(^|/)ILSVRC2012_(val|test)_\d+\.JPEG$")
 _LOWS = "lows of gloam's pairs"
-_TEXTS = ("README", "LICENSE", "COPYING", "Makefile", "CHANGELOG")
+_TEXTS = ("readme", "license", "copying", "makefile", "changelog")
+_BEHIND = re.compile(f"({'|'.join(map(re.escape, sorted(SUFFIXES, reverse=True)))})(?![a-z])")
+"""A suffix with more behind it, as downloads and backups have: `.jpg_large`, `.jpeg?x=1`."""
+_BESIDE = (".json", ".txt", ".xml", ".xmp", ".yaml", ".yml", ".csv", ".npy", ".html", ".md5")
+"""Of files about a photograph that bear its name."""
+_ARCHIVES = (".tar", ".zip", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".7z", ".rar")
+"""Of archives inside a source, which are not read but for plain tars inside a tar."""
+_MOST_SHARDS = 1_000_000
 _IAPR = re.compile(r"(^|/)images/\d+/[^/]+\.jpe?g$", re.IGNORECASE)
 
 
@@ -57,7 +68,9 @@ def list_source(
         As of `Source`.
     passed : Counter, optional
         Counts, by kind, the files that may be photographs and are not taken: of formats that are
-        not read, without a suffix, and the lows of gloam's own sets, which would be darkened twice.
+        not read, archives, files without a suffix or with more behind it (`.jpg.1`, `.jpg!w600`),
+        what lies outside of the folders that its kind has, the lows of gloam's own sets, which
+        would be darkened twice, and what `list_container` leaves out.
 
     Raises
     ------
@@ -82,16 +95,18 @@ def counted(counts: Counter[str]) -> str:
 def _is_photograph(entry: Entry) -> bool:
     name = entry.name.rpartition("/")[2]
     if name.startswith("."):
-        return PurePosixPath(name).suffix.lower() in SUFFIXES and not name.startswith("._")
+        return PurePosixPath(name).suffix.lower() in SUFFIXES
     return os.path.splitext(name)[1].lower() in SUFFIXES
 
 
 def _photographs(
     path: str, passed: Counter[str], pattern: re.Pattern[str] | None = None
 ) -> Iterator[Entry]:
-    for entry in _images(list_container(place(path)), passed):
+    for entry in _images(list_container(place(path), passed), passed):
         if pattern is None or pattern.search(entry.name):
             yield entry
+        else:
+            passed["outside of the kind's folders"] += 1
 
 
 def _images(entries: Iterable[Entry], passed: Counter[str]) -> Iterator[Entry]:
@@ -100,12 +115,21 @@ def _images(entries: Iterable[Entry], passed: Counter[str]) -> Iterator[Entry]:
         if _is_photograph(entry):
             yield entry
             continue
-        name = PurePosixPath(entry.name)
-        suffix = name.suffix.lower()
-        if not name.name.startswith(".") and (
-            suffix in UNREAD or (not suffix and name.name not in _TEXTS)
-        ):
-            passed[suffix or "without suffix"] += 1
+        if kind := unread_kind(entry.name):
+            passed[kind] += 1
+
+
+def unread_kind(path: str) -> str:
+    """Return as what a file is counted that may be a photograph and is not read; "" of others."""
+    name = path.rpartition("/")[2].lower()
+    suffix = PurePosixPath(name).suffix
+    if name.startswith(".") or name in _TEXTS:
+        return ""
+    if suffix in UNREAD or suffix in _ARCHIVES:
+        return suffix
+    if suffix not in _BESIDE and (behind := _BEHIND.search(name)):
+        return f"{behind[1]}*"
+    return "" if suffix else "without suffix"
 
 
 def _without_lows(entries: Iterable[Entry], passed: Counter[str]) -> Iterator[Entry]:
@@ -193,7 +217,7 @@ def _imagenet(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]
 
 
 def _voc(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
-    entries = list(list_container(place(path)))
+    entries = list(list_container(place(path), passed))
     images = [
         e for e in _images(entries, passed) if PurePosixPath(e.name).parent.name == "JPEGImages"
     ]
@@ -231,7 +255,7 @@ def _coco(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     if not listing:
         return _by_stem(_photographs(path, passed))
     # The images and the annotations come as two downloads; unpacked or not, they lie side by side.
-    entries = list(list_container(place(path)))
+    entries = list(list_container(place(path), passed))
     ending = f"annotations/{listing}.json"
     beside = place(path).parent / ending
     found = [e for e in entries if f"/{e.name}".endswith(f"/{ending}")]
@@ -264,9 +288,12 @@ def _streetscenes(path: str, listing: str, passed: Counter[str]) -> Iterator[Lis
 
 def _webdataset(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     _refuse_list("webdataset", listing)
-    from braceexpand import braceexpand
-
     try:
+        if (many := _expansions(path)) > _MOST_SHARDS:
+            raise SourceError(
+                f"webdataset={path}: its braces stand for {many:,} shards, the limit is"
+                f" {_MOST_SHARDS:,}"
+            )
         patterns = list(braceexpand(path))
     except ValueError as error:  # unbalanced braces
         raise SourceError(f"webdataset={path}: {error}") from error
@@ -276,10 +303,15 @@ def _webdataset(path: str, listing: str, passed: Counter[str]) -> Iterator[Liste
         matches = sorted(parent.glob(place(pattern).name)) if "*" in pattern else [place(pattern)]
         if not matches:
             raise SourceError(f"webdataset={pattern}: matches no shard")
-        shards += matches
+        shown = [shard for shard in matches if not is_hidden(shard.name)]
+        if len(shown) < len(matches):
+            passed[HIDDEN] += len(matches) - len(shown)
+        shards += shown
+    if not shards:
+        return
     common = os.path.commonpath([shard.parent for shard in shards])
     for shard in shards:
-        within = Path(os.path.relpath(shard, common)).as_posix()
+        within = shown_path(Path(os.path.relpath(shard, common)).as_posix())
         for entry in _without_lows(_photographs(str(shard), passed), passed):
             # A sample's key is all before the first dot of the base name; what follows says which
             # part it is.
@@ -288,6 +320,38 @@ def _webdataset(path: str, listing: str, passed: Counter[str]) -> Iterator[Liste
             part = part.rpartition(".")[0]
             name = str(folder / key) + (f"-{part}" if part else "")
             yield Listed(f"{within}/{entry.name}", name, entry.location)
+
+
+_INNERMOST = re.compile(r"\{([^{}]*)\}")
+_RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.-?(\d+))?")
+_LETTERS = re.compile(r"[A-Za-z]\.\.[A-Za-z](?:\.\.-?\d+)?")
+_COUNTED = re.compile("\0(\\d+)\0")
+
+
+def _expansions(pattern: str) -> int:
+    """Return how many names the braces of a pattern stand for, without expanding them.
+
+    Examples
+    --------
+    >>> _expansions("{train,val}-{000..099}.tar"), _expansions("{0..9999999999}")
+    (200, 10000000000)
+    """
+
+    def product(text: str) -> int:
+        return math.prod(map(int, _COUNTED.findall(text)))
+
+    def counted(group: re.Match[str]) -> str:
+        if found := _RANGE.fullmatch(group[1]):
+            first, last, step = (int(number or 1) for number in found.groups())
+            return f"\0{abs(last - first) // (step or 1) + 1}\0"
+        if _LETTERS.fullmatch(group[1]):
+            return f"\0{len(list(braceexpand(group[0])))}\0"
+        return f"\0{sum(map(product, group[1].split(',')))}\0"
+
+    changed = 1
+    while changed:
+        pattern, changed = _INNERMOST.subn(counted, pattern)
+    return product(pattern)
 
 
 SAMPLE_NAMES = (

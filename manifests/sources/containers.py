@@ -2,8 +2,7 @@
 
 An ordered listing of files, each of which can be read on its own.
 
-Archives are never unpacked. An uncompressed tar is walked once, header by header, and its members
-are read at their offsets; a tar inside a tar (ImageNet's train archive) is walked in place.
+Archives are never unpacked: members of a plain tar are read at their offsets (see `tars`).
 Compressed tars cannot be read at an offset, so they are refused with the command that makes a plain
 one.
 """
@@ -19,18 +18,22 @@ import struct
 import tarfile
 import zipfile
 import zlib
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
 
 from ...errors import ImageRefused, Reason, SourceError
-from ...storage.stores import StorePath, place
+from ...storage.stores import StorePath, in_store, place
+from ..images.folders import HIDDEN, files_below, is_hidden
 from ..images.header import MAX_BYTES
+from .tars import LINKS, REPLACED, list_tar, plain_name, read_sparse
 
+SPARSE = -3
+"""The offset of a location that is a sparse member of a tar."""
+_ESCAPED = "surrogateescape"
 _OPEN_FILES = 32
 _DAMAGE = (
     zipfile.BadZipFile,
@@ -45,7 +48,7 @@ _DAMAGE = (
 """What the standard library raises on damaged archives; RuntimeError also on encrypted members, and
 on tars nested too deep."""
 _ARCHIVE_ERRORS = (tarfile.TarError, *_DAMAGE)
-_MEMBER_ERRORS = (zlib.error, lzma.LZMAError, KeyError, *_DAMAGE)
+_MEMBER_ERRORS = (zlib.error, lzma.LZMAError, KeyError, *_ARCHIVE_ERRORS)
 _COMPRESSIONS = {
     re.compile(rb"\x1f\x8b"): "gunzip",
     re.compile(rb"BZh[1-9]1AY&SY"): "bunzip2",
@@ -63,9 +66,10 @@ class Location:
     container : str
         A folder, a tar or a zip.
     member : str
-        Name inside the folder or the zip; "" in a tar, where `offset` counts.
+        Name inside the folder or the zip, as it stands there; "" in a tar, where `offset` counts.
     offset : int
-        First byte inside a tar, -1 elsewhere.
+        First byte inside a tar; -1 elsewhere. `SPARSE` of a sparse member of a tar, whose bytes do
+        not lie in one piece: `member` says at which byte its header is.
     size : int
         Bytes.
     stamp : int
@@ -88,33 +92,64 @@ class Entry:
     location: Location
 
 
-def list_container(path: Path) -> Iterator[Entry]:
+def list_container(path: Path, passed: Counter[str] | None = None) -> Iterator[Entry]:
     """List the regular files of a folder, tar or zip.
 
-    They come in the order of their names (of their places, in a tar).
+    They come in the order of their names (of their places, in a tar). Names have one form: without
+    `./` and `//`, and with "/" between folders where a zip has backslashes. Where an archive holds
+    a name more than once, its last file counts, as unpacking has it.
 
-    Links to files are read like files; links to folders are not followed, nor any link inside a
-    tar. Names that are not valid text are given with their odd bytes escaped and a location that
-    cannot be read, so that they end as a refusal.
+    Links in a folder are followed, to files and to folders; in a tar hard links are. Names that are
+    not valid text are given with their odd bytes escaped and a location that cannot be read, so
+    that they end as a refusal.
+
+    Parameters
+    ----------
+    path : Path
+    passed : Counter, optional
+        Counts, by kind, the files that are left out: hidden ones (`is_hidden`), links that are not
+        followed, pipes and devices, members that a later one replaces.
 
     Raises
     ------
     SourceError
         When the path is missing, is neither, or the archive is broken.
     """
+    passed = Counter() if passed is None else passed
     if path.is_dir():
-        return _list_folder(path)
+        return _list_folder(path, passed)
     if not path.is_file():
-        raise SourceError(f"{path}: no such file or folder", path=path)
-    return _list_archive(path)
+        there = path.exists()
+        raise SourceError(
+            f"{path}: {'neither a folder nor a file' if there else 'no such file or folder'}",
+            path=path,
+        )
+    return _list_archive(path, passed)
 
 
-def _list_archive(path: Path) -> Iterator[Entry]:
+def _list_folder(root: Path, passed: Counter[str]) -> Iterator[Entry]:
+    container = _text(root)
+    for path, status in files_below(root, passed):
+        name = _text(path)
+        yield _entry(name, Location(container, name, -1, status.st_size, status.st_mtime_ns))
+
+
+def file_entry(path: Path) -> Entry:
+    """Return a file as an entry of the folder that it lies in."""
+    status = path.stat()
+    name = _text(path.name)
+    folder = _text(path.parent)
+    return _entry(name, Location(folder, name, -1, status.st_size, status.st_mtime_ns))
+
+
+def _list_archive(path: Path, passed: Counter[str]) -> Iterator[Entry]:
     try:
+        if not path.stat().st_size:  # such as files of /proc, whose reading may wait for ever
+            raise ValueError("empty file")
         if _is_zip(path):
-            yield from _list_zip(path)
+            yield from _list_zip(path, passed)
         else:
-            yield from _list_tar(path)
+            yield from _list_tar(path, passed)
     except _ARCHIVE_ERRORS as error:
         raise SourceError(f"{path}: not a readable tar or zip: {error}", path=path) from error
 
@@ -125,58 +160,30 @@ def _is_zip(path: Path) -> bool:
         return handle.read(2) == b"PK" and zipfile.is_zipfile(handle)
 
 
-def _list_prefix(root: StorePath) -> Iterator[Entry]:
-    """List the objects of a store below a prefix, in the order in which a folder is listed."""
-    facts = root.facts()
-    for name in sorted(facts, key=lambda name: _as_walked(name)):
-        size, stamp = facts[name]
-        yield _entry(name, Location(str(root), name, -1, size, stamp))
-
-
-def _as_walked(name: str) -> tuple[tuple[bool, str], ...]:
-    """Return what orders names as `os.walk` does: the files of a folder, then those below it."""
-    *folders, file = name.split("/")
-    return (*((True, folder) for folder in folders), (False, file))
-
-
-def _list_folder(root: Path) -> Iterator[Entry]:
-    if isinstance(root, StorePath):
-        yield from _list_prefix(root)
-        return
-
-    def unreadable(error: OSError) -> None:
-        raise SourceError(
-            f"{error.filename}: {error.strerror or error}", path=error.filename
-        ) from error
-
-    for folder, folders, files in os.walk(root, onerror=unreadable):
-        folders.sort()
-        below = os.path.relpath(folder, root).replace(os.sep, "/")
-        prefix = "" if below == "." else f"{below}/"
-        for file in sorted(files):
-            with suppress(
-                OSError
-            ):  # vanished between listing and looking: not part of the source any more
-                status = os.stat(os.path.join(folder, file))
-                if not stat.S_ISREG(status.st_mode):
-                    continue
-                name = prefix + file
-                yield _entry(
-                    name, Location(str(root), name, -1, status.st_size, status.st_mtime_ns)
-                )
-
-
-def _list_zip(path: Path) -> Iterator[Entry]:
-    stamp = path.stat().st_mtime_ns
+def _list_zip(path: Path, passed: Counter[str]) -> Iterator[Entry]:
+    container, stamp = _text(path), path.stat().st_mtime_ns
+    found: dict[str, zipfile.ZipInfo] = {}
     with path.open("rb") as handle, zipfile.ZipFile(handle) as archive:
-        for info in sorted(archive.infolist(), key=lambda info: info.filename):
-            if info.filename and not info.is_dir():
-                yield _entry(
-                    info.filename, Location(str(path), info.filename, -1, info.file_size, stamp)
-                )
+        for info in archive.infolist():
+            # .NET and PowerShell wrote backslashes, against APPNOTE 4.4.17.
+            slashed = info.filename.replace("\\", "/")
+            name = plain_name(slashed)
+            if not name or slashed.endswith("/"):
+                continue
+            if is_hidden(name):
+                passed[HIDDEN] += 1
+            elif stat.S_ISLNK(info.external_attr >> 16):
+                passed[LINKS] += 1
+            else:
+                if name in found:
+                    passed[REPLACED] += 1
+                found[name] = info
+    for name in sorted(found):
+        info = found[name]
+        yield _entry(name, Location(container, info.filename, -1, info.file_size, stamp))
 
 
-def _list_tar(path: Path) -> Iterator[Entry]:
+def _list_tar(path: Path, passed: Counter[str]) -> Iterator[Entry]:
     with path.open("rb") as handle:
         begin = handle.read(10)
         for mark, command in _COMPRESSIONS.items():
@@ -186,73 +193,10 @@ def _list_tar(path: Path) -> Iterator[Entry]:
                     f" first, for example: {command} -k {path.name}",
                     path=path,
                 )
-        yield from _walk_tar(handle, str(path), 0, path.stat().st_size, path.stat().st_mtime_ns, "")
-
-
-def _walk_tar(
-    handle: IO[bytes], container: str, start: int, end: int, stamp: int, prefix: str
-) -> Iterator[Entry]:
-    view = _Window(handle, start, end)
-    with tarfile.open(fileobj=view, mode="r:", errors="surrogateescape") as archive:  # type: ignore[call-overload]
-        for member in archive:
-            archive.members = []  # tarfile keeps every header otherwise: gigabytes for ImageNet
-            if not member.isreg():
-                continue
-            offset = start + member.offset_data
-            if offset + member.size > end:
-                raise SourceError(
-                    f"{container}: ends inside {member.name}; the archive was cut short",
-                    path=container,
-                )
-            if member.name.endswith(".tar"):
-                inner = f"{prefix}{member.name[:-4]}/"
-                yield from _walk_tar(handle, container, offset, offset + member.size, stamp, inner)
-            else:
-                yield _entry(
-                    prefix + member.name, Location(container, "", offset, member.size, stamp)
-                )
-        _check_end(view, archive.offset, container)
-
-
-def _check_end(view: _Window, place: int, container: str) -> None:
-    """Tell the end of a tar from a header that cannot be read.
-
-    Tarfile takes both for the end and says nothing.
-    """
-    view.seek(place)
-    block = view.read(tarfile.BLOCKSIZE)
-    if len(block) < tarfile.BLOCKSIZE:
-        raise SourceError(
-            f"{container}: has no end mark at byte {place}; the archive was cut short",
-            path=container,
-        )
-    if block.count(0) < len(block):
-        raise SourceError(f"{container}: damaged header at byte {place}", path=container)
-
-
-class _Window:
-    """A part of an open file as a file of its own, each reader at its own place."""
-
-    def __init__(self, handle: IO[bytes], start: int, end: int) -> None:
-        self._handle, self._start, self._end, self._place = handle, start, end, 0
-
-    def read(self, size: int = -1) -> bytes:
-        left = max(0, self._end - self._start - self._place)
-        size = left if size < 0 else min(size, left)
-        self._handle.seek(self._start + self._place)
-        data = self._handle.read(size)
-        self._place += len(data)
-        return data
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: self._end - self._start}[
-            whence
-        ]
-        self._place = base + offset
-        return self._place
-
-    def tell(self) -> int:
-        return self._place
+        status, container = path.stat(), _text(path)
+        for name, span in list_tar(handle, (0, status.st_size), str(path), passed):
+            member, offset = (str(span.offset), SPARSE) if span.sparse else ("", span.offset)
+            yield _entry(name, Location(container, member, offset, span.size, status.st_mtime_ns))
 
 
 def _entry(name: str, location: Location) -> Entry:
@@ -263,8 +207,22 @@ def _entry(name: str, location: Location) -> Entry:
     return Entry(name, location)
 
 
+def _text(path: str | Path) -> str:
+    """Return a path as UTF-8 has it, whatever the locale is; other bytes are surrogates."""
+    return str(path) if isinstance(path, StorePath) else os.fsencode(path).decode("utf-8", _ESCAPED)
+
+
+def path_of(text: str) -> Path:
+    """Return the path of a location's container, or of a file in it, from its text."""
+    return place(text if in_store(text) else os.fsdecode(text.encode("utf-8", _ESCAPED)))
+
+
+def shown_path(path: str | Path) -> str:
+    """Return a path as text, the bytes that are not valid text escaped."""
+    return _shown(_text(path))
+
+
 def _shown(name: str) -> str:
-    """Return a name with the bytes that are not valid text escaped."""
     return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -279,7 +237,7 @@ class _OpenArchives:
         # With the time of its listing: an archive that was replaced since is another one.
         name = (path, location.stamp)
         if name not in self._open:
-            at = place(path)
+            at = path_of(path)
             if at.stat().st_mtime_ns != location.stamp:
                 raise OSError(f"{path} has changed since it was listed")
             self._close_all_but(_OPEN_FILES - 1)
@@ -311,18 +269,34 @@ def _is_object(path: StorePath) -> bool:
     return path.is_file()
 
 
-def _read_stored(location: Location) -> bytes:
-    """Read the bytes of a file in a store: by its range in a tar, or by its name."""
-    container = place(location.container)
-    assert isinstance(container, StorePath)
-    if location.offset >= 0:
-        return container.read_range(location.offset, location.size)
-    if not location.member:
-        raise ImageRefused(Reason.FILE_NAME, "its bytes are not valid UTF-8; rename the file")
-    if _is_object(container):
-        member: bytes = _archives.get(location, zipped=True).read(location.member)
-        return member
-    return (container / location.member).read_bytes()
+def read_file(path: str | Path, most: int) -> bytes:
+    """Read a regular file of a disk.
+
+    Nothing waits: a pipe that was put in its place is refused, and of files that say that they have
+    no bytes (such as those of /proc) none is read.
+
+    Raises
+    ------
+    ImageRefused
+        "too large" when it has more bytes than `most`.
+    OSError
+        When it cannot be read, or is no regular file.
+    """
+    with open(path, "rb", opener=_without_waiting) as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError("no regular file")
+        _check_bytes(status.st_size, most)
+        return file.read(status.st_size)
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def _check_bytes(size: int, most: int) -> None:
+    if size > most:
+        raise ImageRefused(Reason.TOO_LARGE, f"{size:,} bytes, the limit is {most:,}")
 
 
 def read(location: Location, most: int = MAX_BYTES) -> bytes:
@@ -340,25 +314,33 @@ def read(location: Location, most: int = MAX_BYTES) -> bytes:
         "unreadable" when they cannot be had, "too large" when there are more, "file name" when the
         name is not valid text.
     """
-    if location.size > most:
-        raise ImageRefused(Reason.TOO_LARGE, f"{location.size:,} bytes, the limit is {most:,}")
-    data: bytes
+    _check_bytes(location.size, most)
     try:
-        if location.container[2:5] == "://":
-            data = _read_stored(location)
-        elif location.offset >= 0:
-            handle = _archives.get(location, zipped=False)
-            handle.seek(location.offset)
-            data = handle.read(location.size)
-        elif not location.member:
-            raise ImageRefused(Reason.FILE_NAME, "its bytes are not valid UTF-8; rename the file")
-        elif os.path.isdir(location.container):
-            with open(os.path.join(location.container, location.member), "rb") as file:
-                data = file.read()
-        else:
-            data = _archives.get(location, zipped=True).read(location.member)
+        data = _read(location, most)
     except _MEMBER_ERRORS as error:
         raise ImageRefused(Reason.UNREADABLE, str(error)) from error
-    if len(data) != location.size and location.offset >= 0:
+    if len(data) != location.size and (location.offset >= 0 or location.offset == SPARSE):
         raise ImageRefused(Reason.UNREADABLE, f"{len(data)} of {location.size} bytes")
     return data
+
+
+def _read(location: Location, most: int) -> bytes:
+    container = path_of(location.container)
+    if location.offset >= 0:
+        if isinstance(container, StorePath):
+            return container.read_range(location.offset, location.size)
+        handle = _archives.get(location, zipped=False)
+        handle.seek(location.offset)
+        data: bytes = handle.read(location.size)
+        return data
+    if not location.member:
+        raise ImageRefused(Reason.FILE_NAME, "its bytes are not valid UTF-8; rename the file")
+    if location.offset == SPARSE:
+        return read_sparse(_archives.get(location, zipped=False), int(location.member))
+    if isinstance(container, StorePath):
+        if not _is_object(container):
+            return (container / location.member).read_bytes()
+    elif os.path.isdir(container):
+        return read_file(path_of(f"{location.container}/{location.member}"), most)
+    member: bytes = _archives.get(location, zipped=True).read(location.member)
+    return member

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...errors import ImageRefused, SourceError
-from .containers import Entry, read
+from ...storage.stores import StorePath
+from .containers import Entry, read, read_file
 
 _MOST = 1 << 32
 """Bytes; COCO's instances_train2017.json has 448 MB."""
@@ -48,6 +49,7 @@ def read_beside(path: Path) -> str:
         When it cannot be read, or is none.
     """
     try:
-        return path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        data = path.read_bytes() if isinstance(path, StorePath) else read_file(path, _MOST)
+        return data.decode("utf-8")
+    except (ImageRefused, OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{path}: cannot be read: {error}", path=path) from error

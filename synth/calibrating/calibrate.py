@@ -14,8 +14,19 @@ import yaml
 from ...engines.engine import ignored
 from ...errors import SourceError
 from . import checks
-from .estimates import Dark, Estimate, Transfer, dark_of, gain_of, joined, transfer
-from .raw_files import Mosaic, RawFile, find_raws, read_header
+from .estimates import (
+    Dark,
+    Estimate,
+    Level,
+    Transfer,
+    black_of,
+    dark_of,
+    gain_of,
+    joined,
+    level_of,
+    transfer,
+)
+from .raw_files import RawFile, find_raws, read_header
 
 _DARK = 0.004  # of the span from black to white: means below are of the dark
 _SAME = 0.03  # by which exposures may differ and be called equal
@@ -159,8 +170,7 @@ def _at_iso(
     iso: float, files: Sequence[RawFile], findings: list[str], at: Callable[[], None]
 ) -> AtIso | None:
     """Calibrate one ISO; where too little is there, say so."""
-    darks: list[Mosaic] = []
-    flats: list[tuple[RawFile, float]] = []
+    seen: list[tuple[RawFile, Level]] = []
     shape: tuple[int, ...] | None = None
     for file in files:
         mosaic = file.mosaic()
@@ -169,16 +179,18 @@ def _at_iso(
             findings.append(f"{file.path.name}: has another size than the others, and is left out")
             continue
         shape = mosaic.shape
-        signal = float(mosaic.mean()) - file.black
-        if signal < _DARK * (file.white - file.black):
-            darks.append(mosaic)
-        else:
-            flats.append((file, signal))
+        seen.append((file, level_of(mosaic)))
+    black = black_of([level for _, level in seen], files[0].black, files[0].white)
+    least = black + _DARK * (files[0].white - black)
+    flats = [(file, level.mean - black) for file, level in seen if level.mean >= least]
+    darks = [file.mosaic() for file, level in seen if level.mean < least]
     if len(darks) < _FEWEST_DARKS:
         findings.append(f"ISO {iso:g}: {len(darks)} darks; take two and more, cap on")
         return None
     dark = dark_of(darks)
-    points, used = _transfer_of(flats, dark, findings)
+    cut = checks.cut_off(darks, black)
+    black = black if cut else dark.black.value
+    points, used = _transfer_of(flats, black, findings)
     if not points:
         findings.append(f"ISO {iso:g}: no two flats of one exposure that can be used")
         return None
@@ -188,14 +200,21 @@ def _at_iso(
     except ValueError as error:
         findings.append(f"ISO {iso:g}: {error}")
         return None
+    if cut:
+        findings.append(
+            f"ISO {iso:g}: black is cut off in its darks, {cut:.1%} of their sites are at the"
+            " lowest level: their noise cannot be told, and it is left out; its gain K is"
+            f" {gain.value:.4g} ± {gain.error:.2g}"
+        )
+        return None
     return AtIso(iso, gain, dark, every, len(darks), used)
 
 
 def _transfer_of(
-    flats: list[tuple[RawFile, float]], dark: Dark, findings: list[str]
+    flats: list[tuple[RawFile, float]], black: float, findings: list[str]
 ) -> tuple[list[Transfer], int]:
     """Return the points of each two flats of one exposure, and how many flats were used."""
-    black, points, used = dark.black.value, [], 0
+    points, used = [], 0
     for first, second in _pairs(flats):
         mosaics = [file.mosaic() for file in (first, second)]
         both = f"{first.path.name}, {second.path.name}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,9 @@ _CORNERS = 0.7  # of the middle
 _STRUCTURE = 0.02  # of the mean, beyond noise and shading
 _BANDS = 2.0  # deviations of row means over those that noise gives
 _COARSE = 16
+_CUT = 0.001  # share of the sites of darks at the lowest level
+_NEAR = 3  # deviations from the mean of darks to that level
+_COUNTED = 0.5  # DN, deviation above which levels under the black one would be seen
 
 
 class Flat(NamedTuple):
@@ -56,6 +60,32 @@ def of_one(flat: Flat) -> list[str]:
             " or light it evenly"
         )
     return found
+
+
+def cut_off(darks: Sequence[npt.NDArray[np.uint16]], black: float) -> float:
+    """Return the share of the sites of darks at their lowest level, if they are cut off there.
+
+    Cameras that take black off themselves lose what is below it, and with it half of the noise.
+    Darks are cut off where more than a thousandth of their sites are at the lowest level, that is
+    within three deviations of the mean, and is 0 or not below the black level.
+
+    Parameters
+    ----------
+    darks : sequence of arrays (H, W)
+    black : float
+        The black level that the file tells, DN.
+
+    Returns
+    -------
+    float
+        0 where they are not cut off.
+    """
+    lowest = min(int(dark.min()) for dark in darks)
+    share = float(np.mean([np.mean(dark == lowest) for dark in darks]))
+    mean = float(np.mean([dark.mean() for dark in darks]))
+    deviation = float(np.mean([dark.std() for dark in darks]))
+    at_black = lowest == 0 or (lowest >= black and deviation >= _COUNTED)
+    return share if at_black and share > _CUT and mean - lowest <= _NEAR * deviation else 0.0
 
 
 def of_two(

@@ -18,6 +18,7 @@ _PATCH = 32  # sites of a channel along each side, of flats
 _SHADING = 65  # sites over which the black level varies smoothly
 _HOT = 8.0  # deviations of the mean of darks above which a site is hot
 _BLOCKS = 8  # parts that errors are estimated from
+_UNCLIPPED = 0.8  # of white, for means of frames
 _ROUNDING = 1 / 12  # variance of a converter's rounding, DN^2
 
 
@@ -44,6 +45,13 @@ class Transfer(NamedTuple):
     signal: Values
     variance: Values
     samples: Values
+
+
+class Level(NamedTuple):
+    """A frame's mean, DN, and the variance of its sites between neighbours of a channel, DN^2."""
+
+    mean: float
+    variance: float
 
 
 def channels(mosaic: npt.NDArray[Any]) -> list[Values]:
@@ -83,6 +91,34 @@ def transfer(
         points.append((signal[kept], variance[kept]))
     signals, variances = (np.concatenate(part) for part in zip(*points, strict=True))
     return Transfer(signals, variances, np.full(len(signals), _PATCH * _PATCH))
+
+
+def level_of(mosaic: npt.NDArray[np.uint16]) -> Level:
+    """Measure a frame's mean and noise."""
+    squares = [np.mean(np.diff(plane, axis=1) ** 2) for plane in channels(mosaic)]
+    return Level(float(mosaic.mean()), float(np.mean(squares)) / 2)
+
+
+def black_of(levels: Sequence[Level], told: float, white: float) -> float:
+    """Return the black level by which frames of one ISO are told into darks and flats.
+
+    That is the one that files tell. Where it is 0, as of files that do not tell it, the darkest
+    frame may be a dark: its noise is then less than half of the shot noise that its level over 0
+    would have, by the gain that the brightest frame gives.
+
+    Parameters
+    ----------
+    levels : sequence of Level
+    told, white : float
+        DN.
+    """
+    bright = [level for level in levels if level.mean < _UNCLIPPED * white]
+    if told or len(bright) < 2:
+        return told
+    darkest, brightest = min(bright), max(bright)
+    apart = max(brightest.mean - darkest.mean, 1e-9)
+    gain = (brightest.variance - darkest.variance) / apart
+    return darkest.mean if darkest.variance < gain * darkest.mean / 2 else told
 
 
 def joined(parts: Sequence[Transfer]) -> Transfer:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -10,13 +14,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import ConfigError, SourceError, said_by
+from ...errors import ConfigError, ImageRefused, SourceError
+from ...manifests.images.folders import files_below
+from ...manifests.images.header import RAWS
+from ...manifests.sources.containers import read_file
 
-SUFFIXES = (
-    ".dng", ".cr2", ".cr3", ".crw", ".nef", ".nrw", ".arw", ".srf", ".sr2", ".raf", ".orf", ".rw2",
-    ".pef", ".srw", ".raw", ".3fr", ".iiq", ".rwl",
-)  # fmt: skip
 Mosaic = npt.NDArray[np.uint16]
+_MOST_BYTES = 1 << 30
+_RATINGS = ("ISOSpeedRatings", "PhotographicSensitivity")
+_UNTOLD = 65535
+"""ISO of which Exif 2.3 (4.6.5) says that it is this or more: another tag says which."""
+_SENSITIVITIES = ("RecommendedExposureIndex", "ISOSpeed", "Tag 0x8831")
+"""Tags that say it; the last one, of which exifread has no name, is StandardOutputSensitivity."""
+_OF_TYPE = {1: (2, 0, 1), 3: (1, 0, 2), 5: (1, 2, 0)}
+"""Which of them comes first, by SensitivityType; in the others the first one does."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +43,7 @@ class RawFile:
     seconds : float
         Exposure; 0 where it does not say.
     black, white : int
-        Levels as the file has them, DN.
+        Levels as the file has them, DN; a black level of 0 may mean that it does not say.
     """
 
     path: Path
@@ -50,7 +61,7 @@ class RawFile:
         SourceError
             When they cannot be read.
         """
-        with _opened(self.path) as raw:
+        with _opened(self.path) as (raw, _):
             samples: Mosaic = np.array(raw.raw_image_visible, np.uint16)
         if samples.ndim != 2:
             raise SourceError(f"{self.path}: is no mosaic of sites", path=self.path)
@@ -58,7 +69,7 @@ class RawFile:
 
 
 def read_header(path: Path) -> RawFile:
-    """Read what a raw file says of itself.
+    """Read what a raw file says of itself: in its EXIF or, where that cannot be read, to LibRaw.
 
     Raises
     ------
@@ -67,64 +78,93 @@ def read_header(path: Path) -> RawFile:
     ConfigError
         When rawpy or exifread is missing.
     """
-    tags = _exif(path)
-    with _opened(path) as raw:
+    with _opened(path) as (raw, data):
+        tags = _exif(data)
         black = round(float(np.mean(raw.black_level_per_channel)))
         white = int(raw.white_level)
-    iso = _number(
-        tags, "EXIF ISOSpeedRatings", "Image ISOSpeedRatings", "EXIF PhotographicSensitivity"
-    )
+        iso = _iso(tags) or _told(raw.other.iso_speed)
+        seconds = _number(tags, "ExposureTime") or float(raw.other.shutter_speed)
     if not iso:
-        raise SourceError(f"{path}: does not say its ISO", path=path)
+        high = _number(tags, *_RATINGS) == _UNTOLD
+        why = f": {_UNTOLD} is that or more, and no other tag says which" if high else ""
+        raise SourceError(f"{path}: does not say its ISO{why}", path=path)
     words = [str(tags[name]).strip() for name in ("Image Make", "Image Model") if name in tags]
-    seconds = _number(tags, "EXIF ExposureTime", "Image ExposureTime")
     return RawFile(path, " ".join(words), iso, seconds, black, white)
 
 
 def find_raws(folder: Path) -> list[Path]:
-    """List the raw files of a folder, below it too.
+    """List the raw files of a folder, below it too; hidden ones are left out (see `is_hidden`).
 
     Raises
     ------
     SourceError
         When there are none.
     """
-    found = sorted(path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES)
-    if not found:
+    names = [name for name, _ in files_below(folder) if name.lower().endswith(RAWS)]
+    if not names:
         raise SourceError(
-            f"{folder}: holds no raw files (such as {', '.join(SUFFIXES[:6])})", path=folder
+            f"{folder}: holds no raw files (such as {', '.join(RAWS[:6])})", path=folder
         )
-    return found
+    return sorted(folder / name for name in names)
 
 
-def _opened(path: Path) -> Any:
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[Any, bytes]]:
+    """Open a raw file for LibRaw, which reads on when it is asked; yields its bytes too."""
     try:
         import rawpy
     except ImportError as error:
         raise ConfigError("raw files need rawpy: pip install 'gloam[raw]'") from error
     try:
-        return rawpy.imread(str(path))
-    except (rawpy.LibRawError, OSError) as error:
+        data = read_file(path, _MOST_BYTES)
+        with rawpy.imread(io.BytesIO(data)) as raw:
+            yield raw, data
+    except ImageRefused as error:
+        raise SourceError(f"{path}: {error.detail}", path=path) from error
+    except (rawpy.LibRawError, OSError, ValueError) as error:
         raise SourceError(
-            f"{path}: is no raw file that LibRaw reads; take it out of the folder", path=path
+            f"{path}: is no raw file that LibRaw reads, or is damaged; take it out of the folder",
+            path=path,
         ) from error
 
 
-def _exif(path: Path) -> dict[str, Any]:
+def _exif(data: bytes) -> dict[str, Any]:
+    """Return a file's tags; none where they are damaged, or of formats that exifread lacks."""
     try:
         import exifread
     except ImportError as error:
         raise ConfigError("raw files need exifread: pip install 'gloam[raw]'") from error
+    log = logging.getLogger("exifread")
+    before, log.disabled = log.disabled, True
     try:
-        with path.open("rb") as handle:
-            return dict(exifread.process_file(handle, details=False))
-    except Exception as error:  # its own and others', of metadata that is damaged
-        raise SourceError(f"{path}: its metadata cannot be read: {said_by(error)}") from error
+        return dict(exifread.process_file(io.BytesIO(data), details=False))
+    except Exception:  # its own and others', of CR3 and RAF, and of metadata that is damaged
+        return {}
+    finally:
+        log.disabled = before
+
+
+def _iso(tags: dict[str, Any]) -> float:
+    """Return the ISO that tags tell, 0 where none does."""
+    told = _told(_number(tags, *_RATINGS))
+    if told:
+        return told
+    order = _OF_TYPE.get(int(_number(tags, "SensitivityType")), (0, 1, 2))
+    others = (_told(_number(tags, _SENSITIVITIES[number])) for number in order)
+    return next((one for one in others if one), 0.0)
+
+
+def _told(iso: float) -> float:
+    return 0.0 if iso == _UNTOLD else float(iso)
 
 
 def _number(tags: dict[str, Any], *names: str) -> float:
-    for name in names:
+    """Return the number of the first of some tags, in whichever directory it stands; else 0."""
+    for name in [f"{where} {name}" for name in names for where in ("EXIF", "Image")]:
         if name in tags and tags[name].values:
             value = tags[name].values[0]
-            return float(Fraction(value.num, value.den) if hasattr(value, "num") else value)
+            try:
+                return float(Fraction(value.num, value.den) if hasattr(value, "num") else value)
+            except (ValueError, ZeroDivisionError):
+                continue
     return 0.0

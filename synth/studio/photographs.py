@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import ConfigError, ImageRefused, SourceError
-from ...manifests.images.header import SUFFIXES, read_header
+from ...manifests.images.folders import images_below
+from ...manifests.images.header import read_header
 from ...manifests.images.load_normal import load_normal
 from ...manifests.sources import list_source, read
 from ..kernels.arrays import Pixels
@@ -118,7 +119,7 @@ def read_photographs(paths: Sequence[Path]) -> list[tuple[str, bytes]]:
     files: list[Path] = []
     for path in paths:
         if path.is_dir():
-            found = sorted(one for one in path.rglob("*") if one.suffix.lower() in SUFFIXES)
+            found = images_below(path)
             if not found:
                 raise SourceError(f"{path}: holds no photographs", path=path)
             files += found[: 24 if len(paths) == 1 else 4]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import shutil
+import struct
 import subprocess
 import zipfile
 from collections import Counter
 from itertools import pairwise
 
+import av
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,7 +21,7 @@ from gloam.errors import ImageRefused, SourceError
 from gloam.manifests.clips.cuts import is_cut, refuse_cut
 from gloam.manifests.clips.listing import list_clips
 from gloam.manifests.clips.load_clip import load_clip
-from gloam.manifests.clips.video import decoded_frames, frame_times
+from gloam.manifests.clips.video import decoded_frames, frame_times, video_facts
 from gloam.manifests.clips.windows import Windows, frame_files, video_and_times
 from gloam.manifests.sources.containers import list_container
 
@@ -151,6 +154,107 @@ def test_edit_lists_and_rotation(tmp_path):
     subprocess.run([*quiet, "-i", turned, "-frames:v", "1", upright], check=True)
     shown = np.asarray(Image.open(upright).convert("RGB")).astype(int)
     assert np.abs(frames_of(turned)[1][0] - shown).mean() < 3
+
+
+MATRICES = {  # a, b, c, d of display.h: what is coded at (x, y) is shown at (a x + c y, b x + d y)
+    "as coded": (1, 0, 0, 1),
+    "mirrored": (-1, 0, 0, 1),
+    "upside down and mirrored": (1, 0, 0, -1),
+    "upside down": (-1, 0, 0, -1),
+    "clockwise": (0, 1, -1, 0),
+    "counter-clockwise": (0, -1, 1, 0),
+    "clockwise, of a mirror": (0, 1, 1, 0),
+    "counter-clockwise, of a mirror": (0, -1, -1, 0),
+}
+
+
+def with_matrix(data: bytes, matrix: tuple[int, int, int, int]) -> bytes:
+    """An MP4 with another matrix in its track's header (ISO 14496-12, 8.3.2)."""
+    a, b, c, d = (one << 16 for one in matrix)
+    at = data.index(b"tkhd") + 4 + 40
+    return data[:at] + struct.pack(">9i", a, b, 0, c, d, 0, 0, 0, 1 << 30) + data[at + 36 :]
+
+
+@pytest.mark.parametrize("how", MATRICES)
+def test_frames_are_shown_as_the_whole_display_matrix_says(tmp_path, how):
+    matrix = a, b, c, d = MATRICES[how]
+    path = write_video(tmp_path / "v" / "a.mp4", panned(3, 6))
+    coded = frames_of(path)[1][0]
+    path.write_bytes(with_matrix(path.read_bytes(), matrix))
+    y, x = np.indices(coded.shape[:2])
+    right, down = a * x + c * y, b * x + d * y
+    shown = np.empty((np.ptp(down) + 1, np.ptp(right) + 1, 3), np.uint8)
+    shown[down - down.min(), right - right.min()] = coded
+    np.testing.assert_array_equal(frames_of(path)[1][0], shown)
+    (file,) = list_container(path.parent)
+    assert video_facts(file.location).upright == (how == "as coded")
+
+
+def test_cover_art_is_no_video_wherever_it_stands(tmp_path):
+    """MP4s whose udta stands before trak, as mutagen writes them: FFmpeg's first stream is it."""
+    path = write_video(tmp_path / "v" / "a.mp4", panned(3, 8))
+    _, wanted = frames_of(path)
+    data = path.read_bytes()
+    cover = io.BytesIO()
+    Image.new("RGB", (16, 16), (255, 0, 0)).save(cover, "PNG")
+    art = box(b"covr", box(b"data", struct.pack(">II", 14, 0) + cover.getvalue()))
+    handler = box(b"hdlr", bytes(8) + b"mdirappl" + bytes(9))
+    meta = box(b"udta", box(b"meta", bytes(4) + handler + box(b"ilst", art)))
+    at = data.index(b"moov") - 4  # behind mdat, so that no offset changes
+    size = struct.unpack_from(">I", data, at)[0]
+    assert at + size == len(data)
+    header = 8 + struct.unpack_from(">I", data, at + 8)[0]  # mvhd comes first
+    moov = data[at + 8 : at + header] + meta + data[at + header :]
+    path.write_bytes(data[:at] + box(b"moov", moov))
+    with av.open(str(path)) as container:
+        assert container.streams.video[0].codec_context.name == "png"
+    for frame, other in zip(frames_of(path)[1], wanted, strict=True):
+        np.testing.assert_array_equal(frame, other)
+    song = tmp_path / "song" / "a.mp4"
+    song.parent.mkdir()
+    song.write_bytes(data[:at] + box(b"moov", data[at + 8 : at + header] + meta))
+    with pytest.raises(SourceError, match="no videos, for all their names 1"):
+        list(list_clips(str(song.parent), Windows(6), Counter()))
+
+
+def box(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data) + 8) + kind + data
+
+
+@pytest.mark.parametrize(
+    ("suffix", "codec", "form"),
+    [("mts", "libx264", "mpegts"), ("m2ts", "mpeg2video", "mpegts"), ("3gp", "mpeg4", "3gp"),
+     ("wmv", "wmv2", "asf"), ("flv", "flv", "flv"), ("mpg", "mpeg2video", "mpeg"),
+     ("vob", "mpeg2video", "vob"), ("asf", "wmv1", "asf"), ("ogv", "libvpx", "ogg")],
+)  # fmt: skip
+def test_videos_of_cameras_and_of_the_web_are_read_by_their_suffix(tmp_path, suffix, codec, form):
+    path = write_video(tmp_path / "v" / f"a.{suffix}", panned(3, 8), codec, format=form)
+    (clip,) = list_clips(str(path.parent), Windows(8), Counter())
+    shown = [frame.pixels.astype(int) for frame in load_clip(clip.location)]
+    assert max(np.abs(a - b).mean() for a, b in zip(shown, panned(3, 8), strict=True)) < 25
+
+
+def test_what_is_no_clip_is_counted(tmp_path):
+    write_frames(tmp_path / "v" / "a", panned(3, 4))
+    names = [
+        "b.rm",
+        "c.INSV",
+        "a/.gif",
+        "a/00009.dng",
+        "a/7.jpg_large",
+        "@eaDir/1.jpg",
+        "a/._0.jpg",
+    ]
+    for name in names:
+        (tmp_path / "v" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "v" / name).write_bytes(b"x")
+    (tmp_path / "v" / "empty.mp4").write_bytes(b"")
+    passed = Counter()
+    assert len(list(list_clips(str(tmp_path / "v"), Windows(4), passed))) == 1
+    assert passed == {
+        ".rm": 1, ".insv": 1, ".dng": 1, ".jpg*": 1, "hidden folders": 1, "hidden files": 1,
+        "videos that are damaged": 1,
+    }  # fmt: skip
 
 
 def test_videos_that_cannot_be_read_are_passed_over(tmp_path):

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from braceexpand import braceexpand
 
 from gloam.errors import ImageRefused, SourceError
 from gloam.manifests.sources import KINDS, Listed, list_source, parse_source, read
-from gloam.manifests.sources.collections import SAMPLE_NAMES
+from gloam.manifests.sources.collections import SAMPLE_NAMES, _expansions
 
 Files = dict[str, bytes]
 
@@ -573,10 +574,94 @@ def test_pictures_that_are_not_read_are_counted_by_kind(
     folder = fill_folder(tmp_path / "photos", dict.fromkeys(names, jpegs[0]))
     passed: Counter[str] = Counter()
     assert [image.path for image in list_source("folder", str(folder), "", passed)] == ["a.jpg"]
-    assert passed == {".cr2": 2, ".gif": 1, "without suffix": 1}
+    assert passed == {".cr2": 2, ".gif": 1, "without suffix": 1, "hidden files": 1}
     only = fill_folder(tmp_path / "raw", {"b.CR2": jpegs[0]})
     with pytest.raises(SourceError, match=r"holds no photograph .* and passed over: \.cr2 1"):
         list_source("folder", str(only))
+
+
+def test_names_that_go_on_behind_a_suffix_are_counted_by_it(
+    tmp_path: Path, fill_folder: Any, jpegs: list[bytes]
+) -> None:
+    """As downloads, backups and tools leave them; what is said of a photograph is none."""
+    names = ["1.jpg_large", "2.jpg!w600", "3.JPEG?x=1", "4.jpg.1", "5.jpg~", "6.png (1)", "7.pjpeg"]
+    texts = ["ok.jpg.xmp", "ok.jpg.json", "notes.pngs", "a.tiffany"]
+    folder = fill_folder(tmp_path / "photos", dict.fromkeys(["ok.jpg", *names, *texts], jpegs[0]))
+    passed: Counter[str] = Counter()
+    assert [image.path for image in list_source("folder", str(folder), "", passed)] == ["ok.jpg"]
+    assert passed == {".jpg*": 4, ".jpeg*": 1, ".png*": 1, ".pjpeg": 1}
+
+
+def test_hidden_shards_are_counted(tmp_path: Path, write_tar: Any, jpegs: list[bytes]) -> None:
+    write_tar(tmp_path / "x-0.tar", {"1.jpg": jpegs[0]})
+    (tmp_path / "._x-0.tar").write_bytes(b"fork")
+    passed: Counter[str] = Counter()
+    found = list_source("webdataset", str(tmp_path / "*.tar"), "", passed)
+    assert [image.path for image in found] == ["x-0.tar/1.jpg"]
+    assert passed == {"hidden files": 1}
+    (tmp_path / "x-0.tar").unlink()
+    with pytest.raises(SourceError, match="passed over: hidden files 1"):
+        list_source("webdataset", str(tmp_path / "*.tar"))
+
+
+def test_archives_inside_a_source_and_photographs_beside_its_folders_are_counted(
+    tmp_path: Path, fill_folder: Any, write_tar: Any, jpegs: list[bytes]
+) -> None:
+    files = {"n01440764/1.JPEG": jpegs[0], "other/2.JPEG": jpegs[1], "n01440764.tar.gz": b"x"}
+    for source in (
+        fill_folder(tmp_path / "train", {**files, "n02.TAR": b"x"}),
+        write_tar(tmp_path / "train.tar", {**files, "n02.TAR": b"x"}),
+    ):
+        passed: Counter[str] = Counter()
+        found = [image.path for image in list_source("imagenet", str(source), "", passed)]
+        assert found == ["n01440764/1.JPEG"]
+        assert passed == {"outside of the kind's folders": 1, ".gz": 1, ".tar": 1}
+
+
+def test_linked_class_folders_are_classes_and_hidden_ones_are_not(
+    tmp_path: Path, fill_folder: Any, jpegs: list[bytes]
+) -> None:
+    real = fill_folder(tmp_path / "real", {"1.jpg": jpegs[0]})
+    hidden = {"@eaDir/2.jpg": jpegs[0], ".ipynb_checkpoints/2.jpg": jpegs[0]}
+    root = fill_folder(tmp_path / "classes", {"bird/2.jpg": jpegs[1], **hidden})
+    for name in ("cat", "dog"):
+        (root / name).symlink_to(real)
+    passed: Counter[str] = Counter()
+    found = [image.path for image in list_source("classes", str(root), "", passed)]
+    assert found == ["bird/2.jpg", "cat/1.jpg", "dog/1.jpg"]
+    assert passed == {"hidden folders": 2}
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "x-{0..99999999999}.tar",
+        "{0..999}/{0..999}/{0..9}.tar",
+        "{a,{0..2000000}}.tar",
+        "".join(["{a,b}"] * 40),
+        "{{a,b}" + "{c,d}" * 40 + ",e}.tar",
+    ],
+)
+def test_braces_that_stand_for_too_many_shards_are_refused(tmp_path: Path, pattern: str) -> None:
+    with pytest.raises(SourceError, match=r"its braces stand for [\d,]+ shards, the limit"):
+        list_source("webdataset", str(tmp_path / pattern))
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "{07..10}",
+        "{9..1..2}",
+        "a{b,{2..4},c{d,e}}f",
+        "{x}",
+        "{a..g..2}",
+        "{,.bak}",
+        "a",
+        "{1..3,5}",
+    ],
+)
+def test_braces_are_counted_as_they_are_expanded(pattern: str) -> None:
+    assert _expansions(pattern) == len(list(braceexpand(pattern)))
 
 
 def test_lows_of_gloams_own_pairs_are_not_photographs(

@@ -9,6 +9,7 @@ import random
 import struct
 import tarfile
 import zipfile
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -125,18 +126,6 @@ def test_a_tar_inside_a_tar_is_walked_in_place(
     assert contents(path) == expected | {"x/n02/m/deep.jpg": b"deep" * 300, "last.jpg": b"last"}
 
 
-def test_links_to_files_are_read_like_files_and_links_to_folders_are_not_followed(
-    tmp_path: Path, fill_folder: Any
-) -> None:
-    root = fill_folder(tmp_path / "root", {"a/1.jpg": b"one"})
-    elsewhere = fill_folder(tmp_path / "elsewhere", {"2.jpg": b"two"})
-    (root / "link.jpg").symlink_to(elsewhere / "2.jpg")
-    (root / "folder").symlink_to(elsewhere)
-    (root / "loop").symlink_to(root)
-    (root / "broken.jpg").symlink_to(tmp_path / "nowhere.jpg")
-    assert contents(root) == {"a/1.jpg": b"one", "link.jpg": b"two"}
-
-
 def test_a_source_may_itself_be_a_link(tmp_path: Path, fill_folder: Any, write_tar: Any) -> None:
     (tmp_path / "folder-link").symlink_to(fill_folder(tmp_path / "root", {"1.jpg": b"one"}))
     (tmp_path / "tar-link").symlink_to(write_tar(tmp_path / "x.tar", {"1.jpg": b"one"}))
@@ -145,22 +134,30 @@ def test_a_source_may_itself_be_a_link(tmp_path: Path, fill_folder: Any, write_t
     )
 
 
-def test_what_is_no_regular_file_is_left_out(tmp_path: Path, fill_folder: Any) -> None:
-    root = fill_folder(tmp_path / "root", {"1.jpg": b"one"})
-    os.mkfifo(root / "pipe.jpg")
-    (root / "folder.jpg").mkdir()
-    assert contents(root) == {"1.jpg": b"one"}
+def test_names_in_zips_have_one_form(tmp_path: Path, write_zip: Any) -> None:
+    """.NET and PowerShell wrote backslashes, for folders too."""
+    path = write_zip(tmp_path / "x.zip", {"cat/1.jpg": b"1", "dog/": b"", "./e//2.jpg": b"2"})
+    path.write_bytes(path.read_bytes().replace(b"cat/1", b"cat\\1").replace(b"dog/", b"dog\\"))
+    assert contents(path) == {"cat/1.jpg": b"1", "e/2.jpg": b"2"}
 
 
-def test_links_and_folders_inside_a_tar_are_left_out(tmp_path: Path, fill_folder: Any) -> None:
-    root = fill_folder(tmp_path / "root", {"a/1.jpg": b"one"})
-    (root / "soft.jpg").symlink_to("a/1.jpg")
-    os.link(root / "a" / "1.jpg", root / "b-hard.jpg")
-    with tarfile.open(tmp_path / "x.tar", "w") as archive:
-        archive.add(root / "a", "a")
-        archive.add(root / "soft.jpg", "soft.jpg")
-        archive.add(root / "b-hard.jpg", "b-hard.jpg")
-    assert contents(tmp_path / "x.tar") == {"a/1.jpg": b"one"}
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_the_last_file_of_a_name_in_a_zip_counts_and_links_are_counted(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        for name, data in (("1.jpg", b"old"), ("2.jpg", b"two"), ("1.jpg", b"new")):
+            archive.writestr(name, data)
+        archive.writestr("__MACOSX/._1.jpg", b"fork")
+        link = zipfile.ZipInfo("3.jpg")
+        link.external_attr = 0o120777 << 16
+        archive.writestr(link, "1.jpg")
+    passed: Counter[str] = Counter()
+    listed = {e.name: read(e.location) for e in list_container(tmp_path / "x.zip", passed)}
+    assert listed == {"1.jpg": b"new", "2.jpg": b"two"}
+    assert passed == {
+        "replaced by a later file of the name": 1,
+        "links inside the archive": 1,
+        "hidden files": 1,
+    }
 
 
 def test_stamp_follows_the_modification_time(
@@ -216,6 +213,34 @@ def test_an_archive_that_was_replaced_is_read_anew(
 def test_a_missing_path_is_named(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="nowhere: no such file or folder"):
         list(list_container(tmp_path / "nowhere"))
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "/proc/kmsg"])
+def test_devices_and_files_that_say_they_are_empty_are_not_read(path: str) -> None:
+    """Reading them would never come to an end."""
+    if not os.path.exists(path):
+        pytest.skip(f"no {path} here")
+    with pytest.raises(SourceError, match=f"{path}: (neither a folder nor a file|.* empty file)"):
+        list(list_container(Path(path)))
+
+
+def test_a_pipe_in_the_place_of_a_photograph_is_refused_at_once(
+    tmp_path: Path, fill_folder: Any
+) -> None:
+    root = fill_folder(tmp_path / "root", {"1.jpg": b"one"})
+    (entry,) = list_container(root)
+    (root / "1.jpg").unlink()
+    os.mkfifo(root / "1.jpg")
+    with pytest.raises(ImageRefused, match="no regular file") as refused:
+        read(entry.location)
+    assert refused.value.reason == "unreadable"
+
+
+@pytest.mark.skipif(not os.access("/proc/kmsg", os.R_OK), reason="needs a log of the kernel")
+def test_a_link_to_a_file_whose_reading_waits_is_empty(tmp_path: Path) -> None:
+    (tmp_path / "1.jpg").symlink_to("/proc/kmsg")
+    (entry,) = list_container(tmp_path)
+    assert read(entry.location) == b""
 
 
 @pytest.mark.parametrize("data", [b"", b"x", b"text " * 500, b"PK\x03\x04" + bytes(400)])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import os
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +14,15 @@ import yaml
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 
 import gloam
 from gloam.cli.main import gloam as command
+from gloam.errors import SourceError
 from gloam.synth.calibrating.calibrate import calibrate
+from gloam.synth.calibrating.checks import cut_off
 from gloam.synth.calibrating.estimates import Transfer, gain_of, tukey_of
-from gloam.synth.calibrating.raw_files import read_header
+from gloam.synth.calibrating.raw_files import find_raws, read_header
 
 rawpy = pytest.importorskip("rawpy")
 SHAPE = (400, 600)
@@ -27,7 +33,9 @@ CAMERAS = {  # K, Tukey scale, lambda, row, black, white
 }
 
 
-def dng(path: Path, samples: np.ndarray, iso: int, seconds: float, camera, maker="Gloam One"):
+def dng(
+    path: Path, samples: np.ndarray, iso: int, seconds: float, camera, maker="Gloam One", extra=()
+):
     """A raw file of a 2 x 2 mosaic, as converters write them."""
     black, white = camera[4:]
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -47,6 +55,7 @@ def dng(path: Path, samples: np.ndarray, iso: int, seconds: float, camera, maker
             (50708, 2, None, maker, True),
             (50714, 3, 1, black, True),
             (50717, 3, 1, white, True),
+            *extra,
         ],
     )
 
@@ -62,19 +71,56 @@ def exposed(rng, camera, light=0.0, shape=SHAPE):
     return np.clip(dn, 0, white).astype(np.uint16)
 
 
-def write_session(folder, name, iso=800, darks=6, levels=(0.08, 0.2, 0.4, 0.7), seed=0):
-    camera, rng = CAMERAS[name], np.random.default_rng(seed)
+def write_session(
+    folder, name, iso=800, darks=6, levels=(0.08, 0.2, 0.4, 0.7), seed=0, write=dng, suffix="dng"
+):
+    camera, rng = CAMERAS.get(name, name), np.random.default_rng(seed)
     full = (camera[5] - camera[4]) / camera[0]
     y, x = np.mgrid[-1 : 1 : SHAPE[0] * 1j, -1 : 1 : SHAPE[1] * 1j]
     falloff = 1 - 0.08 * (x * x + y * y)  # as lenses have it, mildly
     for number in range(darks):
-        dng(folder / f"dark-{iso}-{number}.dng", exposed(rng, camera), iso, 1 / 4000, camera)
+        path = folder / f"dark-{iso}-{number}.{suffix}"
+        write(path, exposed(rng, camera), iso, 1 / 4000, camera)
     for level in levels:
         for number in range(2):
             samples = exposed(rng, camera, full * level * falloff)
-            path = folder / f"flat-{iso}-{level}-{number}.dng"
-            dng(path, samples, iso, level / 10, camera)
+            path = folder / f"flat-{iso}-{level}-{number}.{suffix}"
+            write(path, samples, iso, level / 10, camera)
     return folder
+
+
+def raf(path: Path, samples: np.ndarray, iso: int, seconds: float, camera) -> None:
+    """A raw file of Fujifilm's, of 16 bits without compression: exifread does not know the format,
+    and no black level is told."""
+    texts = [b"FUJIFILM\0", b"X100\0"]
+    at = [8 + 2 + 3 * 12 + 4, 8 + 2 + 3 * 12 + 4 + 10]
+    inner = at[1] + 6
+    directory = struct.pack("<IH", 8, 3)
+    for tag, text, place in zip((0x10F, 0x110), texts, at, strict=True):
+        directory += struct.pack("<HHII", tag, 2, len(text), place)
+    directory += struct.pack("<HHIII", 0x8769, 4, 1, inner, 0)
+    tiff = (b"II*\0" + directory).ljust(at[0], b"\0") + texts[0]
+    tiff = (tiff.ljust(at[1], b"\0") + texts[1]).ljust(inner, b"\0")
+    tiff += struct.pack("<HHHII", 2, 0x829A, 5, 1, inner + 30)
+    tiff += struct.pack("<HHIHHIII", 0x8827, 3, 1, iso, 0, 0, 1, round(1 / seconds))
+    shown = io.BytesIO()
+    Image.new("RGB", (64, 48), (90, 90, 90)).save(shown, "JPEG")
+    exif = b"Exif\0\0" + tiff
+    jpeg = b"\xff\xd8\xff\xe1" + struct.pack(">H", len(exif) + 2) + exif + shown.getvalue()[2:]
+    height, width = samples.shape
+    facts = struct.pack(">I", 2)
+    for tag in (0x100, 0x121):
+        facts += struct.pack(">HHHH", tag, 4, height, width)
+    places = [160, -(-(160 + len(jpeg)) // 16) * 16]
+    places.append(places[1] + 32)
+    head = b"FUJIFILMCCD-RAW 0201FF129501" + b"X100".ljust(32, b"\0") + b"0100"
+    sizes = len(jpeg), len(facts), samples.nbytes
+    head = head.ljust(84, b"\0")
+    for place, size in zip(places, sizes, strict=True):
+        head += struct.pack(">II", place, size)
+    data = (head.ljust(places[0], b"\0") + jpeg).ljust(places[1], b"\0") + facts
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data.ljust(places[2], b"\0") + samples.astype("<u2").tobytes())
 
 
 def test_raw_files_say_how_they_were_taken(tmp_path):
@@ -138,6 +184,110 @@ def test_the_command_writes_what_recipes_take(tmp_path, photographs):
     assert built.exit_code == 0, built.output
     drawn = next(gloam.open_set(tmp_path / "set").records())["draw"]
     assert drawn["camera"]["name"] == "gloam-gloam-one"
+
+
+def test_formats_that_exifread_lacks_tell_their_iso_by_libraw(tmp_path, capsys):
+    """CR3 and RAF; this one tells no black level either."""
+    write_session(tmp_path, "full frame", darks=3, levels=(0.1, 0.5), write=raf, suffix="RAF")
+    found = calibrate(tmp_path)
+    (one,) = found.isos
+    assert (one.iso, one.darks, one.flats) == (800, 3, 4)
+    assert one.gain.value == pytest.approx(2.5, rel=0.02)
+    assert found.black == 512
+    assert "not recognized" not in capsys.readouterr().err
+
+
+KIND, STANDARD, INDEX, SPEED = 34864, 34865, 34866, 34867  # Exif 2.3, 4.6.5
+
+
+@pytest.mark.parametrize(
+    ("rating", "tags", "iso"),
+    [
+        (65535, {INDEX: 102400}, 102400),
+        (65535, {SPEED: 204800}, 204800),
+        (65535, {STANDARD: 409600}, 409600),
+        (65535, {KIND: 1, STANDARD: 80000, INDEX: 102400}, 80000),
+        (65535, {KIND: 2, STANDARD: 80000, INDEX: 102400}, 102400),
+        (65535, {KIND: 3, SPEED: 80000, INDEX: 102400}, 80000),
+        (65535, {KIND: 1, INDEX: 102400}, 102400),
+        (65535, {INDEX: 65535, SPEED: 102400}, 102400),
+        (0, {INDEX: 102400}, 102400),
+        (6400, {INDEX: 102400}, 6400),
+        (65535, {}, None),
+        (65535, {INDEX: 65535}, None),
+    ],
+)
+def test_an_iso_of_65535_means_another_tag(tmp_path, rating, tags, iso):
+    camera = CAMERAS["full frame"]
+    extra = [(tag, 3 if tag == KIND else 4, 1, value, True) for tag, value in tags.items()]
+    samples = exposed(np.random.default_rng(0), camera, shape=(32, 48))
+    dng(tmp_path / "a.dng", samples, rating, 0.1, camera, extra=extra)
+    if iso is None:
+        with pytest.raises(
+            SourceError, match=r"a\.dng: does not say its ISO: 65535 is that or more"
+        ):
+            read_header(tmp_path / "a.dng")
+    else:
+        assert read_header(tmp_path / "a.dng").iso == iso
+
+
+@pytest.mark.parametrize(("black", "told"), [(0, 0), (0, 64), (512, 512)])
+def test_darks_that_are_cut_off_at_black_are_said_and_give_no_noise(tmp_path, black, told):
+    """As cameras that take black off themselves, or from developed raw files."""
+    camera = (2.5, 4.0, 0.1, 0.5, black, 4095)
+
+    def write(path, samples, iso, seconds, _):
+        dng(path, np.maximum(samples, black), iso, seconds, (*camera[:4], told, 4095))
+
+    write_session(tmp_path / "cut", camera, darks=3, levels=(0.1, 0.5), write=write)
+    with pytest.raises(SourceError, match=r"ISO 800: black is cut off .* its gain K is 2\.[45]"):
+        calibrate(tmp_path / "cut")
+    write_session(tmp_path / "cut", "small", 1600, darks=3, levels=(0.1, 0.5))
+    found = calibrate(tmp_path / "cut")
+    assert [one.iso for one in found.isos] == [1600]
+    assert any("ISO 800: black is cut off" in finding for finding in found.findings)
+
+
+@pytest.mark.parametrize("deviation", [0.1, 0.3, 0.6, 2.0, 10.0])
+def test_darks_that_are_whole_are_not_taken_for_cut_off(deviation):
+    rng = np.random.default_rng(3)
+    for black in (63.5, 64.0, 64.3, 70.0):
+        darks = [np.rint(rng.normal(black, deviation, SHAPE)).astype(np.uint16) for _ in range(2)]
+        assert cut_off(darks, 64) == 0, black
+
+
+def test_damaged_raw_files_get_a_line(tmp_path):
+    """Parts of them are read late, when they are asked for."""
+    camera = CAMERAS["small"]
+    path = tmp_path / "raws" / "a.dng"
+    dng(path, exposed(np.random.default_rng(0), camera, shape=(64, 96)), 800, 0.1, camera)
+    whole = path.read_bytes()
+    noise = np.random.default_rng(1)
+    said = set()
+    for turn in range(150):
+        data = bytearray(whole if turn % 2 else whole[: noise.integers(1, len(whole))])
+        for place in noise.integers(0, min(len(data), 600), 3):
+            data[place] = noise.integers(0, 256)
+        path.write_bytes(data)
+        try:
+            read_header(path).mosaic()
+        except SourceError as error:
+            assert str(error).startswith(f"{path}: ")  # noqa: PT017
+            said.add(type(error.__cause__).__name__)
+    assert any(name.startswith("LibRaw") for name in said)
+
+
+def test_what_is_no_raw_file_but_is_called_so(tmp_path):
+    camera = CAMERAS["small"]
+    samples = exposed(np.random.default_rng(0), camera, shape=(64, 96))
+    for name in ("a.dng", "@eaDir/a.dng"):
+        dng(tmp_path / name, samples, 800, 0.1, camera)
+    (tmp_path / "._a.dng").write_bytes(b"\0\5\x16\7")
+    os.mkfifo(tmp_path / "b.dng")
+    assert find_raws(tmp_path) == [tmp_path / "a.dng"]
+    (tmp_path / "empty.dng").write_bytes(b"")
+    with pytest.raises(SourceError, match=r"empty\.dng: is no raw file"):
+        read_header(tmp_path / "empty.dng")
 
 
 def flawed(tmp_path, change):

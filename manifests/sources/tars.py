@@ -1,0 +1,235 @@
+"""Plain tars: which files one holds, and where their bytes lie.
+
+They are walked header by header and never unpacked: USTAR, GNU and PAX, tars inside tars, tars that
+follow one another in a file.
+"""
+
+from __future__ import annotations
+
+import os
+import tarfile
+from collections import Counter
+from collections.abc import Iterator
+from typing import IO, Any, NamedTuple
+
+from ...errors import SourceError
+from ..images.folders import HIDDEN, is_hidden
+
+REPLACED = "replaced by a later file of the name"
+LINKS = "links inside the archive"
+_TEXT = {"encoding": "utf-8", "errors": "surrogateescape"}
+"""Of names, whatever the locale is."""
+_STEP = 1 << 20  # bytes that are read at a time behind the end mark
+
+
+class Span(NamedTuple):
+    """Where the bytes of a member lie.
+
+    Attributes
+    ----------
+    offset : int
+        Its first byte; of a sparse member its header, as its bytes do not lie in one piece.
+    size : int
+        Bytes that it has when unpacked.
+    sparse : bool
+    """
+
+    offset: int
+    size: int
+    sparse: bool = False
+
+
+class Window:
+    """A part of an open file as a file of its own, each reader at its own place."""
+
+    def __init__(self, handle: IO[bytes], start: int, end: int) -> None:
+        self._handle, self._start, self._end, self._place = handle, start, end, 0
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes; fewer where the part ends before."""
+        left = max(0, self._end - self._start - self._place)
+        size = left if size < 0 else min(size, left)
+        self._handle.seek(self._start + self._place)
+        data = self._handle.read(size)
+        self._place += len(data)
+        return data
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """Go to a place, and return it."""
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: self._end - self._start}[
+            whence
+        ]
+        self._place = base + offset
+        return self._place
+
+    def tell(self) -> int:
+        """Return the place."""
+        return self._place
+
+
+def plain_name(name: str) -> str:
+    """Return an archive's name of a file in its one form: without `./`, `//` and a leading slash.
+
+    Examples
+    --------
+    >>> plain_name("./VOC2012//JPEGImages/a.jpg")
+    'VOC2012/JPEGImages/a.jpg'
+    """
+    return "/".join(part for part in name.split("/") if part not in ("", "."))
+
+
+def list_tar(
+    handle: IO[bytes], bounds: tuple[int, int], container: str, passed: Counter[str]
+) -> Iterator[tuple[str, Span]]:
+    """Yield the files of a tar, in the order of their places.
+
+    As unpacking has it, the last of several members of one name counts, and a hard link is the file
+    that it is linked to. A second tar behind the first, as `cat a.tar b.tar` makes them, is read
+    on; of a tar inside the tar the members come in its place.
+
+    Parameters
+    ----------
+    handle : file
+        Of the tar, or of one that it is a part of.
+    bounds : (start, end)
+        Bytes of the tar in it.
+    container : str
+        What messages name.
+    passed : Counter
+        Counts, by kind, the members that are left out.
+
+    Raises
+    ------
+    SourceError, tarfile.TarError, OSError, ValueError, RuntimeError
+        When it is damaged or cut short; what lies before the damage comes first.
+    """
+    found: dict[str, Span] = {}
+    damage: Exception | None = None
+    try:
+        for member, span in _members(handle, bounds, container, passed):
+            # Tarfile takes "path" for the name too, which has a folder of GNU tar's own in it.
+            name = plain_name(member.pax_headers.get("GNU.sparse.name", member.name))
+            if is_hidden(name):
+                passed[HIDDEN] += 1
+                continue
+            if member.islnk():
+                at = found.get(plain_name(member.linkname))
+                if at is None or name.endswith(".tar"):
+                    passed[LINKS] += 1
+                    continue
+                span = at
+            if found.pop(name, None) is not None:
+                passed[REPLACED] += 1
+            found[name] = span
+    except Exception as error:  # tarfile raises many kinds on damaged headers
+        damage = error
+    for name, span in found.items():
+        if not name.endswith(".tar"):
+            yield name, span
+        elif span.sparse:
+            passed["sparse tars inside the archive"] += 1
+        else:
+            part = span.offset, span.offset + span.size
+            for inner, one in list_tar(handle, part, container, passed):
+                yield f"{name[:-4]}/{inner}", one
+    if damage is not None:
+        raise damage
+
+
+def _members(
+    handle: IO[bytes], bounds: tuple[int, int], container: str, passed: Counter[str]
+) -> Iterator[tuple[tarfile.TarInfo, Span]]:
+    """Yield regular members and hard links of a tar, and of those behind it."""
+    start: int | None = bounds[0]
+    end = bounds[1]
+    while start is not None:
+        view = Window(handle, start, end)
+        with tarfile.open(fileobj=view, mode="r:", **_TEXT) as archive:  # type: ignore[call-overload]
+            for member in archive:
+                archive.members = []  # tarfile keeps every header otherwise: gigabytes for ImageNet
+                if archive.offset <= member.offset:  # a negative size: it would go round for ever
+                    raise SourceError(
+                        f"{container}: damaged header at byte {start + member.offset}",
+                        path=container,
+                    )
+                if member.issym() or (member.islnk() and not plain_name(member.linkname)):
+                    passed[LINKS] += 1
+                elif member.isreg() or member.islnk():
+                    yield member, _span(member, start, end, container)
+                elif not member.isdir():
+                    passed["members that are no files"] += 1
+            _check_end(view, archive.offset, container)
+            start = _next_tar(handle, start + archive.offset, end, passed)
+
+
+def _span(member: tarfile.TarInfo, start: int, end: int, container: str) -> Span:
+    if member.islnk():
+        return Span(0, 0)
+    pieces: Any = member.sparse  # of a sparse member: offsets and sizes
+    stored = sum(size for _, size in pieces) if member.issparse() else member.size
+    if start + member.offset_data + stored > end:
+        raise SourceError(
+            f"{container}: ends inside {member.name}; the archive was cut short", path=container
+        )
+    if member.issparse():
+        return Span(start + member.offset, _unpacked(member), sparse=True)
+    return Span(start + member.offset_data, member.size)
+
+
+def _unpacked(member: tarfile.TarInfo) -> int:
+    """Return the size of a sparse member; tarfile also takes "size" for it, of what is stored."""
+    said = member.pax_headers
+    return int(said.get("GNU.sparse.realsize", said.get("GNU.sparse.size", member.size)))
+
+
+def _check_end(view: Window, place: int, container: str) -> None:
+    """Tell the end of a tar from a header that cannot be read.
+
+    Tarfile takes both for the end and says nothing.
+    """
+    view.seek(place)
+    block = view.read(tarfile.BLOCKSIZE)
+    if len(block) < tarfile.BLOCKSIZE:
+        raise SourceError(
+            f"{container}: has no end mark at byte {place}; the archive was cut short",
+            path=container,
+        )
+    if block.count(0) < len(block):
+        raise SourceError(f"{container}: damaged header at byte {place}", path=container)
+
+
+def _next_tar(handle: IO[bytes], place: int, end: int, passed: Counter[str]) -> int | None:
+    """Return where another tar begins behind an end mark, if one does."""
+    view = Window(handle, place, end)
+    while data := view.read(_STEP):
+        rest = data.lstrip(b"\0")
+        if rest:
+            behind = view.tell() - len(rest)
+            begin = behind - behind % tarfile.BLOCKSIZE
+            view.seek(begin)
+            try:
+                tarfile.TarInfo.frombuf(view.read(tarfile.BLOCKSIZE), "utf-8", "surrogateescape")
+            except tarfile.HeaderError:
+                passed["data behind the end of the archive"] += 1
+                return None
+            return place + begin
+    return None
+
+
+def read_sparse(handle: IO[bytes], offset: int) -> bytes:
+    """Return the bytes of a sparse member, its holes filled, by the place of its header.
+
+    Raises
+    ------
+    tarfile.TarError, OSError, ValueError, RuntimeError
+        When it is no longer there.
+    """
+    view = Window(handle, offset, handle.seek(0, os.SEEK_END))
+    with tarfile.open(fileobj=view, mode="r:", **_TEXT) as archive:  # type: ignore[call-overload]
+        member = archive.next()
+        if member is None or not member.issparse():
+            raise OSError("is no sparse file any more")
+        member.size = _unpacked(member)
+        file = archive.extractfile(member)
+        assert file is not None
+        return file.read()
