@@ -183,7 +183,7 @@ class _Pool:
         """End the workers, in the middle of their jobs unless these are finished."""
         if not finished:
             for process in _kill(self.executor):
-                process.join()  # none is to write any more; the executor's own wait can last for ever
+                process.join()  # none is to write any more; the executor's own wait may never end
         _pools.discard(self.executor)
         self.executor.shutdown(wait=finished, cancel_futures=True)
 

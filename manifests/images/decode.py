@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 import cv2
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageOps
 
 from ...errors import ImageRefused, Reason
 from . import jpeg, png, tiff
@@ -24,6 +24,7 @@ from .header import Header
 from .isobmff import profile_of
 from .opening import Pixels, first_line, open_lazily, orientation, upright
 
+_NEAR = 1.0  # levels on average by which libraries' JPEG decoding may differ
 _ALPHA = ("RGBA", "LA", "PA", "La", "RGBa")
 
 
@@ -98,6 +99,45 @@ def decode_as_rgb(data: bytes, colours: bool = True) -> Pixels:
             turn, profile = orientation(image), profile_of(image, data) if colours else b""
             image.load()
             return upright(_over_white(image, profile), turn)
+
+
+def shown_otherwise(data: bytes, pixels: Pixels) -> str:
+    """Say which reader shows a stored image otherwise than `decode` does, or "".
+
+    Those are OpenCV, which turns by EXIF and may show a frame of an animation, and Pillow with its
+    turning, as training programs use them.
+
+    Parameters
+    ----------
+    data : bytes
+        Of the image.
+    pixels : uint8 array (H, W, 3)
+        What `decode` makes of it.
+    """
+    for name, reader in (("OpenCV", _by_opencv), ("Pillow", _by_pillow)):
+        try:
+            with _refusing():
+                theirs = reader(data)
+        except ImageRefused as refusal:
+            return f"{name} cannot read it: {refusal.detail}"
+        if theirs.shape != pixels.shape:
+            height, width = theirs.shape[:2]
+            return f"{name} shows {width} x {height} pixels, not {pixels.shape[1]} x {len(pixels)}"
+        if np.abs(np.subtract(theirs, pixels, dtype=np.int16)).mean() > _NEAR:
+            return f"{name} shows other pixels"
+    return ""
+
+
+def _by_opencv(data: bytes) -> Pixels:
+    pixels = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR_RGB)
+    if pixels is None:
+        raise ImageRefused(Reason.DAMAGED, "no image")
+    return np.asarray(pixels, np.uint8)
+
+
+def _by_pillow(data: bytes) -> Pixels:
+    with open_lazily(data) as image:
+        return np.asarray(ImageOps.exif_transpose(image).convert("RGB"))
 
 
 @contextmanager

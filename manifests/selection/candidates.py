@@ -39,7 +39,8 @@ MEASURE_SCHEMA = pa.schema(
 _CACHE_SCHEMA = MEASURE_SCHEMA.append(pa.field("identity", pa.uint64()))
 _PLACE = tuple(field.name for field in fields(Location))
 ENDS_PROCESS = "a decoder crashes on it, and ends the process"
-"""Of a photograph that is refused for what it does to workers."""
+NO_MEMORY = "memory ran out while it was read"
+"""Of photographs that are refused for what they do to workers."""
 _JOB = 64
 _PART = 2048
 
@@ -242,6 +243,8 @@ def _measure(job: _MeasureJob) -> list[tuple[float | int | str, ...]]:
             rows.append((*_measures_of(job, part).values(), "", ""))
         except ImageRefused as refusal:
             rows.append((*(0 for _ in FIELDS), refusal.reason, refusal.detail))
+        except MemoryError:
+            rows.append((*(0 for _ in FIELDS), Reason.TOO_LARGE, NO_MEMORY))
         count()
     return rows
 

@@ -21,7 +21,7 @@ from ...manifests.images.encode import encode
 from ...manifests.images.load_normal import Normal, Undecoded, load_normal, load_undecoded
 from ...manifests.labels.labels import record_of
 from ...manifests.labels.table import UnitLabels, read_unit
-from ...manifests.selection.candidates import ENDS_PROCESS
+from ...manifests.selection.candidates import ENDS_PROCESS, NO_MEMORY
 from ...manifests.sets.label_members import members_of
 from ...manifests.sets.layouts.layout import number_of, split_of
 from ...manifests.sets.publish_unit import publish_unit
@@ -226,7 +226,9 @@ def _loaded(
         return _Loaded(number, planned, drawn, normal, record_of(found, labels.classes), members)
     except ImageRefused as refusal:
         _refuse(job, planned, refusal, refused)
-        return None
+    except MemoryError:
+        _refuse(job, planned, ImageRefused(Reason.TOO_LARGE, NO_MEMORY), refused)
+    return None
 
 
 def _load(job: UnitJob, planned: PlannedPair) -> tuple[bytes, Normal | Undecoded]:
