@@ -48,7 +48,9 @@ def test_a_photograph_that_workers_die_of_is_refused_and_the_others_become_pairs
     photographs: Path, tmp_path: Path, profile: Any
 ) -> None:
     """Of the jobs of measuring, or of making pairs where nothing is measured."""
-    whole = build(request_for(photographs, profile=profile), tmp_path / "whole").info.counts["train"]
+    whole = build(request_for(photographs, profile=profile), tmp_path / "whole").info.counts[
+        "train"
+    ]
     engine = Dying()
     request = request_for(photographs, profile=profile)
     report = build(request, tmp_path / "set", engine=engine)
