@@ -92,13 +92,15 @@ def decode_as_rgb(data: bytes, colours: bool = True) -> Pixels:
             image = png.decode_png(data, chunks)
             pixels = _over_white(image, chunks.colours() if colours else b"")
             return upright(pixels, chunks.orientation)
-        if data.startswith(tiff.MARKS):
-            tags = tiff.read_tiff(data)
-            return _over_white(tiff.decode_tiff(data, tags), tags.profile if colours else b"")
-        with open_lazily(data) as image:
-            turn, profile = orientation(image), profile_of(image, data) if colours else b""
-            image.load()
-            return upright(_over_white(image, profile), turn)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of metadata that do not concern the pixels
+            if data.startswith(tiff.MARKS):
+                tags = tiff.read_tiff(data)
+                return _over_white(tiff.decode_tiff(data, tags), tags.profile if colours else b"")
+            with open_lazily(data) as image:
+                turn, profile = orientation(image), profile_of(image, data) if colours else b""
+                image.load()
+                return upright(_over_white(image, profile), turn)
 
 
 def shown_otherwise(data: bytes, pixels: Pixels) -> str:
@@ -136,7 +138,8 @@ def _by_opencv(data: bytes) -> Pixels:
 
 
 def _by_pillow(data: bytes) -> Pixels:
-    with open_lazily(data) as image:
+    with warnings.catch_warnings(), open_lazily(data) as image:
+        warnings.simplefilter("ignore")
         return np.asarray(ImageOps.exif_transpose(image).convert("RGB"))
 
 
@@ -144,9 +147,7 @@ def _by_pillow(data: bytes) -> Pixels:
 def _refusing() -> Iterator[None]:
     """Make whatever decoders raise a refusal: a damaged image can raise nearly anything."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
+        yield
     except ImageRefused:
         raise
     except MemoryError as error:

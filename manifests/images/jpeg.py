@@ -36,8 +36,8 @@ _APP0, _APP1, _APP2, _APP14, _SOI, _EOI, _SOS, _DRI = (
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}  # table B.1; the others are no frames
 _SEQUENTIAL, _DECODED = (0xC0, 0xC1, 0xC9), (0xC0, 0xC1, 0xC2, 0xC9, 0xCA)
 _ALONE = (0x01, *range(0xD0, 0xD8), _SOI)  # markers without content
-_MARKER = re.compile(rb"\xff+([\x01-\xfe])")
-_MARKER_IN_SCAN = re.compile(rb"\xff+([\x01-\xcf\xd8-\xfe])")
+_MARKER = re.compile(rb"\xff([\x01-\xfe])")
+_MARKER_IN_SCAN = re.compile(rb"\xff([\x01-\xcf\xd8-\xfe])")
 _EXTRANEOUS = re.compile(r"\b(\d+) extraneous bytes before marker 0xd[0-7]")
 _FEW = 16  # bytes before a marker that firmware leaves there (libjpeg-turbo's issue 157: two)
 
