@@ -15,7 +15,7 @@ from gloam.manifests.images.jpeg import MAX_SCANS
 from gloam.manifests.images.load_normal import load_normal, load_undecoded
 from gloam.manifests.selection.measures import measure
 
-from .making import exif_block, jpeg_with, segment_of
+from .making import as_readers_show, exif_block, jpeg_with, segment_of
 
 RESTARTS = {"restart_marker_blocks": 4}
 
@@ -98,6 +98,8 @@ def test_oddities_that_leave_the_pixels_whole_are_kept(
     assert np.array_equal(normal.pixels, load_normal(whole).pixels)
     assert measure(data, 10**6) == measure(whole, 10**6)
     assert load_undecoded(data).data == data
+    for theirs in as_readers_show(data):
+        assert np.abs(theirs.astype(int) - normal.pixels).max() <= 1
 
 
 @pytest.mark.parametrize("odd", ODD)
