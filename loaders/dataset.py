@@ -101,4 +101,4 @@ def _decoded(data: bytes, decoder: str) -> Pixels:
         if image is not None:
             return image  # type: ignore[return-value]
     # Pillow, and what OpenCV cannot read; it says what is wrong with a damaged image.
-    return decode_as_rgb(data)
+    return decode_as_rgb(data, colours=False)

@@ -49,7 +49,8 @@ class Engine(Protocol):
         Parameters
         ----------
         function : a module-level function
-            It may call `local.count` for each thing that it has done.
+            It may call `local.count` for each thing that it has done, and `local.begin_part` for
+            each that it begins.
         jobs : iterable
             Taken from only as fast as they are worked on.
         at : function
@@ -59,7 +60,8 @@ class Engine(Protocol):
         Raises
         ------
         WorkerLost
-            When a worker ended without an answer.
+            When a worker ended without an answer, and no part of a job was found to be the cause
+            (see `lost_workers.Parted`; on a cluster that is not looked for).
         """
 
     def warm(self, module: str) -> None:

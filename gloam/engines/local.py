@@ -4,7 +4,8 @@
                                          count() --------> a shared number -> at(...)
 
 How failures behave. An exception in a job is raised where its result is taken, and the jobs that
-were not begun are dropped. A worker that dies (killed by the system, say) raises `WorkerLost`.
+were not begun are dropped. A worker that dies (killed by the system, say) raises `WorkerLost`,
+unless one part of a job is found to be the cause: the job goes on without it; see `lost_workers`.
 Ctrl-C reaches only the parent: workers ignore it, the parent ends them. When the parent itself is
 killed, its workers notice and end.
 """
@@ -21,15 +22,17 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, Generic
 
 from ..errors import WorkerLost
 from ..storage.store_requests import environment, take_environment
 from .engine import J, R, ignored
 from .forkserver import kill_server, prepare_workers
+from .lost_workers import Parted, WorkerStates, ends_process
 from .process import end_with_parent, main_left_alone, prepare_own_process
 
 _counter: Any = None
+_states: WorkerStates | None = None
 _pools: set[ProcessPoolExecutor] = set()  # of the maps that run
 
 
@@ -74,6 +77,14 @@ def count(amount: int = 1) -> None:
     """Add to the counter of the running `LocalEngine.map`; called inside a job."""
     if _counter is not None:
         _counter.add(amount)
+    if _states is not None:
+        _states.count(amount)
+
+
+def begin_part(part: int) -> None:
+    """Note which part of a job is begun, inside the job; see `lost_workers.Parted`."""
+    if _states is not None:
+        _states.begin_part(part)
 
 
 @dataclass(frozen=True)
@@ -133,6 +144,50 @@ class _LocalCounter:
         self._at(self.value)
 
 
+@dataclass
+class _Handed(Generic[J, R]):
+    """A job that was taken, and what becomes of it once it was handed out."""
+
+    number: int
+    job: J
+    future: Future[R] | None = None
+
+    @property
+    def finished(self) -> bool:
+        """Whether its result, or its exception, is there."""
+        done = self.future is not None and self.future.done() and not self.future.cancelled()
+        return done and not isinstance(self.future.exception(), BrokenProcessPool)  # type: ignore[union-attr]
+
+
+class _Pool:
+    """Worker processes, what they count, and what they are at."""
+
+    def __init__(self, context: multiprocessing.context.BaseContext, workers: int) -> None:
+        try:
+            self.counter = Counter(context)
+            self.states = WorkerStates(context, workers)
+            self.executor = ProcessPoolExecutor(
+                workers,
+                mp_context=context,
+                initializer=_begin_worker,
+                initargs=(self.counter, self.states, environment()),
+            )
+        except OSError as error:
+            raise WorkerLost(
+                f"worker processes cannot be started: {error.strerror or error}; they need a little"
+                " shared memory (/dev/shm on Linux, docker run --shm-size), or --workers 1"
+            ) from error
+        _pools.add(self.executor)
+
+    def end(self, finished: bool) -> None:
+        """End the workers, in the middle of their jobs unless these are finished."""
+        if not finished:
+            for process in _kill(self.executor):
+                process.join()  # none is to write any more; the executor's own wait may never end
+        _pools.discard(self.executor)
+        self.executor.shutdown(wait=finished, cancel_futures=True)
+
+
 def _map_in_processes(
     function: Callable[[J], R], jobs: Iterable[J], workers: int, at: Callable[[int], Any]
 ) -> Iterator[R]:
@@ -140,42 +195,85 @@ def _map_in_processes(
     context = multiprocessing.get_context(
         prepare_workers([module] if isinstance(module, str) else [], workers)
     )
-    try:
-        counter = Counter(context)
-        pool = ProcessPoolExecutor(
-            workers,
-            mp_context=context,
-            initializer=_begin_worker,
-            initargs=(counter, environment()),
-        )
-    except OSError as error:
-        raise WorkerLost(
-            f"worker processes cannot be started: {error.strerror or error}; they need a little"
-            " shared memory (/dev/shm on Linux, docker run --shm-size), or --workers 1"
-        ) from error
-    _pools.add(pool)
-    waiting: deque[Future[R]] = deque()
-    remaining = iter(jobs)
+    pool = _Pool(context, workers)
+    before = 0
+    waiting: deque[_Handed[J, R]] = deque()
+    remaining = enumerate(jobs)
     finished = False
     try:
         while True:
-            for job in islice(remaining, 2 * workers - len(waiting)):
-                with main_left_alone():
-                    waiting.append(pool.submit(function, job))
+            taken = islice(remaining, 2 * workers - len(waiting))
+            waiting.extend(_Handed(number, job) for number, job in taken)
             if not waiting:
                 break
-            yield _wait(waiting.popleft(), counter, at, pool)
+            try:
+                with main_left_alone():
+                    for each in waiting:
+                        each.future = each.future or pool.executor.submit(
+                            _work, function, each.number, each.job
+                        )
+                result = _wait(
+                    waiting[0].future,  # type: ignore[arg-type]
+                    pool.counter,
+                    lambda counted, before=before: at(before + counted),  # type: ignore[misc]
+                    pool.executor,
+                )
+            except BrokenProcessPool:
+                pool.end(finished=False)
+                counted = _leave_out_deadly(waiting, pool.states, context)
+                before += pool.counter.value - counted
+                pool = _Pool(context, workers)
+                continue
+            waiting.popleft()
+            yield result
         finished = True
-    except BrokenProcessPool:
+    finally:
+        pool.end(finished)
+
+
+def _leave_out_deadly(
+    waiting: Iterable[_Handed[Any, Any]],
+    states: WorkerStates,
+    context: multiprocessing.context.BaseContext,
+) -> int:
+    """Leave out the parts of jobs that workers died of; all unfinished jobs are to begin anew.
+
+    Returns
+    -------
+    int
+        How many things were counted of those jobs.
+
+    Raises
+    ------
+    WorkerLost
+        When no part of a job is the cause.
+    """
+    unfinished = {each.number: each for each in waiting if not each.finished}
+    for each in unfinished.values():
+        each.future = None
+    found, again = False, 0
+    for number, part, counted in states.at():
+        if number in unfinished:
+            again += counted
+            job = unfinished[number].job
+            if part >= 0 and isinstance(job, Parted) and ends_process(context, job, part):
+                unfinished[number].job, found = job.without(part), True
+    if not found:
         raise WorkerLost(
             "a worker process died, perhaps because memory ran out; what was finished is kept: "
             "run the same command again to continue, with fewer --workers if it happens again"
         ) from None
+    return again
+
+
+def _work(function: Callable[[J], R], number: int, job: J) -> R:
+    """Run a job in a worker."""
+    assert _states is not None
+    _states.begin_job(number)
+    try:
+        return function(job)
     finally:
-        if not finished:
-            _kill(pool)
-        _pools.discard(pool)
-        pool.shutdown(wait=finished, cancel_futures=True)
+        _states.begin_job(-1)
 
 
 def _wait(
@@ -203,15 +301,18 @@ def _wait(
             return result
 
 
-def _kill(pool: ProcessPoolExecutor) -> None:
-    for process in list((pool._processes or {}).values()):
+def _kill(pool: ProcessPoolExecutor) -> list[Any]:
+    processes = list((pool._processes or {}).values())
+    for process in processes:
         process.kill()
+    return processes
 
 
-def _begin_worker(counter: Counter, variables: dict[str, str]) -> None:
-    global _counter
+def _begin_worker(counter: Counter, states: WorkerStates, variables: dict[str, str]) -> None:
+    global _counter, _states
     take_environment(variables)
     prepare_own_process()
-    _counter = counter
+    _counter, _states = counter, states
+    states.join()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent()

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import ImageRefused, LoaderError
-from ...manifests.images.decode import decode
-from ...manifests.images.load_normal import load_normal
+from ...manifests.images.decode import decode, decode_as_rgb
+from ...manifests.images.header import read_header
 from ...manifests.sets.pair_set import PairSet
 from ...storage.atomic import sha256_bytes
 from ...synth.kernels.arrays import Window
@@ -167,7 +167,8 @@ def normal_of(pair: StoredPair, of_set: bool) -> Pixels:
     try:
         if of_set:
             return decode(data, "png" if data[:4] == _PNG else "jpg")
-        return load_normal(data).pixels
+        read_header(data)  # refuses what is too large
+        return decode_as_rgb(data, colours=False)  # as DALI does
     except ImageRefused as refusal:
         where = pair.normal.named(pair.key, "normal")
         mend = "; gloam verify the set, gloam build mends it" if of_set else ""

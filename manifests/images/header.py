@@ -7,19 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import simplejpeg
 from PIL import Image
 
 from ...errors import ImageRefused, Reason
-from .opening import (
-    JPEG_FORMATS,
-    first_line,
-    is_16_bit,
-    is_tiff,
-    open_lazily,
-    orientation,
-    tiff_size,
-)
+from . import jpeg, png, tiff
+from .colour import is_srgb
+from .opening import first_line, open_lazily, orientation
 
 SUFFIXES = (
     ".jpg",
@@ -53,18 +46,11 @@ are."""
 MAX_PIXELS = 50_000_000
 """Images with more pixels than this are refused before they are decoded; making a pair of one takes
 less than 1 GB."""
-MAX_SCANS = 100
-"""JPEGs with more scans are refused: encoders write some 10, and each of thousands would take as
-long as a whole decoding."""
+MAX_SIDE = 65_500
+"""Images that are wider or higher are refused: no JPEG can be (libjpeg's JPEG_MAX_DIMENSION), and
+resizing takes memory by the side."""
 MAX_BYTES = 256 * 1024 * 1024
 """Files larger than this are refused before they are read."""
-
-_JPEG, _SCAN, _APPLICATION_1 = b"\xff\xd8\xff", b"\xff\xda", 0xE1  # ITU T.81, table B.1
-_SEQUENTIAL = (
-    0xC0,
-    0xC1,
-    0xC4,
-)  # frames that are Huffman coded and not progressive, and their tables
 
 
 @dataclass(frozen=True)
@@ -74,18 +60,21 @@ class Header:
     Attributes
     ----------
     format : str
-        Pillow's name of the format: JPEG, MPO, PNG, TIFF, BMP or WEBP.
+        JPEG, PNG, TIFF, BMP, WEBP, AVIF or HEIF.
     width, height : int
         Pixels as stored, before an EXIF rotation.
     convert : str
         Why the image must be converted ("greyscale", "rotated", ...), or "" when its bytes can be
-        kept.
+        kept: when they are upright RGB in sRGB, and no reader shows them otherwise.
+    orientation : int
+        How the image is brought upright, as EXIF says it, 1 (not at all) to 8.
     """
 
     format: str
     width: int
     height: int
     convert: str
+    orientation: int = 1
 
 
 def read_header(data: bytes, max_pixels: int = MAX_PIXELS) -> Header:
@@ -107,58 +96,19 @@ def read_header(data: bytes, max_pixels: int = MAX_PIXELS) -> Header:
 
 
 def _describe(data: bytes, max_pixels: int) -> Header:
-    plain = _plain_jpeg_size(data)
-    if plain is not None:
-        _check_size(*plain, max_pixels)
-        return Header("JPEG", *plain, "")
-    if data.startswith(_JPEG) and data.count(_SCAN) > MAX_SCANS:
-        raise ImageRefused(
-            Reason.DAMAGED, f"a JPEG of {data.count(_SCAN):,} scans, the limit is {MAX_SCANS}"
-        )
-    try:
-        image = open_lazily(data)
-    except ImageRefused:
-        if not is_tiff(data):
-            raise
-        width, height = tiff_size(data)
-        _check_size(width, height, max_pixels)
-        return Header("TIFF", width, height, "tiff file")
-    with image:
-        width, height = image.size
-        _check_size(width, height, max_pixels)
-        return Header(str(image.format), width, height, _why_converted(image, data))
-
-
-def _plain_jpeg_size(data: bytes) -> tuple[int, int] | None:
-    """Read width and height of a JPEG in colour, of one scan and without EXIF.
-
-    Most are such: the header says all there is to know, and asking Pillow takes a tenth of the time
-    of decoding.
-    """
-    if not data.startswith(_JPEG) or not _is_plain(data):
-        return None
-    try:
-        height, width, colour, _ = simplejpeg.decode_jpeg_header(data)
-    except ValueError:
-        return None  # Pillow has something to say about it
-    return (width, height) if colour in ("YCbCr", "RGB") else None
-
-
-def _is_plain(data: bytes) -> bool:
-    """Return whether a JPEG has no EXIF, and is of one scan.
-
-    It has no segment of application data 1, where EXIF stands, is not progressive (nor
-    arithmetically coded), and its first scan holds all three components (ITU T.81, B.1 and B.2).
-    """
-    place = 2
-    while place + 5 <= len(data) and data[place] == 0xFF:
-        marker = data[place + 1]
-        if marker == _SCAN[1]:
-            return data[place + 4] == 3
-        if marker == _APPLICATION_1 or (0xC0 <= marker <= 0xCF and marker not in _SEQUENTIAL):
-            return False
-        place += 2 + int.from_bytes(data[place + 2 : place + 4], "big")
-    return False
+    if data.startswith(jpeg.BEGINNING):
+        header = _of_jpeg(jpeg.read_jpeg(data))
+    elif data.startswith(png.SIGNATURE):
+        header = _of_png(png.read_png(data))
+    elif data.startswith(tiff.MARKS):
+        found = tiff.read_tiff(data)
+        header = Header("TIFF", found.width, found.height, found.convert, found.orientation)
+    else:
+        with open_lazily(data) as image:
+            name = str(image.format)
+            header = Header(name, *image.size, _why_converted(image, name), orientation(image))
+    _check_size(header.width, header.height, max_pixels)
+    return header
 
 
 def _check_size(width: int, height: int, max_pixels: int) -> None:
@@ -166,19 +116,44 @@ def _check_size(width: int, height: int, max_pixels: int) -> None:
         raise ImageRefused(
             Reason.TOO_LARGE, f"{width} x {height} pixels, the limit is {max_pixels:,} in all"
         )
+    if max(width, height) > MAX_SIDE:
+        raise ImageRefused(
+            Reason.TOO_LARGE, f"{width} x {height} pixels, the limit of a side is {MAX_SIDE:,}"
+        )
 
 
-def _why_converted(image: Image.Image, data: bytes) -> str:
-    if is_16_bit(image, data):
-        return "16 bit"
-    if image.mode == "P":
-        return "palette"
+def _of_jpeg(found: jpeg.JpegHeader) -> Header:
+    convert = {1: "greyscale", 4: "cmyk"}.get(found.components, "")
+    if not convert and found.orientation != 1:
+        convert = "rotated"
+    if not convert and not found.certain:
+        convert = "orientation"
+    if not convert and not is_srgb(found.profile):
+        convert = "colour profile"
+    return Header("JPEG", found.width, found.height, convert, found.orientation)
+
+
+def _of_png(found: png.PngHeader) -> Header:
+    if found.depth == 16:
+        convert = "16 bit"
+    elif found.colour == png.PALETTE:
+        convert = "palette"
+    elif found.colour & png.ALPHA or found.transparent:
+        convert = "alpha"
+    elif found.colour == png.GREY:
+        convert = "greyscale"
+    elif found.orientation != 1:
+        convert = "rotated"
+    else:
+        convert = found.odd or ("" if is_srgb(found.colours()) else "colour profile")
+    return Header("PNG", found.width, found.height, convert, found.orientation)
+
+
+def _why_converted(image: Image.Image, name: str) -> str:
     if image.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in image.info:
         return "alpha"
+    if image.mode == "P":
+        return "palette"
     if image.mode in ("L", "1"):
         return "greyscale"
-    if image.mode != "RGB":
-        return image.mode.lower()
-    if image.format not in (*JPEG_FORMATS, "PNG"):
-        return f"{str(image.format).lower()} file"
-    return "rotated" if orientation(image) != 1 else ""
+    return f"{name.lower()} file" if image.mode == "RGB" else image.mode.lower()

@@ -2,9 +2,10 @@
 
 What they are, whether they can be used, and how an upright 8-bit RGB normal is made of them.
 
-A normal is kept byte for byte when it already is an upright RGB JPEG or an upright 8-bit RGB PNG.
-Everything else that can be read (greyscale, CMYK, palette, alpha, 16 bit, rotated by EXIF, TIFF,
-BMP, WebP) is converted and encoded anew.
+A normal is kept byte for byte when it already is a JPEG or an 8-bit PNG, upright, of RGB in sRGB,
+that no reader shows otherwise. Everything else that can be read (greyscale, CMYK, palette, alpha,
+16 bit, TIFF, BMP, WebP, with another colour profile, with an orientation or an animation, of which
+some readers make other pixels) is converted and encoded anew.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from PIL import Image
 from .decode import decode, decode_as_rgb, decode_small
 from .encode import encode
 from .header import MAX_PIXELS, read_header
-from .opening import JPEG_FORMATS, Pixels
+from .opening import Pixels
 
 NORMAL_QUALITY = 95
 """JPEG quality, without chroma subsampling, of normals that were JPEGs but must be encoded anew."""
@@ -84,7 +85,7 @@ def load_undecoded(
     """
     header = read_header(data, max_pixels)
     shrink = max_side is not None and max(header.width, header.height) > max_side
-    if header.format in JPEG_FORMATS and not header.convert and not shrink:
+    if header.format == "JPEG" and not header.convert and not shrink:
         decode_small(data, header, 1)
         return Undecoded(data, "jpg", (header.height, header.width), "")
     normal = load_normal(data, max_side, max_pixels)
@@ -110,7 +111,7 @@ def load_normal(data: bytes, max_side: int | None = None, max_pixels: int = MAX_
         When the photograph cannot be used; its `reason` says why.
     """
     header = read_header(data, max_pixels)
-    jpeg = header.format in JPEG_FORMATS
+    jpeg = header.format == "JPEG"
     shrink = max_side is not None and max(header.width, header.height) > max_side
     if not header.convert and not shrink:
         suffix = "jpg" if jpeg else "png"

@@ -1,4 +1,4 @@
-"""Photographs opened, not decoded: what Pillow and tifffile say of their headers."""
+"""Photographs opened by Pillow, and what all decoders share: turning, levels, texts of errors."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import io
 import struct
 import warnings
 from contextlib import suppress
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
-import tifffile
 from PIL import Image, UnidentifiedImageError
 
 from ...errors import ImageRefused, Reason, said_by
 
 Pixels = npt.NDArray[np.uint8]
+S = TypeVar("S", bound=np.generic)
 
 FORMATS = ("JPEG", "PNG", "TIFF", "BMP", "WEBP", "AVIF")
 _HEIF_BRANDS = (
@@ -28,12 +28,6 @@ _HEIF_BRANDS = (
     b"mif1",
     b"msf1",
 )  # ISO/IEC 23008-12
-JPEG_FORMATS = (
-    "JPEG",
-    "MPO",
-)  # Pillow opens JPEGs of several pictures as MPO; the first one counts
-_TIFF_MARKS = (b"II*\x00", b"MM\x00*", b"II+\x00", b"MM\x00+")
-_BITS_PER_SAMPLE = 258
 _ORIENTATION = 0x0112
 
 
@@ -95,25 +89,13 @@ def _heif(data: bytes) -> Image.Image:
     return opened
 
 
-def is_tiff(data: bytes) -> bool:
-    """Return whether some bytes begin like a TIFF."""
-    return data[:4] in _TIFF_MARKS
-
-
-def tiff_size(data: bytes) -> tuple[int, int]:
-    """Read the width and height of a TIFF that Pillow does not open, such as separate planes."""
-    with tifffile.TiffFile(io.BytesIO(data)) as file:
-        page = file.pages.first
-        return int(page.imagewidth), int(page.imagelength)
-
-
 def orientation(image: Image.Image) -> int:
     """Read the EXIF orientation of an opened image, 1 (upright) to 8.
 
     It is 1 when its metadata is missing or damaged.
     """
-    if "exif" not in image.info and image.format != "TIFF":
-        return 1  # asking Pillow would make it read a PNG to its end
+    if "exif" not in image.info:
+        return 1  # of XMP, which Pillow would heed
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -123,19 +105,23 @@ def orientation(image: Image.Image) -> int:
     return value if isinstance(value, int) and 1 <= value <= 8 else 1
 
 
-def is_16_bit(image: Image.Image, data: bytes) -> bool:
-    """Return whether an opened image has more than 8 bits a sample.
+def upright(pixels: npt.NDArray[S], turn: int) -> npt.NDArray[S]:
+    """Apply an EXIF orientation to an image (H, W, ...).
 
-    Pillow calls 16-bit RGB "RGB" too.
+    2 to 4 mirror or turn by 180 degrees, 5 to 8 also swap rows and columns.
     """
-    if image.mode.startswith("I;16") or image.mode == "I":
-        return True
-    if image.format == "PNG":
-        return data[24:25] == b"\x10"  # IHDR's bit depth
-    if image.format == "TIFF":
-        bits: Any = image.tag_v2.get(_BITS_PER_SAMPLE, (8,))  # type: ignore[attr-defined]
-        return max(bits if isinstance(bits, tuple) else (bits,)) == 16
-    return False
+    if turn >= 5:
+        pixels = pixels.swapaxes(0, 1)
+    if turn in (2, 3, 6, 7):
+        pixels = pixels[:, ::-1]
+    if turn in (3, 4, 7, 8):
+        pixels = pixels[::-1]
+    return np.ascontiguousarray(pixels)
+
+
+def to_8_bit(values: npt.NDArray[np.uint16]) -> Pixels:
+    """Bring 16-bit samples to the nearest of 256 levels."""
+    return ((values.astype(np.uint32) + 128) // 257).astype(np.uint8)
 
 
 def first_line(error: BaseException) -> str:

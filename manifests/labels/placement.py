@@ -10,11 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from ...errors import ImageRefused
-from ..images.decode import upright
 from ..images.encode import encode_grey
 from ..images.header import read_header
-from ..images.opening import open_lazily, orientation
+from ..images.opening import upright
 from .runs import mask_of, runs_of
 
 Mask = npt.NDArray[np.uint8]
@@ -122,14 +120,7 @@ def placement_of(data: bytes, stored: tuple[int, int], said: tuple[int, int]) ->
         When it is no photograph.
     """
     header = read_header(data, 2**62)
-    size = header.width, header.height
-    turn = 1
-    if header.convert:
-        try:
-            with open_lazily(data) as image:
-                turn = orientation(image)
-        except ImageRefused:  # a TIFF that Pillow does not open is not turned
-            turn = 1
+    size, turn = (header.width, header.height), header.orientation
     if turn >= 5 and said == size[::-1] and said != size:
         return Placement(said, 1, stored)
     return Placement(size, turn, stored)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ...engines.engine import Engine, ignored
-from ...engines.local import count
-from ...errors import ImageRefused, SourceError
+from ...engines.local import begin_part, count
+from ...errors import ImageRefused, Reason, SourceError
 from ...storage.atomic import atomic_write
 from ...storage.tables import read_table
 from ..clips.listing import list_clips
@@ -29,7 +29,7 @@ from ..clips.windows import Windows, is_clip
 from ..sources import Listed, Location, Source, list_source, read
 from .keys import make_keys
 from .measure_clip import measure_clip
-from .measures import FIELDS, MEASURES, measure
+from .measures import FIELDS, MEASURES, Measures, measure
 
 _MEASURE_TYPES = {"width": pa.int32(), "height": pa.int32(), "perceptual_hash": pa.uint64()}
 MEASURE_SCHEMA = pa.schema(
@@ -38,6 +38,9 @@ MEASURE_SCHEMA = pa.schema(
 )
 _CACHE_SCHEMA = MEASURE_SCHEMA.append(pa.field("identity", pa.uint64()))
 _PLACE = tuple(field.name for field in fields(Location))
+ENDS_PROCESS = "a decoder crashes on it, and ends the process"
+NO_MEMORY = "memory ran out while it was read"
+"""Of photographs that are refused for what they do to workers."""
 _JOB = 64
 _PART = 2048
 
@@ -118,6 +121,15 @@ def locations(table: pa.Table) -> Iterator[Location]:
 class _MeasureJob:
     places: tuple[Location, ...]
     max_pixels: int
+    deadly: frozenset[int] = frozenset()
+
+    def check(self, part: int) -> None:
+        """Measure one candidate, which may end this process."""
+        _measures_of(self, part)
+
+    def without(self, part: int) -> _MeasureJob:
+        """Return the job that refuses a candidate."""
+        return replace(self, deadly=self.deadly | {part})
 
 
 def measure_candidates(
@@ -223,15 +235,22 @@ def _store(
 
 def _measure(job: _MeasureJob) -> list[tuple[float | int | str, ...]]:
     rows: list[tuple[float | int | str, ...]] = []
-    for place in job.places:
+    for part in range(len(job.places)):
+        begin_part(part)
         try:
-            found = (
-                measure_clip(place, job.max_pixels)
-                if is_clip(place)
-                else measure(read(place), job.max_pixels)
-            )
-            rows.append((*found.values(), "", ""))
+            if part in job.deadly:
+                raise ImageRefused(Reason.DAMAGED, ENDS_PROCESS)
+            rows.append((*_measures_of(job, part).values(), "", ""))
         except ImageRefused as refusal:
             rows.append((*(0 for _ in FIELDS), refusal.reason, refusal.detail))
+        except MemoryError:
+            rows.append((*(0 for _ in FIELDS), Reason.TOO_LARGE, NO_MEMORY))
         count()
     return rows
+
+
+def _measures_of(job: _MeasureJob, part: int) -> Measures:
+    place = job.places[part]
+    if is_clip(place):
+        return measure_clip(place, job.max_pixels)
+    return measure(read(place), job.max_pixels)

@@ -18,7 +18,7 @@ from ..images.decode import decode_small
 from ..images.header import read_header
 from ..images.opening import Pixels
 
-MEASURES = 4
+MEASURES = 5
 """Raised by every change of what is measured: cached measurements are not used any more, and
 selections not mixed."""
 SIDE = 120

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict, Field
 
-from ...errors import ConfigError
+from ...errors import ConfigError, Reason
 from ...storage.untrusted import SPLITS as SPLITS
 from ..clips.windows import CLIP, sequence_of
 from ..sources import Source
@@ -234,18 +234,20 @@ def _choose(
         group = group[np.argsort(hashes[group], kind="stable")]
         groups.append(group[: source.limit])
     available = [len(group) for group in groups]
+    # Files that are damaged or of another kind are no matter of bounds.
+    judged = not set(reasons) <= {KEPT, *Reason}
     if not sum(available):
         raise ConfigError(
-            f"no candidate is suitable{_counted(of_source, reasons)}; loosen --profile or use"
-            " --no-select"
+            f"no candidate is suitable{_counted(of_source, reasons)}; "
+            + ("loosen --profile or use --no-select" if judged else "mend them or add sources")
         )
     wanted = sum(available) if pairs is None else pairs
     if wanted > sum(available):
         each = ", ".join(f"{s.name} {n:,}" for s, n in zip(sources, available, strict=True))
         raise ConfigError(
             f"pairs = {wanted:,}: only {sum(available):,} candidates are suitable"
-            f" ({each}){_counted(of_source, reasons)}; ask for fewer, add sources, raise their"
-            " limits, or loosen --profile"
+            f" ({each}){_counted(of_source, reasons)}; ask for fewer, add sources,"
+            + (" raise their limits, or loosen --profile" if judged else " or raise their limits")
         )
     shares = _apportion(wanted, available)
     return np.concatenate([group[:n] for group, n in zip(groups, shares, strict=True)])

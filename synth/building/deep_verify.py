@@ -1,6 +1,7 @@
 """Deep verification: every low made again and compared pixel by pixel.
 
-Each is made from its stored normal and its stored draw.
+Each is made from its stored normal and its stored draw; and normals are to be the same pixels to
+the libraries that loaders and trainers read with.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from ...engines.engine import Engine, check_paths, ignored
 from ...engines.local import LocalEngine, count
 from ...errors import ImageRefused, SetError
-from ...manifests.images.decode import decode
+from ...manifests.images.decode import decode, shown_otherwise
 from ...manifests.images.opening import first_line
 from ...manifests.sets.pair_set import PairSet, Unit
 from ...manifests.sets.sample import LOW, NORMAL, Sample
@@ -156,6 +157,10 @@ def _problem_of_clip(pair: Sample, job: _Job, renderer: Renderer) -> str:
     if job.recipe is not None:
         wrong = draw(job.recipe, job.seed, pair.key) != drawn
         return "the stored draw is not that of the recipe, the seed and its key" if wrong else ""
+    for name, normal in zip(frame_names(pair.members, NORMAL), normals, strict=True):
+        problem = shown_otherwise(pair.members[name].data, normal)
+        if problem:
+            return f"{name}: {problem}"
     for number, made in enumerate(render_clip_on(renderer, normals, drawn)):
         problem = _difference(pair.decoded(frame_name(LOW, number)), made, job.output)
         if problem:
@@ -168,12 +173,14 @@ def _read(pair: Sample, job: _Job, problems: list[Problem]) -> _Pair | None:
     problem, read = "", None
     try:
         drawn = parse_draw(pair.record["draw"])
-        if job.recipe is None:
-            read = _Pair(pair.key, *pair.pixels(), drawn)
-        else:
-            pair.decoded(NORMAL)
-            if draw(job.recipe, job.seed, pair.key) != drawn:
-                problem = "the stored draw is not that of the recipe, the seed and its key"
+        normal = pair.decoded(NORMAL)
+        problem = shown_otherwise(pair.normal.data, normal)
+        if problem:
+            problem = f"low and normal are out of step for some readers: of the normal, {problem}"
+        elif job.recipe is None:
+            read = _Pair(pair.key, pair.decoded(LOW), normal, drawn)
+        elif draw(job.recipe, job.seed, pair.key) != drawn:
+            problem = "the stored draw is not that of the recipe, the seed and its key"
     except ImageRefused as refusal:
         problem = f"cannot be decoded: {refusal.detail}"
     except (ValueError, TypeError) as error:

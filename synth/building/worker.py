@@ -6,14 +6,14 @@ It is what workers run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
-from ...engines.local import count
+from ...engines.local import begin_part, count
 from ...errors import ImageRefused, Reason, SourceError
 from ...manifests.clips.load_clip import load_clip
 from ...manifests.clips.windows import is_clip
@@ -21,6 +21,7 @@ from ...manifests.images.encode import encode
 from ...manifests.images.load_normal import Normal, Undecoded, load_normal, load_undecoded
 from ...manifests.labels.labels import record_of
 from ...manifests.labels.table import UnitLabels, read_unit
+from ...manifests.selection.candidates import ENDS_PROCESS, NO_MEMORY
 from ...manifests.sets.label_members import members_of
 from ...manifests.sets.layouts.layout import number_of, split_of
 from ...manifests.sets.publish_unit import publish_unit
@@ -73,6 +74,20 @@ class UnitJob:
     """Number of the unit's row group in `labels.parquet`, of a set with labels."""
     draw_fields: tuple[pa.Field, ...] = ()
     """Columns of what the recipe draws; see `draw_columns`."""
+    deadly: frozenset[str] = frozenset()
+    """Keys of photographs that ended the process at work on them; they are refused."""
+
+    def check(self, part: int) -> None:
+        """Read and decode one photograph or clip, which may end this process."""
+        planned, output = self.planned[part], self.output
+        if is_clip(planned.place):
+            load_clip(planned.place, output.max_side, output.max_pixels)
+        else:
+            _load(self, planned)
+
+    def without(self, part: int) -> UnitJob:
+        """Return the job that refuses a photograph or clip."""
+        return replace(self, deadly=self.deadly | {self.planned[part].key})
 
 
 def make_unit(job: UnitJob) -> Receipt:
@@ -135,8 +150,10 @@ def _clips(
 ) -> Iterator[Sample]:
     """Make the clips of a unit."""
     output, renderer = job.output, job.renderers.of(job.unit)
-    for planned, drawn in zip(job.planned, draws, strict=True):
+    for number, (planned, drawn) in enumerate(zip(job.planned, draws, strict=True)):
+        begin_part(number)
         try:
+            _refuse_deadly(job, planned)
             frames = load_clip(planned.place, output.max_side, output.max_pixels)
         except ImageRefused as refusal:
             _refuse(job, planned, refusal, refused)
@@ -144,10 +161,10 @@ def _clips(
         members: dict[str, Encoded] = {}
         if output.low_codec != "none":
             lows = render_clip_on(renderer, [frame.pixels for frame in frames], drawn)
-            for number, low in enumerate(lows):
-                members[frame_name(LOW, number)] = encode_low(low, output)
-        for number, frame in enumerate(frames):
-            members[frame_name(NORMAL, number)] = Encoded(frame.data, frame.suffix)
+            for frame_number, low in enumerate(lows):
+                members[frame_name(LOW, frame_number)] = encode_low(low, output)
+        for frame_number, frame in enumerate(frames):
+            members[frame_name(NORMAL, frame_number)] = Encoded(frame.data, frame.suffix)
         height, width = frames[0].size
         converted = next((frame.converted for frame in frames if frame.converted), "")
         origin = Origin(planned.source, planned.path, width, height, converted)
@@ -197,10 +214,10 @@ def _loaded(
     labels: UnitLabels | None,
 ) -> _Loaded | None:
     """Load a photograph as a set stores it; one that cannot be is noted, and None."""
-    load = load_undecoded if job.output.low_codec == "none" else load_normal
+    begin_part(number)
     try:
-        data = read(planned.place)
-        normal = load(data, job.output.max_side, job.output.max_pixels)
+        _refuse_deadly(job, planned)
+        data, normal = _load(job, planned)
         if labels is None:
             return _Loaded(number, planned, drawn, normal, None, {})
         height, width = normal.size
@@ -209,7 +226,21 @@ def _loaded(
         return _Loaded(number, planned, drawn, normal, record_of(found, labels.classes), members)
     except ImageRefused as refusal:
         _refuse(job, planned, refusal, refused)
-        return None
+    except MemoryError:
+        _refuse(job, planned, ImageRefused(Reason.TOO_LARGE, NO_MEMORY), refused)
+    return None
+
+
+def _load(job: UnitJob, planned: PlannedPair) -> tuple[bytes, Normal | Undecoded]:
+    """Read a photograph, and make its normal."""
+    load = load_undecoded if job.output.low_codec == "none" else load_normal
+    data = read(planned.place)
+    return data, load(data, job.output.max_side, job.output.max_pixels)
+
+
+def _refuse_deadly(job: UnitJob, planned: PlannedPair) -> None:
+    if planned.key in job.deadly:
+        raise ImageRefused(Reason.DAMAGED, ENDS_PROCESS)
 
 
 def _refuse(

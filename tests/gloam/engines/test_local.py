@@ -30,9 +30,11 @@ TASKS = '''
 
 import fcntl
 import os
+import signal
 import time
+from dataclasses import dataclass, replace
 
-from gloam.engines.local import count
+from gloam.engines.local import begin_part, count
 
 
 def process_of(task):
@@ -66,6 +68,37 @@ def hold_and_sleep(path):
 
 def hold_unless_empty(path):
     return hold_and_sleep(path) if path else path
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Twenty parts, of which some end the process by a signal."""
+
+    deadly: tuple
+    signal: int
+    refused: frozenset = frozenset()
+
+    def check(self, part):
+        if part in self.deadly:
+            signal.raise_signal(self.signal)
+
+    def without(self, part):
+        return replace(self, refused=self.refused | {part})
+
+
+def work(job):
+    for part in range(20):
+        begin_part(part)
+        if part not in job.refused:
+            job.check(part)
+        count()
+    return sorted(job.refused)
+
+
+def die_once(job):
+    """Die by what no part alone dies of."""
+    begin_part(0)
+    os.kill(os.getpid(), signal.SIGKILL)
 '''
 
 
@@ -217,6 +250,23 @@ def test_a_worker_that_dies_raises_worker_lost(deadly: int) -> None:
 def test_a_worker_that_exits_raises_worker_lost() -> None:
     with pytest.raises(WorkerLost):
         list(LocalEngine(2).map(os._exit, [3]))
+
+
+@pytest.mark.parametrize("deadly", [signal.SIGSEGV, signal.SIGKILL])
+def test_a_part_that_ends_its_process_is_left_out_and_the_others_are_done(
+    tasks: ModuleType, deadly: int
+) -> None:
+    jobs = [tasks.Parts(parts, deadly) for parts in ((), (0, 7), (), (19,), (), ())]
+    ticks: list[int] = []
+    found = list(LocalEngine(2).map(tasks.work, jobs, ticks.append))
+    assert found == [[], [0, 7], [], [19], [], []]
+    assert ticks[-1] == 20 * len(jobs)
+    patiently(lambda: not multiprocessing.active_children())
+
+
+def test_a_worker_that_dies_of_no_part_of_its_job_is_lost(tasks: ModuleType) -> None:
+    with pytest.raises(WorkerLost, match="run the same command again to continue"):
+        list(LocalEngine(2).map(tasks.die_once, [tasks.Parts((), 0)]))
 
 
 def test_after_a_lost_worker_the_next_map_works() -> None:

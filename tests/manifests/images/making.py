@@ -8,10 +8,11 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
+import cv2
 import numpy as np
 import numpy.typing as npt
 import tifffile
-from PIL import Image
+from PIL import Image, ImageOps
 
 ORIENTATIONS = range(1, 9)
 ORIENTATION_TAG = 0x0112
@@ -107,3 +108,41 @@ KINDS = [
     "deflate tiff",
     "16-bit tiff",
 ]
+
+
+def chunk_of(kind: bytes, data: bytes) -> bytes:
+    """A chunk of a PNG, with its checksum."""
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def png_with(data: bytes, before: bytes = b"", after: bytes = b"") -> bytes:
+    """A PNG with chunks before and behind its pixels."""
+    begin = data.index(b"IDAT") - 4
+    return data[:begin] + before + data[begin:-12] + after + data[-12:]
+
+
+def segment_of(marker: int, data: bytes) -> bytes:
+    """A segment of a JPEG."""
+    return bytes([0xFF, marker]) + struct.pack(">H", len(data) + 2) + data
+
+
+def jpeg_with(data: bytes, *segments: bytes) -> bytes:
+    """A JPEG with segments in front of its own."""
+    return data[:2] + b"".join(segments) + data[2:]
+
+
+def exif_block(
+    value: int, kind: int = 3, count: int = 1, order: str = "<", times: int = 1
+) -> bytes:
+    """An EXIF block that says an orientation, of some type and count, once or more often."""
+    packed = struct.pack(order + {1: "B", 3: "H", 4: "I"}[kind], value).ljust(4, b"\0")
+    entry = struct.pack(order + "HHI", ORIENTATION_TAG, kind, count) + packed
+    mark = b"II*\0" if order == "<" else b"MM\0*"
+    return mark + struct.pack(order + "IH", 8, times) + entry * times + bytes(4)
+
+
+def as_readers_show(data: bytes) -> list[npt.NDArray[np.uint8]]:
+    """The pixels that OpenCV, and Pillow with its own turning, make of a file."""
+    theirs = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR_RGB)
+    with Image.open(io.BytesIO(data)) as image:
+        return [np.asarray(theirs), np.asarray(ImageOps.exif_transpose(image).convert("RGB"))]

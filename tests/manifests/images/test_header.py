@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gloam.errors import ImageRefused
-from gloam.manifests.images.header import MAX_PIXELS, read_header
+from gloam.manifests.images.header import MAX_PIXELS, MAX_SIDE, read_header
 from gloam.manifests.images.load_normal import load_normal
 
 from .making import exif_of, png_of
@@ -22,6 +22,17 @@ def test_a_header_that_claims_60000_by_60000_is_refused_before_decoding() -> Non
         with pytest.raises(ImageRefused, match="60000 x 60000") as refused:
             refuse(data)
         assert refused.value.reason == "too large"
+
+
+@pytest.mark.parametrize(("width", "height"), [(49_000_000, 1), (1, 65_501), (65_501, 700)])
+def test_each_side_is_bounded_as_well_as_the_pixels(width: int, height: int) -> None:
+    """A side of millions takes gigabytes to resize, whatever the other one is."""
+    assert width * height <= MAX_PIXELS
+    data = png_of(struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0), zlib.compress(b""))
+    with pytest.raises(ImageRefused, match=f"{width} x {height} pixels, the limit") as refused:
+        load_normal(data, max_side=100)
+    assert refused.value.reason == "too large"
+    assert read_header(png_of(struct.pack(">IIBBBBB", MAX_SIDE, 2, 8, 2, 0, 0, 0), b"")).height == 2
 
 
 @pytest.mark.parametrize(

@@ -264,6 +264,17 @@ def test_no_suitable_candidate_is_refused_with_the_way_out() -> None:
         plan_of({"a": 3}, None, {i: {"mean": 0.0} for i in range(3)}, load_profile())
 
 
+@pytest.mark.parametrize("reason", ["damaged", "unsupported", "too large"])
+def test_files_that_cannot_be_used_bring_no_advice_about_bounds(reason: str) -> None:
+    changes = {i: {"reason": reason, "detail": "so"} for i in range(3)}
+    with pytest.raises(ConfigError, match=f"refused {reason} 3; mend them or add") as error:
+        plan_of({"a": 3}, None, changes, load_profile())
+    assert "profile" not in str(error.value)
+    with pytest.raises(ConfigError, match="only 2") as error:
+        plan_of({"a": 5}, None, changes, load_profile(), pairs=4)
+    assert "profile" not in str(error.value)
+
+
 @relaxed
 @given(st.lists(st.integers(0, 10**7), min_size=1, max_size=8).filter(any), st.data())
 def test_apportioning_gives_all_and_never_more_than_there_is(

@@ -1,0 +1,234 @@
+"""JPEG (ITU T.81): what its segments say, and strict decoding that damage does not pass.
+
+libjpeg warns of damaged pixels and of odd headers alike, and says the first warning only. What is
+odd in a header and means nothing for the pixels is mended before, so that every warning counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import simplejpeg
+
+from ...errors import ImageRefused, Reason
+from .exif import exif_orientation, xmp_turns
+from .opening import Pixels, first_line
+
+BEGINNING = b"\xff\xd8\xff"
+MAX_SCANS = 100
+"""JPEGs with more scans are refused: encoders write some 10, and each of thousands would take as
+long as a whole decoding."""
+
+_EXIF, _XMP, _ICC = b"Exif\0", b"http://ns.adobe.com/x", b"ICC_PROFILE\0"
+_APP0, _APP1, _APP2, _APP14, _SOI, _EOI, _SOS, _DRI = (
+    0xE0,
+    0xE1,
+    0xE2,
+    0xEE,
+    0xD8,
+    0xD9,
+    0xDA,
+    0xDD,
+)
+_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}  # table B.1; the others are no frames
+_SEQUENTIAL, _DECODED = (0xC0, 0xC1, 0xC9), (0xC0, 0xC1, 0xC2, 0xC9, 0xCA)
+_ALONE = (0x01, *range(0xD0, 0xD8), _SOI)  # markers without content
+_MARKER = re.compile(rb"\xff([\x01-\xfe])")
+_MARKER_IN_SCAN = re.compile(rb"\xff([\x01-\xcf\xd8-\xfe])")
+_EXTRANEOUS = re.compile(r"\b(\d+) extraneous bytes before marker 0xd[0-7]")
+_FEW = 16  # bytes before a marker that firmware leaves there (libjpeg-turbo's issue 157: two)
+
+
+@dataclass(frozen=True)
+class JpegHeader:
+    """What the segments of a JPEG say.
+
+    Attributes
+    ----------
+    width, height : int
+        Pixels as stored.
+    components : int
+        1, 3 or 4.
+    orientation : int
+        Of its first EXIF block.
+    certain : bool
+        Whether every reader takes the same orientation from its metadata.
+    profile : bytes
+        Its ICC profile, or nothing.
+    mended : bytes
+        The file, without what is odd in its header.
+    """
+
+    width: int
+    height: int
+    components: int
+    orientation: int
+    certain: bool
+    profile: bytes
+    mended: bytes
+
+
+def read_jpeg(data: bytes) -> JpegHeader:
+    """Read the header of a JPEG without decoding it.
+
+    Raises
+    ------
+    ImageRefused
+        "damaged", "unsupported" (lossless and hierarchical ones, of 12 bits, or of 2 components),
+        or "not an image" where nothing but the beginning is there.
+    """
+    frame, width, height, components, scans, end = 0, 0, 0, 0, 0, 2
+    turns: list[tuple[int, bool]] = []
+    certain = True
+    profile: dict[int, bytes] = {}
+    edits: list[tuple[int, int, bytes]] = []
+    for marker, start, begin, finish in _segments(data):
+        content = data[begin:finish]
+        if start > end and not scans:
+            edits.append((end, start, b""))  # bytes that are no segment
+        end = finish
+        if marker in _FRAMES:
+            frame, components = marker, content[5] if len(content) > 5 else 0
+            height, width = int.from_bytes(content[1:3], "big"), int.from_bytes(content[3:5], "big")
+            if marker not in _DECODED or content[0] != 8 or components not in (1, 3, 4):
+                raise ImageRefused(
+                    Reason.UNSUPPORTED,
+                    f"a JPEG of frame {marker:X}, {content[0]} bits and {components} components;"
+                    " those read are baseline or progressive, of 8 bits and 1, 3 or 4",
+                )
+        elif marker == _SOS:
+            scans += 1
+            if scans > MAX_SCANS:
+                raise ImageRefused(
+                    Reason.DAMAGED, f"a JPEG of more scans than {MAX_SCANS}, which is the limit"
+                )
+            if frame in _SEQUENTIAL and content[-3:] != b"\0\x3f\0":
+                edits.append((finish - 3, finish, b"\0\x3f\0"))  # means nothing there (B.2.3)
+        elif marker == _APP1 and content.startswith(_EXIF):
+            turns.append(exif_orientation(content[6:]))
+        elif marker == _APP1 and content.startswith(_XMP):
+            certain = certain and not xmp_turns(content)
+        elif marker == _APP2 and content.startswith(_ICC) and len(content) > 14:
+            profile[content[12]] = content[14:]  # number and count of its pieces (ICC.1, annex B.4)
+        elif marker == _APP0 and content.startswith(b"JFIF\0") and content[5:6] != b"\x01":
+            edits.append((begin + 5, begin + 6, b"\x01"))
+        elif marker == _APP14 and content.startswith(b"Adobe") and content[11:12] > b"\x02":
+            edits.append((begin + 11, begin + 12, b"\x02" if components == 4 else b"\x01"))
+    if not frame:
+        raise ImageRefused(
+            Reason.DAMAGED if end > 2 else Reason.NOT_AN_IMAGE, "a JPEG without a frame"
+        )
+    return JpegHeader(
+        width,
+        height,
+        components,
+        turns[0][0] if turns else 1,
+        certain and len(set(turns)) < 2 and all(plain for _, plain in turns),
+        b"".join(piece for _, piece in sorted(profile.items())),
+        _edited(data, edits) if edits else data,
+    )
+
+
+def decode_jpeg(data: bytes, header: JpegHeader, side: int | None = None) -> Pixels:
+    """Decode a JPEG as stored: to RGB (H, W, 3), or CMYK (H, W, 4) with 255 for full ink.
+
+    libjpeg-turbo's accurate integer transform gives the same bits on every CPU.
+
+    Parameters
+    ----------
+    data : bytes
+    header : JpegHeader
+        Of `data`: without it no decoder sees a frame that it would write beyond its memory for.
+    side : int, optional
+        Reduce roughly, to a longer side of at least so many pixels.
+
+    Raises
+    ------
+    ImageRefused
+        "damaged", also for what decoders only warn of, such as a file that ends early.
+    """
+    least = (0, 0)
+    if side is not None:
+        share = side / max(header.width, header.height)
+        least = (max(1, int(header.height * share)), max(1, int(header.width * share)))
+    space = "CMYK" if header.components == 4 else "RGB"
+
+    def decoded(strict: bool) -> Pixels:
+        pixels: Pixels = simplejpeg.decode_jpeg(
+            header.mended, space, min_height=least[0], min_width=least[1], strict=strict
+        )
+        return pixels
+
+    try:
+        try:
+            pixels = decoded(strict=True)
+        except ValueError as error:
+            if not _is_whole(data, str(error)):
+                raise
+            pixels = decoded(strict=False)
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise ImageRefused(Reason.DAMAGED, first_line(error)) from error
+    # As Adobe's programs store CMYK, and every reader expects it: inverted.
+    return np.subtract(255, pixels) if space == "CMYK" else pixels
+
+
+def _segments(data: bytes) -> Iterator[tuple[int, int, int, int]]:
+    """Yield marker, start, and where the content begins and ends, of the segments up to the end.
+
+    As libjpeg goes: bytes that are no marker are passed over. Of a sequential JPEG of one scan what
+    follows that scan's header is not looked at.
+    """
+    place, components, sequential, pattern = 2, 0, False, _MARKER
+    while (match := pattern.search(data, place)) is not None:
+        marker, place = match[1][0], match.end()
+        if marker == _EOI:
+            return
+        if marker in _ALONE:
+            continue
+        end = place + max(2, int.from_bytes(data[place : place + 2], "big"))
+        if end > len(data):
+            return
+        yield marker, match.start(), place + 2, end
+        if marker in _FRAMES:
+            components, sequential = data[place + 7], marker in _SEQUENTIAL
+        if marker == _SOS and sequential and data[place + 2] == components:
+            return
+        pattern, place = _MARKER_IN_SCAN if marker == _SOS else _MARKER, end
+
+
+def _edited(data: bytes, edits: list[tuple[int, int, bytes]]) -> bytes:
+    pieces, place = [], 0
+    for begin, end, new in edits:
+        pieces += [data[place:begin], new]
+        place = end
+    return b"".join([*pieces, data[place:]])
+
+
+def _is_whole(data: bytes, warning: str) -> bool:
+    """Return whether a JPEG of which libjpeg warns has all of its pixels.
+
+    That is so where firmware left a few bytes behind a restart interval: the interval was decoded
+    before them, and all markers of the scan are there, in their order.
+    """
+    found = _EXTRANEOUS.search(warning)
+    if found is None or int(found[1]) > _FEW:
+        return False
+    interval, across, down, sampling, end = 0, 0, 0, b"\x11", 0
+    for marker, _, begin, finish in _segments(data):
+        content, end = data[begin:finish], finish
+        if marker == _DRI:
+            interval = int.from_bytes(content[:2], "big")
+        elif marker in _FRAMES:
+            down, across = (int.from_bytes(content[place : place + 2], "big") for place in (1, 3))
+            sampling = content[7::3]
+    units = -(-across // (8 * (max(sampling) >> 4))) * -(
+        -down // (8 * max(v & 15 for v in sampling))
+    )
+    marks = re.findall(rb"\xff([\xd0-\xd7\xd9])", data[end:])
+    wanted = [0xD0 + number % 8 for number in range(-(-units // max(1, interval)) - 1)] + [_EOI]
+    return [mark[0] for mark in marks[: len(wanted)]] == wanted

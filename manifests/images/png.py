@@ -1,0 +1,219 @@
+"""PNG (third edition, W3C 2025): what its chunks say, and decoding that damage does not pass.
+
+Pixels are decoded from the chunks that hold them alone: no metadata, animation or limit of a
+decoder's has a say in them.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from ...errors import ImageRefused, Reason
+from .colour import cicp_profile
+from .exif import exif_orientation, xmp_turns
+from .opening import open_lazily, to_8_bit
+
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
+GREY, RGB, PALETTE, ALPHA = 0, 2, 3, 4
+"""Colour types (table 9); the last is a bit of two of them."""
+_PIXELS = (b"IHDR", b"PLTE", b"IDAT", b"IEND")
+_ANIMATED = (b"acTL", b"fcTL", b"fdAT")
+_TEXT, _PACKED = (b"tEXt", b"zTXt", b"iTXt"), (b"zTXt", b"iTXt", b"iCCP")
+_MOST_TEXT = 1 << 20  # bytes, Pillow's MAX_TEXT_CHUNK
+
+
+@dataclass(frozen=True)
+class PngHeader:
+    """What the chunks of a PNG say.
+
+    Attributes
+    ----------
+    width, height : int
+    depth : int
+        Bits of a sample.
+    colour : int
+        Colour type: 0 grey, 2 RGB, 3 palette, 4 and 6 with alpha.
+    transparent : bytes
+        Its tRNS chunk, or nothing.
+    orientation : int
+        Of its EXIF chunk, where that stands before the pixels; behind them it says nothing.
+    profile : bytes
+        Its ICC profile, or nothing.
+    cicp : bytes
+        Colour primaries and transfer function as numbers of ITU-T H.273, or nothing.
+    odd : str
+        What readers take differently, "orientation", "animation" or "metadata", or "".
+    """
+
+    width: int
+    height: int
+    depth: int
+    colour: int
+    transparent: bytes
+    orientation: int
+    profile: bytes
+    cicp: bytes
+    odd: str
+
+    def colours(self) -> bytes:
+        """Return the ICC profile that its samples are shown by, or nothing.
+
+        Raises
+        ------
+        ImageRefused
+            "unsupported", for a high dynamic range.
+        """
+        return cicp_profile(*self.cicp) if len(self.cicp) == 2 else self.profile
+
+
+def read_png(data: bytes) -> PngHeader:
+    """Read the header of a PNG without decoding it; checksums of the pixels are not compared.
+
+    Raises
+    ------
+    ImageRefused
+        "damaged".
+    """
+    header = found = b""
+    turn, profile, cicp, transparent, odd, text = 1, b"", b"", b"", set(), 0
+    pixels = False
+    for kind, begin, end in _chunks(data):
+        pixels = pixels or kind == b"IDAT"
+        if kind in (b"IDAT", b"PLTE", b"IEND"):
+            continue
+        content = data[begin:end]
+        sound = zlib.crc32(kind + content) == int.from_bytes(data[end : end + 4], "big")
+        if kind == b"IHDR":
+            header = header or content
+        elif kind in _ANIMATED:
+            odd.add("animation")
+        elif not sound or (pixels and kind in _PACKED):
+            odd.add("metadata")  # decoders that look at it refuse the whole file, others do not
+        elif kind == b"eXIf":
+            value, certain = exif_orientation(content)
+            if not pixels and not found:
+                found, turn = content, value
+            if not certain or value != turn:
+                odd.add("orientation")
+        elif kind in _TEXT:
+            text = max(text, len(content))
+            if content.lower().startswith(b"raw profile type") or xmp_turns(content):
+                odd.add("orientation")  # of ImageMagick's EXIF, or XMP; some readers heed them
+        elif kind == b"tRNS":
+            transparent = content
+        elif kind == b"iCCP":
+            profile = _inflated(content.partition(b"\0")[2][1:])
+        elif kind == b"cICP":
+            cicp = content[:2]
+    if len(header) != 13:
+        raise ImageRefused(Reason.DAMAGED, "a PNG without a header")
+    if text > _MOST_TEXT or (not odd and not _opens(data)):
+        odd.add("metadata")
+    return PngHeader(
+        int.from_bytes(header[:4], "big"),
+        int.from_bytes(header[4:8], "big"),
+        header[8],
+        header[9],
+        transparent,
+        turn,
+        profile,
+        cicp,
+        next((what for what in ("animation", "orientation", "metadata") if what in odd), ""),
+    )
+
+
+def decode_png(data: bytes, header: PngHeader) -> Image.Image:
+    """Decode a PNG to an image of 8-bit samples, in the colours that it stores.
+
+    Raises
+    ------
+    ImageRefused
+        "damaged", when a checksum of the pixels differs, or the file ends early.
+    """
+    own_mask = header.colour in (GREY, RGB) and bool(header.transparent)
+    kinds = _PIXELS if own_mask else (*_PIXELS, b"tRNS")
+    pieces = [SIGNATURE]
+    for kind, begin, end in _chunks(data):
+        if kind in kinds:
+            if zlib.crc32(data[begin - 4 : end]) != int.from_bytes(data[end : end + 4], "big"):
+                raise ImageRefused(Reason.DAMAGED, "the checksum of a PNG chunk differs")
+            pieces.append(data[begin - 8 : end + 4])
+        elif not kind[0] & 0x20:
+            raise ImageRefused(Reason.UNSUPPORTED, f"a PNG with a chunk {kind!r}")
+    plain = b"".join(pieces)
+    if header.depth == 16:
+        samples = _deep_samples(plain)
+    else:
+        with open_lazily(plain) as image:
+            image.load()
+        if not own_mask:
+            return image
+        samples = np.asarray(image.convert("L" if header.colour == GREY else "RGB"))
+    mask = _transparent(samples, header) if own_mask else None
+    pixels = to_8_bit(samples) if header.depth == 16 else samples.copy()
+    if mask is not None:
+        pixels[mask] = 255
+    return Image.fromarray(pixels)
+
+
+def _deep_samples(data: bytes) -> npt.NDArray[Any]:
+    """Decode 16-bit samples, (H, W) or (H, W, 3 or 4): of colour, Pillow has the upper bytes."""
+    decoded = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
+    if decoded is None or decoded.dtype != np.uint16:
+        raise ImageRefused(Reason.DAMAGED, "16-bit samples that cannot be decoded")
+    return decoded if decoded.ndim == 2 else decoded[:, :, [2, 1, 0, 3][: decoded.shape[2]]]
+
+
+def _transparent(samples: npt.NDArray[Any], header: PngHeader) -> npt.NDArray[np.bool_] | None:
+    """Return which pixels (H, W) have the value that is transparent, shown as white."""
+    value = np.frombuffer(header.transparent, ">u2").astype(np.int64)
+    if value.size != (1 if header.colour == GREY else 3):
+        return None
+    largest = (1 << header.depth) - 1  # of 1 to 4 bits, Pillow has brought samples to 8
+    value = (value & largest) * (255 // largest if header.depth < 8 else 1)
+    same = samples == value
+    return np.asarray(same if samples.ndim == 2 else same.all(axis=2))
+
+
+def _chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
+    """Yield kind, and where the content begins and ends, of all chunks.
+
+    Raises
+    ------
+    ImageRefused
+        "damaged", where the file ends early.
+    """
+    place = len(SIGNATURE)
+    while True:
+        end = place + 8 + int.from_bytes(data[place : place + 4], "big")
+        if end + 4 > len(data):
+            raise ImageRefused(Reason.DAMAGED, "the PNG ends early")
+        kind = data[place + 4 : place + 8]
+        yield kind, place + 8, end
+        if kind == b"IEND":
+            return
+        place = end + 4
+
+
+def _inflated(data: bytes) -> bytes:
+    try:
+        return zlib.decompressobj().decompress(data, 16 << 20)
+    except zlib.error:
+        return b""
+
+
+def _opens(data: bytes) -> bool:
+    """Return whether Pillow, which many read with, opens a PNG with all its metadata."""
+    try:
+        open_lazily(data).close()
+    except Exception:  # a limit of its metadata, say
+        return False
+    return True

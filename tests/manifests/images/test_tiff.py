@@ -1,0 +1,150 @@
+"""TIFFs of other compressions, depths, layouts and orientations."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+import pytest
+import tifffile
+
+from gloam.errors import ImageRefused
+from gloam.manifests.images.header import read_header
+from gloam.manifests.images.load_normal import load_normal
+
+from .making import ORIENTATION_TAG, STORED_FROM_UPRIGHT, tiff_of
+
+
+def deep(photograph: Any, seed: int = 1) -> npt.NDArray[np.uint16]:
+    """A picture of 16-bit samples, (40, 64, 3)."""
+    low = np.random.default_rng(seed).integers(-128, 129, (40, 64, 3))
+    return np.clip(photograph(seed, 64, 40).astype(int) * 257 + low, 0, 65535).astype(np.uint16)
+
+
+def levels(samples: npt.NDArray[np.uint16]) -> npt.NDArray[np.uint8]:
+    """The nearest of 256 levels, of three channels."""
+    found = np.rint(samples * (255 / 65535)).astype(np.uint8)
+    return found if found.ndim == 3 else np.repeat(found[:, :, None], 3, axis=2)
+
+
+def by_opencv(samples: npt.NDArray[Any], compression: int, predictor: int = 1) -> bytes:
+    stored = samples[:, :, [2, 1, 0, 3][: samples.shape[2]]] if samples.ndim == 3 else samples
+    options = [cv2.IMWRITE_TIFF_COMPRESSION, compression, cv2.IMWRITE_TIFF_PREDICTOR, predictor]
+    return bytes(cv2.imencode(".tif", np.ascontiguousarray(stored), options)[1])
+
+
+def turned_in_place(data: bytes, turn: int) -> bytes:
+    """A TIFF of OpenCV's with an orientation: its first tag's number and value are changed."""
+    place = int.from_bytes(data[4:8], "little") + 2
+    count = int.from_bytes(data[place - 2 : place], "little")
+    entries = [data[place + 12 * i : place + 12 * i + 12] for i in range(count)]
+    kept = [entry for entry in entries if int.from_bytes(entry[:2], "little") != ORIENTATION_TAG]
+    new = np.array([ORIENTATION_TAG, 3], "<u2").tobytes() + np.array([1, turn], "<u4").tobytes()
+    table = sorted([*kept, new], key=lambda entry: int.from_bytes(entry[:2], "little"))
+    head = data[:4] + len(data).to_bytes(4, "little") + data[8:]
+    return head + len(table).to_bytes(2, "little") + b"".join(table) + bytes(4)
+
+
+@pytest.mark.parametrize("compression", [1, 5, 8, 32773])
+@pytest.mark.parametrize("predictor", [1, 2])
+@pytest.mark.parametrize("shape", ["grey", "rgb", "rgba"])
+def test_16_bits_as_opencv_writes_them_become_the_nearest_levels(
+    photograph: Any, compression: int, predictor: int, shape: str
+) -> None:
+    samples = deep(photograph)
+    if shape == "grey":
+        samples = samples[:, :, 1]
+    if shape == "rgba":
+        samples = np.dstack([samples, np.full(samples.shape[:2], 65535, np.uint16)])
+    normal = load_normal(by_opencv(samples, compression, predictor))
+    assert np.array_equal(normal.pixels, levels(samples[..., :3] if shape == "rgba" else samples))
+
+
+@pytest.mark.parametrize("turn", range(1, 9))
+@pytest.mark.parametrize("compression", [1, 5])
+@pytest.mark.parametrize("bits", [8, 16])
+def test_every_compression_is_turned_alike(
+    photograph: Any, turn: int, compression: int, bits: int
+) -> None:
+    upright = deep(photograph) if bits == 16 else photograph(1, 64, 40)
+    stored = np.ascontiguousarray(STORED_FROM_UPRIGHT[turn](upright))
+    data = turned_in_place(by_opencv(stored, compression), turn)
+    header = read_header(data)
+    assert (header.height, header.width) == stored.shape[:2]
+    assert header.orientation == turn
+    expected = levels(upright) if bits == 16 else upright
+    assert np.array_equal(load_normal(data).pixels, expected)
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize("compression", [None, "zlib"])
+def test_where_0_is_white_it_is_shown_white(photograph: Any, bits: int, compression: Any) -> None:
+    samples = deep(photograph)[:, :, 1] if bits == 16 else photograph(1, 64, 40)[:, :, 1]
+    out = tiff_with(np.iinfo(samples.dtype).max - samples, "miniswhite", compression=compression)
+    expected = levels(samples) if bits == 16 else np.repeat(samples[:, :, None], 3, axis=2)
+    assert np.array_equal(load_normal(out).pixels, expected)
+
+
+def tiff_with(samples: npt.NDArray[Any], photometric: str, **options: Any) -> bytes:
+    out = io.BytesIO()
+    tifffile.imwrite(out, samples, photometric=photometric, **options)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("options", [{}, {"compression": "zlib"}, {"tile": (16, 16)}])
+@pytest.mark.parametrize("byteorder", ["<", ">"])
+@pytest.mark.parametrize("planes", ["contig", "separate"])
+def test_layouts_of_16_bits_are_read(
+    photograph: Any, options: dict[str, Any], byteorder: str, planes: str
+) -> None:
+    samples = deep(photograph)
+    stored = samples if planes == "contig" else np.ascontiguousarray(np.moveaxis(samples, 2, 0))
+    data = tiff_with(stored, "rgb", planarconfig=planes, byteorder=byteorder, **options)
+    assert np.array_equal(load_normal(data).pixels, levels(samples))
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize("colours", [1, 3])
+def test_alpha_is_shown_over_white(photograph: Any, bits: int, colours: int) -> None:
+    pixels = photograph(1, 64, 40)[:, :, :colours]
+    alpha = np.zeros((40, 64, 1), np.uint8)
+    alpha[:, 32:] = 255
+    samples = np.concatenate([pixels, alpha], axis=2)
+    if bits == 16:
+        samples = samples.astype(np.uint16) * 257
+    data = tiff_with(
+        samples,
+        "rgb" if colours == 3 else "minisblack",
+        planarconfig="contig",
+        extrasamples=["unassalpha"],
+    )
+    shown = np.broadcast_to(np.where(alpha == 0, 255, pixels), (40, 64, 3))
+    assert np.array_equal(load_normal(data).pixels, shown)
+
+
+@pytest.mark.parametrize(
+    "samples",
+    [
+        np.zeros((8, 8, 3), np.float32),
+        np.zeros((8, 8), np.float16),
+        np.zeros((8, 8, 3), np.uint32),
+        np.zeros((8, 8, 3), np.float64),
+    ],
+)
+def test_samples_that_are_not_read_are_unsupported(samples: npt.NDArray[Any]) -> None:
+    with pytest.raises(ImageRefused) as refused:
+        load_normal(tiff_of(samples))
+    assert refused.value.reason == "unsupported"
+
+
+def test_a_compression_that_no_library_here_reads_is_unsupported(photograph: Any) -> None:
+    data = bytearray(tiff_of(photograph(1, 64, 40)))
+    with tifffile.TiffFile(io.BytesIO(bytes(data))) as file:
+        place = file.pages.first.tags["Compression"].valueoffset
+    data[place : place + 2] = (34892).to_bytes(2, "little")  # lossy JPEG of Adobe's
+    with pytest.raises(ImageRefused) as refused:
+        load_normal(bytes(data))
+    assert refused.value.reason == "unsupported"
