@@ -20,7 +20,7 @@ from ..errors import ConfigError
 M = TypeVar("M", bound=BaseModel)
 
 _MERGE = "tag:yaml.org,2002:merge"
-_LARGEST = 1 << 20  # bytes of a file that people write
+_LARGEST = 1 << 19  # bytes of a file that people write
 _MOST_VALUES = 100_000  # in one, aliases followed
 _MOST_FINDINGS = 20
 _SHORT = reprlib.Repr()
@@ -96,7 +96,7 @@ def _count(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
 
 
 def load_yaml(path: Path) -> dict[str, Any]:
-    """Read a mapping from a YAML file of at most 1 MiB, by the safe loader.
+    """Read a mapping from a YAML file of at most 512 KiB, by the safe loader.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def parse_yaml(text: str, where: object) -> dict[str, Any]:
         When it is too large, is not YAML, or is not a mapping.
     """
     if len(text) > _LARGEST:
-        raise ConfigError(f"{where}: more than {_LARGEST >> 20} MiB of text", path=where)
+        raise ConfigError(f"{where}: more than {_LARGEST >> 10} KiB of text", path=where)
     try:
         value = yaml.load(text, _Loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:

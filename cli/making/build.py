@@ -15,6 +15,7 @@ from ...manifests.sources import KINDS, counted
 from ...synth.building.build import Report, Task, build_task
 from ...synth.building.build import build as build_set
 from ...synth.building.from_options import make_request
+from ...synth.building.request import Request
 from ...synth.recipes.load import DEFAULT
 from ...synth.renderers import Device
 from ..common import (
@@ -55,7 +56,7 @@ from ..common import (
 @click.option(
     "--val",
     type=click.IntRange(min=0),
-    help="How many of them are the validation split.  [default: 0]",
+    help="How many of them are the validation split.  [default: a hundredth, at least one]",
 )
 @click.option(
     "--test",
@@ -223,7 +224,7 @@ def build(
         report = build_set(
             request, root, workers, cache, bars, max_refused, device=device, engine=engine
         )
-    _show(report)
+    _show(report, request)
 
 
 def _share(text: str) -> float:
@@ -236,11 +237,24 @@ def _share(text: str) -> float:
     return share
 
 
-def _show(report: Report) -> None:
+def _show(report: Report, request: Request) -> None:
     info = report.info
     total = sum(info.units.values())
     counts = ", ".join(f"{s} {info.counts[s]:,}" for s in SPLITS if s in info.counts)
     click.echo(f"{report.candidates:,} photographs, {total:,} pairs: {counts}")
+    planned = {"val": info.build.request["plan"]["val"], "test": request.plan.test}
+    if request.plan.val is None and report.made:
+        click.echo(
+            f"  val: {planned['val']:,}, as --val was not given; gloam regenerate {report.root} NEW"
+            " --val N splits the set anew"
+        )
+    for split, wanted in planned.items():
+        have = info.counts.get(split, 0)
+        if have < wanted:
+            click.echo(
+                f"  {split}: {have:,} of {wanted:,}; the others were refused when they were to be"
+                " made, as --no-select looks at none before"
+            )
     for source, reasons in report.reasons.items():
         spare = reasons.get(SPARE, 0)
         refused = [

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from ...engines.by_name import engine_named
+from ...manifests.selection.plan import SPLITS
 from ...synth.building.regenerate import regenerate as regenerate_set
 from ...synth.renderers import Device
 from ..common import (
@@ -34,6 +35,14 @@ from ..common import (
     "--seed", type=click.IntRange(min=0), help="Another seed of the lows.  [default: the set's own]"
 )
 @click.option(
+    "--val",
+    type=click.IntRange(min=0),
+    help="Pairs for validation; with nothing else changed, lows stay.  [default: the set's own]",
+)
+@click.option(
+    "--test", type=click.IntRange(min=0), help="Pairs for testing.  [default: the set's own]"
+)
+@click.option(
     "--low-only",
     is_flag=True,
     help=(
@@ -50,15 +59,17 @@ def regenerate(
     recipe: str | None,
     overrides: tuple[str, ...],
     seed: int | None,
+    val: int | None,
+    test: int | None,
     *,
     low_only: bool,
     workers: int,
     engine_name: str,
     device: Device,
 ) -> None:
-    """Make NEW with the pairs of SET, but other lows.
+    """Make NEW with the pairs of SET, but other lows, or other splits (--val, --test).
 
-    Keys, splits, order, shards and normals are the same. The sources are not needed.
+    Keys, order and normals are the same, and what is not asked for. The sources are not needed.
 
     Run again with the same options, it continues where it was stopped.
     """
@@ -72,6 +83,8 @@ def regenerate(
             seed,
             workers,
             bars,
+            val=val,
+            test=test,
             lows_only=low_only,
             device=device,
             engine=engine,
@@ -85,4 +98,5 @@ def regenerate(
         if changed
         else "nothing was changed, so their bytes are those of the set"
     )
-    click.echo(f"{root}: {sum(info.units.values()):,} {made} of {origin}; {what}")
+    counts = ", ".join(f"{s} {info.counts[s]:,}" for s in SPLITS if s in info.counts)
+    click.echo(f"{root}: {sum(info.units.values()):,} {made} of {origin} ({counts}); {what}")

@@ -67,8 +67,8 @@ def build(
     config : str or Path, optional
         A build file; what is given besides goes before it.
     pairs, val, test : int, optional
-        How many pairs in all (every suitable photograph), and how many of them for validation and
-        for testing (0).
+        How many pairs in all (every suitable photograph), and how many of them for validation (a
+        hundredth, at least one; a set that is there keeps its own) and for testing (0).
     recipe : Recipe or str, optional
         A shipped recipe's name, a YAML file, or a loaded recipe ("uneven").
     overrides : iterable of str
@@ -186,9 +186,11 @@ def make_request(
     changes = [*(f"{key}={value}" for key, value in file.set.items()), *overrides]
     takes_everything = select is False or (select is None and not file.select and not profile)
     bounds = Path(profile) if profile else (Path(file.profile) if file.profile else None)
-    plan = file.plan.model_dump() | {
-        k: v for k, v in given.items() if k in PlanOptions.model_fields
-    }
+    plan = (
+        {"val": None}
+        | file.plan.model_dump(exclude_unset=True)
+        | {k: v for k, v in given.items() if k in PlanOptions.model_fields}
+    )
     output = file.output.model_dump() | {
         k: v for k, v in given.items() if k in OutputOptions.model_fields
     }

@@ -190,7 +190,7 @@ BOMB = "a: &a [1]\n" + "".join(
     [
         (BOMB, "more than 100,000 values"),
         ("a: &a {x: 1}\n" + "b: &b {<<: [*a, *a]}\n" + "c: &c [*c]\n", "a value holds itself"),
-        ("a" * (1 << 20) + ": 1", "more than 1 MiB"),
+        ("a" * (1 << 20) + ": 1", "more than 512 KiB"),
     ],
 )
 def test_a_text_that_grows_when_it_is_read_is_refused(text: str, words: str) -> None:
