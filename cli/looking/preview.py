@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from collections import Counter
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 
 import click
@@ -19,6 +18,7 @@ from ...manifests.images.load_normal import load_normal
 from ...manifests.images.opening import Pixels
 from ...manifests.sets.info import SET_FILE
 from ...manifests.sources import Location, list_source, read
+from ...manifests.sources.collections import SAMPLE_NAMES
 from ...storage.atomic import write_bytes
 from ...synth.analysis.contact_sheet import Tile, grid_of, row_of, sheet, strip_of
 from ...synth.recipes.load import DEFAULT, load_recipe
@@ -153,7 +153,8 @@ def _axis(text: str) -> list[str]:
 
 def _photographs(photos: tuple[Path, ...]) -> list[tuple[str, bytes]]:
     if not photos:
-        return [(item.path, read(item.location)) for item in islice(list_source("sample", ""), 4)]
+        first = sorted(list_source("sample", ""), key=lambda item: SAMPLE_NAMES.index(item.path))
+        return [(item.path, read(item.location)) for item in first[:4]]
     files: list[Path] = []
     for photo in photos:
         if photo.is_dir():

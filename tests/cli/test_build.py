@@ -43,7 +43,8 @@ def test_build_says_what_became_of_every_photograph(photographs, tmp_path):
     (folder / "text.jpg").write_text("no photograph")
     result = run("build", tmp_path / "set", "--source", f"folder={folder}:20", "--workers", 1)
     assert result.exit_code == 0
-    assert "25 photographs, 20 pairs: train 20, val 0" in result.output
+    assert "25 photographs, 20 pairs: train 19, val 1" in result.output
+    assert "val: 1, as --val was not given; gloam regenerate" in result.output
     assert "refused not an image 1" in result.output
     assert "4 suitable ones not needed" in result.output
 
@@ -77,7 +78,8 @@ def test_a_build_file_says_everything_and_flags_override_it(photographs, tmp_pat
     )
     text = (tmp_path / "set" / "set.json").read_text()
     for part in (
-        '"train":5',
+        '"train":4',
+        '"val":1',
         '"seed":3',
         '"recipe":"even"',
         '"name":"evening"',

@@ -94,7 +94,7 @@ def test_each_mistake_gets_one_line_that_names_it(photographs, finished, tmp_pat
         (["build", taken, "--source", good], "not a gloam set"),
         (["build", whole, "--source", good], "not a gloam set"),
         (["build", "/proc/gloam", "--source", good], "cannot be written"),
-        (["build", finished, "--source", good], "plan.val: 4, now 0"),
+        (["build", finished, "--source", good, "--val", "0"], "plan.val: 4, now 0"),
         (
             ["build", out, "--source", good, "--no-select", "--profile", "x.yaml"],
             "exclude each other",
