@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from tqdm import tqdm
 
 from ..engines.process import available_cores
 from ..engines.stopping import leave
 from ..errors import ConfigError, GloamError, WorkerLost
+from ..progress import Bars as Bars
 from ..storage.stores import place
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -156,53 +156,3 @@ engine_option = click.option(
         "Where the work is done: on this machine, or as tasks of a Ray cluster. No byte changes."
     ),
 )
-
-
-_UNITS = {
-    "listing": "photographs",
-    "measuring": "photographs",
-    "building": "pairs",
-    "checking": "shards",
-    "comparing": "pairs",
-    "measuring pairs": "pairs",
-    "copying": "bytes",
-}
-
-
-class Bars:
-    """A progress bar for each stage, with rate and time left.
-
-    Nothing is shown when the error stream is not a terminal.
-    """
-
-    def __init__(self) -> None:
-        self._bar: tqdm[Any] | None = None
-
-    def stage(self, name: str, total: int | None) -> None:
-        """Begin a stage."""
-        self.close()
-        self._bar = tqdm(
-            total=total,
-            desc=name,
-            unit=f" {_UNITS.get(name, '')}",
-            disable=None,
-            file=sys.stderr,
-            dynamic_ncols=True,
-        )
-
-    def at(self, done: int) -> None:
-        """Show that so many are done."""
-        if self._bar is not None:
-            self._bar.update(done - self._bar.n)
-
-    def close(self) -> None:
-        """End the stage."""
-        if self._bar is not None:
-            self._bar.close()
-            self._bar = None
-
-    def __enter__(self) -> Bars:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()

@@ -6,7 +6,6 @@ With other noise or other splits (`regenerate`), or in the other layout (`export
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -15,6 +14,7 @@ from pydantic import ValidationError
 
 from ...engines.engine import Engine, check_paths
 from ...engines.local import LocalEngine
+from ...engines.process import available_cores
 from ...errors import DamagedError, SetError
 from ...manifests.labels.table import CLASS_LIST, LABELS
 from ...manifests.sets.close import finish_set, low_seed
@@ -32,10 +32,10 @@ from ...manifests.sets.info import (
 )
 from ...manifests.sets.pair_set import PairSet, open_set
 from ...manifests.sets.workspace import missing_units, refuse_mixing, working_on
-from ...progress import Progress, Silent
+from ...progress import Progress, Silent, progress_of
 from ...storage.atomic import atomic_write, sha256_bytes, write_bytes
 from ...storage.stores import place
-from ..recipes.load import Recipe, load_recipe, recipe_of, recipe_yaml
+from ..recipes.load import Overrides, Recipe, load_recipe, override_texts, recipe_of, recipe_yaml
 from ..renderers import Device
 from ..served.start import Renderers, Starting, renderers_on
 from .cards.readme import write_readme
@@ -50,10 +50,10 @@ def regenerate(
     origin: PairSet | str | Path,
     root: str | Path,
     recipe: Recipe | str | None = None,
-    overrides: Iterable[str] = (),
+    overrides: Overrides = (),
     seed: int | None = None,
-    workers: int = 1,
-    progress: Progress | None = None,
+    workers: int | None = None,
+    progress: Progress | bool | None = None,
     *,
     val: int | None = None,
     test: int | None = None,
@@ -75,12 +75,14 @@ def regenerate(
         Folder of the new one: new, empty, or begun by the same call.
     recipe : Recipe, optional
         By default the set's own.
-    overrides : iterable of str
+    overrides : dict, str or iterable of str
         Single values to change, as of `load_recipe`.
     seed : int, optional
-        Of the lows.
-    workers : int
-        Processes.
+        Random seed of the lows.
+    workers : int, optional
+        Processes, by default as many as there are cores.
+    progress : Progress or bool, optional
+        As of `gloam.build`.
     val, test : int, optional
         Pairs for validation and for testing, by default as many as `origin` was built with. They
         are those that a build with these numbers chooses.
@@ -110,7 +112,7 @@ def regenerate(
     """
     origin, root = open_set(origin), place(root)
     recipe = load_recipe(recipe) if isinstance(recipe, str) else recipe
-    overrides = [overrides] if isinstance(overrides, str) else list(overrides)
+    overrides = override_texts(overrides)
     info = origin.info
     request = dict(info.build.request)
     values = recipe.model_dump(mode="json") if recipe is not None else dict(request["recipe"])
@@ -130,11 +132,14 @@ def regenerate(
     splits = _split_again(origin, request, val, test, lows_only)
     if seed is not None:
         request["low_seed"] = None if seed == request["plan"]["seed"] else seed
-    engine = engine or LocalEngine(workers)
+    engine = engine or LocalEngine(workers or available_cores())
     live = request["output"]["low_codec"] == "none"
     kept = splits is not None and keeps_lows
-    with renderers_on("cpu" if live or kept else device, engine) as starting:
-        how = _How(engine, starting, progress or Silent(), lows_only, splits)
+    with (
+        progress_of(progress) as shown,
+        renderers_on("cpu" if live or kept else device, engine) as starting,
+    ):
+        how = _How(engine, starting, shown, lows_only, splits)
         return _remake(origin, root, request, None if kept else chosen, how)
 
 

@@ -26,6 +26,8 @@ from ..power_law.recipe import PowerLawRecipe
 from .mixture import MixtureRecipe, merged, mixture_name, named_weights
 
 Recipe = Annotated[CameraRecipe | PowerLawRecipe | MixtureRecipe, Field(discriminator="model")]
+Overrides = Mapping[str, Any] | str | Iterable[str]
+"""Single values of a recipe to change."""
 DEFAULT = "uneven"
 _RECIPES: dict[str, type[CameraRecipe] | type[PowerLawRecipe] | type[MixtureRecipe]] = {
     "camera": CameraRecipe,
@@ -55,7 +57,14 @@ def _unchanged(name: str) -> Recipe:
     return recipe_of(_shipped(name), (), f"recipe {name}")
 
 
-def load_recipe(name: Recipe | str, overrides: Iterable[str] = ()) -> Recipe:
+def override_texts(overrides: Overrides) -> list[str]:
+    """Return changes of a recipe as texts, `camera.iso=3200`."""
+    if isinstance(overrides, Mapping):
+        return [f"{key}={value}" for key, value in overrides.items()]
+    return [overrides] if isinstance(overrides, str) else list(overrides)
+
+
+def load_recipe(name: Recipe | str, overrides: Overrides = ()) -> Recipe:
     """Load a shipped recipe by its name, or one from a YAML file, with single values changed.
 
     Parameters
@@ -63,8 +72,8 @@ def load_recipe(name: Recipe | str, overrides: Iterable[str] = ()) -> Recipe:
     name : str or Recipe
         Such as `uneven`, or a path that ends in .yaml or .yml or exists; several with weights,
         `even:0.5,uneven:0.5`, are a mixture; or a recipe that is loaded already.
-    overrides : iterable of str, or one str
-        Such as `camera.iso=3200` or `exposure.ev=uniform(3, 8)`.
+    overrides : dict, str or iterable of str
+        Such as `{"camera.iso": 3200}`, `camera.iso=3200` or `["exposure.ev=uniform(3, 8)"]`.
 
     Raises
     ------
@@ -78,7 +87,7 @@ def load_recipe(name: Recipe | str, overrides: Iterable[str] = ()) -> Recipe:
     >>> print(recipe.camera.iso)
     loguniform(800, 6400)
     """
-    overrides = [overrides] if isinstance(overrides, str) else list(overrides)
+    overrides = override_texts(overrides)
     if not isinstance(name, str | CameraRecipe | PowerLawRecipe | MixtureRecipe):
         raise ConfigError(
             f"recipe {name!r}: must be a name, a file or a recipe; a mixture is one text, such as"
