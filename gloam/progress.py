@@ -37,6 +37,8 @@ _UNITS = {
     "listing": "photographs",
     "measuring": "photographs",
     "building": "pairs",
+    "fitting": "recipes",
+    "reading raw files": "files",
     "checking": "shards",
     "comparing": "pairs",
     "measuring pairs": "pairs",

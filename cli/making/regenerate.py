@@ -12,9 +12,12 @@ from ...synth.building.regenerate import regenerate as regenerate_set
 from ...synth.renderers import Device
 from ..common import (
     Bars,
+    count_of,
     device_option,
     engine_option,
+    overrides_option,
     recipe_option,
+    sample_name,
     user_errors,
     workers_option,
 )
@@ -24,13 +27,7 @@ from ..common import (
 @click.argument("origin", metavar="SET", type=click.Path(path_type=Path))
 @click.argument("root", metavar="NEW", type=click.Path(path_type=Path))
 @recipe_option("Another recipe; see gloam recipes.  [default: the set's own]")
-@click.option(
-    "--set",
-    "overrides",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Change one value of the recipe, such as camera.iso=6400.",
-)
+@overrides_option("Change one value of the recipe, such as camera.iso=6400.")
 @click.option(
     "--seed", type=click.IntRange(min=0), help="Another seed of the lows.  [default: the set's own]"
 )
@@ -92,11 +89,11 @@ def regenerate(
     changed = info.build.origin["changed"] if info.build.origin else []
     for line in changed[:10]:
         click.echo(f"  {line}")
-    made = "lows" if low_only else "pairs"
+    count = count_of(sum(info.units.values()), "low" if low_only else sample_name(info))
     what = (
-        f"{len(changed)} values changed"
+        f"{count_of(len(changed), 'value')} changed"
         if changed
         else "nothing was changed, so their bytes are those of the set"
     )
     counts = ", ".join(f"{s} {info.counts[s]:,}" for s in SPLITS if s in info.counts)
-    click.echo(f"{root}: {sum(info.units.values()):,} {made} of {origin} ({counts}); {what}")
+    click.echo(f"{root}: {count} of {origin} ({counts}); {what}")

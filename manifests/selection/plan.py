@@ -232,7 +232,8 @@ def _check_splits(val: int, test: int, pairs: int) -> None:
             f" or for fewer in {fewer} (a set of one split needs none)"
         )
     if both > pairs:
-        raise ConfigError(f"{what}: there are only {pairs:,} pairs in all; ask for fewer")
+        there = "is only 1 pair" if pairs == 1 else f"are only {pairs:,} pairs"
+        raise ConfigError(f"{what}: there {there} in all; ask for fewer")
 
 
 def _drop_duplicates(
@@ -285,7 +286,8 @@ def _choose(
     if wanted > sum(available):
         each = ", ".join(f"{s.name} {n:,}" for s, n in zip(sources, available, strict=True))
         raise ConfigError(
-            f"pairs = {wanted:,}: only {sum(available):,} candidates are suitable"
+            f"pairs = {wanted:,}: only {sum(available):,}"
+            f" {'candidate is' if sum(available) == 1 else 'candidates are'} suitable"
             f" ({each}){_counted(of_source, reasons)}; ask for fewer, add sources, raise their"
             " limits, or loosen --profile"
         )

@@ -22,7 +22,12 @@ from ...manifests.selection.plan import SPARE
 from ...manifests.sets.close import finish_set
 from ...manifests.sets.info import CANDIDATES, PLAN, REFUSED, WORK_FOLDER, BuildNote, SetInfo
 from ...manifests.sets.receipts import Receipt, read_receipts
-from ...manifests.sets.workspace import missing_units, prepare_output, working_on
+from ...manifests.sets.workspace import (
+    left_as_it_was,
+    missing_units,
+    prepare_output,
+    working_on,
+)
 from ...progress import Progress, Silent
 from ...storage.locks import exclusive, in_turn
 from ...storage.stores import in_store
@@ -123,7 +128,11 @@ def build(
         When a worker died. As after any other stop, the same call continues.
     """
     run = _begun(request, root, engine or LocalEngine(workers), cache, progress, device)
-    with working_on(root), renderers_on(_needed(run), run.engine) as starting:
+    with (
+        left_as_it_was(root),
+        working_on(root),
+        renderers_on(_needed(run), run.engine) as starting,
+    ):
         note, listed = planned(run)
         made = _make_missing(run, note, listed, starting)
         receipts = _receipts(root, max_refused)
