@@ -130,6 +130,10 @@ class SetInfo(BaseModel):
     files: dict[str, FileFacts]
     sha256: str = ""
 
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{name} {count:,}" for name, count in self.counts.items())
+        return f"<SetInfo {self.name}: {counts}>"
+
     def sealed(self) -> SetInfo:
         """Return the same with its checksum."""
         bare = self.model_copy(update={"sha256": ""})

@@ -67,6 +67,9 @@ class Report:
     made: int = 0
     passed: dict[str, Counter[str]] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        return f"<Report {self.root}: {self.info!r}, of {self.candidates:,} candidates>"
+
 
 @dataclass(frozen=True)
 class Task:
