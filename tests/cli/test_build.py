@@ -12,6 +12,8 @@ import zlib
 import pytest
 from PIL import Image
 
+import gloam
+
 from .running import error_line, run
 
 
@@ -248,3 +250,18 @@ def test_a_build_says_what_it_passed_over_and_what_is_meant(photographs, tmp_pat
     assert "folder: refused" in result.output
     assert "camera.iso is meant?" in error_line("build", tmp_path / "x", "--set", "iso=3200")
     assert "'exposure.ev=uniform(3,8)'" in run("build", "--help").output
+
+
+def test_a_split_that_lost_pairs_says_why(photographs, tmp_path):
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    for number, photo in enumerate(sorted(photographs.glob("*.jpg"))[:12]):
+        data = photo.read_bytes()
+        (folder / photo.name).write_bytes(data if number % 2 else data[:900])
+    source = f"folder={folder}"
+    result = run(
+        "build", tmp_path / "set", "--source", source, "--no-select", "--val", 6, "--workers", 1
+    )
+    kept = gloam.open_set(tmp_path / "set").counts["val"]
+    assert kept < 6
+    assert f"val: {kept} of 6; the others were refused" in result.output

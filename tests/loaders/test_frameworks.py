@@ -66,5 +66,5 @@ def test_a_gpu_that_torch_does_not_see_is_one_line(device):
     torch = pytest.importorskip("torch")
     if torch.cuda.is_available():
         pytest.skip("there is one")
-    with pytest.raises(LoaderError, match="torch sees no GPU.*take device='cpu'"):
+    with pytest.raises(LoaderError, match=r"torch sees no GPU.*take device='cpu'"):
         find_device(device).current()
