@@ -68,3 +68,11 @@ def test_a_gpu_that_torch_does_not_see_is_one_line(device):
         pytest.skip("there is one")
     with pytest.raises(LoaderError, match=r"torch sees no GPU.*take device='cpu'"):
         find_device(device).current()
+
+
+def test_a_loader_in_a_dataloader_is_told_so(photographs):
+    pairs = [(str(photo), str(photo)) for photo in sorted(photographs.glob("*.jpg"))[:4]]
+    with gloam.TorchLoader(pairs, batch_size=2, size=32, workers=0) as loader:
+        with pytest.raises(LoaderError, match="no DataLoader goes around it"):
+            next(iter(torch.utils.data.DataLoader(loader)))
+        assert len(list(loader)) == 2
