@@ -259,7 +259,7 @@ def run(args: argparse.Namespace) -> None:
             say(f"{args.checkpoint}: goes on after step {step}")
         name = torch.cuda.get_device_name(device) if gpu else "CPU"
         say(
-            f"{pairs} pairs, {len(train)} steps an epoch, each of {batch} windows of {args.size} x"
+            f"{pairs} pairs, {len(train)} step{'s' * (len(train) > 1)} an epoch, each of {batch} windows of {args.size} x"
             f" {args.size}, on {ranks} x {name}; checkpoint {args.checkpoint}"
         )
         started, waited, first = time.perf_counter(), 0.0, step
@@ -288,7 +288,7 @@ def run(args: argparse.Namespace) -> None:
                 )
             say(f"epoch {epoch}, step {step}: loss {loss:.4f}{measured}")
         say(
-            f"{step - first} steps in {time.perf_counter() - started:.1f} s, {waited:.1f} s of them"
+            f"steps: {step - first}, in {time.perf_counter() - started:.1f} s, {waited:.1f} s of them"
             f" waiting for the loader\n{args.checkpoint}: the network; python examples/enhance.py"
             f" {args.checkpoint} PHOTO brightens one"
         )
