@@ -260,7 +260,8 @@ def run(args: argparse.Namespace) -> None:
         name = torch.cuda.get_device_name(device) if gpu else "CPU"
         steps = f"{len(train)} step{'s' * (len(train) > 1)} an epoch"
         say(
-            f"{pairs} pairs, {steps}, each of {batch} windows of {args.size} x {args.size}, on {ranks} x {name}; checkpoint {args.checkpoint}"
+            f"{pairs} pairs, {steps}, each of {batch} windows of {args.size} x {args.size}, on"
+            f" {ranks} x {name}; checkpoint {args.checkpoint}"
         )
         started, waited, first = time.perf_counter(), 0.0, step
         while epoch < args.epochs:
@@ -289,8 +290,8 @@ def run(args: argparse.Namespace) -> None:
             say(f"epoch {epoch}, step {step}: loss {loss:.4f}{measured}")
         say(
             f"steps: {step - first}, in {time.perf_counter() - started:.1f} s, {waited:.1f} s of"
-            f" them waiting for the loader\n{args.checkpoint}: the network; python examples/enhance.py"
-            f" {args.checkpoint} PHOTO brightens one"
+            f" them waiting for the loader\n{args.checkpoint}: the network; python"
+            f" examples/enhance.py {args.checkpoint} PHOTO brightens one"
         )
     if val is not None:
         val.close()
