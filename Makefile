@@ -11,7 +11,7 @@ demo: $(VENV)/.installed
 	$(BIN)/gloam preview --recipe even --recipe uneven --recipe night-lights --out demo/sheet.png
 	@echo
 	@echo "The set is in demo/set. Look at demo/sheet.png: photographs, the lows that three recipes make of them,"
-	@echo "brightened, and close up. Next: $(BIN)/gloam build --help"
+	@echo "brightened, and close up. Next: . $(BIN)/activate, then gloam report demo/set --out demo/report.html"
 
 test: $(VENV)/.tested
 	$(BIN)/python -m pytest -n auto -q

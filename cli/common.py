@@ -8,15 +8,19 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from tqdm import tqdm
+from click.shell_completion import CompletionItem
 
 from ..engines.process import available_cores
 from ..engines.stopping import leave
 from ..errors import ConfigError, GloamError, WorkerLost
+from ..progress import Bars as Bars
 from ..storage.stores import place
+
+if TYPE_CHECKING:
+    from ..manifests.sets.info import SetInfo
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -80,9 +84,54 @@ def check_png(option: str, path: Path) -> None:
         raise ConfigError(f"{option} {path}: must end in .png")
 
 
+def count_of(number: int, what: str) -> str:
+    """Write a number of things: `1 pair`, `2,000 pairs`."""
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
+def sample_name(info: SetInfo) -> str:
+    """Return what a set's samples are called: a pair, or a clip."""
+    sources = info.build.request.get("sources") or [{}]
+    return "clip" if sources[0].get("frames") else "pair"
+
+
 def default_workers() -> int:
     """Return the number of CPU cores that this process may use."""
     return available_cores()
+
+
+def recipe_names(context: click.Context, parameter: click.Parameter, begun: str) -> list[Any]:
+    """Complete the name of a recipe, or else a file's."""
+    from ..synth.recipes.load import shipped_recipes  # as late as any command needs it
+
+    names = [name for name in shipped_recipes() if name.startswith(begun)]
+    return list(names) or [CompletionItem(begun, type="file")]
+
+
+def _changes(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    """Complete a key of a recipe, of that which is named before where there is one."""
+    from ..synth.recipes.annotated import keys_of
+    from ..synth.recipes.load import DEFAULT, load_recipe
+
+    named = next((context.params.get(name) for name in ("recipe", "recipes", "name")), None)
+    chosen = named[-1] if isinstance(named, tuple) and named else named or DEFAULT
+    try:
+        keys = keys_of(load_recipe(chosen))
+    except GloamError:
+        return []
+    return [f"{key}=" for key in keys if key.startswith(begun)]
+
+
+def overrides_option(help_text: str) -> Callable[[F], F]:
+    """Make the option --set of a command."""
+    return click.option(
+        "--set",
+        "overrides",
+        multiple=True,
+        metavar="KEY=VALUE",
+        shell_complete=_changes,
+        help=help_text,
+    )
 
 
 def _mixed(context: click.Context, parameter: click.Parameter, names: tuple[str, ...]) -> Any:
@@ -98,6 +147,7 @@ def recipe_option(help_text: str) -> Callable[[F], F]:
         metavar="NAME|FILE[:WEIGHT]",
         multiple=True,
         callback=_mixed,
+        shell_complete=recipe_names,
         help=f"{help_text} Several, each with its weight (1 without), are mixed.",
     )
 
@@ -156,53 +206,3 @@ engine_option = click.option(
         "Where the work is done: on this machine, or as tasks of a Ray cluster. No byte changes."
     ),
 )
-
-
-_UNITS = {
-    "listing": "photographs",
-    "measuring": "photographs",
-    "building": "pairs",
-    "checking": "shards",
-    "comparing": "pairs",
-    "measuring pairs": "pairs",
-    "copying": "bytes",
-}
-
-
-class Bars:
-    """A progress bar for each stage, with rate and time left.
-
-    Nothing is shown when the error stream is not a terminal.
-    """
-
-    def __init__(self) -> None:
-        self._bar: tqdm[Any] | None = None
-
-    def stage(self, name: str, total: int | None) -> None:
-        """Begin a stage."""
-        self.close()
-        self._bar = tqdm(
-            total=total,
-            desc=name,
-            unit=f" {_UNITS.get(name, '')}",
-            disable=None,
-            file=sys.stderr,
-            dynamic_ncols=True,
-        )
-
-    def at(self, done: int) -> None:
-        """Show that so many are done."""
-        if self._bar is not None:
-            self._bar.update(done - self._bar.n)
-
-    def close(self) -> None:
-        """End the stage."""
-        if self._bar is not None:
-            self._bar.close()
-            self._bar = None
-
-    def __enter__(self) -> Bars:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()

@@ -29,9 +29,7 @@ class Photographs(Dataset[Any]):
     """Photographs of a folder; `make` turns one, RGB (H, W, 3) uint8, into a sample."""
 
     def __init__(self, folder: Path, make: Callable[[np.ndarray[Any, Any]], Any]) -> None:
-        self.paths = sorted(folder.rglob("*.jp*g"))
-        if not self.paths:
-            raise SystemExit(f"{folder}: holds no JPEGs")
+        self.paths = gloam.pairs_in(folder)  # of one folder its photographs, whatever their suffix
         self.make = make
 
     def __len__(self) -> int:
@@ -112,7 +110,10 @@ def main() -> None:
     parser.add_argument("photographs", type=Path)
     parser.add_argument("pipeline", nargs="?", choices=PIPELINES, default="plain")
     args = parser.parse_args()
-    dataset = Photographs(args.photographs, PIPELINES[args.pipeline]())
+    try:
+        dataset = Photographs(args.photographs, PIPELINES[args.pipeline]())
+    except gloam.errors.GloamError as error:
+        raise SystemExit(str(error)) from error
     batch = next(iter(DataLoader(dataset, batch_size=4, shuffle=True, num_workers=2)))
     for part in batch if isinstance(batch, list | tuple) else [batch]:
         print(tuple(part.shape), part.dtype, f"mean {part.float().mean():.1f}")

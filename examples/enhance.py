@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from train import UNet, psnr, ssim
 
 from gloam.loaders import pairs_in
@@ -41,10 +40,8 @@ def read(path: Path, device: torch.device) -> torch.Tensor:
 
 @torch.no_grad()
 def enhance(model: UNet, low: torch.Tensor) -> torch.Tensor:
-    """Of any size: its right and lower edges are mirrored up to a multiple of 8."""
-    height, width = low.shape[2:]
-    padded = F.pad(low, (0, -width % 8, 0, -height % 8), "reflect")
-    return model(padded)[:, :, :height, :width].float().clamp(0, 1)
+    """Of any size."""
+    return model(low).float().clamp(0, 1)
 
 
 def photographs(paths: list[Path]) -> Iterator[tuple[Path, Path]]:

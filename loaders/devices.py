@@ -34,12 +34,22 @@ class Device:
     number: int | None = None
 
     def current(self) -> int:
-        """Return the number of the GPU, as it stands now."""
-        if self.number is not None:
-            return self.number
-        import torch
+        """Return the number of the GPU, as it stands now.
 
-        return torch.cuda.current_device()
+        Raises
+        ------
+        LoaderError
+            When torch, which is to take the batches, sees no GPU.
+        """
+        if has_torch():
+            import torch
+
+            if not torch.cuda.is_available():
+                why = "" if torch.version.cuda else ": this torch is built for the CPU alone"
+                raise LoaderError(f"device 'cuda': torch sees no GPU{why}; take device='cpu'")
+            if self.number is None:
+                return torch.cuda.current_device()
+        return self.number or 0
 
 
 def find_device(device: Any, number: int | None = None) -> Device:

@@ -112,6 +112,19 @@ class EpochLoader(ABC):
         """Return how many batches an epoch has for this rank."""
         return self.rank.batches(self.contents.count, self.options.batch_size, self.drop_last)
 
+    def __getitem__(self, number: Any) -> Any:
+        """Refuse to be what it is not, for who puts a loader into a DataLoader.
+
+        Raises
+        ------
+        LoaderError
+        """
+        name = type(self).__name__
+        raise LoaderError(
+            f"{name} hands out batches by itself, `for batch in loader`: no DataLoader goes around"
+            f" it, and one pair is {name}(...).dataset[number]"
+        )
+
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         """Begin an epoch, or go on with the one of a loaded state.
 

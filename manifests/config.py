@@ -6,7 +6,9 @@ A line holds file, key, value, and what is allowed.
 from __future__ import annotations
 
 import difflib
+import reprlib
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,6 +20,16 @@ from ..errors import ConfigError
 M = TypeVar("M", bound=BaseModel)
 
 _MERGE = "tag:yaml.org,2002:merge"
+_LARGEST = 1 << 19  # bytes of a file that people write
+_MOST_VALUES = 100_000  # in one, aliases followed
+_MOST_FINDINGS = 20
+_SHORT = reprlib.Repr()
+_SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 2, 80, 80
+
+
+def cut(value: Any) -> str:
+    """Return the repr of what somebody wrote, cut where it is long."""
+    return _SHORT.repr(value)
 
 
 class Finding(ValueError):
@@ -40,7 +52,16 @@ class Finding(ValueError):
 
 
 class _Loader(yaml.SafeLoader):
-    """The safe loader, which does not take the last of two equal keys without a word."""
+    """The safe loader, which takes no text that grows when it is read.
+
+    Nor does it take the last of two equal keys without a word.
+    """
+
+    def get_single_node(self) -> yaml.Node | None:
+        node = super().get_single_node()
+        if node is not None:
+            _count(node, {})
+        return node
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
@@ -54,19 +75,42 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
+def _count(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
+    """Count the values of a text with its aliases followed, each of which is looked at once.
+
+    Raises
+    ------
+    ValueError
+        When a value holds itself, or there are too many.
+    """
+    if node not in known:
+        known[node] = 0
+        held = node.value if isinstance(node, yaml.CollectionNode) else []
+        parts = chain.from_iterable(held) if isinstance(node, yaml.MappingNode) else held
+        known[node] = 1 + sum(_count(part, known) for part in parts)
+        if known[node] > _MOST_VALUES:
+            raise ValueError(f"more than {_MOST_VALUES:,} values")
+    elif not known[node]:
+        raise ValueError("a value holds itself")
+    return known[node]
+
+
 def load_yaml(path: Path) -> dict[str, Any]:
-    """Read a mapping from a YAML file, by the safe loader.
+    """Read a mapping from a YAML file of at most 512 KiB, by the safe loader.
 
     Raises
     ------
     ConfigError
-        When the file cannot be read, is not YAML, or is not a mapping.
+        When the file cannot be read, is too large, is not YAML, or is not a mapping.
     """
     try:
-        text = path.read_text("utf-8")
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise ConfigError(f"{path}: not a regular file", path=path)
+        with path.open("rb") as file:
+            text = file.read(_LARGEST + 1).decode("utf-8")
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror or error}", path=path) from error
-    except ValueError as error:
+    except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not YAML: {error}", path=path) from error
     return parse_yaml(text, path)
 
@@ -77,13 +121,15 @@ def parse_yaml(text: str, where: object) -> dict[str, Any]:
     Raises
     ------
     ConfigError
-        When it is not YAML, or not a mapping.
+        When it is too large, is not YAML, or is not a mapping.
     """
+    if len(text) > _LARGEST:
+        raise ConfigError(f"{where}: more than {_LARGEST >> 10} KiB of text", path=where)
     try:
         value = yaml.load(text, _Loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigError(
-            f"{where}: not YAML: {' '.join(str(error).split())}", path=where
+            f"{where}: not YAML: {' '.join(str(error).split())[:1000]}", path=where
         ) from error
     if value is None:
         return {}
@@ -105,8 +151,11 @@ def validated(model: type[M], values: dict[str, Any], where: str) -> M:
     try:
         return model.model_validate(values)
     except ValidationError as error:
-        key, value, allowed = _facts(error.errors()[0], model)
-        lines = describe(error, model, where)
+        findings = error.errors(include_url=False)
+        key, value, allowed = _facts(findings[0], model)
+        lines = [_line(finding, model, where) for finding in findings[:_MOST_FINDINGS]]
+        if len(findings) > _MOST_FINDINGS:
+            lines.append(f"{where}: and {len(findings) - _MOST_FINDINGS:,} more like these")
         raise ConfigError("\n".join(lines), key=key, value=value, allowed=allowed) from None
 
 
@@ -121,36 +170,25 @@ def _facts(finding: Any, model: type[BaseModel]) -> tuple[str, Any, Any]:
     return ".".join(place), finding.get("input"), finding["msg"].removeprefix("Value error, ")
 
 
-def describe(error: ValidationError, model: type[BaseModel], where: str) -> list[str]:
-    """Write one line for each finding of pydantic's."""
-    lines = []
-    for finding in error.errors():
-        key = ".".join(str(part) for part in finding["loc"])
-        if finding["type"] == "extra_forbidden":
-            known = ", ".join(_fields_at(model, finding["loc"][:-1]))
-            near = _near(model, key)
-            meant = f"; {near} is meant?" if near else ""
-            lines.append(
-                f"{where}: unknown key {key} = {finding['input']!r}{meant}"
-                + (f"; known here: {known}" if known else "")
-            )
-        elif finding["type"] in ("model_type", "dict_type") and (
-            known := ", ".join(_fields_at(model, finding["loc"]))
-        ):
-            lines.append(
-                f"{where}: {key} = {finding['input']!r}: must hold keys and values; known here:"
-                f" {known}"
-            )
-        else:
-            message = finding["msg"].removeprefix("Value error, ")
-            if finding["type"] == "value_error" and isinstance(finding["input"], dict):
-                lines.append(
-                    f"{where}: {key}.{message}" if key else f"{where}: {message}"
-                )  # names its own key and value
-                continue
-            shown = "" if finding["type"] == "missing" else f" = {finding['input']!r}"
-            lines.append(f"{where}: {key}{shown}: {message}")
-    return lines
+def _line(finding: Any, model: type[BaseModel], where: str) -> str:
+    """Write one of pydantic's findings as a line."""
+    key = ".".join(str(part)[:80] for part in finding["loc"])
+    given = cut(finding["input"])
+    if finding["type"] == "extra_forbidden":
+        known = ", ".join(_fields_at(model, finding["loc"][:-1]))
+        near = _near(model, key)
+        meant = f"; {near} is meant?" if near else ""
+        known_here = f"; known here: {known}" if known else ""
+        return f"{where}: unknown key {key} = {given}{meant}{known_here}"
+    if finding["type"] in ("model_type", "dict_type") and (
+        known := ", ".join(_fields_at(model, finding["loc"]))
+    ):
+        return f"{where}: {key} = {given}: must hold keys and values; known here: {known}"
+    message = finding["msg"].removeprefix("Value error, ")
+    if finding["type"] == "value_error" and isinstance(finding["input"], dict):
+        return f"{where}: {key}.{message}" if key else f"{where}: {message}"  # names key and value
+    shown = "" if finding["type"] == "missing" else f" = {given}"
+    return f"{where}: {key}{shown}: {message}"
 
 
 def _near(model: type[BaseModel], key: str) -> str:

@@ -5,7 +5,7 @@ A recipe and (seed, key) give a draw, a draw and a normal give a low.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,12 +14,13 @@ import numpy.typing as npt
 from .camera.draw import CameraDraw, draw_camera
 from .camera.recipe import CameraRecipe
 from .camera.render import Shot, render_camera, shot_of, take
+from .image_forms import image_of
 from .kernels.arrays import Pixels, Window
 from .parameters.columns import KeyedColumns
 from .parameters.randomness import KeyedRandom
 from .power_law.draw import PowerLawDraw, draw_power_law
 from .power_law.render import render_power_law
-from .recipes.load import DEFAULT, Recipe, load_recipe
+from .recipes.load import DEFAULT, Overrides, Recipe, load_recipe
 from .recipes.mixture import MixtureRecipe
 
 if TYPE_CHECKING:
@@ -236,32 +237,33 @@ def render(
 
 
 def darken(
-    image: npt.NDArray[np.uint8],
+    image: Any,
     recipe: Recipe | str = DEFAULT,
     *,
+    key: str,
     seed: int = 0,
-    key: str = "image",
-    overrides: Iterable[str] = (),
-) -> npt.NDArray[np.uint8]:
+    overrides: Overrides = (),
+) -> Any:
     """Make the low-light image of a photograph.
 
     Parameters
     ----------
-    image : uint8 array (H, W, 3)
+    image : uint8 array or tensor (H, W, 3) or (3, H, W), or Pillow image
         A well exposed photograph, RGB, sRGB-encoded.
     recipe : Recipe or str
         What parameters are drawn from: a shipped recipe's name, a YAML file, or a loaded recipe.
-    seed : int
-        Of a set of images, at least 0.
     key : str
-        The image's name in it. The result depends on nothing but image, recipe, seed and key.
-    overrides : iterable of str
-        Single values of the recipe to change, such as `camera.iso=3200` or `exposure.ev=uniform(3,
-        8)`.
+        The image's name in its set: images of other keys have other draws and other noise. The
+        result depends on nothing but image, recipe, seed and key.
+    seed : int
+        Random seed, at least 0.
+    overrides : dict, str or iterable of str
+        Single values of the recipe to change, such as `{"camera.iso": 3200}` or
+        `exposure.ev=uniform(3, 8)`.
 
     Returns
     -------
-    uint8 array (H, W, 3)
+    array, tensor or Pillow image, as `image`
         The low, RGB, sRGB-encoded.
 
     Raises
@@ -269,26 +271,22 @@ def darken(
     gloam.errors.ConfigError
         When the recipe is unknown or wrong.
     ValueError
-        When the image is not of that type and shape, or the seed is no such number.
+        When the image is none of those, or the seed is no such number.
 
     Notes
     -----
-    See the README for the camera model; each recipe, and each camera of the camera file, names its
-    sources.
+    See docs/recipes.md for the camera model; each recipe, and each camera of the camera file, names
+    its sources. `gloam.Darken` finds keys by itself.
 
     Examples
     --------
     >>> import numpy as np, gloam
     >>> normal = np.full((48, 64, 3), 160, np.uint8)
-    >>> low = gloam.darken(normal, "even", seed=1, key="a", overrides=["exposure.ev=4"])
+    >>> low = gloam.darken(normal, "even", seed=1, key="a", overrides={"exposure.ev": 4})
     >>> low.shape, bool(low.mean() < 100)
     ((48, 64, 3), True)
     """
-    if not isinstance(image, np.ndarray):
-        raise ValueError(
-            f"image must be a uint8 array (H, W, 3), not of type {type(image).__name__};"
-            " numpy.asarray makes one of a picture of Pillow's"
-        )
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise ValueError(f"seed must be a whole number of at least 0, not {seed!r}")
-    return render(image, draw(load_recipe(recipe, overrides), seed, key))
+    given = image_of(image)
+    return given.back(render(given.pixels, draw(load_recipe(recipe, overrides), seed, key)))

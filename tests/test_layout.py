@@ -23,7 +23,7 @@ FLOORS = [
 ]
 SYNTH = [
     {"kernels"},
-    {"parameters"},
+    {"parameters", "image_forms"},
     {"degradations"},
     {"camera", "power_law"},
     {"recipes"},

@@ -22,8 +22,8 @@ def cameras(file: Path | None) -> None:
     """List the calibrated cameras, their ISOs, and where each calibration is from.
 
     A recipe takes one by camera.name, and its camera.iso may lie within the ISOs listed. Cameras of
-    your own go into a YAML file of the form of gloam's camera file (synth/data/cameras.yaml): --set
-    camera.file=FILE --set camera.name=NAME.
+    your own go into a YAML file of the form of gloam's camera file (gloam/synth/camera/sensors.yaml
+    of the installed package): --set camera.file=FILE --set camera.name=NAME.
     """
     own = (
         {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from collections import Counter
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 
 import click
@@ -19,10 +18,11 @@ from ...manifests.images.load_normal import load_normal
 from ...manifests.images.opening import Pixels
 from ...manifests.sets.info import SET_FILE
 from ...manifests.sources import Location, list_source, read
+from ...manifests.sources.collections import SAMPLE_NAMES
 from ...storage.atomic import write_bytes
 from ...synth.analysis.contact_sheet import Tile, grid_of, row_of, sheet, strip_of
 from ...synth.recipes.load import DEFAULT, load_recipe
-from ..common import check_png, user_errors
+from ..common import check_png, count_of, overrides_option, recipe_names, user_errors
 
 _MOST = 40
 
@@ -34,18 +34,13 @@ _MOST = 40
     "recipes",
     multiple=True,
     metavar="NAME|FILE",
+    shell_complete=recipe_names,
     help=(
         "May be repeated, for rows of their own; even:0.5,uneven:0.5 is a mixture."
         f"  [default: {DEFAULT}]"
     ),
 )
-@click.option(
-    "--set",
-    "overrides",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Change a value, as in gloam build.",
-)
+@overrides_option("Change a value, as in gloam build.")
 @click.option(
     "--grid",
     nargs=2,
@@ -57,7 +52,7 @@ _MOST = 40
     type=click.IntRange(min=1),
     help="Of clips: folders of frames or video files, a strip of so many frames of the first four.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the draws.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Random seed.")
 @click.option(
     "--width", type=click.IntRange(64, 2000), default=320, help="Of each picture, pixels."
 )
@@ -84,6 +79,9 @@ def preview(
     It shows of each the normal, low, brightened low and a close-up at 1:1, with what was drawn.
 
     Without a PHOTO, of photographs inside scikit-image. Of a folder, the first few.
+
+    Each is drawn by the seed and its file's name, and in a set by the seed and its key: one low of
+    the same recipe, but another one. gloam.darken(image, recipe, seed=, key=) makes any of them.
     """
     check_png("--out", out)
     names = recipes or (DEFAULT,)
@@ -114,7 +112,7 @@ def preview(
     buffer = io.BytesIO()
     sheet(rows).save(buffer, "png")
     write_bytes(out, buffer.getvalue())
-    click.echo(f"{out}: {len(rows)} rows")
+    click.echo(f"{out}: {count_of(len(rows), 'row')}")
 
 
 def _clips(photos: tuple[Path, ...], frames: int) -> Iterator[tuple[str, list[Pixels]]]:
@@ -153,7 +151,8 @@ def _axis(text: str) -> list[str]:
 
 def _photographs(photos: tuple[Path, ...]) -> list[tuple[str, bytes]]:
     if not photos:
-        return [(item.path, read(item.location)) for item in islice(list_source("sample", ""), 4)]
+        first = sorted(list_source("sample", ""), key=lambda item: SAMPLE_NAMES.index(item.path))
+        return [(item.path, read(item.location)) for item in first[:4]]
     files: list[Path] = []
     for photo in photos:
         if photo.is_dir():

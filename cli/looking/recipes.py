@@ -6,7 +6,7 @@ import click
 
 from ...synth.recipes.annotated import annotated_yaml
 from ...synth.recipes.load import DEFAULT, load_recipe, shipped_recipes
-from ..common import user_errors
+from ..common import overrides_option, recipe_names, user_errors
 
 
 @click.group(invoke_without_command=True)
@@ -23,14 +23,8 @@ def recipes(context: click.Context) -> None:
 
 
 @recipes.command()
-@click.argument("name")
-@click.option(
-    "--set",
-    "overrides",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Change a value, as in gloam build.",
-)
+@click.argument("name", shell_complete=recipe_names)
+@overrides_option("Change a value, as in gloam build.")
 @user_errors
 def show(name: str, overrides: tuple[str, ...]) -> None:
     """Print the recipe NAME with all its values, and what each is and may be.

@@ -13,7 +13,7 @@ from ...synth.recipes.load import DEFAULT, load_recipe
 from ...synth.studio.photographs import Photographs, read_photographs
 from ...synth.studio.server import StudioServer
 from ...synth.studio.workbench import Workbench
-from ..common import recipe_option, user_errors
+from ..common import count_of, recipe_option, user_errors
 
 
 @click.command()
@@ -50,13 +50,14 @@ def studio(
 
     The page is served to this machine alone, under an address that nobody can guess. Nothing is
     written but by its button Save. Without a PHOTO it shows photographs inside scikit-image; of a
-    folder, the first 24. Ctrl-C ends it.
+    folder, the first 24. Ctrl-C ends it. Lows are those of gloam.darken with the key "image"; in a
+    set, where each photograph has a key of its own, they are others of the same recipe.
     """
     named = recipe or DEFAULT
     held = Photographs(read_photographs(photos))
     bench = Workbench(held, load_recipe(named), named, folder, seed)
     with StudioServer(bench, port) as server:
-        click.echo(f"{len(held)} photographs; open {server.address}")
+        click.echo(f"{count_of(len(held), 'photograph')}; open {server.address}")
         click.echo("Ctrl-C ends it; recipes are saved by the page's button alone.")
         screen = sys.stdout.isatty() and (
             sys.platform == "darwin" or bool({"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys())

@@ -14,7 +14,16 @@ from ...manifests.sets.verify import Problem, verify_set
 from ...storage.stores import place
 from ...synth.publishing.unit_by_unit import MARK, verify_export
 from ...synth.renderers import Device
-from ..common import USER_ERROR, Bars, device_option, engine_option, user_errors, workers_option
+from ..common import (
+    USER_ERROR,
+    Bars,
+    count_of,
+    device_option,
+    engine_option,
+    sample_name,
+    user_errors,
+    workers_option,
+)
 
 
 @click.command()
@@ -72,7 +81,7 @@ def verify(
         click.echo(("remark: " if problem.remark else "") + f"{root}/{problem}")
     damage = _damage(problems)
     if damage:
-        click.echo(f"{root}: {damage} problem{'s' if damage > 1 else ''}")
+        click.echo(f"{root}: {count_of(damage, 'problem')}")
         sys.exit(USER_ERROR)
     how = "sizes agree" if quick else "every byte is as it was written"
     if deep:
@@ -84,7 +93,8 @@ def verify(
     how += "".join(
         f" ({name} is anybody's to edit)" for name in EDITABLE if (pairs.root / name).is_file()
     )
-    click.echo(f"{root}: {len(pairs):,} pairs in {len(pairs.info.units)} shards: {how}")
+    shards = count_of(len(pairs.info.units), "shard")
+    click.echo(f"{root}: {count_of(len(pairs), sample_name(pairs.info))} in {shards}: {how}")
 
 
 def _verify_export(root: Path) -> None:
@@ -95,7 +105,7 @@ def _verify_export(root: Path) -> None:
     for problem in problems:
         click.echo(f"{root}/{problem}")
     if problems:
-        click.echo(f"{root}: {len(problems)} problem{'s' if len(problems) > 1 else ''}")
+        click.echo(f"{root}: {count_of(len(problems), 'problem')}")
         sys.exit(USER_ERROR)
     click.echo(f"{root}: an export; every byte is as it was written")
 

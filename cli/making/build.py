@@ -15,18 +15,27 @@ from ...manifests.sources import KINDS, counted
 from ...synth.building.build import Report, Task, build_task
 from ...synth.building.build import build as build_set
 from ...synth.building.from_options import make_request
+from ...synth.building.request import Request
 from ...synth.recipes.load import DEFAULT
 from ...synth.renderers import Device
 from ..common import (
     Bars,
     camera_file_option,
     camera_overrides,
+    count_of,
     device_option,
     engine_option,
+    overrides_option,
     recipe_option,
+    sample_name,
     user_errors,
     workers_option,
 )
+
+
+def _kinds(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    """Complete the kind of a source; shells complete the path behind it by themselves."""
+    return [f"{kind}=" for kind in KINDS if kind.startswith(begun)]
 
 
 @click.command()
@@ -36,6 +45,7 @@ from ..common import (
     "sources",
     multiple=True,
     metavar="KIND=PATH[@LIST][:LIMIT]",
+    shell_complete=_kinds,
     help=(
         f"Photographs; may be repeated. Kinds: {', '.join(KINDS)}. LIST is an image list inside a"
         " voc or coco source, LIMIT the most pairs taken from it. 'sample' needs no path. "
@@ -55,7 +65,7 @@ from ..common import (
 @click.option(
     "--val",
     type=click.IntRange(min=0),
-    help="How many of them are the validation split.  [default: 0]",
+    help="How many of them are the validation split.  [default: a hundredth, at least one]",
 )
 @click.option(
     "--test",
@@ -63,17 +73,11 @@ from ..common import (
     help="How many of them are for testing, a split of its own.  [default: 0]",
 )
 @recipe_option(f"How lows are made; see gloam recipes.  [default: {DEFAULT}]")
-@click.option(
-    "--set",
-    "overrides",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Change one value of the recipe, such as camera.iso=3200 or 'exposure.ev=uniform(3,8)'.",
+@overrides_option(
+    "Change one value of the recipe, such as camera.iso=3200 or 'exposure.ev=uniform(3,8)'."
 )
 @camera_file_option
-@click.option(
-    "--seed", type=click.IntRange(min=0), help="Of the plan and of every low.  [default: 0]"
-)
+@click.option("--seed", type=click.IntRange(min=0), help="Random seed.  [default: 0]")
 @click.option(
     "--layout",
     type=click.Choice(["shards", "files"]),
@@ -218,12 +222,14 @@ def build(
                 if left
                 else "all are there: gloam build without --task-index closes the set"
             )
-            click.echo(f"{root}: task {task_index} of {task_count} made {made} shards; {rest}")
+            click.echo(
+                f"{root}: task {task_index} of {task_count} made {count_of(made, 'shard')}; {rest}"
+            )
             return
         report = build_set(
             request, root, workers, cache, bars, max_refused, device=device, engine=engine
         )
-    _show(report)
+    _show(report, request)
 
 
 def _share(text: str) -> float:
@@ -236,11 +242,25 @@ def _share(text: str) -> float:
     return share
 
 
-def _show(report: Report) -> None:
+def _show(report: Report, request: Request) -> None:
     info = report.info
     total = sum(info.units.values())
     counts = ", ".join(f"{s} {info.counts[s]:,}" for s in SPLITS if s in info.counts)
-    click.echo(f"{report.candidates:,} photographs, {total:,} pairs: {counts}")
+    made, of = sample_name(info), "clip" if sample_name(info) == "clip" else "photograph"
+    click.echo(f"{count_of(report.candidates, of)}, {count_of(total, made)}: {counts}")
+    planned = {"val": info.build.request["plan"]["val"], "test": request.plan.test}
+    if request.plan.val is None and report.made:
+        click.echo(
+            f"  val: {planned['val']:,}, as --val was not given; gloam regenerate {report.root} NEW"
+            " --val N splits the set anew"
+        )
+    for split, wanted in planned.items():
+        have = info.counts.get(split, 0)
+        if have < wanted:
+            click.echo(
+                f"  {split}: {have:,} of {wanted:,}; the others were refused when they were to be"
+                " made, as --no-select looks at none before"
+            )
     for source, reasons in report.reasons.items():
         spare = reasons.get(SPARE, 0)
         refused = [
@@ -249,7 +269,7 @@ def _show(report: Report) -> None:
         if refused:
             click.echo(f"  {source}: refused {', '.join(refused)}")
         if spare:
-            click.echo(f"  {source}: {spare:,} suitable ones not needed")
+            click.echo(f"  {source}: {count_of(spare, 'suitable one')} not needed")
     for source, passed in report.passed.items():
         click.echo(f"  {source}: passed over {counted(passed)}")
     if info.counts["refused"]:

@@ -15,7 +15,15 @@ from ...synth.publishing.trainers import FORMS
 from ...synth.publishing.video_files import FORMS as FORMS_OF_VIDEO
 from ...synth.publishing.video_files import export_videos
 from ...synth.renderers import Device
-from ..common import Bars, device_option, engine_option, user_errors, workers_option
+from ..common import (
+    Bars,
+    count_of,
+    device_option,
+    engine_option,
+    sample_name,
+    user_errors,
+    workers_option,
+)
 
 
 @click.command()
@@ -73,7 +81,7 @@ def export(
     if video is not None:
         with Bars() as bars:
             clips = export_videos(origin, root, video, workers, bars, engine=engine)
-        click.echo(f"{root}: {clips:,} clips of {origin} as {FORMS_OF_VIDEO[video]}")
+        click.echo(f"{root}: {count_of(clips, 'clip')} of {origin} as {FORMS_OF_VIDEO[video]}")
         return
     if trainer is not None:
         with Bars() as bars:
@@ -93,4 +101,5 @@ def export(
             device=device,
             engine=engine,
         )
-    click.echo(f"{root}: {sum(info.units.values()):,} pairs of {origin} as {layout or 'files'}")
+    count = count_of(sum(info.units.values()), sample_name(info))
+    click.echo(f"{root}: {count} of {origin} as {layout or 'files'}")

@@ -9,6 +9,7 @@ import click
 from ...errors import ConfigError
 from ...storage.atomic import write_bytes
 from ...synth.fitting.fit import fit as fit_recipe
+from ...synth.fitting.fit import most_tried
 from ..common import Bars, user_errors, workers_option
 
 
@@ -49,7 +50,7 @@ def fit(
     if out.suffix.lower() not in (".yaml", ".yml"):
         raise ConfigError(f"--out {out}: must end in .yaml")
     with Bars() as bars:
-        bars.stage("fitting", None)
+        bars.stage("fitting", most_tried(tries))
         found = fit_recipe(lows, normals, photos, workers=workers, evaluations=tries, at=bars.at)
     write_bytes(out, found.yaml(out.stem).encode())
     for line in found.lines():

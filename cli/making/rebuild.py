@@ -9,7 +9,15 @@ import click
 from ...engines.by_name import engine_named
 from ...synth.publishing.rebuild import rebuild as rebuild_set
 from ...synth.renderers import Device
-from ..common import Bars, device_option, engine_option, user_errors, workers_option
+from ..common import (
+    Bars,
+    count_of,
+    device_option,
+    engine_option,
+    sample_name,
+    user_errors,
+    workers_option,
+)
 
 
 @click.command()
@@ -50,4 +58,5 @@ def rebuild(
             device=device,
             engine=engine,
         )
-    click.echo(f"{root}: {sum(report.info.units.values()):,} pairs, every byte as it was published")
+    count = count_of(sum(report.info.units.values()), sample_name(report.info))
+    click.echo(f"{root}: {count}, every byte as it was published")

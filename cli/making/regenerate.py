@@ -7,13 +7,17 @@ from pathlib import Path
 import click
 
 from ...engines.by_name import engine_named
+from ...manifests.selection.plan import SPLITS
 from ...synth.building.regenerate import regenerate as regenerate_set
 from ...synth.renderers import Device
 from ..common import (
     Bars,
+    count_of,
     device_option,
     engine_option,
+    overrides_option,
     recipe_option,
+    sample_name,
     user_errors,
     workers_option,
 )
@@ -23,15 +27,17 @@ from ..common import (
 @click.argument("origin", metavar="SET", type=click.Path(path_type=Path))
 @click.argument("root", metavar="NEW", type=click.Path(path_type=Path))
 @recipe_option("Another recipe; see gloam recipes.  [default: the set's own]")
-@click.option(
-    "--set",
-    "overrides",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Change one value of the recipe, such as camera.iso=6400.",
-)
+@overrides_option("Change one value of the recipe, such as camera.iso=6400.")
 @click.option(
     "--seed", type=click.IntRange(min=0), help="Another seed of the lows.  [default: the set's own]"
+)
+@click.option(
+    "--val",
+    type=click.IntRange(min=0),
+    help="Pairs for validation; with nothing else changed, lows stay.  [default: the set's own]",
+)
+@click.option(
+    "--test", type=click.IntRange(min=0), help="Pairs for testing.  [default: the set's own]"
 )
 @click.option(
     "--low-only",
@@ -50,15 +56,17 @@ def regenerate(
     recipe: str | None,
     overrides: tuple[str, ...],
     seed: int | None,
+    val: int | None,
+    test: int | None,
     *,
     low_only: bool,
     workers: int,
     engine_name: str,
     device: Device,
 ) -> None:
-    """Make NEW with the pairs of SET, but other lows.
+    """Make NEW with the pairs of SET, but other lows, or other splits (--val, --test).
 
-    Keys, splits, order, shards and normals are the same. The sources are not needed.
+    Keys, order and normals are the same, and what is not asked for. The sources are not needed.
 
     Run again with the same options, it continues where it was stopped.
     """
@@ -72,6 +80,8 @@ def regenerate(
             seed,
             workers,
             bars,
+            val=val,
+            test=test,
             lows_only=low_only,
             device=device,
             engine=engine,
@@ -79,10 +89,11 @@ def regenerate(
     changed = info.build.origin["changed"] if info.build.origin else []
     for line in changed[:10]:
         click.echo(f"  {line}")
-    made = "lows" if low_only else "pairs"
+    count = count_of(sum(info.units.values()), "low" if low_only else sample_name(info))
     what = (
-        f"{len(changed)} values changed"
+        f"{count_of(len(changed), 'value')} changed"
         if changed
         else "nothing was changed, so their bytes are those of the set"
     )
-    click.echo(f"{root}: {sum(info.units.values()):,} {made} of {origin}; {what}")
+    counts = ", ".join(f"{s} {info.counts[s]:,}" for s in SPLITS if s in info.counts)
+    click.echo(f"{root}: {count} of {origin} ({counts}); {what}")

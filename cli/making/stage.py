@@ -10,7 +10,7 @@ from ...manifests.selection.plan import SPLITS
 from ...manifests.sets.pair_set import open_set
 from ...manifests.sets.stage import files_of_set
 from ...manifests.sets.stage import stage as stage_set
-from ..common import Bars, user_errors
+from ..common import Bars, count_of, user_errors
 
 
 @click.command()
@@ -34,5 +34,6 @@ def stage(root: Path, target: Path, split: str | None) -> None:
         bars.stage("copying", sum(file.size for file in files_of_set(pairs, splits)))
         copied, kept = stage_set(pairs, target, splits, bars.at)
     click.echo(
-        f"{target}: {copied} files copied, {kept} were there already, every byte as it was built"
+        f"{target}: {count_of(copied, 'file')} copied, {kept} were there already, every byte as it"
+        " was built"
     )

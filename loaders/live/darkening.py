@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import multiprocessing
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from ...synth.image_forms import image_of
 from ...synth.models import draw, render
-from ...synth.recipes.load import DEFAULT, Recipe, load_recipe
+from ...synth.recipes.load import DEFAULT, Overrides, Recipe, load_recipe
 from ..ranks_and_order import find_rank
 
 Pixels = npt.NDArray[np.uint8]
@@ -23,8 +24,8 @@ Pixels = npt.NDArray[np.uint8]
 class Darken:
     """Darken images, one after the other, in a data pipeline.
 
-    An instance is a function: of a uint8 RGB array (H, W, 3), a Pillow image, or a torch tensor
-    (3, H, W) of uint8; it returns the low in the same form. See `gloam.loaders.albumentations` and
+    An instance is a function of an image: a uint8 RGB array or tensor (H, W, 3) or (3, H, W), or a
+    Pillow image; it returns the low in the same form. See `gloam.loaders.albumentations` and
     `gloam.loaders.torchvision` for those libraries' own kind of transform.
 
     Parameters
@@ -33,7 +34,7 @@ class Darken:
         A shipped recipe's name, a YAML file, or a loaded recipe.
     seed : int
         Of the lows.
-    overrides : iterable of str
+    overrides : dict, str or iterable of str
         Single values of the recipe to change, such as `camera.iso=3200`.
 
     Raises
@@ -61,7 +62,7 @@ class Darken:
     """
 
     def __init__(
-        self, recipe: Recipe | str = DEFAULT, *, seed: int = 0, overrides: Iterable[str] = ()
+        self, recipe: Recipe | str = DEFAULT, *, seed: int = 0, overrides: Overrides = ()
     ) -> None:
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             raise ValueError(f"seed must be a whole number of at least 0, not {seed!r}")
@@ -77,7 +78,7 @@ class Darken:
 
         Parameters
         ----------
-        image : uint8 array (H, W, 3), Pillow image, or uint8 tensor (3, H, W)
+        image : uint8 array or tensor (H, W, 3) or (3, H, W), or Pillow image
         key : str, optional
             Of the image in its set.
 
@@ -86,21 +87,9 @@ class Darken:
         ValueError
             When it is none of those.
         """
-        drawn = draw(self.recipe, self.seed, self.next_key() if key is None else key)
-        if isinstance(image, np.ndarray):
-            return render(image, drawn)
-        if hasattr(image, "convert"):  # Pillow's
-            low = render(np.asarray(image.convert("RGB")), drawn)
-            return sys.modules["PIL.Image"].fromarray(low)
-        if hasattr(image, "detach") and image.ndim == 3 and image.shape[0] == 3:
-            pixels = np.ascontiguousarray(image.detach().cpu().numpy().transpose(1, 2, 0))
-            low = np.ascontiguousarray(render(pixels, drawn).transpose(2, 0, 1))
-            return sys.modules["torch"].from_numpy(low).to(image.device)
-        raise ValueError(
-            "image must be a uint8 array (H, W, 3), a Pillow image or a uint8 tensor (3, H, W), not"
-            f" a {type(image).__name__}"
-            + (f" of shape {tuple(image.shape)}" if hasattr(image, "shape") else "")
-        )
+        given = image_of(image)
+        name = self.next_key() if key is None else key
+        return given.back(render(given.pixels, draw(self.recipe, self.seed, name)))
 
     def next_key(self) -> str:
         """Return a key that no other worker, rank, epoch or call has."""
@@ -123,22 +112,22 @@ def darken_batch(
     *,
     seed: int = 0,
     keys: Sequence[str] | None = None,
-    overrides: Iterable[str] = (),
+    overrides: Overrides = (),
     device: Literal["cpu", "cuda", "auto"] = "cpu",
 ) -> Any:
     """Make the lows of a batch of images.
 
     Parameters
     ----------
-    images : sequence of uint8 arrays or tensors (H, W, 3), or one of them (N, H, W, 3)
-        RGB, of any sizes. CUDA tensors are darkened where they lie, without a copy, on torch's
-        current stream; all of them lie on one GPU.
+    images : sequence of images, or a uint8 array or tensor (N, H, W, 3) or (N, 3, H, W)
+        As of `darken`, of any sizes. CUDA tensors (H, W, 3) are darkened where they lie, without a
+        copy, on torch's current stream; all of them lie on one GPU.
     recipe : Recipe or str
     seed : int
         Of the set.
     keys : sequence of str, optional
         Of the images; "0", "1", ... where they are not given.
-    overrides : iterable of str
+    overrides : dict, str or iterable of str
         Single values of the recipe to change.
     device : str
         Where arrays in host memory are darkened: "cpu", "cuda", or "auto" for a GPU if there is
@@ -170,17 +159,17 @@ def darken_batch(
         raise ValueError(f"{len(images)} images, {len(names)} keys: each image needs one")
     if not len(images):
         return images
-    if getattr(images[0], "is_cuda", False):
+    if getattr(images[0], "is_cuda", False) and all(image.shape[-1] == 3 for image in images):
         from .cuda_tensors import darken_tensors
 
         return darken_tensors(images, chosen, seed, names)
     from ...synth.renderers import renderer_on
 
-    tensors = not isinstance(images[0], np.ndarray)
-    arrays = [image.numpy() if tensors else image for image in images]
-    lows = renderer_on(device).render(arrays, [draw(chosen, seed, name) for name in names])
-    if tensors:
-        lows = [sys.modules["torch"].from_numpy(low) for low in lows]
+    given = [image_of(image) for image in images]
+    lows = renderer_on(device).render(
+        [image.pixels for image in given], [draw(chosen, seed, name) for name in names]
+    )
+    made = [image.back(low) for image, low in zip(given, lows, strict=True)]
     if isinstance(images, list | tuple):
-        return lows
-    return sys.modules["torch"].stack(lows) if tensors else np.stack(lows)
+        return made
+    return np.stack(made) if isinstance(images, np.ndarray) else sys.modules["torch"].stack(made)

@@ -31,6 +31,8 @@ HELD_OUT = "of a held-out sequence"
 _LARGEST_SHARD = 1000
 _SMALLEST_SHARD = 50
 _USUAL_SHARDS = 32
+_HUNDREDTH = 100
+_FEW_SEQUENCES = 10
 
 PLAN_SCHEMA = pa.schema(
     [
@@ -51,8 +53,11 @@ class PlanOptions(BaseModel):
     ----------
     pairs : int, optional
         How many pairs in all; None takes every suitable candidate, up to the sources' limits.
-    val, test : int
-        How many of them are the validation split, and how many are for testing.
+    val : int, optional
+        How many of them are the validation split. None takes a hundredth, and at least one; of
+        clips whole sequences, where there are ten or more.
+    test : int
+        How many are for testing.
     shard_size : int, optional
         Pairs a shard at most. None takes 1000, and fewer (down to 50) for small sets, so that a
         split has 32 shards for workers and readers to share.
@@ -62,7 +67,7 @@ class PlanOptions(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     pairs: int | None = Field(default=None, ge=1)
-    val: int = Field(default=0, ge=0)
+    val: int | None = Field(default=0, ge=0)
     test: int = Field(default=0, ge=0)
     shard_size: int | None = Field(default=None, ge=1, le=100_000)
     seed: int = Field(default=0, ge=0, lt=2**63)
@@ -78,10 +83,13 @@ class Plan:
         `PLAN_SCHEMA`, ordered by split (train, val, test), shard and place within the shard.
     candidates : pyarrow.Table
         The given one with column `reason` completed: "" for what became a pair.
+    val : int
+        How many pairs the validation split has.
     """
 
     pairs: pa.Table
     candidates: pa.Table
+    val: int
 
 
 def make_plan(
@@ -113,7 +121,6 @@ def make_plan(
 
     hashes = _hashes(candidates.column("key").to_pylist(), options.seed)
     chosen = _choose(candidates, sources, reasons, hashes[:, 0], options.pairs)
-    _check_splits(options, len(chosen))
     spare = reasons == KEPT
     spare[chosen] = False
     reasons[spare] = SPARE
@@ -122,7 +129,11 @@ def make_plan(
     sequences = _sequences(candidates)
     luck = hashes if sequences is None else _hashes(sequences.tolist(), options.seed)
     by_luck = np.argsort(luck[chosen, 1], kind="stable")
-    held_out = np.split(by_luck, [options.val, options.val + options.test])
+    val = options.val
+    if val is None:
+        val = _usual_val(None if sequences is None else sequences[chosen[by_luck]], len(chosen))
+    _check_splits(val, options.test, len(chosen))
+    held_out = np.split(by_luck, [val, val + options.test])
     if sequences is not None:
         held_out = _apart(held_out, sequences[chosen])
         left = np.setdiff1d(np.arange(len(chosen)), np.concatenate(held_out))
@@ -150,7 +161,38 @@ def make_plan(
         completed = completed.set_column(
             completed.column_names.index(name), name, pa.array(values, pa.string())
         )
-    return Plan(table.combine_chunks(), completed)
+    return Plan(table.combine_chunks(), completed, val)
+
+
+def _usual_val(sequences: npt.NDArray[np.object_] | None, pairs: int) -> int:
+    """Return the size of a validation split that nobody said: a hundredth, at least one.
+
+    Of clips, whose sequences are given in the order in which they are held out, whole sequences.
+    Of fewer than ten one would cost too much.
+    """
+    val = min(max(1, pairs // _HUNDREDTH), pairs - 1)
+    if sequences is None:
+        return val
+    if len(set(sequences)) < _FEW_SEQUENCES:
+        return 0
+    held = set(sequences[:val])
+    return sum(sequence in held for sequence in sequences)
+
+
+def splits_of(keys: list[str], seed: int, val: int, test: int) -> list[str]:
+    """Return the split of each pair of a plan, as `make_plan` chooses them.
+
+    Raises
+    ------
+    ConfigError
+        When nothing would be left to train on.
+    """
+    _check_splits(val, test, len(keys))
+    splits = np.full(len(keys), TRAIN, object)
+    by_luck = np.argsort(_hashes(keys, seed)[:, 1], kind="stable")
+    splits[by_luck[:val]] = VAL
+    splits[by_luck[val : val + test]] = TEST
+    return splits.tolist()
 
 
 def _sequences(candidates: pa.Table) -> npt.NDArray[np.object_] | None:
@@ -179,18 +221,19 @@ def _apart(
     return apart
 
 
-def _check_splits(options: PlanOptions, pairs: int) -> None:
+def _check_splits(val: int, test: int, pairs: int) -> None:
     """Refuse splits that leave nothing to train on."""
-    both = options.val + options.test
-    what = f"val = {options.val:,}" + (f", test = {options.test:,}" if options.test else "")
-    if both == pairs:
-        fewer = "val and test" if options.test else "val"
+    both = val + test
+    what = f"val = {val:,}" + (f", test = {test:,}" if test else "")
+    if both and both == pairs:
+        fewer = "val and test" if test else "val"
         raise ConfigError(
             f"{what}: of {pairs:,} pairs in all none would be left to train on; ask for more pairs,"
             f" or for fewer in {fewer} (a set of one split needs none)"
         )
     if both > pairs:
-        raise ConfigError(f"{what}: there are only {pairs:,} pairs in all; ask for fewer")
+        there = "is only 1 pair" if pairs == 1 else f"are only {pairs:,} pairs"
+        raise ConfigError(f"{what}: there {there} in all; ask for fewer")
 
 
 def _drop_duplicates(
@@ -245,7 +288,8 @@ def _choose(
     if wanted > sum(available):
         each = ", ".join(f"{s.name} {n:,}" for s, n in zip(sources, available, strict=True))
         raise ConfigError(
-            f"pairs = {wanted:,}: only {sum(available):,} candidates are suitable"
+            f"pairs = {wanted:,}: only {sum(available):,}"
+            f" {'candidate is' if sum(available) == 1 else 'candidates are'} suitable"
             f" ({each}){_counted(of_source, reasons)}; ask for fewer, add sources,"
             + (" raise their limits, or loosen --profile" if judged else " or raise their limits")
         )

@@ -168,6 +168,10 @@ class SetInfo(BaseModel):
                 )
         return self
 
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{name} {count:,}" for name, count in self.counts.items())
+        return f"<SetInfo {self.name}: {counts}>"
+
     def sealed(self) -> SetInfo:
         """Return the same with its checksum."""
         bare = self.model_copy(update={"sha256": ""})
@@ -194,7 +198,13 @@ def read_set(root: Path) -> SetInfo:
             raise SetError(
                 f"{root}: the set is not finished; run its gloam build command again", path=root
             )
-        raise SetError(f"{root}: not a gloam set (it has no {SET_FILE})", path=root)
+        folders = [name for name in ("low", "normal", "high") if (root / name).is_dir()]
+        pairs = (
+            f"; pairs_in({str(root / 'low')!r}, {str(root / folders[1])!r}) gives loaders its pairs"
+            if folders[0:1] == ["low"] and len(folders) > 1
+            else ""
+        )
+        raise SetError(f"{root}: not a gloam set (it has no {SET_FILE}){pairs}", path=root)
     data = _read(path)
     value = _parse(data, path)
     try:

@@ -160,14 +160,18 @@ def _missing(target: Path, files: list[StagedFile]) -> Iterator[StagedFile]:
             yield file
 
 
+def _size(count: int) -> str:
+    """Write a number of bytes for people."""
+    return f"{count / 1e6:,.1f} MB" if count < 1e9 else f"{count / 1e9:,.1f} GB"
+
+
 def _check_room(target: Path, needed: int) -> None:
     if isinstance(target, StorePath):
         return
     free = shutil.disk_usage(target).free
     if needed > free:
         raise SetError(
-            f"{target}: the set needs {needed / 2**30:.2f} GiB more, {free / 2**30:.2f} GiB are"
-            " free",
+            f"{target}: the set needs {_size(needed)} more, {_size(free)} are free",
             path=target,
         )
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ...errors import SetError
+from ...errors import GloamError, SetError
 from ...storage.atomic import remove_temporaries, remove_tree
 from ...storage.locks import exclusive
-from ...storage.stores import each
+from ...storage.stores import StorePath, each
 from .info import SET_FILE, WORK_FOLDER, BuildNote, note_path
 from .receipts import FOLDER as RECEIPTS
 from .receipts import is_done, read_receipt
@@ -27,6 +28,12 @@ def prepare_output(root: Path) -> None:
     try:
         # In this order another builder may begin or end meanwhile: its work's folder is there
         # before all else, and goes when set.json has come.
+        if root.is_symlink() and not root.exists():
+            raise SetError(
+                f"{root}: is a link to {os.readlink(root)}, which is not there; choose another"
+                " folder, or make that one",
+                path=root,
+            )
         used = root.exists() and (not root.is_dir() or any(root.iterdir()))
         ours = (root / WORK_FOLDER).is_dir() or (root / SET_FILE).is_file()
         if used and not ours:
@@ -61,6 +68,25 @@ def working_on(root: Path) -> Iterator[None]:
             remove_temporaries(root)
             if (root / SET_FILE).is_file() and not note_path(root).is_file():
                 remove_tree(root / WORK_FOLDER)
+
+
+@contextmanager
+def left_as_it_was(root: Path) -> Iterator[None]:
+    """Remove the folder of a set again where it was not there before, and nothing was planned.
+
+    Measurements that took long are kept: the next try, with other numbers, begins with them.
+    """
+    new = not isinstance(root, StorePath) and not root.exists()
+    try:
+        yield
+    except GloamError:
+        work = root / WORK_FOLDER
+        parts = list((work / "measured").glob("part-*")) if work.is_dir() else []
+        if new and not note_path(root).is_file() and len(parts) <= 1:
+            remove_tree(work)
+            with suppress(OSError):
+                root.rmdir()
+        raise
 
 
 def refuse_mixing(root: Path, note: BuildNote) -> None:

@@ -83,8 +83,25 @@ def list_source(
         first = next(images)
     except StopIteration:
         over = f", and passed over: {counted(passed)}" if passed else ""
-        raise SourceError(f"{kind}={path}: holds no photograph ({_EXPECTED[kind]}){over}") from None
+        raise SourceError(
+            f"{kind}={path}: holds no photograph ({_EXPECTED[kind]}){over}{_way_out(kind, path)}"
+        ) from None
     return chain([first], images)
+
+
+def _way_out(kind: str, path: str) -> str:
+    """Say what may be meant by a source that holds no photograph of its kind; "" if nothing."""
+    root = place(path)
+    if (root / "set.json").is_file() and (root / "shards").is_dir():
+        return (
+            f"; it is a gloam set: webdataset='{path}/shards/*.tar' takes its normals, gloam"
+            " regenerate makes other lows of them"
+        )
+    plain = "folder" if root.is_dir() else "archive"
+    if kind in ("folder", "archive", "webdataset", "sample", CLIPS):
+        return ""
+    found = next(_photographs(path, Counter()), None)
+    return "" if found is None else f"; {plain}={path} takes photographs however they lie"
 
 
 def counted(counts: Counter[str]) -> str:
@@ -179,6 +196,13 @@ def _folder(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     _refuse_list("folder", listing)
     if place(path).is_file():
         raise SourceError(f"folder={path}: not a folder (a tar or zip is an archive= source)")
+    for normal in ("normal", "high", "gt"):
+        if all((place(path) / name).is_dir() for name in ("low", normal)):
+            raise SourceError(
+                f"folder={path}: holds low/ and {normal}/, so pairs: folder={path}/{normal} takes"
+                " the normals alone; loaders read the pairs as they are, by gloam.pairs_in",
+                path=path,
+            )
     entries = _photographs(path, passed)
     if (place(path) / "set.json").is_file():  # a set of gloam's, in folders
         entries = _normals_of_set(entries, passed)

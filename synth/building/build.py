@@ -23,7 +23,12 @@ from ...manifests.sets.close import finish_set
 from ...manifests.sets.info import CANDIDATES, REFUSED, WORK_FOLDER, BuildNote, SetInfo
 from ...manifests.sets.receipts import Receipt, read_receipts
 from ...manifests.sets.tables import read_plan
-from ...manifests.sets.workspace import missing_units, prepare_output, working_on
+from ...manifests.sets.workspace import (
+    left_as_it_was,
+    missing_units,
+    prepare_output,
+    working_on,
+)
 from ...progress import Progress, Silent
 from ...storage.locks import exclusive, in_turn
 from ...storage.stores import in_store
@@ -62,6 +67,9 @@ class Report:
     reasons: dict[str, Counter[str]] = field(default_factory=dict)
     made: int = 0
     passed: dict[str, Counter[str]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<Report {self.root}: {self.info!r}, of {self.candidates:,} candidates>"
 
 
 @dataclass(frozen=True)
@@ -124,7 +132,11 @@ def build(
         When a worker died. As after any other stop, the same call continues.
     """
     run = _begun(request, root, engine or LocalEngine(workers), cache, progress, device)
-    with working_on(root), renderers_on(_needed(run), run.engine) as starting:
+    with (
+        left_as_it_was(root),
+        working_on(root),
+        renderers_on(_needed(run), run.engine) as starting,
+    ):
         note, listed = planned(run)
         made = _make_missing(run, note, listed, starting)
         receipts = _receipts(root, max_refused)

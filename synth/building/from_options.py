@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ...engines.engine import Engine
+from ...engines.process import available_cores
 from ...errors import ConfigError
 from ...manifests.config import load_yaml, validated
 from ...manifests.selection.bounds import EVERYTHING, load_profile
@@ -14,9 +15,9 @@ from ...manifests.selection.plan import PlanOptions
 from ...manifests.sources import Source, parse_source
 from ...manifests.sources.collections import CLIPS
 from ...manifests.sources.spec import name_sources
-from ...progress import Progress
+from ...progress import Progress, progress_of
 from ...storage.stores import place
-from ..recipes.load import Recipe, load_recipe
+from ..recipes.load import Overrides, Recipe, load_recipe, override_texts
 from ..renderers import Device
 from .build import Report
 from .build import build as build_request
@@ -32,7 +33,7 @@ def build(
     val: int | None = None,
     test: int | None = None,
     recipe: Recipe | str | None = None,
-    overrides: Iterable[str] = (),
+    overrides: Overrides = (),
     seed: int | None = None,
     layout: Literal["shards", "files"] | None = None,
     shard_size: int | None = None,
@@ -48,9 +49,9 @@ def build(
     profile: str | Path | None = None,
     select: bool | None = None,
     name: str | None = None,
-    workers: int = 1,
+    workers: int | None = None,
     cache: str | Path | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     max_refused: float = 1.0,
     device: Device = "cpu",
     engine: Engine | None = None,
@@ -67,14 +68,14 @@ def build(
     config : str or Path, optional
         A build file; what is given besides goes before it.
     pairs, val, test : int, optional
-        How many pairs in all (every suitable photograph), and how many of them for validation and
-        for testing (0).
+        How many pairs in all (every suitable photograph), and how many of them for validation (a
+        hundredth, at least one; a set that is there keeps its own) and for testing (0).
     recipe : Recipe or str, optional
         A shipped recipe's name, a YAML file, or a loaded recipe ("uneven").
-    overrides : iterable of str
-        Single values of the recipe to change, such as `camera.iso=3200`.
+    overrides : dict, str or iterable of str
+        Single values of the recipe to change, such as `{"camera.iso": 3200}` or `camera.iso=3200`.
     seed : int, optional
-        Of the plan and of every low (0).
+        Random seed (0).
     layout, shard_size, low_codec, low_quality, low_chroma, max_side, max_pixels, labels, name
         Optional.
         See `request.OutputOptions` and `plan.PlanOptions`.
@@ -85,11 +86,12 @@ def build(
         YAML bounds on suitable photographs.
     select : bool, optional
         False takes every photograph that can be read.
-    workers : int
-        Processes. They change no byte.
+    workers : int, optional
+        Processes, by default as many as there are cores. They change no byte.
     cache : str or Path, optional
         Folder to keep measurements in, for later builds.
-    progress : Progress, optional
+    progress : Progress or bool, optional
+        What is told of the progress. By default bars, in a terminal or a notebook; none for False.
     max_refused : float
         Largest share of the planned pairs that may fail while they are made.
     device : str
@@ -141,23 +143,24 @@ def build(
         },
     )
     cached = None if cache is None else place(cache)
-    return build_request(
-        request,
-        place(root),
-        workers,
-        cached,
-        progress,
-        max_refused,
-        device=device,
-        engine=engine,
-    )
+    with progress_of(progress) as shown:
+        return build_request(
+            request,
+            place(root),
+            workers or available_cores(),
+            cached,
+            shown,
+            max_refused,
+            device=device,
+            engine=engine,
+        )
 
 
 def make_request(
     sources: Iterable[str | Source],
     config: str | Path | None,
     recipe: Recipe | str | None,
-    overrides: Iterable[str],
+    overrides: Overrides,
     profile: str | Path | None,
     select: bool | None,
     options: dict[str, Any],
@@ -183,12 +186,14 @@ def make_request(
     chosen = [
         parse_source(source) if isinstance(source, str) else source for source in sources
     ] or list(file.sources)
-    changes = [*(f"{key}={value}" for key, value in file.set.items()), *overrides]
+    changes = [*override_texts(file.set), *override_texts(overrides)]
     takes_everything = select is False or (select is None and not file.select and not profile)
     bounds = Path(profile) if profile else (Path(file.profile) if file.profile else None)
-    plan = file.plan.model_dump() | {
-        k: v for k, v in given.items() if k in PlanOptions.model_fields
-    }
+    plan = (
+        {"val": None}
+        | file.plan.model_dump(exclude_unset=True)
+        | {k: v for k, v in given.items() if k in PlanOptions.model_fields}
+    )
     output = file.output.model_dump() | {
         k: v for k, v in given.items() if k in OutputOptions.model_fields
     }

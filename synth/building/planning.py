@@ -112,8 +112,9 @@ def _plan(run: Run, listed: pa.Table) -> BuildNote:
     if request.output.labels:
         run.progress.stage("labels", None)
         tables[LABELS], tables[CLASS_LIST] = read_all(plan.pairs, listed, request.sources)
+    chosen = request.plan.model_copy(update={"val": plan.val})
     note = BuildNote(
-        request=request.identity(),
+        request=request.model_copy(update={"plan": chosen}).identity(),
         versions=deciding_versions(request),
         plan_sha256=sha256_bytes(tables[PLAN]),
         labels_sha256=sha256_bytes(tables[LABELS]) if request.output.labels else "",
@@ -165,7 +166,10 @@ def _sound_note(root: Path, request: Request) -> BuildNote | None:
 
 
 def _refuse_other(root: Path, request: Request, note: BuildNote) -> None:
-    changed = differences(note.request, request.identity()) + differences(
+    asked = request.identity()
+    if request.plan.val is None:  # as many as the set was begun with
+        asked["plan"]["val"] = note.request["plan"]["val"]
+    changed = differences(note.request, asked) + differences(
         note.versions, deciding_versions(request), "version"
     )
     if changed:

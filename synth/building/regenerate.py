@@ -1,12 +1,11 @@
 """Making a set anew from its own shards, without sources.
 
-With other noise (`regenerate`), or in the other layout (`export`).
+With other noise or other splits (`regenerate`), or in the other layout (`export`).
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -15,6 +14,7 @@ from pydantic import ValidationError
 
 from ...engines.engine import Engine, check_paths
 from ...engines.local import LocalEngine
+from ...engines.process import available_cores
 from ...errors import DamagedError, SetError
 from ...manifests.labels.table import CLASS_LIST, LABELS
 from ...manifests.sets.close import finish_set, low_seed
@@ -33,11 +33,11 @@ from ...manifests.sets.info import (
 )
 from ...manifests.sets.pair_set import PairSet, open_set
 from ...manifests.sets.workspace import missing_units, refuse_mixing, working_on
-from ...progress import Progress, Silent
-from ...storage.atomic import atomic_write, write_bytes
+from ...progress import Progress, Silent, progress_of
+from ...storage.atomic import atomic_write, sha256_bytes, write_bytes
 from ...storage.stores import place
 from ...storage.untrusted import opened
-from ..recipes.load import Recipe, load_recipe, recipe_of, recipe_yaml
+from ..recipes.load import Overrides, Recipe, load_recipe, override_texts, recipe_of, recipe_yaml
 from ..renderers import Device
 from ..served.start import Renderers, Starting, renderers_on
 from .cards.readme import write_readme
@@ -45,25 +45,29 @@ from .draw_columns import draw_fields
 from .preloading.workers import warm_workers
 from .remake_unit import Job, remake_unit
 from .request import OutputOptions, deciding_versions, recorded_versions
+from .split_again import SplitAgain, split_again
 
 
 def regenerate(
     origin: PairSet | str | Path,
     root: str | Path,
     recipe: Recipe | str | None = None,
-    overrides: Iterable[str] = (),
+    overrides: Overrides = (),
     seed: int | None = None,
-    workers: int = 1,
-    progress: Progress | None = None,
+    workers: int | None = None,
+    progress: Progress | bool | None = None,
     *,
+    val: int | None = None,
+    test: int | None = None,
     lows_only: bool = False,
     device: Device = "cpu",
     engine: Engine | None = None,
 ) -> SetInfo:
-    """Make the same pairs with another recipe, other values of it, or another seed.
+    """Make the same pairs with another recipe, other values of it, or another seed; or split anew.
 
     Keys, splits, order and shard boundaries stay, and normals are carried over byte for byte. With
-    nothing changed the result has the bytes of `origin`. Stopped, the same call continues.
+    nothing changed the result has the bytes of `origin`. Stopped, the same call continues. With
+    `val` or `test` alone lows and draws stay too: only the splits are others.
 
     Parameters
     ----------
@@ -73,12 +77,17 @@ def regenerate(
         Folder of the new one: new, empty, or begun by the same call.
     recipe : Recipe, optional
         By default the set's own.
-    overrides : iterable of str
+    overrides : dict, str or iterable of str
         Single values to change, as of `load_recipe`.
     seed : int, optional
-        Of the lows.
-    workers : int
-        Processes.
+        Random seed of the lows.
+    workers : int, optional
+        Processes, by default as many as there are cores.
+    progress : Progress or bool, optional
+        As of `gloam.build`.
+    val, test : int, optional
+        Pairs for validation and for testing, by default as many as `origin` was built with. They
+        are those that a build with these numbers chooses.
     lows_only : bool
         Leave the normals in `origin`, and write lows and records only. Loaders take the two sets
         together.
@@ -105,6 +114,7 @@ def regenerate(
     """
     origin, root = open_set(origin), place(root)
     recipe = load_recipe(recipe) if isinstance(recipe, str) else recipe
+    overrides = override_texts(overrides)
     info = origin.info
     request = dict(info.build.request)
     values = recipe.model_dump(mode="json") if recipe is not None else dict(request["recipe"])
@@ -120,13 +130,38 @@ def regenerate(
             " quick",
             path=origin.root,
         )
+    keeps_lows = recipe is None and not overrides and seed is None
+    splits = _split_again(origin, request, val, test, lows_only)
     if seed is not None:
         request["low_seed"] = None if seed == request["plan"]["seed"] else seed
-    engine = engine or LocalEngine(workers)
+    engine = engine or LocalEngine(workers or available_cores())
     live = request["output"]["low_codec"] == "none"
-    with renderers_on("cpu" if live else device, engine) as starting:
-        how = _How(engine, starting, progress or Silent(), lows_only)
-        return _remake(origin, root, request, chosen, how)
+    kept = splits is not None and keeps_lows
+    with (
+        progress_of(progress) as shown,
+        renderers_on("cpu" if live or kept else device, engine) as starting,
+    ):
+        how = _How(engine, starting, shown, lows_only, splits)
+        return _remake(origin, root, request, None if kept else chosen, how)
+
+
+def _split_again(
+    origin: PairSet, request: dict[str, Any], val: int | None, test: int | None, lows_only: bool
+) -> SplitAgain | None:
+    """Put other numbers into a request; None where they are those of the set."""
+    plan = request["plan"]
+    wanted = plan["val"] if val is None else val, plan.get("test", 0) if test is None else test
+    if wanted == (plan["val"], plan.get("test", 0)):
+        return None
+    if lows_only:
+        raise SetError(
+            f"{origin.root}: sets of lows only have the splits of the set that holds their normals;"
+            " leave out --low-only, or --val and --test",
+            path=origin.root,
+        )
+    rest = {name: value for name, value in plan.items() if name != "test"}
+    request["plan"] = rest | {"val": wanted[0]} | ({"test": wanted[1]} if wanted[1] else {})
+    return split_again(origin, *wanted)
 
 
 def export(
@@ -174,12 +209,13 @@ class _How(NamedTuple):
     starting: Starting
     progress: Progress
     lows_only: bool = False
+    splits: SplitAgain | None = None
 
 
 def _remake(
     origin: PairSet, root: Path, request: dict[str, Any], recipe: Recipe | None, how: _How
 ) -> SetInfo:
-    engine, starting, progress, lows_only = how
+    engine, starting, progress, lows_only, splits = how
     check_paths(engine, origin.root, origin.normals, root)
     if root.resolve() == origin.root.resolve():
         raise SetError(f"{root}: is the set itself; give another folder", path=root)
@@ -187,12 +223,12 @@ def _remake(
     info = origin.info
     if recipe is not None:
         warm_workers(engine, request["output"]["low_codec"])
-    note = _note(info, request, recipe is None, lows_only)
+    note = _note(info, request, recipe is None, lows_only, splits)
     with working_on(root):
-        _begin(origin.root, root, note)
-        jobs = _jobs(origin, root, note, recipe, starting.ready())
+        _begin(origin.root, root, note, splits)
+        jobs = _jobs(origin, root, note, recipe, starting.ready(), splits)
         total = sum(info.units.values())
-        before = total - sum(job.unit.count for job in jobs)
+        before = total - sum(len(job.keys or ()) or job.unit.count for job in jobs)
         progress.stage("building", total)
         progress.at(before)
         for _ in engine.map(remake_unit, jobs, lambda counted: progress.at(before + counted)):
@@ -213,7 +249,13 @@ def _remake(
         return made_set
 
 
-def _note(info: SetInfo, request: dict[str, Any], keeps_lows: bool, lows_only: bool) -> BuildNote:
+def _note(
+    info: SetInfo,
+    request: dict[str, Any],
+    keeps_lows: bool,
+    lows_only: bool,
+    splits: SplitAgain | None,
+) -> BuildNote:
     """Return what the new set is a function of.
 
     Unchanged, it is the old set's own note, and so are all its bytes.
@@ -229,17 +271,17 @@ def _note(info: SetInfo, request: dict[str, Any], keeps_lows: bool, lows_only: b
     origin: Origin = {"name": info.name, "sha256": info.sha256, "changed": changed}
     if lows_only:
         origin["lows_only"] = True
+    plan, labels = info.build.plan_sha256, info.build.labels_sha256
+    if splits is not None:
+        plan = sha256_bytes(splits.plan)
+        labels = sha256_bytes(splits.labels) if labels else ""
     return BuildNote(
-        request=request,
-        versions=versions,
-        plan_sha256=info.build.plan_sha256,
-        origin=origin,
-        labels_sha256=info.build.labels_sha256,
+        request=request, versions=versions, plan_sha256=plan, origin=origin, labels_sha256=labels
     )
 
 
-def _begin(origin: Path, root: Path, note: BuildNote) -> None:
-    """Copy the plan, or see that it was this same call that began the folder."""
+def _begin(origin: Path, root: Path, note: BuildNote, splits: SplitAgain | None) -> None:
+    """Write the plan, or see that it was this same call that began the folder."""
     try:
         begun = read_note(root)
     except DamagedError:
@@ -252,7 +294,13 @@ def _begin(origin: Path, root: Path, note: BuildNote) -> None:
             "repeat its command as it was, or choose another folder",
             path=root,
         )
-    for name in (PLAN, CANDIDATES, *((LABELS, CLASS_LIST) if note.labelled else ())):
+    copied = [PLAN, CANDIDATES, *((LABELS, CLASS_LIST) if note.labelled else ())]
+    if splits is not None:
+        for name, data in ((PLAN, splits.plan), (LABELS, splits.labels)):
+            if name in copied:
+                copied.remove(name)
+                write_bytes(root / name, data)
+    for name in copied:
         wanted = facts_of(origin / name)
         if name == PLAN and wanted.sha256 != note.plan_sha256:
             raise SetError(
@@ -269,7 +317,12 @@ def _begin(origin: Path, root: Path, note: BuildNote) -> None:
 
 
 def _jobs(
-    origin: PairSet, root: Path, note: BuildNote, recipe: Recipe | None, renderers: Renderers
+    origin: PairSet,
+    root: Path,
+    note: BuildNote,
+    recipe: Recipe | None,
+    renderers: Renderers,
+    splits: SplitAgain | None,
 ) -> list[Job]:
     try:
         output = OutputOptions.model_validate(note.request["output"])
@@ -279,8 +332,16 @@ def _jobs(
             f" {error.errors()[0]['msg']}",
             path=origin.root / SET_FILE,
         ) from error
-    missing = set(missing_units(root, output.layout, origin.info.units, note))
+    names = origin.info.units if splits is None else splits.parts
+    missing = set(missing_units(root, output.layout, names, note))
     common = recipe, low_seed(note), output, note.lows_only, renderers
+    if splits is not None:
+        old = {unit.name: unit for unit in origin.units()}
+        return [
+            Job(old[part.unit], root, note.fingerprint, *common, name, part.keys)
+            for name, part in splits.parts.items()
+            if name in missing
+        ]
     return [
         Job(unit, root, note.fingerprint, *common)
         for unit in origin.units()

@@ -39,7 +39,10 @@ _DRAWN = 16  # samples that are read, and their parameters drawn, at once
 
 @dataclass(frozen=True)
 class Job:
-    """One unit to be made from the same unit of another set. Without a recipe its lows are kept."""
+    """One unit to be made from a unit of another set. Without a recipe its lows are kept.
+
+    name and keys: what the new unit is called, and which pairs it has of the old one; None for all.
+    """
 
     unit: Unit
     root: Path
@@ -49,18 +52,26 @@ class Job:
     output: OutputOptions
     lows_only: bool
     renderers: Renderers
+    name: str = ""
+    keys: frozenset[str] | None = None
+
+    def has(self, key: str) -> bool:
+        """Whether the new unit has this pair of the old one."""
+        return self.keys is None or key in self.keys
 
 
 def remake_unit(job: Job) -> None:
     """Make a unit and publish it."""
     before, sums = job.unit.receipt, sums_of_unit(job.output)
+    refused = [one for one in before.refused if job.has(one.key)]
+    wanted = before.pairs if job.keys is None else len(job.keys) - len(refused)
     publish_unit(
         job.root,
         job.output.layout,
-        job.unit.name,
+        job.name or job.unit.name,
         job.fingerprint,
-        _samples(job, before.pairs, sums),
-        before.refused,
+        _samples(job, wanted, sums),
+        refused,
         sums=sums,
     )
 
@@ -75,7 +86,7 @@ def _samples(job: Job, wanted: int, sums: Sums) -> Iterator[Sample]:
     """
     made = 0
     renderer = job.renderers.of(job.unit.name)
-    pairs = job.unit.pairs()
+    pairs: Iterator[Sample] = (pair for pair in job.unit.pairs() if job.has(pair.key))
     first = next(pairs, None)
     pairs = iter(()) if first is None else chain([first], pairs)
     if first is not None and is_clip(first.record["members"]):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
@@ -18,14 +19,38 @@ from ...errors import ConfigError
 from ...manifests.config import load_yaml, validated
 
 
+def _number(value: Any) -> Any:
+    """Refuse `true` and `false`, which are numbers to Python."""
+    if isinstance(value, bool):
+        raise ValueError("must be a number")
+    return value
+
+
+# Wide around what sensors have: electrons of thousandths of a DN to hundreds of DN, noise of up to
+# the whole range, the least ISO 1 and the largest 4,560,000 so far.
+_NUMBER = BeforeValidator(_number)
+_Iso = Annotated[float, _NUMBER, Field(ge=1, le=1e7)]
+_Gain = Annotated[float, _NUMBER, Field(ge=1e-5, le=1e5)]
+_Sigma = Annotated[float, _NUMBER, Field(ge=0, le=1e5)]
+_Shape = Annotated[float, _NUMBER, Field(ge=-1, le=2)]
+_Shot = Annotated[float, _NUMBER, Field(ge=1e-9, le=10)]
+_Read = Annotated[float, _NUMBER, Field(ge=0, le=10)]
+_Slope = Annotated[float, _NUMBER, Field(ge=-10, le=10)]
+_Bias = Annotated[float, _NUMBER, Field(ge=-30, le=30)]
+_Spread = Annotated[float, _NUMBER, Field(ge=0, le=3)]
+_LogGain = Annotated[float, _NUMBER, Field(ge=-12, le=12)]
+_Level = Annotated[int, _NUMBER, Field(ge=0, lt=1 << 24)]
+_MOST_ROWS = 1000
+
+
 class GainFit(BaseModel):
     """ln(sigma) = slope ln(K) + bias + N(0, spread)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    slope: float
-    bias: float
-    spread: float = Field(ge=0)
+    slope: _Slope
+    bias: _Bias
+    spread: _Spread
 
 
 class ByGain(BaseModel):
@@ -36,12 +61,18 @@ class ByGain(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
-    ln_k_min: float
-    ln_k_max: float
-    shape: float = Field(alias="lambda")
+    ln_k_min: _LogGain
+    ln_k_max: _LogGain
+    shape: _Shape = Field(alias="lambda")
     read: GainFit
     tukey: GainFit
     row: GainFit
+
+    @model_validator(mode="after")
+    def _rising(self) -> ByGain:
+        if self.ln_k_min > self.ln_k_max:
+            raise ValueError(f"ln_k_max = {self.ln_k_max}: is below ln_k_min = {self.ln_k_min}")
+        return self
 
 
 class Relation(BaseModel):
@@ -52,11 +83,17 @@ class Relation(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    shot_min: float = Field(gt=0)
-    shot_max: float = Field(gt=0)
-    slope: float
-    bias: float
-    spread: float = Field(ge=0)
+    shot_min: _Shot
+    shot_max: _Shot
+    slope: _Slope
+    bias: _Bias
+    spread: _Spread
+
+    @model_validator(mode="after")
+    def _rising(self) -> Relation:
+        if self.shot_min > self.shot_max:
+            raise ValueError(f"shot_max = {self.shot_max}: is below shot_min = {self.shot_min}")
+        return self
 
 
 class Calibration(BaseModel):
@@ -65,16 +102,20 @@ class Calibration(BaseModel):
     The head of `sensors.yaml` says what each number is.
 
     by_iso: rows of ISO, K, sigma_read, sigma_tukey, lambda, sigma_row. heteroscedastic: rows of
-    ISO, shot, read.
+    ISO, shot, read. At most 1,000 of either.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     source: str = ""
-    black: int = Field(default=0, ge=0)
-    white: int = Field(default=0, ge=0)
-    by_iso: tuple[tuple[float, float, float, float, float, float], ...] = ()
-    heteroscedastic: tuple[tuple[float, float, float], ...] = ()
+    black: _Level = 0
+    white: _Level = 0
+    by_iso: tuple[tuple[_Iso, _Gain, _Sigma, _Sigma, _Shape, _Sigma], ...] = Field(
+        default=(), max_length=_MOST_ROWS
+    )
+    heteroscedastic: tuple[tuple[_Iso, _Shot, _Read], ...] = Field(
+        default=(), max_length=_MOST_ROWS
+    )
     by_gain: ByGain | None = None
     relation: Relation | None = None
 
@@ -93,14 +134,8 @@ class Calibration(BaseModel):
         if forms[0] in ("by_iso", "by_gain") and not self.black < self.white:
             raise ValueError(f"white = {self.white}: must be above black = {self.black}")
         isos = [row[0] for row in self.rows]
-        if (
-            isos != sorted(set(isos))
-            or any(row[1] <= 0 for row in self.rows)
-            or (isos and isos[0] <= 0)
-        ):
-            raise ValueError(
-                f"{forms[0]}: ISOs must be above 0 and rise from row to row, gains must be above 0"
-            )
+        if isos != sorted(set(isos)):
+            raise ValueError(f"{forms[0]}: ISOs must rise from row to row")
         return self
 
     @property

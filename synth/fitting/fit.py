@@ -23,6 +23,7 @@ from .parameters import CAMERA, Parameters
 from .untold import untold
 
 _MOST = 200  # that are read, and held in memory
+_TRIED_BESIDES = 100  # gloam's own, by moments, and at the end by more images
 _SIDE = 640  # pixels; of larger images the middle is taken
 
 
@@ -46,7 +47,11 @@ class Fit:
 
     def yaml(self, name: str) -> str:
         """Return the recipe with comments: bounds, units, and how near it came."""
-        recipe = self.parameters.recipe(name, "Fitted to real lows; the camera stands for theirs")
+        base = (
+            f", from gloam's {self.parameters.base}" if isinstance(self.parameters, Moved) else ""
+        )
+        about = f"Fitted to real lows{base}; the camera stands for theirs"
+        recipe = self.parameters.recipe(name, about)
         lines = [f"# {line}" for line in (*self.warnings, *self.lines())]
         return annotated_yaml(recipe) + "\n" + "\n".join(lines) + "\n"
 
@@ -61,6 +66,11 @@ class Fit:
                 if name in self.wanted and name in self.found
             ),
         ]
+
+
+def most_tried(evaluations: int) -> int:
+    """Return about how many recipes `fit` tries at most."""
+    return 2 * evaluations + _TRIED_BESIDES
 
 
 def fit(

@@ -23,6 +23,11 @@ class Section(BaseModel):
     repeated: ClassVar[bool] = False
     apart: ClassVar[bool] = False
 
+    def __repr__(self) -> str:
+        """Show a whole recipe by its name alone: it has some hundred values."""
+        name = getattr(self, "name", None)
+        return f"<{type(self).__name__} {name}>" if isinstance(name, str) else super().__repr__()
+
 
 def about(text: str) -> Any:
     """Say what a parameter is, for people."""

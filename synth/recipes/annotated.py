@@ -23,6 +23,26 @@ def annotated_yaml(recipe: Recipe) -> str:
     return "\n".join(_lines(recipe, recipe.model_dump(mode="json"), 0)) + "\n"
 
 
+def keys_of(recipe: Recipe) -> list[str]:
+    """Return the keys that `--set` can change, such as `camera.iso`; of a mixture its own too."""
+    if not isinstance(recipe, MixtureRecipe):
+        return list(_keys(recipe, ""))
+    keys: dict[str, None] = {}
+    for name, part in recipe.mixture.items():
+        own = list(_keys(part.recipe, ""))
+        keys |= dict.fromkeys([*own, f"mixture.{name}", *(f"mixture.{name}.{key}" for key in own)])
+    return list(keys)
+
+
+def _keys(section: BaseModel, prefix: str) -> Iterator[str]:
+    for name, field in type(section).model_fields.items():
+        inner = getattr(section, name)
+        if isinstance(inner, BaseModel):
+            yield from _keys(inner, f"{prefix}{name}.")
+        elif any(isinstance(mark, Within | OneOf) for mark in field.metadata):
+            yield prefix + name
+
+
 def _lines(section: BaseModel, values: dict[str, Any], depth: int) -> Iterator[str]:
     indent = "  " * depth
     for name, field in type(section).model_fields.items():

@@ -7,7 +7,10 @@ camera, `power_law` for curves on encoded values. `mixture` takes several recipe
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
@@ -16,13 +19,15 @@ from typing import Annotated, Any
 import yaml
 from pydantic import Field
 
-from ...errors import ConfigError
-from ...manifests.config import load_yaml, validated
+from ...errors import ConfigError, GloamWarning
+from ...manifests.config import cut, load_yaml, validated
 from ..camera.recipe import CameraRecipe
 from ..power_law.recipe import PowerLawRecipe
 from .mixture import MixtureRecipe, merged, mixture_name, named_weights
 
 Recipe = Annotated[CameraRecipe | PowerLawRecipe | MixtureRecipe, Field(discriminator="model")]
+Overrides = Mapping[str, Any] | str | Iterable[str]
+"""Single values of a recipe to change."""
 DEFAULT = "uneven"
 _RECIPES: dict[str, type[CameraRecipe] | type[PowerLawRecipe] | type[MixtureRecipe]] = {
     "camera": CameraRecipe,
@@ -31,6 +36,8 @@ _RECIPES: dict[str, type[CameraRecipe] | type[PowerLawRecipe] | type[MixtureReci
 }
 _OWN = ("name", "about", "model", "mixture")
 _PART = ("weight", "recipe")
+_DEEPEST = 8
+_MOST = 1000
 
 
 def shipped_recipes() -> dict[str, str]:
@@ -50,7 +57,14 @@ def _unchanged(name: str) -> Recipe:
     return recipe_of(_shipped(name), (), f"recipe {name}")
 
 
-def load_recipe(name: Recipe | str, overrides: Iterable[str] = ()) -> Recipe:
+def override_texts(overrides: Overrides) -> list[str]:
+    """Return changes of a recipe as texts, `camera.iso=3200`."""
+    if isinstance(overrides, Mapping):
+        return [f"{key}={value}" for key, value in overrides.items()]
+    return [overrides] if isinstance(overrides, str) else list(overrides)
+
+
+def load_recipe(name: Recipe | str, overrides: Overrides = ()) -> Recipe:
     """Load a shipped recipe by its name, or one from a YAML file, with single values changed.
 
     Parameters
@@ -58,8 +72,8 @@ def load_recipe(name: Recipe | str, overrides: Iterable[str] = ()) -> Recipe:
     name : str or Recipe
         Such as `uneven`, or a path that ends in .yaml or .yml or exists; several with weights,
         `even:0.5,uneven:0.5`, are a mixture; or a recipe that is loaded already.
-    overrides : iterable of str, or one str
-        Such as `camera.iso=3200` or `exposure.ev=uniform(3, 8)`.
+    overrides : dict, str or iterable of str
+        Such as `{"camera.iso": 3200}`, `camera.iso=3200` or `["exposure.ev=uniform(3, 8)"]`.
 
     Raises
     ------
@@ -73,7 +87,7 @@ def load_recipe(name: Recipe | str, overrides: Iterable[str] = ()) -> Recipe:
     >>> print(recipe.camera.iso)
     loguniform(800, 6400)
     """
-    overrides = [overrides] if isinstance(overrides, str) else list(overrides)
+    overrides = override_texts(overrides)
     if not isinstance(name, str | CameraRecipe | PowerLawRecipe | MixtureRecipe):
         raise ConfigError(
             f"recipe {name!r}: must be a name, a file or a recipe; a mixture is one text, such as"
@@ -133,17 +147,15 @@ def recipe_of(
     ConfigError
         With the key, its value and what is allowed.
     """
-    mixes = "mixture" in values
-    if mixes:
-        values = {**values, "mixture": _parts(values["mixture"], where)}
+    if "mixture" in values:
+        mixture = _mixture(values, list(overrides), where, folder)
+        return validated(MixtureRecipe, mixture, where)
     for override in overrides:
         _set(values, override)
-    if mixes:
-        values = _resolved(values, where, folder)
     model = values.get("model", "camera")
     if not isinstance(model, str) or model not in _RECIPES:
         raise ConfigError(
-            f"{where}: model = {model}: unknown; allowed: {', '.join(_RECIPES)}",
+            f"{where}: model = {cut(model)}: unknown; allowed: {', '.join(_RECIPES)}",
             key="model",
             value=model,
             allowed=list(_RECIPES),
@@ -175,45 +187,179 @@ def _parts(mixture: Any, where: str) -> dict[str, dict[str, Any]]:
     }
 
 
-def _resolved(values: dict[str, Any], where: str, folder: Path | None) -> dict[str, Any]:
+def _mixture(
+    values: dict[str, Any], overrides: list[str], where: str, folder: Path | None
+) -> dict[str, Any]:
     """Return a mixture whose components are whole recipes.
 
-    Sections beside the mixture change all of them, those of a component itself alone.
+    An override such as `camera.iso=1600` changes every component that can have it, and a warning
+    names the others; `mixture.NAME.camera.iso=1600` changes one, and goes before it.
     """
-    common = {name: value for name, value in values.items() if name not in _OWN}
-    parts: dict[str, Any] = {}
-    for name, part in _parts(values["mixture"], where).items():
-        recipe = part.get("recipe", name)
-        whole = dict(recipe) if isinstance(recipe, Mapping) else None
-        if whole is None:
-            beside = folder / str(recipe) if folder is not None else Path(str(recipe))
-            try:
-                whole = _values_of(str(beside) if beside.is_file() else str(recipe))
-            except ConfigError as error:
-                raise ConfigError(
-                    f"{where}: mixture.{name}: {error}", key=f"mixture.{name}", value=recipe
-                ) from error
-        if "mixture" in whole:
-            raise ConfigError(
-                f"{where}: mixture.{name}: is a mixture itself; name its recipes here",
-                key=f"mixture.{name}",
-            )
-        own = {key: value for key, value in part.items() if key not in _PART}
-        weight = {"weight": part["weight"]} if "weight" in part else {}
-        changed = merged(merged(whole, common), own)
-        made = recipe_of(changed, (), f"{where}: mixture.{name}")
-        if isinstance(made, CameraRecipe):
-            _check_darkness(changed, f"{where}: mixture.{name}")
-        parts[name] = {**weight, "recipe": made}
-    models = sorted({part["recipe"].model for part in parts.values()})
+    for_all: list[str] = []
+    for_one: dict[str, Any] = {}
+    for override in overrides:
+        key, equals, value = override.partition("=")
+        first, *rest = key.strip().split(".")
+        if first not in _OWN:
+            for_all.append(override)
+        elif first == "mixture" and len(rest) == 1:
+            _set(for_one, f"mixture.{rest[0]}.weight={value}" if equals else override)
+        else:
+            _set(for_one, override)
+    parts = _parts(values["mixture"], where)
+    if "mixture" in for_one:
+        for_one["mixture"] = _parts(for_one["mixture"], where)
+    whole = merged({**values, "mixture": parts}, for_one)
+    flat = _flat(whole, where, folder)
+    taken = [(name, _paths(part)) for name, part in for_one.get("mixture", {}).items()]
+    recipes = _overridden(
+        {name: values for name, (_, values) in flat.items()}, for_all, taken, where
+    )
+    models = sorted({recipe.model for recipe in recipes.values()})
     if len(models) > 1:
         raise ConfigError(
             f"{where}: mixture: its recipes are of the models {' and '.join(models)}; mix those of"
             " one",
             key="mixture",
         )
-    kept: dict[str, Any] = {name: values[name] for name in ("name", "about") if name in values}
-    return {**kept, "model": "mixture", "mixture": parts}
+    kept: dict[str, Any] = {name: whole[name] for name in ("name", "about") if name in whole}
+    components = {name: {**flat[name][0], "recipe": recipe} for name, recipe in recipes.items()}
+    return {**kept, "model": "mixture", "mixture": components}
+
+
+def _flat(
+    values: dict[str, Any], where: str, folder: Path | None, depth: int = 0
+) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
+    """Return the weight and the values of each component, by its name.
+
+    Components of a mixture in the mixture are NAME/OWN, and have the product of both shares.
+    Sections beside the mixture change all of them, those of a component itself alone.
+    """
+    if depth > _DEEPEST:
+        raise ConfigError(f"{where}: mixtures within mixtures, more than {_DEEPEST} deep")
+    common = {name: value for name, value in values.items() if name not in _OWN}
+    flat: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
+    for name, part in _parts(values["mixture"], where).items():
+        at = f"{where}: mixture.{name}"
+        own = {key: value for key, value in part.items() if key not in _PART}
+        weight = {"weight": part["weight"]} if "weight" in part else {}
+        whole, inner_folder = _whole(part.get("recipe", name), name, where, folder)
+        if "mixture" not in whole:
+            flat[name] = weight, merged(merged(whole, common), own)
+            continue
+        inner_parts = _parts(whole["mixture"], at)
+        if "mixture" in own:
+            inner_parts = merged(inner_parts, _parts(own.pop("mixture"), at))
+        inner = _flat({**whole, "mixture": inner_parts}, at, inner_folder, depth + 1)
+        share = _share(weight, at) / sum(_share(one, at) for one, _ in inner.values())
+        for inner_name, (one, held) in inner.items():
+            changed = merged(merged(held, common), own)
+            flat[f"{name}/{inner_name}"] = {"weight": share * _share(one, at)}, changed
+        if len(flat) > _MOST:
+            raise ConfigError(f"{where}: mixture: more than {_MOST} recipes")
+    return flat
+
+
+def _whole(
+    recipe: Any, name: str, where: str, folder: Path | None
+) -> tuple[dict[str, Any], Path | None]:
+    """Return the values of a component's recipe, and where files lie that it names."""
+    if isinstance(recipe, Mapping):
+        return dict(recipe), folder
+    beside = Path(str(recipe)) if folder is None else folder / str(recipe)
+    try:
+        values = _values_of(str(beside) if beside.is_file() else str(recipe))
+    except ConfigError as error:
+        raise ConfigError(
+            f"{where}: mixture.{name}: {error}", key=f"mixture.{name}", value=recipe
+        ) from error
+    return values, beside.parent if beside.is_file() else None
+
+
+def _share(weight: dict[str, Any], where: str) -> float:
+    """Return a weight that is to be multiplied, as a number."""
+    given = weight.get("weight")
+    try:
+        share = float(given)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        share = math.nan
+    if not 0 < share < math.inf:
+        raise ConfigError(
+            f"{where}.weight = {cut(given)}: must be a number above 0", key="weight", value=given
+        )
+    return share
+
+
+def _overridden(
+    parts: dict[str, dict[str, Any]],
+    overrides: list[str],
+    taken: list[tuple[str, set[str]]],
+    where: str,
+) -> dict[str, CameraRecipe | PowerLawRecipe]:
+    """Make the recipes of components, each with the overrides that it can have.
+
+    `taken` has, by component, the keys that overrides of its own have changed already.
+
+    Raises
+    ------
+    ConfigError
+        When a component is wrong, or an override fits none of them.
+    """
+    made: dict[str, CameraRecipe | PowerLawRecipe] = {}
+    refused: dict[str, dict[str, ConfigError]] = {}
+    for name, values in parts.items():
+        own = {key for part, keys in taken if f"{name}/".startswith(f"{part}/") for key in keys}
+        wanted = [one for one in overrides if one.partition("=")[0].strip() not in own]
+        at = f"{where}: mixture.{name}"
+        try:
+            made[name] = _component(values, wanted, at)
+            continue
+        except ConfigError:
+            if not wanted:
+                raise
+        fitting: list[str] = []
+        for override in wanted:
+            try:
+                _component(values, [*fitting, override], at)
+                fitting.append(override)
+            except ConfigError as error:
+                refused.setdefault(override, {})[name] = error
+        made[name] = _component(values, fitting, at)
+    for override, errors in refused.items():
+        why = str(next(iter(errors.values()))).splitlines()[0]
+        if len(errors) == len(parts):
+            raise ConfigError(
+                f"{why}; --set {override} fits none of the mixture's recipes",
+                key=override.partition("=")[0].strip(),
+            )
+        warnings.warn(
+            f"--set {override} changes the mixture's other recipes, not {', '.join(errors)}: {why}",
+            GloamWarning,
+            stacklevel=2,
+        )
+    return made
+
+
+def _component(
+    values: dict[str, Any], overrides: list[str], where: str
+) -> CameraRecipe | PowerLawRecipe:
+    """Make the recipe of a component."""
+    changed = deepcopy(values)
+    made = recipe_of(changed, overrides, where)
+    assert not isinstance(made, MixtureRecipe)
+    if isinstance(made, CameraRecipe):
+        _check_darkness(changed, where)
+    return made
+
+
+def _paths(values: Mapping[str, Any], prefix: str = "") -> set[str]:
+    """Return the paths of nested values, such as `camera.iso`."""
+    found: set[str] = set()
+    for name, value in values.items():
+        found |= (
+            _paths(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {prefix + name}
+        )
+    return found
 
 
 def _set(values: dict[str, Any], override: str) -> None:

@@ -170,7 +170,9 @@ def folder_subject(
 
 
 def is_set(path: Path | PairSet) -> bool:
-    """Return whether a folder or an address is a set."""
-    from ...manifests.sets.info import SET_FILE
+    """Return whether a folder or an address is a set, or one that is not finished."""
+    from ...manifests.sets.info import SET_FILE, WORK_FOLDER
 
-    return isinstance(path, PairSet) or (path / SET_FILE).is_file()
+    if isinstance(path, PairSet):
+        return True
+    return (path / SET_FILE).is_file() or (path / WORK_FOLDER).is_dir()

@@ -12,6 +12,8 @@ import zlib
 import pytest
 from PIL import Image
 
+import gloam
+
 from .running import error_line, run
 
 
@@ -43,7 +45,8 @@ def test_build_says_what_became_of_every_photograph(photographs, tmp_path):
     (folder / "text.jpg").write_text("no photograph")
     result = run("build", tmp_path / "set", "--source", f"folder={folder}:20", "--workers", 1)
     assert result.exit_code == 0
-    assert "25 photographs, 20 pairs: train 20, val 0" in result.output
+    assert "25 photographs, 20 pairs: train 19, val 1" in result.output
+    assert "val: 1, as --val was not given; gloam regenerate" in result.output
     assert "refused not an image 1" in result.output
     assert "4 suitable ones not needed" in result.output
 
@@ -77,7 +80,8 @@ def test_a_build_file_says_everything_and_flags_override_it(photographs, tmp_pat
     )
     text = (tmp_path / "set" / "set.json").read_text()
     for part in (
-        '"train":5',
+        '"train":4',
+        '"val":1',
         '"seed":3',
         '"recipe":"even"',
         '"name":"evening"',
@@ -246,3 +250,18 @@ def test_a_build_says_what_it_passed_over_and_what_is_meant(photographs, tmp_pat
     assert "folder: refused" in result.output
     assert "camera.iso is meant?" in error_line("build", tmp_path / "x", "--set", "iso=3200")
     assert "'exposure.ev=uniform(3,8)'" in run("build", "--help").output
+
+
+def test_a_split_that_lost_pairs_says_why(photographs, tmp_path):
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    for number, photo in enumerate(sorted(photographs.glob("*.jpg"))[:12]):
+        data = photo.read_bytes()
+        (folder / photo.name).write_bytes(data if number % 2 else data[:900])
+    source = f"folder={folder}"
+    result = run(
+        "build", tmp_path / "set", "--source", source, "--no-select", "--val", 6, "--workers", 1
+    )
+    kept = gloam.open_set(tmp_path / "set").counts["val"]
+    assert kept < 6
+    assert f"val: {kept} of 6; the others were refused" in result.output

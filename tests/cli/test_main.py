@@ -8,6 +8,7 @@ import tarfile
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from gloam import build
 from gloam.cli.main import _makes_no_lows, gloam
@@ -94,7 +95,7 @@ def test_each_mistake_gets_one_line_that_names_it(photographs, finished, tmp_pat
         (["build", taken, "--source", good], "not a gloam set"),
         (["build", whole, "--source", good], "not a gloam set"),
         (["build", "/proc/gloam", "--source", good], "cannot be written"),
-        (["build", finished, "--source", good], "plan.val: 4, now 0"),
+        (["build", finished, "--source", good, "--val", "0"], "plan.val: 4, now 0"),
         (
             ["build", out, "--source", good, "--no-select", "--profile", "x.yaml"],
             "exclude each other",
@@ -182,3 +183,62 @@ def test_nor_for_new_draws_of_such_sets(photographs, tmp_path, codec, expected):
     for damage in (b"", b"[]", b'{"build": 3}', b"\xff"):
         (root / "set.json").write_bytes(damage)
         assert not _makes_no_lows(["regenerate", str(root), "new"])
+
+
+@pytest.mark.parametrize(
+    ("words", "begun", "found"),
+    [
+        ("gloam build x --recipe", "un", "uneven"),
+        ("gloam build x --source", "ima", "imagenet="),
+        ("gloam build x --recipe gamma --set", "curve.ga", "curve.gamma="),
+        ("gloam build x --set", "camera.is", "camera.iso="),
+        (
+            "gloam build x --recipe train --set",
+            "mixture.phones.camera.i",
+            "mixture.phones.camera.iso=",
+        ),
+        ("gloam recipes show", "ev", "even"),
+    ],
+)
+def test_shells_complete_recipes_kinds_and_keys(words, begun, found):
+    environment = {
+        "_GLOAM_COMPLETE": "bash_complete",
+        "COMP_WORDS": f"{words} {begun}",
+        "COMP_CWORD": str(len(words.split())),
+    }
+    result = CliRunner().invoke(gloam, prog_name="gloam", env=environment)
+    assert found in [line.partition(",")[2] for line in result.output.splitlines()]
+
+
+def test_slips_get_the_word_that_helps(photographs, tmp_path):
+    flat, pairs = tmp_path / "flat", tmp_path / "pairs"
+    flat.mkdir()
+    (flat / "a.jpg").write_bytes((photographs / "photo-1.jpg").read_bytes())
+    for name in ("low", "high"):
+        (pairs / name).mkdir(parents=True)
+    gloam_set = tmp_path / "one"
+    made = run("build", gloam_set, "--source", f"folder={flat}", "--no-select", "--workers", 1)
+    assert "1 photograph, 1 pair: train 1, val 0" in made.output
+    new, unfinished = tmp_path / "new", tmp_path / "unfinished"
+    (unfinished / ".gloam").mkdir(parents=True)
+    (tmp_path / "dangling").symlink_to("nowhere")
+    for arguments, words in [
+        (["build", new, "--source", flat], f"says no kind; folder={flat} is meant?"),
+        (
+            ["build", new, "--source", gloam_set],
+            "/shards/*.tar', the normals of",
+        ),
+        (["build", new, "--source", f"imagenet={flat}"], f"; folder={flat} takes photographs"),
+        (["build", new, "--source", f"folder={gloam_set}"], "it is a gloam set: web"),
+        (["build", new, "--source", f"folder={pairs}"], f"folder={pairs}/high takes the normals"),
+        (
+            ["build", new, "--source", f"folder={flat}", "--pairs", 2, "--no-select"],
+            "1 candidate is",
+        ),
+        (["build", tmp_path / "dangling", "--source", f"folder={flat}"], "is a link to nowhere"),
+        (["verify", pairs], "gives loaders its pairs"),
+        (["report", unfinished], "the set is not finished"),
+        (["stats", unfinished], "the set is not finished"),
+    ]:
+        assert words in error_line(*arguments)
+        assert not new.exists()

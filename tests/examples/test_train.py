@@ -34,7 +34,15 @@ def small_set(photographs, tmp_path_factory) -> Path:
     return root
 
 
-def train(small_set: Path, checkpoint: Path, *more: str, processes: int = 2) -> str:
+def train(
+    data: Path,
+    checkpoint: Path,
+    *more: str,
+    normals: Path | None = None,
+    processes: int = 2,
+    code: int = 0,
+) -> str:
+    """What the example prints, of the error stream too."""
     launcher = (
         ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
         if processes > 1
@@ -44,7 +52,7 @@ def train(small_set: Path, checkpoint: Path, *more: str, processes: int = 2) -> 
         sys.executable,
         *launcher,
         str(EXAMPLES / "train.py"),
-        str(small_set),
+        *map(str, filter(None, (data, normals))),
         "--batch-size",
         "2",
         "--size",
@@ -58,15 +66,17 @@ def train(small_set: Path, checkpoint: Path, *more: str, processes: int = 2) -> 
         *more,
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout
+    assert done.returncode == code, done.stderr[-2000:]
+    return done.stdout + done.stderr
 
 
 def test_two_processes_train_and_resume_exactly(small_set, tmp_path):
     output = train(small_set, tmp_path / "whole.pt")
-    assert re.findall(r"(\d+) validation pairs", output) == ["7", "7"]
+    assert re.findall(r"(\d+) whole validation pairs", output) == ["7", "7"]
     train(small_set, tmp_path / "parts.pt", "--every", "3", "--stop-after", "3")
-    train(small_set, tmp_path / "parts.pt", "--every", "3")
+    refused = train(small_set, tmp_path / "parts.pt", processes=1, code=2)
+    assert "--resume goes on" in refused
+    train(small_set, tmp_path / "parts.pt", "--every", "3", "--resume")
     whole, parts = (
         torch.load(tmp_path / name, weights_only=True) for name in ("whole.pt", "parts.pt")
     )
@@ -94,10 +104,22 @@ def test_the_utilisation_probe_runs(small_set):
     assert done.stdout.count("images a second") == 3
 
 
+def test_real_pairs_train_and_are_measured_where_some_are_named(small_set, tmp_path):
+    export(small_set, tmp_path / "files", "files")
+    real = [tmp_path / "files" / "train" / kind for kind in ("low", "normal")]
+    others = [str(tmp_path / "files" / "val" / kind) for kind in ("low", "normal")]
+    once = ("--epochs", "1", "--live", "--recipe", "train")
+    alone = train(real[1], tmp_path / "a.pt", *once, "--val", *others, processes=1)
+    assert "7 whole validation pairs" in alone
+    both = train(real[0], tmp_path / "b.pt", "--epochs", "1", normals=real[1], processes=1)
+    assert "no validation pairs, so nothing is measured: --val" in both
+    assert "17 pairs, 8 steps an epoch, each of 2 windows of 32 x 32" in both
+
+
 def test_a_trained_model_enhances_photographs_and_is_measured_on_pairs(
     small_set, photographs, tmp_path
 ):
-    train(small_set, tmp_path / "unet.pt", "--stop-after", "1", "--every", "1", processes=1)
+    printed = train(small_set, tmp_path / "unet.pt", "--epochs", "1", processes=1)
     export(small_set, tmp_path / "files", "files")
     photo = next(photographs.glob("*.jpg"))
     folders = [str(tmp_path / "files" / "val" / kind) for kind in ("low", "normal")]
@@ -116,7 +138,9 @@ def test_a_trained_model_enhances_photographs_and_is_measured_on_pairs(
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    assert re.search(r"7 pairs: PSNR \d+\.\d+ dB, SSIM 0\.\d+; with the normal's mean", done.stdout)
+    validated = re.search(r"7 whole validation pairs: (PSNR \d+\.\d+ dB, SSIM 0\.\d+)", printed)
+    assert validated
+    assert f"7 pairs: {validated[1]}; with the normal's mean" in done.stdout
     with Image.open(tmp_path / "out" / f"{photo.stem}.png") as made, Image.open(photo) as original:
         assert made.size == original.size
     assert len(list((tmp_path / "out").iterdir())) == 24

@@ -8,7 +8,7 @@ import torch
 
 import gloam
 from gloam.errors import LoaderError
-from gloam.loaders.devices import converted, converter
+from gloam.loaders.devices import converted, converter, find_device
 from gloam.loaders.options import Options
 
 
@@ -59,3 +59,20 @@ def test_what_cannot_be_is_told():
         converter(Options(batch_size=1, framework="cupy", device="gpu"))
     with pytest.raises(LoaderError, match="framework"):
         gloam.TorchLoader([], batch_size=1, framework="paddle")
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda:0"])
+def test_a_gpu_that_torch_does_not_see_is_one_line(device):
+    torch = pytest.importorskip("torch")
+    if torch.cuda.is_available():
+        pytest.skip("there is one")
+    with pytest.raises(LoaderError, match=r"torch sees no GPU.*take device='cpu'"):
+        find_device(device).current()
+
+
+def test_a_loader_in_a_dataloader_is_told_so(photographs):
+    pairs = [(str(photo), str(photo)) for photo in sorted(photographs.glob("*.jpg"))[:4]]
+    with gloam.TorchLoader(pairs, batch_size=2, size=32, workers=0) as loader:
+        with pytest.raises(LoaderError, match="no DataLoader goes around it"):
+            next(iter(torch.utils.data.DataLoader(loader)))
+        assert len(list(loader)) == 2

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
+import os
 from pathlib import Path
 from typing import Literal
 
@@ -9,7 +12,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from gloam.errors import ConfigError
-from gloam.manifests.config import load_yaml, validated
+from gloam.manifests.config import load_yaml, parse_yaml, validated
 
 
 class Inner(BaseModel):
@@ -174,3 +177,41 @@ def test_every_mistake_gets_a_line() -> None:
         "camera.lens",
         "size",
     ]
+
+
+BOMB = "a: &a [1]\n" + "".join(
+    f"{name}: &{name} [{','.join([f'*{before}'] * 9)}]\n"
+    for before, name in itertools.pairwise("abcdefghij")
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (BOMB, "more than 100,000 values"),
+        ("a: &a {x: 1}\n" + "b: &b {<<: [*a, *a]}\n" + "c: &c [*c]\n", "a value holds itself"),
+        ("a" * (1 << 20) + ": 1", "more than 512 KiB"),
+    ],
+)
+def test_a_text_that_grows_when_it_is_read_is_refused(text: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=words) as refused:
+        parse_yaml(text, "x.yaml")
+    assert len(str(refused.value)) < 500
+
+
+def test_what_is_wrong_is_shown_cut() -> None:
+    deep = functools.reduce(lambda inner, _: [inner] * 9, range(9), [1])
+    values = {"name": deep, **{f"key {i}" * 50: "long" * 1000 for i in range(20_000)}}
+    with pytest.raises(ConfigError) as refused:
+        validated(Outer, values, "x.yaml")
+    lines = str(refused.value).splitlines()
+    assert len(lines) == 21
+    assert lines[-1].endswith("more like these")
+    assert max(map(len, lines)) < 1000
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_is_no_file_of_options(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.yaml")
+    with pytest.raises(ConfigError, match="not a regular file"):
+        load_yaml(tmp_path / "pipe.yaml")

@@ -22,7 +22,7 @@ def test_darken_takes_single_values(photograph):
     ).all()
     assert (changed != darken(photograph, "even", seed=3, key="a")).any()
     with pytest.raises(ConfigError, match="is meant"):
-        darken(photograph, "even", overrides=["ev=2"])
+        darken(photograph, "even", overrides=["ev=2"], key="image")
 
 
 @pytest.mark.parametrize("name", ["uneven", "train", "gamma"])

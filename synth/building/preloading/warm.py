@@ -22,7 +22,7 @@ from . import loaded  # noqa: E402, F401
 # What fails here would end that process without a word; a worker meets the same failure and reports
 # it.
 with suppress(Exception):
-    encode_png(darken(np.full((16, 16, 3), 128, np.uint8), "uneven"))
+    encode_png(darken(np.full((16, 16, 3), 128, np.uint8), "uneven", key="a"))
     sums = unit_sums()
     sums.of((b"", b""))
     sums.hexdigest()

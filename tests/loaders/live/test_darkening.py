@@ -28,6 +28,32 @@ def test_a_key_gives_the_low_of_darken_in_every_form():
         assert (other(IMAGES[0], key="k") == wanted).all()
 
 
+def test_darken_darken_and_darken_batch_take_the_same_images():
+    array = IMAGES[0]
+    wanted = gloam.darken(array, "even", key="0")
+    first = np.ascontiguousarray(array.transpose(2, 0, 1))
+    forms = {
+        "array, channels first": (first, lambda low: low.transpose(1, 2, 0)),
+        "Pillow": (Image.fromarray(array), np.asarray),
+        "tensor": (torch.from_numpy(array), lambda low: low.numpy()),
+        "tensor, channels first": (
+            torch.from_numpy(first),
+            lambda low: low.permute(1, 2, 0).numpy(),
+        ),
+    }
+    for name, (image, back) in forms.items():
+        lows = [
+            gloam.darken(image, "even", key="0"),
+            gloam.Darken("even")(image, key="0"),
+            gloam.darken_batch([image], "even")[0],
+        ]
+        for low in lows:
+            assert type(low) is type(image), name
+            assert (back(low) == wanted).all(), name
+    with pytest.raises(TypeError, match="key"):
+        gloam.darken(array, "even")
+
+
 @pytest.mark.parametrize("image", [1, "a", torch.zeros(2, 3, 4, 4), IMAGES[0].astype(float)])
 def test_other_things_are_refused(image):
     with pytest.raises(ValueError, match=r"image must be|normal must be"):

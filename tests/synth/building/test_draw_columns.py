@@ -36,7 +36,7 @@ def test_tables_and_cards_hold_them(photographs, tmp_path):
         "  coded:\n    weight: 0.5\n    recipe: even\n"
         "    degradations: {jpeg: {quality: 70}}\n"
     )
-    gloam.build(tmp_path / "set", f"folder={photographs}", select=False, recipe=str(mixture))
+    gloam.build(tmp_path / "set", f"folder={photographs}", val=0, select=False, recipe=str(mixture))
     pairs = gloam.open_set(tmp_path / "set")
     table = pairs.table("pairs")
     qualities = table.column("draw_degradations_jpeg_quality").to_pylist()

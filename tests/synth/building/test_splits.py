@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,10 @@ from click.testing import CliRunner
 
 import gloam
 from gloam.cli.main import gloam as command
-from gloam.errors import ConfigError
+from gloam.errors import ConfigError, SetError
 from gloam.manifests.sets.stage import stage
 from gloam.manifests.sets.verify import verify_set
+from gloam.storage.tables import read_table
 from gloam.synth.building.regenerate import export, regenerate
 from gloam.synth.publishing.export_for import export_for
 from gloam.synth.publishing.publish import publish
@@ -43,6 +45,47 @@ def test_it_takes_from_training_alone(sets):
     pairs = {pair.key: pair for pair in two.pairs()}
     for pair in three.pairs():
         assert pair.low.data == pairs[pair.key].low.data
+
+
+@pytest.mark.parametrize("layout", ["shards", "files"])
+def test_a_set_is_split_anew_without_making_its_lows(photographs, tmp_path, layout):
+    folder = tmp_path / "photos" / "class"
+    shutil.copytree(photographs, folder)
+    (folder / "broken.jpg").write_bytes(b"\xff\xd8 not a photograph")
+    options = {**OPTIONS, "labels": True, "layout": layout}
+    gloam.build(tmp_path / "set", f"classes={folder.parent}", **options)
+    gloam.build(tmp_path / "built", f"classes={folder.parent}", **(options | {"val": 8, "test": 3}))
+    regenerate(tmp_path / "set", tmp_path / "new", val=8, test=3)
+    origin, new, built = (gloam.open_set(tmp_path / name) for name in ("set", "new", "built"))
+    assert new.counts == built.counts
+    assert not verify_set(tmp_path / "new")
+    for split in ("train", "val", "test"):
+        assert keys(tmp_path / "new", split) == keys(tmp_path / "built", split)
+    stored = {pair.key: pair for pair in origin.pairs()}
+    for pair in new.pairs():
+        assert pair == stored[pair.key]
+    assert new.info.build.versions == origin.info.build.versions
+    plan = new.table("plan")
+    labels = read_table(tmp_path / "new" / "labels.parquet")
+    assert labels["key"].to_pylist() == plan["key"].to_pylist()
+    noisier = regenerate(tmp_path / "set", tmp_path / "noisier", seed=4, val=0, test=0)
+    assert noisier.counts == {"train": 24, "val": 0, "refused": 1}
+    with pytest.raises(ConfigError, match="only 25 pairs"):
+        regenerate(tmp_path / "set", tmp_path / "none", val=26)
+    with pytest.raises(SetError, match="leave out --low-only"):
+        regenerate(tmp_path / "set", tmp_path / "none", val=6, lows_only=True)
+
+
+def test_a_hundredth_is_for_validation_where_nobody_said(photographs, tmp_path):
+    asked = {name: value for name, value in OPTIONS.items() if name != "val"}
+    root = tmp_path / "set"
+    assert gloam.build(root, f"folder={photographs}", **asked).info.counts["val"] == 1
+    assert gloam.build(root, f"folder={photographs}", **asked).made == 0
+    with pytest.raises(SetError, match=r"plan\.val: 1, now 2"):
+        gloam.build(root, f"folder={photographs}", **asked, val=2)
+    begun = tmp_path / "begun"  # before there was such a default, by the same call
+    gloam.build(begun, f"folder={photographs}", **asked, val=0)
+    assert gloam.build(begun, f"folder={photographs}", **asked).info.counts["val"] == 0
 
 
 @pytest.mark.parametrize("name", ["PairLoader", "TorchLoader"])

@@ -48,6 +48,15 @@ def test_cameras_of_ones_own_become_part_of_the_recipe(tmp_path):
         (("[3200, ", "[50, "), "rise from row to row"),
         (("[100, 0.2, 1.5,", "[100, 0.2,"), "by_iso"),
         (("cameras:", "sensors:"), "has no cameras"),
+        (("1.5, 0.9,", "-1.5, 0.9,"), "greater than or equal to 0"),
+        (("1.5, 0.9,", ".nan, 0.9,"), "by_iso"),
+        (("1.5, 0.9,", "true, 0.9,"), "must be a number"),
+        (("1.5, 0.9,", "1.5, .inf,"), "less than or equal to"),
+        (("[100, 0.2,", "[100, 1.0e-308,"), "by_iso.0.1 = 1e-308"),
+        (("[100, 0.2,", "[0, 0.2,"), "greater than or equal to 1"),
+        (("0.05, 0.1]", "-5, 0.1]"), "by_iso.0.4 = -5"),
+        (("white: 4095", "white: 100000000"), "less than 16777216"),
+        (("    by_iso:", "    by_iso:\n" + "      - [1, 1, 1, 1, 0, 1]\n" * 1000), "at most 1000"),
     ],
 )
 def test_wrong_camera_files_are_named(tmp_path, change, word):

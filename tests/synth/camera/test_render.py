@@ -194,6 +194,7 @@ def test_every_camera_renders_at_the_ends_of_its_calibration(photograph, name, e
     low = darken(
         photograph,
         load_recipe("even", ["exposure.ev=3", f"camera.name={name}", f"camera.iso={iso}"]),
+        key="image",
     )
     assert 0 < low.mean() < photograph.mean()
 
@@ -201,7 +202,7 @@ def test_every_camera_renders_at_the_ends_of_its_calibration(photograph, name, e
 def test_a_coarser_converter_has_fewer_levels(photograph):
     values = {"camera": {"name": "ideal", "iso": 100, "levels": 15}, "isp": {"demosaic": "none"}}
     recipe = CameraRecipe.model_validate(values)
-    assert len(np.unique(darken(photograph, recipe))) <= 16
+    assert len(np.unique(darken(photograph, recipe, key="image"))) <= 16
 
 
 def test_warm_lights_are_red_and_keep_luminance(photograph):

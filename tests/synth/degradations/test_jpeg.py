@@ -38,7 +38,11 @@ def error(image: np.ndarray, other: np.ndarray) -> np.ndarray:
 def test_its_error_is_that_of_libjpeg(quality, chroma):
     for seed in range(3):
         normal = picture(seed, 203, 157)
-        for image in (normal, gloam.darken(normal, "even"), gloam.darken(normal, "night-lights")):
+        for image in (
+            normal,
+            gloam.darken(normal, "even", key="image"),
+            gloam.darken(normal, "night-lights", key="image"),
+        ):
             own = jpeg(image, JpegDraw(quality=quality, chroma=chroma))
             other = by_libjpeg(image, quality, chroma)
             assert error(image, own) == pytest.approx(error(image, other), rel=0.03)

@@ -120,3 +120,10 @@ def test_an_unknown_key_suggests_the_one_that_is_meant():
     with pytest.raises(ConfigError) as refused:
         load_recipe("even", ["qqq=3"])
     assert "is meant" not in str(refused.value)
+
+
+def test_changes_may_be_a_text_a_list_or_a_dict():
+    wanted = load_recipe("even", ["camera.iso=3200"])
+    assert load_recipe("even", "camera.iso=3200") == wanted
+    assert load_recipe("even", {"camera.iso": 3200}) == wanted
+    assert repr(wanted) == "<CameraRecipe even>"

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gloam
-from gloam.errors import ConfigError
+from gloam.errors import ConfigError, GloamWarning
 from gloam.synth.analysis.set_statistics import measure_set
 from gloam.synth.camera.batch.pack import Packed, pack
 from gloam.synth.models import component_of, draw, draw_many, render
@@ -110,7 +110,8 @@ def test_sections_change_all_components_or_one(tmp_path):
         ({"mixture": {"even": {"recipe": "uneven"}}}, "mixture.even.weight"),
         ({"mixture": {"even": {"weight": 1, "exposure": {"evv": 1}}}}, "unknown key exposure.evv"),
         ({"mixture": {"even": 1, "gamma": 1}}, "of the models camera and power_law"),
-        ({"mixture": {"train": 1}}, "is a mixture itself"),
+        ({"mixture": {"train": 0, "even": 1}}, "mixture.train.weight = 0: must be a number above"),
+        ({"mixture": {"train": 1, "gamma": 1}}, "of the models camera and power_law"),
         ({"mixture": {"even": 1}, "exposure": {"ev": "loud"}}, "exposure.ev = 'loud'"),
     ],
 )
@@ -152,6 +153,57 @@ def test_what_the_docs_show_is_a_mixture(tmp_path, name, parts):
     recipe = load_recipe(str(tmp_path / "mine.yaml"))
     assert isinstance(recipe, MixtureRecipe)
     assert set(recipe.mixture) == parts
+
+
+def test_a_mixture_holds_mixtures_whose_weights_multiply(tmp_path):
+    train = load_recipe("train")
+    recipe = load_recipe("train:3,night-lights:1")
+    assert isinstance(train, MixtureRecipe)
+    assert isinstance(recipe, MixtureRecipe)
+    total = sum(part.weight for part in train.mixture.values())
+    for name, part in train.mixture.items():
+        assert recipe.mixture[f"train/{name}"].recipe == part.recipe
+        assert recipe.mixture[f"train/{name}"].weight == pytest.approx(3 * part.weight / total)
+    assert recipe.mixture["night-lights"].weight == 1
+    assert recipe_of(yaml.safe_load(recipe_yaml(recipe)), (), "again") == recipe
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "deep.yaml").write_text("exposure: {ev: 3}\n")
+    (tmp_path / "folder" / "inner.yaml").write_text("mixture: {even: 1, deep.yaml: 1}\n")
+    (tmp_path / "outer.yaml").write_text(
+        "mixture: {x: {weight: 2, recipe: folder/inner.yaml, isp: {contrast: 1.5}}}\n"
+    )
+    changes = ["mixture.x.mixture.even=3", "mixture.x.exposure.ev=5"]
+    found = load_recipe(str(tmp_path / "outer.yaml"), changes)
+    assert isinstance(found, MixtureRecipe)
+    assert {name: part.weight for name, part in found.mixture.items()} == {
+        "x/even": 1.5,
+        "x/deep.yaml": 0.5,
+    }
+    for part in found.mixture.values():
+        assert (str(part.recipe.exposure.ev), str(part.recipe.isp.contrast)) == ("5", "1.5")
+
+
+def test_a_mixture_that_holds_itself_gets_one_line(tmp_path):
+    (tmp_path / "me.yaml").write_text("mixture: {me.yaml: 1}\n")
+    with pytest.raises(ConfigError, match="more than 8 deep"):
+        load_recipe(str(tmp_path / "me.yaml"))
+
+
+def test_a_change_of_all_goes_where_it_can_and_says_where_not():
+    with pytest.warns(GloamWarning, match=r"not phones: .* google-pixel is calibrated") as told:
+        recipe = load_recipe("train", ["camera.iso=6400", "mixture.even.camera.iso=800"])
+    assert len(told) == 1
+    assert isinstance(recipe, MixtureRecipe)
+    isos = {name: str(part.recipe.camera.iso) for name, part in recipe.mixture.items()}
+    assert isos == {
+        "cameras": "6400",
+        "even": "800",
+        "night-lights": "6400",
+        "phones": "loguniform(100, 1600)",
+        "uneven": "6400",
+    }
+    with pytest.raises(ConfigError, match=r"--set camera.isoo=1 fits none of the mixture"):
+        load_recipe("train", ["camera.isoo=1"])
 
 
 def test_files_of_a_mixture_say_how_dark_they_are(tmp_path):

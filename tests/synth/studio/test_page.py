@@ -98,8 +98,10 @@ def test_pictures_follow_a_dragged_slider_and_the_saved_recipe_makes_the_last(st
     page.click("#save")
     studio.until(lambda: "saved as mine.yaml" in page.inner_text("#message"))
     normal = studio.bench.photographs.normal(0)
-    np.testing.assert_array_equal(shown, gloam.darken(normal, str(tmp_path / "mine.yaml")))
-    assert not np.array_equal(shown, gloam.darken(normal, "even"))
+    np.testing.assert_array_equal(
+        shown, gloam.darken(normal, str(tmp_path / "mine.yaml"), key="image")
+    )
+    assert not np.array_equal(shown, gloam.darken(normal, "even", key="image"))
     studio.until(lambda: "--recipe mine.yaml" in page.inner_text("#command"))
     with page.expect_download() as loading:
         page.click("#download")
@@ -155,15 +157,17 @@ def test_photographs_seeds_views_and_other_recipes(studio, tmp_path):
     page.get_by_role("button", name="b.jpg").click()
     settled(studio)
     normal = studio.bench.photographs.normal(1)
-    np.testing.assert_array_equal(picture_of(studio), gloam.darken(normal, "even"))
+    np.testing.assert_array_equal(picture_of(studio), gloam.darken(normal, "even", key="image"))
     page.fill("#seed", "9")
     page.press("#seed", "Enter")
     settled(studio)
-    np.testing.assert_array_equal(picture_of(studio), gloam.darken(normal, "even", seed=9))
+    np.testing.assert_array_equal(
+        picture_of(studio), gloam.darken(normal, "even", seed=9, key="image")
+    )
     page.select_option("#with", "uneven")
     studio.until(lambda: page.inner_text("#other-name") == "low by uneven")
     np.testing.assert_array_equal(
-        picture_of(studio, "other"), gloam.darken(normal, "uneven", seed=9)
+        picture_of(studio, "other"), gloam.darken(normal, "uneven", seed=9, key="image")
     )
     page.get_by_role("radio", name="wipe").check()
     assert page.is_visible("#wipe")
@@ -178,7 +182,9 @@ def test_photographs_seeds_views_and_other_recipes(studio, tmp_path):
     page.get_by_role("button", name="seed 12", exact=False).first.click()
     settled(studio)
     assert page.input_value("#seed") == "12"
-    np.testing.assert_array_equal(picture_of(studio), gloam.darken(normal, "even", seed=12))
+    np.testing.assert_array_equal(
+        picture_of(studio), gloam.darken(normal, "even", seed=12, key="image")
+    )
     page.check("#bright")
     settled(studio)
     assert picture_of(studio).mean() > 80
@@ -198,7 +204,7 @@ def test_recipes_open_and_files_are_loaded(studio, name, tmp_path):
     studio.until(lambda: page.input_value("#name") == name)
     settled(studio)
     normal = studio.bench.photographs.normal(0)
-    np.testing.assert_array_equal(picture_of(studio), gloam.darken(normal, name))
+    np.testing.assert_array_equal(picture_of(studio), gloam.darken(normal, name, key="image"))
     held = [one.get_attribute("data-parameter") for one in page.locator("[data-parameter]").all()]
     assert len(held) == len(set(held)) > 5
     file = tmp_path / "own.yaml"
@@ -206,7 +212,7 @@ def test_recipes_open_and_files_are_loaded(studio, name, tmp_path):
     page.set_input_files("#file", file)
     studio.until(lambda: page.input_value("#name") == "own")
     settled(studio)
-    np.testing.assert_array_equal(picture_of(studio), gloam.darken(normal, str(file)))
+    np.testing.assert_array_equal(picture_of(studio), gloam.darken(normal, str(file), key="image"))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -64,7 +64,7 @@ def test_it_answers(server):
     status, low, _ = asked(server, "POST", "low", body)
     assert status == 200
     normal = server.bench.photographs.normal(0)
-    assert (pixels(low) == gloam.darken(normal, "even", seed=3)).all()
+    assert (pixels(low) == gloam.darken(normal, "even", seed=3, key="image")).all()
     assert (pixels(asked(server, "GET", "normal?photo=0")[1]) == normal).all()
     about = json.loads(asked(server, "POST", "about", {**body, "base": "even"})[1])
     assert about["command"].endswith("--recipe even --seed 3")

@@ -101,7 +101,7 @@ def test_the_low_is_what_darken_makes_and_only_what_is_dragged_moves(bench):
         assert normal.shape == shape
         for name in ("even", "train", "gamma"):
             low = pixels(bench.low(photo, values_of(name), 5))
-            np.testing.assert_array_equal(low, gloam.darken(normal, name, seed=5))
+            np.testing.assert_array_equal(low, gloam.darken(normal, name, seed=5, key="image"))
     drawn = dict(bench.about(0, values_of("even"), 5, "even")["drawn"])
     moved = dict(
         bench.about(0, values_of("even", "camera.iso=loguniform(900, 4000)"), 5, "even")["drawn"]
@@ -129,7 +129,7 @@ def test_a_saved_recipe_and_the_command_make_the_low_that_is_shown(bench, tmp_pa
     values = values_of("even", "exposure.ev=uniform(2, 3)", "isp.chroma.strength=0.123456789")
     shown = pixels(bench.low(0, values, 7))
     assert bench.save(values, "mine", False) == {"file": "mine.yaml", "exists": False}
-    np.testing.assert_array_equal(gloam.darken(normal, "mine.yaml", seed=7), shown)
+    np.testing.assert_array_equal(gloam.darken(normal, "mine.yaml", seed=7, key="image"), shown)
     assert "# -4 to 16 EV; stops under" in (tmp_path / "mine.yaml").read_text()
     assert bench.save(values, "mine", False)["exists"]
     assert not bench.save(values, "mine", True)["exists"]
@@ -140,7 +140,7 @@ def test_a_saved_recipe_and_the_command_make_the_low_that_is_shown(bench, tmp_pa
         overrides = [after for word, after in itertools.pairwise(words) if word == "--set"]
         assert len(overrides) == (2 if base == "even" else 0)
         np.testing.assert_array_equal(
-            gloam.darken(normal, words[6], seed=7, overrides=overrides), shown
+            gloam.darken(normal, words[6], seed=7, overrides=overrides, key="image"), shown
         )
     assert bench.about(0, values, 7, "")["command"] == ""
 

@@ -81,7 +81,7 @@ def test_pngcheck_finds_nothing(tmp_path, photograph):
     if shutil.which("pngcheck") is None:
         pytest.skip("pngcheck is not installed")
     path = tmp_path / "low.png"
-    path.write_bytes(encode_png(gloam.darken(photograph, "uneven")))
+    path.write_bytes(encode_png(gloam.darken(photograph, "uneven", key="image")))
     done = subprocess.run(["pngcheck", "-v", str(path)], capture_output=True, text=True, check=True)
     assert "No errors detected" in done.stdout
 

@@ -1,0 +1,96 @@
+"""Splitting a finished set anew: which of its pairs are in which split, and nothing else."""
+
+from __future__ import annotations
+
+import io
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ...errors import SetError
+from ...manifests.labels.table import LABELS
+from ...manifests.selection.plan import splits_of
+from ...manifests.sets.info import PLAN
+from ...manifests.sets.layouts.layout import number_of, split_of, unit_name
+from ...manifests.sets.pair_set import PairSet
+from ...storage.tables import read_table
+from .jobs import units_of
+
+
+class Part(NamedTuple):
+    """What a new unit takes of an old one, by whose name it goes in its set."""
+
+    unit: str
+    keys: frozenset[str]
+
+
+class SplitAgain(NamedTuple):
+    """A set's pairs in other splits.
+
+    Attributes
+    ----------
+    plan : bytes
+        The new `plan.parquet`.
+    labels : bytes
+        The new `labels.parquet`, its row groups being those of the new plan; b"" where there are
+        no labels.
+    parts : dict of new unit to Part
+    """
+
+    plan: bytes
+    labels: bytes
+    parts: dict[str, Part]
+
+
+def split_again(origin: PairSet, val: int, test: int) -> SplitAgain:
+    """Choose the validation and test pairs of a finished set anew.
+
+    They are those that a build with these numbers would choose. Each shard is cut into one of every
+    split, so that a pair is read and written once, and never moves between shards.
+
+    Raises
+    ------
+    ConfigError
+        When nothing would be left to train on.
+    SetError
+        When it is a set of clips, whose sequences may not be parted.
+    """
+    if origin.frames:
+        raise SetError(
+            f"{origin.root}: holds clips, which are split when they are built: gloam build --val N",
+            path=origin.root,
+        )
+    old = read_table(origin.root / PLAN)
+    keys = old["key"].to_pylist()
+    splits = splits_of(keys, int(origin.info.build.request["plan"]["seed"]), val, test)
+    parts: dict[str, Part] = {}
+    rows: dict[str, list[int]] = {}
+    counts: dict[str, int] = {}
+    for unit, own in units_of(old).items():
+        for split in dict.fromkeys(splits[row] for row in own):
+            new = unit_name(split, counts.setdefault(split, 0))
+            counts[split] += 1
+            rows[new] = [row for row in own if splits[row] == split]
+            parts[new] = Part(unit, frozenset(keys[row] for row in rows[new]))
+    order = sorted(rows, key=lambda unit: (list(counts).index(split_of(unit)), number_of(unit)))
+    return SplitAgain(*_tables(origin, old, {unit: rows[unit] for unit in order}), parts)
+
+
+def _tables(origin: PairSet, old: pa.Table, rows: dict[str, list[int]]) -> tuple[bytes, bytes]:
+    """Return the plan and the labels of new units, each of which has some rows of the old plan."""
+    plan = old.take([row for own in rows.values() for row in own])
+    for name, values in (
+        ("split", [split_of(unit) for unit, own in rows.items() for _ in own]),
+        ("shard", [number_of(unit) for unit, own in rows.items() for _ in own]),
+    ):
+        place = plan.column_names.index(name)
+        plan = plan.set_column(place, plan.field(name), pa.array(values, plan.field(name).type))
+    written, labelled = io.BytesIO(), io.BytesIO()
+    pq.write_table(plan.combine_chunks(), written)
+    if origin.info.build.labelled:
+        labels = read_table(origin.root / LABELS)  # in the order of the plan
+        with pq.ParquetWriter(labelled, labels.schema) as writer:
+            for own in rows.values():
+                writer.write_table(labels.take(own).combine_chunks(), row_group_size=len(own))
+    return written.getvalue(), labelled.getvalue()

@@ -1,0 +1,70 @@
+"""What an image may be where people hand one in: an array, a picture of Pillow's, a tensor."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .kernels.arrays import Pixels
+
+
+class Image(NamedTuple):
+    """An image as pixels, and the way back.
+
+    Attributes
+    ----------
+    pixels : uint8 array (H, W, 3)
+        RGB.
+    back : function
+        Makes an image of the form that was given from pixels.
+    """
+
+    pixels: Pixels
+    back: Callable[[Pixels], Any]
+
+
+def image_of(image: Any) -> Image:
+    """Take an image in any of its forms.
+
+    Parameters
+    ----------
+    image : uint8 array or tensor (H, W, 3) or (3, H, W), or Pillow image
+        RGB; where both the first and the last side are 3, the last one is that of the channels.
+
+    Raises
+    ------
+    ValueError
+        When it is none of those.
+    """
+    if hasattr(image, "convert"):  # Pillow's
+        return Image(np.asarray(image.convert("RGB")), sys.modules["PIL.Image"].fromarray)
+    shape = tuple(getattr(image, "shape", ()))
+    if len(shape) == 3 and 3 in (shape[0], shape[2]):
+        channels_last = shape[2] == 3
+        if isinstance(image, np.ndarray) and image.dtype == np.uint8:
+            if channels_last:
+                return Image(image, np.asarray)
+            return Image(_last(image), _first)
+        if hasattr(image, "detach") and str(image.dtype) == "torch.uint8":
+            array, device = image.detach().cpu().numpy(), image.device
+            turn = np.asarray if channels_last else _first
+            return Image(
+                array if channels_last else _last(array),
+                lambda pixels: sys.modules["torch"].from_numpy(turn(pixels)).to(device),
+            )
+    of = f" of shape {shape} and type {getattr(image, 'dtype', 'unknown')}" if shape else ""
+    raise ValueError(
+        "image must be a uint8 array or tensor (H, W, 3) or (3, H, W), or a Pillow image, not a"
+        f" {type(image).__name__}{of}"
+    )
+
+
+def _last(image: Pixels) -> Pixels:
+    return np.ascontiguousarray(image.transpose(1, 2, 0))
+
+
+def _first(pixels: Pixels) -> Pixels:
+    return np.ascontiguousarray(pixels.transpose(2, 0, 1))
