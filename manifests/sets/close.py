@@ -13,16 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ...engines.engine import Engine
 from ...engines.local import LocalEngine
 from ...storage.atomic import atomic_write, remove_temporaries, remove_tree
 from ...storage.stores import each
-from ...storage.tables import count_rows, read_table
+from ...storage.tables import read_table
 from ..labels.coco_json import write_annotations
 from ..labels.labels import BOXES
-from ..labels.table import CLASS_LIST, LABELS, read_about
+from ..labels.table import CLASS_LIST, LABELS, read_about, read_left_out
 from ..selection.plan import SPARE, SPLITS, TEST
 from .info import (
     CANDIDATES,
@@ -43,6 +44,8 @@ from .receipts import Receipt, read_receipts, receipt_path
 from .rows import keeps_tables, kept_table, schema_of, table_of
 from .sample import LOW, NORMAL, ending
 
+LABELS_STAGE = "labels"
+"""The stage, in `refused.parquet`, of annotations that are not taken."""
 _MANY = 4000  # pairs whose records are worth other processes
 _REFUSED_SCHEMA = pa.schema(
     [(name, pa.string()) for name in ("key", "source", "path", "stage", "reason", "detail")]
@@ -92,7 +95,7 @@ def finish_set(
     files.append(_write_pairs(root, layout, names, receipts, note.labelled, draw_fields, engine))
     if note.labelled:
         files += _write_annotations(root, layout, names, receipts)
-    files.append(_write_refused(root, receipts))
+    files.append(_write_refused(root, receipts, read_left_out(root) if note.labelled else []))
     for split in sorted({split for split, _ in units}):
         own = [receipts[unit] for unit, (s, _) in names.items() if s == split]
         held = [receipt for receipt in own if receipt.pairs]
@@ -106,7 +109,7 @@ def finish_set(
         for split in SPLITS
         if split != TEST or TEST in planned
     }
-    counts["refused"] = count_rows(root / REFUSED)
+    counts["refused"] = photographs_in(read_table(root / REFUSED)).num_rows
     info = SetInfo(
         name=name,
         layout=layout,
@@ -217,11 +220,18 @@ def _write_annotations(
     return written
 
 
-def _write_refused(root: Path, receipts: dict[str, Receipt]) -> Path:
+def photographs_in(refused: pa.Table) -> pa.Table:
+    """Return the rows of `refused.parquet` that are of photographs, not of their annotations."""
+    return refused.filter(pc.not_equal(refused["stage"], LABELS_STAGE))
+
+
+def _write_refused(
+    root: Path, receipts: dict[str, Receipt], left_out: list[dict[str, str]]
+) -> Path:
     """Write `refused.parquet`.
 
     It holds every photograph that was found unsuitable, or that failed when its pair was made, and
-    why.
+    why; and every annotation that is not taken.
     """
     candidates = read_table(
         root / CANDIDATES, columns=["key", "source", "path", "reason", "detail"]
@@ -231,6 +241,12 @@ def _write_refused(root: Path, receipts: dict[str, Receipt]) -> Path:
         {**refused.model_dump(), "stage": "building"}
         for receipt in receipts.values()
         for refused in receipt.refused
+    ]
+    rows += [{"key": "", "stage": LABELS_STAGE, **one} for one in left_out]
+    rows += [
+        {**one.model_dump(), "stage": LABELS_STAGE}
+        for receipt in receipts.values()
+        for one in receipt.left_out
     ]
     with atomic_write(root / REFUSED) as handle:
         pq.write_table(pa.Table.from_pylist(rows, schema=_REFUSED_SCHEMA), handle)

@@ -34,7 +34,7 @@ def read_text(path: str, entry: Entry) -> str:
         When it cannot be read, or is none.
     """
     try:
-        return read_entry(path, entry).decode("utf-8")
+        return read_entry(path, entry).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise SourceError(f"{path}: {entry.name} cannot be read: {error}", path=path) from error
 
@@ -48,6 +48,6 @@ def read_beside(path: Path) -> str:
         When it cannot be read, or is none.
     """
     try:
-        return path.read_text("utf-8")
+        return path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{path}: cannot be read: {error}", path=path) from error

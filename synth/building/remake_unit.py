@@ -61,6 +61,7 @@ def remake_unit(job: Job) -> None:
         job.fingerprint,
         _samples(job, before.pairs, sums),
         before.refused,
+        left_out=before.left_out,
         sums=sums,
     )
 
