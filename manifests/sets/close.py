@@ -21,7 +21,7 @@ from ...engines.local import LocalEngine
 from ...storage.atomic import atomic_write, remove_temporaries, remove_tree
 from ...storage.stores import each
 from ...storage.tables import read_table
-from ..labels.coco_json import write_annotations
+from ..labels.coco_json import annotation_path, write_annotations
 from ..labels.labels import BOXES
 from ..labels.table import CLASS_LIST, LABELS, read_about, read_left_out
 from ..selection.plan import SPARE, SPLITS, TEST
@@ -94,7 +94,7 @@ def finish_set(
         files += [root / LABELS, root / CLASS_LIST]
     files.append(_write_pairs(root, layout, names, receipts, note.labelled, draw_fields, engine))
     if note.labelled:
-        files += _write_annotations(root, layout, names, receipts)
+        files += _write_annotations(root, layout, names, receipts, note.lows_only)
     files.append(_write_refused(root, receipts, read_left_out(root) if note.labelled else []))
     for split in sorted({split for split, _ in units}):
         own = [receipts[unit] for unit, (s, _) in names.items() if s == split]
@@ -192,9 +192,13 @@ def _records(root: Path, layout: str, receipt: Receipt) -> Iterable[dict[str, An
 
 
 def _write_annotations(
-    root: Path, layout: str, names: dict[str, tuple[str, int]], receipts: dict[str, Receipt]
+    root: Path,
+    layout: str,
+    names: dict[str, tuple[str, int]],
+    receipts: dict[str, Receipt],
+    lows_only: bool,
 ) -> list[Path]:
-    """Write the labels of each split in COCO's form, where there are boxes or captions."""
+    """Write the labels of lows and of normals in COCO's form, where there are boxes or captions."""
     classes, roles = read_about(root)
     if BOXES not in roles:
         return []
@@ -204,18 +208,24 @@ def _write_annotations(
         file_name = partial(layout_named(layout).member_path, split)
 
         def rows(
+            member: str,
             held: list[Receipt] = held,
             first: int = first,
             file_name: Callable[[str, str], str] = file_name,
         ) -> Iterator[tuple[int, str, dict[str, Any]]]:
             records = (record for one in held for record in _records(root, layout, one))
             for row, record in enumerate(records, first):
-                suffix = record["members"][NORMAL]["suffix"]
-                yield row, file_name(record["key"], ending(NORMAL, suffix)), record
+                suffix = record["members"][member]["suffix"]
+                yield row, file_name(record["key"], ending(member, suffix)), record
 
-        written.append(write_annotations(root, split, rows(), classes))
-        if any(record["labels"]["captions"] for _, _, record in rows()):
-            written.append(write_annotations(root, split, rows(), classes, "captions"))
+        head = next(rows(NORMAL), None)
+        there = () if head is None else head[2]["members"]
+        captions = any(record["labels"]["captions"] for _, _, record in rows(NORMAL))
+        for member in (LOW,) if lows_only else (LOW, NORMAL):
+            for kind in ("instances", "captions")[: 1 + captions]:
+                if member in there:
+                    path = root / annotation_path(kind, member, split)
+                    written.append(write_annotations(path, rows(member), classes, kind))
         first += sum(receipt.pairs for receipt in held)
     return written
 

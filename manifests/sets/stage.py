@@ -14,7 +14,7 @@ from ...errors import SetError
 from ...storage.atomic import atomic_write, remove_temporaries, remove_tree, sha256_file
 from ...storage.locks import exclusive
 from ...storage.stores import StorePath, each, place
-from ..labels.coco_json import FOLDER as ANNOTATIONS
+from ..labels.coco_json import FOLDERS as ANNOTATIONS
 from ..selection.plan import SPLITS
 from .info import README, SET_FILE, WORK_FOLDER, SetInfo, read_set
 from .pair_set import PairSet, open_set
@@ -22,7 +22,7 @@ from .receipts import receipt_path
 
 _PIECE = 1 << 22
 
-_FOLDERS = ("shards", "receipts", "lists", ANNOTATIONS)
+_FOLDERS = ("shards", "receipts", "lists", *ANNOTATIONS.values())
 
 
 @dataclass(frozen=True)

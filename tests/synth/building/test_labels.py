@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections import Counter
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -136,14 +137,14 @@ def test_pycocotools_reads_the_annotations(labelled, capsys):
     rows = pq.read_table(labelled.root / "pairs.parquet").to_pylist()
     pairs = {pair.key: pair for pair in labelled.pairs()}
     seen = 0
-    for split in ("train", "val"):
-        coco = COCO(labelled.root / "annotations" / f"instances_{split}.json")
+    for split, member in product(("train", "val"), ("low", "normal")):
+        coco = COCO(labelled.root / "annotations" / f"instances_{member}_{split}.json")
         assert len(coco.imgs) == labelled.counts[split]
         names = {one["id"]: one["name"] for one in coco.dataset["categories"]}
         assert names == {1: "lemon", 2: "mug", 3: "van"}
         for number, image in coco.imgs.items():
             pair = pairs[rows[number]["key"]]
-            assert image["file_name"].endswith(f"{pair.key}.normal.jpg")
+            assert image["file_name"].startswith(f"{pair.key}.{member}.")
             normal = pair.decoded("normal")
             assert (image["height"], image["width"]) == normal.shape[:2]
             for one in coco.imgToAnns[number]:
@@ -156,7 +157,7 @@ def test_pycocotools_reads_the_annotations(labelled, capsys):
                 assert (mask & inside).sum() / (mask | inside).sum() > 0.85
                 assert abs(one["area"] - mask.sum()) <= 0.1 * one["area"]
                 seen += one["iscrowd"]
-        captions = COCO(labelled.root / "annotations" / f"captions_{split}.json")
+        captions = COCO(labelled.root / "captions" / f"captions_{member}_{split}.json")
         for one in captions.anns.values():
             key = rows[one["image_id"]]["key"]
             seed = int(pairs[key].record["path"].rpartition("/")[2][:-4])
@@ -179,9 +180,10 @@ def test_a_labelled_set_is_verified_regenerated_and_exported(labelled, tmp_path)
         assert [one["labels"] for one in gloam.open_set(tmp_path / name).records()] == wanted
     shard = "shards/train-000000.tar"
     assert (tmp_path / "back" / shard).read_bytes() == (labelled.root / shard).read_bytes()
-    instances = json.loads((tmp_path / "files" / "annotations/instances_val.json").read_text())
-    for image in instances["images"]:
-        assert (tmp_path / "files" / image["file_name"]).is_file()
+    for path in (tmp_path / "files" / "annotations").iterdir():
+        for image in json.loads(path.read_text())["images"]:
+            assert (tmp_path / "files" / image["file_name"]).is_file()
+            assert f"/{path.stem.split('_')[1]}/" in image["file_name"]
 
 
 def content(root: Path) -> dict[str, bytes]:
