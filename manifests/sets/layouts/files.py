@@ -14,7 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from ....errors import SetError
-from ....storage.atomic import flush, sha256_bytes, temporary_beside, write_bytes
+from ....storage.atomic import (
+    atomic_write,
+    canonical_json,
+    flush,
+    sha256_bytes,
+    temporary_beside,
+    write_bytes,
+)
 from ....storage.stores import AT_ONCE, StorePath, each
 from ....storage.sums import Sums
 from ...labels.labels import MASK
@@ -25,6 +32,8 @@ from .extents import Extents, Filed, Keys, Texts
 from .layout import read_list, split_of
 from .lists import list_path, write_list
 
+METADATA = "metadata.jsonl"
+"""A split's file of the pairs' images, by which Hugging Face's imagefolder gives a row a pair."""
 DRAW = "draw"
 """The folder of the records."""
 
@@ -148,6 +157,7 @@ class Files:
 
         Line i has the label i in both, so that a reader can prove that its two streams are in step.
         A set without lows, or of lows only, has one of them; one with masks `-mask.txt` too.
+        `{split}/metadata.jsonl` names the images of each sample.
         """
         written = []
         for kind in (LOW, NORMAL, MASK):
@@ -160,6 +170,11 @@ class Files:
             if paths:
                 lines = (f"{path} {i}" for i, path in enumerate(paths))
                 written.append(write_list(root, f"{split}-{kind}", lines))
+        if receipts:
+            written.append(root / split / METADATA)
+            with atomic_write(written[-1]) as handle:
+                for receipt in receipts:
+                    handle.writelines(map(canonical_json, _images(receipt)))
         return written
 
     def check(
@@ -196,6 +211,23 @@ class Files:
             columns.append([line.rpartition(" ")[0] for line in lines])
         keys = Texts(Path(path).stem for path in columns[0])
         return keys, [Filed(str(root), Texts(paths)) for paths in columns]
+
+
+def _images(receipt: Receipt) -> Iterator[dict[str, Any]]:
+    """Yield the key and the images of each sample, a list of each where they are frames."""
+    row: dict[str, Any] = {}
+    for file in receipt.files:  # in the order in which they were written: sample by sample
+        _, folder, name = file.path.split("/")
+        if folder == DRAW:
+            if row:
+                yield row
+            row = {"key": name.rpartition(".")[0]}
+        elif folder in (LOW, NORMAL) and name.count(".") == 1:
+            row[f"{folder}_file_name"] = f"{folder}/{name}"
+        elif folder in (LOW, NORMAL):
+            row.setdefault(f"{folder}_file_names", []).append(f"{folder}/{name}")
+    if row:
+        yield row
 
 
 def _is_image(path: str, kind: str) -> bool:
