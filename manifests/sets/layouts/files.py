@@ -26,6 +26,7 @@ from ....storage.stores import AT_ONCE, StorePath, each
 from ....storage.sums import Sums
 from ...labels.labels import MASK
 from ...selection.plan import SPLITS
+from ..info import WORK_FOLDER
 from ..receipts import Receipt
 from ..sample import LOW, NORMAL, RECORD, Encoded, Sample, parse_record, split_ending
 from .extents import Extents, Filed, Keys, Texts
@@ -171,6 +172,8 @@ class Files:
                 lines = (f"{path} {i}" for i, path in enumerate(paths))
                 written.append(write_list(root, f"{split}-{kind}", lines))
         if receipts:
+            if not (root / split / METADATA).is_file():
+                _sort_folders(root, split)
             written.append(root / split / METADATA)
             with atomic_write(written[-1]) as handle:
                 for receipt in receipts:
@@ -211,6 +214,25 @@ class Files:
             columns.append([line.rpartition(" ")[0] for line in lines])
         keys = Texts(Path(path).stem for path in columns[0])
         return keys, [Filed(str(root), Texts(paths)) for paths in columns]
+
+
+def _sort_folders(root: Path, split: str) -> None:
+    """Let each folder of a split hold its files in the order of their names, whoever made them.
+
+    Several file systems list a folder in the order in which its files came, and there are trainers
+    that pair the lows and normals of two such lists. Stopped in between, what is not in its place
+    is made again.
+    """
+    if isinstance(root, StorePath):
+        return
+    for folder in sorted(path for path in (root / split).glob("*") if path.is_dir()):
+        aside = root / WORK_FOLDER / "sorted" / split / folder.name
+        aside.mkdir(parents=True, exist_ok=True)
+        for name in sorted(os.listdir(folder)):
+            os.replace(folder / name, aside / name)
+        folder.rmdir()
+        os.replace(aside, folder)
+        flush(folder)
 
 
 def _images(receipt: Receipt) -> Iterator[dict[str, Any]]:
