@@ -23,7 +23,7 @@ from ..sources import Source
 from . import voc
 from .class_folders import classes_in, synset_of
 from .coco import Annotations
-from .labels import BOXES, CLASS, CLASSES, MASK, Labels, LeftOut, from_json
+from .labels import BOXES, CLASS, CLASSES, MASK, Labels, LeftOut, from_json, one_line
 from .placement import numbers_in, placement_of
 
 LABELS, CLASS_LIST = "labels.parquet", "classes.txt"
@@ -114,6 +114,9 @@ def _known(source: Source, plan: pa.Table, listed: pa.Table) -> _Known:
             if source.kind == "classes"
             else {path: synset_of(path) for path in every}
         )
+        names_of = {
+            path: name if name.isprintable() else one_line(name) for path, name in names_of.items()
+        }
         classes = sorted({name for name in names_of.values() if name})
         known = _Known({path: Labels(name=names_of[path]) for path in paths}, classes, [])
     if paths and not any(map(_says_something, known.labels.values())):

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 from ...storage.stores import place
 from ..sources.containers import Entry, list_container
-from ..sources.matching import bare
+from ..sources.matching import bare, plain
 from ..sources.text import read_entry
 from .labels import Labels, LeftOut, Marked, one_line
 
@@ -44,16 +44,17 @@ def read_labels(
     SourceError
         When a file cannot be read.
     """
-    entries = {entry.name: entry for entry in list_container(place(path))}
-    sharing = Counter(map(bare, photographs))
+    entries = {plain(entry.name): entry for entry in list_container(place(path))}
+    sharing = Counter(bare(plain(one)) for one in photographs)
     for image in images:
-        above, stem = PurePosixPath(image).parent.parent, bare(PurePosixPath(image).name)
+        named = PurePosixPath(plain(image))
+        above, stem = named.parent.parent, bare(named.name)
         found = entries.get(str(above / "Annotations" / f"{stem}.xml"))
         labels = Labels()
         left_out: list[LeftOut] = []
         if found is not None:
-            several = sharing[bare(image)] > 1
-            labels, left_out = _read(path, found, PurePosixPath(image).name if several else "")
+            several = sharing[bare(str(named))] > 1
+            labels, left_out = _read(path, found, named.name if several else "")
         mask = entries.get(str(above / "SegmentationClass" / f"{stem}.png"))
         data = b"" if mask is None else read_entry(path, mask)
         yield (
@@ -75,7 +76,7 @@ def _read(path: str, entry: Entry, name: str) -> tuple[Labels, list[LeftOut]]:
         return Labels(), [_left_out("XML", entry, f"not XML: {error}")]
     if tree.tag != "annotation":
         return Labels(), [_left_out("XML", entry, f"holds <{tree.tag[:40]}>, not <annotation>")]
-    if name and (tree.findtext("filename") or "").strip() != name:
+    if name and plain((tree.findtext("filename") or "").strip()) != name:
         return Labels(), [_left_out("name that is not clear", entry, f"fits not {name} alone")]
     marked: list[Marked] = []
     left_out: list[LeftOut] = []

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -213,19 +214,19 @@ def _of_voc_list(path: str, entries: list[Entry], images: list[Entry], listing: 
     found = [e for e in entries if f"/{e.name}".endswith(f"/{ending}")]
     if not found:
         raise SourceError(f"{path}: has no {ending}", path=path)
-    there = {bare(e.name) for e in images}
+    there = {bare(plain(e.name)) for e in images}
     wanted: set[str] = set()
     for entry in found:  # VOC's archives of several years hold a list each
-        folder = f"{entry.name.removesuffix(ending)}JPEGImages/"
+        folder = plain(f"{entry.name.removesuffix(ending)}JPEGImages") + "/"
         for line in read_text(path, entry).split("\n"):
-            name, flag = line.strip(), "1"
+            name, flag = unicodedata.normalize("NFC", line).strip(), "1"
             fields = name.rsplit(maxsplit=1)
             if bare(folder + name) not in there and len(fields) == 2 and fields[1] in _FLAGS:
                 name, flag = fields
             if name and flag == "1":
                 wanted.add(bare(folder + name))
     _refuse_missing(path, listing, wanted, wanted - there)
-    return [e for e in images if bare(e.name) in wanted]
+    return [e for e in images if bare(plain(e.name)) in wanted]
 
 
 def _refuse_missing(path: str, listing: str, wanted: Collection[str], lacks: Iterable[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
@@ -27,8 +28,12 @@ class Matches(NamedTuple):
 
 
 def plain(name: str) -> str:
-    """Return a path with "/" between its parts, and without "." among them."""
-    return "/".join(part for part in name.replace("\\", "/").split("/") if part not in ("", "."))
+    """Return a path with "/" between its parts, without "." among them, its letters composed.
+
+    Some systems write letters and their accents apart (Unicode's NFD).
+    """
+    parts = unicodedata.normalize("NFC", name).replace("\\", "/").split("/")
+    return "/".join(part for part in parts if part not in ("", "."))
 
 
 def bare(name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -153,7 +153,7 @@ def _write_unit(form: TrainerForm, unit: Unit, root: Path, renderers: Renderers)
 def _class_of(sample: Sample) -> str:
     """Return a sample's class as the name of a folder."""
     name = str(sample.record.get("labels", {}).get("class", "")) or "without class"
-    return name.replace(os.sep, "-")
+    return re.sub(r"[/\\\x00-\x1f]|^\.+$", "-", name)
 
 
 def encoded_as(sample: Sample, member: str, codec: str) -> Encoded:

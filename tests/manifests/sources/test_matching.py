@@ -55,3 +55,7 @@ def test_many_photographs_of_one_name_are_not_compared_each_with_each():
     names = [f"x{i}/rgb/image.png" for i in range(20_000)]
     matches = match(names, [f"y{i}/rgb/image.png" for i in range(20_000)])
     assert (len(matches.found), len(matches.unclear)) == (0, 20_000)
+
+
+def test_letters_and_accents_that_are_written_apart_are_one_name():
+    assert plain("Ma\u0308rz/1.jpg") == plain("M\u00e4rz/1.jpg")
