@@ -82,7 +82,7 @@ class Annotations:
             )
         for name, text in texts:
             try:
-                self._take(name, json.loads(text), names)
+                self._take(name, _parsed(text), names)
             except (ValueError, RecursionError) as error:
                 raise SourceError(
                     f"{path}: {name} is not a COCO annotation file: {error}", path=path
@@ -246,8 +246,9 @@ def _annotate(image: _Image, one: Any, names: dict[int | str, str], origin: str)
     outline: Any = one.get("segmentation") or ()
     polygons: tuple[tuple[float, ...], ...] = ()
     runs: tuple[int, ...] = ()
+    runs_of = 0, 0
     if isinstance(outline, dict):
-        runs = _runs(outline, image)
+        runs, runs_of = _runs(outline, image.size)
     else:
         if not isinstance(outline, list | tuple):
             raise _Odd("segmentation", outline)
@@ -260,6 +261,7 @@ def _annotate(image: _Image, one: Any, names: dict[int | str, str], origin: str)
             crowd=bool(crowd),
             polygons=polygons,
             runs=runs,
+            runs_of=runs_of,
             origin=origin,
         )
     )
@@ -272,21 +274,40 @@ def _polygon(part: Any) -> tuple[float, ...]:
     return points
 
 
-def _runs(outline: dict[str, Any], image: _Image) -> tuple[int, ...]:
-    """Return the runs of a mask, which must be of the image's size as the file has it."""
-    counts, size = outline.get("counts"), outline.get("size")
+def _runs(
+    outline: dict[str, Any], size: tuple[int, int]
+) -> tuple[tuple[int, ...], tuple[int, int]]:
+    """Return the runs of a mask, and the size (width, height) of the image that they are of.
+
+    It must be that of the image, where the file tells that.
+    """
+    counts, sides = outline.get("counts"), outline.get("size")
     try:
         runs = runs_in(counts) if isinstance(counts, str) else _whole(counts)
     except ValueError as error:
         raise _Odd("mask", counts) from error
-    sides = _whole(size) if size is not None else image.size[::-1]
-    if len(sides) != 2 or min(sides) < 0 or min(runs, default=-1) < 0:
+    height, width = _pair(sides) if sides is not None else size[::-1]
+    if min(runs, default=-1) < 0:
         raise _Odd("mask", outline)
-    if image.size == (0, 0):
-        image.size = sides[1], sides[0]
-    if sides != image.size[::-1] or (image.size != (0, 0) and sum(runs) != sides[0] * sides[1]):
-        raise _Odd("mask of another size", [list(sides), sum(runs)])
-    return runs
+    if size not in ((0, 0), (width, height)) or (width and sum(runs) != width * height):
+        raise _Odd("mask of another size", [height, width, sum(runs)])
+    return runs, (width, height)
+
+
+def _pair(sides: Any) -> tuple[int, int]:
+    found = _whole(sides)
+    if len(found) != 2 or min(found) < 1:
+        raise _Odd("mask", sides)
+    return found[0], found[1]
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:  # a number of more digits than Python reads as a whole one
+        return json.loads(text, parse_int=float)
 
 
 def _list_of(value: Any, name: str) -> list[Any]:

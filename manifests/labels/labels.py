@@ -27,7 +27,7 @@ def one_line(value: Any) -> str:
     """Return a name (a text, or a number) on one line, as `classes.txt` has it; "" of others."""
     if isinstance(value, bool) or not isinstance(value, int | str):
         return ""
-    return " ".join(encodable(str(value)).split())
+    return " ".join("".join(c if c.isprintable() else " " for c in encodable(str(value))).split())
 
 
 class LeftOut(NamedTuple):
@@ -68,6 +68,8 @@ class Marked:
     runs : tuple of int
         Or which pixels are its own: lengths of runs outside and inside in turn, column by column,
         as COCO counts them.
+    runs_of : (width, height)
+        Of the image that the runs are of, (0, 0) when that is not said.
     origin : str
         File and number of the annotation, to name it by.
     """
@@ -78,6 +80,7 @@ class Marked:
     crowd: bool = False
     polygons: tuple[tuple[float, ...], ...] = ()
     runs: tuple[int, ...] = ()
+    runs_of: tuple[int, int] = (0, 0)
     origin: str = ""
 
 
@@ -133,6 +136,7 @@ def from_json(text: str, mask: bytes = b"") -> Labels:
             one["crowd"],
             tuple(map(tuple, one["polygons"])),
             tuple(one["runs"]),
+            tuple(one.get("runs_of", (0, 0))),
             one.get("origin", ""),
         )
         for one in value["marked"]
@@ -141,14 +145,18 @@ def from_json(text: str, mask: bytes = b"") -> Labels:
 
 
 def _placed(one: Marked, place: Placement) -> Marked:
-    box = place.box(one.box)
+    box = _rounded(place.box(one.box))
     if box[2] <= box[0] or box[3] <= box[1]:
         raise ValueError(f"nothing of its box lies inside the image of {place.shown}")
+    if one.runs and one.runs_of not in ((0, 0), place.given):
+        width, height = one.runs_of
+        raise ValueError(f"a mask of {width} x {height} for an image of {place.shown}")
     return replace(
         one,
-        box=_rounded(box),
+        box=box,
         polygons=tuple(_rounded(place.points(part)) for part in one.polygons),
         runs=place.runs(one.runs) if one.runs else (),
+        runs_of=place.stored if one.runs else (0, 0),
     )
 
 

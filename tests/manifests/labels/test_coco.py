@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gloam.errors import SourceError
 from gloam.manifests.labels.coco import Annotations
+from gloam.manifests.labels.placement import Placement
 
 CATEGORIES = [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}]
 IMAGE = {"id": 1, "file_name": "1.jpg", "width": 160, "height": 120}
@@ -141,8 +143,36 @@ def test_names_of_classes_fit_on_a_line(tmp_path):
 
 def test_a_byte_order_mark_is_no_damage(tmp_path):
     path = written(tmp_path) / "annotations" / "instances_x.json"
-    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    path.write_text(path.read_text(), "utf-8-sig")
     assert len(read(tmp_path)[0][0].marked) == 1
+
+
+def test_a_number_of_too_many_digits_is_one_odd_annotation(tmp_path):
+    path = written(tmp_path, annotations=[GOOD, GOOD | {"id": 2, "image_id": 77}])
+    path = path / "annotations" / "instances_x.json"
+    path.write_text(path.read_text().replace("77", "7" * 5000))
+    [labels], [left_out] = read(tmp_path)
+    assert (len(labels.marked), left_out.reason) == (1, "image_id")
+
+
+def test_masks_of_an_image_whose_size_is_not_told_say_their_own(tmp_path):
+    outline = {"size": [60, 80], "counts": [1000, 200, 3600]}
+    images = [{"id": 1, "file_name": "1.jpg"}]
+    annotations = [GOOD | {"segmentation": outline}]
+    [labels], left_out = read(written(tmp_path, images=images, annotations=annotations))
+    assert (labels.size, labels.marked[0].runs_of, left_out) == ((0, 0), (80, 60), [])
+    upright = Placement((160, 120), 1, (160, 120))
+    placed, [left_out] = labels.placed(upright)
+    assert placed.marked == ()
+    assert left_out.detail.endswith("annotation 1: a mask of 80 x 60 for an image of 160 x 120")
+    swapped = replace(labels.marked[0], runs=(19200,), runs_of=(120, 160))
+    assert replace(labels, marked=(swapped,)).placed(upright)[0].marked == ()
+
+
+def test_a_box_that_shrinks_to_nothing_is_left_out(tmp_path):
+    [labels], _ = read(written(tmp_path))
+    placed, [left_out] = labels.placed(Placement((10**9, 10**9), 1, (160, 120)))
+    assert (placed.marked, left_out.reason) == ((), "box or mask")
 
 
 def test_images_of_equal_names_have_their_own_boxes(tmp_path):
