@@ -51,8 +51,11 @@ def files_of_set(pairs: PairSet, splits: tuple[str, ...] = SPLITS) -> list[Stage
     for unit in pairs.units():
         if unit.split in splits:
             files += [StagedFile(file.path, file.bytes, file.sha256) for file in unit.receipt.files]
+    others = set(SPLITS) - set(splits)
     files += [
-        StagedFile(path, facts.bytes, facts.sha256) for path, facts in pairs.info.files.items()
+        StagedFile(path, facts.bytes, facts.sha256)
+        for path, facts in pairs.info.files.items()
+        if path.partition("/")[0] not in others
     ]
     beside = [README] if (pairs.root / README).is_file() else []
     return [
