@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -272,7 +273,10 @@ def _show(report: Report, request: Request) -> None:
             click.echo(f"  {source}: {count_of(spare, 'suitable one')} not needed")
     for source, passed in report.passed.items():
         click.echo(f"  {source}: passed over {counted(passed)}")
-    if info.counts["refused"]:
+    for source, left_out in report.left_out.items():
+        kinds = counted(Counter(reason for reason, _ in left_out))
+        click.echo(f"  {source}: annotations left out: {kinds}; such as {left_out[0][1]}")
+    if info.counts["refused"] or report.left_out:
         click.echo(f"  each with its reason in {report.root / 'refused.parquet'}")
     done = (
         "complete"

@@ -46,12 +46,6 @@ def read_schema(path: Path) -> pa.Schema:
         return pq.read_schema(file)
 
 
-def count_rows(path: Path) -> int:
-    """Count the rows of a table, without reading them."""
-    with _opened(path) as file:
-        return int(pq.read_metadata(file).num_rows)
-
-
 def _opened(path: Path) -> pa.NativeFile:
     if isinstance(path, StorePath):
         # Of an object its footer and the columns are read; whole, where that is one request.

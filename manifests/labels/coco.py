@@ -3,20 +3,44 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
 from ...errors import SourceError
 from ...storage.stores import place
 from ..sources.containers import list_container
+from ..sources.matching import match, plain
 from ..sources.text import read_beside, read_text
-from .labels import Labels, Marked
+from .labels import Labels, LeftOut, Marked, encodable, one_line
 from .runs import runs_in
 
-_FOLDER = "annotations"
+_FOLDERS = "annotations", "captions"
 _KINDS = "instances", "captions"
+_SHOWN = 40  # characters of a value that is told
+
+
+class _Odd(ValueError):
+    """What is wrong with an annotation: its kind, and what it holds."""
+
+    def __init__(self, kind: str, value: Any) -> None:
+        super().__init__(f"{kind} {_shown(value)}")
+        self.kind = kind
+
+
+@dataclass
+class _Image:
+    """What the files say of one image."""
+
+    name: str = ""
+    size: tuple[int, int] = (0, 0)
+    files: dict[str, str] = field(default_factory=dict)
+    unclear: str = ""
+    marked: list[Marked] = field(default_factory=list)
+    captions: list[str] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
 
 
 class Annotations:
@@ -26,6 +50,8 @@ class Annotations:
     ----------
     path : str
         Of the source.
+    photographs : collection of str
+        The paths of all its photographs.
     listing : str
         Name of its list, such as `instances_train2017`, whose annotations are meant; those of all
         lists by default.
@@ -34,99 +60,317 @@ class Annotations:
     ----------
     classes : list of str
         In the order of their ids, which have gaps.
+    left_out : list of LeftOut
+        Annotations of no image that the files list.
 
     Raises
     ------
     SourceError
-        When there are none, or they are damaged.
+        When there are none, or a file holds something else.
     """
 
-    def __init__(self, path: str, listing: str = "") -> None:
+    def __init__(self, path: str, photographs: Collection[str], listing: str = "") -> None:
         self._path = path
-        self._images: dict[str, tuple[int, int]] = {}
-        self._marked: dict[str, list[Marked]] = defaultdict(list)
-        self._captions: dict[str, list[str]] = defaultdict(list)
-        names: dict[int, str] = {}
-        files = self._files(listing)
-        if not files:
-            wanted = f"{_FOLDER}/{listing or 'instances_*'}.json"
+        self._images: dict[str, _Image] = {}
+        self.left_out: list[LeftOut] = []
+        names: dict[int | str, str] = {}
+        texts = self._texts(listing)
+        if not texts:
+            wanted = f"{_FOLDERS[0]}/{listing or 'instances_*'}.json"
             raise SourceError(
                 f"{path}: has no {wanted}, neither inside nor beside it, so no labels", path=path
             )
-        for name, text in files.items():
+        for name, text in texts:
             try:
-                self._take(json.loads(text), names)
-            except (ValueError, KeyError, TypeError, IndexError) as error:
+                self._take(name, _parsed(text), names)
+            except (ValueError, RecursionError) as error:
                 raise SourceError(
-                    f"{path}: {name} is not a COCO annotation file: {error!r}", path=path
+                    f"{path}: {name} is not a COCO annotation file: {error}", path=path
                 ) from error
-        self.classes = [names[number] for number in sorted(names)]
+        self.classes = list(dict.fromkeys(names[number] for number in sorted(names, key=_order)))
+        paths = {plain(one): one for one in photographs}
+        matches = match(self._images, paths, path)
+        self._found = {paths[own]: self._images[name] for name, own in matches.found.items()}
+        self.left_out += [
+            LeftOut("name that is not clear", f"{self._files_of(name)}: {why}")
+            for name, why in matches.unclear.items()
+        ]
 
-    def read_labels(self, images: Sequence[str]) -> Iterator[Labels]:
-        """Yield the labels of some photographs, by their paths in the source."""
-        for image in images:
-            stem = PurePosixPath(image).stem
-            yield Labels(
-                marked=tuple(self._marked.get(stem, ())),
-                captions=tuple(self._captions.get(stem, ())),
-                size=self._images.get(stem, (0, 0)),
+    def read_labels(self, images: Sequence[str]) -> Iterator[tuple[Labels, list[LeftOut]]]:
+        """Yield the labels of some photographs, and what of their annotations is not taken.
+
+        They are named by their paths in the source.
+        """
+        for path in images:
+            image = self._found.get(path, _Image())
+            if image.unclear:
+                yield Labels(), [LeftOut("name that is not clear", image.unclear, path)]
+                continue
+            labels = Labels(
+                marked=tuple(image.marked), captions=tuple(image.captions), size=image.size
             )
+            yield labels, [one._replace(path=path) for one in image.left_out]
 
-    def _files(self, listing: str) -> dict[str, str]:
+    def _files_of(self, name: str) -> str:
+        return ", ".join(self._images[name].files.values())
+
+    def _texts(self, listing: str) -> list[tuple[str, str]]:
         """Read the annotation files, the instances first."""
         root = place(self._path)
-        inside = {
-            entry.name: entry
+        inside = [
+            entry
             for entry in list_container(root)
-            if PurePosixPath(entry.name).parent.name == _FOLDER
-        }
-        beside = root.parent / _FOLDER
-        texts: dict[str, str] = {}
+            if PurePosixPath(entry.name).parent.name in _FOLDERS
+            and entry.name.lower().endswith(".json")
+        ]
+        beside = [
+            path
+            for folder in _FOLDERS
+            if (root.parent / folder).is_dir()
+            for path in sorted((root.parent / folder).glob("*.json"))
+        ]
+        stems = {PurePosixPath(entry.name).stem for entry in inside} | {p.stem for p in beside}
         if listing:
             _, _, which = listing.partition("_")
-            stems = {listing, *(f"{kind}_{which}" for kind in _KINDS)}
+            stems &= {listing, *(f"{kind}_{which}" for kind in _KINDS)}
         else:
-            names = [PurePosixPath(name).stem for name in inside]
-            names += [path.stem for path in beside.glob("*.json")] if beside.is_dir() else []
-            stems = {name for name in names if name.startswith(_KINDS)}
+            stems = {name for name in stems if name.startswith(_KINDS)}
+        texts: list[tuple[str, str]] = []
         for stem in sorted(stems, reverse=True):  # instances before captions
-            found = next((e for n, e in inside.items() if PurePosixPath(n).stem == stem), None)
-            if found is not None:
-                texts[found.name] = read_text(self._path, found)
-            elif (beside / f"{stem}.json").is_file():
-                texts[f"{_FOLDER}/{stem}.json"] = read_beside(beside / f"{stem}.json")
+            found = [entry for entry in inside if PurePosixPath(entry.name).stem == stem]
+            texts += [(entry.name, read_text(self._path, entry)) for entry in found]
+            if not found:
+                paths = [path for path in beside if path.stem == stem]
+                texts += [(f"{path.parent.name}/{path.name}", read_beside(path)) for path in paths]
         return texts
 
-    def _take(self, value: Any, names: dict[int, str]) -> None:
-        stems: dict[int, str] = {}
-        for image in value["images"]:
-            stem = PurePosixPath(str(image["file_name"])).stem
-            stems[image["id"]] = stem
-            self._images[stem] = int(image.get("width", 0)), int(image.get("height", 0))
-        own = {one["id"]: str(one["name"]) for one in value.get("categories", ())}
-        if any(names.setdefault(number, name) != name for number, name in own.items()):
-            raise ValueError("its categories have other names than those of another file")
-        for one in value["annotations"]:
-            if "caption" in one:
-                self._captions[stems[one["image_id"]]].append(str(one["caption"]).strip())
-            elif "bbox" in one:
-                self._marked[stems[one["image_id"]]].append(_marked(one, own))
+    def _take(self, file: str, value: Any, names: dict[int | str, str]) -> None:
+        """Take what a file says.
+
+        Raises
+        ------
+        ValueError
+            When it is not laid out as COCO's.
+        """
+        images = self._take_images(file, _list_of(value, "images"))
+        own: dict[int | str, str] = {}
+        listed = _list_of(value, "categories") if value.get("categories") else []
+        for number, one in enumerate(listed):
+            try:
+                key, name = _id(one), one_line(_get(one, "name"))
+                if not name or own.setdefault(key, name) != name:
+                    raise _Odd("category", one)
+            except _Odd as odd:
+                self.left_out.append(LeftOut(odd.kind, f"{file}: category no. {number}: {odd}"))
+        for key, name in own.items():
+            if names.setdefault(key, name) != name:
+                raise ValueError(
+                    f"its category {key} is {_shown(name)}, another file's {_shown(names[key])};"
+                    " name the file that is meant: coco=PATH@NAME"
+                )
+        for number, one in enumerate(_list_of(value, "annotations")):
+            given = one.get("id") if isinstance(one, dict) else None
+            origin = f"{file}: annotation {f'no. {number}' if given is None else _shown(given)}"
+            into = None
+            try:
+                into = self._image_of(one, images)
+                _annotate(into, one, own, origin)
+            except _Odd as odd:
+                to = self.left_out if into is None else into.left_out
+                whose = f"image {_shown_image(one)}" if into is None else into.name
+                to.append(LeftOut(odd.kind, f"{origin} of {whose}: {odd}"))
+
+    def _take_images(self, file: str, listed: list[Any]) -> dict[int | str, _Image | None]:
+        """Return a file's images by their ids; None is one that is of no use."""
+        images: dict[int | str, _Image | None] = {}
+        names: dict[int | str, str] = {}
+        kind = PurePosixPath(file).stem.partition("_")[0]
+        for number, one in enumerate(listed):
+            key: int | str | None = None
+            try:
+                key = _id(one)
+                given = _get(one, "file_name")
+                name = plain(encodable(given)) if isinstance(given, str) else ""
+                if not name:
+                    raise _Odd("file_name", given)
+                if names.setdefault(key, name) != name:
+                    raise _Odd("id that stands twice", key)
+                image = self._images.setdefault(name, _Image(name))
+                size = _side(one.get("width")), _side(one.get("height"))
+                if kind == _KINDS[1]:  # captions speak of no pixels
+                    size = 0, 0
+                if 0 not in size and image.size not in ((0, 0), size):
+                    raise _Odd("another size than before", list(size))
+                if image.files.setdefault(kind, file) != file:
+                    image.unclear = f"{image.files[kind]} and {file} both have {name}"
+                image.size = image.size if 0 in size else size
+                images[key] = image
+            except _Odd as odd:
+                self.left_out.append(LeftOut(odd.kind, f"{file}: image no. {number}: {odd}"))
+                if key is not None:
+                    images[key] = None
+        return images
+
+    @staticmethod
+    def _image_of(one: Any, images: dict[int | str, _Image | None]) -> _Image:
+        key = _id(one, "image_id")
+        image = images.get(key)
+        if image is None:
+            raise _Odd("image that is not listed" if key not in images else "image", key)
+        return image
 
 
-def _marked(one: Any, names: dict[int, str]) -> Marked:
-    x, y, width, height = map(float, one["bbox"])
+def _annotate(image: _Image, one: Any, names: dict[int | str, str], origin: str) -> None:
+    """Add an annotation to its image.
+
+    Raises
+    ------
+    _Odd
+        When there is anything wrong with it.
+    """
+    if "caption" in one:
+        caption = one["caption"]
+        if not isinstance(caption, str) or not caption.strip():
+            raise _Odd("caption", caption)
+        image.captions.append(encodable(caption).strip())
+        return
+    category, crowd = _id(one, "category_id"), one.get("iscrowd") or 0
+    if category not in names:
+        raise _Odd("unknown category", category)
+    if crowd not in (0, 1):
+        raise _Odd("iscrowd", crowd)
+    box = _numbers(one.get("bbox"), "box")
+    if len(box) != 4 or box[2] <= 0 or box[3] <= 0 or not math.isfinite(sum(map(abs, box))):
+        raise _Odd("box", one.get("bbox"))
+    left, top, width, height = box
     outline: Any = one.get("segmentation") or ()
     polygons: tuple[tuple[float, ...], ...] = ()
     runs: tuple[int, ...] = ()
+    runs_of = 0, 0
     if isinstance(outline, dict):
-        counts = outline["counts"]
-        runs = runs_in(counts) if isinstance(counts, str) else tuple(map(int, counts))
+        runs, runs_of = _runs(outline, image.size)
     else:
-        polygons = tuple(tuple(map(float, part)) for part in outline)
-    return Marked(
-        names[one["category_id"]],
-        (x, y, x + width, y + height),
-        crowd=bool(one.get("iscrowd", 0)),
-        polygons=polygons,
-        runs=runs,
+        if not isinstance(outline, list | tuple):
+            raise _Odd("segmentation", outline)
+        # A list of an empty list says as much as none.
+        polygons = tuple(_polygon(part) for part in outline if part != [])
+    image.marked.append(
+        Marked(
+            names[category],
+            (left, top, left + width, top + height),
+            crowd=bool(crowd),
+            polygons=polygons,
+            runs=runs,
+            runs_of=runs_of,
+            origin=origin,
+        )
     )
+
+
+def _polygon(part: Any) -> tuple[float, ...]:
+    points = _numbers(part, "segmentation")
+    if len(points) % 2 or len(points) < 6:
+        raise _Odd("segmentation", part)
+    return points
+
+
+def _runs(
+    outline: dict[str, Any], size: tuple[int, int]
+) -> tuple[tuple[int, ...], tuple[int, int]]:
+    """Return the runs of a mask, and the size (width, height) of the image that they are of.
+
+    It must be that of the image, where the file tells that.
+    """
+    counts, sides = outline.get("counts"), outline.get("size")
+    try:
+        runs = runs_in(counts) if isinstance(counts, str) else _whole(counts)
+    except ValueError as error:
+        raise _Odd("mask", counts) from error
+    height, width = _pair(sides) if sides is not None else size[::-1]
+    if min(runs, default=-1) < 0:
+        raise _Odd("mask", outline)
+    if size not in ((0, 0), (width, height)) or (width and sum(runs) != width * height):
+        raise _Odd("mask of another size", [height, width, sum(runs)])
+    return runs, (width, height)
+
+
+def _pair(sides: Any) -> tuple[int, int]:
+    found = _whole(sides)
+    if len(found) != 2 or min(found) < 1:
+        raise _Odd("mask", sides)
+    return found[0], found[1]
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:  # a number of more digits than Python reads as a whole one
+        return json.loads(text, parse_int=float)
+
+
+def _list_of(value: Any, name: str) -> list[Any]:
+    found = value.get(name) if isinstance(value, dict) else None
+    if not isinstance(found, list):
+        raise ValueError(f"it has no list {name!r}")
+    return found
+
+
+def _get(one: Any, name: str) -> Any:
+    if not isinstance(one, dict):
+        raise _Odd("not an object", one)
+    return one.get(name)
+
+
+def _id(one: Any, name: str = "id") -> int | str:
+    """Return an id: numbers and texts are kept apart, as COCO's own tools do."""
+    value = _get(one, name)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise _Odd(name, value)
+    return value
+
+
+def _side(value: Any) -> int:
+    """Return a side of an image in pixels, 0 where it is not told."""
+    try:
+        return max(0, int(float(value)))
+    except (TypeError, ValueError, OverflowError):
+        return 0
+
+
+def _numbers(values: Any, name: str) -> tuple[float, ...]:
+    if not isinstance(values, list) or any(
+        isinstance(one, bool) or not isinstance(one, int | float) for one in values
+    ):
+        raise _Odd(name, values)
+    try:
+        numbers = tuple(map(float, values))
+    except OverflowError as error:
+        raise _Odd(name, values) from error
+    if not all(map(math.isfinite, numbers)):
+        raise _Odd(name, values)
+    return numbers
+
+
+def _whole(values: Any) -> tuple[int, ...]:
+    numbers = _numbers(values, "mask")
+    if not all(number.is_integer() for number in numbers):
+        raise _Odd("mask", values)
+    return tuple(map(int, numbers))
+
+
+def _order(key: int | str) -> tuple[bool, int | str]:
+    return isinstance(key, str), key
+
+
+def _shown(value: Any) -> str:
+    """Return a value as a file has it, cut where it is long."""
+    text = json.dumps(value, default=repr)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def _shown_image(one: Any) -> str:
+    return _shown(one.get("image_id")) if isinstance(one, dict) else "?"

@@ -1,4 +1,8 @@
-"""A set's labels in COCO's form: `annotations/instances_{split}.json`, `captions_{split}.json`."""
+"""A set's labels in COCO's form, of its lows and of its normals.
+
+`annotations/instances_{low,normal}_{split}.json`; captions, which have no boxes, lie in a folder of
+their own, since converters take every file of `annotations` for one of boxes.
+"""
 
 from __future__ import annotations
 
@@ -13,26 +17,30 @@ import numpy as np
 
 from ...storage.atomic import atomic_write
 
-FOLDER = "annotations"
+FOLDERS = {"instances": "annotations", "captions": "captions"}
+"""Where files lie, by their kind."""
 FIRST = 1
 """The id of the first class: number 0 is background to many detectors."""
 
 
+def annotation_path(kind: str, member: str, split: str) -> str:
+    """Return where a file of annotations lies in its set or export."""
+    return f"{FOLDERS[kind]}/{kind}_{member}_{split}.json"
+
+
 def write_annotations(
-    root: Path,
-    split: str,
+    path: Path,
     records: Iterable[tuple[int, str, dict[str, Any]]],
     classes: Sequence[str],
     kind: str = "instances",
 ) -> Path:
-    """Write the annotations of a split.
+    """Write the annotations of the lows or the normals of a split.
 
     Parameters
     ----------
-    root : Path
-        Of the set.
-    split : str
-    records : iterable of (row of `pairs.parquet`, file name of the normal, record)
+    path : Path
+        Of the file.
+    records : iterable of (row of `pairs.parquet`, name of the image's file, record)
     classes : sequence of str
         Names; number i has the id i + 1.
     kind : str
@@ -44,7 +52,6 @@ def write_annotations(
         Of the file: COCO's `images` (ids are rows of `pairs.parquet`), `annotations`, and for
         instances `categories`.
     """
-    path = root / FOLDER / f"{kind}_{split}.json"
     made = 0
     with atomic_write(path) as handle, TemporaryFile() as rest:
         handle.write(b'{"images":[')

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from .placement import Placement
 
@@ -16,6 +16,36 @@ NO_CLASS = -1
 VOID = 255
 """What a mask holds where nothing is said (VOC's border)."""
 _DIGITS = 3  # of coordinates, in pixels
+
+
+def encodable(text: str) -> str:
+    """Return a text whose lone surrogates, which no file can hold, are replaced by "?"."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def one_line(value: Any) -> str:
+    """Return a name (a text, or a number) on one line, as `classes.txt` has it; "" of others."""
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        return ""
+    return " ".join("".join(c if c.isprintable() else " " for c in encodable(str(value))).split())
+
+
+class LeftOut(NamedTuple):
+    """An annotation that is of no use, and so is not taken.
+
+    Attributes
+    ----------
+    reason : str
+        Its kind in a few words, to count it by.
+    detail : str
+        The file, the number of the annotation or image there, and what is wrong.
+    path : str
+        The photograph's in its source, "" where none is known.
+    """
+
+    reason: str
+    detail: str
+    path: str = ""
 
 
 @dataclass(frozen=True)
@@ -38,6 +68,10 @@ class Marked:
     runs : tuple of int
         Or which pixels are its own: lengths of runs outside and inside in turn, column by column,
         as COCO counts them.
+    runs_of : (width, height)
+        Of the image that the runs are of, (0, 0) when that is not said.
+    origin : str
+        File and number of the annotation, to name it by.
     """
 
     name: str
@@ -46,6 +80,8 @@ class Marked:
     crowd: bool = False
     polygons: tuple[tuple[float, ...], ...] = ()
     runs: tuple[int, ...] = ()
+    runs_of: tuple[int, int] = (0, 0)
+    origin: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,18 +106,19 @@ class Labels:
     mask: bytes = field(default=b"", repr=False)
     size: tuple[int, int] = (0, 0)
 
-    def placed(self, place: Placement) -> Labels:
-        """Return them as they lie on the stored normal: turned, scaled, and cut at its edges.
+    def placed(self, place: Placement) -> tuple[Labels, list[LeftOut]]:
+        """Return them as they lie on the stored normal, and what has no place there.
 
-        An object of which nothing is inside the image is left out.
+        They are turned, scaled, and cut at its edges. The mask is left as it is.
         """
-        moved = (_placed(one, place) for one in self.marked)
-        return replace(
-            self,
-            marked=tuple(one for one in moved if one is not None),
-            mask=place.mask(self.mask) if self.mask else b"",
-            size=place.stored,
-        )
+        kept: list[Marked] = []
+        left_out: list[LeftOut] = []
+        for one in self.marked:
+            try:
+                kept.append(_placed(one, place))
+            except ValueError as error:
+                left_out.append(LeftOut("box or mask", f"{one.origin}: {error}"))
+        return replace(self, marked=tuple(kept), size=place.stored), left_out
 
     def as_json(self) -> str:
         """Return all but the mask as text, from which `from_json` makes them again."""
@@ -99,21 +136,27 @@ def from_json(text: str, mask: bytes = b"") -> Labels:
             one["crowd"],
             tuple(map(tuple, one["polygons"])),
             tuple(one["runs"]),
+            tuple(one.get("runs_of", (0, 0))),
+            one.get("origin", ""),
         )
         for one in value["marked"]
     )
     return Labels(value["name"], marked, tuple(value["captions"]), mask, tuple(value["size"]))
 
 
-def _placed(one: Marked, place: Placement) -> Marked | None:
-    box = place.box(one.box)
+def _placed(one: Marked, place: Placement) -> Marked:
+    box = _rounded(place.box(one.box))
     if box[2] <= box[0] or box[3] <= box[1]:
-        return None
+        raise ValueError(f"nothing of its box lies inside the image of {place.shown}")
+    if one.runs and one.runs_of not in ((0, 0), place.given):
+        width, height = one.runs_of
+        raise ValueError(f"a mask of {width} x {height} for an image of {place.shown}")
     return replace(
         one,
-        box=_rounded(box),
+        box=box,
         polygons=tuple(_rounded(place.points(part)) for part in one.polygons),
         runs=place.runs(one.runs) if one.runs else (),
+        runs_of=place.stored if one.runs else (0, 0),
     )
 
 

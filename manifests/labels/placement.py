@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import io
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image
 
-from ..images.encode import encode_grey
+from ...errors import ImageRefused, said_by
 from ..images.header import read_header
-from ..images.opening import upright
+from ..images.opening import open_lazily, upright
 from .runs import mask_of, runs_of
 
 Mask = npt.NDArray[np.uint8]
+_MOST = 1 << 28  # pixels
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,11 @@ class Placement:
     def unchanged(self) -> bool:
         """Whether nothing moves."""
         return self.turn == 1 and self.given == self.stored
+
+    @property
+    def shown(self) -> str:
+        """The size of the image that the labels speak of, in words."""
+        return f"{self.given[0]} x {self.given[1]}"
 
     def points(self, flat: Sequence[float]) -> list[float]:
         """Move points: x and y in turn."""
@@ -68,27 +73,35 @@ class Placement:
         return np.ascontiguousarray(nearest(upright(mask, self.turn), self.stored[::-1]))
 
     def runs(self, runs: Sequence[int]) -> tuple[int, ...]:
-        """Move which pixels are an object's own, as COCO counts them."""
-        if self.unchanged:
-            return tuple(runs)
-        width, height = self.given
-        return runs_of(self.pixels(mask_of(runs, height, width)))
-
-    def mask(self, data: bytes) -> bytes:
-        """Move a mask that is a PNG; returns one of a grey sample a pixel, the number of a class.
+        """Move which pixels are an object's own, as COCO counts them.
 
         Raises
         ------
         ValueError
-            When its samples are no numbers of classes, or it has another size.
+            When they are of another size.
         """
-        with Image.open(io.BytesIO(data)) as image:
+        width, height = self.given
+        mask = mask_of(runs, height, width)
+        return tuple(runs) if self.unchanged else runs_of(self.pixels(mask))
+
+
+def numbers_in(data: bytes) -> Mask:
+    """Decode a mask, uint8 (H, W).
+
+    Raises
+    ------
+    ValueError
+        When it is damaged, or its samples are no numbers of classes.
+    """
+    try:
+        with open_lazily(data) as image:
             if image.mode not in ("P", "L"):
                 raise ValueError(f"a mask of mode {image.mode}, not of numbers of classes")
-            pixels = np.asarray(image)
-        if pixels.shape[::-1] != self.given:
-            raise ValueError(f"a mask of {pixels.shape[::-1]} for an image of {self.given}")
-        return encode_grey(self.pixels(pixels))
+            if image.width * image.height > _MOST:
+                raise ValueError(f"a mask of {image.width} x {image.height}")
+            return np.asarray(image)
+    except (ImageRefused, OSError, SyntaxError) as error:
+        raise ValueError(f"a damaged mask: {said_by(error)}") from error
 
 
 def nearest(mask: Mask, size: tuple[int, int]) -> Mask:
@@ -112,15 +125,31 @@ def placement_of(data: bytes, stored: tuple[int, int], said: tuple[int, int]) ->
     said : (width, height)
         What the annotations give as the image's size, (0, 0) for nothing. They speak of the pixels
         as they lie in the file (so COCO's and VOC's do, whose tools know no EXIF), unless this is
-        the size of the upright image, and of that alone.
+        the size of the upright image, and of that alone. Of a smaller or larger copy they are
+        scaled.
 
     Raises
     ------
     ImageRefused
         When it is no photograph.
+    ValueError
+        When they speak of an image of another shape.
     """
     header = read_header(data, 2**62)
     size, turn = (header.width, header.height), header.orientation
-    if turn >= 5 and said == size[::-1] and said != size:
-        return Placement(said, 1, stored)
-    return Placement(size, turn, stored)
+    if said == (0, 0):
+        return Placement(size, turn, stored)
+    shapes = [(size, turn), (size[::-1], 1)] if turn >= 5 else [(size, turn)]
+    for fits in (operator.eq, _copy_of):
+        for shape, left in shapes:
+            if fits(said, shape):
+                return Placement(said, left, stored)
+    raise ValueError(
+        f"annotated as {said[0]} x {said[1]}, but the photograph is {size[0]} x {size[1]}"
+    )
+
+
+def _copy_of(said: tuple[int, int], size: tuple[int, int]) -> bool:
+    """Return whether an image can be another, resized: in the same shape, but for rounding."""
+    difference = abs(said[0] * size[1] - said[1] * size[0])
+    return 2 * difference <= sum(size) and 50 * difference <= size[0] * said[1]

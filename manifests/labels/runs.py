@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 Mask = npt.NDArray[np.uint8]
+_BITS = 60  # of a number, which counts pixels
 
 
 def mask_of(runs: Sequence[int], height: int, width: int) -> Mask:
@@ -18,9 +19,9 @@ def mask_of(runs: Sequence[int], height: int, width: int) -> Mask:
     ValueError
         When the runs are of another size.
     """
+    if min(runs, default=0) < 0 or sum(runs) != height * width:
+        raise ValueError(f"a mask of {sum(runs)} pixels for an image of {width} x {height}")
     counts = np.asarray(runs, np.int64)
-    if (counts.size and counts.min() < 0) or counts.sum() != height * width:
-        raise ValueError(f"a mask of {counts.sum()} pixels for an image of {width} x {height}")
     values = (np.arange(len(counts)) % 2).astype(np.uint8)
     return np.repeat(values, counts).reshape(width, height).T
 
@@ -48,7 +49,7 @@ def runs_in(text: str) -> tuple[int, ...]:
     value = shift = 0
     for character in text.encode("ascii"):
         code = character - 48
-        if not 0 <= code < 64:
+        if not 0 <= code < 64 or shift > _BITS:
             raise ValueError("not a mask in COCO's compressed form")
         value |= (code & 0x1F) << shift
         shift += 5

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -18,12 +18,13 @@ import pyarrow.parquet as pq
 
 from ...errors import ConfigError, SourceError
 from ...storage.tables import read_row_group, read_schema
+from ..images.encode import encode_grey
 from ..sources import Source
 from . import voc
 from .class_folders import classes_in, synset_of
 from .coco import Annotations
-from .labels import BOXES, CLASS, CLASSES, MASK, Labels, from_json
-from .placement import placement_of
+from .labels import BOXES, CLASS, CLASSES, MASK, Labels, LeftOut, from_json, one_line
+from .placement import numbers_in, placement_of
 
 LABELS, CLASS_LIST = "labels.parquet", "classes.txt"
 LABELLED_KINDS = ("classes", "imagenet", "voc", "coco")
@@ -34,10 +35,11 @@ _SCHEMA = pa.schema(
 
 
 class _Known(NamedTuple):
-    """The labels of a source's planned photographs, and its classes in order."""
+    """The labels of a source's planned photographs, its classes in order, and what is not taken."""
 
     labels: dict[str, Labels]
     classes: list[str]
+    left_out: list[LeftOut]
 
 
 def read_all(plan: pa.Table, listed: pa.Table, sources: Sequence[Source]) -> tuple[bytes, bytes]:
@@ -60,7 +62,7 @@ def read_all(plan: pa.Table, listed: pa.Table, sources: Sequence[Source]) -> tup
     ConfigError
         When no source has labels.
     SourceError
-        When annotations are missing or damaged.
+        When there are no annotations, or no photograph of a source has a label by them.
     """
     kinds = [source.kind for source in sources if source.kind in LABELLED_KINDS]
     if not kinds:
@@ -74,11 +76,17 @@ def read_all(plan: pa.Table, listed: pa.Table, sources: Sequence[Source]) -> tup
     roles = [CLASS] * any(kind in ("classes", "imagenet") for kind in kinds)
     roles += [BOXES, CLASSES] * any(kind in ("voc", "coco") for kind in kinds) + [MASK] * masks
     about = {"classes": json.dumps(classes), "roles": json.dumps(roles)}
-    buffer = io.BytesIO()
+    left_out = [
+        {"source": source, **one._asdict()} for source in known for one in known[source].left_out
+    ]
     columns = (plan[name].to_pylist() for name in ("split", "shard", "key", "source", "path"))
     rows = zip(*columns, strict=True)
+    units = [list(unit) for _, unit in groupby(rows, lambda row: row[:2])]
+    if left_out:  # in a row group of its own, after those of the units
+        about["left_out"] = str(len(units))
+    buffer = io.BytesIO()
     with pq.ParquetWriter(buffer, _SCHEMA.with_metadata(about)) as writer:
-        for _, unit in groupby(rows, lambda row: row[:2]):
+        for unit in units:
             found = [
                 (key, known[source].labels.get(path, Labels())) for *_, key, source, path in unit
             ]
@@ -88,31 +96,55 @@ def read_all(plan: pa.Table, listed: pa.Table, sources: Sequence[Source]) -> tup
                 [labels.mask for _, labels in found],
             ]
             writer.write_table(pa.table(table, schema=_SCHEMA), row_group_size=max(len(found), 1))
+        if left_out:
+            table = [[""] * len(left_out), list(map(json.dumps, left_out)), [b""] * len(left_out)]
+            writer.write_table(pa.table(table, schema=_SCHEMA), row_group_size=len(left_out))
     return buffer.getvalue(), "".join(f"{name}\n" for name in classes).encode()
 
 
 def _known(source: Source, plan: pa.Table, listed: pa.Table) -> _Known:
     if source.kind not in LABELLED_KINDS:
-        return _Known({}, [])
-    paths = _paths(plan, source)
+        return _Known({}, [], [])
+    paths, every = _paths(plan, source), _paths(listed, source)
+    if source.kind in ("coco", "voc"):
+        known = _annotated(source, paths, every)
+    else:
+        names_of = (
+            dict(zip(every, classes_in(every), strict=True))
+            if source.kind == "classes"
+            else {path: synset_of(path) for path in every}
+        )
+        names_of = {
+            path: name if name.isprintable() else one_line(name) for path, name in names_of.items()
+        }
+        classes = sorted({name for name in names_of.values() if name})
+        known = _Known({path: Labels(name=names_of[path]) for path in paths}, classes, [])
+    if paths and not any(map(_says_something, known.labels.values())):
+        why = f"; {known.left_out[0].detail}" if known.left_out else ""
+        raise SourceError(
+            f"{source.kind}={source.path}: none of its {len(paths):,} photographs has a label,"
+            f" such as {paths[0]}{why}; mend its annotations, or leave --labels out",
+            path=source.path,
+        )
+    return known
+
+
+def _annotated(source: Source, paths: list[str], every: list[str]) -> _Known:
+    """Read the annotations of a source that has boxes."""
     if source.kind == "coco":
-        annotations = Annotations(source.path, source.listing)
-        read = annotations.read_labels(paths)
-        return _Known(dict(zip(paths, read, strict=True)), annotations.classes)
-    if source.kind == "voc":
-        found = dict(zip(paths, voc.read_labels(source.path, paths), strict=True))
-        names = {one.name for labels in found.values() for one in labels.marked}
-        return _Known(found, voc.classes_of(names))
-    every = _paths(listed, source)
-    names_of = (
-        dict(zip(every, classes_in(every), strict=True))
-        if source.kind == "classes"
-        else {path: synset_of(path) for path in every}
-    )
-    return _Known(
-        {path: Labels(name=names_of[path]) for path in paths},
-        sorted({name for name in names_of.values() if name}),
-    )
+        annotations = Annotations(source.path, every, source.listing)
+        read = dict(zip(paths, annotations.read_labels(paths), strict=True))
+        classes, left_out = annotations.classes, annotations.left_out
+    else:
+        read = dict(zip(paths, voc.read_labels(source.path, every, paths), strict=True))
+        names = {one.name for labels, _ in read.values() for one in labels.marked}
+        classes, left_out = voc.classes_of(names), []
+    left_out = [*left_out, *(one for _, without in read.values() for one in without)]
+    return _Known({path: labels for path, (labels, _) in read.items()}, classes, left_out)
+
+
+def _says_something(labels: Labels) -> bool:
+    return bool(labels.name or labels.marked or labels.captions or labels.mask)
 
 
 def _paths(table: pa.Table, source: Source) -> list[str]:
@@ -135,8 +167,10 @@ class UnitLabels:
     roles: tuple[str, ...]
     _rows: dict[str, tuple[str, bytes]]
 
-    def of(self, key: str, data: bytes, stored: tuple[int, int]) -> Labels:
-        """Return the labels of a photograph as they lie on its stored normal.
+    def of(
+        self, key: str, data: bytes, stored: tuple[int, int]
+    ) -> tuple[Labels, Sequence[LeftOut]]:
+        """Return a photograph's labels as they lie on its stored normal, and what does not fit it.
 
         Parameters
         ----------
@@ -145,20 +179,24 @@ class UnitLabels:
             The photograph.
         stored : (width, height)
             Of the normal.
-
-        Raises
-        ------
-        SourceError
-            When a mask is none, or of another size.
         """
         labels = from_json(*self._rows[key])
         try:
-            return labels.placed(placement_of(data, stored, labels.size))
-        except (ValueError, OSError) as error:
-            raise SourceError(
-                f"{key}: its labels do not fit it: {error}; mend them, or leave --labels out",
-                key=key,
-            ) from error
+            placed, left_out = labels.placed(placement_of(data, stored, labels.size))
+        except ValueError as error:
+            files = dict.fromkeys(one.origin.partition(": ")[0] for one in labels.marked)
+            named = ", ".join(filter(None, files)) or "its annotation"
+            found = LeftOut("annotation of another size", f"{named}: {error}")
+            placed, left_out = replace(labels, marked=(), size=stored), [found]
+        if not labels.mask:
+            return placed, left_out
+        try:
+            mask = numbers_in(labels.mask)
+            place = placement_of(data, stored, mask.shape[::-1])
+            return replace(placed, mask=encode_grey(place.pixels(mask))), left_out
+        except ValueError as error:
+            left_out.append(LeftOut("mask", f"its mask: {error}"))
+            return replace(placed, mask=b""), left_out
 
 
 def read_unit(root: Path, number: int) -> UnitLabels:
@@ -176,6 +214,15 @@ def read_unit(root: Path, number: int) -> UnitLabels:
 def read_about(root: Path) -> tuple[list[str], tuple[str, ...]]:
     """Read the names of a set's classes, in the order of their numbers, and its roles of labels."""
     return _about(read_schema(root / LABELS))
+
+
+def read_left_out(root: Path) -> list[dict[str, str]]:
+    """Read which annotations the sources have that are of no use: source, reason, detail, path."""
+    number = read_schema(root / LABELS).metadata.get(b"left_out")
+    if number is None:
+        return []
+    found = read_row_group(root / LABELS, int(number))["labels"].to_pylist()
+    return [json.loads(text) for text in found]
 
 
 def _about(schema: pa.Schema) -> tuple[list[str], tuple[str, ...]]:

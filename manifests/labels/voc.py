@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import PurePosixPath
 from xml.etree import ElementTree
 
-from ...errors import SourceError
 from ...storage.stores import place
 from ..sources.containers import Entry, list_container
+from ..sources.matching import bare, plain
 from ..sources.text import read_entry
-from .labels import Labels, Marked
+from .labels import Labels, LeftOut, Marked, one_line
 
 CLASSES = (
     *("aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow"),
@@ -21,8 +23,10 @@ CLASSES = (
 kit, section 3)."""
 
 
-def read_labels(path: str, images: Sequence[str]) -> Iterator[Labels]:
-    """Yield the labels of some photographs of a VOC source.
+def read_labels(
+    path: str, photographs: Collection[str], images: Sequence[str]
+) -> Iterator[tuple[Labels, list[LeftOut]]]:
+    """Yield the labels of some photographs of a VOC source, and what is not taken of them.
 
     One without an XML file has none.
 
@@ -30,22 +34,33 @@ def read_labels(path: str, images: Sequence[str]) -> Iterator[Labels]:
     ----------
     path : str
         Of the source.
+    photographs : collection of str
+        The paths of all its photographs.
     images : sequence of str
-        Paths in it.
+        The paths of those that are wanted.
 
     Raises
     ------
     SourceError
-        When annotations are damaged.
+        When a file cannot be read.
     """
-    entries = {entry.name: entry for entry in list_container(place(path))}
+    entries = {plain(entry.name): entry for entry in list_container(place(path))}
+    sharing = Counter(bare(plain(one)) for one in photographs)
     for image in images:
-        above, stem = PurePosixPath(image).parent.parent, PurePosixPath(image).stem
+        named = PurePosixPath(plain(image))
+        above, stem = named.parent.parent, bare(named.name)
         found = entries.get(str(above / "Annotations" / f"{stem}.xml"))
-        labels = Labels() if found is None else _read(path, found)
+        labels = Labels()
+        left_out: list[LeftOut] = []
+        if found is not None:
+            several = sharing[bare(str(named))] > 1
+            labels, left_out = _read(path, found, named.name if several else "")
         mask = entries.get(str(above / "SegmentationClass" / f"{stem}.png"))
         data = b"" if mask is None else read_entry(path, mask)
-        yield Labels(labels.name, labels.marked, (), data, labels.size)
+        yield (
+            Labels(labels.name, labels.marked, (), data, labels.size),
+            [one._replace(path=image) for one in left_out],
+        )
 
 
 def classes_of(names: set[str]) -> list[str]:
@@ -53,37 +68,70 @@ def classes_of(names: set[str]) -> list[str]:
     return list(CLASSES) if names <= set(CLASSES) else sorted(names)
 
 
-def _read(path: str, entry: Entry) -> Labels:
+def _read(path: str, entry: Entry, name: str) -> tuple[Labels, list[LeftOut]]:
+    """Read an XML file; `name` is the photograph's where another one has the same stem."""
     try:
         tree = ElementTree.fromstring(read_entry(path, entry))
-        size = tree.find("size")
-        width, height = (
-            (0, 0)
-            if size is None
-            else (int(size.findtext("width", "0")), int(size.findtext("height", "0")))
-        )
-        marked = tuple(_marked(one) for one in tree.findall("object"))
-    except (ElementTree.ParseError, ValueError) as error:
-        raise SourceError(
-            f"{path}: {entry.name}: not a VOC annotation: {error}; mend it, or leave --labels out",
-            path=path,
-            key=entry.name,
-        ) from error
-    return Labels(marked=marked, size=(width, height))
+    except (ElementTree.ParseError, ValueError, LookupError, RecursionError) as error:
+        return Labels(), [_left_out("XML", entry, f"not XML: {error}")]
+    if tree.tag != "annotation":
+        return Labels(), [_left_out("XML", entry, f"holds <{tree.tag[:40]}>, not <annotation>")]
+    if name and plain((tree.findtext("filename") or "").strip()) != name:
+        return Labels(), [_left_out("name that is not clear", entry, f"fits not {name} alone")]
+    marked: list[Marked] = []
+    left_out: list[LeftOut] = []
+    for number, one in enumerate(tree.findall("object"), 1):
+        origin = f"{entry.name}: object {number}"
+        try:
+            marked.append(_marked(one, origin))
+        except ValueError as error:
+            left_out.append(LeftOut("object", f"{origin}: {error}"))
+    size = _side(tree.findtext("size/width")), _side(tree.findtext("size/height"))
+    return Labels(marked=tuple(marked), size=(0, 0) if 0 in size else size), left_out
 
 
-def _marked(one: ElementTree.Element) -> Marked:
-    name, box = one.findtext("name"), one.find("bndbox")
-    if not name or box is None:
-        raise ValueError("an object without name or bndbox")
-    sides = {side: box.findtext(side) for side in ("xmin", "ymin", "xmax", "ymax")}
-    lacking = [side for side, text in sides.items() if text is None]
-    if lacking:
-        raise ValueError(f"{name}: its bndbox has no {lacking[0]}")
-    x0, y0, x1, y1 = (float(text or 0) for text in sides.values())
+def _left_out(reason: str, entry: Entry, why: str) -> LeftOut:
+    return LeftOut(reason, f"{entry.name}: {one_line(why)}")
+
+
+def _side(text: str | None) -> int:
+    """Return a side of an image in pixels, 0 where it is not told."""
+    try:
+        return max(0, int(float(text or 0)))
+    except (ValueError, OverflowError):
+        return 0
+
+
+def _marked(one: ElementTree.Element, origin: str) -> Marked:
+    """Read an object.
+
+    Raises
+    ------
+    ValueError
+        When it has no name, or no box of numbers.
+    """
+    name, box = one_line(one.findtext("name") or ""), one.find("bndbox")
+    if not name:
+        raise ValueError("has no name")
+    if box is None:
+        raise ValueError(f"{name} has no bndbox")
+    sides = []
+    for side in ("xmin", "ymin", "xmax", "ymax"):
+        text = box.findtext(side) or ""
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value):
+            raise ValueError(f"{name}: its bndbox has {side} {text.strip()[:40]!r}")
+        sides.append(value)
+    x0, y0, x1, y1 = sides
+    if x1 < x0 or y1 < y0:
+        raise ValueError(f"{name}: its bndbox ends before it begins")
     # The first pixel has the number 1, and the last one belongs to the object.
     return Marked(
-        name.strip(),
+        name,
         (x0 - 1, y0 - 1, x1, y1),
-        difficult=one.findtext("difficult", "0").strip() == "1",
+        difficult=(one.findtext("difficult") or "").strip() == "1",
+        origin=origin,
     )

@@ -13,16 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ...engines.engine import Engine
 from ...engines.local import LocalEngine
 from ...storage.atomic import atomic_write, remove_temporaries, remove_tree
 from ...storage.stores import each
-from ...storage.tables import count_rows, read_table
-from ..labels.coco_json import write_annotations
+from ...storage.tables import read_table
+from ..labels.coco_json import annotation_path, write_annotations
 from ..labels.labels import BOXES
-from ..labels.table import CLASS_LIST, LABELS, read_about
+from ..labels.table import CLASS_LIST, LABELS, read_about, read_left_out
 from ..selection.plan import SPARE, SPLITS, TEST
 from .info import (
     CANDIDATES,
@@ -44,6 +45,8 @@ from .rows import keeps_tables, kept_table, schema_of, table_of
 from .sample import LOW, NORMAL, ending
 from .tables import read_plan
 
+LABELS_STAGE = "labels"
+"""The stage, in `refused.parquet`, of annotations that are not taken."""
 _MANY = 4000  # pairs whose records are worth other processes
 _REFUSED_SCHEMA = pa.schema(
     [(name, pa.string()) for name in ("key", "source", "path", "stage", "reason", "detail")]
@@ -92,8 +95,8 @@ def finish_set(
         files += [root / LABELS, root / CLASS_LIST]
     files.append(_write_pairs(root, layout, names, receipts, note.labelled, draw_fields, engine))
     if note.labelled:
-        files += _write_annotations(root, layout, names, receipts)
-    files.append(_write_refused(root, receipts))
+        files += _write_annotations(root, layout, names, receipts, note.lows_only)
+    files.append(_write_refused(root, receipts, read_left_out(root) if note.labelled else []))
     for split in sorted({split for split, _ in units}):
         own = [receipts[unit] for unit, (s, _) in names.items() if s == split]
         held = [receipt for receipt in own if receipt.pairs]
@@ -107,7 +110,7 @@ def finish_set(
         for split in SPLITS
         if split != TEST or TEST in planned
     }
-    counts["refused"] = count_rows(root / REFUSED)
+    counts["refused"] = photographs_in(read_table(root / REFUSED)).num_rows
     info = SetInfo(
         name=name,
         layout=layout,
@@ -190,9 +193,13 @@ def _records(root: Path, layout: str, receipt: Receipt) -> Iterable[dict[str, An
 
 
 def _write_annotations(
-    root: Path, layout: str, names: dict[str, tuple[str, int]], receipts: dict[str, Receipt]
+    root: Path,
+    layout: str,
+    names: dict[str, tuple[str, int]],
+    receipts: dict[str, Receipt],
+    lows_only: bool,
 ) -> list[Path]:
-    """Write the labels of each split in COCO's form, where there are boxes or captions."""
+    """Write the labels of lows and of normals in COCO's form, where there are boxes or captions."""
     classes, roles = read_about(root)
     if BOXES not in roles:
         return []
@@ -202,27 +209,40 @@ def _write_annotations(
         file_name = partial(layout_named(layout).member_path, split)
 
         def rows(
+            member: str,
             held: list[Receipt] = held,
             first: int = first,
             file_name: Callable[[str, str], str] = file_name,
         ) -> Iterator[tuple[int, str, dict[str, Any]]]:
             records = (record for one in held for record in _records(root, layout, one))
             for row, record in enumerate(records, first):
-                suffix = record["members"][NORMAL]["suffix"]
-                yield row, file_name(record["key"], ending(NORMAL, suffix)), record
+                suffix = record["members"][member]["suffix"]
+                yield row, file_name(record["key"], ending(member, suffix)), record
 
-        written.append(write_annotations(root, split, rows(), classes))
-        if any(record["labels"]["captions"] for _, _, record in rows()):
-            written.append(write_annotations(root, split, rows(), classes, "captions"))
+        head = next(rows(NORMAL), None)
+        there = () if head is None else head[2]["members"]
+        captions = any(record["labels"]["captions"] for _, _, record in rows(NORMAL))
+        for member in (LOW,) if lows_only else (LOW, NORMAL):
+            for kind in ("instances", "captions")[: 1 + captions]:
+                if member in there:
+                    path = root / annotation_path(kind, member, split)
+                    written.append(write_annotations(path, rows(member), classes, kind))
         first += sum(receipt.pairs for receipt in held)
     return written
 
 
-def _write_refused(root: Path, receipts: dict[str, Receipt]) -> Path:
+def photographs_in(refused: pa.Table) -> pa.Table:
+    """Return the rows of `refused.parquet` that are of photographs, not of their annotations."""
+    return refused.filter(pc.not_equal(refused["stage"], LABELS_STAGE))
+
+
+def _write_refused(
+    root: Path, receipts: dict[str, Receipt], left_out: list[dict[str, str]]
+) -> Path:
     """Write `refused.parquet`.
 
     It holds every photograph that was found unsuitable, or that failed when its pair was made, and
-    why.
+    why; and every annotation that is not taken.
     """
     candidates = read_table(
         root / CANDIDATES, columns=["key", "source", "path", "reason", "detail"]
@@ -232,6 +252,12 @@ def _write_refused(root: Path, receipts: dict[str, Receipt]) -> Path:
         {**refused.model_dump(), "stage": "building"}
         for receipt in receipts.values()
         for refused in receipt.refused
+    ]
+    rows += [{"key": "", "stage": LABELS_STAGE, **one} for one in left_out]
+    rows += [
+        {**one.model_dump(), "stage": LABELS_STAGE}
+        for receipt in receipts.values()
+        for one in receipt.left_out
     ]
     with atomic_write(root / REFUSED) as handle:
         pq.write_table(pa.Table.from_pylist(rows, schema=_REFUSED_SCHEMA), handle)

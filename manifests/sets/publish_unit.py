@@ -28,6 +28,7 @@ def publish_unit(
     refused: Sequence[RefusedPair] = (),
     tabulated: Callable[[list[dict[str, Any]]], pa.Table] | None = None,
     *,
+    left_out: Sequence[RefusedPair] = (),
     sums: Sums | None = None,
 ) -> Receipt:
     """Write a unit, then its receipt.
@@ -49,6 +50,8 @@ def publish_unit(
         Looked at after the samples.
     tabulated : function of the records, optional
         Returns their rows of `pairs.parquet`, which are kept for closing the set.
+    left_out : sequence of RefusedPair
+        Annotations that do not fit their photographs; looked at after the samples.
     sums : Sums, optional
         Of this unit alone: makes the checksum of its shard; hashlib does by default.
     """
@@ -68,6 +71,7 @@ def publish_unit(
         fingerprint=fingerprint,
         pairs=made,
         refused=list(refused),
+        left_out=list(left_out),
         files=[UnitFile(path=path, **facts) for path, facts in files.items()],
     )
     if records and far:

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 
 from ...errors import SetError
 from ...storage.atomic import canonical_json, sha256_bytes, write_bytes
@@ -71,6 +79,8 @@ class Receipt(BaseModel):
     pairs : int
         Pairs written.
     refused : list of RefusedPair
+    left_out : list of RefusedPair
+        Annotations of its pairs that do not fit them.
     files : list of UnitFile
         In the order in which they were written: pair by pair.
     sha256 : str
@@ -85,6 +95,7 @@ class Receipt(BaseModel):
     pairs: Count
     refused: list[RefusedPair]
     files: list[UnitFile]
+    left_out: list[RefusedPair] = []
     sha256: Digest = ""
 
     @model_validator(mode="after")
@@ -96,6 +107,14 @@ class Receipt(BaseModel):
             if not own or not UNIT_FILE.match(file.path):
                 raise ValueError(f"{shown(file.path)} is no file of {self.unit}")
         return self
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what units had not before there were annotations that are left out."""
+        values: dict[str, Any] = whole(self)
+        if not self.left_out:
+            del values["left_out"]
+        return values
 
     def sealed(self) -> Receipt:
         """Return the same with its checksum."""

@@ -15,7 +15,7 @@ from ...storage.atomic import atomic_write, remove_temporaries, remove_tree, sha
 from ...storage.locks import exclusive
 from ...storage.stores import StorePath, each, place
 from ...storage.untrusted import inside, open_regular
-from ..labels.coco_json import FOLDER as ANNOTATIONS
+from ..labels.coco_json import FOLDERS as ANNOTATIONS
 from ..selection.plan import SPLITS
 from .info import README, SET_FILE, WORK_FOLDER, SetInfo, read_set
 from .pair_set import PairSet, open_set
@@ -23,7 +23,7 @@ from .receipts import receipt_path
 
 _PIECE = 1 << 22
 
-_FOLDERS = ("shards", "receipts", "lists", ANNOTATIONS)
+_FOLDERS = ("shards", "receipts", "lists", *ANNOTATIONS.values())
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,11 @@ def files_of_set(pairs: PairSet, splits: tuple[str, ...] = SPLITS) -> list[Stage
     for unit in pairs.units():
         if unit.split in splits:
             files += [StagedFile(file.path, file.bytes, file.sha256) for file in unit.receipt.files]
+    others = set(SPLITS) - set(splits)
     files += [
-        StagedFile(path, facts.bytes, facts.sha256) for path, facts in pairs.info.files.items()
+        StagedFile(path, facts.bytes, facts.sha256)
+        for path, facts in pairs.info.files.items()
+        if path.partition("/")[0] not in others
     ]
     beside = [README] if (pairs.root / README).is_file() else []
     return [

@@ -9,8 +9,9 @@ import json
 import math
 import os
 import re
+import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path, PurePosixPath
@@ -22,10 +23,12 @@ from ...storage.stores import place
 from ..images.folders import HIDDEN, is_hidden
 from ..images.header import SUFFIXES, UNREAD
 from .containers import Entry, Location, list_container, shown_path
+from .matching import bare, match, plain, unmatched
 from .text import read_beside, read_text
 
 _SYNSET = re.compile(r"(^|/)n\d{8}/[^/]+$")
 _IMAGENET_FLAT = re.compile(r"(^|/)ILSVRC2012_(val|test)_\d+\.JPEG$")
+_FLAGS = ("1", "0", "-1")
 _LOWS = "lows of gloam's pairs"
 _TEXTS = ("readme", "license", "copying", "makefile", "changelog")
 _BEHIND = re.compile(f"({'|'.join(map(re.escape, sorted(SUFFIXES, reverse=True)))})(?![a-z])")
@@ -246,33 +249,42 @@ def _voc(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
         e for e in _images(entries, passed) if PurePosixPath(e.name).parent.name == "JPEGImages"
     ]
     if listing:
-        wanted = _names_of_list(path, entries, f"ImageSets/Main/{listing}.txt")
-        images = _only(images, wanted, path, listing)
+        images = _of_voc_list(path, entries, images, listing)
     return _by_stem(images)
 
 
-def _names_of_list(path: str, entries: list[Entry], ending: str) -> list[str]:
+def _of_voc_list(path: str, entries: list[Entry], images: list[Entry], listing: str) -> list[Entry]:
+    """Return the images that `ImageSets/Main/{listing}.txt` names, beside whose folder they lie.
+
+    In a class' own list, of lines `name 1` and `name -1`, they are those of 1.
+    """
+    ending = f"ImageSets/Main/{listing}.txt"
     found = [e for e in entries if f"/{e.name}".endswith(f"/{ending}")]
     if not found:
         raise SourceError(f"{path}: has no {ending}", path=path)
-    names = []
+    there = {bare(plain(e.name)) for e in images}
+    wanted: set[str] = set()
     for entry in found:  # VOC's archives of several years hold a list each
-        lines = read_text(path, entry).splitlines()
-        names += [line.split()[0] for line in lines if line.strip()]
-    return names
+        folder = plain(f"{entry.name.removesuffix(ending)}JPEGImages") + "/"
+        for line in read_text(path, entry).split("\n"):
+            name, flag = unicodedata.normalize("NFC", line).strip(), "1"
+            fields = name.rsplit(maxsplit=1)
+            if bare(folder + name) not in there and len(fields) == 2 and fields[1] in _FLAGS:
+                name, flag = fields
+            if name and flag == "1":
+                wanted.add(bare(folder + name))
+    _refuse_missing(path, listing, wanted, wanted - there)
+    return [e for e in images if bare(plain(e.name)) in wanted]
 
 
-def _only(images: list[Entry], wanted: Iterable[str], path: str, listing: str) -> list[Entry]:
-    names = {PurePosixPath(name).stem for name in wanted}
-    kept = [e for e in images if PurePosixPath(e.name).stem in names]
-    missing = names - {PurePosixPath(e.name).stem for e in kept}
+def _refuse_missing(path: str, listing: str, wanted: Collection[str], lacks: Iterable[str]) -> None:
+    missing = sorted(lacks)
     if missing:
         raise SourceError(
-            f"{path}: {len(missing)} of {len(names)} images of the list {listing} are missing, such"
-            f" as {min(missing)}",
+            f"{path}: {len(missing)} of {len(wanted)} images of the list {listing} are missing,"
+            f" such as {missing[0].rpartition('/')[2]}",
             path=path,
         )
-    return kept
 
 
 def _coco(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
@@ -290,12 +302,27 @@ def _coco(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     else:
         raise SourceError(f"{path}: has no {ending}, neither inside nor beside it", path=path)
     try:
-        wanted = [str(image["file_name"]) for image in json.loads(text)["images"]]
-    except (ValueError, KeyError, TypeError) as error:
+        named = [image.get("file_name") for image in json.loads(text)["images"]]
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise SourceError(
             f"{path}: {ending} is not a COCO annotation file: {error!r}", path=path
         ) from error
-    return _by_stem(_only(list(_images(entries, passed)), wanted, path, listing))
+    wanted = {plain(name): None for name in named if isinstance(name, str) and plain(name)}
+    if not wanted:
+        raise SourceError(f"{path}: {ending} names no image", path=path)
+    if odd := sum(not isinstance(name, str) or not plain(name) for name in named):
+        passed["images of the list without a file_name"] += odd
+    images = {plain(e.name): e for e in _images(entries, passed)}
+    matches = match(wanted, images, path)
+    if matches.unclear:
+        raise SourceError(
+            f"{path}: {len(matches.unclear)} images of the list {listing} are not clear:"
+            f" {min(matches.unclear.values())}; give the folder or archive of the one",
+            path=path,
+        )
+    _refuse_missing(path, listing, wanted, unmatched(wanted, matches))
+    kept = set(matches.found.values())
+    return _by_stem(e for name, e in images.items() if name in kept)
 
 
 def _iapr(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:

@@ -35,7 +35,7 @@ def read_text(path: str, entry: Entry) -> str:
         When it cannot be read, or is none.
     """
     try:
-        return read_entry(path, entry).decode("utf-8")
+        return read_entry(path, entry).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise SourceError(f"{path}: {entry.name} cannot be read: {error}", path=path) from error
 
@@ -50,6 +50,6 @@ def read_beside(path: Path) -> str:
     """
     try:
         data = path.read_bytes() if isinstance(path, StorePath) else read_file(path, _MOST)
-        return data.decode("utf-8")
+        return data.decode("utf-8-sig")
     except (ImageRefused, OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{path}: cannot be read: {error}", path=path) from error

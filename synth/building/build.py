@@ -19,7 +19,7 @@ from ...engines.engine import Engine, check_paths
 from ...engines.local import LocalEngine
 from ...errors import ConfigError, SetError
 from ...manifests.selection.plan import SPARE
-from ...manifests.sets.close import finish_set
+from ...manifests.sets.close import LABELS_STAGE, finish_set, photographs_in
 from ...manifests.sets.info import CANDIDATES, REFUSED, WORK_FOLDER, BuildNote, SetInfo
 from ...manifests.sets.receipts import Receipt, read_receipts
 from ...manifests.sets.tables import read_plan
@@ -59,6 +59,8 @@ class Report:
         Units that this run made; the others were done before.
     passed : dict of source to Counter of kind
         Files of the sources that may be photographs and are not taken, where this run listed them.
+    left_out : dict of source to list of (reason, detail)
+        Annotations that are not taken.
     """
 
     root: Path
@@ -67,6 +69,7 @@ class Report:
     reasons: dict[str, Counter[str]] = field(default_factory=dict)
     made: int = 0
     passed: dict[str, Counter[str]] = field(default_factory=dict)
+    left_out: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<Report {self.root}: {self.info!r}, of {self.candidates:,} candidates>"
@@ -271,13 +274,17 @@ def _receipts(root: Path, most: float) -> dict[str, Receipt]:
 
 def _report(root: Path, info: SetInfo, made: int, passed: dict[str, Counter[str]]) -> Report:
     candidates = read_table(root / CANDIDATES, columns=["source", "reason"])
-    refused = read_table(root / REFUSED, columns=["source", "stage", "reason"]).to_pylist()
+    refused = read_table(root / REFUSED)
     reasons: dict[str, Counter[str]] = {}
     for source, reason in zip(
         candidates["source"].to_pylist(), candidates["reason"].to_pylist(), strict=True
     ):
         if reason == SPARE:
             reasons.setdefault(source, Counter())[reason] += 1
-    for row in refused:
+    for row in photographs_in(refused).to_pylist():
         reasons.setdefault(row["source"], Counter())[row["reason"]] += 1
-    return Report(root, info, len(candidates), reasons, made, passed)
+    left_out: dict[str, list[tuple[str, str]]] = {}
+    for row in refused.to_pylist():
+        if row["stage"] == LABELS_STAGE:
+            left_out.setdefault(row["source"], []).append((row["reason"], row["detail"]))
+    return Report(root, info, len(candidates), reasons, made, passed, left_out)

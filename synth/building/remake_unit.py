@@ -72,6 +72,7 @@ def remake_unit(job: Job) -> None:
         job.fingerprint,
         _samples(job, wanted, sums),
         refused,
+        left_out=[one for one in before.left_out if job.has(one.key)],
         sums=sums,
     )
 

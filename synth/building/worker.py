@@ -99,13 +99,13 @@ def make_unit(job: UnitJob) -> Receipt:
         When a photograph that was measured cannot be read any more; nothing is published then.
     """
     refused: list[RefusedPair] = []
+    left_out: list[RefusedPair] = []
     sums = sums_of_unit(job.output)
-    samples = _samples(job, refused, sums)
+    samples = _samples(job, refused, left_out, sums)
     layout = job.output.layout
     rows = partial(_rows, job)
-    return publish_unit(
-        job.root, layout, job.unit, job.fingerprint, samples, refused, rows, sums=sums
-    )
+    unit = job.root, layout, job.unit, job.fingerprint
+    return publish_unit(*unit, samples, refused, rows, left_out=left_out, sums=sums)
 
 
 def sums_of_unit(output: OutputOptions) -> Sums:
@@ -120,7 +120,9 @@ def _rows(job: UnitJob, records: list[dict[str, Any]]) -> pa.Table:
     return table_of(records, split_of(job.unit), number_of(job.unit), schema)
 
 
-def _samples(job: UnitJob, refused: list[RefusedPair], sums: Sums) -> Iterator[Sample]:
+def _samples(
+    job: UnitJob, refused: list[RefusedPair], left_out: list[RefusedPair], sums: Sums
+) -> Iterator[Sample]:
     # All at once: between two photographs a CPU's caches forget how to draw, and it takes four
     # times as long.
     draws = [draw(job.recipe, job.seed, planned.key) for planned in job.planned]
@@ -128,10 +130,11 @@ def _samples(job: UnitJob, refused: list[RefusedPair], sums: Sums) -> Iterator[S
         yield from _clips(job, draws, refused, sums)
         return
     labels = None if job.labels is None else read_unit(job.root, job.labels)
+    notes = _Notes(refused, left_out)
     pairs = (
         pair
         for number, (planned, drawn) in enumerate(zip(job.planned, draws, strict=True))
-        if (pair := _loaded(job, number, planned, drawn, refused, labels)) is not None
+        if (pair := _loaded(job, number, planned, drawn, labels, notes)) is not None
     )
     if job.output.low_codec == "none":
         for pair in pairs:
@@ -172,6 +175,13 @@ def _clips(
         count()
 
 
+class _Notes(NamedTuple):
+    """What is noted while a unit's photographs are loaded."""
+
+    refused: list[RefusedPair]
+    left_out: list[RefusedPair]
+
+
 class _Loaded(NamedTuple):
     """A pair of a unit whose photograph is there."""
 
@@ -210,8 +220,8 @@ def _loaded(
     number: int,
     planned: PlannedPair,
     drawn: Draw,
-    refused: list[RefusedPair],
     labels: UnitLabels | None,
+    notes: _Notes,
 ) -> _Loaded | None:
     """Load a photograph as a set stores it; one that cannot be is noted, and None."""
     begin_part(number)
@@ -221,13 +231,14 @@ def _loaded(
         if labels is None:
             return _Loaded(number, planned, drawn, normal, None, {})
         height, width = normal.size
-        found = labels.of(planned.key, data, (width, height))
+        found, left_out = labels.of(planned.key, data, (width, height))
+        notes.left_out.extend(_noted(planned, one.reason, one.detail) for one in left_out)
         members = members_of(found, labels.roles, labels.classes)
         return _Loaded(number, planned, drawn, normal, record_of(found, labels.classes), members)
     except ImageRefused as refusal:
-        _refuse(job, planned, refusal, refused)
+        _refuse(job, planned, refusal, notes.refused)
     except MemoryError:
-        _refuse(job, planned, ImageRefused(Reason.TOO_LARGE, NO_MEMORY), refused)
+        _refuse(job, planned, ImageRefused(Reason.TOO_LARGE, NO_MEMORY), notes.refused)
     return None
 
 
@@ -260,16 +271,14 @@ def _refuse(
             " command to continue",
             key=planned.key,
         ) from refusal
-    refused.append(
-        RefusedPair(
-            key=planned.key,
-            source=planned.source,
-            path=planned.path,
-            reason=refusal.reason,
-            detail=refusal.detail,
-        )
-    )
+    refused.append(_noted(planned, refusal.reason, refusal.detail))
     count()
+
+
+def _noted(planned: PlannedPair, reason: str, detail: str) -> RefusedPair:
+    return RefusedPair(
+        key=planned.key, source=planned.source, path=planned.path, reason=reason, detail=detail
+    )
 
 
 def _sample(pair: _Loaded, low: Encoded | None, sums: Sums) -> Sample:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import yaml
-
 from ...manifests.sets.info import SetInfo
 from ..analysis.pair_statistics import LABELS, reference_statistics, summary
+from ..building.cards.markdown import block, code, front_matter, plain
 
 _SIZES = ((1000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (10**6, "100K<n<1M"))
 _TERMS = {
@@ -40,10 +39,7 @@ def head(
         "configs": configs,
         "dataset_info": dataset_info,
     }
-    text = yaml.safe_dump(
-        {name: one for name, one in value.items() if one}, sort_keys=False, allow_unicode=True
-    )
-    return f"---\n{text}---\n"
+    return front_matter({name: one for name, one in value.items() if one})
 
 
 def body(
@@ -70,20 +66,21 @@ def body(
     picture : str
         Path of a sheet of pairs, or "".
     citation : str
+        BibTeX.
     remarks : list of str
         What else is to be said.
     """
     request = info.build.request
     counts = ", ".join(f"{n:,} {split}" for split, n in info.counts.items() if split != "refused")
     sources = "\n".join(
-        f"- `{source['name']}` ({source['kind']}): "
+        f"- {code(source['name'])} ({plain(source['kind'])}): "
         + _TERMS.get(source["kind"], "photographs of the publisher's; their terms are theirs")
         for source in request["sources"]
     )
     parts = [
-        f"# {info.name}",
+        f"# {plain(info.name)}",
         "Paired low-light / normal-light images: each low is made from its normal by a model of a"
-        f" camera in the dark, with gloam. {counts} pairs; recipe `{info.recipe}`, seed"
+        f" camera in the dark, with gloam. {counts} pairs; recipe {code(info.recipe)}, seed"
         f" {info.seed}; set `{info.sha256[:16]}`.",
         f"![pairs of the set]({picture})" if picture else "",
         "\n".join(remarks),
@@ -98,8 +95,8 @@ def body(
         sources,
         "## Check it, make it again",
         _AGAIN,
-        f"<details><summary>The recipe</summary>\n\n```yaml\n{recipe}```\n\n</details>",
-        f"## Cite\n\n{citation}" if citation else "",
+        f"<details><summary>The recipe</summary>\n\n{block(recipe, 'yaml')}\n\n</details>",
+        f"## Cite\n\n{block(citation, 'bibtex')}" if citation else "",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 

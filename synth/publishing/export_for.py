@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,8 @@ from ...engines.engine import Engine
 from ...engines.local import LocalEngine
 from ...errors import ConfigError
 from ...manifests.images.encode import encode
+from ...manifests.labels.labels import BOXES
+from ...manifests.labels.table import read_about
 from ...manifests.sets.info import WORK_FOLDER
 from ...manifests.sets.layouts.shard_files import shard_path
 from ...manifests.sets.pair_set import PairSet, Unit, of_images, open_set
@@ -25,6 +27,7 @@ from ..building.remake_unit import sample_with_low
 from ..kernels.png.file import encode_png
 from ..renderers import Device
 from ..served.start import Renderers
+from .detection_form import label_path, write_coco, write_yolo, yolo_lines
 from .energon_form import write_index, write_meta
 from .lmdb_form import lmdb_module, write_lmdb
 from .trainers import FORMS, TrainerForm
@@ -78,12 +81,13 @@ def export_for(
         )
     form, origin, root = FORMS[trainer], of_images(open_set(origin)), place(root)
     _check(origin, root, form)
+    classes = read_about(origin.root)[0] if origin.info.build.labelled else []
     write_units(
         origin,
         root,
         {"for": trainer},
         partial(_write_unit, form),
-        partial(_finish, form),
+        partial(_finish, form, classes),
         engine=engine or LocalEngine(workers),
         progress=progress or Silent(),
         device=device,
@@ -96,6 +100,12 @@ def _check(origin: PairSet, root: Path, form: TrainerForm) -> None:
         raise ConfigError(
             f"--for {form.name}: needs classes, which {origin.root} has not; gloam build --labels"
             " carries those of classes= and imagenet= sources"
+        )
+    labelled = origin.info.build.labelled
+    if form.extra in ("coco", "yolo") and not (labelled and BOXES in read_about(origin.root)[1]):
+        raise ConfigError(
+            f"--for {form.name}: needs boxes, which {origin.root} has not; gloam build --labels"
+            " carries those of voc= and coco= sources"
         )
     if form.extra == "lmdb" and isinstance(root, StorePath):
         raise ConfigError(f"--for {form.name}: LMDB lies in a folder of this machine")
@@ -130,6 +140,10 @@ def _write_unit(form: TrainerForm, unit: Unit, root: Path, renderers: Renderers)
             write_file(inside(root, name), image.data)
             written[member] = name
             sums[name] = sha256_bytes(image.data)
+            if form.extra == "yolo":
+                data, name = yolo_lines(sample.record), label_path(name)
+                write_file(root / name, data)
+                sums[name] = sha256_bytes(data)
         records.append(sample.record | {"files": written})
     if not isinstance(root, StorePath):
         for name in [*sums, *sorted({name.rpartition("/")[0] for name in sums})]:
@@ -140,7 +154,7 @@ def _write_unit(form: TrainerForm, unit: Unit, root: Path, renderers: Renderers)
 def _class_of(sample: Sample) -> str:
     """Return a sample's class as the name of a folder."""
     name = str(sample.record.get("labels", {}).get("class", "")) or "without class"
-    return name.replace(os.sep, "-")
+    return re.sub(r"[/\\\x00-\x1f]|^\.+$", "-", name)
 
 
 def encoded_as(sample: Sample, member: str, codec: str) -> Encoded:
@@ -154,7 +168,7 @@ def encoded_as(sample: Sample, member: str, codec: str) -> Encoded:
     return Encoded(encode(pixels, "jpg", _QUALITY, "444"), "jpg")
 
 
-def _finish(form: TrainerForm, written: Written) -> None:
+def _finish(form: TrainerForm, classes: list[str], written: Written) -> None:
     """Write what goes over all units."""
     root, units = written.root, written.units
     if form.extra == "energon":
@@ -165,6 +179,10 @@ def _finish(form: TrainerForm, written: Written) -> None:
         }
         write_meta(root, {shards[unit.name]: unit.count for unit in units}, splits)
         return
+    if form.extra == "coco":
+        write_coco(written, partial(_records, written), classes)
+    elif form.extra == "yolo":
+        write_yolo(written, classes)
     for split, named in form.splits.items():
         if not any(unit.split == split for unit in units):
             continue

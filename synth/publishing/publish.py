@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 from collections import Counter
 from collections.abc import Iterator
+from datetime import date as Date
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
 
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ...engines.engine import Engine
@@ -25,6 +27,7 @@ from ...storage.untrusted import opened
 from ..analysis.contact_sheet import Tile, described, sheet, tiles_of
 from ..analysis.set_statistics import measure_set
 from ..building.cards.hub_features import sample_features
+from ..building.cards.markdown import bibtex
 from ..building.cards.readme import HUB_SPLITS as _SPLITS
 from ..building.cards.readme import config_of
 from ..building.remake_unit import sample_with_low
@@ -40,6 +43,8 @@ Format = Literal["webdataset", "parquet", "plan"]
 FORMATS: tuple[Format, ...] = ("webdataset", "parquet", "plan")
 FOLDER = "gloam"
 """Where a published set has its plan, recipe and tables."""
+_UNDATED = "2026-11-22"
+"""When no date is given: that of this gloam, as a clock's would make other bytes in every run."""
 _MEASURED, _SHOWN, _WIDTH = 300, 4, 260
 
 
@@ -76,7 +81,8 @@ def publish(
     url : str
         Where it will be found.
     date : str
-        Of publishing, as 2026-11-22, for Croissant.
+        Of publishing, as 2026-11-22, for Croissant; by default that of this gloam, so that the
+        bytes are the same in every run.
     workers, progress, device, engine
         As of `gloam.build`; lows of live sets are made.
 
@@ -87,6 +93,10 @@ def publish(
     """
     if form not in FORMATS:
         raise ConfigError(f"--format {form}: must be one of {', '.join(FORMATS)}", value=form)
+    try:
+        date = Date.fromisoformat(date).isoformat() if date else ""
+    except ValueError as error:
+        raise ConfigError(f"--date {date}: {error}; write YYYY-MM-DD", value=date) from error
     origin, root = of_images(open_set(origin)), place(root)
     if isinstance(root, StorePath):
         raise ConfigError(f"{root}: publish into a folder of this machine, then upload it")
@@ -161,6 +171,8 @@ def _finish(
         with opened(origin.root, name) as source:
             written.put(f"{FOLDER}/{name}", iter(partial(source.read, 1 << 20), b""))
     files = [_published(written, name) for name in sorted(pictures)]
+    if form == "plan":
+        _write_splits(written, origin)
     measured = measure_set(origin, _MEASURED, engine=engine)
     if form != "plan":
         buffer = io.BytesIO()
@@ -187,13 +199,12 @@ def _finish(
         "rai:dataUseCases": "Training and testing of low-light image enhancement.",
         "rai:dataLimitations": "Noise and darkness are modelled, not photographed.",
     }
-    note = f"made by gloam from recipe {info.recipe}, set {info.sha256[:16]}"
+    note = f"made by gloam from recipe {bibtex(info.recipe)}, set {info.sha256[:16]}"
     citation = about["citation"] or (
-        f"@misc{{gloam-{info.sha256[:8]}, title = {{{info.name}}}, note = {{{note}}}}}"
+        f"@misc{{gloam-{info.sha256[:8]}, title = {{{bibtex(info.name)}}}, note = {{{note}}}}}"
     )
     described["citeAs"] = citation
-    if about["date"]:
-        described["datePublished"] = about["date"]
+    described["datePublished"] = about["date"] or _UNDATED
     own = _chosen(suffixes)
     columns = pq.read_schema(root / FOLDER / PAIRS)
     table = _published(written, f"{FOLDER}/{PAIRS}")
@@ -207,10 +218,20 @@ def _finish(
         form,
         recipe=origin.recipe_yaml,
         picture="pairs.png" if form != "plan" else "",
-        citation=f"```bibtex\n{citation}\n```",
+        citation=citation,
         remarks=remarks,
     )
     written.put("README.md", [card.encode()])
+
+
+def _write_splits(written: Written, origin: PairSet) -> None:
+    """Write the rows of each split's pairs, as `datasets` wants a file for each."""
+    table = read_table(written.root / FOLDER / PAIRS)
+    for split, named in _SPLITS.items():
+        if origin.info.counts.get(split):
+            buffer = io.BytesIO()
+            pq.write_table(table.filter(pc.equal(table["split"], split)), buffer)
+            written.put(f"data/{named}.parquet", [buffer.getvalue()])
 
 
 def _published(written: Written, name: str) -> PublishedFile:
@@ -238,7 +259,7 @@ def _spread(origin: PairSet, many: int) -> Iterator[Sample]:
 
 def _configs(origin: PairSet, form: Format) -> list[dict[str, Any]]:
     if form == "plan":
-        return [{"config_name": "default", "data_files": f"{FOLDER}/{PAIRS}"}]
+        return [config_of("default", "data/{named}.parquet", origin.info)]
     pattern = "shards/{split}-*.tar" if form == "webdataset" else "data/{named}-*.parquet"
     return [config_of("default", pattern, origin.info)]
 

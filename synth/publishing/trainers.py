@@ -25,7 +25,7 @@ class TrainerForm:
     splits : dict
         What the trainer calls the set's splits.
     extra : str
-        What lies there besides: "meta_info", "lmdb", "metadata", "energon" or "".
+        What lies there besides: "meta_info", "lmdb", "metadata", "coco", "yolo", "energon" or "".
     about : str
         Whose loader it is.
     lines : tuple of str
@@ -38,7 +38,7 @@ class TrainerForm:
     low_codec: Literal["png", "jpg", ""] = "png"
     normal_codec: Literal["png", "jpg", ""] = "png"
     splits: dict[str, str] = field(default_factory=lambda: PLAIN)
-    extra: Literal["meta_info", "lmdb", "metadata", "energon", ""] = ""
+    extra: Literal["meta_info", "lmdb", "metadata", "coco", "yolo", "energon", ""] = ""
     about: str = ""
     lines: tuple[str, ...] = ()
 
@@ -150,6 +150,29 @@ FORMS = {
             normal_codec="",
             about="torchvision's ImageFolder: a folder for each class, of sets with classes",
             lines=("ImageFolder('{root}/low/train')", "ImageFolder('{root}/normal/train')"),
+        ),
+        TrainerForm(
+            "coco",
+            "images/low/{split}/{key}.png",
+            "images/normal/{split}/{key}.png",
+            low_codec="",
+            normal_codec="",
+            extra="coco",
+            about="torchvision's CocoDetection, pycocotools: of sets with boxes",
+            lines=(
+                "CocoDetection('{root}/images/low/train',"
+                " '{root}/annotations/instances_low_train.json')",
+            ),
+        ),
+        TrainerForm(
+            "yolo",
+            "images/low/{split}/{key}.png",
+            "images/normal/{split}/{key}.png",
+            low_codec="",
+            normal_codec="",
+            extra="yolo",
+            about="Ultralytics' YOLO: images and labels, of sets with boxes",
+            lines=("yolo detect train data={root}/low.yaml",),
         ),
         TrainerForm(
             "datasets",

@@ -19,6 +19,8 @@ from ...progress import Progress
 from ...storage.atomic import (
     atomic_write,
     canonical_json,
+    flush,
+    remove_temporaries,
     remove_tree,
     sha256_file,
     temporary_beside,
@@ -41,7 +43,7 @@ class Writer(Protocol):
     """
 
     def __call__(self, unit: Unit, root: Path, renderers: Renderers) -> Note:
-        """Write it."""
+        """Write it below a folder, from which its files are moved when all units are there."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,7 @@ def write_units(
         jobs = (_Job(unit, root, renderers, write) for unit in missing)
         for _ in engine.map(_run, jobs, lambda counted: progress.at(before + counted)):
             pass
+        _move_sorted(_drafts(root), root)
         written = Written(root, units, {})
         for note in written.notes():
             written.sums |= note["sums"]
@@ -143,8 +146,32 @@ def write_units(
 
 
 def _run(job: _Job) -> None:
-    note = job.write(job.unit, job.root, job.renderers)
+    note = job.write(job.unit, _drafts(job.root), job.renderers)
     write_bytes(_note(job.root, job.unit), canonical_json(note))
+
+
+def _drafts(root: Path) -> Path:
+    """Return where units are written: elsewhere first, where files lie in the order they came."""
+    return root if isinstance(root, StorePath) else root / WORK_FOLDER / "files"
+
+
+def _move_sorted(drafts: Path, root: Path) -> None:
+    """Move files to their places in the order of their names, whoever made them when.
+
+    Several file systems list a folder in the order in which its files came, and there are trainers
+    that pair the lows and normals of two such lists.
+    """
+    if drafts == root or not drafts.is_dir():
+        return
+    remove_temporaries(drafts)
+    names = sorted(path.relative_to(drafts) for path in drafts.rglob("*") if path.is_file())
+    folders = dict.fromkeys(root / name.parent for name in names)
+    for folder in folders:
+        folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        os.replace(drafts / name, root / name)
+    for folder in folders:
+        flush(folder)
 
 
 def _note(root: Path, unit: Unit) -> Path:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,14 +12,16 @@ import cv2
 import numpy as np
 
 from ...engines.engine import Engine
-from ...engines.local import LocalEngine, count
+from ...engines.local import LocalEngine
 from ...errors import ConfigError, ImageRefused, SetError
 from ...manifests.sets.pair_set import PairSet, Unit, open_set
 from ...progress import Progress, Silent
-from ...storage.atomic import temporary_beside
+from ...storage.atomic import flush, sha256_file, temporary_beside
 from ...storage.stores import in_store
 from ..clips import frames_of
 from ..kernels.arrays import Pixels
+from ..served.start import Renderers
+from .unit_by_unit import Note, Written, counted, write_units
 
 Form = Literal["ffv1", "mp4"]
 FORMS: dict[str, str] = {
@@ -30,13 +32,8 @@ FORMS: dict[str, str] = {
     ),
 }
 _RATE = 25
-
-
-@dataclass(frozen=True)
-class _Job:
-    unit: Unit
-    root: Path
-    form: Form
+_SAME_BYTES = {"fflags": "+bitexact"}
+"""Matroska's writer draws the numbers of files and tracks at random else."""
 
 
 def export_videos(
@@ -50,13 +47,13 @@ def export_videos(
 ) -> int:
     """Write the clips of a set as video files, a folder for each split.
 
-    Files that are there already are left: stopped, the same call goes on.
+    Beside them lie their checksums, `SHA256SUMS`. Stopped, the same call continues.
 
     Parameters
     ----------
     origin : PairSet, str or Path
     root : str or Path
-        A folder.
+        A folder: new, empty, or begun by the same call.
     form : str
         "ffv1" or "mp4"; see `FORMS`.
     workers : int
@@ -72,7 +69,7 @@ def export_videos(
     Raises
     ------
     SetError
-        When the set holds no clips, or one of them is damaged.
+        When the set holds no clips, one of them is damaged, or the folder holds something else.
     ConfigError
         When PyAV is missing, or the folder lies in a store.
     """
@@ -83,49 +80,54 @@ def export_videos(
         raise ConfigError(f"{root}: videos are written to a folder", value=str(root))
     if not pairs.frames:
         raise SetError(f"{pairs.root}: holds pairs of images, no clips", path=pairs.root)
-    pairs.check_normals()
-    others = (".mkv",) if form == "mp4" else (".mp4",)
-    strange = next((path for path in folder.rglob("*") if path.suffix in others), None)
-    if strange is not None:
-        raise SetError(
-            f"{folder}: holds videos of another form, such as {strange.name}; give another folder",
-            path=folder,
-        )
     _av()
-    progress = progress or Silent()
-    progress.stage("videos", len(pairs))
-    jobs = [_Job(unit, folder, form) for unit in pairs.units() if unit.count]
-    for _ in (engine or LocalEngine(workers)).map(_write_unit, jobs, progress.at):
-        pass
+    write_units(
+        pairs,
+        folder,
+        {"video": form},
+        partial(_write_unit, form),
+        _finish,
+        engine=engine or LocalEngine(workers),
+        progress=progress or Silent(),
+    )
     return len(pairs)
 
 
-def _write_unit(job: _Job) -> None:
-    folder = job.root / job.unit.name.rpartition("-")[0]
-    folder.mkdir(parents=True, exist_ok=True)
-    for clip in job.unit.pairs():
+def _finish(written: Written) -> None:
+    """Write nothing: all is said by the files of the units."""
+
+
+def _write_unit(form: Form, unit: Unit, root: Path, renderers: Renderers) -> Note:
+    """Write the clips of a unit."""
+    sums: dict[str, str] = {}
+
+    def write(name: str, frames: Sequence[Pixels]) -> None:
+        _write(root / unit.split / name, frames, form)
+        sums[f"{unit.split}/{name}"] = sha256_file(root / unit.split / name)
+
+    for clip in counted(unit.pairs()):
         try:
             lows, normals = frames_of(clip)
         except (ImageRefused, ValueError) as error:
             raise SetError(
-                f"{job.unit.root}: {job.unit.name}: {clip.key}: {error}", path=job.unit.root
+                f"{unit.root}: {unit.name}: {clip.key}: {error}", path=unit.root
             ) from error
-        if job.form == "mp4":
+        if form == "mp4":
             both = [np.hstack(pair) for pair in zip(lows, normals, strict=True)]
-            _write(folder / f"{clip.key}.mp4", both, job.form)
+            write(f"{clip.key}.mp4", both)
         else:
-            _write(folder / f"{clip.key}.low.mkv", lows, job.form)
-            _write(folder / f"{clip.key}.normal.mkv", normals, job.form)
-        count()
+            write(f"{clip.key}.low.mkv", lows)
+            write(f"{clip.key}.normal.mkv", normals)
+    return {"sums": sums}
 
 
 def _write(path: Path, frames: Sequence[Pixels], form: Form) -> None:
-    if path.exists():
-        return
     av = _av()
+    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = temporary_beside(path)
+    kind = "mp4" if form == "mp4" else "matroska"
     try:
-        with av.open(str(temporary), "w", format="mp4" if form == "mp4" else "matroska") as made:
+        with av.open(str(temporary), "w", format=kind, options=_SAME_BYTES) as made:
             stream = _stream(made, frames[0].shape[0], frames[0].shape[1], form)
             for number, frame in enumerate(frames):
                 kept = _even(frame) if form == "mp4" else frame
@@ -136,6 +138,7 @@ def _write(path: Path, frames: Sequence[Pixels], form: Form) -> None:
                 made.mux(stream.encode(image))
             made.mux(stream.encode(None))
         temporary.replace(path)
+        flush(path)
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from ...engines.engine import Engine, ignored
 from ...manifests.images.folders import image_files
+from ...manifests.sets.close import photographs_in
 from ...manifests.sets.pair_set import PairSet, open_set
 from ..analysis.set_statistics import Measured, measure_folders, measure_set
 from .checks import Check, checks_of_pairs, checks_of_set
@@ -109,7 +110,7 @@ def set_subject(
         ("made by", f"gloam {build.versions.get('gloam', '?')}"),
         ("set", info.sha256),
     ]
-    refused = pairs.table("refused").to_pylist()
+    refused = photographs_in(pairs.table("refused")).to_pylist()
     by_reason: dict[str, list[str]] = {}
     for one in refused:
         by_reason.setdefault(str(one["reason"]), []).append(f"{one['source']}: {one['path']}")

@@ -23,7 +23,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, unquote
 
 from ...errors import ConfigError, GloamError
 from .photographs import MOST_BYTES
@@ -112,20 +112,21 @@ class _Handler(BaseHTTPRequestHandler):
         """Keep quiet: what goes wrong is said on the page."""
 
     def _answered(self, answer: Callable[[str, dict[str, str]], None]) -> None:
-        parts = urlsplit(self.path)
-        _, token, *rest = (*parts.path.split("/", 2), "", "")[:3]
+        # Not by urlsplit, which takes `//[` for the address of another host, and refuses it.
+        path, _, asked = self.path.partition("?")
+        _, token, *rest = (*path.split("/", 2), "", "")[:3]
         if not self._allowed(token):
             self.close_connection = True  # its body, if it has one, is not read
             self._send(HTTPStatus.FORBIDDEN, "text/plain", b"open the address as it was printed\n")
             return
-        query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
         try:
+            query = {name: values[-1] for name, values in parse_qs(asked).items()}
             answer(unquote(rest[0]), query)
         except GloamError as error:
             # An answer of the page's own: browsers note others in their console, as if the page
             # were broken.
             self._error(HTTPStatus.OK, str(error))
-        except (KeyError, TypeError, ValueError) as error:
+        except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
             self._error(HTTPStatus.BAD_REQUEST, f"not a request of the page: {error!r}")
         except MemoryError:
             self._error(HTTPStatus.INSUFFICIENT_STORAGE, "out of memory")

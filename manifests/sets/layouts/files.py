@@ -14,12 +14,20 @@ from pathlib import Path
 from typing import Any
 
 from ....errors import SetError
-from ....storage.atomic import flush, sha256_bytes, temporary_beside, write_bytes
+from ....storage.atomic import (
+    atomic_write,
+    canonical_json,
+    flush,
+    sha256_bytes,
+    temporary_beside,
+    write_bytes,
+)
 from ....storage.stores import AT_ONCE, StorePath, each
 from ....storage.sums import Sums
 from ....storage.untrusted import inside, read_regular, shown
 from ...labels.labels import MASK
 from ...selection.plan import SPLITS
+from ..info import WORK_FOLDER
 from ..receipts import Receipt
 from ..sample import LOW, NORMAL, RECORD, Encoded, Sample, parse_record, split_ending
 from .extents import Extents, Filed, Keys, Texts
@@ -27,6 +35,8 @@ from .layout import read_list, split_of
 from .lists import list_path, write_list
 from .shard_check import Examined
 
+METADATA = "metadata.jsonl"
+"""A split's file of the pairs' images, by which Hugging Face's imagefolder gives a row a pair."""
 DRAW = "draw"
 """The folder of the records."""
 
@@ -163,6 +173,7 @@ class Files:
 
         Line i has the label i in both, so that a reader can prove that its two streams are in step.
         A set without lows, or of lows only, has one of them; one with masks `-mask.txt` too.
+        `{split}/metadata.jsonl` names the images of each sample.
         """
         written = []
         for kind in (LOW, NORMAL, MASK):
@@ -175,6 +186,13 @@ class Files:
             if paths:
                 lines = (f"{path} {i}" for i, path in enumerate(paths))
                 written.append(write_list(root, f"{split}-{kind}", lines))
+        if receipts:
+            if not (root / split / METADATA).is_file():
+                _sort_folders(root, split)
+            written.append(root / split / METADATA)
+            with atomic_write(written[-1]) as handle:
+                for receipt in receipts:
+                    handle.writelines(map(canonical_json, _images(receipt)))
         return written
 
     def check(
@@ -227,6 +245,42 @@ def _refuse_links(root: Path, folder: str) -> None:
         inside(root, f"{folder}/{odd.name}")
         if not os.path.isfile(odd.path):
             raise SetError(f"{odd.path}: is not a regular file", path=odd.path)
+
+
+def _sort_folders(root: Path, split: str) -> None:
+    """Let each folder of a split hold its files in the order of their names, whoever made them.
+
+    Several file systems list a folder in the order in which its files came, and there are trainers
+    that pair the lows and normals of two such lists. Stopped in between, what is not in its place
+    is made again.
+    """
+    if isinstance(root, StorePath):
+        return
+    for folder in sorted(path for path in (root / split).glob("*") if path.is_dir()):
+        aside = root / WORK_FOLDER / "sorted" / split / folder.name
+        aside.mkdir(parents=True, exist_ok=True)
+        for name in sorted(os.listdir(folder)):
+            os.replace(folder / name, aside / name)
+        folder.rmdir()
+        os.replace(aside, folder)
+        flush(folder)
+
+
+def _images(receipt: Receipt) -> Iterator[dict[str, Any]]:
+    """Yield the key and the images of each sample, a list of each where they are frames."""
+    row: dict[str, Any] = {}
+    for file in receipt.files:  # in the order in which they were written: sample by sample
+        _, folder, name = file.path.split("/")
+        if folder == DRAW:
+            if row:
+                yield row
+            row = {"key": name.rpartition(".")[0]}
+        elif folder in (LOW, NORMAL) and name.count(".") == 1:
+            row[f"{folder}_file_name"] = f"{folder}/{name}"
+        elif folder in (LOW, NORMAL):
+            row.setdefault(f"{folder}_file_names", []).append(f"{folder}/{name}")
+    if row:
+        yield row
 
 
 def _is_image(path: str, kind: str) -> bool:

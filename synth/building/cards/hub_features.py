@@ -70,7 +70,7 @@ def sample_features(
     """
     features = [_named("json", {"struct": record_feature(info, known or roles, labelled)})]
     for role in roles:
-        if role in (LOW, NORMAL, MASK):
+        if role.partition(".")[0] in (LOW, NORMAL, MASK):  # frames, too
             features += [_named(f"{role}.{one}", {"dtype": "image"}) for one in suffixes[role]]
         elif role == CLASS:
             features.append(_named(role, _WHOLE))

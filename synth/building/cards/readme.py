@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from ....manifests.sets.info import PAIRS, README, SetInfo
+from ....manifests.sets.layouts.files import METADATA
 from ....manifests.sets.pair_set import open_set
 from ....manifests.sets.sample import LOW, NORMAL
 from ....storage.atomic import write_bytes
 from ....storage.tables import read_table
 from .hub_features import sample_features
+from .markdown import code, front_matter, plain
 
 HUB_SPLITS = {"train": "train", "val": "validation", "test": "test"}
 """What the Hub calls the splits."""
@@ -36,34 +36,52 @@ def readme(root: Path, info: SetInfo) -> str:
             "dataset_info": {"features": _features(root, info)},
         }
     else:
-        members = [LOW, NORMAL] if info.build.request["output"]["low_codec"] != "none" else [NORMAL]
-        members = members[:1] if info.build.lows_only else members
-        value = {"configs": [config_of(name, f"{{split}}/{name}/*", info) for name in members]}
-        value["configs"][0]["default"] = True
-    head = yaml.safe_dump(value, sort_keys=False)
+        images = [f"{{split}}/{member}/*" for member in (LOW, NORMAL) if _holds(info, member)]
+        value = {"configs": [config_of("default", [f"{{split}}/{METADATA}", *images], info)]}
     counts = ", ".join(f"{n:,} {split}" for split, n in info.counts.items() if split != "refused")
+    clips = any(source.get("frames") for source in info.build.request["sources"])
+    loader, what, options = (
+        ("ClipLoader", "clip", "batch_size=4, size=128")
+        if clips
+        else ("PairLoader", "pair", "batch_size=16, size=256")
+    )
+    others = ', normals="THE SET OF ITS NORMALS"' if info.build.lows_only else ""
+    call = f'gloam.{loader}("THIS FOLDER", {options}{others})'
     return (
-        f"---\n{head}---\n\n# {info.name}\n\nLow-light / normal-light pairs, made by gloam:"
-        f" {counts}; recipe `{info.recipe}`, seed {info.seed}, set `{info.fingerprint[:16]}`.\n\n"
-        '```python\nimport gloam\nloader = gloam.PairLoader("THIS FOLDER", batch_size=16, size=256)'
-        '\n\nfrom datasets import load_dataset\nload_dataset("THIS FOLDER")\n```\n\n'
+        f"{front_matter(value)}\n# {plain(info.name)}\n\nLow-light / normal-light {what}s, made by"
+        f" gloam: {counts}; recipe {code(info.recipe)}, seed {info.seed}, set"
+        f" `{info.fingerprint[:16]}`.\n\n```python\nimport gloam\nloader = {call}\n\n"
+        f'from datasets import load_dataset\nload_dataset("THIS FOLDER")  # a row a {what}\n```\n\n'
         "`gloam verify` checks it, `gloam publish` makes what is given away of it.\n"
     )
 
 
-def config_of(name: str, pattern: str, info: SetInfo) -> dict[str, Any]:
+def _holds(info: SetInfo, member: str) -> bool:
+    """Return whether a set has files of lows, or of normals."""
+    if member == LOW:
+        return bool(info.build.request["output"]["low_codec"] != "none")
+    return not info.build.lows_only
+
+
+def config_of(name: str, patterns: str | list[str], info: SetInfo) -> dict[str, Any]:
     """Return which files are which split, for the head of a card.
 
     Parameters
     ----------
     name : str
         Of the configuration.
-    pattern : str
+    patterns : str or list of str
         Of files; `{split}` is gloam's name of a split, `{named}` the Hub's.
     info : SetInfo
     """
+
+    def paths(split: str, named: str) -> str | list[str]:
+        if isinstance(patterns, str):
+            return patterns.format(split=split, named=named)
+        return [pattern.format(split=split, named=named) for pattern in patterns]
+
     files = [
-        {"split": named, "path": pattern.format(split=split, named=named)}
+        {"split": named, "path": paths(split, named)}
         for split, named in HUB_SPLITS.items()
         if info.counts.get(split)
     ]

@@ -194,6 +194,17 @@ def test_videos_give_every_sample_back(made, tmp_path):
         for role, frames in zip(("low", "normal"), frames_of(clip), strict=True):
             found = decoded(tmp_path / "videos" / "val" / f"{clip.key}.{role}.mkv")
             np.testing.assert_array_equal(found, frames)
+    export_videos(made, tmp_path / "again", "ffv1")
+    sums = [(tmp_path / name / "SHA256SUMS").read_bytes() for name in ("videos", "again")]
+    assert sums[0] == sums[1] != b""
+    for form, folder in (("mp4", "videos"), ("ffv1", "other")):
+        (tmp_path / "other").mkdir(exist_ok=True)
+        (tmp_path / "other" / "a.mkv").touch()
+        with pytest.raises(SetError, match="choose another folder"):
+            export_videos(made, tmp_path / folder, form)
+    assert CliRunner().invoke(command, ["verify", str(tmp_path / "videos")]).exit_code == 0
+    next((tmp_path / "videos" / "val").glob("*.mkv")).write_bytes(b"")
+    assert CliRunner().invoke(command, ["verify", str(tmp_path / "videos")]).exit_code == 1
     run = CliRunner().invoke(
         command, ["export", str(made), str(tmp_path / "mp4"), "--video", "mp4"]
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections import Counter
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from pycocotools.coco import COCO
 import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import ConfigError, SourceError
+from gloam.manifests.labels.runs import mask_of, runs_of
 from gloam.manifests.sets.label_members import npy
 from gloam.manifests.sets.verify import verify_set
 from gloam.synth.building.deep_verify import recheck_set
@@ -34,6 +36,7 @@ from ...labelled import (
 )
 
 COUNT = 16
+TWO = np.ones((2, 2), np.uint8)
 OPTIONS = {"labels": True, "select": False, "shard_size": 7, "recipe": "even"}
 
 
@@ -134,14 +137,14 @@ def test_pycocotools_reads_the_annotations(labelled, capsys):
     rows = pq.read_table(labelled.root / "pairs.parquet").to_pylist()
     pairs = {pair.key: pair for pair in labelled.pairs()}
     seen = 0
-    for split in ("train", "val"):
-        coco = COCO(labelled.root / "annotations" / f"instances_{split}.json")
+    for split, member in product(("train", "val"), ("low", "normal")):
+        coco = COCO(labelled.root / "annotations" / f"instances_{member}_{split}.json")
         assert len(coco.imgs) == labelled.counts[split]
         names = {one["id"]: one["name"] for one in coco.dataset["categories"]}
         assert names == {1: "lemon", 2: "mug", 3: "van"}
         for number, image in coco.imgs.items():
             pair = pairs[rows[number]["key"]]
-            assert image["file_name"].endswith(f"{pair.key}.normal.jpg")
+            assert image["file_name"].startswith(f"{pair.key}.{member}.")
             normal = pair.decoded("normal")
             assert (image["height"], image["width"]) == normal.shape[:2]
             for one in coco.imgToAnns[number]:
@@ -154,7 +157,7 @@ def test_pycocotools_reads_the_annotations(labelled, capsys):
                 assert (mask & inside).sum() / (mask | inside).sum() > 0.85
                 assert abs(one["area"] - mask.sum()) <= 0.1 * one["area"]
                 seen += one["iscrowd"]
-        captions = COCO(labelled.root / "annotations" / f"captions_{split}.json")
+        captions = COCO(labelled.root / "captions" / f"captions_{member}_{split}.json")
         for one in captions.anns.values():
             key = rows[one["image_id"]]["key"]
             seed = int(pairs[key].record["path"].rpartition("/")[2][:-4])
@@ -177,9 +180,10 @@ def test_a_labelled_set_is_verified_regenerated_and_exported(labelled, tmp_path)
         assert [one["labels"] for one in gloam.open_set(tmp_path / name).records()] == wanted
     shard = "shards/train-000000.tar"
     assert (tmp_path / "back" / shard).read_bytes() == (labelled.root / shard).read_bytes()
-    instances = json.loads((tmp_path / "files" / "annotations/instances_val.json").read_text())
-    for image in instances["images"]:
-        assert (tmp_path / "files" / image["file_name"]).is_file()
+    for path in (tmp_path / "files" / "annotations").iterdir():
+        for image in json.loads(path.read_text())["images"]:
+            assert (tmp_path / "files" / image["file_name"]).is_file()
+            assert f"/{path.stem.split('_')[1]}/" in image["file_name"]
 
 
 def content(root: Path) -> dict[str, bytes]:
@@ -213,18 +217,66 @@ def test_what_cannot_be_labelled_is_said(photographs, sources, tmp_path):
         gloam.build(tmp_path / "a", f"folder={photographs}", labels=True)
     with pytest.raises(SourceError, match="has no annotations/instances"):
         gloam.build(tmp_path / "b", f"coco={photographs}", labels=True)
-    voc = tmp_path / "VOC"
-    voc_source(voc, 4)
+    coco = coco_source(tmp_path / "coco", 2)
+    path = coco.parent / "annotations" / "instances_train2017.json"
+    path.write_text(path.read_text().replace(".jpg", "-other.jpg"))
+    path.with_name("captions_train2017.json").unlink()
+    with pytest.raises(SourceError, match="none of its 2 photographs has a label, such as 0000"):
+        gloam.build(tmp_path / "c", f"coco={coco}", labels=True, select=False)
+
+
+def test_annotations_that_do_not_fit_are_left_out_named_and_counted(tmp_path):
+    voc = voc_source(tmp_path / "VOC", 8)
     (voc / "Annotations" / "000001.xml").write_text("<annotation><object></annotation>")
-    run = CliRunner().invoke(
-        command, ["build", str(tmp_path / "c"), "--source", f"voc={voc}", "--labels", "--no-select"]
-    )
-    assert run.exit_code == 1
-    assert "Annotations/000001.xml: not a VOC annotation" in run.output
-    (voc / "Annotations" / "000001.xml").write_text("<annotation/>")
     Image.new("L", (3, 3)).save(voc / "SegmentationClass" / "000003.png")
-    with pytest.raises(SourceError, match="do not fit it: a mask of \\(3, 3\\)"):
-        gloam.build(tmp_path / "d", f"voc={voc}", labels=True, select=False)
+    (voc / "SegmentationClass" / "000006.png").write_bytes(b"no picture")
+    other = (voc / "Annotations" / "000002.xml").read_text()
+    width, height = size_of(2)
+    other = other.replace(f"<width>{width}<", f"<width>{height}<").replace(
+        f"<height>{height}<", f"<height>{width + 9}<"
+    )
+    (voc / "Annotations" / "000002.xml").write_text(other)
+    arguments = ["--source", f"voc={voc}", "--labels", "--no-select", "--low-codec", "none"]
+    run = CliRunner().invoke(command, ["build", str(tmp_path / "set"), *arguments])
+    assert run.exit_code == 0, run.output
+    assert "annotations left out: mask 2, XML 1, annotation of another size 1" in run.output
+    assert "Annotations/000001.xml: not XML" in run.output
+    found = gloam.open_set(tmp_path / "set")
+    assert (found.counts, found.info.counts["refused"]) == ({"train": 8, "val": 0}, 0)
+    rows = {row["path"][-10:-4]: row for row in found.table("refused").to_pylist()}
+    assert {row["stage"] for row in rows.values()} == {"labels"}
+    assert "its mask: annotated as 3 x 3" in rows["000003"]["detail"]
+    assert "000002.xml: annotated as" in rows["000002"]["detail"]
+    assert set(rows) == {"000001", "000002", "000003", "000006"}
+    assert verify_set(found) == []
+    regenerate(found, tmp_path / "again", overrides=["camera.iso=6400"])
+    again = gloam.open_set(tmp_path / "again").table("refused").to_pylist()
+    assert again == found.table("refused").to_pylist()
+
+
+def test_labels_of_a_smaller_copy_are_scaled(tmp_path):
+    coco = coco_source(tmp_path / "coco", 9)
+    gloam.build(tmp_path / "whole", f"coco={coco}", low_codec="none", labels=True, select=False)
+    path = coco.parent / "annotations" / "instances_train2017.json"
+    value = json.loads(path.read_text())
+    for one in value["images"]:
+        one["width"], one["height"] = 2 * one["width"], 2 * one["height"]
+    for one in value["annotations"]:
+        one["bbox"] = [2 * side for side in one["bbox"]]
+        if isinstance(one["segmentation"], dict):
+            mask = np.kron(
+                mask_of(one["segmentation"]["counts"], *one["segmentation"]["size"]), TWO
+            )
+            one["segmentation"] = {"counts": list(runs_of(mask)), "size": list(mask.shape)}
+        else:
+            one["segmentation"] = [[2 * side for side in part] for part in one["segmentation"]]
+    path.write_text(json.dumps(value))
+    gloam.build(tmp_path / "double", f"coco={coco}", low_codec="none", labels=True, select=False)
+    whole, double = (
+        [one["labels"] for one in gloam.open_set(tmp_path / name).records()]
+        for name in ("whole", "double")
+    )
+    assert whole == double
 
 
 def test_annotations_of_the_upright_picture_are_left_as_they_are(tmp_path):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import tempfile
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -188,3 +191,29 @@ def test_export_there_and_back(origin, tmp_path):
     ]
     assert kept
     assert all(ours[name] == theirs[name] for name in kept)
+
+
+def test_folders_list_lows_and_normals_in_one_order(photographs, tmp_path):
+    """On /dev/shm, as some trainers pair two listings that nobody sorted."""
+    memory = Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else tmp_path))
+    request = Request(
+        sources=[Source(kind="folder", path=str(photographs), name="p")],
+        profile=EVERYTHING,
+        plan=PlanOptions(val=6, shard_size=3),
+        recipe=load_recipe("even"),
+        output=OutputOptions(layout="files"),
+    )
+    try:
+        build(request, memory / "set", workers=4)
+        export(memory / "set", memory / "shards", "shards")
+        export(memory / "shards", memory / "files", "files", workers=4)
+        for root, split in product((memory / "set", memory / "files"), ("train", "val")):
+            keys = [
+                [name.partition(".")[0] for name in os.listdir(root / split / folder)]
+                for folder in ("low", "normal", "draw")
+            ]
+            assert keys[0] == keys[1] == keys[2]
+            assert len(keys[0]) > 5
+        assert verify_set(memory / "files", strict=True) == []
+    finally:
+        shutil.rmtree(memory)

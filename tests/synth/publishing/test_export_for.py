@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import tarfile
+import tempfile
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +16,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 from PIL import Image
+from pycocotools.coco import COCO
 
 import gloam
 from gloam.cli.main import gloam as command
@@ -21,8 +25,9 @@ from gloam.errors import ConfigError, SetError
 from gloam.synth.publishing import unit_by_unit as module
 from gloam.synth.publishing.export_for import export_for
 from gloam.synth.publishing.trainers import FORMS
+from gloam.synth.publishing.unit_by_unit import verify_export
 
-from ...labelled import class_source
+from ...labelled import class_source, coco_source, voc_source
 
 
 @pytest.fixture(scope="module")
@@ -138,6 +143,85 @@ def keys(root: Path, split: str) -> set[str]:
     return {record["key"] for record in gloam.open_set(root).records(split)}
 
 
+@pytest.fixture(scope="module")
+def boxed(tmp_path_factory: pytest.TempPathFactory) -> gloam.PairSet:
+    folder = tmp_path_factory.mktemp("boxed")
+    sources = [
+        f"voc={voc_source(folder / 'VOC2012', 7)}",
+        f"coco={coco_source(folder / 'coco', 7)}@instances_train2017",
+    ]
+    options = {"labels": True, "select": False, "low_codec": "none", "shard_size": 4}
+    gloam.build(folder / "set", sources, val=4, **options)
+    return gloam.open_set(folder / "set")
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+def test_coco_s_annotations_name_lows_and_normals(boxed, tmp_path, capsys):
+    export_for(boxed, tmp_path / "coco", "coco", workers=2)
+    records = {record["key"]: record for record in boxed.records()}
+    for split, member in product(("train", "val"), ("low", "normal")):
+        folder = tmp_path / "coco" / "images" / member / split
+        coco = COCO(tmp_path / "coco" / "annotations" / f"instances_{member}_{split}.json")
+        assert sorted(one["file_name"] for one in coco.imgs.values()) == sorted(
+            path.name for path in folder.iterdir()
+        )
+        for number, image in coco.imgs.items():
+            labels = records[image["file_name"].rpartition(".")[0]]["labels"]
+            assert len(coco.imgToAnns[number]) == len(labels["boxes"])
+            assert pixels(folder / image["file_name"]).shape[1::-1] == (
+                image["width"],
+                image["height"],
+            )
+    # Converters take every file there for one of boxes.
+    assert all("instances" in path.name for path in (tmp_path / "coco" / "annotations").iterdir())
+    captions = COCO(tmp_path / "coco" / "captions" / "captions_low_train.json")
+    assert captions.anns
+    assert list(verify_export(tmp_path / "coco", lambda _: None)) == []
+
+
+@pytest.mark.parametrize("val", [4, 0])
+def test_yolo_s_labels_lie_beside_their_images(boxed, tmp_path, val):
+    if not val:
+        source = f"voc={voc_source(tmp_path / 'VOC', 3)}"
+        options = {"labels": True, "select": False, "low_codec": "none"}
+        gloam.build(tmp_path / "set", source, val=0, **options)
+        boxed = gloam.open_set(tmp_path / "set")
+    export_for(boxed, tmp_path / "yolo", "yolo")
+    records = {record["key"]: record for record in boxed.records()}
+    for member in ("low", "normal"):
+        about = yaml.safe_load((tmp_path / "yolo" / f"{member}.yaml").read_text())
+        assert about["names"] == {0: "lemon", 1: "mug", 2: "van"}
+        for split in ("train", "val"):
+            images = list((tmp_path / "yolo" / about[split]).iterdir())
+            assert len(images) == boxed.counts[split if val else "train"]
+            for path in images:
+                # As Ultralytics' img2label_paths.
+                labels = Path("/labels/".join(str(path).rsplit("/images/", 1))).with_suffix(".txt")
+                rows = [list(map(float, line.split())) for line in labels.read_text().splitlines()]
+                record = records[path.stem]
+                wanted = [
+                    (number, box)
+                    for number, box, crowd in zip(
+                        *(record["labels"][name] for name in ("classes", "boxes", "crowd")),
+                        strict=True,
+                    )
+                    if not crowd
+                ]
+                assert len(rows) == len(wanted)
+                sides = np.array([record["width"], record["height"]])
+                for (number, *box), (name, corners) in zip(rows, wanted, strict=True):
+                    centre, size = np.array(box[:2]) * sides, np.array(box[2:]) * sides
+                    assert number == name
+                    found = [*(centre - size / 2), *(centre + size / 2)]
+                    assert np.allclose(found, corners, atol=1e-3)
+
+
+@pytest.mark.parametrize("trainer", ["coco", "yolo"])
+def test_a_set_without_boxes_says_what_has_them(stored, trainer, tmp_path):
+    with pytest.raises(ConfigError, match=f"--for {trainer}: needs boxes, which .* has not"):
+        export_for(stored, tmp_path / "export", trainer)
+
+
 def test_hugging_face_reads_pairs_with_their_draws(stored, tmp_path, monkeypatch):
     datasets = pytest.importorskip("datasets")
     export_for(stored, tmp_path / "export", "datasets")
@@ -178,11 +262,12 @@ def test_a_stopped_export_goes_on(stored, trainer, tmp_path):
     export_for(stored, tmp_path / "whole", trainer)
     with pytest.raises(KeyboardInterrupt):
         export_for(stored, tmp_path / "export", trainer, engine=Stopped())
-    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "export").rglob("*.png")}
+    drafts, root = tmp_path / "export" / ".gloam" / "files", tmp_path / "export"
+    before = {p.relative_to(drafts): p.stat().st_mtime_ns for p in drafts.rglob("*.png")}
     assert before
     export_for(stored, tmp_path / "export", trainer)
     if trainer == "lol":
-        assert all(path.stat().st_mtime_ns == time for path, time in before.items())
+        assert all((root / name).stat().st_mtime_ns == time for name, time in before.items())
         assert images(tmp_path / "export") == images(tmp_path / "whole")
     sums = [(tmp_path / name / "SHA256SUMS").read_text() for name in ("whole", "export")]
     assert sums[0] == sums[1]
@@ -190,6 +275,25 @@ def test_a_stopped_export_goes_on(stored, trainer, tmp_path):
         digest, name = line.split("  ")
         data = (tmp_path / "export" / name).read_bytes()
         assert hashlib.sha256(data).hexdigest() == digest
+
+
+def test_folders_list_their_files_in_one_order(stored, tmp_path):
+    """On /dev/shm, as some trainers pair two listings that nobody sorted."""
+    memory = Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else tmp_path))
+    try:
+        export_for(stored, memory / "export", "lol", workers=4)
+        for split in ("our485", "eval15"):
+            low, high = (os.listdir(memory / "export" / split / name) for name in ("low", "high"))
+            assert low == high
+    finally:
+        shutil.rmtree(memory)
+
+
+def test_what_a_stop_at_the_very_end_left_is_removed(stored, tmp_path):
+    export_for(stored, tmp_path / "export", "lol")
+    (tmp_path / "export" / ".gloam" / "units").mkdir(parents=True)
+    export_for(stored, tmp_path / "export", "lol")
+    assert not (tmp_path / "export" / ".gloam").exists()
 
 
 def test_what_is_in_the_way_is_said(stored, tmp_path):

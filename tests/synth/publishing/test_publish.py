@@ -88,7 +88,8 @@ def test_hugging_face_gives_every_pair(mixed, whole, published, streaming, tmp_p
         str(published), streaming=streaming, cache_dir=str(tmp_path / "cache")
     )
     if form(published) == "plan":
-        assert sum(1 for _ in found["train"]) == len(mixed)
+        counts = {split: sum(1 for _ in rows) for split, rows in found.items()}
+        assert counts == {"train": mixed.counts["train"], "validation": mixed.counts["val"]}
         return
     seen = set()
     for named in ("train", "validation"):
@@ -181,6 +182,7 @@ def test_croissant_is_valid_and_yields_all_records_twice(mixed, published, tmp_p
             assert file["contentSize"] == f"{len(data)} B"
     found = mlcroissant.Dataset(jsonld=str(published / "croissant.json"))
     assert not found.metadata.ctx.issues.errors
+    assert found.metadata.date_published is not None
     sets = [one.id for one in found.metadata.record_sets]
     assert ("images-records" in sets) == (form(published) == "parquet")
     for name in sets:
@@ -256,5 +258,7 @@ def test_another_photograph_of_the_same_size_is_found(photographs, tmp_path):
 def test_what_cannot_be_published_is_said(mixed, tmp_path):
     with pytest.raises(ConfigError, match="must be one of webdataset, parquet, plan"):
         publish(mixed, tmp_path / "a", "tfrecord")
+    with pytest.raises(ConfigError, match=r"--date yesterday: .* write YYYY-MM-DD"):
+        publish(mixed, tmp_path / "a", date="yesterday")
     with pytest.raises(ConfigError, match="then upload it"):
         publish(mixed, "s3://bucket/set")

@@ -89,7 +89,7 @@ def test_strangers_get_403(server, path):
     assert asked(server, "GET", "start", Host=f"localhost:{port}")[0] == 200
 
 
-def test_what_is_wrong_gets_a_message(server, tmp_path):
+def test_what_is_wrong_gets_a_message(server, tmp_path, capfd):
     body = {"photo": 0, "values": values_of("even"), "seed": 3}
     for name, wrong, status in (
         ("low", {**body, "photo": 5}, 200),
@@ -101,6 +101,16 @@ def test_what_is_wrong_gets_a_message(server, tmp_path):
         ("low", b"{", 400),
         ("low", b"[]", 400),
         ("low", b"\xff", 400),
+        ("low", b"[" * 200_000, 400),
+        ("low", b'{"photo":' + b"[" * 100_000, 400),
+        ("low", b'{"photo": 1e400, "values": {}, "seed": 1}', 400),
+        ("low", b'{"photo": 0, "values": {}, "seed": 1e400}', 400),
+        ("low", b'{"photo": 0, "values": {}, "seed": NaN}', 400),
+        ("about", b'{"photo": -1e999, "values": {}, "seed": 1, "base": ""}', 400),
+        ("low", {**body, "values": {**body["values"], "exposure": {"ev": float("inf")}}}, 200),
+        ("read", {"text": "[" * 100_000, "name": "x.yaml"}, 200),
+        ("read", {"text": "a: 1e400", "name": "x.yaml"}, 200),
+        ("nothing?" + "a&" * 5000 + "a=1", {}, 404),
         ("save", {"values": body["values"], "name": "../x", "replace": True}, 200),
         ("recipe", {"name": "/etc/passwd"}, 200),
         ("read", {"text": "a: [", "name": "x.yaml"}, 200),
@@ -109,6 +119,13 @@ def test_what_is_wrong_gets_a_message(server, tmp_path):
         found, answer, _ = asked(server, "POST", name, wrong)
         assert found == status, (name, wrong, answer)
         assert json.loads(answer)["error"]
+    deep: object = 0
+    for _ in range(900):
+        deep = {"a": deep}
+    for wrong in (deep, {"camera": deep}, {"mixture": deep}, {"name": "x", "exposure": deep}):
+        found, answer, _ = asked(server, "POST", "low", {**body, "values": wrong})
+        assert json.loads(answer)["error"]
+    assert "Traceback" not in capfd.readouterr().err
     assert asked(server, "GET", "page.html")[0] == 404
     assert asked(server, "GET", "..%2f..%2fsetup.cfg")[0] == 404
     assert list(tmp_path.iterdir()) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -56,8 +57,13 @@ def test_lows_and_normals_are_listed_with_equal_labels(tmp_path: Path, pairs: li
         publish_unit(tmp_path, "files", f"train-00000{i}", PRINT, part)
         for i, part in enumerate((pairs[:3], pairs[3:]))
     ]
-    low, normal = FILES.write_lists(tmp_path, "train", receipts)
+    low, normal, metadata = FILES.write_lists(tmp_path, "train", receipts)
     assert (low.name, normal.name) == ("train-low.txt", "train-normal.txt")
+    rows = [json.loads(line) for line in metadata.read_text().splitlines()]
+    assert [row["key"] for row in rows] == [pair.key for pair in pairs]
+    for row in rows:
+        assert (metadata.parent / row["low_file_name"]).is_file()
+        assert (metadata.parent / row["normal_file_name"]).is_file()
     lines = [[line.split(" ") for line in path.read_text().splitlines()] for path in (low, normal)]
     for i, (pair, one, other) in enumerate(zip(pairs, *lines, strict=True)):
         assert one == [f"train/low/{pair.key}.{pair.low.suffix}", str(i)]
@@ -70,7 +76,7 @@ def test_further_members_are_in_neither_list(tmp_path: Path, rich: list[Sample])
     """`normal.000` lies in the folder of the normals, and is none."""
     receipt = publish_unit(tmp_path, "files", "train-000000", PRINT, rich)
     for path, kind, suffix in zip(
-        FILES.write_lists(tmp_path, "train", [receipt]),
+        FILES.write_lists(tmp_path, "train", [receipt])[:2],
         ("low", "normal"),
         ("png", "jpg"),
         strict=True,
@@ -81,7 +87,10 @@ def test_further_members_are_in_neither_list(tmp_path: Path, rich: list[Sample])
 
 def test_a_split_of_lows_only_has_no_list_of_normals(tmp_path: Path) -> None:
     receipt = receipt_of("train-000000", "train/draw/a.json", "train/low/a.png")
-    assert FILES.write_lists(tmp_path, "train", [receipt]) == [list_path(tmp_path, "train-low")]
+    (tmp_path / "train").mkdir()
+    low, metadata = FILES.write_lists(tmp_path, "train", [receipt])
+    assert low == list_path(tmp_path, "train-low")
+    assert json.loads(metadata.read_bytes()) == {"key": "a", "low_file_name": "low/a.png"}
 
 
 def test_a_split_without_units_has_no_line_in_any_list(tmp_path: Path) -> None:

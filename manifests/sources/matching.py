@@ -1,0 +1,128 @@
+"""Which photograph a name means: the one whose path ends as the name does, for the longest part."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
+
+from ..images.header import SUFFIXES
+
+Parts = tuple[str, ...]
+
+
+class Matches(NamedTuple):
+    """What names mean.
+
+    Attributes
+    ----------
+    found : dict of name to path
+    unclear : dict of name to a sentence
+        Names that fit two photographs, or of which two fit one photograph.
+    """
+
+    found: dict[str, str]
+    unclear: dict[str, str]
+
+
+def plain(name: str) -> str:
+    """Return a path with "/" between its parts, without "." among them, its letters composed.
+
+    Some systems write letters and their accents apart (Unicode's NFD).
+    """
+    parts = unicodedata.normalize("NFC", name).replace("\\", "/").split("/")
+    return "/".join(part for part in parts if part not in ("", "."))
+
+
+def bare(name: str) -> str:
+    """Return a path without the suffix of a photograph; other dots are the name's own."""
+    stem, suffix = os.path.splitext(name)
+    return stem if suffix.lower() in SUFFIXES else name
+
+
+def match(names: Collection[str], paths: Collection[str], root: str = "") -> Matches:
+    """Find the photographs that names mean.
+
+    A name means the photograph whose path has the longest equal tail, folder by folder; the suffix
+    decides only where nothing else does, as data sets come with other ones than their lists say.
+    Where one photograph is meant by several names, the one with the longest tail has it.
+
+    Parameters
+    ----------
+    names, paths : collections of str
+        As of `plain`.
+    root : str
+        Where the source lies: its folders' names count, too.
+
+    Examples
+    --------
+    >>> match(["a/1.jpg", "b/1.jpg"], ["images/b/1.jpg"]).found
+    {'b/1.jpg': 'images/b/1.jpg'}
+    """
+    above = tuple(plain(root).split("/")) if root else ()
+    several = Counter(bare(_file(path)) for path in paths)
+    tails: dict[Parts, list[str]] = {}
+    for path in paths:
+        parts = tuple(path.split("/"))
+        for tail in _tails(above + parts, whole=several[bare(parts[-1])] > 1):
+            kept = tails.setdefault(tail, [])
+            if len(kept) < 2:
+                kept.append(path)
+    unclear: dict[str, str] = {}
+    chosen: dict[str, list[tuple[tuple[int, bool], str]]] = {}
+    for name in names:
+        fits, exact = _longest(tuple(name.split("/")), tails)
+        if len(fits) > 1:
+            unclear[name] = f"{name} fits {fits[0]} and {fits[1]}"
+        elif fits:
+            length = _equal(above + tuple(fits[0].split("/")), tuple(name.split("/")))
+            chosen.setdefault(fits[0], []).append(((length, exact), name))
+    found: dict[str, str] = {}
+    for path, ranked in chosen.items():
+        best = max(rank for rank, _ in ranked)
+        first, *others = [name for rank, name in ranked if rank == best]
+        if others:
+            unclear |= dict.fromkeys((first, *others), f"{path} fits {first} and {others[0]}")
+        else:
+            found[first] = path
+    return Matches(found, unclear)
+
+
+def _file(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _tails(parts: Parts, whole: bool) -> Iterator[Parts]:
+    """Yield the tails of a path, with and without its suffix; of one file alone the last part."""
+    for first in range(0 if whole else len(parts) - 1, len(parts)):
+        tail = parts[first:]
+        yield (*tail[:-1], bare(tail[-1]), "")  # "" tells it from a whole name
+        yield tail
+
+
+def _longest(name: Parts, tails: dict[Parts, list[str]]) -> tuple[list[str], bool]:
+    """Return the paths with the longest tail of a name, and whether suffixes are equal, too."""
+    for first in range(len(name)):
+        tail = name[first:]
+        fits = tails.get((*tail[:-1], bare(tail[-1]), ""), [])
+        if fits:
+            exact = tails.get(tail, [])
+            return (exact, True) if exact else (fits, False)
+    return [], False
+
+
+def _equal(path: Parts, name: Parts) -> int:
+    """Count the equal folders at the ends of two paths of one file."""
+    count = 0
+    for one, other in zip(reversed(path[:-1]), reversed(name[:-1]), strict=False):
+        if one != other:
+            break
+        count += 1
+    return count
+
+
+def unmatched(names: Iterable[str], matches: Matches) -> list[str]:
+    """Return the names that mean no photograph."""
+    return [name for name in names if name not in matches.found and name not in matches.unclear]
