@@ -21,6 +21,7 @@ from ...manifests.labels.table import CLASS_LIST, LABELS
 from ...manifests.sets.info import CANDIDATES, PAIRS, PLAN, RECIPE, SET_FILE
 from ...manifests.sets.pair_set import PairSet, Unit, of_images, open_set
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample
+from ...manifests.sets.tables import read_checked
 from ...progress import Progress, Silent
 from ...storage.stores import StorePath, place
 from ...storage.untrusted import opened
@@ -226,7 +227,7 @@ def _finish(
 
 def _write_splits(written: Written, origin: PairSet) -> None:
     """Write the rows of each split's pairs, as `datasets` wants a file for each."""
-    table = read_table(written.root / FOLDER / PAIRS)
+    table = read_checked(written.root / FOLDER / PAIRS)
     for split, named in _SPLITS.items():
         if origin.info.counts.get(split):
             buffer = io.BytesIO()

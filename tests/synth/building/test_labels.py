@@ -236,7 +236,8 @@ def test_annotations_that_do_not_fit_are_left_out_named_and_counted(tmp_path):
         f"<height>{height}<", f"<height>{width + 9}<"
     )
     (voc / "Annotations" / "000002.xml").write_text(other)
-    arguments = ["--source", f"voc={voc}", "--labels", "--no-select", "--low-codec", "none"]
+    options = ["--labels", "--no-select", "--val", "0", "--low-codec", "none"]
+    arguments = ["--source", f"voc={voc}", *options]
     run = CliRunner().invoke(command, ["build", str(tmp_path / "set"), *arguments])
     assert run.exit_code == 0, run.output
     assert "annotations left out: mask 2, XML 1, annotation of another size 1" in run.output
