@@ -50,9 +50,7 @@ class PairDataset:
         """
         if isinstance(number, ReadyBatch):
             return number
-        if not 0 <= number < len(self):
-            raise IndexError(f"pair {number} of {len(self)}")
-        return self.decoded(self._contents.pairs[number])
+        return self.decoded(self._contents.pairs[place_of(number, len(self))])
 
     def decoded(self, pair: StoredPair, epoch: int = 0) -> tuple[Pixels, Pixels]:
         """Return both images of a pair; a live low is that of an epoch."""
@@ -64,6 +62,49 @@ class PairDataset:
     def normal(self, pair: StoredPair) -> Pixels:
         """Return the normal that a live low is made of."""
         return normal_of(pair, self._contents.layout is not None)
+
+
+class ImageDataset(PairDataset):
+    """The images of a loader of images, of all ranks, by number.
+
+    Parameters
+    ----------
+    contents : Contents
+    classes : array of int
+        Numbers of the images' classes.
+    """
+
+    def __init__(self, contents: Contents, classes: npt.NDArray[np.int64]) -> None:
+        super().__init__(contents)
+        self._classes = classes
+
+    def __getitem__(self, number: Any) -> Any:
+        """Return an image, decoded: uint8 RGB (H, W, 3); and the number of its class, or -1.
+
+        Raises
+        ------
+        LoaderError
+            Naming an image that cannot be read or decoded.
+        IndexError
+            Beyond the last image.
+        """
+        if isinstance(number, ReadyBatch):
+            return number
+        place = place_of(number, len(self))
+        return self.normal(self._contents.pairs[place]), int(self._classes[place])
+
+
+def place_of(number: int, count: int) -> int:
+    """Return the place of a sample by its number, which counts from the end where it is negative.
+
+    Raises
+    ------
+    IndexError
+        Where there is none.
+    """
+    if not -count <= number < count:
+        raise IndexError(f"{number} is none of the {count:,} samples")
+    return number % count
 
 
 def first_batch(samples: list[ReadyBatch]) -> tuple[Any, ...]:

@@ -46,15 +46,41 @@ class Rank:
         """
         return count * self.rank // self.world, count * (self.rank + 1) // self.world
 
-    def batches(self, count: int, batch_size: int, drop: bool) -> int:
-        """Return how many batches an epoch has.
-
-        Whole ones, equally many on every rank, if `drop`; else as many as hold this rank's samples.
-        """
-        if drop:
+    def batches(self, count: int, batch_size: int, last_batch: str) -> int:
+        """Return how many batches of `count` samples an epoch has; see `Options.last_batch`."""
+        if last_batch == "drop":
             return count // self.world // batch_size
+        if last_batch == "padded":
+            return -(-count // (self.world * batch_size))
         first, last = self.slice(count)
-        return -(-(last - first) // batch_size)
+        own, most = last - first, -(-count // self.world)
+        return own if batch_size == 1 else -(-(most if own else 0) // batch_size)
+
+    def places(
+        self, count: int, batch_size: int, last_batch: str, batch: int
+    ) -> npt.NDArray[np.int64]:
+        """Return the places in an epoch's order of the samples of one batch.
+
+        Parameters
+        ----------
+        count : int
+            Samples of all ranks.
+        batch_size : int
+        last_batch : str
+            See `Options.last_batch`; of a padded batch places from `count` on are repetitions, of
+            the sample at that place modulo `count`.
+        batch : int
+            From 0 to `batches` - 1.
+        """
+        if last_batch == "padded":
+            start = (batch * self.world + self.rank) * batch_size
+            return np.arange(start, start + batch_size)
+        first, last = self.slice(count)
+        # A rank that has one sample less than others may lack their last batch: it divides its own.
+        left = self.batches(count, batch_size, last_batch) - batch
+        kept = last if last_batch == "drop" else last - left
+        start = min(first + batch * batch_size, kept)
+        return np.arange(start, min(first + (batch + 1) * batch_size, kept + 1, last))
 
 
 def find_rank(rank: int | None = None, world: int | None = None) -> Rank:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import multiprocessing.util
 import os
+import signal
 import weakref
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -18,7 +19,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from ..engines.forkserver import prepare_workers
-from ..engines.process import main_left_alone, prepare_own_process
+from ..engines.process import end_with_parent, main_left_alone, prepare_own_process
 from ..errors import LoaderError
 from ..manifests.sets.pair_set import PairSet
 from ..storage.store_requests import environment, take_environment
@@ -82,7 +83,7 @@ class TorchLoader(EpochLoader):
         *,
         batch_size: int | None = None,
         size: int | tuple[int, int] | None = None,
-        crop: Literal["resize", "random", "random-resized"] = "resize",
+        crop: Literal["resize", "random", "random-resized"] | None = None,
         augment: bool = False,
         pad: bool = False,
         dtype: Literal["float32", "float16", "uint8"] = "float32",
@@ -92,7 +93,7 @@ class TorchLoader(EpochLoader):
         shuffle: bool | None = None,
         shuffle_buffer: int = 4096,
         seed: int = 0,
-        last_batch: Literal["drop", "partial"] | None = None,
+        last_batch: Literal["drop", "partial", "padded"] | None = None,
         keys: bool = False,
         labels: bool = False,
         normals: str | Path | None = None,
@@ -118,6 +119,7 @@ class TorchLoader(EpochLoader):
         self._wanted = find_device(device, device_id)
         options = make_options(
             unknown,
+            training,
             batch_size=batch_size,
             size=size,
             crop=crop,
@@ -127,10 +129,10 @@ class TorchLoader(EpochLoader):
             value_range=value_range,
             layout=layout,
             framework=framework,
-            shuffle=training if shuffle is None else shuffle,
+            shuffle=shuffle,
             shuffle_buffer=shuffle_buffer,
             seed=seed,
-            last_batch=("drop" if training else "partial") if last_batch is None else last_batch,
+            last_batch=last_batch,
             keys=keys,
             labels=labels,
             device="gpu" if self._wanted.kind == "gpu" else "cpu",
@@ -269,13 +271,9 @@ class TorchLoader(EpochLoader):
 
     def _places(self) -> Iterator[list[Place]]:
         """Yield what is left of the running epoch: batches of pairs and of their draws' seeds."""
-        first, last = self.rank.slice(self.contents.count)
-        order = epoch_order(
-            self.contents.count, self.options.seed, self.epoch, self.options.shuffle
-        )[first:last]
-        epoch, size, seed = self.epoch, self.options.batch_size, self.options.seed
+        epoch, seed, count = self.epoch, self.options.seed, self.contents.count
+        order = epoch_order(count, seed, epoch, self.options.shuffle)
         for batch in range(self._batch, len(self)):
-            numbers = order[batch * size : (batch + 1) * size].tolist()
             yield [
                 Place(
                     self._pair(n),
@@ -283,7 +281,7 @@ class TorchLoader(EpochLoader):
                     epoch,
                     self._labels(n),
                 )
-                for n in numbers
+                for n in order[self._places_of(batch) % count].tolist()
             ]
 
     def _labels(self, number: int) -> PairLabels | None:
@@ -312,9 +310,11 @@ def _prepare_worker(variables: dict[str, str], number: int) -> None:
     """Give a worker process one thread, and an end without C++ destructors.
 
     The processes are the parallelism. Destructors can abort in a worker that is stopped in
-    mid-batch.
+    mid-batch. It ends when the loader's process does, which Ctrl-C is for alone.
     """
     prepare_own_process()
+    end_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     take_environment(variables)
     multiprocessing.util.Finalize(None, os._exit, (0,), exitpriority=-100)
 
@@ -365,3 +365,4 @@ class _FreshEpochs:
         for places in self._loader._places():
             self._loader._count()
             yield places
+        self._loader._end_epoch()

@@ -104,14 +104,14 @@ class PipelineBuilder:
         common = self.common(epoch, checkpoint)
         if self.live is not None:
             return self._live(self.live, common, epoch, checkpoint is not None, place)
-        if contents.far:
+        if self.by_number:
             pipeline = pipelines.external_pairs(self.source(epoch), forms=forms, **common)
         elif self.reader == "webdataset":
             others = contents.shards("normal") if contents.two_sets else None
             pipeline = pipelines.webdataset_pairs(
                 *contents.shards(), **common, **self.sharding(epoch), normals=others, forms=forms
             )
-        elif self.reader == "file":
+        else:
             lists = str(contents.list_path("low")), str(contents.list_path("normal"))
             roots = str(contents.root), str(contents.normal_root)
             pipeline = pipelines.file_pairs(
@@ -122,8 +122,6 @@ class PipelineBuilder:
                 normal_root=roots[1],
                 forms=forms,
             )
-        else:
-            pipeline = pipelines.external_pairs(self.source(epoch), forms=forms, **common)
         return self.built(pipeline)
 
     def common(self, epoch: int, checkpoint: bytes | None) -> dict[str, Any]:
@@ -191,12 +189,24 @@ class PipelineBuilder:
 
     def epoch_batches(self) -> int:
         """Return how many batches a pipeline has for an epoch."""
-        drop = self.options.last_batch == "drop"
-        if self.reader == "external":
-            return self.rank.batches(self.contents.count, self.options.batch_size, drop)
+        options = self.options
+        if self._ordered:
+            last = str(options.last_batch)
+            return self.rank.batches(self.contents.count, options.batch_size, last)
         # DALI pads every rank's part to whole batches, as many as the largest part has.
         largest = -(-self.contents.count // self.rank.world)
-        return -(-largest // self.options.batch_size)
+        return -(-largest // options.batch_size)
+
+    @property
+    def by_number(self) -> bool:
+        """Whether gloam reads encoded images by the numbers of their pairs, and no reader of DALI."""
+        return self._ordered or self.contents.far
+
+    @property
+    def _ordered(self) -> bool:
+        """Whether the order is gloam's own; DALI's readers give ranks as much as they have."""
+        alone = self.rank.world == 1 or self.options.last_batch == "drop"
+        return self.reader == "external" or not alone
 
     def epoch_of(self, base: int) -> Callable[[int], int]:
         """Return what tells the epoch of a pipeline's batch, by its number from epoch `base` on."""
@@ -209,10 +219,13 @@ class PipelineBuilder:
         return {"rank": self.rank.rank, "world": self.rank.world, "shuffle_seed": shuffle_seed}
 
     def order(self, epoch: int) -> Any:
-        """Return the numbers of this rank's pairs in an epoch, as the external reader does."""
+        """Return the numbers of all ranks' pairs in an epoch, as the external reader does."""
+        options = self.options
+        return epoch_order(self.contents.count, options.seed, epoch, options.shuffle)
+
+    def _places(self, batch: int) -> Any:
         count, options = self.contents.count, self.options
-        first, last = self.rank.slice(count)
-        return epoch_order(count, options.seed, epoch, options.shuffle)[first:last]
+        return self.rank.places(count, options.batch_size, str(options.last_batch), batch) % count
 
     def _own_order(self, epoch: int) -> Any:
         """Return the numbers of the pairs that this rank holds, in an epoch's order."""
@@ -232,9 +245,9 @@ class PipelineBuilder:
 
     def source_numbers(self, epoch: int) -> Callable[[int], list[int]]:
         """Return what tells the numbers of the pairs of a pipeline's batches."""
-        if self.reader == "external":
+        if self._ordered:
             size = self.options.batch_size
-            return OrderedNumbers(self.order, epoch, self.epoch_batches(), size)
+            return OrderedNumbers(self.order, self._places, epoch, self.epoch_batches(), size)
         return ReaderNumbers(partial(self._numbers, epoch))
 
     def _numbers(self, epoch: int, folder: Path) -> Any:
@@ -272,17 +285,15 @@ class PipelineBuilder:
         from .forms.live_pipeline import LivePipeline
 
         contents, options = self.contents, self.options
-        if contents.far:
+        if self.by_number:
             normals = pipelines.external_normals(self.source(epoch).normals, **common)
         elif self.reader == "webdataset":
             normals = pipelines.webdataset_normals(
                 *contents.shards("normal"), **common, **self.sharding(epoch)
             )
-        elif self.reader == "file":
+        else:
             paths = str(contents.root), str(contents.list_path("normal"))
             normals = pipelines.file_normals(*paths, **common, **self.sharding(epoch))
-        else:
-            normals = pipelines.external_normals(self.source(epoch).normals, **common)
         batches = self.epoch_batches()
         on_gpu = options.device == "gpu"
         pipeline = LivePipeline(
@@ -300,7 +311,7 @@ class PipelineBuilder:
 
     def _keys(self, labels: Any) -> list[str]:
         """Return the keys of a whole batch, by its labels."""
-        if self.reader == "webdataset" and not self.contents.far:
+        if self.reader == "webdataset" and not self.by_number:
             return keys_of(labels, len(labels))
         numbers = np.array(labels.as_cpu().as_tensor()).ravel()
         return [self.contents.pairs[number].key for number in numbers.tolist()]
@@ -321,7 +332,8 @@ class PipelineBuilder:
         from . import pipelines
 
         options, batches = self.options, -(-(last - first) // _FILLING)
-        numbers = OrderedNumbers(partial(_in_order, first, last), 0, batches, _FILLING)
+        places = partial(Rank().places, last - first, _FILLING, "partial")
+        numbers = OrderedNumbers(partial(_in_order, first, last), places, 0, batches, _FILLING)
         source = self._encoded(numbers)
         live = self.live is not None
         pipeline = self.built(

@@ -23,12 +23,14 @@ from ..columns import Pairs, fetched, read_extent
 class OrderedNumbers:
     """The numbers of the pairs of batches, by orders of gloam's own.
 
-    What an epoch's last batch lacks is filled with its last pair.
+    What a batch lacks is filled with its last pair.
 
     Parameters
     ----------
     orders : function of an epoch's number
         That returns the numbers of its pairs, in order.
+    places : function of a batch's number in its epoch
+        That returns the places of its pairs in that order.
     base : int
         Number of the first epoch.
     batches : int
@@ -37,19 +39,21 @@ class OrderedNumbers:
     """
 
     def __init__(
-        self, orders: Callable[[int], Any], base: int, batches: int, batch_size: int
+        self,
+        orders: Callable[[int], Any],
+        places: Callable[[int], Any],
+        base: int,
+        batches: int,
+        batch_size: int,
     ) -> None:
-        self._orders = lru_cache(maxsize=2)(orders)
+        self._orders, self._places = lru_cache(maxsize=2)(orders), places
         self._base, self._batches, self._batch_size = base, batches, batch_size
 
     def __call__(self, done: int) -> list[int]:
         """Return the numbers of a batch, counted from the first epoch on."""
         epoch, batch = divmod(done, self._batches)
-        order = self._orders(self._base + epoch)
-        start = batch * self._batch_size
-        places = np.minimum(np.arange(start, start + self._batch_size), len(order) - 1)
-        numbers: list[int] = order[places].tolist()
-        return numbers
+        numbers: list[int] = self._orders(self._base + epoch)[self._places(batch)].tolist()
+        return numbers + numbers[-1:] * (self._batch_size - len(numbers))
 
 
 class ReaderNumbers:
