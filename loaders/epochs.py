@@ -74,7 +74,7 @@ class EpochLoader(ABC):
         self._loaded = False  # whether a state was, since the last pass began
         self._pass: _Pass | None = None
         self._closed = False
-        self._process: int | None = None  # that took the first batch
+        self._process: int | None = None  # whose threads or processes make batches
         self._check_share(self.rank)
         self._converter()
 
@@ -266,10 +266,7 @@ class EpochLoader(ABC):
             )
 
     def _check_process(self) -> None:
-        """Refuse a process that was forked from the one that took the first batch.
-
-        Threads and processes that make batches are that one's alone.
-        """
+        """Refuse a process that was forked from the one whose threads or processes make batches."""
         if self._process not in (None, os.getpid()):
             raise LoaderError(
                 f"{self.contents.name}: the loader was used before this process was forked: make a"
@@ -315,7 +312,6 @@ class EpochLoader(ABC):
     def _begin_pass(self) -> Iterator[tuple[Any, ...]]:
         self._check_process()
         self._bind()
-        self._process = os.getpid()
         self._end_epoch()
         if self._batch and not self._loaded:
             left = len(self) - self._batch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from functools import partial
@@ -230,6 +231,7 @@ last_batch, keys, device, rank, world_size, workers, prefetch
             return
         from .dali_clips import DaliFailed
 
+        self._process = os.getpid()
         device_id = self._wanted.current() if self.options.device == "gpu" else None
         try:
             for low, normal, keys in self._dali.batches(self.epoch, self._batch, device_id):

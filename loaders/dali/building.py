@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -28,15 +30,26 @@ from .failures import last_words
 _FILLING = 128  # images that are decoded at once into a GPU's memory
 
 
-@lru_cache(maxsize=1)
-def collect_before_forks() -> None:
-    """Let this process collect its garbage before it forks, from now on.
+_built: weakref.WeakSet[Any] = weakref.WeakSet()  # pipelines
 
-    A pipeline of DALI that is collected in a forked child, a worker of a DataLoader say, waits
-    there for threads that only the parent has.
+
+@lru_cache(maxsize=1)
+def survive_forks() -> None:
+    """Keep children that are forked from now on from ending a pipeline of DALI.
+
+    In a worker of a DataLoader, say, that waits for threads that only the parent has. So garbage is
+    collected before a fork, and the child never frees what is in use.
     """
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(before=gc.collect)
+        os.register_at_fork(before=gc.collect, after_in_child=_leave_to_parent)
+
+
+def _leave_to_parent() -> None:
+    for pipeline in _built:
+        running = getattr(pipeline, "_pipe", None)  # a name of DALI's own
+        if running is not None:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(running))
+            pipeline._pipe = None
 
 
 def built(pipeline: Any, name: str) -> Any:
@@ -47,7 +60,8 @@ def built(pipeline: Any, name: str) -> Any:
     LoaderError
         With what DALI says.
     """
-    collect_before_forks()
+    survive_forks()
+    _built.add(pipeline)
     try:
         pipeline.build()
     except RuntimeError as error:

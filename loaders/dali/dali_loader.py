@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import importlib.util
+import os
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -158,6 +159,7 @@ class DaliLoader(EpochLoader):
     def _dali_state(self) -> bytes | None:
         if self._pipeline is None or not (self._batch or self.epoch != self._base):
             return self._resume
+        self._check_process()
         self._settle()
         if self._checkpoint is None:
             self._checkpoint = self._pipeline.checkpoint()
@@ -169,6 +171,7 @@ class DaliLoader(EpochLoader):
             return
         if self._next != (self.epoch, self._batch) and self._pipeline is not None:
             self._moved()  # something, Ctrl-C say, came before a batch was handed out
+        self._process = os.getpid()
         if self._pipeline is None:
             self._pipeline = self._build(self._base, self._resume)
         self._settle()
