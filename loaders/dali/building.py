@@ -27,6 +27,7 @@ from .batches import keys_of
 from .encoded import EncodedPairs, OrderedNumbers, ReaderNumbers
 from .failures import last_words
 
+_MOST_FILES = 8190  # a quarter of Linux's 65,530 mappings, of lows and normals
 _FILLING = 128  # images that are decoded at once into a GPU's memory
 
 
@@ -142,7 +143,7 @@ class PipelineBuilder:
         """Return what all pipelines are given."""
         from . import pipelines
 
-        options = self.options
+        options = self._bounded
         side_by_side = pipelines.SIDE_BY_SIDE if self.live is None else pipelines.DECODERS_ALONE
         return {
             "options": options,
@@ -155,6 +156,19 @@ class PipelineBuilder:
             "checkpoint": checkpoint,
             **(side_by_side if options.device == "gpu" else {}),
         }
+
+    @property
+    def _bounded(self) -> Options:
+        """The options, with a buffer that the file reader can hold.
+
+        It reads a rank's files again and again until a larger one is full; and copies all of a
+        process's files once more than a quarter of the mappings that Linux allows are reserved.
+        """
+        if self.reader != "file":
+            return self.options
+        own = max(self.contents.count // self.rank.world, 1)
+        most = min(self.options.shuffle_buffer, own, _MOST_FILES)
+        return self.options.model_copy(update={"shuffle_buffer": most})
 
     def build_resident(self, place: tuple[int, int], pools: dict[str, Any]) -> Any:
         """Build the pipeline of pairs in memory, which are decoded the first time.
@@ -255,7 +269,8 @@ class PipelineBuilder:
         threads = self.options.threads
         if self.contents.far:
             threads = max(threads, AT_ONCE)
-        return EncodedPairs(self.contents.pairs, self.contents.nearest, numbers, threads)
+        given = self.contents.layout is None
+        return EncodedPairs(self.contents.pairs, self.contents.nearest, numbers, threads, given)
 
     def source_numbers(self, epoch: int) -> Callable[[int], list[int]]:
         """Return what tells the numbers of the pairs of a pipeline's batches."""
@@ -268,7 +283,7 @@ class PipelineBuilder:
         """Build a pipeline of the numbers of pairs, in the order of DALI's own reader."""
         from . import pipelines
 
-        contents, options = self.contents, self.options
+        contents, options = self.contents, self._bounded
         common = {
             "options": options,
             "batch_size": options.batch_size,
@@ -335,7 +350,7 @@ class PipelineBuilder:
         if self.live is not None:
             images: tuple[Any, ...] = (normal_of(pair, self.contents.layout is not None),)
         else:
-            images = decoded_pair(pair, "opencv")
+            images = decoded_pair(pair, "opencv", self.contents.layout is not None)
         return tuple(shrunk(image, self.options.resident_side) for image in images)
 
     def _filled(self, first: int, last: int) -> Any:

@@ -16,8 +16,15 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import ImageRefused
+from ...manifests.images.header import read_header
+from ...manifests.images.opening import open_lazily, orientation
 from ...manifests.sets.layouts.extents import Extent
 from ..columns import Pairs, fetched, read_extent
+from ..dataset import check_one_shape
+
+
+MOST_PIXELS = 1 << 30  # of an image whose size is read
 
 
 class OrderedNumbers:
@@ -107,6 +114,8 @@ class EncodedPairs:
         Returns those of its pairs.
     threads : int
         That read.
+    given : bool
+        Whether they are files as they come: then each pair's sizes are compared. A set's are known.
     """
 
     def __init__(
@@ -115,8 +124,10 @@ class EncodedPairs:
         nearest: Callable[[Extent], Extent],
         numbers: Callable[[int], list[int]],
         threads: int,
+        given: bool,
     ) -> None:
         self._pairs, self._nearest, self._numbers = pairs, nearest, numbers
+        self._given = given
         self._pool = ThreadPoolExecutor(threads)
 
     def __call__(self, info: Any) -> tuple[list[Any], list[Any], list[Any]]:
@@ -141,5 +152,22 @@ class EncodedPairs:
     def _read(self, number: int) -> tuple[Any, Any]:
         """Read both images of a pair."""
         pair = fetched(self._pairs[number].moved(self._nearest))
+        if self._given:
+            sizes = [_upright_size(one.data or b"") for one in (pair.low, pair.normal)]
+            if all(sizes):
+                check_one_shape(pair, *sizes)
         low, normal = (np.frombuffer(one.data or b"", np.uint8) for one in (pair.low, pair.normal))
         return low, normal
+
+
+def _upright_size(data: bytes) -> tuple[int, ...]:
+    """Return height and width of an encoded image as it is shown; nothing of a damaged one."""
+    try:
+        header = read_header(data, MOST_PIXELS)
+        size = header.height, header.width
+        if not header.convert:  # nor is it turned
+            return size
+        with open_lazily(data) as image:
+            return size[::-1] if orientation(image) >= 5 else size
+    except ImageRefused:  # its decoder says why
+        return ()
