@@ -23,7 +23,6 @@ from ...manifests.sets.layouts.extents import Extent
 from ..columns import Pairs, fetched, read_extent
 from ..dataset import check_one_shape
 
-
 MOST_PIXELS = 1 << 30  # of an image whose size is read
 
 

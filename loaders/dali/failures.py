@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from ...errors import LoaderError
-from ..dataset import decoded_pair
 from ..columns import read_extent
+from ..dataset import decoded_pair
 from ..index import Contents
 from ..live.lows import normal_of
 from ..options import Options
