@@ -116,13 +116,15 @@ class EpochLoader(ABC):
 
     @property
     def sampler(self) -> Any:
-        """What begins an epoch of the loader, and has its order, for trainers that look at it.
+        """What trainers set the epoch of, or look at to know whether the loader shuffles.
 
-        They set its epoch, or want to know whether it shuffles.
+        Lightning, for one, asks for a SequentialSampler where batches are to be the same ones again.
         """
-        from .samplers import sampler_of
+        if self.options.shuffle:
+            return self.batch_sampler
+        from torch.utils.data import SequentialSampler
 
-        return sampler_of(self)
+        return SequentialSampler(self.dataset)
 
     @property
     @abstractmethod

@@ -227,7 +227,7 @@ class PipelineBuilder:
 
     @property
     def by_number(self) -> bool:
-        """Whether gloam reads encoded images by the numbers of their pairs, and no reader of DALI."""
+        """Whether gloam reads encoded images by the pairs' numbers, and no reader of DALI does."""
         return self._ordered or self.contents.far
 
     @property
