@@ -118,7 +118,7 @@ class EpochLoader(ABC):
     def sampler(self) -> Any:
         """What trainers set the epoch of, or look at to know whether the loader shuffles.
 
-        Lightning, for one, asks for a SequentialSampler where batches are to be the same ones again.
+        Lightning asks for a SequentialSampler where batches are to be the same ones again.
         """
         if self.options.shuffle:
             return self.batch_sampler
