@@ -21,7 +21,7 @@ from ..errors import LoaderError
 from .index import Contents
 from .live.lows import LiveLows
 from .options import Options
-from .ranks_and_order import Rank, find_rank
+from .ranks_and_order import Rank, find_rank, in_process_group
 from .state import check_state, fingerprint
 
 
@@ -83,8 +83,12 @@ class EpochLoader(ABC):
         """Those that count for the next batch."""
         if self._asked.last_batch is not None:
             return self._asked
-        gathered = self.rank.world > 1 and _accelerate() is not None
-        return self._asked.model_copy(update={"last_batch": "padded" if gathered else "partial"})
+        last_batch = "partial"
+        if self.rank.world > 1 and _accelerate() is not None:
+            last_batch = "padded"
+        elif self._given is None and in_process_group():
+            last_batch = "even"
+        return self._asked.model_copy(update={"last_batch": last_batch})
 
     @property
     def rank(self) -> Rank:

@@ -48,12 +48,13 @@ class Options(BaseModel):
     seed : int
     last_batch : str, optional
         "drop" gives every rank equally many whole batches, as many as all samples fill; "partial"
-        every sample once, and every rank equally many batches if they hold two samples or more;
-        "padded" every rank equally many whole batches, samples from the beginning of the epoch
-        filling the last ones: rank r has batch b * world_size + r of the epoch, and `padded` of the
-        loader says how many samples at the end of a batch are such repetitions. By default None for
-        validation: "padded" where Accelerate gathers from several ranks (so Hugging Face's Trainer
-        does), else "partial".
+        every sample once; "even" every sample once and every rank equally many batches, of one
+        sample only where `batch_size` is not 1; "padded" every rank equally many whole batches,
+        samples from the beginning of the epoch filling the last ones: rank r has batch
+        b * world_size + r of the epoch, and `padded` of the loader says how many samples at the end
+        of a batch are such repetitions. By default None for validation: "padded" where Accelerate
+        gathers from several ranks (so Hugging Face's Trainer does), "even" in another process group
+        of torch.distributed, else "partial".
     keys : bool
         Yield the pairs' keys as a third item.
     labels : bool
@@ -92,7 +93,7 @@ class Options(BaseModel):
     shuffle: bool = True
     shuffle_buffer: int = Field(default=4096, ge=1)
     seed: int = Field(default=0, ge=0)
-    last_batch: Literal["drop", "partial", "padded"] | None = "drop"
+    last_batch: Literal["drop", "partial", "even", "padded"] | None = "drop"
     keys: bool = False
     labels: bool = False
     device: Literal["gpu", "cpu"] = "cpu"

@@ -53,8 +53,10 @@ class Rank:
         if last_batch == "padded":
             return -(-count // (self.world * batch_size))
         first, last = self.slice(count)
-        own, most = last - first, -(-count // self.world)
-        return own if batch_size == 1 else -(-(most if own else 0) // batch_size)
+        own = last - first
+        if last_batch == "even" and own and batch_size > 1:
+            own = -(-count // self.world)  # as the rank that has most
+        return -(-own // batch_size)
 
     def places(
         self, count: int, batch_size: int, last_batch: str, batch: int
@@ -76,11 +78,14 @@ class Rank:
             start = (batch * self.world + self.rank) * batch_size
             return np.arange(start, start + batch_size)
         first, last = self.slice(count)
-        # A rank that has one sample less than others may lack their last batch: it divides its own.
-        left = self.batches(count, batch_size, last_batch) - batch
-        kept = last if last_batch == "drop" else last - left
-        start = min(first + batch * batch_size, kept)
-        return np.arange(start, min(first + (batch + 1) * batch_size, kept + 1, last))
+        start = first + batch * batch_size
+        stop = min(start + batch_size, last)
+        if last_batch == "even" and batch_size > 1:
+            # A rank that has a sample less than others may lack their last batch: it divides its
+            # own, so that one is left for each that follows.
+            follow = self.batches(count, batch_size, last_batch) - batch - 1
+            start, stop = min(start, last - follow - 1), min(stop, last - follow)
+        return np.arange(start, stop)
 
 
 def find_rank(rank: int | None = None, world: int | None = None) -> Rank:
@@ -98,10 +103,8 @@ def find_rank(rank: int | None = None, world: int | None = None) -> Rank:
         raise LoaderError("give rank and world_size both, or neither")
     if rank is not None and world is not None:
         return Rank(rank, world)
-    distributed = sys.modules.get(
-        "torch.distributed"
-    )  # not imported for this: who trains with it has
-    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+    if in_process_group():
+        distributed = sys.modules["torch.distributed"]
         return Rank(distributed.get_rank(), distributed.get_world_size())
     for own, all_of_them in _VARIABLES:
         if own in os.environ and all_of_them in os.environ:
@@ -112,6 +115,15 @@ def find_rank(rank: int | None = None, world: int | None = None) -> Rank:
                     f"{own}={os.environ[own]}, {all_of_them}={os.environ[all_of_them]}: {error}"
                 ) from error
     return Rank()
+
+
+def in_process_group() -> bool:
+    """Return whether torch.distributed is initialised.
+
+    It is not imported for this: who trains with it has.
+    """
+    distributed = sys.modules.get("torch.distributed")
+    return distributed is not None and distributed.is_available() and distributed.is_initialized()
 
 
 def local_ranks() -> int:

@@ -94,7 +94,7 @@ class TorchLoader(EpochLoader):
         shuffle: bool | None = None,
         shuffle_buffer: int = 4096,
         seed: int = 0,
-        last_batch: Literal["drop", "partial", "padded"] | None = None,
+        last_batch: Literal["drop", "partial", "even", "padded"] | None = None,
         keys: bool = False,
         labels: bool = False,
         normals: str | Path | None = None,

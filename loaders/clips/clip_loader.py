@@ -114,7 +114,7 @@ last_batch, keys, device, rank, world_size, workers, prefetch
         framework: Literal["torch", "numpy", "cupy"] = "torch",
         shuffle: bool | None = None,
         seed: int = 0,
-        last_batch: Literal["drop", "partial", "padded"] | None = None,
+        last_batch: Literal["drop", "partial", "even", "padded"] | None = None,
         keys: bool = False,
         live: bool | None = None,
         recipe: Recipe | str | None = None,

@@ -232,9 +232,9 @@ class PipelineBuilder:
 
     @property
     def _ordered(self) -> bool:
-        """Whether the order is gloam's own; DALI's readers give ranks as much as they have."""
-        alone = self.rank.world == 1 or self.options.last_batch == "drop"
-        return self.reader == "external" or not alone
+        """Whether the order is gloam's own: DALI's readers know no other divisions into batches."""
+        others = self.rank.world > 1 and self.options.last_batch in ("even", "padded")
+        return self.reader == "external" or others
 
     def epoch_of(self, base: int) -> Callable[[int], int]:
         """Return what tells the epoch of a pipeline's batch, by its number from epoch `base` on."""

@@ -85,7 +85,7 @@ class ImageLoader(DaliLoader):
         shuffle: bool | None = None,
         shuffle_buffer: int = 4096,
         seed: int = 0,
-        last_batch: Literal["drop", "partial", "padded"] | None = None,
+        last_batch: Literal["drop", "partial", "even", "padded"] | None = None,
         keys: bool = False,
         cache: str | Path | None = None,
         cache_gb: float | None = None,

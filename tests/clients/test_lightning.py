@@ -58,7 +58,11 @@ def on_ranks(world: int, folder: Path, script: str, *given: str) -> str:
     path = folder / "script.py"
     path.write_text(script)
     root = Path(__file__).parents[2]
-    environment = {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{root}/src", "PYTHONWARNINGS": "ignore"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{root}{os.pathsep}{root}/src",
+        "PYTHONWARNINGS": "ignore",
+    }
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
     done = subprocess.run(
         [*command, str(world), str(path), *given],

@@ -41,13 +41,16 @@ def epoch(count: int, world: int, size: int, last_batch: str) -> list[list[list[
     ]
 
 
-@given(counts, worlds, sizes)
-def test_partial_batches_hold_every_sample_once_and_ranks_have_equally_many(count, world, size):
-    ranks = epoch(count, world, size, "partial")
+@given(counts, worlds, sizes, st.sampled_from(["partial", "even"]))
+def test_every_sample_comes_once(count, world, size, last_batch):
+    ranks = epoch(count, world, size, last_batch)
     batches = [batch for rank in ranks for batch in rank]
     assert [place for batch in batches for place in batch] == list(range(count))
     assert all(1 <= len(batch) <= size for batch in batches)
-    assert size == 1 or count < world or len(set(map(len, ranks))) == 1
+    if last_batch == "partial":
+        assert all(len(batch) == size for rank in ranks for batch in rank[:-1])
+    elif size > 1 and count >= world:
+        assert len(set(map(len, ranks))) == 1
 
 
 @given(counts, worlds, sizes)
