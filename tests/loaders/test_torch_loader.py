@@ -292,7 +292,7 @@ def test_refusals_are_one_line_whoever_makes_batches(workers, of, tmp_path):
     given, word = {
         "files": ([str(tmp_path / "empty.png")] * 2, "empty.png: empty.low cannot be decoded"),
         "sizes": (mixed_sizes()[0][:1] + mixed_sizes()[1][1:], "low and normal differ in size"),
-        "bytes": ([b"GIF", b"GIF"], "pair 0, low cannot be decoded"),
+        "bytes": ([b"GIF", b"GIF"], r"pair \d, low cannot be decoded"),
     }[of]
     with (
         TorchLoader([tuple(given)] * 2, batch_size=2, device="cpu", workers=workers) as loader,
