@@ -138,14 +138,12 @@ def test_pairs_that_differ_in_size_are_refused(kind):
             assert len(list(loader)) == 1
 
 
-@pytest.mark.parametrize("suffix", ["webp", "avif", "heic"])
+@pytest.mark.parametrize("suffix", ["avif", "heic"])
 def test_what_dali_does_not_decode_is_named_and_torch_loader_turns_it(suffix, tmp_path):
-    if suffix != "webp":
-        register_heif_opener()
+    register_heif_opener()
     path, exif = tmp_path / f"one.{suffix}", Image.Exif()
     exif[0x0112] = 6
-    more = {"lossless": True} if suffix == "webp" else {}
-    Image.fromarray(numbered(1, 40, 56)).save(path, exif=exif, **more)
+    Image.fromarray(numbered(1, 40, 56)).save(path, exif=exif)
     shown = (40, 56) if suffix == "heic" else (56, 40)  # its EXIF turns nothing, by its standard
     options = {"batch_size": 1, "device": "cpu", "workers": 0}
     with TorchLoader([(path, path)], **options) as loader:
