@@ -120,12 +120,12 @@ class EpochLoader(ABC):
 
     @property
     def sampler(self) -> Any:
-        """What trainers set the epoch of, or look at to know whether the loader shuffles.
+        """A SequentialSampler of a loader that does not shuffle; None of one that does.
 
-        Lightning asks for a SequentialSampler where batches are to be the same ones again.
+        Lightning asks for it where batches are to be the same ones again.
         """
         if self.options.shuffle:
-            return self.batch_sampler
+            return None
         from torch.utils.data import SequentialSampler
 
         return SequentialSampler(self.dataset)

@@ -393,6 +393,8 @@ class _RestOfEpoch:
 class _FreshEpochs:
     """Each iteration is a pass of the loader, whose batches somebody else makes."""
 
+    sampler = None  # mmengine looks for one to set the epoch of, which the loader counts by itself
+
     def __init__(self, loader: TorchLoader) -> None:
         self._loader = loader
 

@@ -120,7 +120,8 @@ def patient(path: PurePath, call: Callable[[], T]) -> T:
         except (errors.PermissionDeniedError, errors.UnauthenticatedError) as error:
             raise _denied(path, error) from error
         except (errors.InvalidPathError, errors.NotSupportedError) as error:
-            raise OSError(errno.EINVAL, _first_line(error), str(path)) from error
+            what = f"{_first_line(error)}; rename such objects, or take a prefix that has none"
+            raise OSError(errno.EINVAL, what, str(path)) from error
         except (errors.BaseError, OSError) as error:
             refused = _REFUSED.search(str(error))
             if refused and refused[1] == "416":
