@@ -170,7 +170,8 @@ def test_two_processes_share_every_epoch(shards, tmp_path, kind):
     script = tmp_path / "train.py"
     script.write_text(SCRIPT)
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    environment = {**os.environ, "PYTHONPATH": root, "PYTHONWARNINGS": "ignore"}
+    path = os.pathsep.join([root, os.path.join(root, "src")])
+    environment = {**os.environ, "PYTHONPATH": path, "PYTHONWARNINGS": "ignore"}
     for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"):
         environment.pop(name, None)
     command = [sys.executable, str(script), str(shards), str(tmp_path), kind]
