@@ -56,7 +56,13 @@ def main() -> None:
         root, f"clips={videos}", recipe="even", frames=FRAMES, select=False, shard_size=16,
         workers=cores,
     )  # fmt: skip
-    common = {"batch_size": BATCH, "size": SIZE, "device": device, "workers": cores}
+    common = {
+        "batch_size": BATCH,
+        "size": SIZE,
+        "crop": "resize",
+        "device": device,
+        "workers": cores,
+    }
     ways: dict[str, Callable[[], Iterable[Any]]] = {
         "PyAV by hand, videos, no lows": partial(by_hand, videos, cores)
     }
@@ -67,7 +73,7 @@ def main() -> None:
         ("videos, live", videos, {"frames": FRAMES, "recipe": "even"}),
     ):
         for reader in ("dali", "workers") if data == root else ("dali", "pyav", "workers"):
-            make = partial(gloam.ClipLoader, data, reader=reader, **common, **more)
+            make = partial(gloam.ClipLoader, data, reader=reader, **common | more)
             ways[f"ClipLoader, {name}, {reader}"] = make
     with recorded(args.record):
         on = torch.cuda.get_device_name() if device == "cuda" else "no GPU"

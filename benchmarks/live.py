@@ -91,6 +91,7 @@ def compare(root: Path, exact: bool, reader: str) -> None:
 
 def speed(root: Path, title: str, seconds: float = 8.0, **options: Any) -> float:
     """Pairs a second, after the first batches."""
+    options = {"crop": "resize"} | options
     loader = gloam.PairLoader(
         root, "train", batch_size=256, size=192, augment=True, device="cuda", **options
     )

@@ -129,7 +129,7 @@ def main() -> None:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     name = torch.cuda.get_device_name() if device.type == "cuda" else "no GPU"
     print(f"{name}, batches of {args.batch_size}, {args.size} x {args.size}")
-    common = {"batch_size": args.batch_size, "size": args.size, "augment": True}
+    common = {"batch_size": args.batch_size, "size": args.size, "crop": "resize", "augment": True}
     # A model as fast as this needs the GPU's cores itself; the default leaves them a tenth of the
     # decoding.
     with PairLoader(args.set, hw_decoder_load=1.0, **common) as loader:

@@ -136,6 +136,14 @@ def read_extent(extent: Extent) -> bytes:
         raise LoaderError(str(error), path=error.path) from error
 
 
+def undecodable(pair: StoredPair, member: str, why: str, of_set: bool) -> LoaderError:
+    """Return the error that says which image cannot be decoded, and what to do."""
+    piece = pair.low if member == "low" else pair.normal
+    mend = "gloam verify the set, gloam build mends it" if of_set else "leave it out"
+    where = piece.named(pair.key, member)
+    return LoaderError(f"{where} cannot be decoded: {why}; {mend}", key=pair.key)
+
+
 _NEAR = 4096  # bytes between two members that are read at once
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..errors import ImageRefused, LoaderError
 from ..manifests.images.decode import decode_as_rgb
-from .columns import StoredPair, read_extent
+from .columns import StoredPair, read_extent, undecodable
 from .index import Contents
 from .live.lows import LiveLows, normal_of
 
@@ -50,14 +50,12 @@ class PairDataset:
         """
         if isinstance(number, ReadyBatch):
             return number
-        if not 0 <= number < len(self):
-            raise IndexError(f"pair {number} of {len(self)}")
-        return self.decoded(self._contents.pairs[number])
+        return self.decoded(self._contents.pairs[place_of(number, len(self))])
 
     def decoded(self, pair: StoredPair, epoch: int = 0) -> tuple[Pixels, Pixels]:
         """Return both images of a pair; a live low is that of an epoch."""
         if self._live is None:
-            return decoded_pair(pair, self._decoder)
+            return decoded_pair(pair, self._decoder, self._contents.layout is not None)
         normal = self.normal(pair)
         return self._live.low(normal, pair.key, epoch), normal
 
@@ -66,13 +64,64 @@ class PairDataset:
         return normal_of(pair, self._contents.layout is not None)
 
 
+class ImageDataset(PairDataset):
+    """The images of a loader of images, of all ranks, by number.
+
+    Parameters
+    ----------
+    contents : Contents
+    classes : array of int
+        Numbers of the images' classes.
+    """
+
+    def __init__(self, contents: Contents, classes: npt.NDArray[np.int64]) -> None:
+        super().__init__(contents)
+        self._classes = classes
+
+    def __getitem__(self, number: Any) -> Any:
+        """Return an image, decoded: uint8 RGB (H, W, 3); and the number of its class, or -1.
+
+        Raises
+        ------
+        LoaderError
+            Naming an image that cannot be read or decoded.
+        IndexError
+            Beyond the last image.
+        """
+        if isinstance(number, ReadyBatch):
+            return number
+        place = place_of(number, len(self))
+        return self.normal(self._contents.pairs[place]), int(self._classes[place])
+
+
+def place_of(number: int, count: int) -> int:
+    """Return the place of a sample by its number, which counts from the end where it is negative.
+
+    Raises
+    ------
+    IndexError
+        Where there is none.
+    """
+    if not -count <= number < count:
+        raise IndexError(f"{number} is none of the {count:,} samples")
+    return number % count
+
+
 def first_batch(samples: list[ReadyBatch]) -> tuple[Any, ...]:
     """Collate the one batch that a DataLoader was given as its samples."""
     return samples[0].batch
 
 
-def decoded_pair(pair: StoredPair, decoder: str) -> tuple[Pixels, Pixels]:
+def decoded_pair(pair: StoredPair, decoder: str, of_set: bool) -> tuple[Pixels, Pixels]:
     """Decode both images of a pair.
+
+    Parameters
+    ----------
+    pair : StoredPair
+    decoder : str
+        "opencv" or "pillow".
+    of_set : bool
+        Whether it is a set's pair, or two files as they come.
 
     Raises
     ------
@@ -84,19 +133,32 @@ def decoded_pair(pair: StoredPair, decoder: str) -> tuple[Pixels, Pixels]:
         try:
             decoded.append(_decoded(read_extent(piece), decoder))
         except ImageRefused as refusal:
-            where = piece.named(pair.key, member)
-            raise LoaderError(
-                f"{where} cannot be decoded: {refusal.detail}; gloam verify the set, gloam build"
-                " mends it"
-            ) from None
+            raise undecodable(pair, member, refusal.detail, of_set) from None
     low, normal = decoded
-    if low.shape != normal.shape:
-        raise LoaderError(f"{pair.low.named(pair.key, 'low')}: low and normal differ in size")
+    check_one_shape(pair, low.shape[:2], normal.shape[:2])
     return low, normal
 
 
+def check_one_shape(pair: StoredPair, low: tuple[int, ...], normal: tuple[int, ...]) -> None:
+    """Check that both images of a pair have one height and width: they are cut alike.
+
+    Raises
+    ------
+    LoaderError
+        Naming the pair.
+    """
+    if low != normal:
+        sizes = " and ".join(f"{height} x {width}" for height, width in (low, normal))
+        raise LoaderError(
+            f"{pair.low.named(pair.key, 'low')}: low and normal differ in size: {sizes} (height x"
+            " width, upright); crop one of them, or leave the pair out",
+            key=pair.key,
+        )
+
+
 def _decoded(data: bytes, decoder: str) -> Pixels:
-    if decoder == "opencv":
+    # OpenCV does not turn AVIF, and knows no HEIC; their files begin with a box that is called so.
+    if decoder == "opencv" and data and data[4:8] != b"ftyp":
         image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR_RGB)
         if image is not None:
             return image  # type: ignore[return-value]

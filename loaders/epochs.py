@@ -5,21 +5,23 @@ Here are epochs, ranks, states and what trainers ask of a DataLoader.
 Each `iter()` begins an epoch of exactly `len(loader)` batches, whoever takes them and however many:
 an epoch that was left before its end counts as one, so the next pass has the next number (and the
 next order, and other crops). Only `load_state_dict` makes the next pass go on in mid-epoch. An
-epoch has begun when its first batch was asked for.
+epoch has begun when its first batch was asked for, and has ended when another one is asked for
+after its last: until then a state is one of its end, as torchdata has it.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 from ..errors import LoaderError
 from .index import Contents
 from .live.lows import LiveLows
 from .options import Options
-from .ranks_and_order import Rank, find_rank
+from .ranks_and_order import Rank, find_rank, in_process_group
 from .state import check_state, fingerprint
 
 
@@ -30,6 +32,7 @@ class EpochLoader(ABC):
     ----------
     contents : Contents
     options : Options
+        Those that count for the next batch; see `Options.last_batch`.
     reader : str
         What reads, as states know it.
     live : LiveLows, optional
@@ -43,14 +46,16 @@ class EpochLoader(ABC):
     end_of_dataloader : bool
         Whether the batch that was handed out last is its epoch's last one, as Accelerate's
         `accumulate` asks.
+    padded : int
+        Pairs at the end of the batch that was handed out last that this epoch hands out elsewhere,
+        too: leave them out of metrics. See `Options.last_batch`.
     """
 
     # What a torch DataLoader has besides, and trainers look for.
-    sampler = None
     pin_memory = False
     prefetch_factor: int | None = None  # of worker processes
     end_of_dataloader = False
-    remainder = 0  # for Accelerate: no pair is handed out twice, so none is to be taken back
+    padded = 0
 
     def __init__(
         self,
@@ -61,7 +66,7 @@ class EpochLoader(ABC):
         world_size: int | None,
         live: LiveLows | None = None,
     ) -> None:
-        self.contents, self.options, self.reader, self.live = contents, options, reader, live
+        self.contents, self._asked, self.reader, self.live = contents, options, reader, live
         self.epoch = 0
         self._given = None if rank is None and world_size is None else find_rank(rank, world_size)
         self._bound: Rank | None = None  # from the first batch on
@@ -69,8 +74,21 @@ class EpochLoader(ABC):
         self._loaded = False  # whether a state was, since the last pass began
         self._pass: _Pass | None = None
         self._closed = False
+        self._process: int | None = None  # whose threads or processes make batches
         self._check_share(self.rank)
         self._converter()
+
+    @property
+    def options(self) -> Options:
+        """Those that count for the next batch."""
+        if self._asked.last_batch is not None:
+            return self._asked
+        last_batch = "partial"
+        if self.rank.world > 1 and _accelerate() is not None:
+            last_batch = "padded"
+        elif self._given is None and in_process_group():
+            last_batch = "even"
+        return self._asked.model_copy(update={"last_batch": last_batch})
 
     @property
     def rank(self) -> Rank:
@@ -89,6 +107,28 @@ class EpochLoader(ABC):
     def drop_last(self) -> bool:
         """Whether pairs that fill no whole batch are left out of an epoch."""
         return self.options.last_batch == "drop"
+
+    @property
+    def remainder(self) -> int:
+        """Pairs of the last batches of all ranks that are no repetitions; 0 where all are.
+
+        For Accelerate, which takes so many of what it gathers.
+        """
+        if self.options.last_batch != "padded":
+            return 0
+        return self.contents.count % (self.rank.world * self.batch_size)
+
+    @property
+    def sampler(self) -> Any:
+        """A SequentialSampler of a loader that does not shuffle; None of one that does.
+
+        Lightning asks for it where batches are to be the same ones again.
+        """
+        if self.options.shuffle:
+            return None
+        from torch.utils.data import SequentialSampler
+
+        return SequentialSampler(self.dataset)
 
     @property
     @abstractmethod
@@ -110,7 +150,8 @@ class EpochLoader(ABC):
 
     def __len__(self) -> int:
         """Return how many batches an epoch has for this rank."""
-        return self.rank.batches(self.contents.count, self.options.batch_size, self.drop_last)
+        options = self.options
+        return self.rank.batches(self.contents.count, options.batch_size, str(options.last_batch))
 
     def __getitem__(self, number: Any) -> Any:
         """Refuse to be what it is not, for who puts a loader into a DataLoader.
@@ -132,6 +173,7 @@ class EpochLoader(ABC):
         """
         if self._closed:
             raise LoaderError("the loader is closed")
+        self._check_process()
         self._pass = _Pass(self)
         return self._pass
 
@@ -142,13 +184,18 @@ class EpochLoader(ABC):
         ends.
         """
         self._pass = None
+        self._end_epoch()
         if epoch == self.epoch and (self._loaded or not self._batch):
             return
         self.epoch, self._batch, self._loaded = epoch, 0, False
         self._moved()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return where the loader is: a small dict of JSON values. Take it between batches."""
+        """Return where the loader is: a small dict of JSON values. Take it between batches.
+
+        One that is taken after an epoch's last batch, before another one was asked for, goes on
+        with nothing, as the rest of that epoch; one that is taken later with the next epoch.
+        """
         return {"fingerprint": self._fingerprint(), "epoch": self.epoch, "batch": self._batch}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -167,7 +214,8 @@ class EpochLoader(ABC):
     def close(self) -> None:
         """Free what the loader holds, and end its processes; it cannot be used afterwards."""
         self._closed, self._pass = True, None
-        self._free()
+        if self._process in (None, os.getpid()):
+            self._free()
         if self.contents.cache is not None:
             self.contents.cache.close()
 
@@ -185,6 +233,7 @@ class EpochLoader(ABC):
         begun = self.epoch or self._batch
         return self.__dict__ | {
             "_pass": None,
+            "_process": None,
             "_bound": self._bound if begun else None,
             "end_of_dataloader": False,
         }
@@ -223,15 +272,24 @@ class EpochLoader(ABC):
     def _check_share(self, rank: Rank) -> None:
         """Check that each rank has a batch."""
         count = self.contents.count
-        if count < rank.world:
+        if count < rank.world and self.options.last_batch != "padded":
             raise LoaderError(
                 f"{self.contents.name}: {count} pairs are fewer than {rank.world} ranks",
                 path=self.contents.name,
             )
-        if not rank.batches(count, self.batch_size, self.drop_last):
+        if not rank.batches(count, self.batch_size, str(self.options.last_batch)):
             raise LoaderError(
                 f"{self.contents.name}: {count} pairs give {rank.world} ranks no whole batch of"
                 f" {self.batch_size}; take smaller batches or last_batch='partial'",
+                path=self.contents.name,
+            )
+
+    def _check_process(self) -> None:
+        """Refuse a process that was forked from the one whose threads or processes make batches."""
+        if self._process not in (None, os.getpid()):
+            raise LoaderError(
+                f"{self.contents.name}: the loader was used before this process was forked: make a"
+                " loader in each process, or start processes by 'spawn'",
                 path=self.contents.name,
             )
 
@@ -265,11 +323,16 @@ class EpochLoader(ABC):
 
         return converter(self.options)
 
-    def _begin_pass(self) -> Iterator[tuple[Any, ...]]:
-        self._bind()
-        if self._batch >= len(self):  # a state of the end of an epoch, as states once were
+    def _end_epoch(self) -> None:
+        """Let the next epoch's turn come, where all batches of the last one were handed out."""
+        if self._batch >= len(self) and not self._loaded:
             self.epoch, self._batch = self.epoch + 1, 0
-        elif self._batch and not self._loaded:
+
+    def _begin_pass(self) -> Iterator[tuple[Any, ...]]:
+        self._check_process()
+        self._bind()
+        self._end_epoch()
+        if self._batch and not self._loaded:
             left = len(self) - self._batch
             self.epoch, self._batch = self.epoch + 1, 0
             self._abandoned(left)
@@ -277,15 +340,19 @@ class EpochLoader(ABC):
         return self._begin()
 
     def _count(self) -> bool:
-        """Count a batch that was handed out; return whether it was the epoch's last one.
-
-        With that the next epoch's turn comes.
-        """
+        """Count a batch that was handed out; return whether it was the epoch's last one."""
+        places = self._places_of(self._batch)
+        self.padded = int((places >= self.contents.count).sum())
         self._batch += 1
         self.end_of_dataloader = self._batch == len(self)
-        if self.end_of_dataloader:
-            self.epoch, self._batch = self.epoch + 1, 0
         return self.end_of_dataloader
+
+    def _places_of(self, batch: int) -> Any:
+        """Return the places of a batch's pairs in the epoch's order; see `Rank.places`."""
+        options = self.options
+        return self.rank.places(
+            self.contents.count, options.batch_size, str(options.last_batch), batch
+        )
 
 
 class _Pass:
@@ -305,9 +372,7 @@ class _Pass:
     def __next__(self) -> tuple[Any, ...]:
         loader = self._loader
         if self._ended:
-            if loader._pass is self:
-                _tell_accelerate(loader, False)
-            raise StopIteration
+            self._end()
         if loader._pass is not self:
             raise LoaderError(
                 "the loader is closed"
@@ -317,8 +382,11 @@ class _Pass:
                     " set, since its last batch"
                 )
             )
+        loader._check_process()
         if self._batches is None:
             self._batches = loader._begin_pass()
+            if loader._batch >= len(loader):  # of a state of an epoch's end
+                self._end()
             _tell_accelerate(loader, True)
         batch = next(self._batches)
         self._ended = loader._count()
@@ -330,16 +398,31 @@ class _Pass:
         made: tuple[Any, ...] = converted(batch, convert)
         return made
 
+    def _end(self) -> NoReturn:
+        self._ended = True
+        if self._loader._pass is self:
+            self._loader._end_epoch()
+            _tell_accelerate(self._loader, False)
+        raise StopIteration
+
+
+def _accelerate() -> Any:
+    """Return what Accelerate keeps of the loaders of a program that uses it; None where none does.
+
+    It is not imported for this: who uses it has.
+    """
+    state = getattr(sys.modules.get("accelerate.state"), "GradientState", None)
+    return state() if state is not None and state._shared_state else None
+
 
 def _tell_accelerate(loader: EpochLoader, running: bool) -> None:
     """Let Accelerate know which loader is gone through, where a program uses it.
 
     Its `accumulate` ends with an epoch.
     """
-    state = getattr(sys.modules.get("accelerate.state"), "GradientState", None)
-    if state is None or not state._shared_state:  # no Accelerator was made
+    state = _accelerate()
+    if state is None:
         return
-    state = state()
     if loader in state.dataloader_references:
         state._remove_dataloader(loader)
     if running:

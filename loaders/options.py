@@ -21,9 +21,11 @@ class Options(BaseModel):
     size : (height, width), int or None
         Of the images that come out; None keeps each pair's own.
     crop : str
-        How `size` is reached: "resize" (the whole image, aspect not kept), "random" (a window at
-        native resolution; smaller images are enlarged first) or "random-resized" (a window of .35
-        to 1 of the area, as in ImageNet training).
+        How `size` is reached: "random" (a window at native resolution; smaller images are enlarged
+        first), "resize" (the whole image, aspect not kept, which averages most of a low's noise
+        away) or "random-resized" (a window of .35 to 1 of the area, as in ImageNet training).
+        Loaders of pairs and clips take "random" for split train where a size is given, and "resize"
+        otherwise; ImageLoader takes "resize".
     augment : bool
         Flips and rotations by 90 degrees, all eight equally likely (four for images that are not
         square). The same for both images of a pair, as is every crop.
@@ -41,10 +43,18 @@ class Options(BaseModel):
     shuffle : bool
     shuffle_buffer : int
         Samples among which the webdataset and file readers draw the next one; shards are shuffled
-        as a whole besides. (The external reader and TorchLoader shuffle without limit.)
+        as a whole besides. (The external reader and TorchLoader shuffle without limit.) No more
+        than a rank has; and at most 8,190 of files, as Linux maps no more of them at once.
     seed : int
-    last_batch : str
-        "drop" gives every rank equally many whole batches, "partial" every sample once.
+    last_batch : str, optional
+        "drop" gives every rank equally many whole batches, as many as all samples fill; "partial"
+        every sample once; "even" every sample once and every rank equally many batches, of one
+        sample only where `batch_size` is not 1; "padded" every rank equally many whole batches,
+        samples from the beginning of the epoch filling the last ones: rank r has batch
+        b * world_size + r of the epoch, and `padded` of the loader says how many samples at the end
+        of a batch are such repetitions. By default None for validation: "padded" where Accelerate
+        gathers from several ranks (so Hugging Face's Trainer does), "even" in another process group
+        of torch.distributed, else "partial".
     keys : bool
         Yield the pairs' keys as a third item.
     labels : bool
@@ -83,7 +93,7 @@ class Options(BaseModel):
     shuffle: bool = True
     shuffle_buffer: int = Field(default=4096, ge=1)
     seed: int = Field(default=0, ge=0)
-    last_batch: Literal["drop", "partial"] = "drop"
+    last_batch: Literal["drop", "partial", "even", "padded"] | None = "drop"
     keys: bool = False
     labels: bool = False
     device: Literal["gpu", "cpu"] = "cpu"
@@ -152,13 +162,15 @@ class Nothing(TypedDict):
     """
 
 
-def make_options(unknown: Mapping[str, object], **values: Any) -> Options:
+def make_options(unknown: Mapping[str, object], training: bool, **values: Any) -> Options:
     """Validate the options of a loader.
 
     Parameters
     ----------
     unknown : mapping
         What was given besides the options that there are.
+    training : bool
+        Whether what is not given (None) is as for training.
     **values
         Those.
 
@@ -178,6 +190,12 @@ def make_options(unknown: Mapping[str, object], **values: Any) -> Options:
         raise LoaderError(
             "batch_size is missing: say how many pairs a batch holds, as in batch_size=16"
         )
+    if values["shuffle"] is None:
+        values["shuffle"] = training
+    if values["last_batch"] is None and training:
+        values["last_batch"] = "drop"
+    if values["crop"] is None:
+        values["crop"] = "random" if training and values["size"] is not None else "resize"
     try:
         return Options(**values)
     except ValidationError as error:

@@ -46,15 +46,46 @@ class Rank:
         """
         return count * self.rank // self.world, count * (self.rank + 1) // self.world
 
-    def batches(self, count: int, batch_size: int, drop: bool) -> int:
-        """Return how many batches an epoch has.
-
-        Whole ones, equally many on every rank, if `drop`; else as many as hold this rank's samples.
-        """
-        if drop:
+    def batches(self, count: int, batch_size: int, last_batch: str) -> int:
+        """Return how many batches of `count` samples an epoch has; see `Options.last_batch`."""
+        if last_batch == "drop":
             return count // self.world // batch_size
+        if last_batch == "padded":
+            return -(-count // (self.world * batch_size))
         first, last = self.slice(count)
-        return -(-(last - first) // batch_size)
+        own = last - first
+        if last_batch == "even" and own and batch_size > 1:
+            own = -(-count // self.world)  # as the rank that has most
+        return -(-own // batch_size)
+
+    def places(
+        self, count: int, batch_size: int, last_batch: str, batch: int
+    ) -> npt.NDArray[np.int64]:
+        """Return the places in an epoch's order of the samples of one batch.
+
+        Parameters
+        ----------
+        count : int
+            Samples of all ranks.
+        batch_size : int
+        last_batch : str
+            See `Options.last_batch`; of a padded batch places from `count` on are repetitions, of
+            the sample at that place modulo `count`.
+        batch : int
+            From 0 to `batches` - 1.
+        """
+        if last_batch == "padded":
+            start = (batch * self.world + self.rank) * batch_size
+            return np.arange(start, start + batch_size)
+        first, last = self.slice(count)
+        start = first + batch * batch_size
+        stop = min(start + batch_size, last)
+        if last_batch == "even" and batch_size > 1:
+            # A rank that has a sample less than others may lack their last batch: it divides its
+            # own, so that one is left for each that follows.
+            follow = self.batches(count, batch_size, last_batch) - batch - 1
+            start, stop = min(start, last - follow - 1), min(stop, last - follow)
+        return np.arange(start, stop)
 
 
 def find_rank(rank: int | None = None, world: int | None = None) -> Rank:
@@ -72,10 +103,8 @@ def find_rank(rank: int | None = None, world: int | None = None) -> Rank:
         raise LoaderError("give rank and world_size both, or neither")
     if rank is not None and world is not None:
         return Rank(rank, world)
-    distributed = sys.modules.get(
-        "torch.distributed"
-    )  # not imported for this: who trains with it has
-    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+    if in_process_group():
+        distributed = sys.modules["torch.distributed"]
         return Rank(distributed.get_rank(), distributed.get_world_size())
     for own, all_of_them in _VARIABLES:
         if own in os.environ and all_of_them in os.environ:
@@ -86,6 +115,15 @@ def find_rank(rank: int | None = None, world: int | None = None) -> Rank:
                     f"{own}={os.environ[own]}, {all_of_them}={os.environ[all_of_them]}: {error}"
                 ) from error
     return Rank()
+
+
+def in_process_group() -> bool:
+    """Return whether torch.distributed is initialised.
+
+    It is not imported for this: who trains with it has.
+    """
+    distributed = sys.modules.get("torch.distributed")
+    return distributed is not None and distributed.is_available() and distributed.is_initialized()
 
 
 def local_ranks() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -12,11 +13,13 @@ import numpy.typing as npt
 import torch
 from torch.utils.data import Dataset, get_worker_info
 
+from ..errors import GloamError
 from ..storage.stores import AT_ONCE, in_store
 from ..synth.kernels.arrays import Window
 from ..synth.kernels.forms import place_form, place_values, resized
 from .columns import StoredPair, fetched
 from .dataset import PairDataset
+from .devices import converted
 from .forms import Change, change_of, check_sizes
 from .labels import MovedLabels, PairLabels, together
 from .live.lows import LiveLows
@@ -200,10 +203,14 @@ def values_of(images: torch.Tensor, options: Options, memory: ReusedMemory) -> t
 
 
 def _memory(shape: tuple[int, ...], kind: torch.dtype) -> torch.Tensor:
-    """Return an empty tensor; in a DataLoader's process it is shared with who takes the batch."""
-    if get_worker_info() is None:
-        return torch.empty(shape, dtype=kind)
-    return shared(shape, kind)
+    """Return an empty tensor; in a DataLoader's process it is shared with who takes the batch.
+
+    It is not where there is no shared memory left.
+    """
+    if get_worker_info() is not None:
+        with suppress(RuntimeError):  # of torch, that tells so by nothing else
+            return shared(shape, kind)
+    return torch.empty(shape, dtype=kind)
 
 
 class Collate:
@@ -227,3 +234,53 @@ class Collate:
             made = (*made, [sample.key for sample in samples])
         labels = [sample.labels for sample in samples if sample.labels is not None]
         return (*made, together(labels, self._options)) if labels else made
+
+
+class ToldSamples(Dataset[Any]):
+    """Samples in a process of a loader's own: a refusal is told in their place.
+
+    Raised there, it would come with all of the process's trace in its message.
+
+    Parameters
+    ----------
+    samples : Dataset
+    """
+
+    def __init__(self, samples: Any) -> None:
+        self._samples = samples
+
+    def __len__(self) -> int:
+        return len(self._samples)
+
+    def __getitems__(self, places: list[Any]) -> Any:
+        """Return the samples of a batch, or the error that one of them is refused with."""
+        try:
+            whole = getattr(self._samples, "__getitems__", None)
+            return [self._samples[place] for place in places] if whole is None else whole(places)
+        except GloamError as refusal:
+            return refusal
+
+
+class ToldBatches:
+    """What makes batches of them: a refusal again, or a batch.
+
+    A batch that shared memory has no room for goes through a pipe, as NumPy's arrays do.
+
+    Parameters
+    ----------
+    collate : function of samples
+    """
+
+    def __init__(self, collate: Callable[[Any], tuple[Any, ...]]) -> None:
+        self._collate = collate
+
+    def __call__(self, samples: Any) -> Any:
+        """Return a batch of samples, or a refusal."""
+        if isinstance(samples, GloamError):
+            return samples
+        try:
+            batch = self._collate(samples)
+        except GloamError as refusal:
+            return refusal
+        kept = isinstance(batch[0], Room) or batch[0].is_shared()
+        return batch if kept else converted(batch, np.asarray)

@@ -8,24 +8,26 @@ from __future__ import annotations
 import math
 import multiprocessing.util
 import os
+import signal
 import weakref
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Unpack
 
+import numpy as np
 import torch
 from torch.utils.data import DataLoader
 
 from ..engines.forkserver import prepare_workers
-from ..engines.process import main_left_alone, prepare_own_process
-from ..errors import LoaderError
+from ..engines.process import end_with_parent, main_left_alone, prepare_own_process
+from ..errors import GloamError, LoaderError
 from ..manifests.sets.pair_set import PairSet
 from ..storage.store_requests import environment, take_environment
 from ..synth.recipes.load import Recipe
 from .columns import StoredPair
 from .dataset import DECODERS, PairDataset
-from .devices import find_device
+from .devices import converted, find_device
 from .epochs import EpochLoader
 from .index import cached_in, contents_of, open_data
 from .labels import PairLabels, label_columns
@@ -34,7 +36,7 @@ from .memory.reused import ReusedMemory
 from .memory.rooms import Room, Rooms
 from .options import Nothing, Options, make_options, same_number
 from .ranks_and_order import epoch_order, epoch_seed, usable_cores
-from .samples import Collate, Place, Samples, values_of
+from .samples import Collate, Place, Samples, ToldBatches, ToldSamples, values_of
 
 
 class TorchLoader(EpochLoader):
@@ -82,7 +84,7 @@ class TorchLoader(EpochLoader):
         *,
         batch_size: int | None = None,
         size: int | tuple[int, int] | None = None,
-        crop: Literal["resize", "random", "random-resized"] = "resize",
+        crop: Literal["resize", "random", "random-resized"] | None = None,
         augment: bool = False,
         pad: bool = False,
         dtype: Literal["float32", "float16", "uint8"] = "float32",
@@ -92,7 +94,7 @@ class TorchLoader(EpochLoader):
         shuffle: bool | None = None,
         shuffle_buffer: int = 4096,
         seed: int = 0,
-        last_batch: Literal["drop", "partial"] | None = None,
+        last_batch: Literal["drop", "partial", "even", "padded"] | None = None,
         keys: bool = False,
         labels: bool = False,
         normals: str | Path | None = None,
@@ -118,6 +120,7 @@ class TorchLoader(EpochLoader):
         self._wanted = find_device(device, device_id)
         options = make_options(
             unknown,
+            training,
             batch_size=batch_size,
             size=size,
             crop=crop,
@@ -127,10 +130,10 @@ class TorchLoader(EpochLoader):
             value_range=value_range,
             layout=layout,
             framework=framework,
-            shuffle=training if shuffle is None else shuffle,
+            shuffle=shuffle,
             shuffle_buffer=shuffle_buffer,
             seed=seed,
-            last_batch=("drop" if training else "partial") if last_batch is None else last_batch,
+            last_batch=last_batch,
             keys=keys,
             labels=labels,
             device="gpu" if self._wanted.kind == "gpu" else "cpu",
@@ -202,11 +205,7 @@ class TorchLoader(EpochLoader):
         stream = torch.cuda.Stream(device) if device.type == "cuda" else None
         ahead: tuple[Any, ...] | None = None
         memory = ReusedMemory()
-        if self._rooms is not None:
-            self._rooms.begin()
-        with main_left_alone():
-            batches = iter(self._processes(device))
-        for batch in batches:
+        for batch in self._batches(device):
             room = batch[0] if isinstance(batch[0], Room) else None
             if self._rooms is not None and room is not None:
                 batch = (*self._rooms.open(room), *batch[1:])
@@ -221,18 +220,61 @@ class TorchLoader(EpochLoader):
         if ahead is not None:
             yield _handed_out(ahead, stream)
 
+    def _batches(self, device: torch.device) -> Iterator[Any]:
+        """Yield what processes make of the rest of the epoch.
+
+        They are let go when one has ended, or when anything but a refusal came between: the next
+        pass begins with new ones.
+        """
+        try:
+            with main_left_alone():
+                loader = self._processes(device)
+                if self._rooms is not None:
+                    self._rooms.begin()
+                batches = iter(loader)
+            for batch in batches:
+                if isinstance(batch, GloamError):
+                    raise batch
+                if isinstance(batch[0], np.ndarray):
+                    batch = converted(batch, torch.from_numpy)
+                yield batch
+        except (GloamError, GeneratorExit):
+            raise
+        except BaseException as error:
+            lost = self._lost()
+            self._let_go()
+            if lost and isinstance(error, RuntimeError):
+                raise LoaderError(
+                    f"{self.contents.name}: a process that makes batches ended, perhaps because"
+                    " memory ran out: take fewer workers or smaller batches; the next pass over the"
+                    " loader starts new ones",
+                    path=self.contents.name,
+                ) from error
+            raise
+
+    def _lost(self) -> bool:
+        """Return whether one of the processes has ended."""
+        iterator: Any = None if self._loader is None else self._loader._iterator
+        workers = getattr(iterator, "_workers", ())
+        return not all(process.is_alive() for process in workers)
+
     def _processes(self, device: torch.device) -> DataLoader[Any]:
         """Return the DataLoader, whose processes live from epoch to epoch."""
+        if self._lost():
+            self._let_go()
         if self._loader is None:
             workers, collate = self.num_workers, self.collate_fn
+            dataset: Any = self._dataset
+            self._process = os.getpid() if workers else None
             if workers:  # bytes on their way: a quarter of the shared memory, and of what is copied
                 levels = self.options.model_copy(update={"dtype": "uint8"})
                 self._rooms = self._rooms_for(device)
                 collate = self._collate(levels)
                 if self._rooms is not None:
                     collate = Collate(levels, self._rooms)
+                dataset, collate = ToldSamples(dataset), ToldBatches(collate)
             self._loader = DataLoader(
-                self._dataset,
+                dataset,
                 batch_sampler=_RestOfEpoch(self),
                 num_workers=workers,
                 pin_memory=device.type == "cuda",
@@ -244,7 +286,7 @@ class TorchLoader(EpochLoader):
                     prepare_workers([__name__], workers + 1) if workers else None
                 ),
             )
-            self._ending = weakref.finalize(self, _end_processes, self._loader)
+            self._ending = weakref.finalize(self, _end_processes, self._loader, os.getpid())
             self._ending.atexit = False  # multiprocessing ends them then
         return self._loader
 
@@ -254,12 +296,19 @@ class TorchLoader(EpochLoader):
         if options.size is None or options.dtype == "uint8" or device.type != "cpu":
             return None
         size = 2 * options.batch_size * 3 * math.prod(options.size)
-        return Rooms(size, self.num_workers, options.prefetch)
+        try:
+            return Rooms(size, self.num_workers, options.prefetch)
+        except RuntimeError:  # of torch: /dev/shm is small, as in containers; see `ToldBatches`
+            return None
 
     def _moved(self) -> None:
         pass  # batches are made by their numbers
 
     def _free(self) -> None:
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """End the processes, and give back what they share."""
         if self._ending is not None:
             self._ending()
         self._loader, self._rooms, self._ending = None, None, None
@@ -269,13 +318,9 @@ class TorchLoader(EpochLoader):
 
     def _places(self) -> Iterator[list[Place]]:
         """Yield what is left of the running epoch: batches of pairs and of their draws' seeds."""
-        first, last = self.rank.slice(self.contents.count)
-        order = epoch_order(
-            self.contents.count, self.options.seed, self.epoch, self.options.shuffle
-        )[first:last]
-        epoch, size, seed = self.epoch, self.options.batch_size, self.options.seed
+        epoch, seed, count = self.epoch, self.options.seed, self.contents.count
+        order = epoch_order(count, seed, epoch, self.options.shuffle)
         for batch in range(self._batch, len(self)):
-            numbers = order[batch * size : (batch + 1) * size].tolist()
             yield [
                 Place(
                     self._pair(n),
@@ -283,7 +328,7 @@ class TorchLoader(EpochLoader):
                     epoch,
                     self._labels(n),
                 )
-                for n in numbers
+                for n in order[self._places_of(batch) % count].tolist()
             ]
 
     def _labels(self, number: int) -> PairLabels | None:
@@ -312,16 +357,18 @@ def _prepare_worker(variables: dict[str, str], number: int) -> None:
     """Give a worker process one thread, and an end without C++ destructors.
 
     The processes are the parallelism. Destructors can abort in a worker that is stopped in
-    mid-batch.
+    mid-batch. It ends when the loader's process does, which Ctrl-C is for alone.
     """
     prepare_own_process()
+    end_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     take_environment(variables)
     multiprocessing.util.Finalize(None, os._exit, (0,), exitpriority=-100)
 
 
-def _end_processes(loader: DataLoader[Any]) -> None:
+def _end_processes(loader: DataLoader[Any], parent: int) -> None:
     iterator: Any = loader._iterator  # None where there are no processes
-    if iterator is not None:
+    if iterator is not None and os.getpid() == parent:  # and not forked from it
         iterator._shutdown_workers()
 
 
@@ -346,6 +393,8 @@ class _RestOfEpoch:
 class _FreshEpochs:
     """Each iteration is a pass of the loader, whose batches somebody else makes."""
 
+    sampler = None  # mmengine looks for one to set the epoch of, which the loader counts by itself
+
     def __init__(self, loader: TorchLoader) -> None:
         self._loader = loader
 
@@ -365,3 +414,4 @@ class _FreshEpochs:
         for places in self._loader._places():
             self._loader._count()
             yield places
+        self._loader._end_epoch()

@@ -119,7 +119,10 @@ def patient(path: PurePath, call: Callable[[], T]) -> T:
             raise FileExistsError(errno.EEXIST, "is there already", str(path)) from error
         except (errors.PermissionDeniedError, errors.UnauthenticatedError) as error:
             raise _denied(path, error) from error
-        except (errors.InvalidPathError, errors.NotSupportedError) as error:
+        except errors.InvalidPathError as error:
+            what = f"{_first_line(error)}; rename such objects, or take a prefix that has none"
+            raise OSError(errno.EINVAL, what, str(path)) from error
+        except errors.NotSupportedError as error:
             raise OSError(errno.EINVAL, _first_line(error), str(path)) from error
         except (errors.BaseError, OSError) as error:
             refused = _REFUSED.search(str(error))

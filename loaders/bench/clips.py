@@ -39,7 +39,9 @@ def bench_clips(
     """
     of_set = (root / SET_FILE).is_file()
     windows = None if of_set else frames
-    loaded = partial(ClipLoader, root, split, frames=windows, size=size, shuffle=True)
+    loaded = partial(
+        ClipLoader, root, split, frames=windows, size=size, crop="resize", shuffle=True
+    )
     count = loaded(batch_size=1, workers=0, device="cpu").contents.count
     batch_size = min(batch_size, count)
     machine = machine_facts("clips", count, batch_size, size)

@@ -14,7 +14,7 @@ from PIL import Image
 from torch.utils.data import DataLoader, Dataset
 
 from ...engines.forkserver import prepare_workers
-from ...engines.process import main_left_alone, prepare_own_process
+from ...engines.process import end_with_parent, main_left_alone, prepare_own_process
 from ..dali.image_files import images_in, images_listed
 from .pairs import Bench, Speed, machine_facts, timed
 
@@ -143,3 +143,4 @@ class _Plain:
 
 def _prepare(number: int) -> None:
     prepare_own_process()
+    end_with_parent()

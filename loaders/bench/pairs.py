@@ -91,6 +91,7 @@ def bench(
     common: dict[str, Any] = {
         "batch_size": batch_size,
         "size": size,
+        "crop": "resize",
         "shuffle": True,
         "last_batch": "drop",
         "rank": 0,
@@ -159,7 +160,7 @@ def _dali(
     except ImportError as error:
         return Speed(name, 0, 0, f"not run: {error}")
     device = "gpu" if gpu else "cpu"
-    return timed(name, lambda: PairLoader(root, split, device=device, **common, **options), seconds)
+    return timed(name, lambda: PairLoader(root, split, device=device, **common | options), seconds)
 
 
 def timed(name: str, make: Callable[[], Any], seconds: float) -> Speed:

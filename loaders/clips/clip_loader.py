@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from functools import partial
@@ -104,7 +105,7 @@ last_batch, keys, device, rank, world_size, workers, prefetch
         step: int | None = None,
         batch_size: int | None = None,
         size: int | tuple[int, int] | None = None,
-        crop: Literal["resize", "random", "random-resized"] = "resize",
+        crop: Literal["resize", "random", "random-resized"] | None = None,
         augment: bool = False,
         pad: bool = False,
         dtype: Literal["float32", "float16", "uint8"] = "float32",
@@ -113,7 +114,7 @@ last_batch, keys, device, rank, world_size, workers, prefetch
         framework: Literal["torch", "numpy", "cupy"] = "torch",
         shuffle: bool | None = None,
         seed: int = 0,
-        last_batch: Literal["drop", "partial"] | None = None,
+        last_batch: Literal["drop", "partial", "even", "padded"] | None = None,
         keys: bool = False,
         live: bool | None = None,
         recipe: Recipe | str | None = None,
@@ -147,6 +148,7 @@ last_batch, keys, device, rank, world_size, workers, prefetch
             contents = clips_in(data, Windows(_given(frames, 8), _given(stride, 1), step or 0))
         options = make_options(
             unknown,
+            training,
             batch_size=batch_size,
             size=size,
             crop=crop,
@@ -156,9 +158,9 @@ last_batch, keys, device, rank, world_size, workers, prefetch
             value_range=value_range,
             layout=layout,
             framework=framework,
-            shuffle=training if shuffle is None else shuffle,
+            shuffle=shuffle,
             seed=seed,
-            last_batch=("drop" if training else "partial") if last_batch is None else last_batch,
+            last_batch=last_batch,
             keys=keys,
             device="gpu" if self._wanted.kind == "gpu" else "cpu",
             threads=usable_cores() if processes is None else processes,
@@ -229,6 +231,7 @@ last_batch, keys, device, rank, world_size, workers, prefetch
             return
         from .dali_clips import DaliFailed
 
+        self._process = os.getpid()
         device_id = self._wanted.current() if self.options.device == "gpu" else None
         try:
             for low, normal, keys in self._dali.batches(self.epoch, self._batch, device_id):
@@ -257,8 +260,7 @@ last_batch, keys, device, rank, world_size, workers, prefetch
 
     def _batch_places(self, epoch: int, batch: int) -> list[ClipPlace]:
         """Return the clips of a batch and their draws' seeds."""
-        options, size = self.options, self.options.batch_size
-        order = self._order(epoch)
+        options, order = self.options, self._order(epoch)
         return [
             ClipPlace(
                 self._clips.clips[n],
@@ -266,11 +268,11 @@ last_batch, keys, device, rank, world_size, workers, prefetch
                 epoch,
                 n,
             )
-            for n in order[batch * size : (batch + 1) * size].tolist()
+            for n in order[self._places_of(batch) % len(order)].tolist()
         ]
 
     def _order(self, epoch: int) -> Any:
-        """Return the numbers of this rank's clips in an epoch's order."""
+        """Return the numbers of all ranks' clips in an epoch's order."""
         held = self._ordered  # threads that make batches ahead ask for other epochs
         if epoch not in held:
             drawn = self.options.seed, epoch, self.options.shuffle
@@ -278,8 +280,7 @@ last_batch, keys, device, rank, world_size, workers, prefetch
                 order = epoch_order(self.contents.count, *drawn)
             else:
                 order = self._groups.order(*drawn)
-            first, last = self.rank.slice(self.contents.count)
-            held = {**dict(list(held.items())[-2:]), epoch: order[first:last]}
+            held = {**dict(list(held.items())[-2:]), epoch: order}
             self._ordered = held
         return held[epoch]
 

@@ -16,7 +16,7 @@ from ...manifests.images.header import MAX_PIXELS
 from ...manifests.sets.layouts.extents import Extent
 from ...synth.clips import frame_name, render_frame
 from ..columns import read_extent
-from ..dataset import ReadyBatch
+from ..dataset import ReadyBatch, place_of
 from ..forms import Change, change_of
 from ..live.lows import LiveLows
 from ..options import Options
@@ -67,9 +67,7 @@ class ClipSamples(Dataset[Any]):
         if isinstance(place, ReadyBatch):
             return place
         if not isinstance(place, ClipPlace):
-            if not 0 <= place < len(self):
-                raise IndexError(f"clip {place} of {len(self)}")
-            clip = self._contents.clips[place]
+            clip = self._contents.clips[place_of(place, len(self))]
             normals = self._normals(clip)
             return self._lows(clip, normals, None, 0), normals
         clip = place.clip

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 class ReadyBatches:
     """The batches of a new epoch, each as the one sample of a batch."""
 
+    sampler = None  # mmengine looks for one to set the epoch of, which the loader counts by itself
+
     def __init__(self, loader: EpochLoader) -> None:
         self._loader = loader
 

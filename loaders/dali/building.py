@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -25,18 +27,30 @@ from .batches import keys_of
 from .encoded import EncodedPairs, OrderedNumbers, ReaderNumbers
 from .failures import last_words
 
+_MOST_FILES = 8190  # a quarter of Linux's 65,530 mappings, of lows and normals
 _FILLING = 128  # images that are decoded at once into a GPU's memory
 
 
-@lru_cache(maxsize=1)
-def collect_before_forks() -> None:
-    """Let this process collect its garbage before it forks, from now on.
+_built: weakref.WeakSet[Any] = weakref.WeakSet()  # pipelines
 
-    A pipeline of DALI that is collected in a forked child, a worker of a DataLoader say, waits
-    there for threads that only the parent has.
+
+@lru_cache(maxsize=1)
+def survive_forks() -> None:
+    """Keep children that are forked from now on from ending a pipeline of DALI.
+
+    In a worker of a DataLoader, say, that waits for threads that only the parent has. So garbage is
+    collected before a fork, and the child never frees what is in use.
     """
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(before=gc.collect)
+        os.register_at_fork(before=gc.collect, after_in_child=_leave_to_parent)
+
+
+def _leave_to_parent() -> None:
+    for pipeline in _built:
+        running = getattr(pipeline, "_pipe", None)  # a name of DALI's own
+        if running is not None:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(running))
+            pipeline._pipe = None
 
 
 def built(pipeline: Any, name: str) -> Any:
@@ -47,7 +61,8 @@ def built(pipeline: Any, name: str) -> Any:
     LoaderError
         With what DALI says.
     """
-    collect_before_forks()
+    survive_forks()
+    _built.add(pipeline)
     try:
         pipeline.build()
     except RuntimeError as error:
@@ -104,14 +119,14 @@ class PipelineBuilder:
         common = self.common(epoch, checkpoint)
         if self.live is not None:
             return self._live(self.live, common, epoch, checkpoint is not None, place)
-        if contents.far:
+        if self.by_number:
             pipeline = pipelines.external_pairs(self.source(epoch), forms=forms, **common)
         elif self.reader == "webdataset":
             others = contents.shards("normal") if contents.two_sets else None
             pipeline = pipelines.webdataset_pairs(
                 *contents.shards(), **common, **self.sharding(epoch), normals=others, forms=forms
             )
-        elif self.reader == "file":
+        else:
             lists = str(contents.list_path("low")), str(contents.list_path("normal"))
             roots = str(contents.root), str(contents.normal_root)
             pipeline = pipelines.file_pairs(
@@ -122,15 +137,13 @@ class PipelineBuilder:
                 normal_root=roots[1],
                 forms=forms,
             )
-        else:
-            pipeline = pipelines.external_pairs(self.source(epoch), forms=forms, **common)
         return self.built(pipeline)
 
     def common(self, epoch: int, checkpoint: bytes | None) -> dict[str, Any]:
         """Return what all pipelines are given."""
         from . import pipelines
 
-        options = self.options
+        options = self._bounded
         side_by_side = pipelines.SIDE_BY_SIDE if self.live is None else pipelines.DECODERS_ALONE
         return {
             "options": options,
@@ -143,6 +156,19 @@ class PipelineBuilder:
             "checkpoint": checkpoint,
             **(side_by_side if options.device == "gpu" else {}),
         }
+
+    @property
+    def _bounded(self) -> Options:
+        """The options, with a buffer that the file reader can hold.
+
+        It reads a rank's files again and again until a larger one is full; and copies all of a
+        process's files once more than a quarter of the mappings that Linux allows are reserved.
+        """
+        if self.reader != "file":
+            return self.options
+        own = max(self.contents.count // self.rank.world, 1)
+        most = min(self.options.shuffle_buffer, own, _MOST_FILES)
+        return self.options.model_copy(update={"shuffle_buffer": most})
 
     def build_resident(self, place: tuple[int, int], pools: dict[str, Any]) -> Any:
         """Build the pipeline of pairs in memory, which are decoded the first time.
@@ -191,12 +217,24 @@ class PipelineBuilder:
 
     def epoch_batches(self) -> int:
         """Return how many batches a pipeline has for an epoch."""
-        drop = self.options.last_batch == "drop"
-        if self.reader == "external":
-            return self.rank.batches(self.contents.count, self.options.batch_size, drop)
+        options = self.options
+        if self._ordered:
+            last = str(options.last_batch)
+            return self.rank.batches(self.contents.count, options.batch_size, last)
         # DALI pads every rank's part to whole batches, as many as the largest part has.
         largest = -(-self.contents.count // self.rank.world)
-        return -(-largest // self.options.batch_size)
+        return -(-largest // options.batch_size)
+
+    @property
+    def by_number(self) -> bool:
+        """Whether gloam reads encoded images by the pairs' numbers, and no reader of DALI does."""
+        return self._ordered or self.contents.far
+
+    @property
+    def _ordered(self) -> bool:
+        """Whether the order is gloam's own: DALI's readers know no other divisions into batches."""
+        others = self.rank.world > 1 and self.options.last_batch in ("even", "padded")
+        return self.reader == "external" or others
 
     def epoch_of(self, base: int) -> Callable[[int], int]:
         """Return what tells the epoch of a pipeline's batch, by its number from epoch `base` on."""
@@ -209,10 +247,13 @@ class PipelineBuilder:
         return {"rank": self.rank.rank, "world": self.rank.world, "shuffle_seed": shuffle_seed}
 
     def order(self, epoch: int) -> Any:
-        """Return the numbers of this rank's pairs in an epoch, as the external reader does."""
+        """Return the numbers of all ranks' pairs in an epoch, as the external reader does."""
+        options = self.options
+        return epoch_order(self.contents.count, options.seed, epoch, options.shuffle)
+
+    def _places(self, batch: int) -> Any:
         count, options = self.contents.count, self.options
-        first, last = self.rank.slice(count)
-        return epoch_order(count, options.seed, epoch, options.shuffle)[first:last]
+        return self.rank.places(count, options.batch_size, str(options.last_batch), batch) % count
 
     def _own_order(self, epoch: int) -> Any:
         """Return the numbers of the pairs that this rank holds, in an epoch's order."""
@@ -228,20 +269,21 @@ class PipelineBuilder:
         threads = self.options.threads
         if self.contents.far:
             threads = max(threads, AT_ONCE)
-        return EncodedPairs(self.contents.pairs, self.contents.nearest, numbers, threads)
+        given = self.contents.layout is None
+        return EncodedPairs(self.contents.pairs, self.contents.nearest, numbers, threads, given)
 
     def source_numbers(self, epoch: int) -> Callable[[int], list[int]]:
         """Return what tells the numbers of the pairs of a pipeline's batches."""
-        if self.reader == "external":
+        if self._ordered:
             size = self.options.batch_size
-            return OrderedNumbers(self.order, epoch, self.epoch_batches(), size)
+            return OrderedNumbers(self.order, self._places, epoch, self.epoch_batches(), size)
         return ReaderNumbers(partial(self._numbers, epoch))
 
     def _numbers(self, epoch: int, folder: Path) -> Any:
         """Build a pipeline of the numbers of pairs, in the order of DALI's own reader."""
         from . import pipelines
 
-        contents, options = self.contents, self.options
+        contents, options = self.contents, self._bounded
         common = {
             "options": options,
             "batch_size": options.batch_size,
@@ -272,17 +314,15 @@ class PipelineBuilder:
         from .forms.live_pipeline import LivePipeline
 
         contents, options = self.contents, self.options
-        if contents.far:
+        if self.by_number:
             normals = pipelines.external_normals(self.source(epoch).normals, **common)
         elif self.reader == "webdataset":
             normals = pipelines.webdataset_normals(
                 *contents.shards("normal"), **common, **self.sharding(epoch)
             )
-        elif self.reader == "file":
+        else:
             paths = str(contents.root), str(contents.list_path("normal"))
             normals = pipelines.file_normals(*paths, **common, **self.sharding(epoch))
-        else:
-            normals = pipelines.external_normals(self.source(epoch).normals, **common)
         batches = self.epoch_batches()
         on_gpu = options.device == "gpu"
         pipeline = LivePipeline(
@@ -300,7 +340,7 @@ class PipelineBuilder:
 
     def _keys(self, labels: Any) -> list[str]:
         """Return the keys of a whole batch, by its labels."""
-        if self.reader == "webdataset" and not self.contents.far:
+        if self.reader == "webdataset" and not self.by_number:
             return keys_of(labels, len(labels))
         numbers = np.array(labels.as_cpu().as_tensor()).ravel()
         return [self.contents.pairs[number].key for number in numbers.tolist()]
@@ -310,7 +350,7 @@ class PipelineBuilder:
         if self.live is not None:
             images: tuple[Any, ...] = (normal_of(pair, self.contents.layout is not None),)
         else:
-            images = decoded_pair(pair, "opencv")
+            images = decoded_pair(pair, "opencv", self.contents.layout is not None)
         return tuple(shrunk(image, self.options.resident_side) for image in images)
 
     def _filled(self, first: int, last: int) -> Any:
@@ -321,7 +361,8 @@ class PipelineBuilder:
         from . import pipelines
 
         options, batches = self.options, -(-(last - first) // _FILLING)
-        numbers = OrderedNumbers(partial(_in_order, first, last), 0, batches, _FILLING)
+        places = partial(Rank().places, last - first, _FILLING, "partial")
+        numbers = OrderedNumbers(partial(_in_order, first, last), places, 0, batches, _FILLING)
         source = self._encoded(numbers)
         live = self.live is not None
         pipeline = self.built(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import importlib.util
+import os
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -69,12 +70,8 @@ class DaliLoader(EpochLoader):
         threads = same_number(given.pop("workers"), given.pop("threads"))
         if given["hw_decoder_load"] is None:
             given["hw_decoder_load"] = decoder_load(live)
-        if given["shuffle"] is None:
-            given["shuffle"] = training
-        if given["last_batch"] is None:
-            given["last_batch"] = "drop" if training else "partial"
         return make_options(
-            unknown, device=self._wanted.kind, threads=threads or usable_cores(), **given
+            unknown, training, device=self._wanted.kind, threads=threads or usable_cores(), **given
         )
 
     def _set_up(
@@ -94,6 +91,8 @@ class DaliLoader(EpochLoader):
         # the same of the pipeline that runs, where it was asked for
         self._checkpoint: bytes | None = None
         self._padding = 0  # batches that DALI has left of the epoch before this place
+        # epoch and batch that the pipeline gives next; none while it makes one
+        self._next: tuple[int, int] | None = None
 
     @property
     def batch_sampler(self) -> Any:
@@ -139,8 +138,6 @@ class DaliLoader(EpochLoader):
         """
         super().load_state_dict(state)
         self._base, self._resume = int(state["base"]), base64.b64decode(state["dali"]) or None
-        if self._batch >= len(self):  # as states of an epoch's end once were
-            self._padding = self._padded()
 
     def pipeline(self, epoch: int = 0) -> Any:
         """Return the DALI pipeline of an epoch, built, of this rank's samples.
@@ -156,11 +153,13 @@ class DaliLoader(EpochLoader):
             "_checkpoint": None,
             "_resume": dali,
             "_padding": 0,
+            "_next": None,
         }
 
     def _dali_state(self) -> bytes | None:
         if self._pipeline is None or not (self._batch or self.epoch != self._base):
             return self._resume
+        self._check_process()
         self._settle()
         if self._checkpoint is None:
             self._checkpoint = self._pipeline.checkpoint()
@@ -168,24 +167,32 @@ class DaliLoader(EpochLoader):
 
     def _begin(self) -> Iterator[tuple[Any, ...]]:
         self._copy_ahead()
+        if self._batch >= len(self):
+            return
+        if self._next != (self.epoch, self._batch) and self._pipeline is not None:
+            self._moved()  # something, Ctrl-C say, came before a batch was handed out
+        self._process = os.getpid()
         if self._pipeline is None:
             self._pipeline = self._build(self._base, self._resume)
         self._settle()
-        first, last = self.rank.slice(self.contents.count)
         for batch in range(self._batch, len(self)):
+            self._next = None
             outputs = self._run()
             if batch + 1 == len(self):
                 self._padding = self._padded()
-            count = min(last - first - batch * self.batch_size, self.batch_size)
+            count = len(self._places_of(batch))
             done = (self.epoch - self._base) * self._builder.epoch_batches() + batch
-            yield self._handed_out(outputs, count, done)
+            made = self._handed_out(outputs, count, done)
+            over = batch + 1 == len(self)
+            self._next = (self.epoch + 1, 0) if over else (self.epoch, batch + 1)
+            yield made
 
     def _drop(self) -> None:
         """Let go of the pipeline, and end what works for it."""
         close = getattr(self._pipeline, "close", None)
         if close is not None:
             close()
-        self._pipeline = self._checkpoint = None
+        self._pipeline = self._checkpoint = self._next = None
 
     def _moved(self) -> None:
         self._drop()
@@ -195,8 +202,10 @@ class DaliLoader(EpochLoader):
     def _abandoned(self, left: int) -> None:
         # Where nothing is shuffled, the pipeline may as well run to the end: it is a second or two
         # that a new one takes on a GPU.
-        if self._pipeline is not None and not self.options.shuffle and left <= _FEW:
+        place = self.epoch - 1, len(self) - left
+        if self._next == place and not self.options.shuffle and left <= _FEW:
             self._padding = left + self._padded()
+            self._next = self.epoch, 0
         else:
             self._moved()
 

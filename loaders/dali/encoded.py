@@ -16,19 +16,27 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import ImageRefused
+from ...manifests.images.header import read_header
+from ...manifests.images.opening import open_lazily, orientation
 from ...manifests.sets.layouts.extents import Extent
 from ..columns import Pairs, fetched, read_extent
+from ..dataset import check_one_shape
+
+MOST_PIXELS = 1 << 30  # of an image whose size is read
 
 
 class OrderedNumbers:
     """The numbers of the pairs of batches, by orders of gloam's own.
 
-    What an epoch's last batch lacks is filled with its last pair.
+    What a batch lacks is filled with its last pair.
 
     Parameters
     ----------
     orders : function of an epoch's number
         That returns the numbers of its pairs, in order.
+    places : function of a batch's number in its epoch
+        That returns the places of its pairs in that order.
     base : int
         Number of the first epoch.
     batches : int
@@ -37,19 +45,21 @@ class OrderedNumbers:
     """
 
     def __init__(
-        self, orders: Callable[[int], Any], base: int, batches: int, batch_size: int
+        self,
+        orders: Callable[[int], Any],
+        places: Callable[[int], Any],
+        base: int,
+        batches: int,
+        batch_size: int,
     ) -> None:
-        self._orders = lru_cache(maxsize=2)(orders)
+        self._orders, self._places = lru_cache(maxsize=2)(orders), places
         self._base, self._batches, self._batch_size = base, batches, batch_size
 
     def __call__(self, done: int) -> list[int]:
         """Return the numbers of a batch, counted from the first epoch on."""
         epoch, batch = divmod(done, self._batches)
-        order = self._orders(self._base + epoch)
-        start = batch * self._batch_size
-        places = np.minimum(np.arange(start, start + self._batch_size), len(order) - 1)
-        numbers: list[int] = order[places].tolist()
-        return numbers
+        numbers: list[int] = self._orders(self._base + epoch)[self._places(batch)].tolist()
+        return numbers + numbers[-1:] * (self._batch_size - len(numbers))
 
 
 class ReaderNumbers:
@@ -103,6 +113,8 @@ class EncodedPairs:
         Returns those of its pairs.
     threads : int
         That read.
+    given : bool
+        Whether they are files as they come: then each pair's sizes are compared. A set's are known.
     """
 
     def __init__(
@@ -111,8 +123,10 @@ class EncodedPairs:
         nearest: Callable[[Extent], Extent],
         numbers: Callable[[int], list[int]],
         threads: int,
+        given: bool,
     ) -> None:
         self._pairs, self._nearest, self._numbers = pairs, nearest, numbers
+        self._given = given
         self._pool = ThreadPoolExecutor(threads)
 
     def __call__(self, info: Any) -> tuple[list[Any], list[Any], list[Any]]:
@@ -137,5 +151,22 @@ class EncodedPairs:
     def _read(self, number: int) -> tuple[Any, Any]:
         """Read both images of a pair."""
         pair = fetched(self._pairs[number].moved(self._nearest))
+        if self._given:
+            sizes = [_upright_size(one.data or b"") for one in (pair.low, pair.normal)]
+            if all(sizes):
+                check_one_shape(pair, *sizes)
         low, normal = (np.frombuffer(one.data or b"", np.uint8) for one in (pair.low, pair.normal))
         return low, normal
+
+
+def _upright_size(data: bytes) -> tuple[int, ...]:
+    """Return height and width of an encoded image as it is shown; nothing of a damaged one."""
+    try:
+        header = read_header(data, MOST_PIXELS)
+        size = header.height, header.width
+        if not header.convert:  # nor is it turned
+            return size
+        with open_lazily(data) as image:
+            return size[::-1] if orientation(image) >= 5 else size
+    except ImageRefused:  # its decoder says why
+        return ()

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from ...errors import LoaderError
+from ..columns import read_extent
 from ..dataset import decoded_pair
 from ..index import Contents
 from ..live.lows import normal_of
@@ -32,7 +33,10 @@ def explained(
     suspects : function
         Returns the numbers of the pairs that DALI was at.
     """
-    found = _first_damage(contents, suspects(), options.threads)
+    numbers = suspects()
+    found = _first_damage(contents, numbers, options.threads)
+    if found is None:
+        found = _first_unknown(contents, options, numbers)
     if found is None:
         # As where the machine has no memory left: what DALI says is all there is.
         return LoaderError(f"{contents.name}: DALI: {last_words(error)}", path=contents.name)
@@ -51,9 +55,34 @@ def _damage(contents: Contents, number: int) -> LoaderError | None:
         if contents.live:
             normal_of(contents.pairs[number], contents.layout is not None)
         else:
-            decoded_pair(contents.pairs[number], "pillow")
+            decoded_pair(contents.pairs[number], "pillow", contents.layout is not None)
     except LoaderError as error:
         return error
+    return None
+
+
+def _first_unknown(
+    contents: Contents, options: Options, numbers: Iterable[int]
+) -> LoaderError | None:
+    """Return which of the pairs, all of which gloam decodes, DALI does not, one by one."""
+    from .pipelines import one_by_one
+
+    members = ("normal",) if contents.live else ("low", "normal")
+    images = [(contents.pairs[number], member) for number in numbers for member in members]
+    pipeline = one_by_one(
+        (read_extent(getattr(pair, member)) for pair, member in images),
+        options.model_copy(update={"device": "cpu"}),
+    )
+    for pair, member in images:
+        try:
+            pipeline.run()
+        except RuntimeError as error:
+            where = getattr(pair, member).named(pair.key, member)
+            return LoaderError(
+                f"{where} cannot be decoded by DALI ({last_words(error)}): make it a JPEG or PNG,"
+                " or take TorchLoader",
+                key=pair.key,
+            )
     return None
 
 

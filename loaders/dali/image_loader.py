@@ -12,7 +12,7 @@ from ...manifests.labels.labels import CLASS
 from ...manifests.sets.info import SET_FILE
 from ...manifests.sets.pair_set import PairSet, open_set
 from ...storage.stores import place
-from ..dataset import PairDataset
+from ..dataset import ImageDataset
 from ..index import Contents, cached_in, contents_of, of_images
 from ..labels import label_columns
 from ..options import Nothing
@@ -85,7 +85,7 @@ class ImageLoader(DaliLoader):
         shuffle: bool | None = None,
         shuffle_buffer: int = 4096,
         seed: int = 0,
-        last_batch: Literal["drop", "partial"] | None = None,
+        last_batch: Literal["drop", "partial", "even", "padded"] | None = None,
         keys: bool = False,
         cache: str | Path | None = None,
         cache_gb: float | None = None,
@@ -140,9 +140,9 @@ class ImageLoader(DaliLoader):
         self._classes_of, self._paths = numbers, images.paths if images else []
 
     @property
-    def dataset(self) -> PairDataset:
-        """The images of all ranks; `dataset.normal(...)` decodes one of them on the CPU."""
-        return PairDataset(self.contents)
+    def dataset(self) -> ImageDataset:
+        """The images of all ranks; `dataset[i]` decodes one of them on the CPU."""
+        return ImageDataset(self.contents, self._classes_of)
 
     def _build(self, epoch: int, checkpoint: bytes | None) -> Any:
         """Build the pipeline of an epoch."""
@@ -150,9 +150,11 @@ class ImageLoader(DaliLoader):
 
         builder = self._builder
         common = builder.common(epoch, checkpoint)
-        if self._paths:
+        if builder.by_number:
+            made = image_pipelines.external_images(builder.source(epoch).normals, **common)
+        elif self._paths:
             made = image_pipelines.file_images(self._paths, **common, **builder.sharding(epoch))
-        elif self.reader == "webdataset" and not self.contents.far:
+        elif self.reader == "webdataset":
             shards = self.contents.shards("normal")
             made = image_pipelines.webdataset_images(*shards, **common, **builder.sharding(epoch))
         else:
@@ -170,9 +172,12 @@ class ImageLoader(DaliLoader):
             before if checkpoint is not None else 0,
         )
 
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"_numbers_of": None}
+
     def _numbers(self, done: int, given: Any) -> Any:
         """Return the numbers of a batch's images, which shards do not tell."""
-        if self._paths or self.reader != "webdataset" or self.contents.far:
+        if self._paths or self.reader != "webdataset" or self._builder.by_number:
             return np.array(given.as_cpu().as_tensor()).ravel()
         return self._numbers_of(done)
 

@@ -122,7 +122,7 @@ class PairLoader(DaliLoader):
         *,
         batch_size: int | None = None,
         size: int | tuple[int, int] | None = None,
-        crop: Literal["resize", "random", "random-resized"] = "resize",
+        crop: Literal["resize", "random", "random-resized"] | None = None,
         augment: bool = False,
         pad: bool = False,
         dtype: Literal["float32", "float16", "uint8"] = "float32",
@@ -132,7 +132,7 @@ class PairLoader(DaliLoader):
         shuffle: bool | None = None,
         shuffle_buffer: int = 4096,
         seed: int = 0,
-        last_batch: Literal["drop", "partial"] | None = None,
+        last_batch: Literal["drop", "partial", "even", "padded"] | None = None,
         keys: bool = False,
         labels: bool = False,
         normals: str | Path | None = None,
@@ -208,6 +208,11 @@ class PairLoader(DaliLoader):
         """Build the pipeline of an epoch."""
         place = self.epoch, self._batch
         self._labels = self._label_source(epoch)
+        if self._resident and self.options.last_batch == "padded":
+            raise LoaderError(
+                f"{self.contents.name}: resident pairs are each rank's own, and last_batch='padded'"
+                " gives them in turn: leave resident out, or take last_batch='partial'"
+            )
         if self._resident:
             try:
                 return self._builder.build_resident(place, self._pools)
@@ -253,8 +258,8 @@ class PairLoader(DaliLoader):
 
     def _batch_of(self, outputs: tuple[Any, ...], count: int) -> tuple[Any, ...]:
         low, normal, *labels = outputs
-        far = self.contents.far
-        if self.reader == "file" and self.live is None and not far:
+        by_number = self._builder.by_number
+        if self.reader == "file" and self.live is None and not by_number:
             numbers = [np.array(label.as_cpu().as_tensor()).ravel() for label in labels]
             if (numbers[0] != numbers[1]).any():
                 raise LoaderError(
@@ -263,7 +268,8 @@ class PairLoader(DaliLoader):
                     path=self.contents.name,
                 )
         keys: list[str] = []
-        if self.reader == "webdataset" and self.contents.two_sets and self.live is None and not far:
+        own = self.reader == "webdataset" and not by_number
+        if own and self.contents.two_sets and self.live is None:
             keys, others = (keys_of(label, count) for label in labels)
             if keys != others:
                 where = f"{self.contents.name} and the normals of {self.contents.normal_root}"
@@ -271,7 +277,7 @@ class PairLoader(DaliLoader):
         images = tuple(tensor_of(images)[:count] for images in (low, normal))
         if not self.options.keys:
             return images
-        if self.reader == "webdataset" and not far:
+        if own:
             return (*images, keys or keys_of(labels[0], count))
         if self._resident:
             return (*images, [self.contents.pairs[int(number)].key for number in labels[0][:count]])

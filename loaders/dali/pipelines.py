@@ -8,10 +8,11 @@ can be proven to be in step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from nvidia import dali
 
 from ...errors import LoaderError
@@ -344,6 +345,19 @@ def whole_pairs(
                 for image in images
             ]
     return (*images, label)
+
+
+def one_by_one(images: Iterable[bytes], options: Options) -> Any:
+    """Return a pipeline, built, that decodes one encoded image a run, and none ahead."""
+    arrays = ([np.frombuffer(data, np.uint8)] for data in images)
+    pipeline = dali.Pipeline(
+        1, 1, None, prefetch_queue_depth=1, exec_pipelined=False, exec_async=False
+    )
+    with pipeline:
+        data = fn.external_source(source=lambda: next(arrays))
+        pipeline.set_outputs(decoded(data, options))
+    pipeline.build()
+    return pipeline
 
 
 def release_memory() -> None:

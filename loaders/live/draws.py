@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...engines.forkserver import prepare_workers
-from ...engines.process import main_left_alone
+from ...engines.process import end_with_parent, main_left_alone
 from ...synth.camera.batch.pack import Packed, joined
 from ...synth.models import draw_many
 from ...synth.parameters.columns import Keys
@@ -109,5 +109,7 @@ class DrawTable:
         elif len(self._keys) > _MANY and isinstance(self._pool, ThreadPoolExecutor):
             self._pool.shutdown(wait=False)
             context = multiprocessing.get_context(prepare_workers([__name__], self._workers))
-            self._pool = ProcessPoolExecutor(self._workers, mp_context=context)
+            self._pool = ProcessPoolExecutor(
+                self._workers, mp_context=context, initializer=end_with_parent
+            )
         return whole

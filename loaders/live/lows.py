@@ -18,7 +18,7 @@ from ...storage.atomic import sha256_bytes
 from ...synth.kernels.arrays import Window
 from ...synth.models import MODEL, Draw, draw, low_maker, render
 from ...synth.recipes.load import DEFAULT, Recipe, load_recipe, recipe_of, recipe_yaml
-from ..columns import StoredPair, read_extent
+from ..columns import StoredPair, read_extent, undecodable
 from ..ranks_and_order import epoch_seed
 
 Pixels = npt.NDArray[np.uint8]
@@ -170,7 +170,4 @@ def normal_of(pair: StoredPair, of_set: bool) -> Pixels:
         read_header(data)  # refuses what is too large
         return decode_as_rgb(data, colours=False)  # as DALI does
     except ImageRefused as refusal:
-        where = pair.normal.named(pair.key, "normal")
-        mend = "; gloam verify the set, gloam build mends it" if of_set else ""
-        message = f"{where} cannot be decoded: {refusal.detail}{mend}"
-        raise LoaderError(message, key=pair.key) from None
+        raise undecodable(pair, "normal", refusal.detail, of_set) from None

@@ -223,7 +223,7 @@ class PairSet:
             raise SetError(
                 f"{self.root}: table {name!r}: must be one of {', '.join(TABLES)}", path=self.root
             )
-        return read_checked(self.root / TABLES[name])
+        return read_checked(self.root / TABLES[name], keyless=name == "refused")
 
     @property
     def recipe_yaml(self) -> str:

@@ -43,8 +43,10 @@ def read_keys(path: Path) -> list[str]:
     return keys
 
 
-def read_checked(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
-    """Read a table of a set, whose keys must be keys.
+def read_checked(
+    path: Path, columns: Sequence[str] | None = None, *, keyless: bool = False
+) -> pa.Table:
+    """Read a table of a set, whose keys must be keys; with `keyless`, or be empty.
 
     Raises
     ------
@@ -60,6 +62,7 @@ def read_checked(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
         raise DamagedError(f"{path}: damaged: has no column {min(missing)}", path=path)
     if "key" in table.column_names:
         odd = table["key"].filter(pc.invert(_is_key(table["key"])))
+        odd = odd.filter(pc.not_equal(odd, "")) if keyless else odd
         if len(odd) or table["key"].null_count:
             key = odd[0].as_py() if len(odd) else None
             beyond = "names a file outside the set" if outside(str(key)) else "is no key"

@@ -91,7 +91,7 @@ def parse_source(text: str) -> Source:
     if not equals and (match := _LIMIT.match(kind)):
         kind, limit = match[1], int(match[2])
     if kind not in KINDS:
-        if not equals and _exists(text):
+        if text and not equals and _exists(text):
             meant = f"{'folder' if Path(text).is_dir() else 'archive'}={text}"
             if (Path(text) / "set.json").is_file() and (Path(text) / "shards").is_dir():
                 meant = f"webdataset='{text}/shards/*.tar', the normals of that set,"

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from gloam.loaders import PairLoader, TorchLoader  # noqa: E402
 
-from .test_lightning import BATCH, LENGTH, TRAIN, VAL, numbers  # noqa: E402
+from .test_lightning import BATCH, LENGTH, TRAIN, VAL, numbers, on_ranks  # noqa: E402
 
 
 @pytest.fixture(params=["webdataset", "external", "torch", "torch-processes"])
@@ -82,3 +82,37 @@ def test_skipped_batches_are_those_of_the_epoch(make, accelerator, first):
         skipping = accelerate.skip_first_batches(loader, first)
         assert [numbers(normal) for _, normal in skipping] == epochs[2][first:]
     assert len({number for batch in epochs[0] for number in batch}) == TRAIN // BATCH * BATCH
+
+
+GATHERED = """
+import sys
+
+import accelerate
+import torch
+from gloam.loaders import PairLoader, TorchLoader
+from tests.clients.test_lightning import VAL, numbers
+
+accelerator = accelerate.Accelerator(cpu=True)
+root, kind, size = sys.argv[1:]
+options = {"batch_size": int(size), "size": (40, 56), "device": "cpu", "workers": 1}
+if kind == "torch":
+    val = accelerator.prepare(TorchLoader(root, "val", **options))
+else:
+    val = accelerator.prepare(PairLoader(root, "val", reader=kind, **options))
+for _ in range(2):
+    seen, own = [], 0
+    for _, normal in val:
+        assert len(normal) == int(size)
+        own += len(normal) - val.padded
+        seen += accelerator.gather_for_metrics(torch.tensor(numbers(normal))).tolist()
+    assert len(seen) == len(set(seen)) == VAL, seen
+    assert accelerator.reduce(torch.tensor(own)).item() == VAL
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "world"),
+    [("webdataset", 3, 2), ("external", 1, 2), ("torch", 4, 2), ("torch", 2, 3)],
+)
+def test_what_ranks_gather_is_every_pair_once(shards, tmp_path, kind, size, world):
+    on_ranks(world, tmp_path, GATHERED, str(shards), kind, str(size))

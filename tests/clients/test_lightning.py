@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -52,14 +53,33 @@ class Watched(L.LightningModule):
         return torch.optim.SGD(self.parameters(), 1e-3)
 
 
-def loaders(root, kind):
+def on_ranks(world: int, folder: Path, script: str, *given: str) -> str:
+    """Run a script in several processes, as torchrun does; returns what they print."""
+    path = folder / "script.py"
+    path.write_text(script)
+    root = Path(__file__).parents[2]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{root}{os.pathsep}{root}/src",
+        "PYTHONWARNINGS": "ignore",
+    }
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
+    done = subprocess.run(
+        [*command, str(world), str(path), *given],
+        capture_output=True, text=True, timeout=300, check=False, env=environment,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+def loaders(root, kind, **more):
     options = {
         "batch_size": BATCH,
         "size": (40, 56),
         "device": "cpu",
         "workers": 1 if kind is PairLoader else 0,
     }
-    return kind(root, "train", **options), kind(root, "val", **options)
+    return kind(root, "train", **options, **more), kind(root, "val", **options)
 
 
 def trainer(folder, **options):
@@ -84,6 +104,15 @@ def test_fit_trains_and_validates_every_epoch(shards, tmp_path, kind, sanity):
     assert model.seen["train"][0] != model.seen["train"][1] != model.seen["train"][2]
     assert [len(set(epoch)) for epoch in model.seen["val"]] == [VAL] * 3
     assert [len(epoch) for epoch in model.seen["sanity"]] == ([2 * BATCH] if sanity else [])
+
+
+@pytest.mark.parametrize("kind", [PairLoader, TorchLoader])
+def test_overfitting_sees_the_same_batches_of_loaders_that_do_not_shuffle(shards, tmp_path, kind):
+    model, (train, val) = Watched(), loaders(shards, kind, shuffle=False)
+    with train, val:
+        trainer(tmp_path, overfit_batches=2).fit(model, train, val)
+    assert [len(epoch) for epoch in model.seen["train"]] == [2 * BATCH] * 3
+    assert model.seen["train"][0] == model.seen["train"][1] == model.seen["train"][2]
 
 
 @pytest.mark.parametrize("kind", [PairLoader, TorchLoader])
@@ -141,7 +170,8 @@ def test_two_processes_share_every_epoch(shards, tmp_path, kind):
     script = tmp_path / "train.py"
     script.write_text(SCRIPT)
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    environment = {**os.environ, "PYTHONPATH": root, "PYTHONWARNINGS": "ignore"}
+    path = os.pathsep.join([root, os.path.join(root, "src")])
+    environment = {**os.environ, "PYTHONPATH": path, "PYTHONWARNINGS": "ignore"}
     for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"):
         environment.pop(name, None)
     command = [sys.executable, str(script), str(shards), str(tmp_path), kind]

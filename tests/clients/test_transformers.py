@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 pytest.importorskip("nvidia.dali")
@@ -11,7 +13,7 @@ torch = pytest.importorskip("torch")
 
 from gloam.loaders import PairLoader, TorchLoader  # noqa: E402
 
-from .test_lightning import BATCH, LENGTH, VAL, VAL_LENGTH, numbers  # noqa: E402
+from .test_lightning import BATCH, LENGTH, VAL, VAL_LENGTH, numbers, on_ranks  # noqa: E402
 
 
 class Brightener(torch.nn.Module):
@@ -52,7 +54,7 @@ class PairTrainer(transformers.Trainer):
 
 def trainer(shards, kind, folder, **options):
     common = {
-        "batch_size": BATCH,
+        "batch_size": options.pop("batch", BATCH),
         "size": (40, 56),
         "device": "cpu",
         "workers": 1 if kind is PairLoader else 0,
@@ -119,3 +121,41 @@ def test_a_run_gone_on_with_in_mid_epoch_skips_what_was_seen(shards, tmp_path, k
     model, running = trainer(shards, kind, tmp_path, **reader)
     running.train(resume_from_checkpoint=str(tmp_path / f"checkpoint-{stop}"))
     assert model.seen[True] == whole[stop:]
+
+
+EVALUATED = """
+import json
+import sys
+
+import torch
+from gloam.loaders import PairLoader, TorchLoader
+from tests.clients.test_lightning import numbers
+from tests.clients.test_transformers import PairTrainer, trainer
+
+root, kind, size, folder = sys.argv[1:]
+
+
+def predicted(self, model, inputs, prediction_loss_only, ignore_keys=None):
+    found = torch.tensor(numbers(inputs[1]))
+    return model(inputs)["loss"].detach(), found, found
+
+
+PairTrainer.prediction_step = predicted
+kind = {"PairLoader": PairLoader, "TorchLoader": TorchLoader}[kind]
+found = []
+_, running = trainer(root, kind, folder, batch=int(size), per_device_eval_batch_size=int(size))
+running.compute_metrics = lambda all_of_them: found.append(all_of_them.predictions.tolist()) or {}
+running.evaluate()
+running.evaluate()
+if running.is_world_process_zero():
+    print(json.dumps(found))
+"""
+
+
+@pytest.mark.parametrize(("kind", "size"), [("PairLoader", 3), ("TorchLoader", 4)])
+def test_two_processes_evaluate_every_pair_once(shards, tmp_path, kind, size):
+    given = str(shards), kind, str(size), str(tmp_path / "out")
+    printed = on_ranks(2, tmp_path, EVALUATED, *given).splitlines()
+    found = json.loads(next(line for line in printed if line.startswith("[")))
+    assert [sorted(set(one)) == sorted(one) for one in found] == [True, True]
+    assert [len(one) for one in found] == [VAL, VAL]

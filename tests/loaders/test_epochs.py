@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import subprocess
+import sys
 from itertools import islice
 
 import pytest
@@ -161,8 +163,12 @@ def test_what_trainers_look_at(make):
         assert train.num_workers in (0, 2)
         low, normal = train.dataset[3]
         assert low.shape == normal.shape == (40, 56, 3)
-        with pytest.raises(IndexError):
-            train.dataset[TRAIN]
+        assert (train.dataset[-1][1] == train.dataset[TRAIN - 1][1]).all()
+        for beyond in (TRAIN, -TRAIN - 1):
+            with pytest.raises(IndexError):
+                train.dataset[beyond]
+        assert isinstance(val.sampler, torch.utils.data.SequentialSampler)
+        assert train.sampler is train.batch_sampler.sampler is None
         assert f"{TRAIN} pairs in train" in repr(train)
         assert len(iter(train)) == len(train)
 
@@ -190,6 +196,73 @@ def test_ranks_are_found_at_the_first_batch(make, monkeypatch):
         ):
             next(iter(given))
         assert len(taken(whole)) == VAL  # what was given stays
+
+
+@pytest.mark.parametrize("world", [2, 3])
+@pytest.mark.parametrize("size", [1, 3, 4])
+def test_padded_batches_are_whole_and_say_what_is_repeated(make, world, size):
+    counted, lengths = [], set()
+    for rank in range(world):
+        options = {"rank": rank, "world_size": world, "last_batch": "padded"}
+        with make("val", batch_size=size, **options) as loader:
+            lengths.add(len(loader))
+            for _, normal in loader:
+                assert len(normal) == size
+                counted += numbers(normal)[: size - loader.padded]
+            assert loader.remainder == VAL % (world * size)
+    assert len(lengths) == 1
+    assert sorted(counted) == sorted(set(counted))
+    assert len(counted) == VAL
+
+
+def test_a_pass_that_was_interrupted_leaves_the_next_one_whole(make):
+    """As Ctrl-C does after DALI made a batch, and before it is handed out."""
+    with make("val") as whole, make("val") as loader:
+        expected = taken(whole)
+        for before in range(len(whole)):
+            batches = iter(loader)
+            for _ in range(before):
+                next(batches)
+            loader._count = interrupt
+            with pytest.raises(KeyboardInterrupt):
+                next(batches)
+            del loader._count
+            assert taken(loader) == expected
+
+
+def interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+FORKED = """
+import os, sys
+from gloam.errors import LoaderError
+from gloam.loaders import PairLoader, TorchLoader
+
+options = {"batch_size": 4, "size": 32, "device": "cpu", "workers": 1}
+for kind in (PairLoader, TorchLoader):
+    loader = kind(sys.argv[1], **options)
+    passing = iter(loader)
+    next(passing)
+    child = os.fork()
+    if child == 0:
+        for use in (lambda: next(passing), lambda: next(iter(loader))):
+            try:
+                use()
+            except LoaderError as error:
+                print(error, flush=True)
+        loader.close()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert len(list(loader)) == len(loader)
+    loader.close()
+"""
+
+
+def test_a_loader_that_was_used_says_so_in_a_forked_child(shards):
+    command = [sys.executable, "-W", "ignore", "-c", FORKED, str(shards)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    assert done.stdout.count("was used before this process was forked") == 4
 
 
 def test_lists_are_loaded_as_sets_are(files):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
+from pillow_heif import register_heif_opener
 
 from gloam.errors import LoaderError, SetError
-from gloam.loaders import PairLoader, pairs_in
+from gloam.loaders import PairLoader, TorchLoader, pairs_in
 from gloam.manifests.images.encode import encode
 from gloam.manifests.sets.info import read_set
 
@@ -98,3 +101,57 @@ def test_wrong_lists_are_named():
         pytest.raises(LoaderError, match=r"nowhere/a\.png"),
     ):
         next(iter(loader))
+
+
+def turned(pixels: np.ndarray, orientation: int) -> bytes:
+    """A JPEG that EXIF turns."""
+    exif, data = Image.Exif(), io.BytesIO()
+    exif[0x0112] = orientation
+    Image.fromarray(pixels).save(data, "JPEG", exif=exif)
+    return data.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["dali", "torch", "resident"])
+def test_pairs_that_differ_in_size_are_refused(kind):
+    """Windows of them would show other things; so would those of one that EXIF turns."""
+    upright, taller = numbered(1, 40, 56), numbered(1, 42, 56)
+    make = TorchLoader if kind == "torch" else PairLoader
+    options = {"batch_size": 1, "size": 24, "device": "cpu", "workers": 1}
+    more = {"resident": True} if kind == "resident" else {}
+    for low, normal in (
+        (encode(upright, "png"), encode(taller, "png")),
+        (encode(upright, "jpg"), encode(taller, "jpg")),
+        (turned(upright, 6), encode(upright, "png")),
+        (encode(upright, "png"), turned(upright, 8)),
+    ):
+        with (
+            make([(low, normal)], **options, **more) as loader,
+            pytest.raises(LoaderError, match=r"pair 0, low: low and normal differ in size: \d+ x"),
+        ):
+            list(loader)
+    for pair in (
+        (turned(upright, 6), encode(np.rot90(upright), "png")),
+        (turned(upright, 3), encode(upright, "png")),
+        (turned(upright, 6), turned(upright, 8)),
+    ):
+        with make([pair], **options, **more) as loader:
+            assert len(list(loader)) == 1
+
+
+@pytest.mark.parametrize("suffix", ["avif", "heic"])
+def test_what_dali_does_not_decode_is_named_and_torch_loader_turns_it(suffix, tmp_path):
+    register_heif_opener()
+    path, exif = tmp_path / f"one.{suffix}", Image.Exif()
+    exif[0x0112] = 6
+    Image.fromarray(numbered(1, 40, 56)).save(path, exif=exif)
+    shown = (40, 56) if suffix == "heic" else (56, 40)  # its EXIF turns nothing, by its standard
+    options = {"batch_size": 1, "device": "cpu", "workers": 0}
+    with TorchLoader([(path, path)], **options) as loader:
+        assert [tuple(low.shape) for low, _ in loader] == [(1, 3, *shown)]
+    for made in ({}, {"live": True}):
+        data = [path] if made else [(path, path)]
+        with (
+            PairLoader(data, **options, **made) as loader,
+            pytest.raises(LoaderError, match=rf"one\.{suffix}: one\..* by DALI .*TorchLoader$"),
+        ):
+            list(loader)

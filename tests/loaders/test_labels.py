@@ -59,8 +59,8 @@ def loader(kind: str, sets: dict[str, Path], **options):
 FORMS = {
     "whole": {"batch_size": 1},
     "padded": {"pad": True, "augment": True},
-    "resized": {"size": (90, 120)},
-    "turned": {"size": 96, "augment": True},
+    "resized": {"size": (90, 120), "crop": "resize"},
+    "turned": {"size": 96, "crop": "resize", "augment": True},
     "random": {"size": 64, "crop": "random", "augment": True},
     "enlarged": {"size": 200, "crop": "random"},
     "random-resized": {"size": (72, 96), "crop": "random-resized", "augment": True},

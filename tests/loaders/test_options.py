@@ -6,6 +6,7 @@ import inspect
 
 import pytest
 
+import gloam
 from gloam.errors import LoaderError
 from gloam.loaders import PairLoader, TorchLoader
 from gloam.loaders.options import Options
@@ -55,6 +56,7 @@ def test_options_are_spelt_alike(shards):
             "hw_decoder_load",
             "shuffle",
             "last_batch",
+            "crop",
             "exact",
         ):
             assert ours[name].default == theirs[name].default == field.default, name
@@ -84,3 +86,32 @@ def test_options_are_spelt_alike(shards):
             LoaderError, match="gamma_ray: no such option; there are batch_size, size"
         ):
             loader(shards, batch_size=2, gamma_ray=9)
+
+
+@pytest.mark.parametrize("loader", [PairLoader, TorchLoader])
+def test_training_cuts_windows_and_validation_takes_the_whole(shards, loader):
+    """Pictures made smaller lose their noise: those are to be asked for."""
+    options = {"batch_size": 2, "device": "cpu", "workers": 0}
+    for split, given, expected in (
+        ("train", {"size": 24}, "random"),
+        ("train", {}, "resize"),
+        ("train", {"size": 24, "crop": "resize"}, "resize"),
+        ("val", {"size": 24}, "resize"),
+        ("val", {"size": 24, "crop": "random"}, "random"),
+    ):
+        with loader(shards, split, **options, **given) as made:
+            assert made.options.crop == expected
+
+
+def test_images_are_made_smaller(shards):
+    with gloam.ImageLoader(shards, batch_size=2, device="cpu", size=24) as loader:
+        assert loader.options.crop == "resize"
+
+
+def test_the_file_readers_buffer_holds_no_more_than_a_rank_has(files, photos):
+    for world in (1, 17):
+        options = {"batch_size": 1, "device": "cpu", "rank": 0, "world_size": world}
+        for loader in (PairLoader(files, **options), gloam.ImageLoader(photos, **options)):
+            with loader:
+                common = loader._builder.common(0, None)
+                assert common["options"].shuffle_buffer == loader.contents.count // world

@@ -24,7 +24,7 @@ def made(photographs, tmp_path_factory):
     return root
 
 
-@pytest.fixture(params=["torchdata", "PairLoader", "TorchLoader"])
+@pytest.fixture(params=["torchdata", "PairLoader", "TorchLoader", "ImageLoader"])
 def maker(request, made) -> Iterator[Maker]:
     """Makes loaders of the same pairs, in the same order."""
     opened = []
@@ -32,7 +32,7 @@ def maker(request, made) -> Iterator[Maker]:
     def make() -> Any:
         options = {"batch_size": 3, "shuffle": False, "crop": "resize", "size": 32}
         kind = "TorchLoader" if request.param == "torchdata" else request.param
-        more = {"device": "cpu"} | ({"workers": 0} if kind == "TorchLoader" else {})
+        more = {"device": "cpu"} | ({"workers": 0} if kind == "TorchLoader" else {"workers": 1})
         loader = getattr(gloam, kind)(made, last_batch="partial", **options, **more)
         opened.append(loader)
         if request.param == "torchdata":
@@ -71,6 +71,20 @@ def test_a_state_taken_in_mid_epoch_goes_on_there(maker):
     again.load_state_dict(state)
     assert first + sums(again) == whole
     assert sums(again) == whole  # the next epoch is whole
+
+
+def test_a_state_taken_at_the_last_batch_has_nothing_left_of_its_epoch(maker):
+    loader = maker()
+    whole = sums(loader)
+    again = maker()
+    batches = iter(again)
+    assert sums(next(batches) for _ in whole) == whole
+    state = copy.deepcopy(again.state_dict())
+    resumed = maker()
+    resumed.load_state_dict(state)
+    assert sums(resumed) == []
+    assert sums(resumed) == whole
+    assert sums(batches) == []  # what was left where the state was taken
 
 
 def test_a_state_taken_at_an_epochs_end_begins_the_next_one(maker):

@@ -5,7 +5,13 @@ from __future__ import annotations
 import gc
 import itertools
 import json
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -181,12 +187,11 @@ def test_resume_in_mid_epoch(root):
             for _, _ in zip(range(stop), first, strict=False):
                 pass
             state = json.loads(json.dumps(first.state_dict()))
-        if stop == len(expected):
-            assert (state["epoch"], state["batch"]) == (1, 0)
-            continue
+        assert (state["epoch"], state["batch"]) == (0, stop)
         with TorchLoader(root, **options) as second:
             second.load_state_dict(state)
             rest = [low for low, _ in second]
+            assert second.epoch == 1
         assert len(rest) == len(expected) - stop
         assert all(torch.equal(a, b) for a, b in zip(rest, expected[stop:], strict=True))
     with (
@@ -246,3 +251,108 @@ def test_sizes_and_damage_are_named(root, tmp_path):
             pytest.raises(LoaderError, match=rf"{key}\.low cannot be decoded"),
         ):
             list(loader)
+
+
+def processes_of(loader) -> list:
+    return loader._loader._iterator._workers
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_process_that_died_is_told_and_the_next_pass_has_new_ones(shards, number):
+    with TorchLoader(shards, batch_size=4, size=24, device="cpu", workers=2) as loader:
+        passing = iter(loader)
+        next(passing)
+        for process in processes_of(loader):
+            os.kill(process.pid, number)
+            process.join()
+        with pytest.raises(LoaderError, match="a process that makes batches ended"):
+            list(passing)
+        assert len(list(loader)) == len(loader)
+        for process in processes_of(loader):
+            os.kill(process.pid, number)
+            process.join()
+        assert len(list(loader)) == len(loader)  # between passes nothing is lost
+
+
+def test_ctrl_c_ends_a_pass_and_no_process(shards):
+    with TorchLoader(shards, batch_size=4, size=24, device="cpu", workers=1) as loader:
+        passing = iter(loader)
+        next(passing)
+        (process,) = processes_of(loader)
+        os.kill(process.pid, signal.SIGINT)  # a terminal's goes to all of a program
+        assert len(list(passing)) == len(loader) - 1
+        assert processes_of(loader) == [process]
+        assert process.is_alive()
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("of", ["files", "sizes", "bytes"])
+def test_refusals_are_one_line_whoever_makes_batches(workers, of, tmp_path):
+    (tmp_path / "empty.png").write_bytes(b"")
+    given, word = {
+        "files": ([str(tmp_path / "empty.png")] * 2, "empty.png: empty.low cannot be decoded"),
+        "sizes": (mixed_sizes()[0][:1] + mixed_sizes()[1][1:], "low and normal differ in size"),
+        "bytes": ([b"GIF", b"GIF"], r"pair \d, low cannot be decoded"),
+    }[of]
+    with (
+        TorchLoader([tuple(given)] * 2, batch_size=2, device="cpu", workers=workers) as loader,
+        pytest.raises(LoaderError, match=word) as raised,
+    ):
+        list(loader)
+    assert len(str(raised.value).splitlines()) == 1
+    assert "gloam build" not in str(raised.value)
+
+
+SMALL = """
+import sys
+from gloam.loaders import TorchLoader
+
+options = {"batch_size": 128, "size": 192, "device": "cpu", "last_batch": "partial"}
+for more in ({}, {"size": None, "pad": True}):
+    with TorchLoader(sys.argv[1], workers=2, **options | more) as loader:
+        print(sum(len(low) for low, normal in loader))
+"""
+
+
+def test_batches_pass_where_shared_memory_is_small(shards):
+    """As in a container, though those have 64 MB."""
+    run = f'mount -t tmpfs -o size=1m tmpfs /dev/shm && exec {sys.executable} -c "$0" {shards}'
+    command = ["unshare", "--mount", "--map-root-user", "sh", "-c"]
+    if subprocess.run([*command, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("namespaces of mounts are not to be had")
+    done = subprocess.run(
+        [*command, run, SMALL], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.split() == [str(TRAIN)] * 2
+
+
+ORPHANS = """
+import sys, time
+from gloam.loaders import TorchLoader
+
+loader = TorchLoader(sys.argv[1], batch_size=4, size=24, device="cpu", workers=2)
+passing = iter(loader)
+next(passing)
+print(*(process.pid for process in loader._loader._iterator._workers), flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+def test_processes_end_with_their_program_however_it_ends(shards, number):
+    command = [sys.executable, "-c", ORPHANS, str(shards)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
+        processes = [int(pid) for pid in program.stdout.readline().split()]
+        assert len(processes) == 2
+        program.send_signal(number)
+    for pid in processes:
+        while running(pid):
+            time.sleep(0.05)
+
+
+def running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False

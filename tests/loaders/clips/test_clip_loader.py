@@ -505,3 +505,26 @@ def test_bench_shows_clips_and_frames(made, source):
     said = run.invoke(command, ["bench", str(source), "--frames", "3", "--json", *common])
     assert said.exit_code == 0, said.output
     assert '"frames": 3' in said.output
+
+
+@pytest.mark.parametrize("way", ["stored", "processes", "dali", "dali, live"])
+def test_padded_ranks_have_equally_many_whole_batches(made, stored, way):
+    counted, lengths = [], set()
+    for rank in range(2):
+        options = {"rank": rank, "world_size": 2, "last_batch": "padded", "batch_size": 3}
+        with loader(made, size=32, **options, **WAYS[way]) as loaded:
+            assert loaded.options.crop == "random"
+            lengths.add(len(loaded))
+            for low, _, keys in loaded:
+                assert len(low) == len(keys) == 3
+                counted += keys[: 3 - loaded.padded]
+    assert len(lengths) == 1
+    assert sorted(counted) == sorted(stored)
+
+
+def test_clips_are_counted_from_the_end_too(made):
+    with loader(made) as loaded:
+        clips = loaded.dataset
+        assert (clips[-1][1][0] == clips[len(clips) - 1][1][0]).all()
+        with pytest.raises(IndexError):
+            clips[-len(clips) - 1]

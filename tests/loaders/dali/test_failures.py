@@ -57,9 +57,9 @@ def test_a_damaged_image_is_named_without_decoding_the_set(
     low = next(stored[i].low for i in range(len(stored)) if stored[i].key == key)
     decoded = []
 
-    def counting(pair, decoder):
+    def counting(pair, *given):
         decoded.append(pair.key)
-        return decoded_pair(pair, decoder)
+        return decoded_pair(pair, *given)
 
     monkeypatch.setattr(failures, "decoded_pair", counting)
     with PairLoader(root, **options) as loader:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -157,3 +158,31 @@ def test_bench_compares_it_with_plain_loaders(folder):
     for name in ("DALI", "DataLoader, opencv, 0 workers", "DataLoader, pillow, 0 workers"):
         assert name in run.output
     assert "images a second" in run.output
+
+
+@pytest.mark.parametrize("kind", ["folder", "shards", "files"])
+def test_copies_and_single_images_are_to_be_had_after_use(folder, labelled, kind):
+    root = folder if kind == "folder" else labelled[kind]
+    with gloam.ImageLoader(root, "val", **OPTIONS) as loader:
+        expected = [images for images, _ in loader]
+        next(iter(loader))
+        with pickle.loads(pickle.dumps(loader)) as copy:
+            assert all(map(torch.equal, expected, (images for images, _ in copy)))
+        dataset = loader.dataset
+        images = [dataset[number] for number in range(len(dataset))]
+        assert (dataset[-1][0] == images[-1][0]).all()
+        assert [label for _, label in images] == [n for _, one in loader for n in one.tolist()]
+        with pytest.raises(IndexError):
+            dataset[len(dataset)]
+
+
+def test_a_loader_of_a_folder_counts_every_image_once_on_padded_ranks(folder):
+    found = []
+    for rank in range(3):
+        options = {**OPTIONS, "last_batch": "padded", "rank": rank, "world_size": 3}
+        with gloam.ImageLoader(folder, "val", **options) as loader:
+            assert len(loader) == 2
+            for images, _ in loader:
+                assert len(images) == 4
+                found += which(images)[: 4 - loader.padded]
+    assert sorted(found) == list(range(COUNT))
