@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
-from ..camera.draw import CameraDraw
 from ..clips import render_clip
 from ..degradations.draw import DegradationsDraw, LastDegradationsDraw
+from ..draws.record import CameraDraw
 from ..kernels.curves import LEVEL_LIGHT, linear_to_srgb
 from ..models import Draw, component_of, draw, render
 from ..recipes.load import Recipe

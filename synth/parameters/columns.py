@@ -1,15 +1,17 @@
-"""Random numbers and values of distributions for many images at once, to the last bit.
+"""Random numbers for the parameters of many images: a keyed hash of (seed, key, purpose, index).
 
-They are those that `randomness` and `distributions` give each image.
+None depends on another. A generator with a state would shift every later parameter when a recipe
+gains one; here a parameter keeps its number for a (seed, key) whatever else the recipe says. That
+is what makes "the same pairs, only with other noise" possible.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +22,35 @@ from .distributions import Choice, Constant, Distribution, LogUniform, Normal, U
 
 Floats = npt.NDArray[np.float64]
 _moved_on = lru_cache(maxsize=4096)(moved_on)
+
+
+class Ragged(NamedTuple):
+    """A column of several numbers an image, not as many in each.
+
+    Attributes
+    ----------
+    table : array (N, most)
+        Of each image its numbers, then anything.
+    counts : int64 array (N)
+    """
+
+    table: Any
+    counts: npt.NDArray[np.int64]
+
+    @property
+    def own(self) -> npt.NDArray[np.bool_]:
+        """Return which of the table's places are numbers of their image (N, most)."""
+        own: npt.NDArray[np.bool_] = np.arange(self.table.shape[1]) < self.counts[:, None]
+        return own
+
+    def tolist(self) -> list[tuple[Any, ...]]:
+        """Return the numbers of each image."""
+        rows = zip(self.table.tolist(), self.counts.tolist(), strict=True)
+        return [tuple(row[:count]) for row, count in rows]
+
+
+Columns = dict[str, Any]
+"""Values of many images by their path, such as "exposure.ev": arrays (N), or `Ragged`."""
 
 
 class Keys:
@@ -51,7 +82,7 @@ class Keys:
 
 
 class KeyedColumns:
-    """The random numbers of many images of a set, each those of its `KeyedRandom`.
+    """The random numbers of many images of a set, none of which depends on another image.
 
     Parameters
     ----------
@@ -77,7 +108,11 @@ class KeyedColumns:
         return some
 
     def bits(self, purpose: str, index: int = 0) -> npt.NDArray[np.uint64]:
-        """Draw 64 random bits for each image."""
+        """Draw 64 random bits for each image.
+
+        They are the first 8 bytes, little-endian, of the BLAKE2b (personal "gloam draw") of seed,
+        key, purpose and index, with a zero byte after each of the first three.
+        """
         end = f"{purpose}\0{index}".encode()
         words = np.empty(len(self), np.uint64)
         first_words(self._prefixes, self._lengths, _moved_on(end), len(end), words)
@@ -103,6 +138,19 @@ class KeyedColumns:
         """Draw a number for each image."""
         drawn: Floats = self.values(distribution, purpose, index).astype(np.float64)
         return drawn
+
+    def ragged(
+        self, counts: npt.NDArray[np.int64], one: Callable[[KeyedColumns, int], Any]
+    ) -> Ragged:
+        """Draw so many numbers for each image (N), the i-th of some by `one(those, i)`."""
+        table = np.zeros((len(self), int(counts.max(initial=0))))
+        those, chosen = self, len(self)
+        for i in range(table.shape[1]):
+            own = counts > i
+            if int(own.sum()) != chosen:
+                those, chosen = self.those(own), int(own.sum())
+            table[own, i] = one(those, i)
+        return Ragged(table, counts)
 
 
 def quantiles(distribution: Distribution, u: Floats) -> Any:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ..chroma import merge_pixel, smoothed
 from ..compiling.compile import fma, scalar
 from ..numbers.pairs import first_of, joined_floats, second_of, two_floats
-from .held import Output, output_of
+from .image_state import Output, output_of
 from .pixel_steps import write_made
 
 i32 = np.int32
@@ -82,7 +82,7 @@ def _smoothing_of(number, columns, batch):
         batch.bright[i64(image.plane) :],
         batch.differences[i64(image.plane) :],
         batch.columns[i64(image.plane) :],
-        draw.strength,
+        draw.isp_chroma_strength,
         output_of(number, batch),
     )
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..args import pattern_of
 from ..compiling.compile import fma, scalar
 from ..degradations.blur import brightened
 from ..degradations.pattern import pixel_pattern, site_pattern
 from ..demosaic import BILINEAR, BORDER
-from .held import pattern_of
+from .image_state import GAUSSIAN
 
 i32 = np.int32
 u32 = np.uint32
@@ -89,7 +90,7 @@ def pattern_step(number, place, batch):
     image = batch.images[number]
     draw = batch.draws[image.draw]
     row, column = sensed_at(image, draw, place)
-    pattern = pattern_of(draw, batch)
+    pattern = pattern_of(draw, GAUSSIAN)
     if draw.method >= BILINEAR:
         sites = u32(image.width + 2 * BORDER)
         batch.pattern[image.pattern + u64(place)] = site_pattern(row, column, sites, pattern)

@@ -17,7 +17,7 @@ from . import jpeg_steps as jpeg
 from . import pixel_steps as pixels
 from .arrays import Batch
 from .form_steps import Forms, Resizing
-from .held import next_place, row_and_column, sensed_pixels, sensed_sites
+from .image_state import next_place, row_and_column, sensed_pixels, sensed_sites
 
 THREADS = 128
 """Of a block: each block works on one image. Few, so that many registers a thread leave no room

@@ -26,7 +26,7 @@ from ..illumination import CELLS
 from ..numbers.pairs import joined
 from ..numbers.random_bits import channel_sample, mosaic_sample
 from ..sensor import row_offset, sense_greens, sense_site
-from .held import sensor_of
+from .image_state import image_sensor
 
 i16 = np.int16
 i32 = np.int32
@@ -139,7 +139,7 @@ def row_step(number, place, batch):
     row = u32(place + u32(image.span_top if mosaic else 2 * image.span_top))
     rows = image.height + 2 * BORDER if mosaic else 2 * image.height
     samples = rows * (image.width + 2 * BORDER) if mosaic else 3 * image.height * image.width
-    offset = row_offset(row, samples, sensor_of(image, batch))
+    offset = row_offset(row, samples, image_sensor(image, batch))
     batch.rows[image.row + u64(place)] = offset
 
 

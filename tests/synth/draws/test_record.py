@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gloam.synth.camera.draw import CameraDraw
+from gloam.synth.draws.record import CameraDraw
 from gloam.synth.models import draw
 from gloam.synth.recipes.load import load_recipe
 

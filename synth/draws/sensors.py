@@ -6,15 +6,12 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from ...kernels.numbers.library import exp, log
-from ...parameters.columns import Floats, KeyedColumns
-from ..calibration import Calibration
-from ..recipe import CameraRecipe
-from ..render import read_forms
-from ..sensors import (
+from ..camera.calibration import Calibration
+from ..camera.recipe import CameraRecipe
+from ..camera.sensors import (
     GAUSSIAN,
+    TUKEY,
     Arithmetic,
     Sensor,
     calibrated_isos,
@@ -23,31 +20,16 @@ from ..sensors import (
     sensor_at,
     with_levels,
 )
+from ..kernels.numbers.library import exp, log
+from ..parameters.columns import Columns, Floats, KeyedColumns
 
 _OF_ARRAYS = Arithmetic(exp, log, np.sqrt, np.minimum)
-
-
-class Sensors(NamedTuple):
-    """The sensors of N images, as columns (N).
-
-    Attributes
-    ----------
-    gain, row_sigma, black, white : float64 arrays
-        DN (of the gain: per electron).
-    read : float32 array (N, 2, 10)
-        Quantile polynomials of read noise of a site, and of the sum of two.
-    """
-
-    gain: Floats
-    row_sigma: Floats
-    black: Floats
-    white: Floats
-    read: npt.NDArray[np.float32]
 
 
 class _Columns(NamedTuple):
     """As of `sensors.Sensor`: numbers, or arrays (N)."""
 
+    iso: Any
     gain: Any
     gaussian_sigma: Any
     tukey_scale: Any
@@ -57,32 +39,33 @@ class _Columns(NamedTuple):
     white: Any
 
 
-def draw_sensors(random: KeyedColumns, recipe: CameraRecipe) -> Sensors:
-    """Draw the sensor of each image."""
-    camera = recipe.camera
-    names = random.values(camera.name, "camera.name").astype(str)
-    isos = random.numbers(camera.iso, "camera.iso")
-    levels = random.numbers(camera.levels, "camera.levels").astype(np.int64)
-    noises = random.values(camera.read_noise, "camera.read_noise")
-    known = sorted(set(names.tolist()))
+def draw_sensors(columns: Columns, random: KeyedColumns, recipe: CameraRecipe) -> None:
+    """Fill in the body and the sensor of each image, of a camera's name, ISO and levels."""
+    names = columns["camera.name"].astype(str)
+    isos, levels = columns["camera.iso"], columns.pop("camera.levels")
+    known, own = sorted(set(names.tolist())), recipe.camera.own
     spreads = [np.zeros(len(random))] * 3
-    if any(is_fitted(name, camera.own) for name in known):
+    if any(is_fitted(name, own) for name in known):
         spreads = [random.gaussian("camera.spread", i) for i in range(3)]
-    columns = _Columns(*np.zeros((len(_Columns._fields), len(random))))
+    sensors = _Columns(*np.zeros((len(_Columns._fields), len(random))))
     for name in known:
         for own_levels in sorted(set(levels[names == name].tolist())):
             chosen = (names == name) & (levels == own_levels)
-            some = _sensors(
-                name, isos[chosen], [one[chosen] for one in spreads], own_levels, camera.own
-            )
-            for column, part in zip(columns, some, strict=True):
+            some = _sensors(name, isos[chosen], [one[chosen] for one in spreads], own_levels, own)
+            for column, part in zip(sensors, some, strict=True):
                 column[chosen] = part
-    gaussian = (noises == GAUSSIAN) | (columns.tukey_scale == 0)
-    scale = np.where(gaussian, columns.gaussian_sigma, columns.tukey_scale)
-    shapes, place = np.unique(np.where(gaussian, np.inf, columns.tukey_shape), return_inverse=True)
-    forms = np.array([np.stack(read_forms(shape == np.inf, shape)) for shape in shapes.tolist()])
-    read = (forms[place.reshape(-1)] * scale[:, None, None]).astype(np.float32)
-    return Sensors(columns.gain, columns.row_sigma, columns.black, columns.white, read)
+    gaussian = (columns.pop("camera.read_noise") == GAUSSIAN) | (sensors.tukey_scale == 0)
+    scale = np.where(gaussian, sensors.gaussian_sigma, sensors.tukey_scale)
+    columns["camera.name"], columns["camera.iso"] = names, sensors.iso
+    columns |= {
+        "camera.sensor.gain": sensors.gain,
+        "camera.sensor.row_sigma": sensors.row_sigma,
+        "camera.sensor.read_noise": np.where(gaussian, GAUSSIAN, TUKEY),
+        "camera.sensor.read_scale": scale,
+        "camera.sensor.read_shape": np.where(gaussian, 0.0, sensors.tukey_shape),
+        "camera.sensor.black": sensors.black.astype(np.int64),
+        "camera.sensor.white": sensors.white.astype(np.int64),
+    }
 
 
 def _sensors(
