@@ -35,6 +35,10 @@ _AS_DRAWN = {
     if (name := path.replace(".", "_")) in (DRAW.names or ())
 }
 """Columns of DRAW that hold a parameter as it was drawn."""
+_DEFAULTS = {
+    path: leaf.default for path, leaf in leaves(CameraDraw).items() if leaf.default is not None
+}
+"""Of parameters that are not drawn where a recipe says nothing of them."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +139,7 @@ def table_of(columns: Columns) -> DrawTable:
         Of N images, by the paths of `CameraDraw`; degradations and video may be left out.
     """
     seeds = columns["pixel_seed"].astype(np.uint64)
+    columns = {path: np.full(len(seeds), value) for path, value in _DEFAULTS.items()} | columns
     draws = np.zeros(len(seeds), DRAW)
     draws["seed_lower"], draws["seed_upper"] = seeds & np.uint64(0xFFFFFFFF), seeds >> np.uint64(32)
     for name, path in _AS_DRAWN.items():

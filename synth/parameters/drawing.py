@@ -163,8 +163,8 @@ def records_of(kind: type[D], columns: Columns) -> list[D]:
 def columns_of(kind: type[Drawn], records: Sequence[Drawn]) -> Columns:
     """Return the columns of N records: those that `records_of` takes, none left out."""
     columns: Columns = {}
-    for path, (get, dtype) in leaves(kind).items():
-        values = [get(record) for record in records]
+    for path, leaf in leaves(kind).items():
+        values = [leaf.get(record) for record in records]
         if values and isinstance(values[0], tuple):
             counts = np.array([len(value) for value in values])
             table = np.zeros((len(values), int(counts.max())))
@@ -172,22 +172,42 @@ def columns_of(kind: type[Drawn], records: Sequence[Drawn]) -> Columns:
                 row[: len(value)] = value
             columns[path] = Ragged(table, counts)
         else:
-            columns[path] = np.array(values, dtype)
+            columns[path] = np.array(values, leaf.dtype)
     return columns
 
 
+class Leaf(NamedTuple):
+    """A parameter of a record.
+
+    Attributes
+    ----------
+    get : function of a record
+        Returns its value; where the part that has it is missing, as if that were `Off`.
+    dtype : type, optional
+        Of its column.
+    default : optional
+        Of one that came after the first sets.
+    """
+
+    get: Callable[[Any], Any]
+    dtype: Any
+    default: Any
+
+
 @lru_cache(maxsize=8)
-def leaves(kind: type[Drawn]) -> dict[str, tuple[Callable[[Any], Any], Any]]:
-    """Return what gets a parameter from a record, and its column's type, by its path."""
-    found: dict[str, tuple[Callable[[Any], Any], Any]] = {}
+def leaves(kind: type[Drawn]) -> dict[str, Leaf]:
+    """Return the parameters of a record by their paths."""
+    found: dict[str, Leaf] = {}
     for name, field in kind.model_fields.items():
         off = next((mark.values for mark in field.metadata if isinstance(mark, Off)), None)
         inner = field.annotation if off is None else type(off)
         if isinstance(inner, type) and issubclass(inner, Drawn):
-            for path, (get, dtype) in leaves(inner).items():
-                found[f"{name}.{path}"] = partial(_inner, name, off, get), dtype
+            for path, leaf in leaves(inner).items():
+                found[f"{name}.{path}"] = leaf._replace(get=partial(_inner, name, off, leaf.get))
         elif name != "model":
-            found[name] = attrgetter(name), np.float64 if inner is float else None
+            default = None if field.is_required() else field.default
+            dtype = np.float64 if inner is float else None
+            found[name] = Leaf(attrgetter(name), dtype, default)
     return found
 
 
