@@ -60,7 +60,7 @@ class DegradationsDraw(LastDegradationsDraw):
 
 
 NO_DEGRADATIONS = DegradationsDraw(
-    jpeg=JpegDraw(quality=0, chroma="4:2:0"),
+    jpeg=JpegDraw(quality=0, chroma="4:4:4"),
     motion=MotionDraw(length=0.0, angle=0.0),
     defocus=DefocusDraw(radius=0.0),
     banding=BandingDraw(depth=0.0, bands=0.0, phase=0.0),

@@ -46,7 +46,7 @@ def _finish_field(columns: Columns, recipe: CameraRecipe, random: KeyedColumns) 
     for sort in (f"{_FIELD}.lights", f"{_FIELD}.lamps"):
         columns[f"{sort}.count"] = counts = np.where(lit, columns[f"{sort}.count"], 0)
         for name in ("ev", "radius", "falloff", "warmth_ev"):
-            columns[f"{sort}.{name}"] = Ragged(columns[f"{sort}.{name}"].table, counts)
+            columns[f"{sort}.{name}"] = columns[f"{sort}.{name}"].first(counts)
         columns[f"{sort}.place"] = random.ragged(counts, partial(_uniform, f"{sort}.place"))
     smooth = f"{_FIELD}.smooth"
     columns[f"{smooth}.sigma_ev"] = sigma = np.where(lit, columns[f"{smooth}.sigma_ev"], 0.0)

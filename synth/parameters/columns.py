@@ -43,6 +43,10 @@ class Ragged(NamedTuple):
         own: npt.NDArray[np.bool_] = np.arange(self.table.shape[1]) < self.counts[:, None]
         return own
 
+    def first(self, counts: npt.NDArray[np.int64]) -> Ragged:
+        """Return the first so many numbers of each image (N)."""
+        return Ragged(self.table[:, : int(counts.max(initial=0))], counts)
+
     def tolist(self) -> list[tuple[Any, ...]]:
         """Return the numbers of each image."""
         rows = zip(self.table.tolist(), self.counts.tolist(), strict=True)

@@ -102,7 +102,6 @@ def test_a_window_is_that_of_the_whole(where, quality, chroma):
 def test_no_quality_is_no_jpeg():
     image = picture(1, 20, 20)
     assert jpeg(image, Jpeg(0, True)) is image
-    assert jpeg(image, None) is image
     window = Window(3, 4, 5, 6)
     assert jpeg_span(window, 20, 20, None) == window
 
