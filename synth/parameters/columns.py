@@ -7,18 +7,16 @@ is what makes "the same pairs, only with other noise" possible.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..kernels.numbers.blake2b import as_words, first_words, moved_on
-from ..kernels.numbers.library import exp, normal_quantile
-from .distributions import Choice, Constant, Distribution, LogUniform, Normal, Uniform
+from ..kernels.numbers.library import normal_quantile
+from .distributions import Constant, Distribution
 
 Floats = npt.NDArray[np.float64]
 _moved_on = lru_cache(maxsize=4096)(moved_on)
@@ -136,7 +134,7 @@ class KeyedColumns:
         """Draw a value for each image, as an array; a constant costs no random number."""
         if isinstance(distribution, Constant):
             return np.full(len(self), distribution.value)
-        return quantiles(distribution, self.uniform(purpose, index))
+        return distribution.quantile(self.uniform(purpose, index))
 
     def numbers(self, distribution: Distribution, purpose: str, index: int = 0) -> Floats:
         """Draw a number for each image."""
@@ -155,29 +153,3 @@ class KeyedColumns:
                 those, chosen = self.those(own), int(own.sum())
             table[own, i] = one(those, i)
         return Ragged(table, counts)
-
-
-def quantiles(distribution: Distribution, u: Floats) -> Any:
-    """Return `distribution.quantile` of many numbers, as an array."""
-    match distribution:
-        case Uniform(low, high):
-            return low + (high - low) * u
-        case LogUniform(low, high):
-            first = math.log(low)
-            return np.clip(exp(first + (math.log(high) - first) * u), low, high)
-        case Normal(mean, deviation, low, high) if deviation:
-            normal = NormalDist(mean, deviation)
-            below = normal.cdf(low)
-            share = below + (normal.cdf(high) - below) * u
-            inside = (share > 0) & (share < 1)
-            drawn = np.clip(
-                normal_quantile(np.where(inside, share, 0.5), mean, deviation), low, high
-            )
-            return np.where(inside, drawn, np.where(share <= 0, low, high))
-        case Choice(values):
-            place = np.minimum((u * len(values)).astype(np.int64), len(values) - 1)
-            # Names beside numbers are told apart by whoever uses them, as objects.
-            mixed = len({isinstance(value, str) for value in values}) > 1
-            return np.array(values, object if mixed else None)[place]
-        case _:
-            return np.full(len(u), distribution.quantile(0.5))

@@ -12,7 +12,7 @@ from gloam.synth.clips import render_clip
 from gloam.synth.degradations.jpeg import Jpeg, jpeg
 from gloam.synth.degradations.spread import spread
 from gloam.synth.kernels.arrays import Window
-from gloam.synth.models import draw, draw_table, parse_draw, render
+from gloam.synth.models import draw, draw_many, draw_table, parse_draw, render
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
 from gloam.synth.render.plan import plan_batch
 
@@ -71,7 +71,7 @@ def test_they_befall_as_many_as_asked():
             "degradations.motion.length=4",
         ],
     )
-    drawn = [draw(recipe, 0, str(i)).degradations for i in range(2000)]
+    drawn = [one.degradations for one in draw_many(recipe, 0, [str(i) for i in range(2000)])]
     assert np.mean([one.jpeg.quality > 0 for one in drawn]) == pytest.approx(0.25, abs=0.04)
     moved = np.array([one.motion.length > 0 for one in drawn])
     assert moved.mean() == pytest.approx(0.5, abs=0.05)
