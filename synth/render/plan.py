@@ -18,7 +18,7 @@ from ..camera.recipe import MAX_CELLS, MAX_LIGHTS
 from ..degradations.spread import Spread
 from ..draws.table import DrawTable
 from ..kernels.batch.arrays import FIELD, IMAGE, Batch
-from ..kernels.batch.places import PLACES, STEPS, place_images
+from ..kernels.batch.layout import PLACES, STEPS, lay_out_images
 from ..kernels.curves import log_light
 from ..kernels.degradations.jpeg import COSINES, all_quantisers
 from ..kernels.develop import ENCODE_CELLS
@@ -96,7 +96,7 @@ def plan_batch(
         for name, column in zip(WINDOW, windows.T, strict=True):
             images[name] = column
     most, totals = np.empty(len(STEPS), np.int64), np.empty(len(PLACES), np.int64)
-    place_images(images, table.draws, table.has_degradations, most, totals)
+    lay_out_images(images, table.draws, table.has_degradations, most, totals)
     if formed is None:
         most[STEPS.index("forms")] = 0
     needed = {name: places for name, places in zip(STEPS, most.tolist(), strict=True) if places}

@@ -100,7 +100,7 @@ def merged_image(number, batch):
 
 
 @scalar
-def blur_places(image, batch):
+def blur_thread_count(image, batch):
     """Count the pixels of an image whose chroma is smoothed: the made window's rows, wider."""
     return u32(image.made_rows * image.span_columns if batch.draws[image.draw].taps > 0 else 0)
 
@@ -126,7 +126,7 @@ def blur_step(image, place, row, column, batch):
 
 
 @scalar
-def merge_places(image, batch):
+def merge_thread_count(image, batch):
     """Count the made window's pixels of an image whose chroma is smoothed."""
     return u32(image.made_rows * image.made_columns if batch.draws[image.draw].taps > 0 else 0)
 

@@ -21,7 +21,7 @@ f32 = np.float32
 
 
 @scalar
-def sensed_places(image, draw):
+def sensed_thread_count(image, draw):
     """Count the pixels of a span, or the sites of its mosaic."""
     if draw.method >= BILINEAR:
         return u32((image.span_rows + 2 * BORDER) * (image.span_columns + 2 * BORDER))
@@ -41,10 +41,10 @@ def sensed_at(image, draw, place):
 
 
 @scalar
-def spread_places(image, batch):
+def spread_thread_count(image, batch):
     """Count the places of an image whose light is spread."""
     draw = batch.draws[image.draw]
-    return u32(sensed_places(image, draw) if draw.spread > 0 and image.height > 0 else 0)
+    return u32(sensed_thread_count(image, draw) if draw.spread > 0 and image.height > 0 else 0)
 
 
 @scalar
@@ -78,10 +78,10 @@ def spread_step(number, place, batch):
 
 
 @scalar
-def pattern_places(image, batch):
+def pattern_thread_count(image, batch):
     """Count the places of an image whose sensor has a fixed pattern."""
     draw = batch.draws[image.draw]
-    return u32(sensed_places(image, draw) if draw.patterned > 0 and image.height > 0 else 0)
+    return u32(sensed_thread_count(image, draw) if draw.patterned > 0 and image.height > 0 else 0)
 
 
 @scalar

@@ -42,7 +42,7 @@ _RED, _GREEN, _BLUE = (float(share) for share in LUMINANCE)
 
 
 @scalar
-def luminance_places(image, batch):
+def luminance_thread_count(image, batch):
     """Count the cells of an image whose luminance matters."""
     draw = batch.draws[image.draw]
     return (
@@ -73,7 +73,7 @@ def luminance_step(number, cell, batch):
 
 
 @scalar
-def lights_places(image, batch):
+def lights_thread_count(image, batch):
     """Count 1 for an image with lights."""
     return 1 if image.height > 0 and batch.draws[image.draw].lights > 0 else 0
 
@@ -135,7 +135,7 @@ def smoothed_luminance(i, j, number, batch):
 
 
 @scalar
-def cell_places(image, batch):
+def cell_thread_count(image, batch):
     """Count the cells of an image."""
     return FIELD if image.height > 0 else 0
 
@@ -183,7 +183,7 @@ def field_step(number, cell, batch):
 
 
 @scalar
-def mean_places(image, batch):
+def mean_thread_count(image, batch):
     """Count 1 for an image."""
     return 1 if image.height > 0 else 0
 
@@ -211,7 +211,7 @@ def light_step(number, cell, batch):
 
 
 @scalar
-def table_places(image, batch):
+def table_thread_count(image, batch):
     """Count the places of an image's encoding table."""
     return ENCODE_CELLS if image.height > 0 else 0
 

@@ -39,7 +39,7 @@ def padded(side):
 
 
 @scalar
-def sample_places(image, batch):
+def sample_thread_count(image, batch):
     """Count the samples of an image that JPEG follows."""
     draw = batch.draws[image.draw]
     y = u32(padded(image.made_rows) * padded(image.made_columns))
@@ -192,7 +192,7 @@ def return_step(number, place, batch):
 
 
 @scalar
-def decode_places(image, batch):
+def decode_thread_count(image, batch):
     """Count the window's pixels of an image that JPEG follows."""
     coded = batch.draws[image.draw].degradations_jpeg_quality > 0 and image.height > 0
     return u32(image.rows * image.columns if coded else 0)

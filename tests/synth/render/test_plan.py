@@ -22,12 +22,12 @@ from gloam.synth.kernels.batch import pixel_steps as pixels
 from gloam.synth.kernels.batch.form_steps import (
     Forms,
     Resizing,
-    form_places,
     form_step,
-    resized_places,
+    form_thread_count,
     resized_step,
-    tap_places,
+    resized_thread_count,
     tap_step,
+    tap_thread_count,
 )
 from gloam.synth.kernels.batch.image_state import (
     next_place,
@@ -117,42 +117,44 @@ def fetching(held, places, fetch, step):
 
 
 STEPS = {
-    "luminance": over(field.luminance_places, field.luminance_step),
-    "lights": over(field.lights_places, field.lights_step),
-    "fields": over(field.cell_places, field.field_step),
-    "means": over(field.mean_places, field.mean_step),
-    "light": over(field.cell_places, field.light_step),
-    "tables": over(field.table_places, field.table_step),
-    "spreads": over(degraded.spread_places, degraded.spread_step),
-    "patterns": over(degraded.pattern_places, degraded.pattern_step),
-    "rows": over(pixels.row_places, pixels.row_step),
-    "quads": fetching(sensed_pixels, pixels.quad_places, pixels.quad_levels, pixels.quad_step),
-    "sites": fetching(sensed_sites, pixels.site_places, pixels.site_levels, pixels.site_step),
-    "mosaics": holding(sensed_pixels, pixels.mosaic_places, pixels.mosaic_step),
-    "blurs": holding(chroma.blurred_image, chroma.blur_places, chroma.blur_step),
-    "merges": holding(chroma.merged_image, chroma.merge_places, chroma.merge_step),
-    "samples": over(jpeg.sample_places, jpeg.sample_step),
-    "transforms": over(jpeg.sample_places, jpeg.transform_step),
-    "quantisations": over(jpeg.sample_places, jpeg.quantise_step),
-    "restorations": over(jpeg.sample_places, jpeg.restore_step),
-    "returns": over(jpeg.sample_places, jpeg.return_step),
-    "decodes": over(jpeg.decode_places, jpeg.decode_step),
+    "luminance": over(field.luminance_thread_count, field.luminance_step),
+    "lights": over(field.lights_thread_count, field.lights_step),
+    "fields": over(field.cell_thread_count, field.field_step),
+    "means": over(field.mean_thread_count, field.mean_step),
+    "light": over(field.cell_thread_count, field.light_step),
+    "tables": over(field.table_thread_count, field.table_step),
+    "spreads": over(degraded.spread_thread_count, degraded.spread_step),
+    "patterns": over(degraded.pattern_thread_count, degraded.pattern_step),
+    "rows": over(pixels.row_thread_count, pixels.row_step),
+    "quads": fetching(
+        sensed_pixels, pixels.quad_thread_count, pixels.quad_levels, pixels.quad_step
+    ),
+    "sites": fetching(sensed_sites, pixels.site_thread_count, pixels.site_levels, pixels.site_step),
+    "mosaics": holding(sensed_pixels, pixels.mosaic_thread_count, pixels.mosaic_step),
+    "blurs": holding(chroma.blurred_image, chroma.blur_thread_count, chroma.blur_step),
+    "merges": holding(chroma.merged_image, chroma.merge_thread_count, chroma.merge_step),
+    "samples": over(jpeg.sample_thread_count, jpeg.sample_step),
+    "transforms": over(jpeg.sample_thread_count, jpeg.transform_step),
+    "quantisations": over(jpeg.sample_thread_count, jpeg.quantise_step),
+    "restorations": over(jpeg.sample_thread_count, jpeg.restore_step),
+    "returns": over(jpeg.sample_thread_count, jpeg.return_step),
+    "decodes": over(jpeg.decode_thread_count, jpeg.decode_step),
 }
 
 
 @numba.njit(error_model="numpy")
 def form(batch, forms):
     for number in range(len(batch.images)):
-        for place in range(form_places(batch.images[number], batch)):
+        for place in range(form_thread_count(batch.images[number], batch)):
             form_step(number, numba.uint32(place), batch, forms)
 
 
 @numba.njit(error_model="numpy")
 def resized_form(batch, forms, resizing):
     for number in range(len(batch.images)):
-        for place in range(tap_places(batch.images[number], resizing)):
+        for place in range(tap_thread_count(batch.images[number], resizing)):
             tap_step(number, numba.uint32(place), batch, resizing)
-        for place in range(resized_places(batch.images[number], resizing)):
+        for place in range(resized_thread_count(batch.images[number], resizing)):
             resized_step(number, numba.uint32(place), batch, forms, resizing)
 
 

@@ -63,7 +63,7 @@ PLACES = ("plane", "mosaic", "row", "lit", "pattern", "made", "coded")
 
 
 @kernel
-def place_images(images, draws, has_degradations, most, totals):
+def lay_out_images(images, draws, has_degradations, most, totals):
     """Fill in the spans and places of a batch's images, whose sizes, windows and draws are known.
 
     Parameters
