@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,8 @@ from ..camera.recipe import CameraRecipe
 from ..camera.sensors import sensor_colour_matrices
 from ..degradations.columns import finish_degradations
 from ..kernels.numbers.library import log
-from ..parameters.columns import Columns, Floats, KeyedColumns, Ragged
-from ..parameters.distributions import Constant
+from ..parameters.columns import Columns, KeyedColumns, Ragged
+from ..parameters.distributions import Constant, Uniform
 from ..parameters.drawing import draw_section
 from .sensors import draw_sensors
 
@@ -47,11 +46,11 @@ def _finish_field(columns: Columns, recipe: CameraRecipe, random: KeyedColumns) 
         columns[f"{sort}.count"] = counts = np.where(lit, columns[f"{sort}.count"], 0)
         for name in ("ev", "radius", "falloff", "warmth_ev"):
             columns[f"{sort}.{name}"] = columns[f"{sort}.{name}"].first(counts)
-        columns[f"{sort}.place"] = random.ragged(counts, partial(_uniform, f"{sort}.place"))
+        columns[f"{sort}.place"] = random.several(Uniform(0.0, 1.0), f"{sort}.place", counts)
     smooth = f"{_FIELD}.smooth"
     columns[f"{smooth}.sigma_ev"] = sigma = np.where(lit, columns[f"{smooth}.sigma_ev"], 0.0)
     columns[f"{smooth}.cells"] = cells = np.where(sigma != 0, columns[f"{smooth}.cells"], 0)
-    nodes = random.ragged(cells * cells, partial(_gaussian, smooth))
+    nodes = random.ragged(cells * cells, lambda those, i: those.gaussian(smooth, i))
     columns[f"{smooth}.values"] = Ragged(sigma[:, None] * nodes.table, nodes.counts)
     for path in ("scene.strength", "vignette.ev", "gradient.ev"):
         columns[f"{_FIELD}.{path}"] = np.where(lit, columns[f"{_FIELD}.{path}"], 0.0)
@@ -59,14 +58,6 @@ def _finish_field(columns: Columns, recipe: CameraRecipe, random: KeyedColumns) 
     if recipe.illumination.gradient.ev != Constant(0.0):
         angle = 2 * math.pi * random.uniform(f"{_FIELD}.gradient.angle")
     columns[f"{_FIELD}.gradient.angle"] = angle
-
-
-def _uniform(purpose: str, random: KeyedColumns, index: int) -> Floats:
-    return random.uniform(purpose, index)
-
-
-def _gaussian(purpose: str, random: KeyedColumns, index: int) -> Floats:
-    return random.gaussian(purpose, index)
 
 
 def _matrices(mixing: Any, random: KeyedColumns) -> Ragged:

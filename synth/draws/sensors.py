@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..camera.sensors import (
     fitted_sensor,
     is_fitted,
     sensor_at,
+    shipped_cameras,
     with_levels,
 )
 from ..kernels.numbers.library import exp, log
@@ -76,19 +78,22 @@ def _sensors(
     own: Mapping[str, Calibration],
 ) -> _Columns:
     """Return the sensors of one camera at N ISOs."""
-    for iso in (isos.min(), isos.max()):
-        sensor_at(name, float(iso), own=own)  # refuses what lies outside
     if is_fitted(name, own):
         return _columns(with_levels(fitted_sensor(name, isos, spreads, own, _OF_ARRAYS), levels))
-    known = np.array(calibrated_isos(name, own))
+    rows = _rows(name, own[name] if name in own else shipped_cameras()[name], levels)
+    known = rows[0]
     above = np.searchsorted(known, isos)
     lower, upper = np.maximum(above - 1, 0), np.minimum(above, len(known) - 1)
     distances = [np.abs(log(known[near] / isos)) for near in (lower, upper)]
-    nearest, place = np.unique(
-        np.where(distances[0] <= distances[1], lower, upper), return_inverse=True
-    )
-    rows = [with_levels(sensor_at(name, known[near], own=own), levels) for near in nearest]
-    return _Columns(*(column[place] for column in np.array([_columns(row) for row in rows]).T))
+    return _Columns(*rows[:, np.where(distances[0] <= distances[1], lower, upper)])
+
+
+@lru_cache(maxsize=64)
+def _rows(name: str, entry: Calibration, levels: int) -> Floats:
+    """Return the columns of a camera at each ISO that it is calibrated at."""
+    own = {name: entry}
+    sensors = [sensor_at(name, iso, own=own) for iso in calibrated_isos(name, own)]
+    return np.array([_columns(with_levels(sensor, levels)) for sensor in sensors]).T
 
 
 def _columns(sensor: Sensor) -> _Columns:

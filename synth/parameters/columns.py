@@ -141,6 +141,15 @@ class KeyedColumns:
         drawn: Floats = self.values(distribution, purpose, index).astype(np.float64)
         return drawn
 
+    def several(
+        self, distribution: Distribution, purpose: str, counts: npt.NDArray[np.int64]
+    ) -> Ragged:
+        """Draw so many numbers of a distribution for each image (N)."""
+        if isinstance(distribution, Constant):
+            shape = len(self), int(counts.max(initial=0))
+            return Ragged(np.full(shape, float(distribution.value)), counts)
+        return self.ragged(counts, lambda those, i: those.numbers(distribution, purpose, i))
+
     def ragged(
         self, counts: npt.NDArray[np.int64], one: Callable[[KeyedColumns, int], Any]
     ) -> Ragged:

@@ -16,7 +16,6 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
 from .columns import Columns, KeyedColumns, Ragged
-from .distributions import Distribution
 from .schema import Added, Chance, Each, OneOf, Section, Within
 
 D = TypeVar("D", bound="Drawn")
@@ -105,17 +104,13 @@ def draw_section(section: Section, random: KeyedColumns, path: str = "") -> Colu
             columns[own] = random.uniform(own) < random.numbers(value, f"{own}.value")
         elif part.each or counts is not None:
             many = np.full(len(random), part.each) if part.each else counts
-            columns[own] = random.ragged(many, partial(_one, value, own))
+            columns[own] = random.several(value, own, many)
         else:
             drawn = random.values(value, own)
             columns[own] = drawn.astype(np.int64) if part.whole else drawn
             if type(section).repeated and part.name == "count":
                 counts = columns[own]
     return columns
-
-
-def _one(distribution: Distribution, path: str, random: KeyedColumns, index: int) -> Any:
-    return random.numbers(distribution, path, index)
 
 
 class _Part(NamedTuple):
