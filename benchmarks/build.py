@@ -45,7 +45,7 @@ from gloam.synth.building.build import build
 from gloam.synth.building.regenerate import regenerate
 from gloam.synth.building.request import OutputOptions, Request
 from gloam.synth.building.worker import encode_low
-from gloam.synth.models import draw, render
+from gloam.synth.models import LowMaker, draw_many
 from gloam.synth.recipes.load import load_recipe
 
 FULL = [cv2.IMWRITE_JPEG_QUALITY, 95, cv2.IMWRITE_JPEG_SAMPLING_FACTOR, 0x111111]
@@ -106,8 +106,9 @@ def stages(data: list[bytes], recipe_name: str, output: OutputOptions) -> None:
     arrays = [np.frombuffer(d, np.uint8) for d in data]
     decoded = [cv2.imdecode(a, cv2.IMREAD_COLOR) for a in arrays]
     normals = [load_normal(d).pixels for d in data]
-    draws = [draw(recipe, 0, str(i)) for i in range(len(data))]
-    lows = [render(n, d) for n, d in zip(normals, draws, strict=True)]
+    keys = [str(i) for i in range(len(data))]
+    maker = LowMaker(draw_many(recipe, 0, keys))
+    lows = [maker.low(i, normal) for i, normal in enumerate(normals)]
     default = [cv2.IMWRITE_JPEG_QUALITY, 95]
     rows: dict[str, Callable[[], object]] = {
         "OpenCV decode": lambda: [cv2.imdecode(a, cv2.IMREAD_COLOR) for a in arrays],
@@ -116,8 +117,8 @@ def stages(data: list[bytes], recipe_name: str, output: OutputOptions) -> None:
         "measure": lambda: [measure(d, 10**9) for d in data],
         "load normal": lambda: [load_normal(d) for d in data],
         "decode JPEG": lambda: [decode(d, "jpg") for d in data],
-        "draw": lambda: [draw(recipe, 0, str(i)) for i in range(len(data))],
-        "darken": lambda: [render(n, d) for n, d in zip(normals, draws, strict=True)],
+        "draw": lambda: LowMaker(draw_many(recipe, 0, keys)),
+        "darken": lambda: [maker.low(i, normal) for i, normal in enumerate(normals)],
         f"encode low, {output.low_codec}": lambda: [encode_low(low, output) for low in lows],
     }
     print(

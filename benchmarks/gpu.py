@@ -21,13 +21,12 @@ from numba import cuda
 from PIL import Image
 from recording import recorded
 
-from gloam.synth.camera.batch.on_cuda import CameraOnCuda
-from gloam.synth.camera.batch.pack import pack
-from gloam.synth.camera.draw import CameraDraw
-from gloam.synth.camera.render import render_camera
+from gloam.synth.draws.record import CameraDraw
+from gloam.synth.draws.table import table_of_records
 from gloam.synth.kernels.batch.device_memory import address_of
-from gloam.synth.models import draw
+from gloam.synth.models import draw, render
 from gloam.synth.recipes.load import load_recipe
+from gloam.synth.render.on_cuda import CameraOnCuda
 
 RECIPES = ("even", "uneven", "night-lights", "extreme", "maet-cpu", "maet-gpu")
 TIMED = RECIPES[:4]
@@ -80,8 +79,9 @@ def equality(camera: CameraOnCuda, count: int, batch: int) -> None:
             drawn_for(first + i, RECIPES[i % len(RECIPES)], *(DEGRADED if i // 8 % 2 else ()))
             for i in range(len(normals))
         ]
-        for low, normal, one in zip(camera.render(normals, draws), normals, draws, strict=True):
-            apart = np.abs(low.astype(int) - render_camera(normal, one))
+        lows = camera.render(normals, table_of_records(draws))
+        for low, normal, one in zip(lows, normals, draws, strict=True):
+            apart = np.abs(low.astype(int) - render(normal, one))
             different += int(np.count_nonzero(apart))
             images += bool(apart.any())
             largest = max(largest, int(apart.max()))
@@ -101,7 +101,7 @@ def speed(camera: CameraOnCuda, recipe: str, batch: int, rounds: int = 10) -> No
     low = cuda.device_array(flat.shape, np.uint8)
     sizes = np.tile((375, 500), (batch, 1))
     places = [address_of(array) + sample * np.arange(batch) for array in (flat, low)]
-    camera.load(pack(draws))
+    camera.load(table_of_records(draws))
     for _ in range(3):  # compiled, recorded, replayed
         camera.launch(sizes, *places)
     cuda.synchronize()
@@ -114,13 +114,13 @@ def speed(camera: CameraOnCuda, recipe: str, batch: int, rounds: int = 10) -> No
     end.record()
     end.synchronize()
     device = cuda.event_elapsed_time(begin, end) / 1e3 / rounds
-    camera.render(normals, draws)
+    camera.render(normals, table_of_records(draws))
     start = time.perf_counter()
-    camera.render(normals, draws)
+    camera.render(normals, table_of_records(draws))
     whole = time.perf_counter() - start
     start = time.perf_counter()
     for normal, one in zip(normals[:10], draws, strict=False):
-        render_camera(normal, one)
+        render(normal, one)
     cpu = (time.perf_counter() - start) / 10
     print(
         f"{recipe:13} {batch / device:8,.0f} images a second on the GPU ({asked * 1e3:.2f} ms to"

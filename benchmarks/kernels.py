@@ -20,11 +20,11 @@ from numba import cuda
 from recording import recorded
 from torch.profiler import ProfilerActivity, profile
 
-from gloam.synth.camera.batch.on_cuda import CameraOnCuda, Formed
 from gloam.synth.kernels.batch import launch_cuda
 from gloam.synth.kernels.batch.device_memory import address_of
-from gloam.synth.models import draw_many
+from gloam.synth.models import draw_table
 from gloam.synth.recipes.load import load_recipe
+from gloam.synth.render.on_cuda import CameraOnCuda, Formed
 
 BATCH, HEIGHT, WIDTH, SIDE = 256, 375, 500, 192
 STEPS = [step.name for step in (*launch_cuda.FIELDS, *launch_cuda.PIXELS, *launch_cuda.JPEG)] + [
@@ -60,7 +60,7 @@ def main() -> None:
             first, first + np.uint64(BATCH) * step, True, 0.0, 1 / 255, size=(SIDE, SIDE)
         )
         for recipe in args.recipe or ("even", "uneven", "train"):
-            camera.load(draw_many(load_recipe(recipe), 1, [str(i) for i in range(BATCH)]))
+            camera.load(draw_table(load_recipe(recipe), 1, [str(i) for i in range(BATCH)]))
             for _ in range(4):  # compiled, recorded, replayed
                 camera.launch(sizes, *places, windows=windows, formed=formed)
             cuda.synchronize()

@@ -58,8 +58,10 @@ class Samples(PairDataset, Dataset[Any]):
         whole = len(epochs) == 1 and all(isinstance(place, Place) for place in places)
         if self._live is None or not whole:
             return [self[place] for place in places]
-        make = self._live.maker([place.pair.key for place in places], epochs.pop())
-        return [self._sample(place, partial(make, number)) for number, place in enumerate(places)]
+        maker = self._live.maker([place.pair.key for place in places], epochs.pop())
+        return [
+            self._sample(place, partial(maker.low, number)) for number, place in enumerate(places)
+        ]
 
     def __getitem__(self, place: Any) -> Any:
         if not isinstance(place, Place):

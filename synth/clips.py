@@ -14,19 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ..manifests.sets.sample import LOW, NORMAL, Sample
-from .camera.draw import CameraDraw
-from .camera.recipe import CameraRecipe, Video
+from .draws.record import CameraDraw
 from .kernels.arrays import Pixels, Window
 from .kernels.numbers.random_bits import frame_seed
-from .models import Draw, parse_draw, parts_of, render
-from .parameters.columns import KeyedColumns
-from .recipes.load import Recipe
+from .models import Draw, LowMaker, parse_draw
 
 if TYPE_CHECKING:
-    from .camera.batch.pack import Packed
     from .renderers import Renderer
 
 _AT_ONCE = 32  # frames that a renderer makes
@@ -81,61 +75,15 @@ def frame_draw(drawn: Draw, number: int) -> Draw:
     return drawn.changed({"pixel_seed": seed})
 
 
-def frames_of_clips(
-    drawn: Packed, recipe: Recipe, seed: int, keys: Sequence[str], frames: int
-) -> Packed:
-    """Return the draws of all frames of clips of the camera model.
-
-    Parameters
-    ----------
-    drawn : Packed
-        Of the clips: `models.draw_many` of the recipe, the seed and the keys.
-    recipe, seed, keys
-    frames : int
-        Of each clip.
-
-    Returns
-    -------
-    Packed
-        Equal to the packed `frame_draw` of each clip's draw and each frame, clip after clip.
-    """
-    from .camera.batch.frames import draw_videos, frames_of
-
-    random = KeyedColumns(seed, keys)
-    videos = None
-    for part, own in parts_of(recipe, random):
-        assert isinstance(part, CameraRecipe)
-        if part.video != Video() and own.any():
-            if videos is None:
-                videos = np.tile([1.0, 0.0, 0.0, 1.0, 0.0], (len(keys), 1))  # nothing changes
-            videos[own] = draw_videos(part.video, random.those(own))
-    return frames_of(drawn, videos, frames)
-
-
-def render_frame(
-    normal: Pixels, drawn: Draw, number: int, first: Pixels, window: Window | None = None
-) -> Pixels:
-    """Make the low of one frame of a clip, or a window of it.
-
-    Parameters
-    ----------
-    normal : uint8 array (H, W, 3)
-        The frame's.
-    drawn : Draw
-        The clip's.
-    number : int
-        Of the frame in its clip, from 0 on.
-    first : uint8 array (H, W, 3)
-        The normal of the clip's first frame.
-    window : Window, optional
-    """
-    return render(normal, frame_draw(drawn, number), window, first)
+def frame_maker(draws: Sequence[Draw], frames: int) -> LowMaker:
+    """Return what makes the lows of the frames of clips, so many of each, clip after clip."""
+    return LowMaker([frame_draw(drawn, number) for drawn in draws for number in range(frames)])
 
 
 def render_clip(
     normals: Sequence[Pixels], drawn: Draw, window: Window | None = None
 ) -> list[Pixels]:
-    """Make the lows of a clip's frames; see `render_frame`.
+    """Make the lows of a clip's frames, or a window of them; see `models.render`.
 
     Examples
     --------
@@ -148,10 +96,8 @@ def render_clip(
     >>> bool((lows[0] == render(still, drawn)).all()), bool((lows[0] == lows[1]).all())
     (True, False)
     """
-    return [
-        render_frame(normal, drawn, number, normals[0], window)
-        for number, normal in enumerate(normals)
-    ]
+    maker = frame_maker([drawn], len(normals))
+    return [maker.low(number, normal, window, normals[0]) for number, normal in enumerate(normals)]
 
 
 def render_clip_on(renderer: Renderer, normals: Sequence[Pixels], drawn: Draw) -> list[Pixels]:

@@ -5,31 +5,29 @@ A recipe and (seed, key) give a draw, a draw and a normal give a low.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .camera.draw import CameraDraw, draw_camera
 from .camera.recipe import CameraRecipe
-from .camera.render import Shot, render_camera, shot_of, take
+from .draws.camera import draw_camera
+from .draws.record import CameraDraw
+from .draws.table import DrawTable, concat, table_of, table_of_records
 from .image_forms import image_of
 from .kernels.arrays import Pixels, Window
-from .parameters.columns import KeyedColumns
-from .parameters.randomness import KeyedRandom
+from .parameters.columns import Columns, KeyedColumns
+from .parameters.drawing import records_of
 from .power_law.draw import PowerLawDraw, draw_power_law
+from .power_law.recipe import PowerLawRecipe
 from .power_law.render import render_power_law
 from .recipes.load import DEFAULT, Overrides, Recipe, load_recipe
-from .recipes.mixture import MixtureRecipe
-
-if TYPE_CHECKING:
-    from .camera.batch.pack import Packed
+from .recipes.mixture import MixtureRecipe, Single
+from .render.kernel_args import kernel_args
+from .render.window import render_window
 
 Draw = CameraDraw | PowerLawDraw
-
-_PREPARED = 64  # draws, of some 20 KB each
-_MANY = 8  # images that are drawn faster together than one by one
 
 MODEL = 2
 """Raised by every change that gives a plan, a draw or a low other bytes: sets begun with another
@@ -54,30 +52,20 @@ def draw(recipe: Recipe, seed: int, key: str) -> Draw:
     >>> 3 < drawn.exposure.ev < 5
     True
     """
-    random = KeyedRandom(seed, key)
-    if isinstance(recipe, MixtureRecipe):
-        recipe = recipe.mixture[recipe.component(random)].recipe
-    return (
-        draw_camera(recipe, random)
-        if isinstance(recipe, CameraRecipe)
-        else draw_power_law(recipe, random)
-    )
+    return draw_many(recipe, seed, [key])[0]
 
 
-def component_of(recipe: Recipe, seed: int, key: str) -> str:
-    """Return the name of the recipe of a mixture that an image is drawn by; "" for no mixture."""
-    if not isinstance(recipe, MixtureRecipe):
-        return ""
-    return recipe.component(KeyedRandom(seed, key))
+def draw_many(recipe: Recipe, seed: int, keys: Sequence[str]) -> list[Draw]:
+    """Draw the parameters of many images; see `draw`."""
+    draws: list[Any] = [None] * len(keys)
+    for kind, places, columns in _drawn(recipe, seed, keys):
+        for place, record in zip(places, records_of(kind, columns), strict=True):
+            draws[place] = record
+    return draws
 
 
-def model_of(recipe: Recipe) -> str:
-    """Return the model that a recipe's images are drawn by."""
-    return recipe.drawn if isinstance(recipe, MixtureRecipe) else recipe.model
-
-
-def draw_many(recipe: Recipe, seed: int, keys: Sequence[str]) -> Packed:
-    """Draw the parameters of many images of the camera model, packed for its batches.
+def draw_table(recipe: Recipe, seed: int, keys: Sequence[str]) -> DrawTable:
+    """Draw the parameters of many images of the camera model, as its kernels take them.
 
     Parameters
     ----------
@@ -86,80 +74,81 @@ def draw_many(recipe: Recipe, seed: int, keys: Sequence[str]) -> Packed:
     seed : int
         Of the set.
     keys : sequence of str
-        Of the pairs.
+        Of the pairs, at least one.
     """
-    from .camera.batch.draws import draw_packed
-    from .camera.batch.pack import joined
-
-    if isinstance(recipe, CameraRecipe):
-        return draw_packed(recipe, seed, keys)
-    parts, places = [], []
-    for part, chosen in parts_of(recipe, KeyedColumns(seed, keys)):
-        own = np.flatnonzero(chosen)
-        assert isinstance(part, CameraRecipe)
-        if len(own):
-            parts.append(draw_packed(part, seed, [keys[i] for i in own.tolist()]))
-            places.append(own)
-    return joined(parts).take(np.argsort(np.concatenate(places)).tolist())
+    parts = [(places, table_of(columns)) for _, places, columns in _drawn(recipe, seed, keys)]
+    if len(parts) == 1:
+        return parts[0][1]
+    order = np.argsort(np.concatenate([places for places, _ in parts]))
+    return concat([table for _, table in parts]).take(order)
 
 
-def low_maker(
+def _drawn(
     recipe: Recipe, seed: int, keys: Sequence[str]
-) -> Callable[[int, Pixels, Window | None], Pixels]:
-    """Draw the parameters of many images, to make their lows one by one on the CPU.
-
-    Drawing is a twentieth of the time of a low, and of one image alone a tenth.
-
-    Parameters
-    ----------
-    recipe : Recipe
-    seed : int
-        Of the set.
-    keys : sequence of str
-        Of the pairs.
-
-    Returns
-    -------
-    function of a number, a normal and a Window or None
-        Makes the low of that one of the keys, or a window of it: what `render` makes of its `draw`.
-    """
-    if model_of(recipe) != "camera" or len(keys) < _MANY:
-        return lambda number, normal, window: render(
-            normal, draw(recipe, seed, keys[number]), window
-        )
-    from .camera.batch.on_host import shot_of_packed
-
-    packed = draw_many(recipe, seed, keys)
-    return lambda number, normal, window: take(normal, shot_of_packed(packed, number), window)
+) -> Iterator[tuple[type[CameraDraw] | type[PowerLawDraw], npt.NDArray[np.int64], Columns]]:
+    """Yield for each recipe of a mixture the images that it draws, and their columns."""
+    random = KeyedColumns(seed, keys)
+    for part, chosen in _parts_of(recipe, random):
+        places = np.flatnonzero(chosen)
+        if isinstance(part, CameraRecipe) and len(places):
+            yield CameraDraw, places, draw_camera(part, random.those(chosen))
+        elif isinstance(part, PowerLawRecipe) and len(places):
+            yield PowerLawDraw, places, draw_power_law(part, random.those(chosen))
 
 
-class PreparedDraws:
-    """Draws whose lows are made one after the other on the CPU, in order.
+def component_of(recipe: Recipe, seed: int, key: str) -> str:
+    """Return the name of the recipe of a mixture that an image is drawn by; "" for no mixture."""
+    if not isinstance(recipe, MixtureRecipe):
+        return ""
+    number = recipe.components(KeyedColumns(seed, [key]))[0]
+    return list(recipe.mixture)[number]
 
-    What kernels take of them is made of some at once: between two pictures a CPU's caches forget
-    how, and it takes twice as long.
+
+def model_of(recipe: Recipe) -> str:
+    """Return the model that a recipe's images are drawn by."""
+    return recipe.drawn if isinstance(recipe, MixtureRecipe) else recipe.model
+
+
+class LowMaker:
+    """Makes the lows of many draws on the CPU, one by one and in any order.
 
     Parameters
     ----------
-    draws : sequence of Draw
+    draws : DrawTable or sequence of Draw
     """
 
-    def __init__(self, draws: Sequence[Draw]) -> None:
-        self._draws, self._block = draws, -1
-        self._ready: list[Shot | Draw] = []
+    def __init__(self, draws: DrawTable | Sequence[Draw]) -> None:
+        if isinstance(draws, DrawTable):
+            self._sources: list[tuple[DrawTable, int] | PowerLawDraw] = [
+                (draws, row) for row in range(len(draws))
+            ]
+            return
+        cameras = [one for one in draws if isinstance(one, CameraDraw)]
+        rows = iter(LowMaker(table_of_records(cameras))._sources if cameras else ())
+        self._sources = [one if isinstance(one, PowerLawDraw) else next(rows) for one in draws]
 
-    def low(self, number: int, normal: Pixels) -> Pixels:
-        """Make the low of that one of the draws: what `render` makes."""
-        block, place = divmod(number, _PREPARED)
-        if block != self._block:
-            some = self._draws[block * _PREPARED : (block + 1) * _PREPARED]
-            self._ready = [shot_of(one) if isinstance(one, CameraDraw) else one for one in some]
-            self._block = block
-        ready = self._ready[place]
-        return take(normal, ready) if isinstance(ready, Shot) else render(normal, ready)
+    def low(
+        self,
+        number: int,
+        normal: Pixels,
+        window: Window | None = None,
+        lit_as: Pixels | None = None,
+    ) -> Pixels:
+        """Make the low of that one of the draws; see `render`."""
+        source = self._sources[number]
+        if isinstance(source, PowerLawDraw):
+            return render_power_law(normal, source, window, lit_as)
+        return render_window(normal, kernel_args(*source), window, lit_as)
 
 
-def parts_of(recipe: Recipe, random: KeyedColumns) -> list[tuple[Recipe, npt.NDArray[np.bool_]]]:
+def low_maker(recipe: Recipe, seed: int, keys: Sequence[str]) -> LowMaker:
+    """Draw the parameters of many images, to make their lows: those of `draw` and `render`."""
+    if model_of(recipe) == "camera":
+        return LowMaker(draw_table(recipe, seed, keys))
+    return LowMaker(draw_many(recipe, seed, keys))
+
+
+def _parts_of(recipe: Recipe, random: KeyedColumns) -> list[tuple[Single, npt.NDArray[np.bool_]]]:
     """Return the recipes that many images are drawn by, and which of the images (N) each draws."""
     if not isinstance(recipe, MixtureRecipe):
         return [(recipe, np.ones(len(random), np.bool_))]
@@ -229,11 +218,7 @@ def render(
     >>> bool((render(normal, drawn) == render(normal, drawn)).all())
     True
     """
-    return (
-        render_camera(normal, drawn, window, lit_as)
-        if isinstance(drawn, CameraDraw)
-        else render_power_law(normal, drawn, window, lit_as)
-    )
+    return LowMaker([drawn]).low(0, normal, window, lit_as)
 
 
 def darken(
@@ -289,4 +274,4 @@ def darken(
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise ValueError(f"seed must be a whole number of at least 0, not {seed!r}")
     given = image_of(image)
-    return given.back(render(given.pixels, draw(load_recipe(recipe, overrides), seed, key)))
+    return given.back(low_maker(load_recipe(recipe, overrides), seed, [key]).low(0, given.pixels))

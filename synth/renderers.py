@@ -7,9 +7,10 @@ from typing import Literal, Protocol
 
 from ..errors import ConfigError
 from ..manifests.sets.sample import LOW, NORMAL, Sample
-from .camera.draw import CameraDraw
+from .draws.record import CameraDraw
+from .draws.table import DrawTable, table_of_records
 from .kernels.arrays import Pixels
-from .models import Draw, parse_draw, render
+from .models import Draw, LowMaker, parse_draw, render
 
 Device = Literal["cpu", "cuda", "auto"]
 Firsts = Sequence[int] | None
@@ -44,9 +45,10 @@ class CpuRenderer:
     ) -> list[Pixels]:
         """Make the lows of a batch; see `Renderer`."""
         lit_as = range(len(normals)) if firsts is None else firsts
+        maker = LowMaker(draws)
         return [
-            render(normal, drawn, lit_as=normals[first])
-            for normal, drawn, first in zip(normals, draws, lit_as, strict=True)
+            maker.low(number, normal, lit_as=normals[first])
+            for number, (normal, first) in enumerate(zip(normals, lit_as, strict=True))
         ]
 
 
@@ -63,7 +65,7 @@ class CudaRenderer:
 
     def __init__(self) -> None:
         try:
-            from .camera.batch.on_cuda import CameraOnCuda, is_available
+            from .render.on_cuda import CameraOnCuda, is_available
         except ImportError as error:
             raise ConfigError(f"device cuda: {error}; {NEEDS}", key="device") from error
         if not is_available():
@@ -80,7 +82,7 @@ class CudaRenderer:
 def render_by_model(
     normals: Sequence[Pixels],
     draws: Sequence[Draw],
-    by_camera: Callable[[list[Pixels], list[CameraDraw], Firsts], list[Pixels]],
+    by_camera: Callable[[list[Pixels], DrawTable, Firsts], list[Pixels]],
     firsts: Firsts = None,
 ) -> list[Pixels]:
     """Make the lows of a batch: those of the camera model by a function, others on this core.
@@ -89,14 +91,16 @@ def render_by_model(
     ----------
     normals, draws, firsts
         As of `Renderer.render`; the frames of a clip have draws of one model.
-    by_camera : function of normals, draws and firsts
-        Returns their lows; it may get none.
+    by_camera : function of normals, their draw table and firsts
+        Returns their lows.
     """
     chosen = [i for i, drawn in enumerate(draws) if isinstance(drawn, CameraDraw)]
     cameras = [drawn for drawn in draws if isinstance(drawn, CameraDraw)]
     place = {number: i for i, number in enumerate(chosen)}
     own = None if firsts is None else [place[firsts[i]] for i in chosen]
-    made = by_camera([normals[i] for i in chosen], cameras, own)
+    made = []
+    if chosen:
+        made = by_camera([normals[i] for i in chosen], table_of_records(cameras), own)
     lows = dict(zip(chosen, made, strict=True))
     return [
         lows[i]

@@ -25,7 +25,7 @@ settings.register_profile("gloam", deadline=None, suppress_health_check=[HealthC
 settings.load_profile("gloam")
 
 
-_TOGETHER = ("/test_ray.py", "/batch/test_plan.py")
+_TOGETHER = ("/test_ray.py", "/render/test_plan.py")
 _MEMORY = 4 << 30  # bytes of the machine's for each process of tests beyond one a core
 
 

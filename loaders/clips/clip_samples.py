@@ -14,7 +14,7 @@ from ...manifests.clips.load_clip import load_clip, video_pixels
 from ...manifests.clips.windows import frame_files
 from ...manifests.images.header import MAX_PIXELS
 from ...manifests.sets.layouts.extents import Extent
-from ...synth.clips import frame_name, render_frame
+from ...synth.clips import frame_name, render_clip
 from ..columns import read_extent
 from ..dataset import ReadyBatch, place_of
 from ..forms import Change, change_of
@@ -107,10 +107,7 @@ class ClipSamples(Dataset[Any]):
             return lows
         drawn = self._live.draw(clip.key, epoch)
         window = None if change is None else change.window
-        return [
-            render_frame(normal, drawn, number, normals[0], window)
-            for number, normal in enumerate(normals)
-        ]
+        return render_clip(normals, drawn, window)
 
     def _decoded(self, clip: StoredClip, role: str, extents: Sequence[Extent]) -> list[Pixels]:
         frames = []

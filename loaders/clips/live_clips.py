@@ -10,10 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import LoaderError
-from ...synth.clips import frames_of_clips, render_frame
+from ...synth.clips import frame_maker
+from ...synth.draws.clips import frame_table
+from ...synth.draws.table import DrawTable
 from ...synth.kernels.arrays import Window
 from ..forms import change_of
-from ..live.draws import DrawTable
+from ..live.draws import EpochDraws
 from ..live.held import HeldUntilRead
 from ..live.host_forms import HostBatch, pair_of
 from ..live.lows import LiveLows
@@ -67,7 +69,7 @@ class LiveClips:
         self._frames, self._places_of = frames, places_of
         self._device = device_id
         self._pool = ThreadPoolExecutor(max(options.threads, 1))
-        self._draws = None if device_id is None else DrawTable(live, keys, options.threads)
+        self._draws = None if device_id is None else EpochDraws(live, keys, options.threads)
         self._camera: Any = None
         self._ahead: Ahead | None = None
         self._held = HeldUntilRead(_AHEAD)
@@ -102,11 +104,10 @@ class LiveClips:
         frames, places = self._source.next(), self._next_places()
         normals, changes = frames.images, self._changes(places, frames.sizes)
         draws = [self._live.draw(place.clip.key, place.epoch) for place in places]
+        maker = frame_maker(draws, self._frames)
 
         def low_of(i: int, window: Window) -> Any:
-            clip, number = divmod(i, self._frames)
-            first = normals[clip * self._frames]
-            return render_frame(normals[i], draws[clip], number, first, window)
+            return maker.low(i, normals[i], window, normals[i - i % self._frames])
 
         made = pair_of(self._options, normals, low_of)
         batch = HostBatch(self._options, self._pool, normals, changes, made)
@@ -133,13 +134,12 @@ class LiveClips:
         self._held.keep(frames.held, stream)
         return images, None, None
 
-    def _drawn(self, places: Sequence[ClipPlace]) -> Any:
-        """Return the draws of all frames of a batch, packed."""
+    def _drawn(self, places: Sequence[ClipPlace]) -> DrawTable:
+        """Return the draws of all frames of a batch."""
         assert self._draws is not None
         keys, epoch = [place.clip.key for place in places], places[0].epoch
-        clips = self._draws.packed(epoch).take(self._draws.numbers(keys).tolist())
-        recipe, seed = self._live.recipe, self._live.seed_of(epoch)
-        return frames_of_clips(clips, recipe, seed, keys, self._frames)
+        clips = self._draws.table(epoch).take(self._draws.numbers(keys))
+        return frame_table(clips, self._frames)
 
     def _next_places(self) -> list[ClipPlace]:
         places = self._places_of(self._done)

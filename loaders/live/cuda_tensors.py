@@ -14,12 +14,12 @@ import numpy.typing as npt
 import torch
 
 from ...errors import LoaderError
-from ...synth.models import draw, draw_many, model_of, render
+from ...synth.models import draw_table, low_maker, model_of
 from ...synth.recipes.load import Recipe
 from ..options import Options
 
 if TYPE_CHECKING:
-    from ...synth.camera.batch.on_cuda import CameraOnCuda
+    from ...synth.render.on_cuda import CameraOnCuda
 
 Whole = npt.NDArray[np.integer[Any]]
 _cameras: dict[tuple[int, int, int], CameraOnCuda] = {}
@@ -44,9 +44,10 @@ def darken_tensors(images: Any, recipe: Recipe, seed: int, keys: Sequence[str]) 
                 f"image must be a uint8 tensor (H, W, 3), not {image.dtype} {tuple(image.shape)}"
             )
     if model_of(recipe) != "camera":
+        maker = low_maker(recipe, seed, keys)
         lows = [
-            torch.from_numpy(render(image.cpu().numpy(), draw(recipe, seed, key))).to(image.device)
-            for image, key in zip(images, keys, strict=True)
+            torch.from_numpy(maker.low(i, image.cpu().numpy())).to(image.device)
+            for i, image in enumerate(images)
         ]
         return torch.stack(lows) if whole else lows
     with torch.cuda.device(images[0].device):
@@ -62,7 +63,7 @@ def darken_tensors(images: Any, recipe: Recipe, seed: int, keys: Sequence[str]) 
             made = [torch.empty_like(image) for image in held]
             sizes = np.array([image.shape[:2] for image in held])
             places = [addresses(tensors) for tensors in (held, made)]
-        camera.load(draw_many(recipe, seed, keys))
+        camera.load(draw_table(recipe, seed, keys))
         camera.launch(sizes, *places)
     return made
 
@@ -81,7 +82,7 @@ def new_camera() -> CameraOnCuda:
         When numba-cuda is not installed.
     """
     try:
-        from ...synth.camera.batch.on_cuda import CameraOnCuda
+        from ...synth.render.on_cuda import CameraOnCuda
     except ImportError as error:
         raise LoaderError(
             "darkening on a GPU needs numba-cuda: pip install 'gloam[gpu]'"
@@ -136,7 +137,7 @@ def formed_pairs(
     two tensors (N, 3, H, W) or (N, H, W, 3)
         Low and normal.
     """
-    from ...synth.camera.batch.on_cuda import Formed
+    from ...synth.render.on_cuda import Formed
 
     assert options.size is not None
     count, (rows, columns) = len(sizes), options.size

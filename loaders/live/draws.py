@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from ...engines.forkserver import prepare_workers
 from ...engines.process import end_with_parent, main_left_alone
-from ...synth.camera.batch.pack import Packed, joined
-from ...synth.models import draw_many
+from ...synth.draws.table import DrawTable, concat
+from ...synth.models import draw_table
 from ...synth.parameters.columns import Keys
 from .lows import LiveLows
 
@@ -53,7 +53,7 @@ class MadeAhead(Generic[T]):
         self._thread.shutdown(wait=False, cancel_futures=True)
 
 
-class DrawTable:
+class EpochDraws:
     """The draws of some pairs, epoch by epoch.
 
     Attributes
@@ -78,10 +78,10 @@ class DrawTable:
         self._place = {key: i for i, key in enumerate(keys)}
         self._workers = max(workers, 1)
         self._pool: Executor = ThreadPoolExecutor(self._workers)
-        self._same: Packed | None = None
+        self._same: DrawTable | None = None
         self._epochs = MadeAhead(self._drawn)
 
-    def packed(self, epoch: int) -> Packed:
+    def table(self, epoch: int) -> DrawTable:
         """Return the draws of an epoch; the same object where epochs do not differ."""
         return self._epochs.of(epoch)
 
@@ -94,16 +94,16 @@ class DrawTable:
         self._epochs.close()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _drawn(self, epoch: int) -> Packed:
+    def _drawn(self, epoch: int) -> DrawTable:
         if self._same is not None:
             return self._same
         recipe, seed = self._live.recipe, self._live.seed_of(epoch)
         with main_left_alone():
             parts = [
-                self._pool.submit(draw_many, recipe, seed, self._keys[i : i + _CHUNK])
+                self._pool.submit(draw_table, recipe, seed, self._keys[i : i + _CHUNK])
                 for i in range(0, len(self._keys), _CHUNK)
             ]
-        whole = joined([part.result() for part in parts])
+        whole = concat([part.result() for part in parts])
         if self._live.draws == "set":
             self._same = whole
         elif len(self._keys) > _MANY and isinstance(self._pool, ThreadPoolExecutor):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -16,7 +16,7 @@ from ...manifests.images.header import read_header
 from ...manifests.sets.pair_set import PairSet
 from ...storage.atomic import sha256_bytes
 from ...synth.kernels.arrays import Window
-from ...synth.models import MODEL, Draw, draw, low_maker, render
+from ...synth.models import MODEL, Draw, LowMaker, draw, low_maker
 from ...synth.recipes.load import DEFAULT, Recipe, load_recipe, recipe_of, recipe_yaml
 from ..columns import StoredPair, read_extent, undecodable
 from ..ranks_and_order import epoch_seed
@@ -54,11 +54,9 @@ class LiveLows:
 
     def low(self, normal: Pixels, key: str, epoch: int, window: Window | None = None) -> Pixels:
         """Make the low of a normal, or a window of it; uint8 arrays (H, W, 3)."""
-        return render(normal, self.draw(key, epoch), window)
+        return self.maker([key], epoch).low(0, normal, window)
 
-    def maker(
-        self, keys: Sequence[str], epoch: int
-    ) -> Callable[[int, Pixels, Window | None], Pixels]:
+    def maker(self, keys: Sequence[str], epoch: int) -> LowMaker:
         """Return what makes the lows of some pairs; see `synth.models.low_maker`."""
         return low_maker(self.recipe, self.seed_of(epoch), keys)
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ...manifests.images.decode import decode_as_rgb
 from ...synth.kernels.arrays import Pixels, Window
 from ...synth.kernels.forms import place_form, resized
-from ...synth.models import draw, render
+from ...synth.models import low_maker
 from ...synth.recipes.load import Recipe
 from ..options import Options
 
@@ -43,7 +43,7 @@ def formed_photograph(
         When it cannot be decoded.
     """
     normal = decode_as_rgb(data)
-    low = render(normal, draw(recipe, seed, key))
+    low = low_maker(recipe, seed, [key]).low(0, normal)
     return _formed(low, options), _formed(normal, options)
 
 

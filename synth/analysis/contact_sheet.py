@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
-from ..camera.draw import CameraDraw
 from ..clips import render_clip
 from ..degradations.draw import DegradationsDraw, LastDegradationsDraw
+from ..draws.record import CameraDraw
 from ..kernels.curves import LEVEL_LIGHT, linear_to_srgb
-from ..models import Draw, component_of, draw, render
+from ..models import Draw, component_of, draw, low_maker, render
 from ..recipes.load import Recipe
 
 Pixels = npt.NDArray[np.uint8]
@@ -136,7 +136,7 @@ def grid_of(
     for recipe_row, label_row in zip(recipes, labels, strict=True):
         tiles = []
         for recipe, label in zip(recipe_row, label_row, strict=True):
-            low = render(normal, draw(recipe, seed, key))
+            low = low_maker(recipe, seed, [key]).low(0, normal)
             small, shown = _scaled(low, width), _close_up(brightened(low), width // 2, width)
             tiles.append(Tile(np.concatenate([small, shown]), (label,)))
         rows.append(tiles)

@@ -16,12 +16,15 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from ..camera.draw import CameraDraw, SensorDraw
-from ..camera.render import optics, render_camera, shown_tone
+from ..draws.record import CameraDraw, SensorDraw
+from ..draws.table import table_of_records
+from ..kernels.args import draw_row
 from ..kernels.arrays import Pixels
 from ..kernels.chroma import blur_weights
 from ..kernels.curves import encoding
 from ..kernels.develop import ENCODE_CELLS
+from ..kernels.exposure import Matrix
+from ..models import render
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -83,7 +86,7 @@ def transfer_points(low: Pixels, normal: Pixels, draw: CameraDraw) -> list[Trans
         "camera.sensor.white": 2**22 - 1,
         "isp.demosaic": "none",
     }
-    clean = render_camera(normal, draw.changed(quiet)).reshape(-1, 3)
+    clean = render(normal, draw.changed(quiet)).reshape(-1, 3)
     step = max(1, len(clean) // _SAMPLES)
     clean = clean[::step]
     noise = low.reshape(-1, 3)[::step, _GREEN].astype(np.float64) - clean[:, _GREEN]
@@ -119,13 +122,14 @@ def expected_variance(clean: Pixels, draw: CameraDraw) -> FloatArray:
 
     It is in levels^2, both roundings to levels included.
     """
-    curve = encoding(draw.isp.contrast, shown_tone(draw), draw.tone.exponent) * 255
+    row = draw_row(table_of_records([draw]).draws[0])
+    curve = encoding(row.isp_contrast, row.tone, row.gamma) * 255
     light_of_cell = (np.arange(ENCODE_CELLS) / (ENCODE_CELLS - 1)) ** 2
     light = np.interp(np.arange(256), curve, light_of_cell)
     slope = 1 / np.gradient(light)  # levels per linear light
-    _, colour = optics(draw)
-    to_srgb = np.array(colour.to_srgb, dtype=np.float64).reshape(3, 3)
-    gains = np.array([colour.red_gain, colour.green_gain, colour.blue_gain], dtype=np.float64)
+    to_srgb = np.array([getattr(row, f"srgb_{name}") for name in Matrix._fields], np.float64)
+    to_srgb = to_srgb.reshape(3, 3)
+    gains = np.array([row.red_gain, row.green_gain, row.blue_gain], dtype=np.float64)
     sensor = draw.camera.sensor
     span = sensor.white - sensor.black
     signal = np.maximum(light[clean] @ np.linalg.inv(to_srgb).T / gains * span, 0)  # DN

@@ -16,8 +16,8 @@ from ...errors import ImageRefused, SetError, SourceError
 from ...manifests.images.decode import decode_as_rgb
 from ...manifests.images.folders import image_files
 from ...manifests.sets.pair_set import PairSet, Unit
-from ..camera.draw import CameraDraw
 from ..clips import frames_of, is_clip
+from ..draws.record import CameraDraw
 from ..models import component_of, parse_draw
 from ..recipes.load import recipe_of
 from ..recipes.mixture import MixtureRecipe

@@ -9,6 +9,7 @@ import pyarrow as pa
 from pydantic import BaseModel
 
 from ..models import draw_type, model_of
+from ..parameters.schema import Added
 from ..recipes.load import Recipe
 from ..recipes.mixture import single_recipes
 
@@ -18,17 +19,22 @@ _KINDS: dict[Any, pa.DataType] = {int: pa.int64(), float: pa.float64(), str: pa.
 def draw_fields(recipe: Recipe) -> list[pa.Field]:
     """Return Arrow columns of what a recipe draws, named by their paths: `camera.sensor.gain`.
 
-    Parts that only some recipes have, such as `degradations`, are there if this one has them, or a
-    component of it: they are null in rows of the others.
+    What was added after the first sets, such as `degradations`, is there if this recipe has it, or
+    a component of it: it is null in rows of the others.
     """
-    held = {
-        name
-        for single in single_recipes(recipe)
-        for name, field in type(single).model_fields.items()
-        if getattr(single, name) != field.default
-    }
+    held = {path for single in single_recipes(recipe) for path in _added(single)}
     kind = draw_type(model_of(recipe))
     return [pa.field(path, kind) for path, kind in _fields(kind, "", held)]
+
+
+def _added(section: BaseModel, prefix: str = "") -> Iterator[str]:
+    """Yield the paths of what a recipe has that is not at its default, if that can be left out."""
+    for name, info in type(section).model_fields.items():
+        value, path = getattr(section, name), prefix + name
+        if any(isinstance(mark, Added) for mark in info.metadata) and value != info.default:
+            yield path
+        if isinstance(value, BaseModel):
+            yield from _added(value, f"{path}.")
 
 
 def _fields(
@@ -37,9 +43,9 @@ def _fields(
     for name, info in model.model_fields.items():
         annotation: Any = info.annotation
         path = prefix + name
+        if not info.is_required() and name != "model" and path not in held:
+            continue
         if type(None) in get_args(annotation):
-            if name not in held:
-                continue
             (annotation,) = (one for one in get_args(annotation) if one is not type(None))
         if isinstance(annotation, type) and issubclass(annotation, BaseModel):
             yield from _fields(annotation, f"{path}.", held)

@@ -5,7 +5,7 @@ With new draws and lows, or the lows that its draws make, or as it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -27,7 +27,7 @@ from ...manifests.sets.sample import (
 from ...storage.sums import Sums
 from ..clips import frame_name, frame_names, is_clip, render_clip_on
 from ..kernels.arrays import Pixels
-from ..models import Draw, draw, parse_draw
+from ..models import Draw, draw_many, parse_draw
 from ..recipes.load import Recipe
 from ..renderers import Renderer
 from ..served.start import Renderers
@@ -140,19 +140,18 @@ def _all_begun(job: Job, samples: Iterator[Sample]) -> Iterator[_Begun]:
     # Some at once: between two photographs a CPU's caches forget how to draw.
     while some := list(islice(samples, _DRAWN)):
         kept = [job.recipe is None and (live or LOW in sample.members) for sample in some]
-        drawn = [
-            None if keep else _drawn(job, sample) for sample, keep in zip(some, kept, strict=True)
-        ]
-        for sample, own in zip(some, drawn, strict=True):
+        draws = iter(_drawn(job, [one for one, keep in zip(some, kept, strict=True) if not keep]))
+        for sample, keep in zip(some, kept, strict=True):
+            own = None if keep else next(draws)
             normal = None if live or own is None else _normal(job, sample)
             yield _Begun(sample, own, normal)
 
 
-def _drawn(job: Job, sample: Sample) -> Draw:
-    """Return a sample's new draw, or its own."""
+def _drawn(job: Job, samples: Sequence[Sample]) -> list[Draw]:
+    """Return new draws of some samples, or their own."""
     if job.recipe is None:
-        return parse_draw(sample.record["draw"])
-    return draw(job.recipe, job.seed, sample.key)
+        return [parse_draw(sample.record["draw"]) for sample in samples]
+    return draw_many(job.recipe, job.seed, [sample.key for sample in samples])
 
 
 def _clip(job: Job, renderer: Renderer, sample: Sample, sums: Sums) -> Sample:
@@ -161,7 +160,7 @@ def _clip(job: Job, renderer: Renderer, sample: Sample, sums: Sums) -> Sample:
     held = bool(frame_names(sample.members, LOW))
     if job.recipe is None and (live or held):
         return _kept(job, sample)
-    drawn = _drawn(job, sample)
+    (drawn,) = _drawn(job, [sample])
     names = frame_names(sample.members, NORMAL)
     members = {name: sample.members[name] for name in names}
     if not live:

@@ -34,7 +34,7 @@ from ..clips import frame_name, render_clip_on
 from ..kernels.arrays import Pixels
 from ..kernels.png.file import encode_png
 from ..kernels.sums.side_by_side import unit_sums
-from ..models import Draw, PreparedDraws, draw, draw_many, model_of
+from ..models import Draw, LowMaker, draw_many, draw_table, model_of
 from ..recipes.load import Recipe
 from ..renderers import CpuRenderer
 from ..served.client import ServedRenderer
@@ -123,9 +123,7 @@ def _rows(job: UnitJob, records: list[dict[str, Any]]) -> pa.Table:
 def _samples(
     job: UnitJob, refused: list[RefusedPair], left_out: list[RefusedPair], sums: Sums
 ) -> Iterator[Sample]:
-    # All at once: between two photographs a CPU's caches forget how to draw, and it takes four
-    # times as long.
-    draws = [draw(job.recipe, job.seed, planned.key) for planned in job.planned]
+    draws = draw_many(job.recipe, job.seed, [planned.key for planned in job.planned])
     if job.planned and is_clip(job.planned[0].place):
         yield from _clips(job, draws, refused, sums)
         return
@@ -203,12 +201,12 @@ def _lows(job: UnitJob, draws: Sequence[Draw]) -> Callable[[Sequence[_Loaded]], 
     """Return what makes the lows of some pairs of a unit."""
     renderer, recipe = job.renderers.of(job.unit), job.recipe
     if isinstance(renderer, CpuRenderer):
-        prepared = PreparedDraws(draws)
-        return lambda some: [prepared.low(pair.number, pair.pixels) for pair in some]
+        maker = LowMaker(draws)
+        return lambda some: [maker.low(pair.number, pair.pixels) for pair in some]
     if isinstance(renderer, ServedRenderer) and model_of(recipe) == "camera":
-        served, packed = renderer, draw_many(recipe, job.seed, [p.key for p in job.planned])
-        return lambda some: served.render_packed(
-            [pair.pixels for pair in some], packed.take([pair.number for pair in some])
+        served, table = renderer, draw_table(recipe, job.seed, [p.key for p in job.planned])
+        return lambda some: served.render_table(
+            [pair.pixels for pair in some], table.take([pair.number for pair in some])
         )
     return lambda some: renderer.render(
         [pair.pixels for pair in some], [pair.drawn for pair in some]

@@ -9,9 +9,8 @@ the middle of its part of the image.
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +26,6 @@ from ..kernels.illumination import (
     mean_luminance,
     sum_field,
 )
-from .draw import CameraDraw, GradientDraw, IlluminationDraw
 
 CHANNEL_LIGHT = LUMINANCE[:, None] * LEVEL_LIGHT
 _NOTHING, _DARK = np.empty((0, 0)), np.zeros((CELLS, CELLS))
@@ -35,64 +33,38 @@ _NOTHING, _DARK = np.empty((0, 0)), np.zeros((CELLS, CELLS))
 FloatArray = npt.NDArray[np.float64]
 
 
-def field_ev(pixels: npt.NDArray[np.uint8], draw: CameraDraw) -> FloatArray:
+class Field(NamedTuple):
+    """What the illumination of a scene is made of, besides the scene.
+
+    Attributes
+    ----------
+    draw : DrawRow
+        Of `kernels.args`.
+    smooth : float64 array (n, n)
+        Nodes of the smooth field.
+    lights : Lights
+    """
+
+    draw: Any
+    smooth: FloatArray
+    lights: Lights
+
+
+def field_ev(pixels: npt.NDArray[np.uint8], field: Field) -> FloatArray:
     """Return the field in EV.
 
     Parameters
     ----------
     pixels : uint8 array (H, W, 3)
         The normal; `lights` and `scene` depend on it.
-    draw : CameraDraw
+    field : Field
 
     Returns
     -------
     float64 array (32, 32)
         Mean 0.
     """
-    return _summed(pixels, field_of(draw))[0]
-
-
-class Field(NamedTuple):
-    """What the illumination of a scene is made of, besides the scene.
-
-    Attributes
-    ----------
-    exposure_ev : float
-    smooth : float64 array (n, n)
-        Nodes of the smooth field.
-    lights : Lights
-    coloured : bool
-        Whether any of them has a colour.
-    scene, vignette, gradient_ev : float
-        Strength of the scene's own light, and what vignette and gradient come to, in EV.
-    slope : (float, float)
-        Direction of the gradient, down and across.
-    """
-
-    exposure_ev: float
-    smooth: FloatArray
-    lights: Lights
-    coloured: bool
-    scene: float
-    vignette: float
-    gradient_ev: float
-    slope: tuple[float, float]
-
-
-def field_of(draw: CameraDraw) -> Field:
-    """Return what a draw's illumination is made of."""
-    field = draw.illumination
-    n = field.smooth.cells
-    return Field(
-        draw.exposure.ev,
-        np.array(field.smooth.values).reshape(n, n),
-        lights_of(field),
-        coloured(field),
-        field.scene.strength,
-        field.vignette.ev,
-        field.gradient.ev,
-        direction_of(field.gradient),
-    )
+    return _summed(pixels, field)[0]
 
 
 def _summed(pixels: npt.NDArray[np.uint8], field: Field) -> tuple[FloatArray, FloatArray | None]:
@@ -101,52 +73,32 @@ def _summed(pixels: npt.NDArray[np.uint8], field: Field) -> tuple[FloatArray, Fl
     The colour is factors (32, 32, 3) on R, G and B that keep luminance, None for white light.
     """
     y, x = _places(*pixels.shape[:2])
-    n, count = len(field.smooth), len(field.lights.place)
-    luminance = cell_luminance(pixels) if count or field.scene else _DARK
+    n, count, draw = len(field.smooth), len(field.lights.place), field.draw
+    scene, gradient_ev = draw.illumination_scene_strength, draw.illumination_gradient_ev
+    luminance = cell_luminance(pixels) if count or scene else _DARK
     gradient = np.zeros(2)
-    if field.gradient_ev:
-        direction = np.array(field.slope)
+    if gradient_ev:
+        direction = np.array((draw.slope_down, draw.slope_across))
         reach = float(np.abs(direction[0] * y[:, None] + direction[1] * x).max())
-        gradient = direction * (field.gradient_ev / 2 / (reach or 1.0))
+        gradient = direction * (gradient_ev / 2 / (reach or 1.0))
     parts = Parts(
         field.smooth,
         cubic_weights(n) if n else _NOTHING,
         field.lights,
         blur_weights(),
-        field.scene,
-        field.vignette,
+        scene,
+        draw.illumination_vignette_ev,
         gradient,
     )
     total, pools = np.empty((CELLS, CELLS)), np.empty((count, CELLS, CELLS))
     sum_field(luminance, parts, (y, x), total, pools)
-    if not field.coloured:
+    if not draw.coloured:
         return total, None
     colour = np.ones((CELLS, CELLS, 3))
     for pool, tint in zip(pools, field.lights.tint, strict=True):
         colour += pool[..., None] * tint
     colour = np.maximum(colour, FAINTEST)
     return total, colour / _luminance(colour)[..., None]
-
-
-def lights_of(field: IlluminationDraw) -> Lights:
-    """Return lights, then lamps, as kernels take them."""
-    sorts = field.lights, field.lamps
-    place, ev, radius, falloff = (
-        np.array([*getattr(sorts[0], name), *getattr(sorts[1], name)], np.float64)
-        for name in ("place", "ev", "radius", "falloff")
-    )
-    tints = [light_tint(warmth) for sort in sorts for warmth in sort.warmth_ev]
-    return Lights(place, ev, radius, falloff, np.array(tints, np.float64).reshape(-1, 3))
-
-
-def coloured(field: IlluminationDraw) -> bool:
-    """Return whether any light has a colour."""
-    return any(field.lights.warmth_ev) or any(field.lamps.warmth_ev)
-
-
-def direction_of(gradient: GradientDraw) -> tuple[float, float]:
-    """Return the direction of a gradient, down and across."""
-    return math.sin(gradient.angle), math.cos(gradient.angle)
 
 
 def illumination_rows(
@@ -164,7 +116,7 @@ def illumination_rows(
     total, colour = _summed(pixels, field)
     width = pixels.shape[1]
     light = np.empty((CELLS, CELLS), np.float32)
-    light_of(total, field.exposure_ev, light)
+    light_of(total, field.draw.exposure_ev, light)
     rows = _to_columns(light, width)
     if colour is None:
         return rows, np.empty((0, 3, width), np.float32)

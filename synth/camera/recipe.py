@@ -10,14 +10,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import Field, model_validator
 
 from ...errors import ConfigError
 from ...manifests.config import Finding
 from ..degradations.recipe import Degradations
 from ..kernels.demosaic import METHODS
 from ..parameters.distributions import Constant, Distribution
-from ..parameters.schema import Chance, Each, OneOf, Section, Within, about
+from ..parameters.schema import Added, Chance, Each, OneOf, Section, Within, about
 from .calibration import Calibration, read_cameras
 from .sensors import GAUSSIAN, MAX_LEVELS, TUKEY, camera_names, iso_range
 
@@ -177,8 +177,8 @@ class Camera(Section):
         Within(0, MAX_LEVELS, whole=True),
         about("steps of the converter from black to white; 0 for the sensor's own"),
     ] = Constant(0.0)
-    own: dict[str, Calibration] = Field(
-        default_factory=dict, description="calibrations of one's own, by name"
+    own: Annotated[dict[str, Calibration], Added()] = Field(
+        default={}, description="calibrations of one's own, by name"
     )
 
     @model_validator(mode="before")
@@ -208,13 +208,6 @@ class Camera(Section):
                         "iso", float(iso), f"{name} is calibrated from {low:g} to {high:g}"
                     )
         return self
-
-    @model_serializer(mode="wrap")
-    def _without_nothing(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        values: dict[str, Any] = handler(self)
-        return (
-            values if self.own else {name: value for name, value in values.items() if name != "own"}
-        )
 
 
 class WhiteBalance(Section):
@@ -298,14 +291,5 @@ class CameraRecipe(Section):
     camera: Camera = Camera()
     white_balance: WhiteBalance = WhiteBalance()
     isp: Isp = Isp()
-    degradations: Degradations = Degradations()
-    video: Video = Video()
-
-    @model_serializer(mode="wrap")
-    def _without_nothing(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out what changes nothing: the recipe is then what it was before there was such."""
-        values: dict[str, Any] = handler(self)
-        for name in ("degradations", "video"):
-            if getattr(self, name) == type(self).model_fields[name].default:
-                values.pop(name, None)
-        return values
+    degradations: Annotated[Degradations, Added()] = Degradations()
+    video: Annotated[Video, Added()] = Video()

@@ -1,4 +1,4 @@
-"""Degradations of many images at once, straight into what a batch's kernels read."""
+"""Degradations of many images: as they are drawn, and as kernels read them."""
 
 from __future__ import annotations
 
@@ -8,69 +8,71 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..parameters.columns import Floats, KeyedColumns
-from ..parameters.distributions import Distribution
+from ..parameters.columns import Columns, KeyedColumns
 from .jpeg import HALVED
-from .recipe import Degradations
 from .spread import NOTHING, Spread, Spreads
 
 _PATH = "degradations."
+_ZERO = {
+    "motion": ("length",),
+    "defocus": ("radius",),
+    "banding": ("depth",),
+    "fixed_pattern": ("columns", "hot_share"),
+    "jpeg": ("quality",),
+}
+"""What is 0 in images that have no such degradation."""
 
 
-def draw_columns(
-    draws: npt.NDArray[Any], random: KeyedColumns, section: Degradations, gain: Floats
-) -> Spread:
+def finish_degradations(columns: Columns, random: KeyedColumns) -> None:
+    """Switch degradations off in images that have none, and draw what no recipe says.
+
+    Parameters
+    ----------
+    columns : Columns
+        What `draw_section` draws of a recipe; without degradations it stays as it is.
+    random : KeyedColumns
+        The random numbers of the images.
+    """
+    for name, parts in _ZERO.items():
+        there = columns.pop(f"{_PATH}{name}.probability", None)
+        for part in parts if there is not None else ():
+            path = f"{_PATH}{name}.{part}"
+            columns[path] = np.where(there, columns[path], 0.0)
+    if f"{_PATH}jpeg.quality" in columns:
+        quality = np.floor(columns[f"{_PATH}jpeg.quality"] + 0.5)  # halves up
+        columns[f"{_PATH}jpeg.quality"] = quality.astype(np.int64)
+    if f"{_PATH}motion.length" in columns:
+        columns[f"{_PATH}motion.angle"] = math.pi * random.uniform(f"{_PATH}motion.angle")
+        columns[f"{_PATH}banding.phase"] = random.uniform(f"{_PATH}banding.phase")
+        seeds = random.bits(f"{_PATH}fixed_pattern.seed") >> np.uint64(1)
+        columns[f"{_PATH}fixed_pattern.seed"] = seeds
+
+
+def fill_degradations(draws: npt.NDArray[Any], columns: Columns) -> Spread:
     """Fill in the degradations of many draws; returns how their light spreads.
 
     Parameters
     ----------
     draws : array (N) of DRAW
-    random : KeyedColumns
-    section : Degradations
-        The numbers are those that `draw.draw_degradations` draws for each image, to the last bit.
-    gain : float64 array (N)
-        System gain, DN per electron.
+    columns : Columns
+        Of the images.
     """
-    if section == Degradations():
+    if f"{_PATH}motion.length" not in columns:
         return NOTHING
-    banding, fixed, jpeg = section.banding, section.fixed_pattern, section.jpeg
-    draws["band_depth"] = _taken(random, "banding", banding.probability, banding.depth, "depth")
-    draws["band_count"] = random.numbers(banding.bands, f"{_PATH}banding.bands")
-    draws["band_phase"] = random.uniform(f"{_PATH}banding.phase")
-    quality = _taken(random, "jpeg", jpeg.probability, jpeg.quality, "quality")
-    draws["quality"] = np.floor(quality + 0.5)
-    draws["halved"] = random.values(jpeg.chroma, f"{_PATH}jpeg.chroma") == HALVED
-    columns = _taken(random, "fixed_pattern", fixed.probability, fixed.columns, "columns")
-    share = _taken(random, "fixed_pattern", fixed.probability, fixed.hot_share, "hot_share")
-    hot = random.numbers(fixed.hot, f"{_PATH}fixed_pattern.hot")
-    draws["patterned"] = (columns > 0) | (share > 0)
-    bits = random.bits(f"{_PATH}fixed_pattern.seed") >> np.uint64(1)
-    draws["pattern_lower"] = bits & np.uint64(0xFFFFFFFF)
-    draws["pattern_upper"] = bits >> np.uint64(32)
+    share, count = (columns[f"{_PATH}fixed_pattern.{name}"] for name in ("hot_share", "columns"))
+    gain = columns["camera.sensor.gain"]
+    draws["patterned"] = (count > 0) | (share > 0)
     draws["hot_share"] = (share * 2.0**32).astype(np.uint32)
-    draws["pattern_columns"], draws["pattern_hot"] = gain * columns, gain * hot
-    return _spread(draws, random, section)
-
-
-def _spread(draws: npt.NDArray[Any], random: KeyedColumns, section: Degradations) -> Spread:
-    """Fill in the places that light spreads from."""
-    motion, defocus = section.motion, section.defocus
-    length = _taken(random, "motion", motion.probability, motion.length, "length")
-    radius = _taken(random, "defocus", defocus.probability, defocus.radius, "radius")
-    turns = random.uniform(f"{_PATH}motion.angle")
+    draws["pattern_columns"] = gain * count
+    draws["pattern_hot"] = gain * columns[f"{_PATH}fixed_pattern.hot"]
+    seeds = columns[f"{_PATH}fixed_pattern.seed"].astype(np.uint64)
+    draws["pattern_lower"] = seeds & np.uint64(0xFFFFFFFF)
+    draws["pattern_upper"] = seeds >> np.uint64(32)
+    draws["halved"] = columns[f"{_PATH}jpeg.chroma"] == HALVED
+    paths = (f"{_PATH}{name}" for name in ("motion.length", "motion.angle", "defocus.radius"))
     spreads = Spreads()
     places = [
-        spreads.place(one, math.pi * turn, disc)
-        for one, turn, disc in zip(length.tolist(), turns.tolist(), radius.tolist(), strict=True)
+        spreads.place(*key) for key in zip(*(columns[path].tolist() for path in paths), strict=True)
     ]
     draws["spread"], draws["first_spread"] = np.array(places, np.int64).reshape(-1, 2).T
-    return spreads.joined()
-
-
-def _taken(
-    random: KeyedColumns, name: str, probability: Distribution, part: Distribution, last: str
-) -> Floats:
-    """Return a part of a degradation, 0 in images that have none."""
-    share = random.numbers(probability, f"{_PATH}{name}.probability.value")
-    there = random.uniform(f"{_PATH}{name}.probability") < share
-    return np.where(there, random.numbers(part, f"{_PATH}{name}.{last}"), 0.0)
+    return spreads.concat()

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any, Literal
+from typing import Literal
 
-from ..parameters.drawing import Drawn, draw_section
-from ..parameters.randomness import KeyedRandom
-from .recipe import LastDegradations
+from ..parameters.drawing import Drawn
 
 
 class MotionDraw(Drawn):
@@ -62,44 +59,10 @@ class DegradationsDraw(LastDegradationsDraw):
     fixed_pattern: FixedPatternDraw
 
 
-_TAKEN = {
-    "motion": ("length",),
-    "defocus": ("radius",),
-    "banding": ("depth",),
-    "fixed_pattern": ("columns", "hot_share"),
-    "jpeg": ("quality",),
-}
-"""What is 0 in images that have no such degradation."""
-
-
-def draw_degradations(
-    section: LastDegradations, random: KeyedRandom, path: str = "degradations."
-) -> dict[str, Any] | None:
-    """Draw one image's degradations, or None where a recipe has none.
-
-    Parameters
-    ----------
-    section : LastDegradations
-        Or `Degradations`.
-    random : KeyedRandom
-        The image's random numbers.
-    path : str
-        Of the section in its recipe, with a dot at its end.
-    """
-    if section == type(section)():
-        return None
-    values = draw_section(section, random, path)
-    for name, parts in _TAKEN.items():
-        if name in values and not values[name].pop("probability"):
-            values[name].update(dict.fromkeys(parts, 0.0))
-    values["jpeg"]["quality"] = rounded(values["jpeg"]["quality"])
-    if "motion" in values:
-        values["motion"]["angle"] = math.pi * random.uniform(f"{path}motion.angle")
-        values["banding"]["phase"] = random.uniform(f"{path}banding.phase")
-        values["fixed_pattern"]["seed"] = random.bits(f"{path}fixed_pattern.seed") >> 1
-    return values
-
-
-def rounded(quality: float) -> int:
-    """Return the whole quality next to one, halves up."""
-    return math.floor(quality + 0.5)
+NO_DEGRADATIONS = DegradationsDraw(
+    jpeg=JpegDraw(quality=0, chroma="4:4:4"),
+    motion=MotionDraw(length=0.0, angle=0.0),
+    defocus=DefocusDraw(radius=0.0),
+    banding=BandingDraw(depth=0.0, bands=0.0, phase=0.0),
+    fixed_pattern=FixedPatternDraw(columns=0.0, hot_share=0.0, hot=0.0, seed=0),
+)

@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ..kernels.arrays import Pixels, Window
 from ..kernels.degradations.jpeg import BESIDE, COSINES, UNIT, code_and_decode, quantisers
-from .draw import JpegDraw
 
 HALVED = "4:2:0"
+
+
+class Jpeg(NamedTuple):
+    """How a low is compressed.
+
+    Attributes
+    ----------
+    quality : int
+        1 to 100; 0 for none.
+    halved : bool
+        Whether chroma is of 2 x 2 pixels.
+    """
+
+    quality: int
+    halved: bool
+
+
 _INVERSE = np.ascontiguousarray(COSINES.T)
 
 
-def jpeg_span(window: Window, height: int, width: int, draw: JpegDraw | None) -> Window:
+def jpeg_span(window: Window, height: int, width: int, setting: Jpeg) -> Window:
     """Return what has to be made of a picture so that JPEG is right in a window of it.
 
     It is of whole blocks of the whole picture's grid, and of those whose chroma reaches into it.
     """
-    if draw is None or not draw.quality:
+    if not setting.quality:
         return window
     top, left = (max(first - BESIDE, 0) // UNIT * UNIT for first in (window.top, window.left))
     bottom = min(-(-(window.top + window.height + BESIDE) // UNIT) * UNIT, height)
@@ -25,19 +43,18 @@ def jpeg_span(window: Window, height: int, width: int, draw: JpegDraw | None) ->
     return Window(top, left, bottom - top, right - left)
 
 
-def jpeg(low: Pixels, draw: JpegDraw | None) -> Pixels:
+def jpeg(low: Pixels, setting: Jpeg) -> Pixels:
     """Return what JPEG leaves of a low; the low itself where it is not compressed.
 
     Parameters
     ----------
     low : uint8 array (H, W, 3)
         A whole picture, or what `jpeg_span` says.
-    draw : JpegDraw, optional
+    setting : Jpeg
     """
-    if draw is None or not draw.quality:
+    if not setting.quality:
         return low
     out = np.empty(low.shape, np.uint8)
     low = np.ascontiguousarray(low)
-    halved = draw.chroma == HALVED
-    code_and_decode(low, quantisers(draw.quality), halved, COSINES, _INVERSE, out)
+    code_and_decode(low, quantisers(setting.quality), setting.halved, COSINES, _INVERSE, out)
     return out

@@ -93,7 +93,6 @@ class Jpeg(Section):
 class LastDegradations(Section):
     """What may befall a low besides darkness, without a model of a camera: JPEG."""
 
-    apart = True
     jpeg: Jpeg = Jpeg()
 
 

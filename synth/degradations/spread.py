@@ -13,8 +13,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .draw import DegradationsDraw
-
 _FINE = 8
 """Points a pixel, of paths and discs."""
 
@@ -34,8 +32,8 @@ class Spread(NamedTuple):
     weights: npt.NDArray[np.float32]
 
     @classmethod
-    def joined(cls, parts: Iterable[Spread]) -> Spread:
-        """Join those of many images, one after the other."""
+    def concat(cls, parts: Iterable[Spread]) -> Spread:
+        """Return those of many images, one after the other."""
         held = list(parts) or [NOTHING]
         return cls(
             np.concatenate([part.places for part in held]),
@@ -49,18 +47,6 @@ class Spread(NamedTuple):
 
 
 NOTHING = Spread(np.empty((0, 2), np.int32), np.empty(0, np.float32))
-
-
-def spread_of(draw: DegradationsDraw | None) -> Spread:
-    """Return how the light of an image spreads."""
-    return spread(*spread_key(draw))
-
-
-def spread_key(draw: DegradationsDraw | None) -> tuple[float, float, float]:
-    """Return length, angle and radius of an image's blur."""
-    if draw is None:
-        return 0.0, 0.0, 0.0
-    return draw.motion.length, draw.motion.angle, draw.defocus.radius
 
 
 class Spreads:
@@ -82,9 +68,9 @@ class Spreads:
             self._end += count
         return self._known[key]
 
-    def joined(self) -> Spread:
+    def concat(self) -> Spread:
         """Return all of them, one after the other."""
-        return Spread.joined(self._parts)
+        return Spread.concat(self._parts)
 
 
 @lru_cache(maxsize=256)

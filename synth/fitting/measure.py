@@ -20,7 +20,7 @@ from ..analysis.pair_statistics import (
     pair_statistics,
 )
 from ..kernels.arrays import Pixels
-from ..models import draw, render
+from ..models import low_maker
 from ..parameters.columns import KeyedColumns
 from ..recipes.load import Recipe
 
@@ -85,12 +85,12 @@ def made_by(
     recipe: Recipe, normals: Sequence[Pair], paired: bool, pool: Executor, seed: int = 0
 ) -> list[dict[str, float]]:
     """Measure the lows that a recipe makes of normals, with the same random numbers every time."""
+    maker = low_maker(recipe, seed, [pair.key for pair in normals])
 
-    def one(pair: Pair) -> dict[str, float]:
-        low = render(pair.normal, draw(recipe, seed, pair.key))
-        return _row(low, pair.measured if paired else None)
+    def one(number: int, pair: Pair) -> dict[str, float]:
+        return _row(maker.low(number, pair.normal), pair.measured if paired else None)
 
-    return list(pool.map(one, normals))
+    return list(pool.map(one, range(len(normals)), normals))
 
 
 def _row(low: Pixels, normal: MeasuredNormal | None) -> dict[str, float]:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ...errors import ConfigError
 from ..camera.recipe import CameraRecipe
 from ..camera.sensors import iso_range
@@ -155,7 +157,7 @@ def _moved(
 ) -> Distribution:
     """Return a distribution that is shifted or scaled, and wider about its middle."""
     spread = 2.0**wider
-    middle = was.mean if isinstance(was, Normal) else was.quantile(0.5)
+    middle = was.mean if isinstance(was, Normal) else was.quantile(np.array([0.5])).tolist()[0]
     if isinstance(middle, str):
         return was
 

@@ -1,25 +1,58 @@
-"""Random numbers and values of distributions for many images at once, to the last bit.
+"""Random numbers for the parameters of many images: a keyed hash of (seed, key, purpose, index).
 
-They are those that `randomness` and `distributions` give each image.
+None depends on another. A generator with a state would shift every later parameter when a recipe
+gains one; here a parameter keeps its number for a (seed, key) whatever else the recipe says. That
+is what makes "the same pairs, only with other noise" possible.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from statistics import NormalDist
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..kernels.numbers.blake2b import as_words, first_words, moved_on
-from ..kernels.numbers.library import exp, normal_quantile
-from .distributions import Choice, Constant, Distribution, LogUniform, Normal, Uniform
+from ..kernels.numbers.library import normal_quantile
+from .distributions import Constant, Distribution
 
 Floats = npt.NDArray[np.float64]
 _moved_on = lru_cache(maxsize=4096)(moved_on)
+
+
+class Ragged(NamedTuple):
+    """A column of several numbers an image, not as many in each.
+
+    Attributes
+    ----------
+    table : array (N, most)
+        Of each image its numbers, then anything.
+    counts : int64 array (N)
+    """
+
+    table: Any
+    counts: npt.NDArray[np.int64]
+
+    @property
+    def own(self) -> npt.NDArray[np.bool_]:
+        """Return which of the table's places are numbers of their image (N, most)."""
+        own: npt.NDArray[np.bool_] = np.arange(self.table.shape[1]) < self.counts[:, None]
+        return own
+
+    def first(self, counts: npt.NDArray[np.int64]) -> Ragged:
+        """Return the first so many numbers of each image (N)."""
+        return Ragged(self.table[:, : int(counts.max(initial=0))], counts)
+
+    def tolist(self) -> list[tuple[Any, ...]]:
+        """Return the numbers of each image."""
+        rows = zip(self.table.tolist(), self.counts.tolist(), strict=True)
+        return [tuple(row[:count]) for row, count in rows]
+
+
+Columns = dict[str, Any]
+"""Values of many images by their path, such as "exposure.ev": arrays (N), or `Ragged`."""
 
 
 class Keys:
@@ -51,7 +84,7 @@ class Keys:
 
 
 class KeyedColumns:
-    """The random numbers of many images of a set, each those of its `KeyedRandom`.
+    """The random numbers of many images of a set, none of which depends on another image.
 
     Parameters
     ----------
@@ -77,7 +110,11 @@ class KeyedColumns:
         return some
 
     def bits(self, purpose: str, index: int = 0) -> npt.NDArray[np.uint64]:
-        """Draw 64 random bits for each image."""
+        """Draw 64 random bits for each image.
+
+        They are the first 8 bytes, little-endian, of the BLAKE2b (personal "gloam draw") of seed,
+        key, purpose and index, with a zero byte after each of the first three.
+        """
         end = f"{purpose}\0{index}".encode()
         words = np.empty(len(self), np.uint64)
         first_words(self._prefixes, self._lengths, _moved_on(end), len(end), words)
@@ -97,35 +134,31 @@ class KeyedColumns:
         """Draw a value for each image, as an array; a constant costs no random number."""
         if isinstance(distribution, Constant):
             return np.full(len(self), distribution.value)
-        return quantiles(distribution, self.uniform(purpose, index))
+        return distribution.quantile(self.uniform(purpose, index))
 
     def numbers(self, distribution: Distribution, purpose: str, index: int = 0) -> Floats:
         """Draw a number for each image."""
         drawn: Floats = self.values(distribution, purpose, index).astype(np.float64)
         return drawn
 
+    def several(
+        self, distribution: Distribution, purpose: str, counts: npt.NDArray[np.int64]
+    ) -> Ragged:
+        """Draw so many numbers of a distribution for each image (N)."""
+        if isinstance(distribution, Constant):
+            shape = len(self), int(counts.max(initial=0))
+            return Ragged(np.full(shape, float(distribution.value)), counts)
+        return self.ragged(counts, lambda those, i: those.numbers(distribution, purpose, i))
 
-def quantiles(distribution: Distribution, u: Floats) -> Any:
-    """Return `distribution.quantile` of many numbers, as an array."""
-    match distribution:
-        case Uniform(low, high):
-            return low + (high - low) * u
-        case LogUniform(low, high):
-            first = math.log(low)
-            return np.clip(exp(first + (math.log(high) - first) * u), low, high)
-        case Normal(mean, deviation, low, high) if deviation:
-            normal = NormalDist(mean, deviation)
-            below = normal.cdf(low)
-            share = below + (normal.cdf(high) - below) * u
-            inside = (share > 0) & (share < 1)
-            drawn = np.clip(
-                normal_quantile(np.where(inside, share, 0.5), mean, deviation), low, high
-            )
-            return np.where(inside, drawn, np.where(share <= 0, low, high))
-        case Choice(values):
-            place = np.minimum((u * len(values)).astype(np.int64), len(values) - 1)
-            # Names beside numbers are told apart by whoever uses them, as objects.
-            mixed = len({isinstance(value, str) for value in values}) > 1
-            return np.array(values, object if mixed else None)[place]
-        case _:
-            return np.full(len(u), distribution.quantile(0.5))
+    def ragged(
+        self, counts: npt.NDArray[np.int64], one: Callable[[KeyedColumns, int], Any]
+    ) -> Ragged:
+        """Draw so many numbers for each image (N), the i-th of some by `one(those, i)`."""
+        table = np.zeros((len(self), int(counts.max(initial=0))))
+        those, chosen = self, len(self)
+        for i in range(table.shape[1]):
+            own = counts > i
+            if int(own.sum()) != chosen:
+                those, chosen = self.those(own), int(own.sum())
+            table[own, i] = one(those, i)
+        return Ragged(table, counts)

@@ -15,7 +15,13 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from ..kernels.numbers.library import exp, normal_quantile
+
 Value = float | str
+Floats = npt.NDArray[np.float64]
 
 _CALL = re.compile(r"^\s*([a-z]+)\s*\((.*)\)\s*$", re.DOTALL)
 _LEAST_KEPT = (
@@ -33,9 +39,9 @@ class Constant:
 
     value: Value
 
-    def quantile(self, u: float) -> Value:
-        """Return the value, whatever the uniform number."""
-        return self.value
+    def quantile(self, u: Floats) -> Any:
+        """Return the value, whatever the uniform numbers (N)."""
+        return np.full(len(u), self.value)
 
     def extremes(self) -> tuple[Value, ...]:
         """Return the value alone."""
@@ -52,8 +58,8 @@ class Uniform:
     low: float
     high: float
 
-    def quantile(self, u: float) -> float:
-        """Return the value at a uniform number between 0 and 1."""
+    def quantile(self, u: Floats) -> Floats:
+        """Return the values at uniform numbers between 0 and 1 (N)."""
         return self.low + (self.high - self.low) * u
 
     def extremes(self) -> tuple[Value, ...]:
@@ -71,10 +77,10 @@ class LogUniform:
     low: float
     high: float
 
-    def quantile(self, u: float) -> float:
-        """Return the value at a uniform number between 0 and 1."""
-        value = math.exp(math.log(self.low) + (math.log(self.high) - math.log(self.low)) * u)
-        return min(max(value, self.low), self.high)
+    def quantile(self, u: Floats) -> Floats:
+        """Return the values at uniform numbers between 0 and 1 (N)."""
+        first = math.log(self.low)
+        return np.clip(exp(first + (math.log(self.high) - first) * u), self.low, self.high)
 
     def extremes(self) -> tuple[Value, ...]:
         """Return the least and the greatest value."""
@@ -93,16 +99,18 @@ class Normal:
     low: float
     high: float
 
-    def quantile(self, u: float) -> float:
-        """Return the value at a uniform number between 0 and 1."""
+    def quantile(self, u: Floats) -> Floats:
+        """Return the values at uniform numbers between 0 and 1 (N)."""
         if self.deviation == 0:
-            return min(max(self.mean, self.low), self.high)
+            return np.full(len(u), min(max(self.mean, self.low), self.high))
         normal = NormalDist(self.mean, self.deviation)
-        below, above = normal.cdf(self.low), normal.cdf(self.high)
-        p = below + (above - below) * u
-        if not 0 < p < 1:
-            return self.low if p <= 0 else self.high
-        return min(max(normal.inv_cdf(p), self.low), self.high)
+        below = normal.cdf(self.low)
+        p = below + (normal.cdf(self.high) - below) * u
+        inside = (p > 0) & (p < 1)
+        values = normal_quantile(np.where(inside, p, 0.5), self.mean, self.deviation)
+        return np.where(
+            inside, np.clip(values, self.low, self.high), np.where(p <= 0, self.low, self.high)
+        )
 
     def share_kept(self) -> float:
         """Return how much of the whole distribution lies between the bounds, 0 to 1."""
@@ -128,9 +136,12 @@ class Choice:
 
     values: tuple[Value, ...]
 
-    def quantile(self, u: float) -> Value:
-        """Return the value at a uniform number between 0 and 1."""
-        return self.values[min(int(u * len(self.values)), len(self.values) - 1)]
+    def quantile(self, u: Floats) -> Any:
+        """Return the values at uniform numbers between 0 and 1 (N)."""
+        place = np.minimum((u * len(self.values)).astype(np.int64), len(self.values) - 1)
+        # Names beside numbers are told apart by whoever uses them, as objects.
+        mixed = len({isinstance(value, str) for value in self.values}) > 1
+        return np.array(self.values, object if mixed else None)[place]
 
     def extremes(self) -> tuple[Value, ...]:
         """Return all values."""
@@ -157,10 +168,10 @@ def parse(value: Any) -> Distribution:
 
     Examples
     --------
-    >>> parse("uniform(3, 8)").quantile(0.5)
-    5.5
-    >>> parse("choice(sony-a7s2, canon-5d4)").quantile(0.1)
-    'sony-a7s2'
+    >>> parse("uniform(3, 8)").quantile(np.array([0.5])).tolist()
+    [5.5]
+    >>> parse("choice(sony-a7s2, canon-5d4)").quantile(np.array([0.1])).tolist()
+    ['sony-a7s2']
     """
     if isinstance(value, Distribution):
         return value

@@ -6,22 +6,36 @@ recipe), so that changing one distribution of a recipe leaves all other paramete
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from operator import attrgetter
+from typing import Any, NamedTuple, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+import numpy as np
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
-from .distributions import Constant, Distribution, Value
-from .randomness import KeyedRandom
-from .schema import Chance, Each, OneOf, Section, Within
+from .columns import Columns, KeyedColumns, Ragged
+from .schema import Added, Chance, Each, OneOf, Section, Within
 
 D = TypeVar("D", bound="Drawn")
 
 
 class Drawn(BaseModel):
-    """A part of one image's own parameters, shaped like the recipe's section of it."""
+    """A part of one image's own parameters, shaped like the recipe's section of it.
+
+    A field with a default came after the first sets: it is left out of JSON where it is at that.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        values: dict[str, Any] = handler(self)
+        for name, default in _defaults(type(self)):
+            if getattr(self, name) == default:
+                values.pop(name, None)
+        return values
 
     def changed(self: D, values: dict[str, Any]) -> D:
         """Return the same draw with other values, by their paths.
@@ -44,65 +58,154 @@ class Drawn(BaseModel):
         return changed
 
 
-def draw_section(section: Section, random: KeyedRandom, path: str = "") -> dict[str, Any]:
-    """Draw all parameters of a section, and of the sections in it.
+@dataclass(frozen=True)
+class Off:
+    """Annotates a part that records may lack: its values in an image that has none of it."""
+
+    values: Drawn
+
+
+@lru_cache(maxsize=64)
+def _defaults(kind: type[Drawn]) -> tuple[tuple[str, Any], ...]:
+    return tuple(
+        (name, field.default)
+        for name, field in kind.model_fields.items()
+        if name != "model" and not field.is_required()
+    )
+
+
+def draw_section(section: Section, random: KeyedColumns, path: str = "") -> Columns:
+    """Draw all parameters of a section, and of the sections in it, for many images.
 
     Parameters
     ----------
     section : Section
-    random : KeyedRandom
-        The image's random numbers.
+    random : KeyedColumns
+        The random numbers of N images.
     path : str
         Of the section in its recipe, with a dot at its end.
 
     Returns
     -------
-    dict
-        By field: a number or a name; a tuple of them where the field is drawn several times
-        (`Each`, or a section with a `count`); a bool for a `Chance`; a dict for a section.
+    Columns
+        By path: numbers or names; `Ragged` where the field is drawn several times (`Each`, or a
+        section with a `count`); bools for a `Chance`. A constant costs no random number. What is
+        `Added` and at its default is left out.
     """
-    values: dict[str, Any] = {}
-    times: int | None = None
-    for name, inner, whole, each, chance in _parts(type(section)):
-        value, own = getattr(section, name), path + name
-        if inner:
-            values[name] = draw_section(value, random, f"{own}.")
-        elif chance:
-            share = float(draw_value(value, random, f"{own}.value"))
-            values[name] = random.uniform(own) < share
-        elif each or times is not None:
-            count = each or times or 0
-            values[name] = tuple([draw_value(value, random, own, i) for i in range(count)])
+    columns: Columns = {}
+    counts: Any = None
+    for part in _parts(type(section)):
+        value, own = getattr(section, part.name), path + part.name
+        if part.default == value:
+            continue
+        if part.inner:
+            columns |= draw_section(value, random, f"{own}.")
+        elif part.chance:
+            columns[own] = random.uniform(own) < random.numbers(value, f"{own}.value")
+        elif part.each or counts is not None:
+            many = np.full(len(random), part.each) if part.each else counts
+            columns[own] = random.several(value, own, many)
         else:
-            drawn = draw_value(value, random, own)
-            values[name] = int(drawn) if whole else drawn
-            if type(section).repeated and name == "count":
-                times = values[name]
-    return values
+            drawn = random.values(value, own)
+            columns[own] = drawn.astype(np.int64) if part.whole else drawn
+            if type(section).repeated and part.name == "count":
+                counts = columns[own]
+    return columns
+
+
+class _Part(NamedTuple):
+    """A field to draw. each: how often; default: of what is `Added`."""
+
+    name: str
+    inner: bool
+    whole: bool
+    each: int
+    chance: bool
+    default: Any
 
 
 @lru_cache(maxsize=64)
-def _parts(kind: type[Section]) -> tuple[tuple[str, bool, bool, int, bool], ...]:
-    """Return of each field to draw: name, whether it is a section, whole, how often, a chance."""
+def _parts(kind: type[Section]) -> tuple[_Part, ...]:
     parts = []
     for name, field in kind.model_fields.items():
         annotation, marks = field.annotation, field.metadata
         inner = isinstance(annotation, type) and issubclass(annotation, Section)
-        if isinstance(annotation, type) and getattr(annotation, "apart", False):
-            continue
         if not inner and not any(isinstance(mark, Within | OneOf) for mark in marks):
             continue  # for people, or taken as it is
         whole = any(isinstance(mark, Within) and mark.whole for mark in marks)
         each = next((mark.times for mark in marks if isinstance(mark, Each)), 0)
         chance = any(isinstance(mark, Chance) for mark in marks)
-        parts.append((name, inner, whole, each, chance))
+        default = field.default if any(isinstance(mark, Added) for mark in marks) else None
+        parts.append(_Part(name, inner, whole, each, chance, default))
     return tuple(parts)
 
 
-def draw_value(
-    distribution: Distribution, random: KeyedRandom, purpose: str, index: int = 0
-) -> Value:
-    """Draw one value; a constant costs no random number."""
-    if type(distribution) is Constant:
-        return distribution.value
-    return distribution.quantile(random.uniform(purpose, index))
+def records_of(kind: type[D], columns: Columns) -> list[D]:
+    """Return the draws of N images as records."""
+    lists = [(path.split("."), column.tolist()) for path, column in columns.items()]
+    records = []
+    for i in range(len(lists[0][1])):
+        values: dict[str, Any] = {}
+        for (*sections, name), column in lists:
+            inner = values
+            for section in sections:
+                inner = inner.setdefault(section, {})
+            inner[name] = column[i]
+        records.append(kind.model_validate(values))
+    return records
+
+
+def columns_of(kind: type[Drawn], records: Sequence[Drawn]) -> Columns:
+    """Return the columns of N records: those that `records_of` takes, none left out."""
+    columns: Columns = {}
+    for path, leaf in leaves(kind).items():
+        values = [leaf.get(record) for record in records]
+        if values and isinstance(values[0], tuple):
+            counts = np.array([len(value) for value in values])
+            table = np.zeros((len(values), int(counts.max())))
+            for row, value in zip(table, values, strict=True):
+                row[: len(value)] = value
+            columns[path] = Ragged(table, counts)
+        else:
+            columns[path] = np.array(values, leaf.dtype)
+    return columns
+
+
+class Leaf(NamedTuple):
+    """A parameter of a record.
+
+    Attributes
+    ----------
+    get : function of a record
+        Returns its value; where the part that has it is missing, as if that were `Off`.
+    dtype : type, optional
+        Of its column.
+    default : optional
+        Of one that came after the first sets.
+    """
+
+    get: Callable[[Any], Any]
+    dtype: Any
+    default: Any
+
+
+@lru_cache(maxsize=8)
+def leaves(kind: type[Drawn]) -> dict[str, Leaf]:
+    """Return the parameters of a record by their paths."""
+    found: dict[str, Leaf] = {}
+    for name, field in kind.model_fields.items():
+        off = next((mark.values for mark in field.metadata if isinstance(mark, Off)), None)
+        inner = field.annotation if off is None else type(off)
+        if isinstance(inner, type) and issubclass(inner, Drawn):
+            for path, leaf in leaves(inner).items():
+                found[f"{name}.{path}"] = leaf._replace(get=partial(_inner, name, off, leaf.get))
+        elif name != "model":
+            default = None if field.is_required() else field.default
+            dtype = np.float64 if inner is float else None
+            found[name] = Leaf(attrgetter(name), dtype, default)
+    return found
+
+
+def _inner(name: str, off: Any, get: Callable[[Any], Any], record: Any) -> Any:
+    own = getattr(record, name)
+    return get(off if own is None else own)

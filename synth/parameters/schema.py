@@ -6,7 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 from pydantic_core import PydanticCustomError, core_schema
 
 from .distributions import ALLOWED, Choice, Constant, Distribution, parse, shown
@@ -15,13 +21,20 @@ from .distributions import ALLOWED, Choice, Constant, Distribution, parse, shown
 class Section(BaseModel):
     """A part of a recipe: unknown keys are refused.
 
-    repeated: whether what it holds is there `count` times, each drawn anew. apart: whether it is
-    drawn on its own, if at all, and not with the section that holds it.
+    repeated: whether what it holds is there `count` times, each drawn anew.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     repeated: ClassVar[bool] = False
-    apart: ClassVar[bool] = False
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_added(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        values: dict[str, Any] = handler(self)
+        for name, field in type(self).model_fields.items():
+            added = any(isinstance(mark, Added) for mark in field.metadata)
+            if added and getattr(self, name) == field.default:
+                values.pop(name, None)
+        return values
 
     def __repr__(self) -> str:
         """Show a whole recipe by its name alone: it has some hundred values."""
@@ -32,6 +45,15 @@ class Section(BaseModel):
 def about(text: str) -> Any:
     """Say what a parameter is, for people."""
     return Field(description=text)
+
+
+@dataclass(frozen=True)
+class Added:
+    """Annotates a field that came after the first sets.
+
+    Where it is at its default it is neither drawn nor written: recipes and records of those sets
+    stay what they were.
+    """
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import SerializerFunctionWrapHandler, model_serializer
+import numpy as np
 
-from ..degradations.draw import LastDegradationsDraw, draw_degradations
+from ..degradations.columns import finish_degradations
+from ..degradations.draw import LastDegradationsDraw
+from ..parameters.columns import Columns, KeyedColumns
 from ..parameters.drawing import Drawn, draw_section
-from ..parameters.randomness import KeyedRandom
 from .recipe import PowerLawRecipe
 
 
@@ -49,16 +50,10 @@ class PowerLawDraw(Drawn):
     noise: NoiseDraw
     degradations: LastDegradationsDraw | None = None
 
-    @model_serializer(mode="wrap")
-    def _without_nothing(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        values: dict[str, Any] = handler(self)
-        if self.degradations is None:
-            values.pop("degradations", None)
-        return values
 
-
-def draw_power_law(recipe: PowerLawRecipe, random: KeyedRandom) -> PowerLawDraw:
-    """Draw one image's parameters."""
-    values = draw_section(recipe, random)
-    values["degradations"] = draw_degradations(recipe.degradations, random)
-    return PowerLawDraw.model_validate({"pixel_seed": random.bits("pixels") >> 1, **values})
+def draw_power_law(recipe: PowerLawRecipe, random: KeyedColumns) -> Columns:
+    """Draw the parameters of many images, as columns of `PowerLawDraw`."""
+    columns = draw_section(recipe, random)
+    finish_degradations(columns, random)
+    columns["pixel_seed"] = random.bits("pixels") >> np.uint64(1)
+    return columns

@@ -7,13 +7,11 @@ sRGB response.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
-
-from pydantic import SerializerFunctionWrapHandler, model_serializer
+from typing import Annotated, Literal
 
 from ..degradations.recipe import LastDegradations
 from ..parameters.distributions import Constant, Distribution
-from ..parameters.schema import OneOf, Section, Within, about
+from ..parameters.schema import Added, OneOf, Section, Within, about
 
 
 class Curve(Section):
@@ -63,12 +61,4 @@ class PowerLawRecipe(Section):
     model: Literal["power_law"] = "power_law"
     curve: Curve = Curve()
     noise: Noise = Noise()
-    degradations: LastDegradations = LastDegradations()
-
-    @model_serializer(mode="wrap")
-    def _without_nothing(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out what changes nothing: the recipe is then what it was before there was such."""
-        values: dict[str, Any] = handler(self)
-        if self.degradations == LastDegradations():
-            values.pop("degradations", None)
-        return values
+    degradations: Annotated[LastDegradations, Added()] = LastDegradations()

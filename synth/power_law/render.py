@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ..degradations.jpeg import jpeg
+from ..degradations.jpeg import HALVED, Jpeg, jpeg
 from ..kernels.arrays import Pixels, Window, check_normal, check_window
 from ..kernels.curves import encode_table, srgb_to_linear
 from ..kernels.numbers.poisson_table import poisson_alias_table
@@ -51,7 +51,8 @@ def render_power_law(
         columns = slice(window.left, window.left + window.width)
         return render_power_law(normal, draw, None, lit_as)[rows, columns]
     low = _darkened(normal, draw, curve_table(normal if lit_as is None else lit_as, draw))
-    return jpeg(low, None if draw.degradations is None else draw.degradations.jpeg)
+    last = draw.degradations
+    return low if last is None else jpeg(low, Jpeg(last.jpeg.quality, last.jpeg.chroma == HALVED))
 
 
 def _darkened(normal: Pixels, draw: PowerLawDraw, curve: npt.NDArray[np.float64]) -> Pixels:

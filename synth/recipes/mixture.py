@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
@@ -14,7 +13,6 @@ from pydantic import Field, field_validator
 from ...errors import ConfigError
 from ..camera.recipe import CameraRecipe
 from ..parameters.columns import KeyedColumns
-from ..parameters.randomness import KeyedRandom
 from ..parameters.schema import Section
 from ..power_law.recipe import PowerLawRecipe
 
@@ -59,11 +57,6 @@ class MixtureRecipe(Section):
     def drawn(self) -> str:
         """The model of its components."""
         return next(iter(self.mixture.values())).recipe.model
-
-    def component(self, random: KeyedRandom) -> str:
-        """Return the name of the component that an image has."""
-        names = list(self.mixture)
-        return names[bisect_right(self._bounds(), random.uniform(_PURPOSE))]
 
     def components(self, random: KeyedColumns) -> npt.NDArray[np.int64]:
         """Return the numbers of the components that many images have."""

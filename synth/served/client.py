@@ -12,7 +12,7 @@ from multiprocessing.reduction import send_handle
 import numpy as np
 
 from ...errors import WorkerLost
-from ..camera.batch.pack import Packed, pack
+from ..draws.table import DrawTable
 from ..kernels.arrays import Pixels, check_normal
 from ..models import Draw
 from ..renderers import Firsts, render_by_model
@@ -61,15 +61,15 @@ class ServedRenderer:
         return render_by_model(
             normals,
             draws,
-            lambda some, cameras, own: self.render_packed(some, pack(cameras), own) if some else [],
+            self.render_table,
             firsts,
         )
 
-    def render_packed(
-        self, normals: Sequence[Pixels], packed: Packed, firsts: Firsts = None
+    def render_table(
+        self, normals: Sequence[Pixels], table: DrawTable, firsts: Firsts = None
     ) -> list[Pixels]:
         """Make the lows of a batch of packed draws, as `render`."""
-        request = Request(packed, np.array([n.shape[:2] for n in normals], np.int64), firsts)
+        request = Request(table, np.array([n.shape[:2] for n in normals], np.int64), firsts)
         size = request.bytes
         try:
             if len(self._memory) < 2 * size:

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...engines.process import end_with_parent
-from ..camera.batch.draws import draw_packed
-from ..camera.batch.pack import Packed
 from ..camera.recipe import CameraRecipe
+from ..draws.table import DrawTable
+from ..models import draw_table
 from ..recipes.load import load_recipe
 from ..renderers import Firsts
 
@@ -31,7 +31,7 @@ class Request(NamedTuple):
 
     Attributes
     ----------
-    packed : Packed
+    table : DrawTable
         Their draws.
     sizes : int64 array (N, 2)
         Height, width.
@@ -39,7 +39,7 @@ class Request(NamedTuple):
         As of `renderers.Renderer.render`.
     """
 
-    packed: Packed
+    table: DrawTable
     sizes: Any
     firsts: Firsts = None
 
@@ -96,14 +96,14 @@ def serve(ready: Any, device: int, renderer: Callable[[int], Any] | None = None)
 def _camera(device: int) -> tuple[int, Any]:
     from numba import cuda
 
-    from ..camera.batch.on_cuda import CameraOnCuda, is_available
+    from ..render.on_cuda import CameraOnCuda, is_available
 
     if not is_available():
         raise RuntimeError("there is none")
     camera = CameraOnCuda(device=device)
     for recipe in ("uneven", "day-to-night"):  # compiles what they need
-        drawn = draw_packed(_camera_recipe(recipe), 0, ["0"])
-        camera.render_packed([np.full((16, 16, 3), 128, np.uint8)], drawn)
+        drawn = draw_table(_camera_recipe(recipe), 0, ["0"])
+        camera.render([np.full((16, 16, 3), 128, np.uint8)], drawn)
     return len(cuda.gpus), camera
 
 
@@ -136,7 +136,7 @@ def _answer(worker: Any, memory: _Shared, camera: Any) -> None:
     size, samples = asked.bytes, memory.samples
     try:
         normals, lows = samples[:size], samples[size : 2 * size]
-        camera.render_flat(normals, lows, asked.sizes, asked.packed, asked.firsts)
+        camera.render_flat(normals, lows, asked.sizes, asked.table, asked.firsts)
     except Exception as error:  # told to the worker, who tells the user
         worker.send(f"{type(error).__name__}: {error}")
     else:

@@ -17,7 +17,7 @@ from ...storage.atomic import write_bytes
 from ..analysis.contact_sheet import brightened
 from ..analysis.pair_statistics import LABELS, pair_statistics, reference_statistics
 from ..kernels.png.file import encode_png
-from ..models import component_of, draw, render
+from ..models import component_of, draw, low_maker, render
 from ..recipes.annotated import annotated_yaml
 from ..recipes.load import Recipe, load_recipe, recipe_of, shipped_recipes
 from ..recipes.mixture import MixtureRecipe
@@ -137,7 +137,7 @@ class Workbench:
             When the recipe is wrong, with the key, its value and what is allowed.
         """
         normal = self.photographs.normal(photo, SMALL if small else SIDE)
-        low = render(normal, draw(_recipe(values), seed, KEY))
+        low = low_maker(_recipe(values), seed, [KEY]).low(0, normal)
         return encode_png(brightened(low) if bright else low)
 
     def normal(self, photo: int, small: bool = False) -> bytes:

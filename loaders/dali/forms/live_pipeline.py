@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from ....synth.kernels.arrays import Window
 from ....synth.models import model_of
-from ...live.draws import DrawTable
+from ...live.draws import EpochDraws
 from ...live.held import HeldUntilRead
 from ...live.host_forms import HostBatch, pair_of
 from ...live.lows import LiveLows
@@ -112,10 +112,10 @@ class LivePipeline:
         changes = drawn_changes(self._options, keys, _sizes(normals), epoch)
         arrays = [np.asarray(normals.at(i)) for i in range(len(keys))]
 
-        make = self._live.maker(keys, epoch)
+        maker = self._live.maker(keys, epoch)
 
         def low_of(i: int, window: Window) -> Any:
-            return make(i, arrays[i], window)
+            return maker.low(i, arrays[i], window)
 
         made = pair_of(self._options, arrays, low_of)
         batch = HostBatch(self._options, self._pool, arrays, changes, made)
@@ -184,7 +184,7 @@ class LowsOnGpu:
 
     def __init__(self, live: LiveLows, options: Options, keys: Sequence[str]) -> None:
         self._options = options
-        self.draws = DrawTable(live, keys, options.threads)
+        self.draws = EpochDraws(live, keys, options.threads)
         self._camera: Any = None
         self._loaded: Any = None
 
@@ -214,8 +214,8 @@ class LowsOnGpu:
             from ...live.cuda_tensors import new_camera
 
             self._camera = new_camera()
-        packed = self.draws.packed(epoch)
-        if packed is not self._loaded:
-            self._camera.load(packed)
-            self._loaded = packed
+        table = self.draws.table(epoch)
+        if table is not self._loaded:
+            self._camera.load(table)
+            self._loaded = table
         return self._camera

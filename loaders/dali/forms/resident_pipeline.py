@@ -112,11 +112,11 @@ class ResidentPipeline:
         normals = [one[-1] for one in images]
         sizes = np.array([normal.shape[:2] for normal in normals], np.int64)
         changes = drawn_changes(self._options, keys, sizes, epoch)
-        make = None if self._live is None else self._live.maker(keys, epoch)
+        maker = None if self._live is None else self._live.maker(keys, epoch)
 
         def low_of(i: int, window: Window) -> Any:
-            if make is not None:
-                return make(i, normals[i], window)
+            if maker is not None:
+                return maker.low(i, normals[i], window)
             top, left, height, width = window
             return images[i][0][top : top + height, left : left + width]
 

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..exposure import Matrix
 from ..illumination import CELLS
 
 FIELD = CELLS * CELLS
@@ -66,67 +65,6 @@ across, down, turned: what `form_steps` does to it.
 
 Where a sample lies is counted modulo 2^64 from the beginning of an array: on a GPU images may lie
 anywhere, before it too.
-"""
-
-DRAW = np.dtype(
-    [
-        ("exposure_ev", "f8"),
-        ("scene", "f8"),
-        ("vignette", "f8"),
-        ("gradient_ev", "f8"),
-        ("slope_down", "f8"),
-        ("slope_across", "f8"),
-        ("contrast", "f8"),
-        ("tone", "f8"),
-        ("gamma", "f8"),
-        ("first_spread", "i8"),
-        ("method", "i4"),
-        ("taps", "i4"),
-        ("linear", "i4"),
-        ("cells", "i4"),
-        ("smooth", "i4"),
-        ("lights", "i4"),
-        ("first_light", "i4"),
-        ("coloured", "i4"),
-        ("spread", "i4"),
-        ("patterned", "i4"),
-        ("quality", "i4"),
-        ("halved", "i4"),
-        ("seed_lower", "u4"),
-        ("seed_upper", "u4"),
-        ("pattern_lower", "u4"),
-        ("pattern_upper", "u4"),
-        ("hot_share", "u4"),
-        *((f"camera_{name}", "f4") for name in Matrix._fields),
-        *((f"srgb_{name}", "f4") for name in Matrix._fields),
-        ("electrons", "f4"),
-        ("highlights", "f4"),
-        ("gain", "f4"),
-        ("black", "f4"),
-        ("white", "f4"),
-        ("row_sigma", "f4"),
-        ("red_gain", "f4"),
-        ("green_gain", "f4"),
-        ("blue_gain", "f4"),
-        ("strength", "f4"),
-        ("band_depth", "f4"),
-        ("band_count", "f4"),
-        ("band_phase", "f4"),
-        ("pattern_columns", "f4"),
-        ("pattern_hot", "f4"),
-    ],
-    align=True,
-)
-"""The draw of an image.
-
-exposure_ev ... gradient_ev: of its illumination, in EV; slope_down, slope_across: direction of the
-gradient. contrast, tone, gamma: of its encoding. method: of `demosaic`. taps: weights of its chroma
-noise reduction, 0 for none. linear: number of its table. cells, smooth: of its smooth field's grid,
-and where in `Batch.smooth` that lies. lights, first_light: likewise. coloured: whether light has a
-colour. spread, first_spread: places that light spreads from, and where those lie in
-`Batch.spread_places`. patterned: whether the sensor has a fixed pattern. quality, halved: of JPEG,
-0 for none, and whether its chroma is of 2 x 2 pixels. The rest is what `Exposure`, `Sensor`,
-`Colour`, `Bands` and `Pattern` hold.
 """
 
 

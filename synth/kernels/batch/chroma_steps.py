@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ..chroma import merge_pixel, smoothed
 from ..compiling.compile import fma, scalar
 from ..numbers.pairs import first_of, joined_floats, second_of, two_floats
-from .held import Output, output_of
+from .image_state import Output, output_of
 from .pixel_steps import write_made
 
 i32 = np.int32
@@ -82,7 +82,7 @@ def _smoothing_of(number, columns, batch):
         batch.bright[i64(image.plane) :],
         batch.differences[i64(image.plane) :],
         batch.columns[i64(image.plane) :],
-        draw.strength,
+        draw.isp_chroma_strength,
         output_of(number, batch),
     )
 
@@ -100,7 +100,7 @@ def merged_image(number, batch):
 
 
 @scalar
-def blur_places(image, batch):
+def blur_thread_count(image, batch):
     """Count the pixels of an image whose chroma is smoothed: the made window's rows, wider."""
     return u32(image.made_rows * image.span_columns if batch.draws[image.draw].taps > 0 else 0)
 
@@ -126,7 +126,7 @@ def blur_step(image, place, row, column, batch):
 
 
 @scalar
-def merge_places(image, batch):
+def merge_thread_count(image, batch):
     """Count the made window's pixels of an image whose chroma is smoothed."""
     return u32(image.made_rows * image.made_columns if batch.draws[image.draw].taps > 0 else 0)
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..args import pattern_of
 from ..compiling.compile import fma, scalar
 from ..degradations.blur import brightened
 from ..degradations.pattern import pixel_pattern, site_pattern
 from ..demosaic import BILINEAR, BORDER
-from .held import pattern_of
+from .image_state import GAUSSIAN
 
 i32 = np.int32
 u32 = np.uint32
@@ -20,7 +21,7 @@ f32 = np.float32
 
 
 @scalar
-def sensed_places(image, draw):
+def sensed_thread_count(image, draw):
     """Count the pixels of a span, or the sites of its mosaic."""
     if draw.method >= BILINEAR:
         return u32((image.span_rows + 2 * BORDER) * (image.span_columns + 2 * BORDER))
@@ -40,10 +41,10 @@ def sensed_at(image, draw, place):
 
 
 @scalar
-def spread_places(image, batch):
+def spread_thread_count(image, batch):
     """Count the places of an image whose light is spread."""
     draw = batch.draws[image.draw]
-    return u32(sensed_places(image, draw) if draw.spread > 0 and image.height > 0 else 0)
+    return u32(sensed_thread_count(image, draw) if draw.spread > 0 and image.height > 0 else 0)
 
 
 @scalar
@@ -77,10 +78,10 @@ def spread_step(number, place, batch):
 
 
 @scalar
-def pattern_places(image, batch):
+def pattern_thread_count(image, batch):
     """Count the places of an image whose sensor has a fixed pattern."""
     draw = batch.draws[image.draw]
-    return u32(sensed_places(image, draw) if draw.patterned > 0 and image.height > 0 else 0)
+    return u32(sensed_thread_count(image, draw) if draw.patterned > 0 and image.height > 0 else 0)
 
 
 @scalar
@@ -89,7 +90,7 @@ def pattern_step(number, place, batch):
     image = batch.images[number]
     draw = batch.draws[image.draw]
     row, column = sensed_at(image, draw, place)
-    pattern = pattern_of(draw, batch)
+    pattern = pattern_of(draw, GAUSSIAN)
     if draw.method >= BILINEAR:
         sites = u32(image.width + 2 * BORDER)
         batch.pattern[image.pattern + u64(place)] = site_pattern(row, column, sites, pattern)

@@ -67,7 +67,7 @@ class Resizing(NamedTuple):
 
 
 @scalar
-def form_places(image, batch):
+def form_thread_count(image, batch):
     """Count the pixels of an image's window."""
     return u32(image.rows * image.columns if image.height > 0 else 0)
 
@@ -117,7 +117,7 @@ def form_step(number, place, batch, forms):
 
 
 @scalar
-def tap_places(image, resizing):
+def tap_thread_count(image, resizing):
     """Count the rows and columns that a window is brought to."""
     return u32(resizing.rows + resizing.columns if image.height > 0 else 0)
 
@@ -143,7 +143,7 @@ def tap_step(number, place, batch, resizing):
 
 
 @scalar
-def resized_places(image, resizing):
+def resized_thread_count(image, resizing):
     """Count the pixels that a window is brought to."""
     return u32(resizing.rows * resizing.columns if image.height > 0 else 0)
 

@@ -42,10 +42,14 @@ _RED, _GREEN, _BLUE = (float(share) for share in LUMINANCE)
 
 
 @scalar
-def luminance_places(image, batch):
+def luminance_thread_count(image, batch):
     """Count the cells of an image whose luminance matters."""
     draw = batch.draws[image.draw]
-    return FIELD if image.height > 0 and (draw.lights > 0 or draw.scene != 0.0) else 0
+    return (
+        FIELD
+        if image.height > 0 and (draw.lights > 0 or draw.illumination_scene_strength != 0.0)
+        else 0
+    )
 
 
 @scalar
@@ -69,7 +73,7 @@ def luminance_step(number, cell, batch):
 
 
 @scalar
-def lights_places(image, batch):
+def lights_thread_count(image, batch):
     """Count 1 for an image with lights."""
     return 1 if image.height > 0 and batch.draws[image.draw].lights > 0 else 0
 
@@ -108,7 +112,7 @@ def along(cell, size, longer):
 @scalar
 def smooth_ev(i, j, draw, batch):
     """Return the smooth field in a cell."""
-    n = draw.cells
+    n = draw.illumination_smooth_cells
     total = 0.0
     for k in range(n):
         row = 0.0
@@ -131,7 +135,7 @@ def smoothed_luminance(i, j, number, batch):
 
 
 @scalar
-def cell_places(image, batch):
+def cell_thread_count(image, batch):
     """Count the cells of an image."""
     return FIELD if image.height > 0 else 0
 
@@ -144,7 +148,7 @@ def field_step(number, cell, batch):
     i, j = cell // CELLS, cell % CELLS
     longer = max(image.height, image.width)
     y, x = along(i, image.height, longer), along(j, image.width, longer)
-    field = smooth_ev(i, j, draw, batch) if draw.cells > 0 else 0.0
+    field = smooth_ev(i, j, draw, batch) if draw.illumination_smooth_cells > 0 else 0.0
     if draw.lights > 0:
         light, red, green, blue = 1.0, 1.0, 1.0, 1.0
         for k in range(draw.first_light, draw.first_light + draw.lights):
@@ -163,23 +167,23 @@ def field_step(number, cell, batch):
             batch.colour[number, 0, cell] = f32(red / luminance)
             batch.colour[number, 1, cell] = f32(green / luminance)
             batch.colour[number, 2, cell] = f32(blue / luminance)
-    if draw.scene != 0.0:
-        field += scene_ev(smoothed_luminance(i, j, number, batch), draw.scene)
+    if draw.illumination_scene_strength != 0.0:
+        field += scene_ev(smoothed_luminance(i, j, number, batch), draw.illumination_scene_strength)
     bottom, right = (
         along(CELLS - 1, image.height, longer),
         along(CELLS - 1, image.width, longer),
     )
     # The largest sum lies in a corner.
     reach = abs(draw.slope_down) * bottom + abs(draw.slope_across) * right
-    per_unit = draw.gradient_ev / 2 / (reach if reach != 0.0 else 1.0)
+    per_unit = draw.illumination_gradient_ev / 2 / (reach if reach != 0.0 else 1.0)
     gradient = draw.slope_down * per_unit, draw.slope_across * per_unit
-    corner = per_corner(draw.vignette, bottom, right)
+    corner = per_corner(draw.illumination_vignette_ev, bottom, right)
     field += slope_ev(y, x, gradient) - vignette_ev(y * y + x * x, corner)
     batch.field[number, cell] = field
 
 
 @scalar
-def mean_places(image, batch):
+def mean_thread_count(image, batch):
     """Count 1 for an image."""
     return 1 if image.height > 0 else 0
 
@@ -207,7 +211,7 @@ def light_step(number, cell, batch):
 
 
 @scalar
-def table_places(image, batch):
+def table_thread_count(image, batch):
     """Count the places of an image's encoding table."""
     return ENCODE_CELLS if image.height > 0 else 0
 
@@ -218,7 +222,7 @@ def table_step(number, place, batch):
     draw = batch.draws[batch.images[number].draw]
     value = 0.0
     if place > 0:
-        value = encoded(batch.log_light[place], draw.contrast, draw.tone, draw.gamma)
+        value = encoded(batch.log_light[place], draw.isp_contrast, draw.tone, draw.gamma)
     if draw.taps > 0:
         batch.fine_table[number, place] = i16(rounded(value, float(UNIT)))
     else:

@@ -39,12 +39,12 @@ def padded(side):
 
 
 @scalar
-def sample_places(image, batch):
+def sample_thread_count(image, batch):
     """Count the samples of an image that JPEG follows."""
     draw = batch.draws[image.draw]
     y = u32(padded(image.made_rows) * padded(image.made_columns))
     chroma = u32(y // u32(2) if draw.halved > 0 else u32(2) * y)
-    return u32(y + chroma if draw.quality > 0 and image.height > 0 else u32(0))
+    return u32(y + chroma if draw.degradations_jpeg_quality > 0 and image.height > 0 else u32(0))
 
 
 @scalar
@@ -165,7 +165,7 @@ def quantise_step(number, place, batch):
     k, v = u32(column % u32(SIDE)), u32(row % u32(SIDE))
     first = image.coded + u64(u32(place - k))
     value = weighted(batch.cosines, k, False, eight_down(batch.coefficients, first, u32(1)))
-    table = batch.quantisers[draw.quality, u32(1) if plane > u32(0) else u32(0)]
+    table = batch.quantisers[draw.degradations_jpeg_quality, u32(1) if plane > u32(0) else u32(0)]
     batch.samples[image.coded + u64(place)] = quantised(value, table[u32(SIDE) * v + k])
 
 
@@ -192,9 +192,9 @@ def return_step(number, place, batch):
 
 
 @scalar
-def decode_places(image, batch):
+def decode_thread_count(image, batch):
     """Count the window's pixels of an image that JPEG follows."""
-    coded = batch.draws[image.draw].quality > 0 and image.height > 0
+    coded = batch.draws[image.draw].degradations_jpeg_quality > 0 and image.height > 0
     return u32(image.rows * image.columns if coded else 0)
 
 

@@ -17,7 +17,7 @@ from . import jpeg_steps as jpeg
 from . import pixel_steps as pixels
 from .arrays import Batch
 from .form_steps import Forms, Resizing
-from .held import next_place, row_and_column, sensed_pixels, sensed_sites
+from .image_state import next_place, row_and_column, sensed_pixels, sensed_sites
 
 THREADS = 128
 """Of a block: each block works on one image. Few, so that many registers a thread leave no room
@@ -122,59 +122,72 @@ def _fetching(
 
 
 FIELDS = (
-    _over("luminance", field.luminance_places, field.luminance_step),
-    _over("lights", field.lights_places, field.lights_step),
-    _over("fields", field.cell_places, field.field_step),
-    _over("means", field.mean_places, field.mean_step),
-    _over("light", field.cell_places, field.light_step),
-    _over("tables", field.table_places, field.table_step),
+    _over("luminance", field.luminance_thread_count, field.luminance_step),
+    _over("lights", field.lights_thread_count, field.lights_step),
+    _over("fields", field.cell_thread_count, field.field_step),
+    _over("means", field.mean_thread_count, field.mean_step),
+    _over("light", field.cell_thread_count, field.light_step),
+    _over("tables", field.table_thread_count, field.table_step),
 )
 PIXELS = (
-    _over("spreads", degraded.spread_places, degraded.spread_step),
-    _over("patterns", degraded.pattern_places, degraded.pattern_step),
-    _over("rows", pixels.row_places, pixels.row_step),
+    _over("spreads", degraded.spread_thread_count, degraded.spread_step),
+    _over("patterns", degraded.pattern_thread_count, degraded.pattern_step),
+    _over("rows", pixels.row_thread_count, pixels.row_step),
     _fetching(
-        "quads", sensed_pixels, pixels.quad_places, pixels.quad_levels, pixels.quad_step, REGISTERS
+        "quads",
+        sensed_pixels,
+        pixels.quad_thread_count,
+        pixels.quad_levels,
+        pixels.quad_step,
+        REGISTERS,
     ),
     _fetching(
-        "sites", sensed_sites, pixels.site_places, pixels.site_levels, pixels.site_step, REGISTERS
+        "sites",
+        sensed_sites,
+        pixels.site_thread_count,
+        pixels.site_levels,
+        pixels.site_step,
+        REGISTERS,
     ),
-    _holding("mosaics", sensed_pixels, pixels.mosaic_places, pixels.mosaic_step),
-    _holding("blurs", chroma.blurred_image, chroma.blur_places, chroma.blur_step),
-    _holding("merges", chroma.merged_image, chroma.merge_places, chroma.merge_step),
+    _holding("mosaics", sensed_pixels, pixels.mosaic_thread_count, pixels.mosaic_step),
+    _holding("blurs", chroma.blurred_image, chroma.blur_thread_count, chroma.blur_step),
+    _holding("merges", chroma.merged_image, chroma.merge_thread_count, chroma.merge_step),
 )
 JPEG = (
-    _over("samples", jpeg.sample_places, jpeg.sample_step),
-    _over("transforms", jpeg.sample_places, jpeg.transform_step),
-    _over("quantisations", jpeg.sample_places, jpeg.quantise_step),
-    _over("restorations", jpeg.sample_places, jpeg.restore_step),
-    _over("returns", jpeg.sample_places, jpeg.return_step),
-    _over("decodes", jpeg.decode_places, jpeg.decode_step),
+    _over("samples", jpeg.sample_thread_count, jpeg.sample_step),
+    _over("transforms", jpeg.sample_thread_count, jpeg.transform_step),
+    _over("quantisations", jpeg.sample_thread_count, jpeg.quantise_step),
+    _over("restorations", jpeg.sample_thread_count, jpeg.restore_step),
+    _over("returns", jpeg.sample_thread_count, jpeg.return_step),
+    _over("decodes", jpeg.decode_thread_count, jpeg.decode_step),
 )
 
-_form_places, _form_step = device(forming.form_places), device(forming.form_step)
+_form_thread_count, _form_step = device(forming.form_thread_count), device(forming.form_step)
 
 
 @kernel
 def form(batch, forms, blocks):
     """Bring the pairs into form."""
     number = cuda.blockIdx.x // blocks
-    count = u32(_form_places(batch.images[number], batch))
+    count = u32(_form_thread_count(batch.images[number], batch))
     place = u32(u32(cuda.blockIdx.x - number * blocks) * u32(THREADS) + u32(cuda.threadIdx.x))
     while place < count:
         _form_step(number, place, batch, forms)
         place = u32(place + u32(blocks * THREADS))
 
 
-_tap_places, _tap_step = device(forming.tap_places), device(forming.tap_step)
-_resized_places, _resized_step = device(forming.resized_places), device(forming.resized_step)
+_tap_thread_count, _tap_step = device(forming.tap_thread_count), device(forming.tap_step)
+_resized_thread_count, _resized_step = (
+    device(forming.resized_thread_count),
+    device(forming.resized_step),
+)
 
 
 @kernel
 def taps(batch, resizing, blocks):
     """Find the filters of a batch's windows."""
     number = cuda.blockIdx.x // blocks
-    count = u32(_tap_places(batch.images[number], resizing))
+    count = u32(_tap_thread_count(batch.images[number], resizing))
     place = u32(u32(cuda.blockIdx.x - number * blocks) * u32(THREADS) + u32(cuda.threadIdx.x))
     while place < count:
         _tap_step(number, place, batch, resizing)
@@ -185,7 +198,7 @@ def taps(batch, resizing, blocks):
 def resized_form(batch, forms, resizing, blocks):
     """Bring the pairs into form, resized."""
     number = cuda.blockIdx.x // blocks
-    count = u32(_resized_places(batch.images[number], resizing))
+    count = u32(_resized_thread_count(batch.images[number], resizing))
     place = u32(u32(cuda.blockIdx.x - number * blocks) * u32(THREADS) + u32(cuda.threadIdx.x))
     while place < count:
         _resized_step(number, place, batch, forms, resizing)

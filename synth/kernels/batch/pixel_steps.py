@@ -26,7 +26,7 @@ from ..illumination import CELLS
 from ..numbers.pairs import joined
 from ..numbers.random_bits import channel_sample, mosaic_sample
 from ..sensor import row_offset, sense_greens, sense_site
-from .held import sensor_of
+from .image_state import image_sensor
 
 i16 = np.int16
 i32 = np.int32
@@ -124,7 +124,7 @@ def develop_to(output, pixel, samples, batch):
 
 
 @scalar
-def row_places(image, batch):
+def row_thread_count(image, batch):
     """Count the rows of the sensor."""
     mosaic = batch.draws[image.draw].method >= BILINEAR
     rows = image.span_rows + 2 * BORDER if mosaic else 2 * image.span_rows
@@ -139,12 +139,12 @@ def row_step(number, place, batch):
     row = u32(place + u32(image.span_top if mosaic else 2 * image.span_top))
     rows = image.height + 2 * BORDER if mosaic else 2 * image.height
     samples = rows * (image.width + 2 * BORDER) if mosaic else 3 * image.height * image.width
-    offset = row_offset(row, samples, sensor_of(image, batch))
+    offset = row_offset(row, samples, image_sensor(image, batch))
     batch.rows[image.row + u64(place)] = offset
 
 
 @scalar
-def quad_places(image, batch):
+def quad_thread_count(image, batch):
     """Count the pixels of an image that has no mosaic."""
     mosaic = batch.draws[image.draw].method >= BILINEAR
     return u32(0 if mosaic else image.span_rows * image.span_columns)
@@ -190,7 +190,7 @@ def quad_step(image, place, row, column, levels, batch):
 
 
 @scalar
-def site_places(image, batch):
+def site_thread_count(image, batch):
     """Count the sites of a mosaic."""
     mosaic = batch.draws[image.draw].method >= BILINEAR
     sites = (image.span_rows + 2 * BORDER) * (image.span_columns + 2 * BORDER)
@@ -229,7 +229,7 @@ def site_step(image, site, local, across, levels, batch):
 
 
 @scalar
-def mosaic_places(image, batch):
+def mosaic_thread_count(image, batch):
     """Count the pixels of an image behind a mosaic."""
     mosaic = batch.draws[image.draw].method >= BILINEAR
     return u32(image.span_rows * image.span_columns if mosaic else 0)

@@ -18,8 +18,8 @@ from gloam.loaders.forms import change_of
 from gloam.loaders.live import cuda_tensors
 from gloam.loaders.live.lows import LiveLows
 from gloam.loaders.options import Options
-from gloam.synth.camera.batch.pack import pack
 from gloam.synth.clips import frame_draw
+from gloam.synth.draws.table import table_of_records
 from gloam.synth.models import draw
 from gloam.synth.recipes.load import load_recipe
 
@@ -86,7 +86,7 @@ def test_kernels_get_frames_windows_and_the_draws_of_frames(monkeypatch, draws):
     clips.close()
     frames = [frame for clip in decoded.clips for frame in clip]
     for number in range(3):
-        packed, (_, sizes, at, changes, _, numbers, firsts) = given[2 * number : 2 * number + 2]
+        table, (_, sizes, at, changes, _, numbers, firsts) = given[2 * number : 2 * number + 2]
         assert sizes.tolist() == [list(frame.shape[:2]) for frame in frames]
         assert numbers.tolist() == list(range(2 * FRAMES))
         for i, frame in enumerate(frames):
@@ -100,11 +100,11 @@ def test_kernels_get_frames_windows_and_the_draws_of_frames(monkeypatch, draws):
             for place in places(number)
             for n in range(FRAMES)
         ]
-        wanted = pack(drawn)
+        wanted = table_of_records(drawn)
         own = set(wanted.draws.dtype.names) - {"linear", "smooth", "first_light", "first_spread"}
         for name in sorted(own):  # the others are places, of tables that may be shared
-            np.testing.assert_array_equal(packed.draws[name], wanted.draws[name], name)
-        np.testing.assert_array_equal(packed.read, wanted.read)
+            np.testing.assert_array_equal(table.draws[name], wanted.draws[name], name)
+        np.testing.assert_array_equal(table.read, wanted.read)
 
 
 def test_without_changes_frames_are_whole(monkeypatch):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gloam.synth.analysis.photon_transfer import pooled, transfer_points
-from gloam.synth.camera.draw import CameraDraw
+from gloam.synth.draws.record import CameraDraw
 from gloam.synth.models import draw, render
 from gloam.synth.recipes.load import load_recipe
 

@@ -3,27 +3,33 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gloam.synth.camera.draw import LightsDraw
 from gloam.synth.camera.illumination import (
     CELLS,
+    Field,
     cell_luminance,
     field_ev,
-    field_of,
     illumination_rows,
 )
 from gloam.synth.camera.recipe import CameraRecipe
+from gloam.synth.draws.record import LightsDraw
+from gloam.synth.draws.table import table_of_records
 from gloam.synth.kernels.curves import srgb_to_linear
 from gloam.synth.models import draw
 from gloam.synth.recipes.load import load_recipe
+from gloam.synth.render.kernel_args import kernel_args
 
 
-def bare(changes):
-    """A draw with no field but what is given, by its paths."""
-    return draw(CameraRecipe(), 0, "k").changed(changes)
+def field_of(drawn) -> Field:
+    return kernel_args(table_of_records([drawn]), 0).field
+
+
+def bare(changes) -> Field:
+    """A field of nothing but what is given, by its paths."""
+    return field_of(draw(CameraRecipe(), 0, "k").changed(changes))
 
 
 def one_light(place, radius):
-    """A draw whose field is one pool of light."""
+    """A field that is one pool of light."""
     light = LightsDraw(
         count=1, place=(place,), ev=(3.0,), radius=(radius,), falloff=(2.0,), warmth_ev=(0.0,)
     )
@@ -32,12 +38,12 @@ def one_light(place, radius):
 
 def test_no_field_is_flat(photograph):
     assert not field_ev(photograph, bare({})).any()
-    assert (illumination_rows(photograph, field_of(bare({"exposure.ev": 3.0})))[0] == 0.125).all()
+    assert (illumination_rows(photograph, bare({"exposure.ev": 3.0}))[0] == 0.125).all()
 
 
 @pytest.mark.parametrize("key", ["a", "b", "c", "d"])
 def test_the_mean_of_every_field_is_zero(photograph, key):
-    assert abs(field_ev(photograph, draw(load_recipe("uneven"), 0, key)).mean()) < 1e-9
+    assert abs(field_ev(photograph, field_of(draw(load_recipe("uneven"), 0, key))).mean()) < 1e-9
 
 
 def test_a_smooth_field_of_constant_values_is_flat_and_bicubic_keeps_its_nodes(photograph):

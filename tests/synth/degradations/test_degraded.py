@@ -8,16 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gloam.synth.analysis.photon_transfer import transfer_points
-from gloam.synth.camera.batch.draws import draw_packed
-from gloam.synth.camera.batch.pack import pack
-from gloam.synth.camera.batch.plan import plan_batch
 from gloam.synth.clips import render_clip
-from gloam.synth.degradations.draw import JpegDraw
-from gloam.synth.degradations.jpeg import jpeg
-from gloam.synth.degradations.spread import spread, spread_of
+from gloam.synth.degradations.jpeg import Jpeg, jpeg
+from gloam.synth.degradations.spread import spread
 from gloam.synth.kernels.arrays import Window
-from gloam.synth.models import draw, draw_many, parse_draw, render
+from gloam.synth.models import draw, draw_many, draw_table, parse_draw, render
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
+from gloam.synth.render.plan import plan_batch
 
 from ...conftest import picture
 
@@ -74,7 +71,7 @@ def test_they_befall_as_many_as_asked():
             "degradations.motion.length=4",
         ],
     )
-    drawn = [draw(recipe, 0, str(i)).degradations for i in range(2000)]
+    drawn = [one.degradations for one in draw_many(recipe, 0, [str(i) for i in range(2000)])]
     assert np.mean([one.jpeg.quality > 0 for one in drawn]) == pytest.approx(0.25, abs=0.04)
     moved = np.array([one.motion.length > 0 for one in drawn])
     assert moved.mean() == pytest.approx(0.5, abs=0.05)
@@ -101,7 +98,7 @@ def test_blur_is_of_linear_light(method):
         ],
     )
     before, after = (light(render(normal, draw(one, 1, "k"))) for one in (sharp, blurred))
-    places, weights = spread_of(draw(blurred, 1, "k").degradations)
+    places, weights = draw_table(blurred, 1, ["k"]).spread
     padded = np.pad(light(normal), ((12, 12), (12, 12), (0, 0)), mode="edge")
     wanted = sum(
         w * padded[12 + dy : 82 + dy, 12 + dx : 102 + dx]
@@ -209,7 +206,7 @@ def test_published_recipes_may_end_with_jpeg():
         render(normal, draw(load_recipe("gamma", own), 0, "k"))
         for own in ([], ["degradations.jpeg.quality=30"])
     )
-    assert (coded == jpeg(plain, JpegDraw(quality=30, chroma="4:2:0"))).all()
+    assert (coded == jpeg(plain, Jpeg(30, True))).all()
     drawn = draw(load_recipe("gamma", ["degradations.jpeg.quality=30"]), 0, "k")
     assert (render(normal, drawn, Window(5, 7, 20, 30)) == coded[5:25, 7:37]).all()
 
@@ -236,26 +233,24 @@ def test_photon_transfer_is_of_lows_whose_noise_is_the_sensors():
 def test_images_that_are_blurred_alike_share_one_spread():
     recipe = load_recipe("even", ["degradations.defocus.radius=choice(0, 3, 5)"])
     keys = [str(i) for i in range(50)]
-    packed = draw_packed(recipe, 0, keys)
-    assert len(set(packed.draws["first_spread"][packed.draws["spread"] > 0].tolist())) == 2
-    assert len(packed.spread.weights) == sum(len(spread(0, 0, r).weights) for r in (3, 5))
-    one_by_one = pack([draw(recipe, 0, key) for key in keys])
-    assert (packed.draws == one_by_one.draws).all()
+    table = draw_table(recipe, 0, keys)
+    assert len(set(table.draws["first_spread"][table.draws["spread"] > 0].tolist())) == 2
+    assert len(table.spread.weights) == sum(len(spread(0, 0, r).weights) for r in (3, 5))
 
 
 def test_batches_have_the_same_steps_whatever_was_drawn():
-    packed = draw_many(load_recipe("train"), 0, [str(i) for i in range(400)])
+    table = draw_table(load_recipe("train"), 0, [str(i) for i in range(400)])
     sizes, nowhere = np.full((4, 2), 96), np.zeros(4, np.uint64)
     kinds = {
         tuple(
             step
             for step in plan_batch(
-                packed, sizes, (nowhere, nowhere), numbers=np.arange(first, first + 4)
+                table, sizes, (nowhere, nowhere), numbers=np.arange(first, first + 4)
             ).places.items()
             if step[0] in ("spreads", "patterns", "samples", "decodes")
         )
         for first in range(0, 400, 4)
-        if not (packed.draws["method"][first : first + 4] >= 2).any()
+        if not (table.draws["method"][first : first + 4] >= 2).any()
     }
     assert len(kinds) == 1
     assert len(next(iter(kinds))) == 4

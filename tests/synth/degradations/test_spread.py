@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gloam.synth.degradations.spread import NOTHING, spread, spread_of
+from gloam.synth.degradations.spread import NOTHING, spread
 
 
 def moments(made):
@@ -63,7 +63,6 @@ def test_both_together_are_one_after_the_other(length, angle, radius):
 
 def test_nothing_spreads_by_nothing():
     assert spread(0, 1, 0) is NOTHING
-    assert spread_of(None) is NOTHING
-    joined = NOTHING.joined([spread(3, 0, 0), NOTHING, spread(0, 0, 1)])
-    assert len(joined.weights) == len(joined.places)
-    assert joined.weights.sum() == pytest.approx(2)
+    whole = NOTHING.concat([spread(3, 0, 0), NOTHING, spread(0, 0, 1)])
+    assert len(whole.weights) == len(whole.places)
+    assert whole.weights.sum() == pytest.approx(2)

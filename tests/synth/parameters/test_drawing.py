@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from gloam.synth.camera.draw import CameraDraw
 from gloam.synth.camera.recipe import CameraRecipe
+from gloam.synth.draws.record import CameraDraw
 from gloam.synth.models import draw, parse_draw
+from gloam.synth.parameters.columns import KeyedColumns
 from gloam.synth.parameters.distributions import Constant, Uniform
-from gloam.synth.parameters.drawing import draw_section, draw_value
-from gloam.synth.parameters.randomness import KeyedRandom
+from gloam.synth.parameters.drawing import draw_section
 from gloam.synth.parameters.schema import OneOf, Within
 from gloam.synth.power_law.draw import PowerLawDraw
 from gloam.synth.power_law.recipe import PowerLawRecipe
@@ -209,14 +209,14 @@ def test_changed_refuses_an_unknown_path(path):
     assert drawn.model_dump() == before
 
 
-class Recorded(KeyedRandom):
+class Recorded(KeyedColumns):
     """Random numbers that know which of them were asked for."""
 
     def __init__(self) -> None:
-        super().__init__(0, "k")
+        super().__init__(0, ["k"])
         self.asked: list[tuple[str, int]] = []
 
-    def bits(self, purpose: str, index: int = 0) -> int:
+    def bits(self, purpose: str, index: int = 0) -> Any:
         self.asked.append((purpose, index))
         return super().bits(purpose, index)
 
@@ -224,9 +224,9 @@ class Recorded(KeyedRandom):
 @pytest.mark.parametrize("value", [3.0, "srgb"])
 def test_a_constant_needs_no_random_number(value):
     random = Recorded()
-    assert draw_value(Constant(value), random, "exposure.ev") == value
+    assert random.values(Constant(value), "exposure.ev").tolist() == [value]
     assert not random.asked
-    draw_value(Uniform(0, 1), random, "exposure.ev", 2)
+    random.values(Uniform(0, 1), "exposure.ev", 2)
     assert random.asked == [("exposure.ev", 2)]
 
 
@@ -246,9 +246,16 @@ def test_what_is_there_several_times_has_a_random_number_for_each():
     }
     random = Recorded()
     drawn = draw_section(CameraRecipe.model_validate(values), random)
-    lights, errors = drawn["illumination"]["lights"], drawn["white_balance"]["error_ev"]
-    assert len(set(lights["ev"])) == 3
-    assert lights["radius"] == (0.3,) * 3
+    ev, radius, errors = (
+        drawn[path].tolist()[0]
+        for path in (
+            "illumination.lights.ev",
+            "illumination.lights.radius",
+            "white_balance.error_ev",
+        )
+    )
+    assert len(set(ev)) == 3
+    assert radius == (0.3,) * 3
     assert len(set(errors)) == 2
     assert random.asked == [
         ("illumination.probability", 0),

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 import gloam
 from gloam.errors import ConfigError, GloamWarning
 from gloam.synth.analysis.set_statistics import measure_set
-from gloam.synth.camera.batch.pack import Packed, pack
-from gloam.synth.models import component_of, draw, draw_many, render
+from gloam.synth.draws.table import DrawTable, table_of_records
+from gloam.synth.models import component_of, draw, draw_table, render
 from gloam.synth.recipes.annotated import annotated_yaml
 from gloam.synth.recipes.load import load_recipe, recipe_of, recipe_yaml
 from gloam.synth.recipes.mixture import MixtureRecipe, joined_names
@@ -56,11 +56,11 @@ def test_an_image_is_that_of_its_component_alone(photograph):
 
 def test_many_are_drawn_as_one_by_one():
     recipe = load_recipe("train")
-    many = draw_many(recipe, 5, KEYS[:300])
-    each = pack([draw(recipe, 5, key) for key in KEYS[:300]])
+    many = draw_table(recipe, 5, KEYS[:300])
+    each = table_of_records([draw(recipe, 5, key) for key in KEYS[:300]])
     for i in range(300):
-        for field in fields(Packed):
-            one, other = (getattr(packed.take([i]), field.name) for packed in (many, each))
+        for field in fields(DrawTable):
+            one, other = (getattr(table.take([i]), field.name) for table in (many, each))
             parts = zip(one, other, strict=True) if field.name == "spread" else [(one, other)]
             assert all(np.array_equal(*both) for both in parts), (i, field.name)
 

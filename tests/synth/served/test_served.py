@@ -12,8 +12,8 @@ import pytest
 import gloam
 from gloam.errors import ConfigError, WorkerLost
 from gloam.synth.building import deep_verify, regenerate
-from gloam.synth.camera.batch.pack import Packed
 from gloam.synth.clips import frames_of
+from gloam.synth.draws.table import DrawTable
 from gloam.synth.models import draw, render
 from gloam.synth.recipes.load import load_recipe
 from gloam.synth.renderers import CpuRenderer
@@ -39,13 +39,13 @@ class OnACore:
     def unlock(self, samples) -> None:
         assert samples.size > 0
 
-    def render_flat(self, normals, lows, sizes, packed: Packed, firsts=None) -> None:
+    def render_flat(self, normals, lows, sizes, table: DrawTable, firsts=None) -> None:
         ends = np.cumsum(3 * sizes.prod(axis=1))
         images = [
             normals[end - 3 * height * width : end].reshape(height, width, 3)
             for end, (height, width) in zip(ends, sizes, strict=True)
         ]
-        for i, (record, normal) in enumerate(zip(packed.draws, images, strict=True)):
+        for i, (record, normal) in enumerate(zip(table.draws, images, strict=True)):
             if (normal == 255).all():
                 raise RuntimeError("no memory")
             drawn = self._known.get(int(record["seed_lower"]))

@@ -154,7 +154,7 @@ def test_bytes_are_looked_up_as_on_the_cpu(length, spread):
 
 def test_the_kernels_compile_to_ptx():
     pytest.importorskip("nvidia.cuda_nvcc", reason="NVIDIA's compiler is not installed")
-    from ...camera.batch.ptx import array_type, ptx_of
+    from ...render.ptx import array_type, ptx_of
 
     whole, data, ends = numba.int64, array_type("u1", 1), array_type("i8", 1)
     common = whole, whole, array_type("u1", 2), ends

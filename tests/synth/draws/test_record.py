@@ -7,10 +7,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gloam.synth.camera.draw import CameraDraw
-from gloam.synth.models import draw
+from gloam.synth.draws.record import CameraDraw
+from gloam.synth.models import draw, draw_many
 from gloam.synth.recipes.load import load_recipe
 
+MANY = [str(i) for i in range(2000)]
 keys = st.text("abcdefgh-_0123456789", min_size=1, max_size=20)
 
 
@@ -43,12 +44,12 @@ def test_changing_one_value_leaves_all_others(seed, key):
 
 def test_probability_switches_the_field():
     recipe = load_recipe("uneven", ["illumination.probability=0.25"])
-    lit = [bool(draw(recipe, 0, str(i)).illumination.smooth.cells) for i in range(2000)]
+    lit = [bool(one.illumination.smooth.cells) for one in draw_many(recipe, 0, MANY)]
     assert abs(np.mean(lit) - 0.25) < 0.05
 
 
 def test_red_and_blue_err_separately():
     recipe = load_recipe("even")
-    errors = np.array([draw(recipe, 0, str(i)).white_balance.error_ev for i in range(2000)])
+    errors = np.array([one.white_balance.error_ev for one in draw_many(recipe, 0, MANY)])
     assert abs(np.corrcoef(errors.T)[0, 1]) < 0.1
     assert np.abs(errors.std(axis=0) - 0.3).max() < 0.03

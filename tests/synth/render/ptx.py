@@ -10,7 +10,8 @@ import numpy as np
 from numba import cuda
 from numba.cuda import dispatcher
 
-from gloam.synth.kernels.batch.arrays import DRAW, IMAGE, Batch
+from gloam.synth.kernels.args import DRAW
+from gloam.synth.kernels.batch.arrays import IMAGE, Batch
 from gloam.synth.kernels.batch.form_steps import Forms, Resizing
 from gloam.synth.kernels.compiling.for_cuda import plain_arithmetic
 

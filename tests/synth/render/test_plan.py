@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from gloam.loaders.forms import Change
-from gloam.synth.camera.batch.pack import pack
-from gloam.synth.camera.batch.plan import Moved, Tables, lay_out, plan_batch
-from gloam.synth.camera.draw import CameraDraw
-from gloam.synth.clips import frames_of_clips, render_clip
+from gloam.synth.clips import render_clip
+from gloam.synth.draws.clips import frame_table
+from gloam.synth.draws.record import CameraDraw
+from gloam.synth.draws.table import table_of_records
 from gloam.synth.kernels.arrays import Window
 from gloam.synth.kernels.batch import chroma_steps as chroma
 from gloam.synth.kernels.batch import degradation_steps as degraded
@@ -22,14 +22,14 @@ from gloam.synth.kernels.batch import pixel_steps as pixels
 from gloam.synth.kernels.batch.form_steps import (
     Forms,
     Resizing,
-    form_places,
     form_step,
-    resized_places,
+    form_thread_count,
     resized_step,
-    tap_places,
+    resized_thread_count,
     tap_step,
+    tap_thread_count,
 )
-from gloam.synth.kernels.batch.held import (
+from gloam.synth.kernels.batch.image_state import (
     next_place,
     row_and_column,
     sensed_pixels,
@@ -37,8 +37,9 @@ from gloam.synth.kernels.batch.held import (
 )
 from gloam.synth.kernels.forms import place_form, resized
 from gloam.synth.kernels.taps import tap_count
-from gloam.synth.models import draw, draw_many, render
+from gloam.synth.models import draw, draw_table, render
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
+from gloam.synth.render.plan import DeviceDraws, Tables, lay_out, plan_batch
 
 PATTERN = [
     "degradations.fixed_pattern.columns=3",
@@ -116,42 +117,44 @@ def fetching(held, places, fetch, step):
 
 
 STEPS = {
-    "luminance": over(field.luminance_places, field.luminance_step),
-    "lights": over(field.lights_places, field.lights_step),
-    "fields": over(field.cell_places, field.field_step),
-    "means": over(field.mean_places, field.mean_step),
-    "light": over(field.cell_places, field.light_step),
-    "tables": over(field.table_places, field.table_step),
-    "spreads": over(degraded.spread_places, degraded.spread_step),
-    "patterns": over(degraded.pattern_places, degraded.pattern_step),
-    "rows": over(pixels.row_places, pixels.row_step),
-    "quads": fetching(sensed_pixels, pixels.quad_places, pixels.quad_levels, pixels.quad_step),
-    "sites": fetching(sensed_sites, pixels.site_places, pixels.site_levels, pixels.site_step),
-    "mosaics": holding(sensed_pixels, pixels.mosaic_places, pixels.mosaic_step),
-    "blurs": holding(chroma.blurred_image, chroma.blur_places, chroma.blur_step),
-    "merges": holding(chroma.merged_image, chroma.merge_places, chroma.merge_step),
-    "samples": over(jpeg.sample_places, jpeg.sample_step),
-    "transforms": over(jpeg.sample_places, jpeg.transform_step),
-    "quantisations": over(jpeg.sample_places, jpeg.quantise_step),
-    "restorations": over(jpeg.sample_places, jpeg.restore_step),
-    "returns": over(jpeg.sample_places, jpeg.return_step),
-    "decodes": over(jpeg.decode_places, jpeg.decode_step),
+    "luminance": over(field.luminance_thread_count, field.luminance_step),
+    "lights": over(field.lights_thread_count, field.lights_step),
+    "fields": over(field.cell_thread_count, field.field_step),
+    "means": over(field.mean_thread_count, field.mean_step),
+    "light": over(field.cell_thread_count, field.light_step),
+    "tables": over(field.table_thread_count, field.table_step),
+    "spreads": over(degraded.spread_thread_count, degraded.spread_step),
+    "patterns": over(degraded.pattern_thread_count, degraded.pattern_step),
+    "rows": over(pixels.row_thread_count, pixels.row_step),
+    "quads": fetching(
+        sensed_pixels, pixels.quad_thread_count, pixels.quad_levels, pixels.quad_step
+    ),
+    "sites": fetching(sensed_sites, pixels.site_thread_count, pixels.site_levels, pixels.site_step),
+    "mosaics": holding(sensed_pixels, pixels.mosaic_thread_count, pixels.mosaic_step),
+    "blurs": holding(chroma.blurred_image, chroma.blur_thread_count, chroma.blur_step),
+    "merges": holding(chroma.merged_image, chroma.merge_thread_count, chroma.merge_step),
+    "samples": over(jpeg.sample_thread_count, jpeg.sample_step),
+    "transforms": over(jpeg.sample_thread_count, jpeg.transform_step),
+    "quantisations": over(jpeg.sample_thread_count, jpeg.quantise_step),
+    "restorations": over(jpeg.sample_thread_count, jpeg.restore_step),
+    "returns": over(jpeg.sample_thread_count, jpeg.return_step),
+    "decodes": over(jpeg.decode_thread_count, jpeg.decode_step),
 }
 
 
 @numba.njit(error_model="numpy")
 def form(batch, forms):
     for number in range(len(batch.images)):
-        for place in range(form_places(batch.images[number], batch)):
+        for place in range(form_thread_count(batch.images[number], batch)):
             form_step(number, numba.uint32(place), batch, forms)
 
 
 @numba.njit(error_model="numpy")
 def resized_form(batch, forms, resizing):
     for number in range(len(batch.images)):
-        for place in range(tap_places(batch.images[number], resizing)):
+        for place in range(tap_thread_count(batch.images[number], resizing)):
             tap_step(number, numba.uint32(place), batch, resizing)
-        for place in range(resized_places(batch.images[number], resizing)):
+        for place in range(resized_thread_count(batch.images[number], resizing)):
             resized_step(number, numba.uint32(place), batch, forms, resizing)
 
 
@@ -161,13 +164,13 @@ def before(sizes):
 
 
 def lows_of_a_batch(
-    normals, packed, numbers=None, windows=None, forms=None, formed=None, resizing=None, firsts=None
+    normals, table, numbers=None, windows=None, forms=None, formed=None, resizing=None, firsts=None
 ):
     """As `kernels.batch.launch_cuda`, a thread after the other: the lows, flat."""
     sizes = [normal.shape[:2] for normal in normals]
     own = sizes if windows is None else windows[:, 2:4]
     plan = plan_batch(
-        packed,
+        table,
         np.array(sizes),
         (before(sizes), before(own)),
         firsts=None if firsts is None else before(sizes)[firsts],
@@ -184,7 +187,7 @@ def lows_of_a_batch(
     def room(name, shape, dtype):
         return np.full((shape[0] + 3, *shape[1:]), 77, dtype)
 
-    tables, draws = Tables(move), Moved(packed, move)
+    tables, draws = Tables(move), DeviceDraws(table, move)
     batch = lay_out(plan, plan.images, (flat, low), tables, draws, room)
     for name, step in STEPS.items():
         if name in plan.places:
@@ -211,7 +214,7 @@ def test_a_batch_of_any_sizes_and_recipes_has_the_lows_of_its_images(photograph)
         assert isinstance(drawn, CameraDraw)
         draws.append(drawn)
     for low, normal, drawn in zip(
-        lows_of_a_batch(normals, pack(draws)), normals, draws, strict=True
+        lows_of_a_batch(normals, table_of_records(draws)), normals, draws, strict=True
     ):
         assert (low == render(normal, drawn)).all(), drawn
 
@@ -223,9 +226,9 @@ def test_frames_of_clips_are_lit_as_the_first_ones_are(photograph):
         [np.ascontiguousarray(photograph[i + n : i + n + 60, 2 * n :][:, :80]) for n in range(3)]
         for i in range(len(keys))
     ]
-    packed = frames_of_clips(draw_many(recipe, 9, keys), recipe, 9, keys, frames)
+    table = frame_table(draw_table(recipe, 9, keys), frames)
     firsts = np.repeat(np.arange(len(keys)) * frames, frames)
-    lows = lows_of_a_batch([frame for clip in clips for frame in clip], packed, firsts=firsts)
+    lows = lows_of_a_batch([frame for clip in clips for frame in clip], table, firsts=firsts)
     for number, (key, clip) in enumerate(zip(keys, clips, strict=True)):
         wanted = render_clip(clip, draw(recipe, 9, key))
         np.testing.assert_array_equal(lows[number * frames :][:frames], wanted)
@@ -258,7 +261,9 @@ def test_windows_of_any_draws_are_those_of_the_whole_lows_flipped_and_turned(
         scale,
         *((1, 3) if channels_last else (side * side, 1)),
     )
-    lows = lows_of_a_batch(normals, pack(draws), numbers, windows, forms, (formed, formed))
+    lows = lows_of_a_batch(
+        normals, table_of_records(draws), numbers, windows, forms, (formed, formed)
+    )
     for i, (low, normal, window) in enumerate(zip(lows, normals, windows, strict=True)):
         whole = render(normal, draws[numbers[i]])
         change = Change(*window.tolist())
@@ -300,7 +305,7 @@ def test_windows_are_resized_as_image_by_image(photograph, channels_last, size):
     resizing = Resizing(rows, columns, most, *room)
     numbers = np.zeros(count, np.int64)
     lows = lows_of_a_batch(
-        normals, pack([drawn]), numbers, windows, forms, (formed, formed), resizing
+        normals, table_of_records([drawn]), numbers, windows, forms, (formed, formed), resizing
     )
     steps = (1, 3 * columns, 3) if channels_last else (rows * columns, columns, 1)
     for i, change in enumerate(Change(*window) for window in windows.tolist()):

@@ -7,28 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ...degradations.spread import Spread
-from ...kernels.batch.arrays import FIELD, IMAGE, Batch
-from ...kernels.batch.places import PLACES, STEPS, place_images
-from ...kernels.curves import log_light
-from ...kernels.degradations.jpeg import COSINES, all_quantisers
-from ...kernels.develop import ENCODE_CELLS
-from ...kernels.numbers.poisson_table import poisson_alias_table
-from ..illumination import CHANNEL_LIGHT, blur_weights
-from ..recipe import MAX_LIGHTS
-from .pack import Packed, all_cubic_weights
+from ..camera.illumination import CHANNEL_LIGHT, blur_weights, cubic_weights
+from ..camera.recipe import MAX_CELLS, MAX_LIGHTS
+from ..degradations.spread import Spread
+from ..draws.table import DrawTable
+from ..kernels.batch.arrays import FIELD, IMAGE, Batch
+from ..kernels.batch.layout import PLACES, STEPS, lay_out_images
+from ..kernels.curves import log_light
+from ..kernels.degradations.jpeg import COSINES, all_quantisers
+from ..kernels.develop import ENCODE_CELLS
+from ..kernels.illumination import CELLS
+from ..kernels.numbers.poisson_table import poisson_alias_table
 
 Shape = tuple[int, ...]
-New = Callable[[str, Shape, Any], Any]
+Allocate = Callable[[str, Shape, Any], Any]
 """Gives an array of a name, a shape (or longer) and a type, where kernels are to find it."""
-Move = Callable[[str, npt.NDArray[Any]], Any]
+Upload = Callable[[str, npt.NDArray[Any]], Any]
 """Brings an array of a name there."""
-Whole = npt.NDArray[np.integer[Any]]
+IntArray = npt.NDArray[np.integer[Any]]
 WINDOW = ("top", "left", "rows", "columns", "across", "down", "turned")
 """The columns of a batch's windows, as `loaders.forms.Change` has them."""
 
@@ -52,20 +54,20 @@ class Plan:
 
 
 def plan_batch(
-    packed: Packed,
-    sizes: Whole,
-    places: tuple[Whole, Whole],
+    table: DrawTable,
+    sizes: IntArray,
+    places: tuple[IntArray, IntArray],
     *,
-    firsts: Whole | None = None,
-    numbers: Whole | None = None,
-    windows: Whole | None = None,
-    formed: tuple[Whole, Whole] | None = None,
+    firsts: IntArray | None = None,
+    numbers: IntArray | None = None,
+    windows: IntArray | None = None,
+    formed: tuple[IntArray, IntArray] | None = None,
 ) -> Plan:
     """Lay out a batch of N images.
 
     Parameters
     ----------
-    packed : Packed
+    table : DrawTable
     sizes : array (N, 2)
         Height, width.
     places : two arrays (N)
@@ -94,45 +96,59 @@ def plan_batch(
         for name, column in zip(WINDOW, windows.T, strict=True):
             images[name] = column
     most, totals = np.empty(len(STEPS), np.int64), np.empty(len(PLACES), np.int64)
-    place_images(images, packed.draws, packed.befallen, most, totals)
+    lay_out_images(images, table.draws, table.has_degradations, most, totals)
     if formed is None:
         most[STEPS.index("forms")] = 0
     needed = {name: places for name, places in zip(STEPS, most.tolist(), strict=True) if places}
     return Plan(images, needed, dict(zip(PLACES, totals.tolist(), strict=True)))
 
 
+@lru_cache(maxsize=1)
+def all_cubic_weights() -> npt.NDArray[np.float64]:
+    """Return what of its nodes each cell takes, for each number of them a side: (17, 32, 16)."""
+    weights = np.zeros((MAX_CELLS + 1, CELLS, MAX_CELLS))
+    for n in range(1, MAX_CELLS + 1):
+        weights[n, :, :n] = cubic_weights(n)
+    return weights
+
+
 class Tables:
     """The arrays that all batches share, where kernels are to find them."""
 
-    def __init__(self, move: Move) -> None:
-        self.alias = move("alias", poisson_alias_table())
-        self.cubic = move("cubic", all_cubic_weights())
-        self.binomial = move("binomial", blur_weights())
-        self.channel_light = move("channel_light", CHANNEL_LIGHT)
-        self.log_light = move("log_light", log_light())
-        self.quantisers = move("quantisers", all_quantisers())
-        self.cosines = move("cosines", COSINES)
+    def __init__(self, upload: Upload) -> None:
+        self.alias = upload("alias", poisson_alias_table())
+        self.cubic = upload("cubic", all_cubic_weights())
+        self.binomial = upload("binomial", blur_weights())
+        self.channel_light = upload("channel_light", CHANNEL_LIGHT)
+        self.log_light = upload("log_light", log_light())
+        self.quantisers = upload("quantisers", all_quantisers())
+        self.cosines = upload("cosines", COSINES)
 
 
-class Moved:
-    """Draws, where kernels are to find them."""
+class DeviceDraws:
+    """Columns of a draw table, where kernels are to find them."""
 
-    def __init__(self, packed: Packed, move: Move) -> None:
-        lights = packed.lights if len(packed.lights) else np.zeros((1, 7))
-        smooth = packed.smooth if len(packed.smooth) else np.zeros(1)
-        spread = packed.spread if len(packed.spread.weights) else Spread.nowhere()
-        self.draws = move("draws", packed.draws)
-        self.linear = move("linear", packed.linear)
-        self.read = move("read", packed.read)
-        self.blur = move("blur", packed.blur)
-        self.smooth = move("smooth", smooth)
-        self.lights = move("lights", lights)
-        self.spread_places = move("spread_places", spread.places)
-        self.spread_weights = move("spread_weights", spread.weights)
+    def __init__(self, table: DrawTable, upload: Upload) -> None:
+        lights = table.lights if len(table.lights) else np.zeros((1, 7))
+        smooth = table.smooth if len(table.smooth) else np.zeros(1)
+        spread = table.spread if len(table.spread.weights) else Spread.nowhere()
+        self.draws = upload("draws", table.draws)
+        self.linear = upload("linear", table.linear)
+        self.read = upload("read", table.read)
+        self.blur = upload("blur", table.blur)
+        self.smooth = upload("smooth", smooth)
+        self.lights = upload("lights", lights)
+        self.spread_places = upload("spread_places", spread.places)
+        self.spread_weights = upload("spread_weights", spread.weights)
 
 
 def lay_out(
-    plan: Plan, images: Any, pixels: tuple[Any, Any], tables: Tables, draws: Moved, new: New
+    plan: Plan,
+    images: Any,
+    pixels: tuple[Any, Any],
+    tables: Tables,
+    draws: DeviceDraws,
+    new: Allocate,
 ) -> Batch:
     """Bring a batch together.
 

@@ -13,20 +13,19 @@ import numpy as np
 import numpy.typing as npt
 from numba import cuda
 
-from ...kernels.arrays import Pixels, check_normal
-from ...kernels.batch.device_memory import (
+from ..draws.table import DrawTable
+from ..kernels.arrays import Pixels, check_normal
+from ..kernels.batch.device_memory import (
     DeviceMemory,
     Graphs,
     address_of,
     lock_pages,
     unlock_pages,
 )
-from ...kernels.batch.form_steps import Forms, Resizing
-from ...kernels.batch.launch_cuda import blocks_of, launch
-from ...kernels.taps import tap_count
-from ..draw import CameraDraw
-from .pack import Packed, pack
-from .plan import Moved, Plan, Tables, Whole, lay_out, plan_batch
+from ..kernels.batch.form_steps import Forms, Resizing
+from ..kernels.batch.launch_cuda import blocks_of, launch
+from ..kernels.taps import tap_count
+from .plan import DeviceDraws, IntArray, Plan, Tables, lay_out, plan_batch
 
 Samples = npt.NDArray[np.uint8]
 
@@ -48,8 +47,8 @@ class Formed(NamedTuple):
         That windows are resized to.
     """
 
-    low: Whole
-    normal: Whole
+    low: IntArray
+    normal: IntArray
     floats: bool = False
     shift: float = 0.0
     scale: float = 1.0
@@ -79,29 +78,26 @@ class CameraOnCuda:
         # Images lie anywhere; their places are counted from here.
         self._anchor = cuda.device_array(1, np.uint8)
         self._float_anchor = cuda.device_array(1, np.float32)
-        self._packed: Packed | None = None
+        self._table: DrawTable | None = None
         self._generation = 0
         self._draws: Any = None
 
-    def load(self, packed: Packed) -> None:
+    def load(self, table: DrawTable) -> None:
         """Bring draws into device memory, for all batches until others are loaded."""
-        self._draws = Moved(packed, self._memory.upload)
+        self._draws = DeviceDraws(table, self._memory.upload)
         self._memory.uploaded()
-        self._packed = packed
+        self._table = table
 
     def render(
-        self,
-        normals: Sequence[Pixels],
-        draws: Sequence[CameraDraw],
-        firsts: Sequence[int] | None = None,
+        self, normals: Sequence[Pixels], table: DrawTable, firsts: Sequence[int] | None = None
     ) -> list[Pixels]:
         """Make the lows of a batch of images of any sizes.
 
         Parameters
         ----------
         normals : sequence of uint8 arrays (H, W, 3)
-        draws : sequence of CameraDraw
-            As many.
+        table : DrawTable
+            A row each.
         firsts : sequence of int, optional
             Of frames of clips: the number in the batch of the first frame of each one's clip.
 
@@ -114,18 +110,14 @@ class CameraOnCuda:
         ValueError
             When a normal is not of that type and shape.
         """
-        return self.render_packed(normals, pack(draws), firsts) if normals else []
-
-    def render_packed(
-        self, normals: Sequence[Pixels], packed: Packed, firsts: Sequence[int] | None = None
-    ) -> list[Pixels]:
-        """Make the lows of a batch, as `render`, of packed draws."""
+        if not normals:
+            return []
         for normal in normals:
             check_normal(normal)
         flat = np.concatenate([np.ascontiguousarray(normal).reshape(-1) for normal in normals])
         low = np.empty_like(flat)
         sizes = np.array([normal.shape[:2] for normal in normals])
-        self.render_flat(flat, low, sizes, packed, firsts)
+        self.render_flat(flat, low, sizes, table, firsts)
         ends = np.cumsum([normal.size for normal in normals])
         return [
             part.reshape(normal.shape)
@@ -136,8 +128,8 @@ class CameraOnCuda:
         self,
         normals: Samples,
         lows: Samples,
-        sizes: Whole,
-        packed: Packed,
+        sizes: IntArray,
+        table: DrawTable,
         firsts: Sequence[int] | None = None,
     ) -> None:
         """Fill the lows of a batch of N images, which lie one after the other in host memory.
@@ -148,7 +140,7 @@ class CameraOnCuda:
             Samples of all images, of as many.
         sizes : array (N, 2)
             Height, width.
-        packed : Packed
+        table : DrawTable
         firsts : sequence of int, optional
             As of `render`.
         """
@@ -156,7 +148,7 @@ class CameraOnCuda:
         there = self._memory.room("normals", normals.shape, np.uint8)
         made = self._memory.room("lows", lows.shape, np.uint8)
         self._memory.copy_in(there, normals)
-        self.load(packed)
+        self.load(table)
         source = address_of(there) + begins
         lit_as = None if firsts is None else source[list(firsts)]
         self.launch(sizes, source, address_of(made) + begins, firsts=lit_as)
@@ -173,13 +165,13 @@ class CameraOnCuda:
 
     def launch(
         self,
-        sizes: Whole,
-        normals: Whole,
-        lows: Whole,
+        sizes: IntArray,
+        normals: IntArray,
+        lows: IntArray,
         *,
-        firsts: Whole | None = None,
-        numbers: Whole | None = None,
-        windows: Whole | None = None,
+        firsts: IntArray | None = None,
+        numbers: IntArray | None = None,
+        windows: IntArray | None = None,
         formed: Formed | None = None,
     ) -> None:
         """Begin to make the lows of a batch of N images, without waiting for them.
@@ -199,8 +191,8 @@ class CameraOnCuda:
         formed : Formed, optional
             Where windows are to go, resized or all of one size, flipped and turned.
         """
-        packed = self._packed
-        assert packed is not None, "draws are loaded first"
+        table = self._table
+        assert table is not None, "draws are loaded first"
         places = self._from_anchor(normals), self._from_anchor(lows)
         to = None
         if formed is not None:
@@ -208,7 +200,7 @@ class CameraOnCuda:
             to = low, normal
         lit_as = None if firsts is None else self._from_anchor(firsts)
         plan = plan_batch(
-            packed, sizes, places, firsts=lit_as, numbers=numbers, windows=windows, formed=to
+            table, sizes, places, firsts=lit_as, numbers=numbers, windows=windows, formed=to
         )
         images = self._memory.upload("images", plan.images)
         self._memory.uploaded()
@@ -249,7 +241,7 @@ class CameraOnCuda:
         weights = self._memory.room("tap_weights", (sides * most,), np.float32)
         return Resizing(rows, columns, most, first, counts, weights)
 
-    def _from_anchor(self, addresses: Whole, floats: bool = False) -> Whole:
+    def _from_anchor(self, addresses: IntArray, floats: bool = False) -> IntArray:
         """Return where addresses lie, counted in samples modulo 2^64."""
         anchor, size = (self._float_anchor, 4) if floats else (self._anchor, 1)
         apart = np.asarray(addresses).astype(np.uint64) - np.uint64(address_of(anchor))

@@ -1,18 +1,16 @@
-"""Many draws at once are those of each image, to the last bit."""
+"""A table of many draws: of a recipe, of records, and of other tables."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gloam.synth.camera.batch.draws import draw_packed
-from gloam.synth.camera.batch.pack import joined, pack
 from gloam.synth.camera.recipe import CameraRecipe
-from gloam.synth.models import draw
-from gloam.synth.parameters.columns import KeyedColumns
-from gloam.synth.parameters.randomness import KeyedRandom
+from gloam.synth.clips import frame_draw
+from gloam.synth.draws.clips import frame_table
+from gloam.synth.draws.table import DrawTable, concat, table_of_records
+from gloam.synth.models import draw, draw_many, draw_table
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
 
 MORE = [
@@ -41,6 +39,7 @@ MORE = [
         "degradations.jpeg.quality=uniform(50, 95)",
         "degradations.jpeg.chroma=choice(4:2:0, 4:4:4)",
     ],
+    ["video.drift_ev=uniform(-1, 1)", "video.flicker_ev=0.3"],
 ]
 RECIPES = [
     *(recipe for name in shipped_recipes() if (recipe := load_recipe(name)).model == "camera"),
@@ -54,48 +53,40 @@ RECIPES = [
     st.integers(0, 2**64),
     st.lists(st.from_regex(r"\A[a-z0-9][a-z0-9_-]{0,79}\Z"), min_size=1, max_size=20),
 )
-def test_they_are_those_of_each_image(recipe: CameraRecipe, seed: int, keys: list[str]) -> None:
-    many = draw_packed(recipe, seed, keys)
-    one_by_one = pack([draw(recipe, seed, key) for key in keys])
-    for name in many.draws.dtype.names:
-        assert (many.draws[name] == one_by_one.draws[name]).all(), name
+def test_a_table_of_a_recipe_is_that_of_its_records(
+    recipe: CameraRecipe, seed: int, keys: list[str]
+) -> None:
+    records = draw_many(recipe, seed, keys)
+    assert records == [draw(recipe, seed, key) for key in keys]
+    assert_same(draw_table(recipe, seed, keys), table_of_records(records))
+
+
+def assert_same(one: DrawTable, other: DrawTable) -> None:
+    """Assert that tables are the same, bit for bit."""
+    for name in one.draws.dtype.names:
+        assert (one.draws[name] == other.draws[name]).all(), name
     for name in ("linear", "read", "blur", "smooth", "lights"):
-        found, wanted = getattr(many, name), getattr(one_by_one, name)
+        found, wanted = getattr(one, name), getattr(other, name)
         assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape), name
         assert (found == wanted).all(), name
-    for found, wanted in zip(many.spread, one_by_one.spread, strict=True):
+    for found, wanted in zip(one.spread, other.spread, strict=True):
         assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
         assert (found == wanted).all()
 
 
-@given(
-    st.integers(0, 2**64),
-    st.lists(st.text(max_size=300), min_size=1, max_size=8),
-    st.text(max_size=40),
-    st.integers(0, 300),
-)
-def test_random_bits_are_those_of_each_key(seed, keys, purpose, index):
-    """Messages of one block and of several, ended in any place of one."""
-    bits = KeyedColumns(seed, keys).bits(purpose, index)
-    assert bits.tolist() == [KeyedRandom(seed, key).bits(purpose, index) for key in keys]
-    numbers = KeyedColumns(seed, keys).uniform(purpose, index)
-    assert numbers.tolist() == [KeyedRandom(seed, key).uniform(purpose, index) for key in keys]
-    assert np.isfinite(KeyedColumns(seed, keys).gaussian(purpose, index)).all()
-
-
-def spreads_of(packed):
+def spreads_of(table):
     """How the light of each image spreads."""
-    for first, count in zip(packed.draws["first_spread"], packed.draws["spread"], strict=True):
+    for first, count in zip(table.draws["first_spread"], table.draws["spread"], strict=True):
         own = slice(first, first + count)
-        yield packed.spread.places[own].tolist(), packed.spread.weights[own].tolist()
+        yield table.spread.places[own].tolist(), table.spread.weights[own].tolist()
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
-def test_draws_can_be_joined_and_taken_in_any_order(recipe: CameraRecipe) -> None:
+def test_tables_can_be_put_together_and_taken_in_any_order(recipe: CameraRecipe) -> None:
     keys = [f"k{i}" for i in range(23)]
-    whole = joined([draw_packed(recipe, 7, part) for part in (keys[:9], keys[9:10], keys[10:])])
+    whole = concat([draw_table(recipe, 7, part) for part in (keys[:9], keys[9:10], keys[10:])])
     order = [5, 22, 0, 9, 9, 13]
-    taken, wanted = whole.take(order), draw_packed(recipe, 7, [keys[i] for i in order])
+    taken, wanted = whole.take(order), draw_table(recipe, 7, [keys[i] for i in order])
     for name in wanted.draws.dtype.names:
         if name not in ("linear", "first_spread"):
             assert (taken.draws[name] == wanted.draws[name]).all(), name
@@ -104,3 +95,14 @@ def test_draws_can_be_joined_and_taken_in_any_order(recipe: CameraRecipe) -> Non
     assert (taken.linear[taken.draws["linear"]] == wanted.linear[wanted.draws["linear"]]).all()
     for name in ("read", "blur", "smooth", "lights"):
         assert (getattr(taken, name) == getattr(wanted, name)).all(), name
+
+
+def test_frames_of_clips_are_those_of_their_records():
+    recipe = load_recipe("even:0.5,uneven:0.5", ["mixture.uneven.video.flicker_ev=uniform(0, 1)"])
+    keys = [f"clip{i}" for i in range(6)]
+    wanted = [frame_draw(one, n) for one in draw_many(recipe, 9, keys) for n in range(4)]
+    frames, records = frame_table(draw_table(recipe, 9, keys), 4), table_of_records(wanted)
+    for i in range(len(wanted)):
+        for name in sorted({*frames.draws.dtype.names} - {"linear"}):
+            assert frames.take([i]).draws[name] == records.take([i]).draws[name], name
+        assert (frames.read[i] == records.read[i]).all()

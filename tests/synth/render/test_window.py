@@ -14,16 +14,17 @@ from hypothesis.extra import numpy as hnp
 from pydantic import BaseModel
 
 from gloam.synth import darken
-from gloam.synth.camera.draw import CameraDraw, LightsDraw
 from gloam.synth.camera.recipe import CameraRecipe
-from gloam.synth.camera.render import development, optics, sensor
 from gloam.synth.camera.sensors import camera_names, iso_range
+from gloam.synth.draws.record import CameraDraw, LightsDraw
+from gloam.synth.draws.table import table_of_records
 from gloam.synth.kernels.arrays import Window
 from gloam.synth.kernels.curves import LEVEL_LIGHT, srgb_to_linear
 from gloam.synth.kernels.exposure import light_factor
 from gloam.synth.models import draw, render
 from gloam.synth.parameters.schema import OneOf, Within
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
+from gloam.synth.render.kernel_args import KernelArgs, kernel_args
 
 images = hnp.arrays(np.uint8, st.tuples(st.integers(1, 40), st.integers(1, 40), st.just(3)))
 
@@ -161,11 +162,14 @@ def schema_recipes(draw_one: st.DrawFn) -> CameraRecipe:
 
 def numbers(drawn: CameraDraw) -> list[np.float32]:
     """What kernels take of a draw besides tables and random bits, one after the other."""
-    exposure, colour = optics(drawn)
-    body = sensor(drawn)
-    strength = development(drawn, colour).strength
-    own = body.gain, body.black, body.white, body.row_sigma, strength
-    return list(flat((exposure, colour, own)))
+    args = args_of(drawn)
+    body, developed = args.sensor, args.development
+    own = body.gain, body.black, body.white, body.row_sigma, developed.strength
+    return list(flat((args.exposure, developed.colour, own)))
+
+
+def args_of(drawn: CameraDraw) -> KernelArgs:
+    return kernel_args(table_of_records([drawn]), 0)
 
 
 def flat(values: tuple[Any, ...]) -> Iterator[Any]:
@@ -316,7 +320,7 @@ def test_highlights_keep_lamps_bright(photograph):
 def test_highlights_do_not_make_the_grain_of_a_pale_wall_glitter():
     """Four times the light at white: neighbouring levels still differ by few per cent."""
     light = LEVEL_LIGHT.astype(np.float32)
-    exposure, _ = optics(noiseless(NEUTRAL, {"highlights.ev": 2.0}))
+    exposure = args_of(noiseless(NEUTRAL, {"highlights.ev": 2.0})).exposure
     exposure = exposure._replace(electrons=np.float32(1))
     brightened = np.array([x * light_factor(x, x, x, np.float32(1), exposure) for x in light])
     assert brightened[255] == pytest.approx(4)

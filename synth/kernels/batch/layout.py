@@ -63,14 +63,14 @@ PLACES = ("plane", "mosaic", "row", "lit", "pattern", "made", "coded")
 
 
 @kernel
-def place_images(images, draws, befallen, most, totals):
+def lay_out_images(images, draws, has_degradations, most, totals):
     """Fill in the spans and places of a batch's images, whose sizes, windows and draws are known.
 
     Parameters
     ----------
     images : array (N) of IMAGE
     draws : array (T) of DRAW
-    befallen : bool array (3)
+    has_degradations : bool array (3)
         Whether any draw, of other batches too, has spread light, a pattern, JPEG. Their steps are
         counted by all images then, so that batches of about the same sizes have the same launches,
         whatever was drawn.
@@ -84,7 +84,7 @@ def place_images(images, draws, befallen, most, totals):
     for i in range(images.shape[0]):
         image = images[i]
         draw = draws[image.draw]
-        _make_window(images, i, draw.quality > 0)
+        _make_window(images, i, draw.degradations_jpeg_quality > 0)
         image = images[i]
         reach = max(draw.taps - 1, 0)
         top, left = max(image.made_top - reach, 0), max(image.made_left - reach, 0)
@@ -97,7 +97,7 @@ def place_images(images, draws, befallen, most, totals):
         images[i].made, images[i].coded = totals[5], totals[6]
         pixels, sites = rows * columns, (rows + 2 * BORDER) * (columns + 2 * BORDER)
         window, made = image.rows * image.columns, image.made_rows * image.made_columns
-        if draw.lights > 0 or draw.scene != 0.0:
+        if draw.lights > 0 or draw.illumination_scene_strength != 0.0:
             most[_LUMINANCE] = FIELD
         if draw.lights > 0:
             most[_LIGHTS] = 1
@@ -114,22 +114,22 @@ def place_images(images, draws, befallen, most, totals):
             most[_ROWS], most[_QUADS] = max(most[_ROWS], 2 * rows), max(most[_QUADS], pixels)
             totals[2] += 2 * rows
         sensed = sites if mosaic else pixels
-        if befallen[0]:
+        if has_degradations[0]:
             most[_SPREADS] = max(most[_SPREADS], sensed)
             totals[3] += sensed if draw.spread > 0 else 0
-        if befallen[1]:
+        if has_degradations[1]:
             most[_PATTERNS] = max(most[_PATTERNS], sensed)
             totals[4] += (sites if mosaic else 3 * pixels) if draw.patterned > 0 else 0
         if draw.taps > 0:
             most[_BLURS] = max(most[_BLURS], image.made_rows * columns)
             most[_MERGES] = max(most[_MERGES], made)
             totals[0] += pixels
-        if befallen[2]:
+        if has_degradations[2]:
             padded = _padded(image.made_rows) * _padded(image.made_columns)
             for step in range(_SAMPLES, _DECODES):
                 most[step] = max(most[step], 3 * padded)
             most[_DECODES] = max(most[_DECODES], window)
-            if draw.quality > 0:
+            if draw.degradations_jpeg_quality > 0:
                 totals[5] += made
                 totals[6] += padded + (padded // 2 if draw.halved > 0 else 2 * padded)
         most[_FORMS] = max(most[_FORMS], window)

@@ -10,13 +10,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..args import bands_of, colour_of, exposure_of, sensor_of
 from ..compiling.compile import scalar
-from ..degradations.pattern import Pattern
 from ..demosaic import BORDER
 from ..develop import Colour
-from ..exposure import Bands, Exposure, Matrix
+from ..exposure import Bands, Exposure
 from ..numbers.quantiles import normal_quantile, scaled
-from ..numbers.random_bits import PixelSeed
 from ..sensor import Noise, Sensor
 
 i32 = np.int32
@@ -89,7 +88,7 @@ class Output(NamedTuple):
     first: np.uint64
 
 
-class Sensed(NamedTuple):
+class ImageState(NamedTuple):
     """An image whose sensor is read.
 
     Attributes
@@ -142,74 +141,17 @@ def row_and_column(place, columns):
 
 
 @scalar
-def exposure_of(draw, highlights):
-    """Return how a draw's camera sees light, with such highlights."""
-    matrix = Matrix(
-        draw.camera_rr,
-        draw.camera_rg,
-        draw.camera_rb,
-        draw.camera_gr,
-        draw.camera_gg,
-        draw.camera_gb,
-        draw.camera_br,
-        draw.camera_bg,
-        draw.camera_bb,
-    )
-    return Exposure(matrix, draw.electrons, highlights)
-
-
-@scalar
-def bands_of(draw):
-    """Return a draw's bands."""
-    return Bands(draw.band_depth, draw.band_count, draw.band_phase)
-
-
-@scalar
-def pattern_of(draw, batch):
-    """Return a draw's fixed pattern."""
-    seed = PixelSeed(draw.pattern_lower, draw.pattern_upper)
-    return Pattern(
-        draw.patterned > 0,
-        draw.pattern_columns,
-        draw.hot_share,
-        draw.pattern_hot,
-        draw.white - draw.black,
-        seed,
-        GAUSSIAN,
-    )
-
-
-@scalar
-def ten(c):
+def as_tuple10(c):
     """Return the coefficients (10) of a polynomial as a tuple, which a GPU's registers hold."""
     return c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8], c[9]
 
 
 @scalar
-def sensor_of(image, batch):
+def image_sensor(image, batch):
     """Return the sensor of an image."""
-    draw = batch.draws[image.draw]
     read = batch.read[image.draw]
-    noise = Noise(ten(read[0]), ten(read[1]), GAUSSIAN, batch.alias)
-    seed = PixelSeed(draw.seed_lower, draw.seed_upper)
-    return Sensor(draw.method, draw.gain, draw.black, draw.white, draw.row_sigma, seed, noise)
-
-
-@scalar
-def colour_of(draw):
-    """Return how a draw's camera makes colours."""
-    matrix = Matrix(
-        draw.srgb_rr,
-        draw.srgb_rg,
-        draw.srgb_rb,
-        draw.srgb_gr,
-        draw.srgb_gg,
-        draw.srgb_gb,
-        draw.srgb_br,
-        draw.srgb_bg,
-        draw.srgb_bb,
-    )
-    return Colour(draw.black, draw.white, draw.red_gain, draw.green_gain, draw.blue_gain, matrix)
+    noise = Noise(as_tuple10(read[0]), as_tuple10(read[1]), GAUSSIAN, batch.alias)
+    return sensor_of(batch.draws[image.draw], noise)
 
 
 @scalar
@@ -238,7 +180,7 @@ def output_of(number, batch):
     """Return how samples of an image become pixels."""
     image = batch.images[number]
     draw = batch.draws[image.draw]
-    coded = draw.quality > 0
+    coded = draw.degradations_jpeg_quality > 0
     return Output(
         colour_of(draw),
         draw.taps > 0,
@@ -253,7 +195,7 @@ def output_of(number, batch):
 @scalar
 def _sensed(number, columns, batch):
     image = batch.images[number]
-    return Sensed(
+    return ImageState(
         image.span_top,
         image.span_left,
         u32(columns),
@@ -262,7 +204,7 @@ def _sensed(number, columns, batch):
         image.pattern,
         image.mosaic,
         light_of(number, batch),
-        sensor_of(image, batch),
+        image_sensor(image, batch),
         output_of(number, batch),
     )
 

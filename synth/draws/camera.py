@@ -1,0 +1,80 @@
+"""Drawing the parameters of many images of the camera model."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..camera.recipe import CameraRecipe
+from ..camera.sensors import sensor_colour_matrices
+from ..degradations.columns import finish_degradations
+from ..kernels.numbers.library import log
+from ..parameters.columns import Columns, KeyedColumns, Ragged
+from ..parameters.distributions import Constant, Uniform
+from ..parameters.drawing import draw_section
+from .sensors import draw_sensors
+
+_FIELD = "illumination"
+
+
+def draw_camera(recipe: CameraRecipe, random: KeyedColumns) -> Columns:
+    """Draw the parameters of many images, as columns of `CameraDraw`.
+
+    Parameters
+    ----------
+    recipe : CameraRecipe
+    random : KeyedColumns
+        The random numbers of the images.
+    """
+    columns = draw_section(recipe, random)
+    finish_degradations(columns, random)
+    _finish_field(columns, recipe, random)
+    columns["camera.matrix"] = _matrices(columns["camera.matrix"] == "random", random)
+    draw_sensors(columns, random, recipe)
+    if "video.fps" in columns:
+        columns["video.phase"] = random.uniform("video.phase")
+    columns["pixel_seed"] = random.bits("pixels") >> np.uint64(1)
+    return columns
+
+
+def _finish_field(columns: Columns, recipe: CameraRecipe, random: KeyedColumns) -> None:
+    """Switch the field off in images that have none, and draw what is drawn as often as it says."""
+    lit = columns.pop(f"{_FIELD}.probability")
+    for sort in (f"{_FIELD}.lights", f"{_FIELD}.lamps"):
+        columns[f"{sort}.count"] = counts = np.where(lit, columns[f"{sort}.count"], 0)
+        for name in ("ev", "radius", "falloff", "warmth_ev"):
+            columns[f"{sort}.{name}"] = columns[f"{sort}.{name}"].first(counts)
+        columns[f"{sort}.place"] = random.several(Uniform(0.0, 1.0), f"{sort}.place", counts)
+    smooth = f"{_FIELD}.smooth"
+    columns[f"{smooth}.sigma_ev"] = sigma = np.where(lit, columns[f"{smooth}.sigma_ev"], 0.0)
+    columns[f"{smooth}.cells"] = cells = np.where(sigma != 0, columns[f"{smooth}.cells"], 0)
+    nodes = random.ragged(cells * cells, lambda those, i: those.gaussian(smooth, i))
+    columns[f"{smooth}.values"] = Ragged(sigma[:, None] * nodes.table, nodes.counts)
+    for path in ("scene.strength", "vignette.ev", "gradient.ev"):
+        columns[f"{_FIELD}.{path}"] = np.where(lit, columns[f"{_FIELD}.{path}"], 0.0)
+    angle = np.zeros(len(random))
+    if recipe.illumination.gradient.ev != Constant(0.0):
+        angle = 2 * math.pi * random.uniform(f"{_FIELD}.gradient.angle")
+    columns[f"{_FIELD}.gradient.angle"] = angle
+
+
+def _matrices(mixing: Any, random: KeyedColumns) -> Ragged:
+    """Return linear sRGB to camera RGB, row by row: of some images (N) a random mixture.
+
+    It is a convex combination of the cameras' matrices; all are equally likely (flat Dirichlet).
+    """
+    table = np.tile(np.eye(3).reshape(9), (len(random), 1))
+    if mixing.any():
+        matrices = sensor_colour_matrices().reshape(-1, 9)
+        weights = np.array(
+            [-log(random.uniform("camera.matrix.weight", i)) for i in range(len(matrices))]
+        )
+        weights /= np.array([math.fsum(one) for one in weights.T.tolist()])
+        # Summed in order: a matrix library's last bits depend on the machine.
+        mixed = np.zeros_like(table)
+        for weight, matrix in zip(weights, matrices, strict=True):
+            mixed += weight[:, None] * matrix
+        table = np.where(mixing[:, None], mixed, table)
+    return Ragged(table, np.full(len(random), 9))

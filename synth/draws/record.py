@@ -1,0 +1,199 @@
+"""One image's own parameters for the camera model, drawn from a recipe and shaped like it.
+
+With the normal's pixels they are all that a low depends on. They are stored with the pair, so that
+anyone can make the low again without the recipe.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Literal
+
+from ..degradations.draw import NO_DEGRADATIONS, DegradationsDraw
+from ..parameters.drawing import Drawn, Off
+
+Floats = tuple[float, ...]
+
+
+class ExposureDraw(Drawn):
+    """See `recipe.Exposure`."""
+
+    ev: float
+
+
+class HighlightsDraw(Drawn):
+    """See `recipe.Highlights`."""
+
+    ev: float
+
+
+class ToneDraw(Drawn):
+    """See `recipe.Tone`."""
+
+    strength: float
+    transfer: Literal["srgb", "gamma"]
+    gamma: float
+    applied: Literal["both", "in"]
+
+
+class SmoothDraw(Drawn):
+    """A smooth field.
+
+    cells: along each side, 0 for none. values: in EV, row by row.
+    """
+
+    sigma_ev: float
+    cells: int
+    values: Floats
+
+
+class LightsDraw(Drawn):
+    """Pools of light, a number each in every tuple.
+
+    place: in (0, 1), among all places, ordered and weighted by the photograph's own light.
+    """
+
+    count: int
+    place: Floats
+    ev: Floats
+    radius: Floats
+    falloff: Floats
+    warmth_ev: Floats
+
+
+class SceneDraw(Drawn):
+    """See `recipe.Scene`."""
+
+    strength: float
+
+
+class VignetteDraw(Drawn):
+    """See `recipe.Vignette`."""
+
+    ev: float
+
+
+class GradientDraw(Drawn):
+    """A gradient. angle: of its direction, in radians."""
+
+    ev: float
+    angle: float
+
+
+class IlluminationDraw(Drawn):
+    """The field; all its parts are nothing in an image that has none."""
+
+    smooth: SmoothDraw
+    lights: LightsDraw
+    lamps: LightsDraw
+    scene: SceneDraw
+    vignette: VignetteDraw
+    gradient: GradientDraw
+
+
+class SensorDraw(Drawn):
+    """A sensor at its ISO.
+
+    Attributes
+    ----------
+    gain, row_sigma : float
+        K in DN per electron, and row noise in DN.
+    read_noise : str
+        "tukey" or "gaussian".
+    read_scale, read_shape : float
+        Scale in DN, and lambda (0 and unused for Gaussian noise).
+    black, white : int
+        Black level and largest value, DN.
+    """
+
+    gain: float
+    row_sigma: float
+    read_noise: Literal["tukey", "gaussian"]
+    read_scale: float
+    read_shape: float
+    black: int
+    white: int
+
+
+class BodyDraw(Drawn):
+    """A camera.
+
+    Attributes
+    ----------
+    name : str
+    iso : float
+        The calibrated one.
+    matrix : nine floats
+        Linear sRGB to camera RGB, row by row; rows sum to 1.
+    sensor : SensorDraw
+    """
+
+    name: str
+    iso: float
+    matrix: Floats
+    sensor: SensorDraw
+
+
+class WhiteBalanceDraw(Drawn):
+    """Gains over green. error_ev: what the camera got wrong, of red and of blue."""
+
+    red: float
+    blue: float
+    error_ev: tuple[float, float]
+
+
+class ChromaDraw(Drawn):
+    """See `recipe.ChromaNoiseReduction`."""
+
+    strength: float
+    sigma: float
+
+
+class IspDraw(Drawn):
+    """See `recipe.Isp`."""
+
+    digital_gain_ev: float
+    contrast: float
+    demosaic: Literal["binned", "none", "bilinear", "malvar"]
+    chroma: ChromaDraw
+
+
+class VideoDraw(Drawn):
+    """See `recipe.Video`. phase: of the flicker, in turns."""
+
+    fps: float
+    drift_ev: float
+    flicker_ev: float
+    flicker_hz: float
+    phase: float
+
+    def ev(self, frame: int) -> float:
+        """Return by how many stops a frame is darker than the clip's first one."""
+        seconds = frame / self.fps
+        turns = self.phase, self.phase + self.flicker_hz * seconds
+        first, now = (math.sin(2 * math.pi * turn) for turn in turns)
+        return self.drift_ev * seconds + self.flicker_ev * (now - first)
+
+
+NO_VIDEO = VideoDraw(fps=0.0, drift_ev=0.0, flicker_ev=0.0, flicker_hz=0.0, phase=0.0)
+
+
+class CameraDraw(Drawn):
+    """Parameters of one low, as `recipe.CameraRecipe` has distributions.
+
+    pixel_seed: 63 bits that key the noise of all samples (so that readers of JSON take it for a
+    signed 64-bit number). degradations: None where a recipe has none. video: None where all frames
+    of a clip are exposed alike.
+    """
+
+    model: Literal["camera"] = "camera"
+    pixel_seed: int
+    exposure: ExposureDraw
+    highlights: HighlightsDraw
+    tone: ToneDraw
+    illumination: IlluminationDraw
+    camera: BodyDraw
+    white_balance: WhiteBalanceDraw
+    isp: IspDraw
+    degradations: Annotated[DegradationsDraw | None, Off(NO_DEGRADATIONS)] = None
+    video: Annotated[VideoDraw | None, Off(NO_VIDEO)] = None

@@ -1,0 +1,266 @@
+"""A table of draws: all that kernels are given of many images, on a CPU or a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..camera.illumination import light_tint
+from ..degradations.columns import fill_degradations
+from ..degradations.spread import Spread
+from ..kernels.args import DRAW
+from ..kernels.chroma import MOST_TAPS, blur_weights
+from ..kernels.curves import linear_table
+from ..kernels.demosaic import METHODS
+from ..kernels.exposure import Matrix
+from ..kernels.numbers.library import power, sine_and_cosine
+from ..kernels.numbers.quantiles import (
+    normal_pair_quantile,
+    normal_quantile,
+    tukey_lambda_pair_quantile,
+    tukey_lambda_quantile,
+)
+from ..parameters.columns import Columns, Floats
+from ..parameters.drawing import columns_of, leaves
+from .record import CameraDraw
+
+_AS_DRAWN = {
+    name: path
+    for path in leaves(CameraDraw)
+    if (name := path.replace(".", "_")) in (DRAW.names or ())
+}
+"""Columns of DRAW that hold a parameter as it was drawn."""
+_DEFAULTS = {
+    path: leaf.default for path, leaf in leaves(CameraDraw).items() if leaf.default is not None
+}
+"""Of parameters that are not drawn where a recipe says nothing of them."""
+
+
+@dataclass(frozen=True)
+class DrawTable:
+    """The draws of N images as kernels read them: see `kernels.batch.arrays.Batch`.
+
+    Attributes
+    ----------
+    draws : array (N) of DRAW
+    linear : float32 array (T, 256)
+    read : float32 array (N, 2, 10)
+    blur : float32 array (N, MOST_TAPS)
+    smooth : float64 array
+    lights : float64 array (L, 7)
+    spread : Spread
+        Of all draws, one after another's.
+    """
+
+    draws: npt.NDArray[Any]
+    linear: npt.NDArray[np.float32]
+    read: npt.NDArray[np.float32]
+    blur: npt.NDArray[np.float32]
+    smooth: npt.NDArray[np.float64]
+    lights: npt.NDArray[np.float64]
+    spread: Spread
+
+    def __len__(self) -> int:
+        return len(self.draws)
+
+    @cached_property
+    def has_degradations(self) -> npt.NDArray[np.bool_]:
+        """Whether any draw has spread light, a fixed pattern, JPEG."""
+        names = "spread", "patterned", "degradations_jpeg_quality"
+        return np.array([self.draws[name].any() for name in names])
+
+    def take(self, numbers: Any) -> DrawTable:
+        """Return the draws of some images, in that order."""
+        draws = self.draws[numbers].copy()
+        nodes = draws["illumination_smooth_cells"].astype(np.int64) ** 2
+        smooth = self.smooth[_ranges(draws["smooth"], nodes)]
+        lights = self.lights[_ranges(draws["first_light"], draws["lights"])]
+        places = _ranges(draws["first_spread"], draws["spread"])
+        spread = Spread(self.spread.places[places], self.spread.weights[places])
+        draws["smooth"] = np.cumsum(nodes) - nodes
+        draws["first_light"] = np.cumsum(draws["lights"]) - draws["lights"]
+        draws["first_spread"] = np.cumsum(draws["spread"]) - draws["spread"]
+        own = self.read[numbers], self.blur[numbers]
+        return DrawTable(draws, self.linear, *own, smooth, lights, spread)
+
+
+def concat(parts: Sequence[DrawTable]) -> DrawTable:
+    """Return the draws of several tables as one."""
+    draws = np.concatenate([part.draws for part in parts])
+    end = nodes = lights = tables = places = 0
+    for part in parts:
+        own = draws[end : end + len(part)]
+        own["smooth"] += nodes
+        own["first_light"] += lights
+        own["linear"] += tables
+        own["first_spread"] += places
+        end, tables = end + len(part), tables + len(part.linear)
+        nodes, lights = nodes + len(part.smooth), lights + len(part.lights)
+        places += len(part.spread.weights)
+    linear, place = np.unique(
+        np.concatenate([p.linear for p in parts]), axis=0, return_inverse=True
+    )
+    draws["linear"] = place.reshape(-1)[draws["linear"]]
+    return DrawTable(
+        draws,
+        linear,
+        np.concatenate([part.read for part in parts]),
+        np.concatenate([part.blur for part in parts]),
+        np.concatenate([part.smooth for part in parts]),
+        np.concatenate([part.lights for part in parts]),
+        Spread.concat(part.spread for part in parts),
+    )
+
+
+def _ranges(first: npt.NDArray[Any], counts: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Return the numbers of `counts` consecutive things from each of `first` on."""
+    counts = counts.astype(np.int64)
+    before = np.cumsum(counts) - counts
+    total = int(counts.sum())
+    return np.arange(total) + np.repeat(first.astype(np.int64) - before, counts)
+
+
+def table_of_records(records: Sequence[CameraDraw]) -> DrawTable:
+    """Return the table of some records."""
+    return table_of(columns_of(CameraDraw, records))
+
+
+def table_of(columns: Columns) -> DrawTable:
+    """Return the table of drawn values: computed in float64, rounded once.
+
+    Parameters
+    ----------
+    columns : Columns
+        Of N images, by the paths of `CameraDraw`; degradations and video may be left out.
+    """
+    seeds = columns["pixel_seed"].astype(np.uint64)
+    columns = {path: np.full(len(seeds), value) for path, value in _DEFAULTS.items()} | columns
+    draws = np.zeros(len(seeds), DRAW)
+    draws["seed_lower"], draws["seed_upper"] = seeds & np.uint64(0xFFFFFFFF), seeds >> np.uint64(32)
+    for name, path in _AS_DRAWN.items():
+        if path in columns:
+            draws[name] = columns[path]
+    _fill_colours(draws, columns)
+    smooth, lights = _fill_field(draws, columns)
+    linear, blur = _fill_curves(draws, columns)
+    spread = fill_degradations(draws, columns)
+    return DrawTable(draws, linear, _read_noise(columns), blur, smooth, lights, spread)
+
+
+def _fill_colours(draws: npt.NDArray[Any], columns: Columns) -> None:
+    """Fill in how cameras see light and make colours.
+
+    In plain numbers: a LAPACK's last bits depend on the machine.
+    """
+    balance, sensor = "white_balance", "camera.sensor"
+    matrix = columns["camera.matrix"].table.T
+    red, blue = columns[f"{balance}.red"], columns[f"{balance}.blue"]
+    one = np.ones(len(draws))
+    errors = [power(2.0, error.copy()) for error in columns[f"{balance}.error_ev"].table.T]
+    # Plain division keeps highlights neutral here. Brooks et al. divide clipped light by less,
+    # which holds its colour only when it is clipped again on the way out; in the dark it would turn
+    # magenta. `highlights.ev` brightens it instead.
+    gains = red, one, blue
+    to_camera = [matrix[i] / gains[i // 3] for i in range(9)]
+    # A gain below 1 would lift white above what the sensor holds; its exposure is such that the
+    # brightest colour just fits.
+    a, b, c, d, e, f, g, h, i = (np.maximum(value, 0.0) for value in to_camera)
+    headroom = np.maximum(1.0, np.maximum(a + b + c, np.maximum(d + e + f, g + h + i)))
+    for name, value in zip(Matrix._fields, to_camera, strict=True):
+        draws[f"camera_{name}"] = value / headroom
+    for name, value in zip(Matrix._fields, _inverse(matrix), strict=True):
+        draws[f"srgb_{name}"] = value
+    digital_gain = power(2.0, columns["isp.digital_gain_ev"])
+    for name, gain, error in (
+        ("red_gain", red, errors[0]),
+        ("green_gain", one, one),
+        ("blue_gain", blue, errors[1]),
+    ):
+        draws[name] = gain * error * headroom * digital_gain
+    draws["highlights"] = power(2.0, columns["highlights.ev"]) - 1
+    span = columns[f"{sensor}.white"] - columns[f"{sensor}.black"]
+    draws["electrons"] = span / columns[f"{sensor}.gain"]
+
+
+def _inverse(matrix: Floats) -> list[Floats]:
+    """Return the inverse of 3 x 3 matrices, row by row (9, N), by their adjugates."""
+    a, b, c, d, e, f, g, h, i = matrix
+    cofactors = e * i - f * h, f * g - d * i, d * h - e * g
+    scale = 1 / (a * cofactors[0] + b * cofactors[1] + c * cofactors[2])
+    rows = (
+        (cofactors[0], c * h - b * i, b * f - c * e),
+        (cofactors[1], a * i - c * g, c * d - a * f),
+        (cofactors[2], b * g - a * h, a * e - b * d),
+    )
+    return [scale * value for row in rows for value in row]
+
+
+def _fill_field(draws: npt.NDArray[Any], columns: Columns) -> tuple[Floats, Floats]:
+    """Fill in the illumination; returns the nodes of the smooth fields, and the lights."""
+    field = "illumination"
+    smooth = columns[f"{field}.smooth.values"]
+    draws["smooth"] = np.cumsum(smooth.counts) - smooth.counts
+    sorts = f"{field}.lights", f"{field}.lamps"
+    counts = sum(columns[f"{sort}.count"] for sort in sorts)
+    # Of each image the lights, then the lamps.
+    own = np.concatenate([columns[f"{sort}.place"].own for sort in sorts], axis=1)
+    place, ev, radius, falloff, warmth = (
+        np.concatenate([columns[f"{sort}.{name}"].table for sort in sorts], axis=1)[own]
+        for name in ("place", "ev", "radius", "falloff", "warmth_ev")
+    )
+    draws["lights"], draws["first_light"] = counts, np.cumsum(counts) - counts
+    coloured = np.zeros(own.shape, np.bool_)
+    coloured[own] = warmth != 0
+    draws["coloured"] = coloured.any(axis=1)
+    tint = np.array([light_tint(one) for one in warmth.tolist()], np.float64).reshape(-1, 3)
+    angle = columns[f"{field}.gradient.angle"]
+    draws["slope_down"], draws["slope_across"] = sine_and_cosine(angle)
+    return smooth.table[smooth.own], np.column_stack([place, ev, radius, falloff, tint])
+
+
+def _fill_curves(
+    draws: npt.NDArray[Any], columns: Columns
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+    """Fill in encoding and chroma noise reduction; returns the tables of light, and the blurs."""
+    strength = columns["tone.strength"]
+    gamma = np.where(columns["tone.transfer"] == "gamma", columns["tone.gamma"], 0.0)
+    tables: dict[tuple[float, float], int] = {}
+    draws["linear"] = [
+        tables.setdefault(key, len(tables))
+        for key in zip(strength.tolist(), gamma.tolist(), strict=True)
+    ]
+    draws["tone"] = np.where(columns["tone.applied"] == "both", strength, 0.0)
+    draws["gamma"] = gamma
+    draws["method"] = [METHODS[name] for name in columns["isp.demosaic"].tolist()]
+    sigma = np.where(columns["isp.chroma.strength"] > 0, columns["isp.chroma.sigma"], 0.0)
+    blur = np.zeros((len(draws), MOST_TAPS), np.float32)
+    for row, width in zip(blur, sigma.tolist(), strict=True):
+        if width:
+            weights = blur_weights(width)
+            row[: len(weights)] = weights
+    draws["taps"] = np.count_nonzero(blur, axis=1)
+    linear = [linear_table(*key) for key in tables]
+    return np.array(linear, np.float32).reshape(-1, 256), blur
+
+
+def _read_noise(columns: Columns) -> npt.NDArray[np.float32]:
+    """Return quantile polynomials of a site's read noise, and of the sum of two (N, 2, 10)."""
+    kinds, shapes, scale = (
+        columns[f"camera.sensor.{name}"] for name in ("read_noise", "read_shape", "read_scale")
+    )
+    pairs = zip(kinds.tolist(), shapes.tolist(), strict=True)
+    unit = np.array([_unit_noise(*pair) for pair in pairs]).reshape(-1, 2, 10)
+    return (unit * scale[:, None, None]).astype(np.float32)
+
+
+@lru_cache(maxsize=256)
+def _unit_noise(kind: str, shape: float) -> npt.NDArray[np.float64]:
+    """Return the same for a kind of read noise at scale 1 (2, 10)."""
+    if kind == "gaussian":
+        return np.stack([normal_quantile(), normal_pair_quantile()])
+    return np.stack([tukey_lambda_quantile(shape), tukey_lambda_pair_quantile(shape)])

@@ -1,0 +1,180 @@
+"""The columns of a draw, and what kernels are given of them: the same functions on CPU and GPU.
+
+A column that holds a parameter as it was drawn has the parameter's path, with "_" for ".", and is
+filled by itself; those with other names are computed in `draws.table`.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+
+from .compiling.compile import scalar
+from .degradations.pattern import Pattern
+from .develop import Colour
+from .exposure import Bands, Exposure, Matrix
+from .numbers.random_bits import PixelSeed
+from .sensor import Sensor
+
+DRAW = np.dtype(
+    [
+        ("exposure_ev", "f8"),
+        ("illumination_scene_strength", "f8"),
+        ("illumination_vignette_ev", "f8"),
+        ("illumination_gradient_ev", "f8"),
+        ("slope_down", "f8"),
+        ("slope_across", "f8"),
+        ("isp_contrast", "f8"),
+        ("tone", "f8"),
+        ("gamma", "f8"),
+        ("video_fps", "f8"),
+        ("video_drift_ev", "f8"),
+        ("video_flicker_ev", "f8"),
+        ("video_flicker_hz", "f8"),
+        ("video_phase", "f8"),
+        ("first_spread", "i8"),
+        ("method", "i4"),
+        ("taps", "i4"),
+        ("linear", "i4"),
+        ("illumination_smooth_cells", "i4"),
+        ("smooth", "i4"),
+        ("lights", "i4"),
+        ("first_light", "i4"),
+        ("coloured", "i4"),
+        ("spread", "i4"),
+        ("patterned", "i4"),
+        ("degradations_jpeg_quality", "i4"),
+        ("halved", "i4"),
+        ("seed_lower", "u4"),
+        ("seed_upper", "u4"),
+        ("pattern_lower", "u4"),
+        ("pattern_upper", "u4"),
+        ("hot_share", "u4"),
+        *((f"camera_{name}", "f4") for name in Matrix._fields),
+        *((f"srgb_{name}", "f4") for name in Matrix._fields),
+        ("electrons", "f4"),
+        ("highlights", "f4"),
+        ("camera_sensor_gain", "f4"),
+        ("camera_sensor_black", "f4"),
+        ("camera_sensor_white", "f4"),
+        ("camera_sensor_row_sigma", "f4"),
+        ("red_gain", "f4"),
+        ("green_gain", "f4"),
+        ("blue_gain", "f4"),
+        ("isp_chroma_strength", "f4"),
+        ("degradations_banding_depth", "f4"),
+        ("degradations_banding_bands", "f4"),
+        ("degradations_banding_phase", "f4"),
+        ("pattern_columns", "f4"),
+        ("pattern_hot", "f4"),
+    ],
+    align=True,
+)
+"""The draw of an image.
+
+slope_down, slope_across: direction of the gradient. tone, gamma: strength of the tone curve on the
+way out, and exponent of the transfer, 0 for sRGB's. method: of `demosaic`. taps: weights of the
+chroma noise reduction, 0 for none. linear: number of its table. smooth: where in `Batch.smooth` the
+nodes of its smooth field lie. lights, first_light: how many, and the first. coloured: whether light
+has a colour. spread, first_spread: places that light spreads from, and where those lie in
+`Batch.spread_places`. patterned: whether the sensor has a fixed pattern. halved: whether JPEG's
+chroma is of 2 x 2 pixels. video_...: all 0 where frames of a clip are exposed alike. The rest is
+what `Exposure`, `Sensor`, `Colour` and `Pattern` hold.
+"""
+
+_NAMES = tuple(DRAW.fields or ())
+DrawRow: Any = namedtuple("DrawRow", _NAMES)  # type: ignore[misc]
+"""One row of DRAW as Python has it: numbers of float32 and uint32 keep their type."""
+_SINGLE = {np.dtype("f4"): np.float32, np.dtype("u4"): np.uint32}
+_TYPES = tuple(_SINGLE.get(DRAW[name]) for name in _NAMES)
+
+
+def draw_row(record: Any) -> Any:
+    """Return a record of DRAW as a `DrawRow`, for the functions below called from Python."""
+    return DrawRow(
+        *(
+            value if kind is None else kind(value)
+            for kind, value in zip(_TYPES, record.item(), strict=True)
+        )
+    )
+
+
+@scalar
+def exposure_of(draw, highlights):
+    """Return how a draw's camera sees light, with such highlights."""
+    matrix = Matrix(
+        draw.camera_rr,
+        draw.camera_rg,
+        draw.camera_rb,
+        draw.camera_gr,
+        draw.camera_gg,
+        draw.camera_gb,
+        draw.camera_br,
+        draw.camera_bg,
+        draw.camera_bb,
+    )
+    return Exposure(matrix, draw.electrons, highlights)
+
+
+@scalar
+def bands_of(draw):
+    """Return a draw's bands."""
+    return Bands(
+        draw.degradations_banding_depth,
+        draw.degradations_banding_bands,
+        draw.degradations_banding_phase,
+    )
+
+
+@scalar
+def pattern_of(draw, gaussian):
+    """Return a draw's fixed pattern; gaussian: coefficients of the standard normal distribution."""
+    return Pattern(
+        draw.patterned > 0,
+        draw.pattern_columns,
+        draw.hot_share,
+        draw.pattern_hot,
+        draw.camera_sensor_white - draw.camera_sensor_black,
+        PixelSeed(draw.pattern_lower, draw.pattern_upper),
+        gaussian,
+    )
+
+
+@scalar
+def sensor_of(draw, noise):
+    """Return a draw's sensor with its noise."""
+    return Sensor(
+        draw.method,
+        draw.camera_sensor_gain,
+        draw.camera_sensor_black,
+        draw.camera_sensor_white,
+        draw.camera_sensor_row_sigma,
+        PixelSeed(draw.seed_lower, draw.seed_upper),
+        noise,
+    )
+
+
+@scalar
+def colour_of(draw):
+    """Return how a draw's camera makes colours."""
+    matrix = Matrix(
+        draw.srgb_rr,
+        draw.srgb_rg,
+        draw.srgb_rb,
+        draw.srgb_gr,
+        draw.srgb_gg,
+        draw.srgb_gb,
+        draw.srgb_br,
+        draw.srgb_bg,
+        draw.srgb_bb,
+    )
+    return Colour(
+        draw.camera_sensor_black,
+        draw.camera_sensor_white,
+        draw.red_gain,
+        draw.green_gain,
+        draw.blue_gain,
+        matrix,
+    )

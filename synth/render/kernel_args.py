@@ -1,0 +1,111 @@
+"""Rows of a draw table as arguments of the kernels of one image, on the CPU."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..camera.illumination import Field
+from ..degradations.jpeg import Jpeg
+from ..degradations.spread import Spread
+from ..draws.table import DrawTable
+from ..kernels import args
+from ..kernels.chroma import taken_at_once
+from ..kernels.curves import encode_table, fine_table
+from ..kernels.degradations.pattern import Pattern
+from ..kernels.develop import ENCODE_CELLS, Development
+from ..kernels.exposure import Bands, Exposure
+from ..kernels.illumination import Lights
+from ..kernels.numbers.poisson_table import poisson_alias_table
+from ..kernels.numbers.quantiles import normal_quantile, scaled
+from ..kernels.sensor import Noise, Sensor
+
+_NO_TABLE, _NO_FINE_TABLE = np.zeros(ENCODE_CELLS, np.uint8), np.zeros(ENCODE_CELLS, np.int16)
+
+
+class KernelArgs(NamedTuple):
+    """One image's draw as kernels take it.
+
+    Attributes
+    ----------
+    field : Field
+    linear : float32 array (256)
+        Light of each level.
+    spread : Spread
+    exposure : Exposure
+    bands : Bands
+    sensor : Sensor
+    pattern : Pattern
+    development : Development
+    jpeg : Jpeg
+    """
+
+    field: Field
+    linear: npt.NDArray[np.float32]
+    spread: Spread
+    exposure: Exposure
+    bands: Bands
+    sensor: Sensor
+    pattern: Pattern
+    development: Development
+    jpeg: Jpeg
+
+
+def kernel_args(table: DrawTable, number: int) -> KernelArgs:
+    """Return a row of a table as kernels of one image take it.
+
+    Parameters
+    ----------
+    table : DrawTable
+    number : int
+        Of the row.
+    """
+    draw = args.draw_row(table.draws[number])
+    places = slice(draw.first_spread, draw.first_spread + draw.spread)
+    read, read_pair = table.read[number]
+    noise = Noise(read, read_pair, _unit_gaussian(), poisson_alias_table())
+    return KernelArgs(
+        _field(table, draw),
+        table.linear[draw.linear],
+        Spread(table.spread.places[places], table.spread.weights[places]),
+        _python(args.exposure_of)(draw, draw.highlights),
+        _python(args.bands_of)(draw),
+        _python(args.sensor_of)(draw, noise),
+        _python(args.pattern_of)(draw, _unit_gaussian()),
+        _development(draw, table.blur[number, : taken_at_once(draw.taps)]),
+        Jpeg(draw.degradations_jpeg_quality, draw.halved > 0),
+    )
+
+
+def _python(function: Any) -> Any:
+    """Return a scalar function of kernels as Python's own, which keeps its arguments' types."""
+    return function.py_func
+
+
+@lru_cache(maxsize=1)
+def _unit_gaussian() -> npt.NDArray[np.float32]:
+    """Return the quantile polynomial of the standard normal distribution."""
+    return scaled(normal_quantile(), 1.0)
+
+
+def _development(draw: Any, blur: npt.NDArray[np.float32]) -> Development:
+    curve = draw.isp_contrast, draw.tone, draw.gamma
+    smooth = len(blur) > 0
+    return Development(
+        _python(args.colour_of)(draw),
+        _NO_TABLE if smooth else encode_table(*curve),
+        fine_table(*curve) if smooth else _NO_FINE_TABLE,
+        blur,
+        draw.isp_chroma_strength,
+    )
+
+
+def _field(table: DrawTable, draw: Any) -> Field:
+    own = table.lights[draw.first_light : draw.first_light + draw.lights]
+    place, ev, radius, falloff = np.ascontiguousarray(own[:, :4].T)
+    cells = draw.illumination_smooth_cells
+    nodes = table.smooth[draw.smooth : draw.smooth + cells**2].reshape(cells, cells)
+    return Field(draw, nodes, Lights(place, ev, radius, falloff, np.ascontiguousarray(own[:, 4:])))

@@ -1,0 +1,94 @@
+"""The camera model on the CPU: a normal and a draw become a low.
+
+See docs/recipes.md for the model, `kernels.camera` for its loops.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ..camera.illumination import illumination_rows
+from ..degradations.jpeg import jpeg, jpeg_span
+from ..kernels.arrays import Pixels, Window, check_normal, check_window
+from ..kernels.camera import expose_and_develop
+from ..kernels.degradations.blur import spread_light
+from ..kernels.demosaic import BILINEAR, BORDER
+from ..kernels.exposure import Scene
+from .kernel_args import KernelArgs
+
+
+def render_window(
+    normal: Pixels, args: KernelArgs, window: Window | None = None, lit_as: Pixels | None = None
+) -> Pixels:
+    """Make the low of a pair, or a window of it: a pure function, the same bytes on every machine.
+
+    Parameters
+    ----------
+    normal : uint8 array (H, W, 3)
+        RGB, the stored normal as decoded; at least 1 x 1, below 2^30 pixels.
+    args : KernelArgs
+    window : Window, optional
+        What of the low is made; by default all of it. It costs about its share of the pixels.
+    lit_as : uint8 array (H, W, 3), optional
+        The image that lights and the scene's own light are placed by, instead of the normal: the
+        first frame of its clip.
+
+    Returns
+    -------
+    uint8 array (H, W, 3), or the window's height and width
+        RGB.
+
+    Raises
+    ------
+    ValueError
+        When the normal is not a uint8 array (H, W, 3), or empty, or larger than the sample index
+        counts; or the window does not lie within it.
+    """
+    check_normal(normal)
+    normal = np.ascontiguousarray(normal)
+    height, width = normal.shape[:2]
+    if window is None:
+        window = Window(0, 0, height, width)
+    check_window(window, height, width)
+    made = jpeg_span(window, height, width, args.jpeg)
+    span = _span_of(made, height, width, args.development.blur)
+    low = np.empty((span.height, span.width, 3), np.uint8)
+    scene = _scene(normal, span, args, normal if lit_as is None else lit_as)
+    expose_and_develop(normal, low, span, scene, args.sensor, args.pattern, args.development)
+    return cut(jpeg(cut(low, span, made), args.jpeg), made, window)
+
+
+def cut(pixels: Pixels, own: Window, window: Window) -> Pixels:
+    """Return a window of a picture, of which there is its `own` part, as a view."""
+    top, left = window.top - own.top, window.left - own.left
+    return pixels[top : top + window.height, left : left + window.width]
+
+
+def _scene(normal: Pixels, span: Window, args: KernelArgs, lit_as: Pixels) -> Scene:
+    """Return the light that a span of a photograph becomes."""
+    height, width = normal.shape[:2]
+    linear, spread, exposure = args.linear, args.spread, args.exposure
+    lit = np.empty((3, height * width if len(spread.weights) else 0), np.float32)
+    if len(spread.weights):
+        border = BORDER if args.sensor.method >= BILINEAR else 0
+        top, left = max(span.top - border, 0), max(span.left - border, 0)
+        bottom = min(span.top + span.height + border, height)
+        right = min(span.left + span.width + border, width)
+        part = Window(top, left, bottom - top, right - left)
+        spread_light(normal, linear, exposure.highlights, *spread, part, lit)
+        exposure = exposure._replace(highlights=np.float32(0))
+    return Scene(linear, *illumination_rows(lit_as, args.field), exposure, args.bands, lit)
+
+
+def _span_of(window: Window, height: int, width: int, blur: npt.NDArray[np.float32]) -> Window:
+    """Return what has to be made of a picture so that a window of it is right.
+
+    It is the window, what the chroma noise reduction sees around it, and an even top and left, at
+    which a mosaic begins.
+    """
+    reach = max(len(blur) - 1, 0)
+    top, left = (max(first - reach, 0) & ~1 for first in (window.top, window.left))
+    bottom = min(window.top + window.height + reach, height)
+    right = min(window.left + window.width + reach, width)
+    return Window(top, left, bottom - top, right - left)
