@@ -22,8 +22,9 @@ from ..models import component_of, parse_draw
 from ..recipes.load import recipe_of
 from ..recipes.mixture import MixtureRecipe
 from ..renderers import pixels_of
+from .all_statistics import all_statistics
 from .clip_statistics import clip_statistics
-from .pair_statistics import low_statistics, pair_statistics, summary
+from .pair_statistics import summary
 from .photon_transfer import TransferPoint, pooled, transfer_points
 
 _GROUP = 20  # pairs of folders a task
@@ -135,7 +136,7 @@ def _measure_unit(
             continue
         try:
             low, normal = pixels_of(pair)
-            row = pair_statistics(low, normal)
+            row = all_statistics(low, normal)
             if is_clip(pair.record["members"]):
                 row |= clip_statistics(*frames_of(pair))
             rows.append(row)
@@ -202,7 +203,7 @@ def _measure_files(pairs: list[tuple[Path, Path | None]]) -> list[dict[str, floa
         try:
             low = decode_as_rgb(low_path.read_bytes())
             normal = decode_as_rgb(normal_path.read_bytes()) if normal_path else None
-            rows.append(low_statistics(low) if normal is None else pair_statistics(low, normal))
+            rows.append(all_statistics(low, normal))
         except ImageRefused as refusal:
             raise SourceError(
                 f"{low_path}: it or its normal is damaged: {refusal.detail}", path=low_path

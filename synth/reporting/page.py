@@ -7,6 +7,7 @@ from html import escape
 from importlib import resources
 from typing import Any
 
+from ..analysis.all_statistics import ALL_LABELS
 from ..analysis.pair_statistics import LABELS, reference_statistics, summary
 from .charts import histogram
 from .pictures import Shown
@@ -107,14 +108,22 @@ def _statistics(subjects: Sequence[Subject], references: References) -> str:
         if any(name in table for table in tables)
     )
     columns = [*(subject.name for subject in subjects), *references]
-    rows = "".join(
-        f'<tr><th scope="row">{escape(label)}</th>'
-        + "".join(f'<td class="number">{_numbers(t.get(name))}</td>' for t in tables)
-        + "".join(f'<td class="number">{_numbers(r.get(name))}</td>' for r in references.values())
-        + "</tr>"
-        for name, label in LABELS.items()
-        if any(name in table for table in tables)
-    )
+
+    others = [name for name in ALL_LABELS if name not in LABELS]
+
+    def percentiles(names: Iterable[str]) -> str:
+        rows = "".join(
+            f'<tr><th scope="row">{escape(ALL_LABELS[name])}</th>'
+            + "".join(f'<td class="number">{_numbers(t.get(name))}</td>' for t in tables)
+            + "".join(
+                f'<td class="number">{_numbers(r.get(name))}</td>' for r in references.values()
+            )
+            + "</tr>"
+            for name in names
+            if any(name in table for table in tables)
+        )
+        return _table(("statistic", *columns), rows, numbers=len(columns))
+
     said = "; ".join(
         f"{len(subject.measured.rows):,} of {subject.total:,} pairs of {subject.name} measured"
         for subject in subjects
@@ -124,7 +133,8 @@ def _statistics(subjects: Sequence[Subject], references: References) -> str:
         f"<p>{escape(said)}. Bands and lines: percentiles 5 to 95 and medians of"
         f" {escape(' and '.join(references))}.</p>"
         f'<div class="charts">{charts}</div><details><summary>Percentiles 5 / 50 / 95</summary>'
-        f"{_table(('statistic', *columns), rows, numbers=len(columns))}</details>"
+        f"{percentiles(LABELS)}</details><details><summary>The same of noise and tone, by level and"
+        f" channel</summary>{percentiles(others)}</details>"
         + "".join(_components(subject) for subject in subjects),
     )
 
