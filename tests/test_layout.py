@@ -31,6 +31,7 @@ SYNTH = [
     {"renderers", "clips"},
     {"served"},
     {"analysis"},
+    {"realism"},
     {"reporting", "fitting", "calibrating", "studio"},
     {"building"},
     {"publishing"},
@@ -41,6 +42,7 @@ OWNERS = {
     "jax": "gloam.loaders",
     "numba": "gloam.synth.kernels",
     "fcntl": "gloam.storage",
+    "sklearn": "gloam.synth.realism",
 }
 ALSO = {
     ("numba", "gloam.synth.camera.batch.on_cuda"),  # copies to and from the device
@@ -190,6 +192,7 @@ FACE = [
     "load_recipe",
     "open_set",
     "pairs_in",
+    "realism",
     "regenerate",
     "verify",
 ]

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..analysis.all_statistics import ALL_LABELS
 from ..analysis.pair_statistics import LABELS, reference_statistics, summary
+from ..realism.comparison import Realism
 from .charts import histogram
 from .pictures import Shown
 from .subject import DRAWN, Subject
@@ -26,7 +27,11 @@ _CHARTS = (
 )
 
 
-def page(subjects: Sequence[Subject], references: References | None = None) -> str:
+def page(
+    subjects: Sequence[Subject],
+    references: References | None = None,
+    compared: Sequence[Realism] = (),
+) -> str:
     """Return the page of one subject, or of two beside each other.
 
     Parameters
@@ -34,6 +39,8 @@ def page(subjects: Sequence[Subject], references: References | None = None) -> s
     subjects : sequence of Subject
     references : dict of a name to statistics, optional
         What they are compared with: percentiles 5, 50 and 95, or medians. By default LOL and DICM.
+    compared : sequence of Realism
+        How well lows of a subject are told from real ones.
     """
     references = reference_statistics() if references is None else references
     title = " and ".join(subject.name for subject in subjects)
@@ -41,6 +48,7 @@ def page(subjects: Sequence[Subject], references: References | None = None) -> s
         *(_head(subject, i, len(subjects) > 1) for i, subject in enumerate(subjects)),
         *(_checks(subject, len(subjects) > 1) for subject in subjects),
         _statistics(subjects, references),
+        *(_realism(one) for one in compared),
         _drawn(subjects),
         *(_counts(subject, len(subjects) > 1) for subject in subjects),
         *(_pairs(subject, len(subjects) > 1) for subject in subjects),
@@ -158,6 +166,29 @@ def _components(subject: Subject) -> str:
     return (
         f"<details><summary>Medians of each recipe of the mixture, {escape(subject.name)}</summary>"
         f"{_table(('statistic', *heads), rows, numbers=len(heads))}</details>"
+    )
+
+
+def _realism(found: Realism) -> str:
+    rows = "".join(
+        f'<tr><th scope="row">{escape(bank)}</th><td class="number">{one}</td>'
+        f'<td class="number">{found.control.get(bank, "-")}</td></tr>'
+        for bank, one in found.told.items()
+    )
+    given = "".join(f"<li>{escape(str(tell))}</li>" for tell in found.tells)
+    return _section(
+        f"{found.name}, told from real lows",
+        f"<p>{len(found.other):,} lows and {len(found.real):,} real ones. A classifier learns to tell"
+        " them on two thirds of the scenes and tells those of the last third; 50% cannot be told"
+        " apart, and two halves of the set are the control. In brackets the 95% interval. Other"
+        " scenes than the real ones are told by what they show, too: <code>gloam realism</code>"
+        " compares lows of the same normals.</p>"
+        f"{_table(('told by', 'lows', 'control'), rows, numbers=2)}"
+        + (
+            f"<p>What gives them away, and how many it tells alone:</p><ul>{given}</ul>"
+            if given
+            else ""
+        ),
     )
 
 
