@@ -23,7 +23,7 @@ _REAL, _OTHER = "tab:orange", "tab:blue"
 def realism_figure(found: Realism) -> bytes:
     """Draw how many lows were told, noise and tone by level, and the patches, as a PNG."""
     figure = Figure(figsize=(15, 10), layout="constrained")
-    above, below = figure.subfigures(2, 1, height_ratios=[1.2, 1])
+    above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=[1.2, 1]).ravel()
     accuracy, noise, tone = above.subplots(1, 3)
     _draw_told(accuracy, found)
     _draw_levels(noise, found, "deviation_g", LEVELS)

@@ -70,7 +70,8 @@ def told(first: FloatArray, second: FloatArray, scenes: tuple[IntArray, IntArray
     """
     sorts = np.repeat([0, 1], [len(first), len(second)])
     right = learned(np.concatenate([first, second]), sorts, np.concatenate(scenes))
-    return _interval(np.where(sorts, right, 1 - right) > 0.5, sorts, np.concatenate(scenes))
+    sure = np.where(sorts, right, 1 - right)
+    return _interval((np.sign(sure - 0.5) + 1) / 2, sorts, np.concatenate(scenes))
 
 
 def learned(features: FloatArray, sorts: IntArray, scenes: IntArray) -> FloatArray:
@@ -127,7 +128,7 @@ def learned(features: FloatArray, sorts: IntArray, scenes: IntArray) -> FloatArr
     return sure
 
 
-def _interval(right: npt.NDArray[np.bool_], sorts: IntArray, scenes: IntArray) -> Told:
+def _interval(right: FloatArray, sorts: IntArray, scenes: IntArray) -> Told:
     """Return the accuracy, and its interval by resampling scenes (Efron's bootstrap)."""
     names, which = np.unique(scenes, return_inverse=True)
     share = right.mean(axis=0)

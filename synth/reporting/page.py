@@ -178,10 +178,10 @@ def _realism(found: Realism) -> str:
     given = "".join(f"<li>{escape(str(tell))}</li>" for tell in found.tells)
     return _section(
         f"{found.name}, told from real lows",
-        f"<p>{len(found.other):,} lows and {len(found.real):,} real ones. A classifier learns to tell"
-        " them on two thirds of the scenes and tells those of the last third; 50% cannot be told"
-        " apart, and two halves of the set are the control. In brackets the 95% interval. Other"
-        " scenes than the real ones are told by what they show, too: <code>gloam realism</code>"
+        f"<p>{len(found.other):,} lows and {len(found.real):,} real ones. A classifier learns to"
+        " tell them on two thirds of the scenes and tells those of the last third; 50% cannot be"
+        " told apart, and two halves of the set are the control. In brackets the 95% interval."
+        " Other scenes than the real ones are told by what they show, too: <code>gloam realism</code>"
         " compares lows of the same normals.</p>"
         f"{_table(('told by', 'lows', 'control'), rows, numbers=2)}"
         + (

