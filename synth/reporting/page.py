@@ -181,8 +181,8 @@ def _realism(found: Realism) -> str:
         f"<p>{len(found.other):,} lows and {len(found.real):,} real ones. A classifier learns to"
         " tell them on two thirds of the scenes and tells those of the last third; 50% cannot be"
         " told apart, and two halves of the set are the control. In brackets the 95% interval."
-        " Other scenes than the real ones are told by what they show, too: <code>gloam realism</code>"
-        " compares lows of the same normals.</p>"
+        " Other scenes than the real ones are told by what they show, too: <code>gloam"
+        " realism</code> compares lows of the same normals.</p>"
         f"{_table(('told by', 'lows', 'control'), rows, numbers=2)}"
         + (
             f"<p>What gives them away, and how many it tells alone:</p><ul>{given}</ul>"
