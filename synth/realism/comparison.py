@@ -1,4 +1,4 @@
-"""Two sorts of lows compared by all banks of features."""
+"""Two groups of lows compared by all banks of features."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ FILTERS = "random filters"
 
 
 @dataclass(frozen=True)
-class Sort:
-    """Measured lows of one sort.
+class Group:
+    """Measured lows of one group.
 
     Attributes
     ----------
@@ -42,17 +42,17 @@ class Sort:
         made = {bank: columns(self.rows, names) for bank, names in BANKS.items()}
         return made if self.filters is None else {**made, FILTERS: self.filters}
 
-    def halves(self) -> tuple[Sort, Sort]:
+    def halves(self) -> tuple[Group, Group]:
         """Return the lows of one half of the scenes, chosen by chance, and of the other."""
         names = np.unique(self.scenes)
         chosen = np.random.default_rng(0).permutation(names)[: len(names) // 2]
         here = np.isin(self.scenes, chosen)
         return self._of(here), self._of(~here)
 
-    def _of(self, here: npt.NDArray[np.bool_]) -> Sort:
+    def _of(self, here: npt.NDArray[np.bool_]) -> Group:
         rows = [row for row, kept in zip(self.rows, here, strict=True) if kept]
         filters = None if self.filters is None else self.filters[here]
-        return Sort(rows, self.scenes[here], filters)
+        return Group(rows, self.scenes[here], filters)
 
 
 @dataclass(frozen=True)
@@ -126,20 +126,20 @@ def compared_rows(name: str, real: Rows, other: Rows) -> Realism:
     edge = len(real)
     return compared(
         name,
-        Sort(real, np.arange(edge)),
-        Sort(other, np.arange(edge, edge + len(other))),
+        Group(real, np.arange(edge)),
+        Group(other, np.arange(edge, edge + len(other))),
     )
 
 
-def compared(name: str, real: Sort, other: Sort, control: Sort | None = None) -> Realism:
+def compared(name: str, real: Group, other: Group, control: Group | None = None) -> Realism:
     """Compare lows with real ones.
 
     Parameters
     ----------
     name : str
         Of the others.
-    real, other : Sort
-    control : Sort, optional
+    real, other : Group
+    control : Group, optional
         Others of another seed; by default, two halves of the others are compared.
 
     Raises
@@ -161,7 +161,7 @@ def compared(name: str, real: Sort, other: Sort, control: Sort | None = None) ->
     )
 
 
-def _by_bank(first: Sort, second: Sort) -> dict[str, Told]:
+def _by_bank(first: Group, second: Group) -> dict[str, Told]:
     mine, others = first.banks(), second.banks()
     scenes = first.scenes, second.scenes
     return {bank: told(mine[bank], others[bank], scenes) for bank in mine if bank in others}

@@ -12,7 +12,7 @@ from ...engines.engine import ignored
 from ...errors import ConfigError
 from ...manifests.images.folders import image_pairs
 from ..recipes.load import Recipe, load_recipe
-from .comparison import Realism, Sort, compared
+from .comparison import Group, Realism, compared
 from .patches import easiest
 from .samples import Measured, Sample, measure, scenes_of
 from .two_sample import IntArray, require_classifier
@@ -114,17 +114,17 @@ def realism(
             ]
             for number in (seed, seed + 1)
         )
-    sorts = real, other, control
-    found = measure([one for sort in sorts for one in sort], workers, at)
-    edges = np.cumsum([len(sort) for sort in sorts]).tolist()
+    groups = real, other, control
+    found = measure([one for group in groups for one in group], workers, at)
+    edges = np.cumsum([len(group) for group in groups]).tolist()
     parts = found[: edges[0]], found[edges[0] : edges[1]], found[edges[1] :]
     scenes = scenes_of(parts)
-    first, second, third = (_sort(*one) for one in zip(parts, scenes, strict=True))
+    first, second, third = (_group(*one) for one in zip(parts, scenes, strict=True))
     made = compared(name, first, second, third if control else None)
     patches = easiest((real, other), (parts[0], parts[1]), (scenes[0], scenes[1]))
     return replace(made, patches=patches)
 
 
-def _sort(found: Sequence[Measured], scenes: IntArray) -> Sort:
+def _group(found: Sequence[Measured], scenes: IntArray) -> Group:
     filters = np.array([one.filters for one in found], np.float64)
-    return Sort([one.row for one in found], scenes, filters)
+    return Group([one.row for one in found], scenes, filters)

@@ -131,12 +131,12 @@ def _measure(samples: tuple[Sample, ...]) -> list[Measured]:
     return made
 
 
-def scenes_of(sorts: Sequence[Sequence[Measured]]) -> list[npt.NDArray[np.int64]]:
-    """Return the number of each low's scene: images that look alike, of whatever sort, have one."""
-    hashes = np.array([one.hash for sort in sorts for one in sort], np.uint64)
+def scenes_of(groups: Sequence[Sequence[Measured]]) -> list[npt.NDArray[np.int64]]:
+    """Return the number of each low's scene: images that look alike have one, in all groups."""
+    hashes = np.array([one.hash for group in groups for one in group], np.uint64)
     repeats = near_duplicates(hashes, np.ones(len(hashes), np.bool_), _ALIKE)
     scenes = np.where(repeats >= 0, repeats, np.arange(len(hashes)))
-    return np.split(scenes, np.cumsum([len(sort) for sort in sorts])[:-1])
+    return np.split(scenes, np.cumsum([len(group) for group in groups])[:-1])
 
 
 def _read(path: Path) -> Pixels:

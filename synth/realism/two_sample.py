@@ -1,4 +1,4 @@
-"""The two-sample test: how often a classifier tells two sorts of lows apart, by scene.
+"""The two-sample test: how often a classifier tells two groups of lows apart, by scene.
 
 Lopez-Paz and Oquab, "Revisiting classifier two-sample tests" (ICLR 2017). A classifier learns on
 two thirds of the scenes, and tells lows of the last; 50 % cannot be told apart.
@@ -22,7 +22,7 @@ _FOLDS = 3
 _TIMES = 3  # other thirds
 _RESAMPLED = 500
 _INTERVAL = (2.5, 97.5)  # percentiles
-_KNOWN = 0.2  # of the images of each sort that have a feature
+_KNOWN = 0.2  # of the images of each group that have a feature
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Told:
     Attributes
     ----------
     accuracy, least, most : float
-        The mean of both sorts' accuracies.
+        The mean of both groups' accuracies.
     """
 
     accuracy: float
@@ -59,7 +59,7 @@ def require_classifier() -> None:
 
 
 def told(first: FloatArray, second: FloatArray, scenes: tuple[IntArray, IntArray]) -> Told:
-    """Return how often lows of two sorts are told apart by their features.
+    """Return how often lows of two groups are told apart by their features.
 
     Parameters
     ----------
@@ -68,19 +68,19 @@ def told(first: FloatArray, second: FloatArray, scenes: tuple[IntArray, IntArray
     scenes : two int arrays (N) and (M)
         The scene of each image; one scene is never learned on and judged.
     """
-    sorts = np.repeat([0, 1], [len(first), len(second)])
-    right = learned(np.concatenate([first, second]), sorts, np.concatenate(scenes))
-    sure = np.where(sorts, right, 1 - right)
-    return _interval((np.sign(sure - 0.5) + 1) / 2, sorts, np.concatenate(scenes))
+    labels = np.repeat([0, 1], [len(first), len(second)])
+    right = _probabilities(np.concatenate([first, second]), labels, np.concatenate(scenes))
+    sure = np.where(labels, right, 1 - right)
+    return _interval((np.sign(sure - 0.5) + 1) / 2, labels, np.concatenate(scenes))
 
 
-def learned(features: FloatArray, sorts: IntArray, scenes: IntArray) -> FloatArray:
-    """Return the probability (3, N) of sort 1 of each image, learned on other scenes alone.
+def _probabilities(features: FloatArray, labels: IntArray, scenes: IntArray) -> FloatArray:
+    """Return the probability (3, N) of label 1 of each image, learned on other scenes alone.
 
     Parameters
     ----------
     features : float array (N, F)
-    sorts : int array (N)
+    labels : int array (N)
         0 and 1.
     scenes : int array (N)
 
@@ -94,21 +94,21 @@ def learned(features: FloatArray, sorts: IntArray, scenes: IntArray) -> FloatArr
     from threadpoolctl import threadpool_limits
 
     known = np.isfinite(features)
-    features = features[:, np.all([known[sorts == i].mean(axis=0) >= _KNOWN for i in (0, 1)], 0)]
+    features = features[:, np.all([known[labels == i].mean(axis=0) >= _KNOWN for i in (0, 1)], 0)]
     names, which = np.unique(scenes, return_inverse=True)
     if len(names) < FEWEST:
         raise ConfigError(
             f"{len(names)} scenes: a classifier learns nothing from fewer than {FEWEST}; add pairs"
         )
     if not features.shape[1]:
-        return np.full((_TIMES, len(sorts)), 0.5)
-    sure = np.empty((_TIMES, len(sorts)))
+        return np.full((_TIMES, len(labels)), 0.5)
+    sure = np.empty((_TIMES, len(labels)))
     for time in range(_TIMES):
         folds = (np.random.default_rng(time).permutation(len(names)) % _FOLDS)[which]
         for fold in range(_FOLDS):
             train, test = folds != fold, folds == fold
             usable = np.isfinite(features[train]).sum(axis=0) >= 2
-            if not usable.any() or len(np.unique(sorts[train])) < 2:
+            if not usable.any() or len(np.unique(labels[train])) < 2:
                 sure[time, test] = 0.5
                 continue
             # Shallow trees of a part of the features: there are more of these than scenes.
@@ -123,17 +123,17 @@ def learned(features: FloatArray, sorts: IntArray, scenes: IntArray) -> FloatArr
             )
             # Of so few images threads only wait for each other.
             with threadpool_limits(1, "openmp"):
-                classifier.fit(features[train][:, usable], sorts[train])
+                classifier.fit(features[train][:, usable], labels[train])
                 sure[time, test] = classifier.predict_proba(features[test][:, usable])[:, 1]
     return sure
 
 
-def _interval(right: FloatArray, sorts: IntArray, scenes: IntArray) -> Told:
+def _interval(right: FloatArray, labels: IntArray, scenes: IntArray) -> Told:
     """Return the accuracy, and its interval by resampling scenes (Efron's bootstrap)."""
     names, which = np.unique(scenes, return_inverse=True)
     share = right.mean(axis=0)
-    sums = [np.bincount(which, share * (sorts == i), len(names)) for i in (0, 1)]
-    counts = [np.bincount(which, sorts == i, len(names)) for i in (0, 1)]
+    sums = [np.bincount(which, share * (labels == i), len(names)) for i in (0, 1)]
+    counts = [np.bincount(which, labels == i, len(names)) for i in (0, 1)]
     drawn = np.random.default_rng(0).integers(0, len(names), (_RESAMPLED, len(names)))
     accuracies = np.zeros(_RESAMPLED)
     for total, count in zip(sums, counts, strict=True):
