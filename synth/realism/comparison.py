@@ -38,9 +38,11 @@ class Group:
     filters: FloatArray | None = None
 
     def banks(self) -> dict[str, FloatArray]:
-        """Return the features of each bank, (N, F)."""
+        """Return the features (N, F) of each bank that the lows have any of."""
         made = {bank: columns(self.rows, names) for bank, names in BANKS.items()}
-        return made if self.filters is None else {**made, FILTERS: self.filters}
+        if self.filters is not None:
+            made[FILTERS] = self.filters
+        return {bank: values for bank, values in made.items() if np.isfinite(values).any()}
 
     def halves(self) -> tuple[Group, Group]:
         """Return the lows of one half of the scenes, chosen by chance, and of the other."""

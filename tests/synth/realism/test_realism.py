@@ -58,6 +58,7 @@ def test_lows_against_lows_without_normals(pairs, tmp_path):
     assert found["scenes"] == 24
     assert found["told"]["noise"]["accuracy"] < 0.6
     assert found["tells"] == []
+    assert "registration" not in found["told"]  # that is of pairs
 
 
 def test_what_is_missing_or_too_much_is_said(pairs, tmp_path):

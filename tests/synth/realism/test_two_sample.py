@@ -63,6 +63,6 @@ def test_rows_are_compared_by_all_banks_with_halves_as_the_control():
     found = compared_rows("mine", real, other)
     assert found.told["noise"].accuracy > 0.95
     assert found.told["noise"].accuracy > found.control["noise"].accuracy + 0.2
-    assert found.told["registration"].accuracy == 0.5
+    assert "registration" not in found.told  # which the rows have nothing of
     assert any("too little noise" in line for line in found.lines())
     assert found.as_json()["told"]["noise"]["accuracy"] == found.told["noise"].accuracy
