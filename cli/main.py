@@ -31,6 +31,7 @@ _COMMANDS = {
     "rebuild": "Make a published set again from one's own copies of its photographs.",
     "verify": "Check that a set is complete and unchanged.",
     "stats": "Exposure, field and noise statistics beside real sets.",
+    "realism": "How well lows can be told from real ones, and what gives them away.",
     "report": "One page about a set to look at: checks, statistics, pictures.",
     "preview": "Look at what recipes make of photographs.",
     "studio": "Find a recipe by eye, on a page with a control for every parameter.",
@@ -42,7 +43,17 @@ _COMMANDS = {
     "calibrate": "A camera's gain and noise, from raw files of one's own.",
     "cameras": "List the calibrated cameras and their ISOs.",
 }
-_LOOKING = ("verify", "stats", "report", "preview", "studio", "bench", "recipes", "cameras")
+_LOOKING = (
+    "verify",
+    "stats",
+    "realism",
+    "report",
+    "preview",
+    "studio",
+    "bench",
+    "recipes",
+    "cameras",
+)
 _DARKENING = ("build", "regenerate", "rebuild")
 _IMAGES = (
     "build",
@@ -52,6 +63,7 @@ _IMAGES = (
     "publish",
     "verify",
     "stats",
+    "realism",
     "report",
     "preview",
     "studio",

@@ -8,6 +8,7 @@ The sets are for training low-light image enhancement.
     build(root, sources, ...)               photographs to a set
     regenerate(origin, root, ...)           the same pairs with new noise
     open_set(root), verify(root)            a finished set
+    realism(lows, normals, recipe=)         whether lows can be told from real ones
     PairLoader, TorchLoader, pairs_in       loading pairs in training
     ImageLoader                             loading photographs and their classes
     ClipLoader                              loading clips of video
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from .synth.building.from_options import build as build
     from .synth.building.regenerate import regenerate as regenerate
     from .synth.models import darken as darken
+    from .synth.realism.realism import realism as realism
     from .synth.recipes.load import load_recipe as load_recipe
 
     __version__: str
@@ -52,6 +54,7 @@ __all__ = [
     "load_recipe",
     "open_set",
     "pairs_in",
+    "realism",
     "regenerate",
     "verify",
 ]
@@ -69,6 +72,7 @@ _HOMES = {
     "load_recipe": ("synth.recipes.load", "load_recipe"),
     "open_set": ("manifests.sets.pair_set", "open_set"),
     "pairs_in": ("loaders", "pairs_in"),
+    "realism": ("synth.realism.realism", "realism"),
     "regenerate": ("synth.building.regenerate", "regenerate"),
     "verify": ("manifests.sets.verify", "verify_set"),
 }

@@ -1,5 +1,5 @@
-"""Fixtures for all tests: photographs that are made here, and real ones where GLOAM_PHOTOS names a
-folder of them."""
+"""Fixtures for all tests: photographs that are made here, real ones where GLOAM_PHOTOS names a
+folder of them, and real pairs where GLOAM_REAL does."""
 
 from __future__ import annotations
 
@@ -97,4 +97,13 @@ def real_photos() -> Path:
     folder = os.environ.get("GLOAM_PHOTOS")
     if not folder or not Path(folder).is_dir():
         pytest.skip("GLOAM_PHOTOS names no folder of photographs")
+    return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def real_pairs() -> Path:
+    """The folder of real pairs that GLOAM_REAL names."""
+    folder = os.environ.get("GLOAM_REAL")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("GLOAM_REAL names no folder of real pairs")
     return Path(folder)

@@ -27,6 +27,7 @@ PLACES = {
     "gloam.ImageLoader": "gloam.loaders.dali.image_loader",
     "gloam.TorchLoader": "gloam.loaders.torch_loader",
     "gloam.pairs_in": "gloam.loaders.index",
+    "gloam.realism": "gloam.synth.realism.realism",
     "gloam.errors.GloamError": "gloam.errors",
     "PairSet": "gloam.manifests.sets.pair_set",
     "parse": "gloam.synth.parameters.distributions",

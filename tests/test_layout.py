@@ -32,6 +32,7 @@ SYNTH = [
     {"renderers", "clips"},
     {"served"},
     {"analysis"},
+    {"realism"},
     {"reporting", "fitting", "calibrating", "studio"},
     {"building"},
     {"publishing"},
@@ -42,6 +43,7 @@ OWNERS = {
     "jax": "gloam.loaders",
     "numba": "gloam.synth.kernels",
     "fcntl": "gloam.storage",
+    "sklearn": "gloam.synth.realism",
 }
 ALSO = {
     ("numba", "gloam.synth.render.on_cuda"),  # copies to and from the device
@@ -183,6 +185,7 @@ FACE = [
     "load_recipe",
     "open_set",
     "pairs_in",
+    "realism",
     "regenerate",
     "verify",
 ]

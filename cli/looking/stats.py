@@ -12,6 +12,7 @@ from ...engines.by_name import engine_named
 from ...errors import ConfigError
 from ...manifests.sets.pair_set import open_set
 from ...storage.atomic import write_bytes
+from ...synth.analysis.all_statistics import ALL_LABELS
 from ...synth.analysis.pair_statistics import LABELS, reference_statistics, summary
 from ...synth.analysis.photon_transfer import by_sensor
 from ...synth.analysis.references import read_reference, reference_yaml
@@ -49,6 +50,7 @@ from ..common import Bars, check_png, engine_option, user_errors, workers_option
     type=click.Path(path_type=Path, exists=True),
     help="Show this reference, which --save-reference wrote, as another column; may be repeated.",
 )
+@click.option("--full", is_flag=True, help="Also print noise and tone by level and channel.")
 @workers_option("Processes.")
 @engine_option
 @user_errors
@@ -61,6 +63,7 @@ def stats(
     *,
     save: Path | None,
     beside: tuple[Path, ...],
+    full: bool,
     workers: int,
     engine_name: str,
 ) -> None:
@@ -89,7 +92,7 @@ def stats(
     if as_json:
         click.echo(json.dumps({**measured.as_json(), "reference": references}, indent=2))
     else:
-        _show(measured, references)
+        _show(measured, references, ALL_LABELS if full else LABELS)
     if figure is not None:
         write_bytes(figure, _plotting().statistics_figure(measured))
         if not as_json:
@@ -104,18 +107,22 @@ def _plotting() -> Any:
     return figures
 
 
-def _show(measured: Measured, references: dict[str, dict[str, Any]]) -> None:
+def _show(
+    measured: Measured, references: dict[str, dict[str, Any]], labels: dict[str, str]
+) -> None:
     table = summary(measured.rows)
+    width = 1 + max(len(labels[name]) for name in labels if name in table)
     of_pairs = any("exposure_ev" in row for row in measured.rows)
     what = "pairs" if of_pairs else "images"
     click.echo(f"{len(measured.rows):,} {what}; percentiles 5 / 50 / 95")
-    click.echo(f"{'':46}{'here':>23}" + "".join(f"{name:>23}" for name in references))
-    for name, values in table.items():
-        columns = [
-            _cell(values),
-            *(_cell(reference.get(name)) for reference in references.values()),
-        ]
-        click.echo(f"{LABELS[name]:46}" + "".join(f"{column:>23}" for column in columns))
+    click.echo(f"{'':{width}}{'here':>23}" + "".join(f"{name:>23}" for name in references))
+    for name, label in labels.items():
+        if name in table:
+            columns = [
+                _cell(table[name]),
+                *(_cell(reference.get(name)) for reference in references.values()),
+            ]
+            click.echo(f"{label:{width}}" + "".join(f"{column:>23}" for column in columns))
     _show_components(measured)
     if measured.transfer:
         click.echo("photon transfer, variance of green measured over that of the camera file:")

@@ -2,9 +2,8 @@
 
 `gloam stats` prints them beside those of real sets.
 
-Every function measures one pair of 8-bit images; `summary` turns many into percentiles. Definitions
-follow the measurements of LOL v1 (Wei et al., BMVC 2018) and DICM (Lee, Lee and Kim, 2012) that
-stand in `data/reference_statistics.yaml`.
+Every function measures one pair of 8-bit images; `summary` turns many into percentiles. Those of
+real pairs and lows stand in `reference_statistics.yaml`.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +51,10 @@ LABELS = {
     "flicker_ev": "flicker: std over a clip's frames of its exposure, EV",
     "temporal_correlation": "correlation of noise from frame to frame",
 }
-"""Every statistic, and what it is called in print; the last two are of clips."""
+"""Statistics at a glance, and what they are called in print; the last two are of clips.
+
+`all_statistics` has more, of noise and of tone.
+"""
 
 
 @dataclass(frozen=True)
@@ -175,12 +177,12 @@ def log_grid(light: FloatArray) -> FloatArray:
     return np.log2(np.maximum(np.array(means), _FAINTEST))
 
 
-def flattest(normal: Pixels) -> npt.NDArray[np.bool_]:
-    """Return where a normal has the least texture: a fifth of it."""
+def flattest(normal: Pixels, share: float = _FLATTEST) -> npt.NDArray[np.bool_]:
+    """Return where a normal has the least texture: a share of its pixels, by default a fifth."""
     green = normal[:, :, 1].astype(np.float32)
     mean = cv2.GaussianBlur(green, (0, 0), 2)
     texture = cv2.GaussianBlur(green * green, (0, 0), 2) - mean * mean
-    flat: npt.NDArray[np.bool_] = texture <= np.quantile(texture, _FLATTEST)
+    flat: npt.NDArray[np.bool_] = texture <= np.quantile(texture, share)
     return flat
 
 
@@ -243,7 +245,7 @@ def summary(measured: Iterable[dict[str, float]]) -> dict[str, tuple[float, ...]
     """
     rows = list(measured)
     table = {}
-    for name in LABELS:
+    for name in dict.fromkeys(chain(LABELS, *rows)):
         values = np.array([row[name] for row in rows if name in row and np.isfinite(row[name])])
         if len(values):
             table[name] = tuple(float(v) for v in np.percentile(values, PERCENTILES))
@@ -252,9 +254,6 @@ def summary(measured: Iterable[dict[str, float]]) -> dict[str, tuple[float, ...]
 
 @lru_cache(maxsize=1)
 def reference_statistics() -> dict[str, dict[str, Any]]:
-    """Return published columns to compare with, by the set's name.
-
-    A column has for every known statistic its percentiles or its median alone.
-    """
+    """Return columns to compare with, by the real set's name: percentiles of each statistic."""
     with resources.as_file(resources.files(__package__) / "reference_statistics.yaml") as path:
         return dict(load_yaml(Path(path)))

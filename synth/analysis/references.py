@@ -10,16 +10,18 @@ import yaml
 
 from ...errors import ConfigError
 from ...manifests.config import load_yaml
-from .pair_statistics import LABELS, PERCENTILES, summary
+from .all_statistics import ALL_LABELS
+from .pair_statistics import PERCENTILES, summary
 from .set_statistics import Measured
 
 DEFINITIONS = 1
 """Raised when a statistic is measured in another way: columns of other definitions are refused."""
+_ENOUGH = 5  # images that have a statistic: percentiles of fewer say nothing
 _KEYS = {"name", "pairs", "definitions", "percentiles", "statistics"}
 
 
 def reference_yaml(measured: Measured, name: str) -> bytes:
-    """Return what was measured as a column to compare with.
+    """Return what was measured as a column to compare with; without what fewer than 5 pairs have.
 
     Parameters
     ----------
@@ -27,9 +29,11 @@ def reference_yaml(measured: Measured, name: str) -> bytes:
     name : str
         Of the column.
     """
+    enough = min(_ENOUGH, len(measured.rows))
     table = {
         key: [float(f"{value:.6g}") for value in values]
         for key, values in summary(measured.rows).items()
+        if sum(math.isfinite(row.get(key, math.nan)) for row in measured.rows) >= enough
     }
     values = {
         "name": name,
@@ -58,10 +62,10 @@ def read_reference(path: Path) -> tuple[str, dict[str, Any]]:
             f" measures those of {DEFINITIONS}: measure that set again"
         )
     for name, numbers in values["statistics"].items():
-        if name not in LABELS or not _three(numbers):
+        if name not in ALL_LABELS or not _three(numbers):
             raise ConfigError(
                 f"{path}: statistics.{name} = {numbers}: expected three numbers, percentiles"
-                f" {', '.join(map(str, PERCENTILES))}, of one of {', '.join(LABELS)}"
+                f" {', '.join(map(str, PERCENTILES))}, of a statistic that gloam stats --json names"
             )
     return str(values["name"]), values["statistics"]
 

@@ -14,7 +14,7 @@ from ...engines.engine import Engine, check_paths, ignored
 from ...engines.local import LocalEngine, count
 from ...errors import ImageRefused, SetError, SourceError
 from ...manifests.images.decode import decode_as_rgb
-from ...manifests.images.folders import image_files
+from ...manifests.images.folders import image_pairs
 from ...manifests.sets.pair_set import PairSet, Unit
 from ..clips import frames_of, is_clip
 from ..draws.record import CameraDraw
@@ -22,8 +22,9 @@ from ..models import component_of, parse_draw
 from ..recipes.load import recipe_of
 from ..recipes.mixture import MixtureRecipe
 from ..renderers import pixels_of
+from .all_statistics import all_statistics
 from .clip_statistics import clip_statistics
-from .pair_statistics import low_statistics, pair_statistics, summary
+from .pair_statistics import summary
 from .photon_transfer import TransferPoint, pooled, transfer_points
 
 _GROUP = 20  # pairs of folders a task
@@ -135,7 +136,7 @@ def _measure_unit(
             continue
         try:
             low, normal = pixels_of(pair)
-            row = pair_statistics(low, normal)
+            row = all_statistics(low, normal)
             if is_clip(pair.record["members"]):
                 row |= clip_statistics(*frames_of(pair))
             rows.append(row)
@@ -172,37 +173,24 @@ def measure_folders(
     """
     engine = engine or LocalEngine(workers)
     check_paths(engine, lows, normals)
-    low_files = image_files(lows)
-    if normals is None:
-        pairs: list[tuple[Path, Path | None]] = [(path, None) for path in low_files.values()]
-    else:
-        normal_files = image_files(normals)
-        alone = sorted(low_files.keys() ^ normal_files.keys())
-        if alone:
-            where = lows if alone[0] in low_files else normals
-            raise SourceError(
-                f"{where}: {alone[0]} has no partner of that name, nor have {len(alone) - 1} others"
-            )
-        pairs = [(path, normal_files[name]) for name, path in low_files.items()]
-    chosen = np.unique(np.linspace(0, len(pairs) - 1, min(most, len(pairs))).astype(int))
-    wanted = [pairs[i] for i in chosen]
+    wanted = image_pairs(lows, normals, most)
     groups = [wanted[i : i + _GROUP] for i in range(0, len(wanted), _GROUP)]
     results = engine.map(_measure_files, groups, at)
     return Measured(
         [row for rows in results for row in rows],
         [],
-        keys=[low.relative_to(lows).with_suffix("").as_posix() for low, _ in wanted],
+        keys=[name for name, _, _ in wanted],
         units=[""] * len(wanted),
     )
 
 
-def _measure_files(pairs: list[tuple[Path, Path | None]]) -> list[dict[str, float]]:
+def _measure_files(pairs: list[tuple[str, Path, Path | None]]) -> list[dict[str, float]]:
     rows = []
-    for low_path, normal_path in pairs:
+    for _, low_path, normal_path in pairs:
         try:
             low = decode_as_rgb(low_path.read_bytes())
             normal = decode_as_rgb(normal_path.read_bytes()) if normal_path else None
-            rows.append(low_statistics(low) if normal is None else pair_statistics(low, normal))
+            rows.append(all_statistics(low, normal))
         except ImageRefused as refusal:
             raise SourceError(
                 f"{low_path}: it or its normal is damaged: {refusal.detail}", path=low_path

@@ -142,8 +142,11 @@ def _table(rows: list[dict[str, float]]) -> str:
         f"| | this set | {' | '.join(references)} |",
         f"| --- {'| --- ' * (1 + len(references))}|",
     ]
-    for name, values in summary(rows).items():
-        cells = [_cell(values), *(_cell(one.get(name)) for one in references.values())]
+    table = summary(rows)
+    for name in LABELS:
+        if name not in table:
+            continue
+        cells = [_cell(table[name]), *(_cell(one.get(name)) for one in references.values())]
         lines.append(f"| {LABELS[name]} | {' | '.join(cells)} |")
     return "\n".join(lines)
 

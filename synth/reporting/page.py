@@ -7,7 +7,9 @@ from html import escape
 from importlib import resources
 from typing import Any
 
+from ..analysis.all_statistics import ALL_LABELS
 from ..analysis.pair_statistics import LABELS, reference_statistics, summary
+from ..realism.comparison import Realism
 from .charts import histogram
 from .pictures import Shown
 from .subject import DRAWN, Subject
@@ -25,7 +27,11 @@ _CHARTS = (
 )
 
 
-def page(subjects: Sequence[Subject], references: References | None = None) -> str:
+def page(
+    subjects: Sequence[Subject],
+    references: References | None = None,
+    compared: Sequence[Realism] = (),
+) -> str:
     """Return the page of one subject, or of two beside each other.
 
     Parameters
@@ -33,6 +39,8 @@ def page(subjects: Sequence[Subject], references: References | None = None) -> s
     subjects : sequence of Subject
     references : dict of a name to statistics, optional
         What they are compared with: percentiles 5, 50 and 95, or medians. By default LOL and DICM.
+    compared : sequence of Realism
+        How well lows of a subject are told from real ones.
     """
     references = reference_statistics() if references is None else references
     title = " and ".join(subject.name for subject in subjects)
@@ -40,6 +48,7 @@ def page(subjects: Sequence[Subject], references: References | None = None) -> s
         *(_head(subject, i, len(subjects) > 1) for i, subject in enumerate(subjects)),
         *(_checks(subject, len(subjects) > 1) for subject in subjects),
         _statistics(subjects, references),
+        *(_realism(one) for one in compared),
         _drawn(subjects),
         *(_counts(subject, len(subjects) > 1) for subject in subjects),
         *(_pairs(subject, len(subjects) > 1) for subject in subjects),
@@ -107,14 +116,22 @@ def _statistics(subjects: Sequence[Subject], references: References) -> str:
         if any(name in table for table in tables)
     )
     columns = [*(subject.name for subject in subjects), *references]
-    rows = "".join(
-        f'<tr><th scope="row">{escape(label)}</th>'
-        + "".join(f'<td class="number">{_numbers(t.get(name))}</td>' for t in tables)
-        + "".join(f'<td class="number">{_numbers(r.get(name))}</td>' for r in references.values())
-        + "</tr>"
-        for name, label in LABELS.items()
-        if any(name in table for table in tables)
-    )
+
+    others = [name for name in ALL_LABELS if name not in LABELS]
+
+    def percentiles(names: Iterable[str]) -> str:
+        rows = "".join(
+            f'<tr><th scope="row">{escape(ALL_LABELS[name])}</th>'
+            + "".join(f'<td class="number">{_numbers(t.get(name))}</td>' for t in tables)
+            + "".join(
+                f'<td class="number">{_numbers(r.get(name))}</td>' for r in references.values()
+            )
+            + "</tr>"
+            for name in names
+            if any(name in table for table in tables)
+        )
+        return _table(("statistic", *columns), rows, numbers=len(columns))
+
     said = "; ".join(
         f"{len(subject.measured.rows):,} of {subject.total:,} pairs of {subject.name} measured"
         for subject in subjects
@@ -124,7 +141,8 @@ def _statistics(subjects: Sequence[Subject], references: References) -> str:
         f"<p>{escape(said)}. Bands and lines: percentiles 5 to 95 and medians of"
         f" {escape(' and '.join(references))}.</p>"
         f'<div class="charts">{charts}</div><details><summary>Percentiles 5 / 50 / 95</summary>'
-        f"{_table(('statistic', *columns), rows, numbers=len(columns))}</details>"
+        f"{percentiles(LABELS)}</details><details><summary>The same of noise and tone, by level and"
+        f" channel</summary>{percentiles(others)}</details>"
         + "".join(_components(subject) for subject in subjects),
     )
 
@@ -148,6 +166,29 @@ def _components(subject: Subject) -> str:
     return (
         f"<details><summary>Medians of each recipe of the mixture, {escape(subject.name)}</summary>"
         f"{_table(('statistic', *heads), rows, numbers=len(heads))}</details>"
+    )
+
+
+def _realism(found: Realism) -> str:
+    rows = "".join(
+        f'<tr><th scope="row">{escape(bank)}</th><td class="number">{one}</td>'
+        f'<td class="number">{found.control.get(bank, "-")}</td></tr>'
+        for bank, one in found.told.items()
+    )
+    given = "".join(f"<li>{escape(str(tell))}</li>" for tell in found.tells)
+    return _section(
+        f"{found.name}, told from real lows",
+        f"<p>{len(found.other):,} lows and {len(found.real):,} real ones. A classifier learns to"
+        " tell them on two thirds of the scenes and tells those of the last third; 50% cannot be"
+        " told apart, and two halves of the set are the control. In brackets the 95% interval."
+        " Other scenes than the real ones are told by what they show, too: <code>gloam"
+        " realism</code> compares lows of the same normals.</p>"
+        f"{_table(('told by', 'lows', 'control'), rows, numbers=2)}"
+        + (
+            f"<p>What gives them away, and how many it tells alone:</p><ul>{given}</ul>"
+            if given
+            else ""
+        ),
     )
 
 

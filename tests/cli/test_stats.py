@@ -33,6 +33,14 @@ def test_a_figure_of_folders_has_no_photon_transfer(photographs, tmp_path):
     )
 
 
+def test_stats_shows_noise_and_tone_by_level_when_asked(photographs):
+    few = run("stats", photographs, photographs, "--pairs", 4, "--workers", 1).output
+    full = run("stats", photographs, photographs, "--pairs", 4, "--full", "--workers", 1).output
+    for words in ("deviation of noise, of 255, G, level", "tone G at 112 to 160 of the normal"):
+        assert words in full
+        assert words not in few
+
+
 def test_stats_measures_folders(photographs, tmp_path):
     result = run("stats", photographs, photographs, "--workers", 1)
     assert result.exit_code == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gloam.synth.analysis.all_statistics import ALL_LABELS
 from gloam.synth.analysis.pair_statistics import (
     LABELS,
     MeasuredNormal,
@@ -94,4 +95,4 @@ def test_sizes_must_agree():
 
 def test_references_have_known_names():
     for reference in reference_statistics().values():
-        assert set(reference) <= set(LABELS)
+        assert set(reference) <= set(ALL_LABELS)

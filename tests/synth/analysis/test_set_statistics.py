@@ -9,7 +9,8 @@ import pytest
 
 from gloam.errors import SourceError
 from gloam.manifests.images.encode import encode
-from gloam.synth.analysis.set_statistics import image_files, measure_folders
+from gloam.manifests.images.folders import image_files
+from gloam.synth.analysis.set_statistics import measure_folders
 
 
 def test_folders_are_paired_by_name(tmp_path):

@@ -73,6 +73,17 @@ def test_extremes_are_extreme(made):
     assert sum("typical" in why for why in reasons.values()) == 6
 
 
+def test_a_set_is_told_from_a_folder_of_real_lows(made, photographs, tmp_path):
+    pytest.importorskip("sklearn")
+    out = tmp_path / "page.html"
+    arguments = ["report", made, "--beside", photographs, "--out", out, "--workers", 1]
+    said = CliRunner().invoke(command, [str(one) for one in arguments], catch_exceptions=False)
+    assert said.exit_code == 0
+    text = checked(out.read_text())
+    assert "told from real lows" in text
+    assert "What gives them away" in text  # the folder holds photographs of daylight
+
+
 def test_live_sets_two_sets_folders_and_labels(made, photographs, tmp_path):
     source = voc_source(tmp_path / "VOC", 6)
     options = {"select": False, "layout": "files", "labels": True}

@@ -1,0 +1,57 @@
+"""All statistics of a pair: overview, noise and tone."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..kernels.arrays import Pixels
+from .noise_statistics import (
+    NOISE_LABELS,
+    noise_statistics,
+    smooth_places,
+    smooth_places_of_low,
+)
+from .pair_statistics import LABELS, flattest, low_statistics, noise, pair_statistics
+from .tone_statistics import TONE_LABELS, tone_statistics
+
+ALL_LABELS = LABELS | NOISE_LABELS | TONE_LABELS
+"""Every statistic, and what it is called in print."""
+_SIDE = 1024
+"""Pixels: of larger images noise and tone are measured of the middle, which has enough of both."""
+
+
+def all_statistics(low: Pixels, normal: Pixels | None = None) -> dict[str, float]:
+    """Measure everything that is known how to measure of a pair, or of a low alone.
+
+    Parameters
+    ----------
+    low : uint8 array (H, W, 3)
+        RGB.
+    normal : the same, of equal size, optional
+
+    Returns
+    -------
+    dict
+        By the names of `ALL_LABELS`; NaN where an image is too small or too black for one.
+
+    Raises
+    ------
+    ValueError
+        When the sizes differ.
+    """
+    if normal is None:
+        found = low_statistics(low) | noise(low, flattest(low))
+        low = middle(low, _SIDE)
+        return found | noise_statistics(low, smooth_places_of_low(low))
+    found = pair_statistics(low, normal)
+    low, normal = middle(low, _SIDE), middle(normal, _SIDE)
+    return found | noise_statistics(low, smooth_places(normal)) | tone_statistics(low, normal)
+
+
+def middle(image: Pixels, side: int) -> Pixels:
+    """Return the middle of an image, at most so many pixels high and wide.
+
+    It begins at multiples of 8, where the blocks of JPEG do.
+    """
+    top, left = (max(0, (length - side) // 2) // 8 * 8 for length in image.shape[:2])
+    return np.ascontiguousarray(image[top : top + side, left : left + side])

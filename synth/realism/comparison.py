@@ -1,0 +1,169 @@
+"""Two groups of lows compared by all banks of features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .banks import BANKS, columns
+from .patches import Patch
+from .tells import Tell, tells
+from .two_sample import FEWEST, IntArray, Told, told
+
+FloatArray = npt.NDArray[np.float64]
+Rows = Sequence[dict[str, float]]
+FILTERS = "random filters"
+
+
+@dataclass(frozen=True)
+class Group:
+    """Measured lows of one group.
+
+    Attributes
+    ----------
+    rows : sequence of dict
+        The `all_statistics` of each.
+    scenes : int array (N)
+        The scene of each.
+    filters : float array (N, F), optional
+        The `filter_features` of each.
+    """
+
+    rows: Rows
+    scenes: IntArray
+    filters: FloatArray | None = None
+
+    def banks(self) -> dict[str, FloatArray]:
+        """Return the features (N, F) of each bank that the lows have any of."""
+        made = {bank: columns(self.rows, names) for bank, names in BANKS.items()}
+        if self.filters is not None:
+            made[FILTERS] = self.filters
+        return {bank: values for bank, values in made.items() if np.isfinite(values).any()}
+
+    def halves(self) -> tuple[Group, Group]:
+        """Return the lows of one half of the scenes, chosen by chance, and of the other."""
+        names = np.unique(self.scenes)
+        chosen = np.random.default_rng(0).permutation(names)[: len(names) // 2]
+        here = np.isin(self.scenes, chosen)
+        return self._of(here), self._of(~here)
+
+    def _of(self, here: npt.NDArray[np.bool_]) -> Group:
+        rows = [row for row, kept in zip(self.rows, here, strict=True) if kept]
+        filters = None if self.filters is None else self.filters[here]
+        return Group(rows, self.scenes[here], filters)
+
+
+@dataclass(frozen=True)
+class Realism:
+    """How well lows were told from real ones.
+
+    Attributes
+    ----------
+    name : str
+        Of the lows that are not real: their recipe's, or their folder's.
+    real, other : sequences of dict
+        The statistics of real lows, and of the others.
+    scenes : int
+        Different ones of both.
+    told : dict of a bank of features to Told
+    control : dict of the same to Told
+        What chance gives: of two seeds of the recipe, or of two halves of the other lows where
+        these are enough.
+    tells : list of Tell
+        What gives the lows away, the surest first.
+    patches : list of Patch
+        Those that are easiest to tell.
+    """
+
+    name: str
+    real: Rows
+    other: Rows
+    scenes: int
+    told: dict[str, Told]
+    control: dict[str, Told]
+    tells: list[Tell]
+    patches: list[Patch] = field(default_factory=list)
+
+    def lines(self) -> list[str]:
+        """Return what was found, in lines to be printed."""
+        return [
+            f"{len(self.real)} real lows, {len(self.other)} of {self.name}, {self.scenes} scenes",
+            f"{'told by':18}{'lows':>18}{'control':>18}",
+            *(
+                f"{bank:18}{found!s:>18}{self.control.get(bank, '-')!s:>18}"
+                for bank, found in self.told.items()
+            ),
+            "(50% cannot be told apart; in brackets the 95% interval over scenes)",
+            "what gives them away, and how many it tells alone:"
+            if self.tells
+            else "no statistic alone gives them away",
+            *(f"  {tell}" for tell in self.tells),
+        ]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what was found, without statistics and pixels."""
+        return {
+            "name": self.name,
+            "real": len(self.real),
+            "other": len(self.other),
+            "scenes": self.scenes,
+            "told": {bank: asdict(one) for bank, one in self.told.items()},
+            "control": {bank: asdict(one) for bank, one in self.control.items()},
+            "tells": [asdict(one) for one in self.tells],
+        }
+
+
+def compared_rows(name: str, real: Rows, other: Rows) -> Realism:
+    """Compare statistics of lows with those of real ones, each of a scene of its own.
+
+    Raises
+    ------
+    gloam.errors.ConfigError
+        See `compared`.
+    """
+    edge = len(real)
+    return compared(
+        name,
+        Group(real, np.arange(edge)),
+        Group(other, np.arange(edge, edge + len(other))),
+    )
+
+
+def compared(name: str, real: Group, other: Group, control: Group | None = None) -> Realism:
+    """Compare lows with real ones.
+
+    Parameters
+    ----------
+    name : str
+        Of the others.
+    real, other : Group
+    control : Group, optional
+        Others of another seed; by default, two halves of the others are compared.
+
+    Raises
+    ------
+    gloam.errors.ConfigError
+        When there are too few scenes, or scikit-learn is missing.
+    """
+    one, two = (other, control) if control is not None else other.halves()
+    scenes = np.unique(np.concatenate([real.scenes, other.scenes]))
+    enough = len(np.unique(np.concatenate([one.scenes, two.scenes]))) >= FEWEST
+    return Realism(
+        name,
+        real.rows,
+        other.rows,
+        len(scenes),
+        _by_bank(real, other),
+        _by_bank(one, two) if enough else {},
+        tells(real.rows, other.rows),
+    )
+
+
+def _by_bank(first: Group, second: Group) -> dict[str, Told]:
+    mine, others = first.banks(), second.banks()
+    scenes = first.scenes, second.scenes
+    return {bank: told(mine[bank], others[bank], scenes) for bank in mine if bank in others}

@@ -1,0 +1,130 @@
+"""How well lows can be told from real ones, and what gives them away: the test of two folders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from ...engines.engine import ignored
+from ...errors import ConfigError
+from ...manifests.images.folders import image_pairs
+from ..recipes.load import Recipe, load_recipe
+from .comparison import Group, Realism, compared
+from .patches import easiest
+from .samples import Measured, Sample, measure, scenes_of
+from .two_sample import IntArray, require_classifier
+
+
+def realism(
+    lows: Path | str,
+    normals: Path | str | None = None,
+    *,
+    recipe: Recipe | str | None = None,
+    overrides: Iterable[str] = (),
+    against: Path | str | None = None,
+    photographs: Path | str | None = None,
+    pairs: int = 200,
+    seed: int = 0,
+    workers: int = 1,
+    at: Callable[[int], None] = ignored,
+) -> Realism:
+    """Say how well a recipe's lows, or those of a folder, can be told from real ones.
+
+    A classifier (gradient boosting) learns to tell them by features of noise, of tone, and of
+    random filters, on two thirds of the scenes, and tells those of the last third.
+
+    Parameters
+    ----------
+    lows : Path or str
+        A folder of real lows.
+    normals : Path or str, optional
+        Their normals: equal names but for the suffix. The recipe darkens these.
+    recipe : Recipe or str, optional
+        A name, a YAML file, or a loaded recipe.
+    overrides : iterable of str
+        Single values of the recipe to change, such as `camera.iso=3200`.
+    against : Path or str, optional
+        In place of a recipe: a folder of lows; with `normals`, of those (equal names).
+    photographs : Path or str, optional
+        Without normals: ordinary photographs for the recipe to darken, as like the scenes as can
+        be had.
+    pairs : int
+        At most so many are compared, evenly spread; at least 12.
+    seed : int
+        Of the recipe's draws; the control has the next one.
+    workers : int
+        Processes.
+    at : function of a number
+        Gets how many lows were measured.
+
+    Raises
+    ------
+    gloam.errors.ConfigError
+        When scikit-learn is missing, the recipe is wrong, or there are too few scenes.
+    gloam.errors.SourceError
+        When images are missing, damaged or have no partner.
+
+    Examples
+    --------
+    >>> import gloam
+    >>> gloam.realism("nowhere", recipe="even", photographs="photographs")
+    Traceback (most recent call last):
+    ...
+    gloam.errors.SourceError: nowhere: not a folder
+    """
+    require_classifier()
+    lows = Path(lows)
+    normals, against, photographs = (
+        None if path is None else Path(path) for path in (normals, against, photographs)
+    )
+    if (recipe is None) == (against is None):
+        raise ConfigError("what to tell from real lows: give a recipe, or a folder of lows")
+    paired = normals is not None
+    real = [
+        Sample(key, normal, low, paired=paired)
+        for key, low, normal in image_pairs(lows, normals, pairs)
+    ]
+    control: list[Sample] = []
+    if against is not None:
+        if photographs is not None:
+            raise ConfigError(f"{photographs}: photographs are darkened by a recipe; name one")
+        name = str(against)
+        other = [
+            Sample(key, normal, low, paired=paired)
+            for key, low, normal in image_pairs(against, normals, pairs)
+        ]
+    else:
+        if (normals is None) == (photographs is None):
+            raise ConfigError(
+                f"{lows}: name the folder of their normals, or photographs to darken (--photos)"
+            )
+        loaded = load_recipe(recipe or "", overrides)
+        name = loaded.name or "the recipe"
+        if photographs is None:
+            darkened = [(one.key, one.normal) for one in real]
+        else:
+            darkened = [(key, path) for key, path, _ in image_pairs(photographs, None, pairs)]
+        other, control = (
+            [
+                Sample(key, normal, recipe=loaded, seed=number, paired=paired)
+                for key, normal in darkened
+            ]
+            for number in (seed, seed + 1)
+        )
+    groups = real, other, control
+    found = measure([one for group in groups for one in group], workers, at)
+    edges = np.cumsum([len(group) for group in groups]).tolist()
+    parts = found[: edges[0]], found[edges[0] : edges[1]], found[edges[1] :]
+    scenes = scenes_of(parts)
+    first, second, third = (_group(*one) for one in zip(parts, scenes, strict=True))
+    made = compared(name, first, second, third if control else None)
+    patches = easiest((real, other), (parts[0], parts[1]), (scenes[0], scenes[1]))
+    return replace(made, patches=patches)
+
+
+def _group(found: Sequence[Measured], scenes: IntArray) -> Group:
+    filters = np.array([one.filters for one in found], np.float64)
+    return Group([one.row for one in found], scenes, filters)

@@ -1,0 +1,148 @@
+"""Lows to be told apart, and the features of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from ...engines.local import LocalEngine, count
+from ...errors import ImageRefused, SourceError
+from ...manifests.images.decode import decode_as_rgb
+from ...manifests.selection.duplicates import near_duplicates
+from ...manifests.selection.measures import measured
+from ..analysis.all_statistics import all_statistics, middle
+from ..analysis.noise_statistics import smooth_places, smooth_places_of_low
+from ..kernels.arrays import Pixels
+from ..models import draw, render
+from ..recipes.load import Recipe
+from .filters import Features, filter_features, patch_features
+
+SIDE = 640
+"""Pixels: of larger images the middle is taken."""
+_GROUP = 8  # images a job
+_ALIKE = 3  # bits of perceptual hashes, of 64, by which one scene's differ
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A low: one of a file, or what a recipe makes of a normal.
+
+    Attributes
+    ----------
+    key : str
+    normal : Path, optional
+    low : Path, optional
+        None of what a recipe makes.
+    recipe : Recipe, optional
+    seed : int
+    paired : bool
+        Whether it is measured together with its normal.
+    """
+
+    key: str
+    normal: Path | None
+    low: Path | None = None
+    recipe: Recipe | None = None
+    seed: int = 0
+    paired: bool = True
+
+    def images(self) -> tuple[Pixels, Pixels | None]:
+        """Return the low and its normal, or None, the middle of large ones.
+
+        Raises
+        ------
+        SourceError
+            When a file is damaged, or their sizes differ.
+        """
+        normal = None if self.normal is None else _read(self.normal)
+        if self.recipe is not None and normal is not None:
+            low = render(normal, draw(self.recipe, self.seed, self.key))
+        else:
+            assert self.low is not None
+            low = _read(self.low)
+            if normal is not None and normal.shape != low.shape:
+                raise SourceError(
+                    f"{self.low}: is {low.shape[1]} x {low.shape[0]}, its normal"
+                    f" {normal.shape[1]} x {normal.shape[0]}",
+                    path=self.low,
+                )
+        kept = normal if self.paired else None
+        return middle(low, SIDE), None if kept is None else middle(kept, SIDE)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The features of one low.
+
+    Attributes
+    ----------
+    row : dict
+        Its `all_statistics`.
+    filters : float32 array (F)
+        Its `filter_features`.
+    patches : float32 array (N, P)
+        Its `patch_features`.
+    hash : int
+        The perceptual hash of its normal; of a low alone, its own.
+    """
+
+    row: dict[str, float]
+    filters: Features
+    patches: Features
+    hash: int
+
+
+def measure(samples: Sequence[Sample], workers: int, at: Callable[[int], None]) -> list[Measured]:
+    """Measure lows, in their order.
+
+    Raises
+    ------
+    SourceError
+        See `Sample.images`.
+    """
+    groups = [tuple(samples[i : i + _GROUP]) for i in range(0, len(samples), _GROUP)]
+    return [one for found in LocalEngine(workers).map(_measure, groups, at) for one in found]
+
+
+def _measure(samples: tuple[Sample, ...]) -> list[Measured]:
+    made = []
+    for sample in samples:
+        low, normal = sample.images()
+        if min(low.shape[:2]) < 64:
+            raise SourceError(
+                f"{sample.low or sample.normal}: is {low.shape[1]} x {low.shape[0]}; 64 x 64 pixels"
+                " are the least",
+                path=sample.low or sample.normal,
+            )
+        smooth = smooth_places_of_low(low) if normal is None else smooth_places(normal)
+        made.append(
+            Measured(
+                all_statistics(low, normal),
+                filter_features(low, smooth),
+                patch_features(low, normal),
+                measured(low if normal is None else normal).perceptual_hash,
+            )
+        )
+        count()
+    return made
+
+
+def scenes_of(groups: Sequence[Sequence[Measured]]) -> list[npt.NDArray[np.int64]]:
+    """Return the number of each low's scene: images that look alike have one, in all groups."""
+    hashes = np.array([one.hash for group in groups for one in group], np.uint64)
+    repeats = near_duplicates(hashes, np.ones(len(hashes), np.bool_), _ALIKE)
+    scenes = np.where(repeats >= 0, repeats, np.arange(len(hashes)))
+    return np.split(scenes, np.cumsum([len(group) for group in groups])[:-1])
+
+
+def _read(path: Path) -> Pixels:
+    try:
+        return decode_as_rgb(path.read_bytes())
+    except ImageRefused as refusal:
+        raise SourceError(f"{path}: {refusal.detail}", path=path) from refusal
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror}", path=path) from error

@@ -1,0 +1,185 @@
+"""What gives lows away, in words: single statistics that tell many of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..analysis.noise_statistics import CHANNELS, LEVELS
+from ..analysis.tone_statistics import TONES
+from .banks import BANKS, columns
+
+FloatArray = npt.NDArray[np.float64]
+
+_SURE = 2.6  # Kuiper's statistic, scaled: chance gives as much once in some 20,000 statistics
+_APART = 0.35  # of a deviation, between medians; below, it is the spreads that differ
+_SHADOWS, _HIGHLIGHTS = 64, 160  # levels of the normal
+_FAMILIES = {
+    # statistics: what it is, what is said where lows have less of it than real ones, and more
+    "deviation": ("noise", "too little noise", "too much noise"),
+    "skewness": ("bright outliers of noise", "too few bright specks", "too many bright specks"),
+    "kurtosis": ("outliers of noise", "too few outliers of noise", "too many outliers of noise"),
+    "black": ("black samples", "too few black samples", "too many black samples"),
+    "zeros": ("black samples", "too few black samples", "too many black samples"),
+    "lag": ("grain", "grain too fine", "grain too coarse"),
+    "correlation": ("colour of noise", "noise too colourful", "noise too grey"),
+    "rows": ("rows", "rows too even", "banding along rows"),
+    "columns": ("columns", "columns too even", "banding along columns"),
+    "blocks": ("JPEG's blocks", "too few traces of JPEG's blocks", "JPEG's blocks show"),
+    "shadows": ("shadows", "shadows too dark", "shadows too bright"),
+    "middle": ("mid-tones", "mid-tones too dark", "mid-tones too bright"),
+    "highlights": ("highlights", "highlights too dark", "highlights too bright"),
+    "spread": ("light within a tone", "light too even", "light too uneven"),
+    "field": ("light over the picture", "light too even", "light too uneven"),
+    "exposure": ("exposure", "not dark enough", "too dark"),
+    "mean": ("brightness", "too dark", "too bright"),
+    "exponent": ("contrast", "contrast too low", "contrast too high"),
+    "red": ("white balance of red", "too little red", "too much red"),
+    "blue": ("white balance of blue", "too little blue", "too much blue"),
+    "saturation": ("saturation", "colours too pale", "colours too strong"),
+    "shift": (
+        "registration",
+        "low and normal are registered too exactly",
+        "low and normal are too far apart",
+    ),
+    "detail": ("detail", "too soft", "too sharp"),
+}
+_EV = ("shadows", "middle", "highlights", "spread", "field", "exposure", "red", "blue")
+
+
+@dataclass(frozen=True)
+class Tell:
+    """One thing that gives lows away.
+
+    Attributes
+    ----------
+    accuracy : float
+        Of telling lows by the best of its statistics alone, whether it lies between two bounds.
+    words : str
+    names : tuple of str
+        The statistics, the best one first.
+    real, other : float
+        Medians of the best one.
+    """
+
+    accuracy: float
+    words: str
+    names: tuple[str, ...]
+    real: float
+    other: float
+
+    def __str__(self) -> str:
+        return f"{self.accuracy:.0%}  {self.words}"
+
+
+def tells(
+    real: Sequence[dict[str, float]], other: Sequence[dict[str, float]], most: int = 12
+) -> list[Tell]:
+    """Return what gives lows away, the surest first.
+
+    Statistics that say the same are one: "too little noise below level 4 in R, G".
+
+    Parameters
+    ----------
+    real, other : sequences of dict
+        `all_statistics` of images.
+    most : int
+    """
+    names = [*BANKS["noise and tone"], *BANKS["registration"]]
+    groups: dict[tuple[str, str], list[tuple[float, str, float, float]]] = {}
+    for name, first, second in zip(
+        names, columns(real, names).T, columns(other, names).T, strict=True
+    ):
+        first, second = first[np.isfinite(first)], second[np.isfinite(second)]
+        family = _family(name)
+        if min(len(first), len(second)) < 10 or family is None:
+            continue
+        apart = kuiper(first, second)
+        size = (len(first) * len(second) / (len(first) + len(second))) ** 0.5
+        if apart * (size + 0.155 + 0.24 / size) < _SURE:
+            continue
+        medians = float(np.median(first)), float(np.median(second))
+        groups.setdefault((family, _way(first, second)), []).append(
+            ((1 + apart) / 2, name, *medians)
+        )
+    made = []
+    for (family, way), found in groups.items():
+        found.sort(reverse=True)
+        accuracy, name, median, own = found[0]
+        what, less, more = _FAMILIES[family]
+        said = {"less": less, "more": more}.get(way, f"{what}: {way} from picture to picture")
+        where = _where(family, [one[1] for one in found])
+        if family in _EV and way in ("less", "more"):
+            said += f" by {abs(own - median):.2g} EV"
+        words = f"{said}{where} (median {own:.2g}, real {median:.2g}{_of(name)})"
+        made.append(Tell(accuracy, words, tuple(one[1] for one in found), median, own))
+    return sorted(made, key=lambda tell: -tell.accuracy)[:most]
+
+
+def kuiper(first: FloatArray, second: FloatArray) -> float:
+    """Return Kuiper's statistic of two samples, 0 to 1.
+
+    Half of it is what the best rule "between two bounds, or not" tells beyond a half: it sees
+    values that are shifted, and those that vary more or less (Kuiper 1960).
+    """
+    every = np.sort(np.concatenate([first, second]))
+    shares = [
+        np.searchsorted(np.sort(one), every, side="right") / len(one) for one in (first, second)
+    ]
+    apart = shares[0] - shares[1]
+    return float(max(apart.max(), 0) - min(apart.min(), 0))
+
+
+def _way(real: FloatArray, other: FloatArray) -> str:
+    """Return whether lows have less or more of something, or how its spread differs."""
+    spans = [float(np.subtract(*np.percentile(one, (75, 25)))) / 1.349 for one in (real, other)]
+    away = float(np.median(other) - np.median(real))
+    if abs(away) >= _APART * max(min(spans), 1e-9):
+        return "less" if away < 0 else "more"
+    return "varies too little" if spans[1] < spans[0] else "varies too much"
+
+
+def _family(name: str) -> str | None:
+    first, _, rest = name.partition("_")
+    if first == "tone":
+        level = int(rest.split("_")[1])
+        if level < _SHADOWS:
+            return "shadows"
+        return "highlights" if level >= _HIGHLIGHTS else "middle"
+    if name in ("field_ev", "low_grid_ev"):
+        return "field"
+    if first == "balance":
+        return rest
+    return first if first in _FAMILIES else None
+
+
+def _where(family: str, names: Sequence[str]) -> str:
+    """Say at which levels and in which channels."""
+    tones = family in ("shadows", "middle", "highlights", "spread")
+    bounds = TONES if tones else LEVELS
+    parts = [name.split("_") for name in names]
+    channels = [one for one in CHANNELS if any(one in part[1:] for part in parts)]
+    levels = sorted({int(part[-1]) for part in parts if part[-1].isdigit()})
+    words = ""
+    if levels:
+        end = bounds[bounds.index(levels[-1]) + 1]
+        if levels[0] == bounds[0]:
+            words = f" below level {end}"
+        elif end == bounds[-1]:
+            words = f" above level {levels[0]}"
+        else:
+            words = f" at levels {levels[0]} to {end}"
+        words += " of the normal" if tones else ""
+    return words + (f" in {', '.join(channels).upper()}" if 0 < len(channels) < 3 else "")
+
+
+def _of(name: str) -> str:
+    """Say of which channel and level a number is, where there are several."""
+    parts = name.split("_")[1:]
+    channel = next((part.upper() for part in parts if part in CHANNELS), "")
+    level = f"level {parts[-1]}" if parts and parts[-1].isdigit() else ""
+    words = " at ".join(word for word in (channel, level) if word)
+    return f" of {words}" if words else ""

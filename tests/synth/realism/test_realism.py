@@ -1,0 +1,100 @@
+"""Whole comparisons of folders, by the face and by the command."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+
+import gloam
+from gloam.cli.main import gloam as command
+from gloam.errors import ConfigError, SourceError
+from gloam.synth.realism.filters import PATCH, patch_features, patch_places
+
+pytest.importorskip("sklearn")
+
+
+@pytest.fixture(scope="module")
+def pairs(photographs, tmp_path_factory) -> tuple[Path, Path]:
+    """Lows of one seed, and their normals."""
+    lows = tmp_path_factory.mktemp("realism") / "low"
+    lows.mkdir()
+    for path in photographs.iterdir():
+        normal = np.asarray(Image.open(path))
+        low = gloam.darken(normal, "even", seed=9, key=path.stem, overrides=["exposure.ev=3.5"])
+        Image.fromarray(low).save(lows / f"{path.stem}.png")
+    return lows, photographs
+
+
+def run(*arguments: object):
+    return CliRunner().invoke(command, [str(one) for one in arguments], catch_exceptions=False)
+
+
+def test_the_command_tells_lows_and_says_what_gives_them_away(pairs, tmp_path):
+    figure = tmp_path / "figure.png"
+    said = run(
+        "realism", *pairs, "--recipe", "even", "--set", "exposure.ev=6", "--figure", figure,
+        "--workers", 1,
+    )  # fmt: skip
+    assert said.exit_code == 0
+    assert "24 real lows, 24 of even, 24 scenes" in said.output
+    assert "too dark" in said.output
+    with Image.open(figure) as image:
+        assert image.width > 1000
+
+
+def test_lows_against_lows_without_normals(pairs, tmp_path):
+    others = tmp_path / "others"
+    shutil.copytree(pairs[0], others)
+    found = json.loads(
+        run("realism", pairs[0], "--against", others, "--json", "--workers", 1).stdout
+    )
+    # The same pictures are the same scenes: none is learned on and judged.
+    assert found["scenes"] == 24
+    assert found["told"]["noise"]["accuracy"] < 0.6
+    assert found["tells"] == []
+    assert "registration" not in found["told"]  # that is of pairs
+
+
+def test_what_is_missing_or_too_much_is_said(pairs, tmp_path):
+    lows, normals = pairs
+    with pytest.raises(ConfigError, match="give a recipe, or a folder"):
+        gloam.realism(lows, normals)
+    with pytest.raises(ConfigError, match="--photos"):
+        gloam.realism(lows, recipe="even")
+    with pytest.raises(ConfigError, match="darkened by a recipe"):
+        gloam.realism(lows, against=lows, photographs=normals)
+    with pytest.raises(SourceError, match="not a folder"):
+        gloam.realism(tmp_path / "nowhere", normals, recipe="even")
+    few = tmp_path / "few"
+    few.mkdir()
+    for path in sorted(lows.iterdir())[:5]:
+        shutil.copy(path, few)
+    with pytest.raises(ConfigError, match="5 scenes"):
+        gloam.realism(few, against=few)
+    Image.new("RGB", (32, 32)).save(few / "tiny.png")
+    with pytest.raises(SourceError, match=r"tiny\.png.*64 x 64"):
+        gloam.realism(few, against=few)
+
+
+def test_patches_lie_within_the_picture():
+    for height, width in ((64, 64), (300, 400), (640, 100), (65, 640)):
+        places = patch_places(height, width)
+        assert 1 <= len(places) <= 12
+        assert (places >= 0).all()
+        assert (places <= [height - PATCH, width - PATCH]).all()
+        low = np.zeros((height, width, 3), np.uint8)
+        assert np.isfinite(patch_features(low, None)).all()
+
+
+def test_even_is_told_from_lol(real_pairs):
+    found = gloam.realism(
+        real_pairs / "lol/low", real_pairs / "lol/normal", recipe="even", pairs=20
+    )
+    assert 0.3 < found.control["noise and tone"].accuracy < 0.7
+    assert found.told["noise and tone"].accuracy > found.control["noise and tone"].most

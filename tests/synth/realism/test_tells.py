@@ -1,0 +1,62 @@
+"""What gives lows away, in words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import kstwo, norm
+
+from gloam.synth.analysis.all_statistics import ALL_LABELS
+from gloam.synth.realism.banks import BANKS
+from gloam.synth.realism.tells import kuiper, tells
+
+
+def rows(seed: int, **values: tuple[float, float]) -> list[dict[str, float]]:
+    rng = np.random.default_rng(seed)
+    return [{name: rng.normal(*value) for name, value in values.items()} for _ in range(60)]
+
+
+def words(real: dict, other: dict) -> list[str]:
+    return [tell.words for tell in tells(rows(0, **real), rows(1, **other))]
+
+
+def test_kuipers_statistic_sees_shifts_and_spreads():
+    rng = np.random.default_rng(2)
+    first, wide = rng.normal(0, 1, 40_000), rng.normal(0, 2, 40_000)
+    assert kuiper(first, first) == 0
+    assert kuiper(first, first + 100) == 1
+    # Densities of N(0, 1) and N(0, 4) meet at +- sqrt(8 ln 2 / 3).
+    meet = np.sqrt(8 * np.log(2) / 3)
+    between = 2 * (norm.cdf(meet) - norm.cdf(meet / 2))
+    assert kuiper(first, wide) == pytest.approx(between, abs=0.02)
+    assert kuiper(first, rng.normal(0, 1, 40_000)) < 2 * kstwo.ppf(0.999, 20_000)
+
+
+def test_statistics_that_say_the_same_are_one_tell():
+    real = {"deviation_g_0": (1, 0.1), "deviation_g_1": (1.2, 0.1), "deviation_r_2": (2, 0.1)}
+    other = {"deviation_g_0": (0.7, 0.1), "deviation_g_1": (0.7, 0.1), "deviation_r_2": (1, 0.1)}
+    (said,) = words(real, other)
+    assert said.startswith("too little noise below level 3 in R, G (median ")
+
+
+@pytest.mark.parametrize(
+    ("name", "real", "other", "said"),
+    [
+        ("tone_g_224", (1.0, 0.2), (0.5, 0.2), "highlights too dark by 0."),
+        ("tone_b_16", (0.0, 0.2), (0.6, 0.2), "shadows too bright by 0."),
+        ("lag_row_r", (0.0, 0.01), (0.1, 0.01), "grain too coarse in R"),
+        ("correlation_gb", (0.2, 0.05), (0.0, 0.05), "noise too colourful"),
+        ("exposure_ev", (5, 0.1), (5, 2), "exposure: varies too much from picture to picture"),
+        ("shift", (0.2, 0.05), (0.01, 0.01), "low and normal are registered too exactly"),
+        ("balance_red", (0, 0.1), (0.5, 0.1), "too much red by 0."),
+    ],
+)
+def test_differences_have_words(name, real, other, said):
+    (found,) = words({name: real}, {name: other})
+    assert found.startswith(said)
+
+
+def test_what_is_the_same_is_not_said():
+    names = dict.fromkeys([*BANKS["noise and tone"], *BANKS["registration"]], (0.0, 1.0))
+    assert names.keys() < ALL_LABELS.keys()
+    assert tells(rows(5, **names), rows(6, **names)) == []
