@@ -84,7 +84,7 @@ class EpochLoader(ABC):
         if self._asked.last_batch is not None:
             return self._asked
         last_batch = "partial"
-        if self.rank.world > 1 and _accelerate() is not None:
+        if _accelerate_has_ranks():
             last_batch = "padded"
         elif self._given is None and in_process_group():
             last_batch = "even"
@@ -413,6 +413,12 @@ def _accelerate() -> Any:
     """
     state = getattr(sys.modules.get("accelerate.state"), "GradientState", None)
     return state() if state is not None and state._shared_state else None
+
+
+def _accelerate_has_ranks() -> bool:
+    """Return whether this program is one of several that Accelerate began."""
+    state = getattr(sys.modules.get("accelerate.state"), "PartialState", None)
+    return state is not None and state._shared_state.get("num_processes", 1) > 1
 
 
 def _tell_accelerate(loader: EpochLoader, running: bool) -> None:

@@ -259,7 +259,8 @@ def processes_of(loader) -> list:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_process_that_died_is_told_and_the_next_pass_has_new_ones(shards, number):
-    with TorchLoader(shards, batch_size=4, size=24, device="cpu", workers=2) as loader:
+    few = {"batch_size": 2, "prefetch": 1}  # so that most is still to be made
+    with TorchLoader(shards, **few, size=24, device="cpu", workers=2) as loader:
         passing = iter(loader)
         next(passing)
         for process in processes_of(loader):
