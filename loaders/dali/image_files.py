@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ...errors import LoaderError, SourceError
 from ...manifests.images.folders import image_files
+from ...storage.untrusted import read_regular
 
 
 class ImageFiles(NamedTuple):
@@ -56,7 +57,8 @@ def images_listed(path: Path) -> ImageFiles:
         When it cannot be read, or has no lines.
     """
     try:
-        lines = [line for line in path.read_text("utf-8").splitlines() if line.strip()]
+        text = read_regular(path).decode("utf-8")
+        lines = [line for line in text.splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
         raise LoaderError(f"{path}: cannot be read: {error}", path=path) from error
     if not lines:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...errors import ConfigError
 from ...storage.atomic import remove_tree, sha256_file
+from ...storage.untrusted import read_regular
 
 _AT_ONCE = 1000  # images of a transaction
 _ROOM = 1 << 24
@@ -61,7 +62,7 @@ def write_lmdb(folder: Path, images: Iterable[tuple[str, Path, str]]) -> dict[Pa
             database.set_mapsize(max(database.info()["map_size"], 2 * (used + needed) + _ROOM))
             with database.begin(write=True) as transaction:
                 for key, path, line in some:
-                    transaction.put(key.encode("ascii"), path.read_bytes())
+                    transaction.put(key.encode("ascii"), read_regular(path))
                     lines.append(line)
     meta = folder / "meta_info.txt"
     meta.write_text("".join(f"{line} 1\n" for line in lines), "utf-8")

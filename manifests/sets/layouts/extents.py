@@ -49,7 +49,7 @@ class Extent:
             if self.path[2:5] == "://":
                 stored = place(self.path)
                 if self.size < 0 or not isinstance(stored, StorePath):
-                    return stored.read_bytes()
+                    return read_regular(stored)
                 return self._whole(stored.read_range(self.offset, self.size))
             if self.size < 0:
                 return read_regular(Path(self.path))
