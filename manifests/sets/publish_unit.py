@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from ...storage.atomic import canonical_json, write_bytes
 from ...storage.stores import StorePath
-from ...storage.sums import Sums
 from .info import WORK_FOLDER
 from .layouts import layout_named
 from .receipts import Receipt, RefusedPair, UnitFile, write_receipt
@@ -27,8 +26,6 @@ def publish_unit(
     samples: Iterable[Sample],
     refused: Sequence[RefusedPair] = (),
     tabulated: Callable[[list[dict[str, Any]]], pa.Table] | None = None,
-    *,
-    sums: Sums | None = None,
 ) -> Receipt:
     """Write a unit, then its receipt.
 
@@ -49,13 +46,11 @@ def publish_unit(
         Looked at after the samples.
     tabulated : function of the records, optional
         Returns their rows of `pairs.parquet`, which are kept for closing the set.
-    sums : Sums, optional
-        Of this unit alone: makes the checksum of its shard; hashlib does by default.
     """
     far = isinstance(root, StorePath)
     made = 0
     records: list[dict[str, Any]] = []
-    with layout_named(layout).writer(root, unit, sums) as out:
+    with layout_named(layout).writer(root, unit) as out:
         for sample in samples:
             out.add(sample)
             made += 1

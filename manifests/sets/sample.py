@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import DamagedError, SetError
-from ...storage.atomic import canonical_json
-from ...storage.sums import PlainSums, Sums
+from ...storage.atomic import canonical_json, sha256_bytes
 from ..images.decode import decode
 from ..images.opening import Pixels
 
@@ -139,7 +138,6 @@ def make_sample(
     draw: dict[str, Any],
     members: Mapping[str, Encoded],
     labels: dict[str, Any] | None = None,
-    sums: Sums | None = None,
 ) -> Sample:
     """Put a sample and its record together.
 
@@ -152,8 +150,6 @@ def make_sample(
     members : mapping of name to Encoded
     labels : dict, optional
         What the record holds of labels; see `gloam.manifests.labels.labels.record_of`.
-    sums : Sums, optional
-        Makes the members' checksums; hashlib does by default.
 
     Raises
     ------
@@ -166,7 +162,6 @@ def make_sample(
                 f"{key}: a member named {name!r} with the suffix {member.suffix!r}: names are words"
                 " or words with a number, as low or normal.000"
             )
-    digests = (sums or PlainSums()).of([member.data for member in members.values()])
     record = {
         "format": FORMAT,
         "key": key,
@@ -176,8 +171,12 @@ def make_sample(
         "height": origin.height,
         "converted": origin.converted,
         "members": {
-            name: {"sha256": digest, "bytes": len(member.data), "suffix": member.suffix}
-            for (name, member), digest in zip(members.items(), digests, strict=True)
+            name: {
+                "sha256": sha256_bytes(member.data),
+                "bytes": len(member.data),
+                "suffix": member.suffix,
+            }
+            for name, member in members.items()
         },
         "draw": draw,
     }

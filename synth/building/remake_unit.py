@@ -24,7 +24,6 @@ from ...manifests.sets.sample import (
     make_sample,
     origin_of,
 )
-from ...storage.sums import Sums
 from ..clips import frame_name, frame_names, is_clip, render_clip_on
 from ..kernels.arrays import Pixels
 from ..models import Draw, draw, parse_draw
@@ -32,7 +31,7 @@ from ..recipes.load import Recipe
 from ..renderers import Renderer
 from ..served.start import Renderers
 from .request import OutputOptions
-from .worker import encode_low, gathered, sums_of_unit
+from .worker import encode_low, gathered
 
 _DRAWN = 16  # samples that are read, and their parameters drawn, at once
 
@@ -53,19 +52,18 @@ class Job:
 
 def remake_unit(job: Job) -> None:
     """Make a unit and publish it."""
-    before, sums = job.unit.receipt, sums_of_unit(job.output)
+    before = job.unit.receipt
     publish_unit(
         job.root,
         job.output.layout,
         job.unit.name,
         job.fingerprint,
-        _samples(job, before.pairs, sums),
+        _samples(job, before.pairs),
         before.refused,
-        sums=sums,
     )
 
 
-def _samples(job: Job, wanted: int, sums: Sums) -> Iterator[Sample]:
+def _samples(job: Job, wanted: int) -> Iterator[Sample]:
     """Make the unit's samples again.
 
     Raises
@@ -80,7 +78,7 @@ def _samples(job: Job, wanted: int, sums: Sums) -> Iterator[Sample]:
     pairs = iter(()) if first is None else chain([first], pairs)
     if first is not None and is_clip(first.record["members"]):
         for clip in pairs:
-            yield _clip(job, renderer, clip, sums)
+            yield _clip(job, renderer, clip)
             made += 1
             count()
         pairs = iter(())
@@ -90,7 +88,7 @@ def _samples(job: Job, wanted: int, sums: Sums) -> Iterator[Sample]:
         lows = iter(renderer.render(normals, [one.drawn for one in waiting if one.drawn]))
         for one in some:
             low = None if one.normal is None else encode_low(next(lows), job.output)
-            yield _remade(job, one, low, sums)
+            yield _remade(job, one, low)
             made += 1
             count()
     if made != wanted:
@@ -111,7 +109,7 @@ def sample_with_low(unit: Unit, renderers: Renderers) -> Iterator[Sample]:
     """
     output = OutputOptions()
     job = Job(unit, unit.root, "", None, 0, output, False, renderers)
-    return _samples(job, unit.count, sums_of_unit(output))
+    return _samples(job, unit.count)
 
 
 class _Begun(NamedTuple):
@@ -143,7 +141,7 @@ def _drawn(job: Job, sample: Sample) -> Draw:
     return draw(job.recipe, job.seed, sample.key)
 
 
-def _clip(job: Job, renderer: Renderer, sample: Sample, sums: Sums) -> Sample:
+def _clip(job: Job, renderer: Renderer, sample: Sample) -> Sample:
     """Make a clip again: with a new draw, or the lows that its draw makes, or as it is."""
     live = job.output.low_codec == "none"
     held = bool(frame_names(sample.members, LOW))
@@ -158,7 +156,7 @@ def _clip(job: Job, renderer: Renderer, sample: Sample, sums: Sums) -> Sample:
         made = {frame_name(LOW, i): encode_low(low, job.output) for i, low in enumerate(lows)}
         members = made | members
     origin = origin_of(sample.record)
-    return _kept(job, make_sample(sample.key, origin, drawn.model_dump(), members, sums=sums))
+    return _kept(job, make_sample(sample.key, origin, drawn.model_dump(), members))
 
 
 def _kept(job: Job, sample: Sample) -> Sample:
@@ -173,7 +171,7 @@ def _size(begun: _Begun) -> int:
     return 0 if begun.normal is None else begun.normal.size
 
 
-def _remade(job: Job, begun: _Begun, low: Encoded | None, sums: Sums) -> Sample:
+def _remade(job: Job, begun: _Begun, low: Encoded | None) -> Sample:
     """Put a sample together again."""
     sample, drawn = begun.sample, begun.drawn
     if drawn is not None:
@@ -186,7 +184,6 @@ def _remade(job: Job, begun: _Begun, low: Encoded | None, sums: Sums) -> Sample:
             drawn.model_dump(),
             members,
             sample.record.get("labels"),
-            sums,
         )
     return _kept(job, sample)
 

@@ -28,11 +28,9 @@ from ...manifests.sets.receipts import Receipt, RefusedPair
 from ...manifests.sets.rows import schema_of, table_of
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Origin, Sample, make_sample
 from ...manifests.sources import Location, read
-from ...storage.sums import PlainSums, Sums
 from ..clips import frame_name, render_clip_on
 from ..kernels.arrays import Pixels
 from ..kernels.png.file import encode_png
-from ..kernels.sums.side_by_side import unit_sums
 from ..models import Draw, PreparedDraws, draw, draw_many, model_of
 from ..recipes.load import Recipe
 from ..renderers import CpuRenderer
@@ -84,18 +82,10 @@ def make_unit(job: UnitJob) -> Receipt:
         When a photograph that was measured cannot be read any more; nothing is published then.
     """
     refused: list[RefusedPair] = []
-    sums = sums_of_unit(job.output)
-    samples = _samples(job, refused, sums)
+    samples = _samples(job, refused)
     layout = job.output.layout
     rows = partial(_rows, job)
-    return publish_unit(
-        job.root, layout, job.unit, job.fingerprint, samples, refused, rows, sums=sums
-    )
-
-
-def sums_of_unit(output: OutputOptions) -> Sums:
-    """Return what makes the checksums of a unit; without lows they take no kernels."""
-    return PlainSums() if output.low_codec == "none" else unit_sums()
+    return publish_unit(job.root, layout, job.unit, job.fingerprint, samples, refused, rows)
 
 
 def _rows(job: UnitJob, records: list[dict[str, Any]]) -> pa.Table:
@@ -105,12 +95,12 @@ def _rows(job: UnitJob, records: list[dict[str, Any]]) -> pa.Table:
     return table_of(records, split_of(job.unit), number_of(job.unit), schema)
 
 
-def _samples(job: UnitJob, refused: list[RefusedPair], sums: Sums) -> Iterator[Sample]:
+def _samples(job: UnitJob, refused: list[RefusedPair]) -> Iterator[Sample]:
     # All at once: between two photographs a CPU's caches forget how to draw, and it takes four
     # times as long.
     draws = [draw(job.recipe, job.seed, planned.key) for planned in job.planned]
     if job.planned and is_clip(job.planned[0].place):
-        yield from _clips(job, draws, refused, sums)
+        yield from _clips(job, draws, refused)
         return
     labels = None if job.labels is None else read_unit(job.root, job.labels)
     pairs = (
@@ -120,19 +110,17 @@ def _samples(job: UnitJob, refused: list[RefusedPair], sums: Sums) -> Iterator[S
     )
     if job.output.low_codec == "none":
         for pair in pairs:
-            yield _sample(pair, None, sums)
+            yield _sample(pair, None)
             count()
         return
     lows = _lows(job, draws)
     for some in gathered(pairs, lambda pair: pair.pixels.size, job.renderers.many):
         for pair, low in zip(some, lows(some), strict=True):
-            yield _sample(pair, encode_low(low, job.output), sums)
+            yield _sample(pair, encode_low(low, job.output))
             count()
 
 
-def _clips(
-    job: UnitJob, draws: list[Draw], refused: list[RefusedPair], sums: Sums
-) -> Iterator[Sample]:
+def _clips(job: UnitJob, draws: list[Draw], refused: list[RefusedPair]) -> Iterator[Sample]:
     """Make the clips of a unit."""
     output, renderer = job.output, job.renderers.of(job.unit)
     for planned, drawn in zip(job.planned, draws, strict=True):
@@ -151,7 +139,7 @@ def _clips(
         height, width = frames[0].size
         converted = next((frame.converted for frame in frames if frame.converted), "")
         origin = Origin(planned.source, planned.path, width, height, converted)
-        yield make_sample(planned.key, origin, drawn.model_dump(), members, sums=sums)
+        yield make_sample(planned.key, origin, drawn.model_dump(), members)
         count()
 
 
@@ -241,7 +229,7 @@ def _refuse(
     count()
 
 
-def _sample(pair: _Loaded, low: Encoded | None, sums: Sums) -> Sample:
+def _sample(pair: _Loaded, low: Encoded | None) -> Sample:
     planned, normal = pair.planned, pair.normal
     members = {NORMAL: Encoded(normal.data, normal.suffix)}
     if low is not None:
@@ -254,7 +242,6 @@ def _sample(pair: _Loaded, low: Encoded | None, sums: Sums) -> Sample:
         pair.drawn.model_dump(),
         members,
         pair.labels,
-        sums,
     )
 
 

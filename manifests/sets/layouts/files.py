@@ -16,7 +16,6 @@ from typing import Any
 from ....errors import SetError
 from ....storage.atomic import flush, sha256_bytes, temporary_beside, write_bytes
 from ....storage.stores import AT_ONCE, StorePath, each
-from ....storage.sums import Sums
 from ...labels.labels import MASK
 from ...selection.plan import SPLITS
 from ..receipts import Receipt
@@ -100,8 +99,8 @@ class Files:
     reader = "file"
     folders = SPLITS
 
-    def writer(self, root: Path, unit: str, sums: Sums | None = None) -> FilesWriter:
-        """Begin to write a unit; it has no one file whose checksum `sums` would make."""
+    def writer(self, root: Path, unit: str) -> FilesWriter:
+        """Begin to write a unit."""
         return FilesWriter(root, unit)
 
     def records(self, root: Path, receipt: Receipt) -> Iterator[dict[str, Any]]:

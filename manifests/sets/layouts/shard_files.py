@@ -5,13 +5,13 @@ A USTAR tar of samples whose headers carry no time, owner or name of a machine, 
 
 from __future__ import annotations
 
+import hashlib
 import tarfile
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from ....storage.atomic import Pending, sha256_bytes, write_bytes
-from ....storage.sums import PlainSums, Sums
 from ..sample import Sample
 from .extents import NAME
 from .shard_index import INDEX_VERSION
@@ -38,13 +38,12 @@ class ShardWriter:
     """Writes one shard under a temporary name.
 
     `close` publishes it and its index, leaving without it deletes it. Use as a context manager.
-    `sums` makes the checksum of the tar, hashlib by default.
     """
 
-    def __init__(self, root: Path, unit: str, sums: Sums | None = None) -> None:
+    def __init__(self, root: Path, unit: str) -> None:
         self._root, self._path, self._index = root, shard_path(root, unit), index_path(root, unit)
         self._pending = Pending(self._path)
-        self._sums = sums or PlainSums()
+        self._digest = hashlib.sha256()
         self._place = 0
         self._lines: list[str] = []
 
@@ -81,7 +80,7 @@ class ShardWriter:
         write_bytes(self._index, index.encode("ascii"))
         return {
             self._path.relative_to(self._root).as_posix(): {
-                "sha256": self._sums.hexdigest(),
+                "sha256": self._digest.hexdigest(),
                 "bytes": self._place,
             },
             self._index.relative_to(self._root).as_posix(): {
@@ -93,7 +92,7 @@ class ShardWriter:
     def _write(self, data: bytes) -> None:
         with self._pending.named():
             self._pending.handle.write(data)
-        self._sums.update(data)
+        self._digest.update(data)
         self._place += len(data)
 
 

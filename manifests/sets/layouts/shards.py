@@ -21,7 +21,6 @@ from ....engines.process import available_cores
 from ....errors import SetError
 from ....storage.atomic import sha256_bytes
 from ....storage.stores import each
-from ....storage.sums import Sums
 from ..receipts import Receipt, read_files
 from ..sample import RECORD, Encoded, Sample, parse_record, split_ending
 from .extents import Extents, Keys, TarKeys, Tarred, Texts
@@ -51,9 +50,9 @@ class Shards:
     reader = "webdataset"
     folders = (FOLDER,)
 
-    def writer(self, root: Path, unit: str, sums: Sums | None = None) -> ShardWriter:
-        """Begin to write a unit, the checksum of whose tar `sums` makes (by default hashlib)."""
-        return ShardWriter(root, unit, sums)
+    def writer(self, root: Path, unit: str) -> ShardWriter:
+        """Begin to write a unit."""
+        return ShardWriter(root, unit)
 
     def records(self, root: Path, receipt: Receipt) -> Iterator[dict[str, Any]]:
         """Yield the records of a shard in order, without reading its images.
