@@ -137,15 +137,6 @@ def workers_option(
     )
 
 
-device_option = click.option(
-    "--device",
-    type=click.Choice(["cpu", "cuda", "auto"]),
-    default="cpu",
-    show_default=True,
-    help="Where lows are made: on all GPUs (cuda), or if there are any (auto). No byte changes.",
-)
-
-
 engine_option = click.option(
     "--engine",
     "engine_name",

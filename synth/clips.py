@@ -27,9 +27,6 @@ from .recipes.load import Recipe
 
 if TYPE_CHECKING:
     from .camera.batch.pack import Packed
-    from .renderers import Renderer
-
-_AT_ONCE = 32  # frames that a renderer makes
 
 
 def frame_name(member: str, number: int) -> str:
@@ -152,19 +149,3 @@ def render_clip(
         render_frame(normal, drawn, number, normals[0], window)
         for number, normal in enumerate(normals)
     ]
-
-
-def render_clip_on(renderer: Renderer, normals: Sequence[Pixels], drawn: Draw) -> list[Pixels]:
-    """Make the lows of a clip's frames where a renderer does; see `render_clip`.
-
-    Of long clips some are made at a time, so that they fit into a GPU.
-    """
-    lows: list[Pixels] = []
-    for begin in range(0, len(normals), _AT_ONCE):
-        numbers = [*([0] if begin else []), *range(begin, min(begin + _AT_ONCE, len(normals)))]
-        some = [normals[number] for number in numbers]
-        draws = [frame_draw(drawn, number) for number in numbers]
-        made = renderer.render(some, draws, [0] * len(some))[1 if begin else 0 :]
-        # A renderer may use their memory again.
-        lows += made if len(normals) <= _AT_ONCE else [low.copy() for low in made]
-    return lows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal, Protocol
 
 from ..errors import ConfigError
@@ -12,8 +12,6 @@ from .kernels.arrays import Pixels
 from .models import Draw, parse_draw, render
 
 Device = Literal["cpu", "cuda", "auto"]
-Firsts = Sequence[int] | None
-"""Numbers of images in a batch, by which others are lit; by default each by itself."""
 DEVICES = ("cpu", "cuda", "auto")
 NEEDS = "it needs an NVIDIA GPU with its driver, and: pip install 'gloam[gpu]'"
 
@@ -21,9 +19,7 @@ NEEDS = "it needs an NVIDIA GPU with its driver, and: pip install 'gloam[gpu]'"
 class Renderer(Protocol):
     """Makes lows: normals and draws in, lows out."""
 
-    def render(
-        self, normals: Sequence[Pixels], draws: Sequence[Draw], firsts: Firsts = None
-    ) -> list[Pixels]:
+    def render(self, normals: Sequence[Pixels], draws: Sequence[Draw]) -> list[Pixels]:
         """Make the lows of a batch of images of any sizes, in order.
 
         Parameters
@@ -31,23 +27,15 @@ class Renderer(Protocol):
         normals : sequence of uint8 arrays (H, W, 3)
         draws : sequence of Draw
             As many.
-        firsts : sequence of int, optional
-            Of frames of clips: the number in the batch of the first frame of each one's clip.
         """
 
 
 class CpuRenderer:
     """One image after the other, on one core."""
 
-    def render(
-        self, normals: Sequence[Pixels], draws: Sequence[Draw], firsts: Firsts = None
-    ) -> list[Pixels]:
+    def render(self, normals: Sequence[Pixels], draws: Sequence[Draw]) -> list[Pixels]:
         """Make the lows of a batch; see `Renderer`."""
-        lit_as = range(len(normals)) if firsts is None else firsts
-        return [
-            render(normal, drawn, lit_as=normals[first])
-            for normal, drawn, first in zip(normals, draws, lit_as, strict=True)
-        ]
+        return [render(normal, drawn) for normal, drawn in zip(normals, draws, strict=True)]
 
 
 class CudaRenderer:
@@ -70,57 +58,15 @@ class CudaRenderer:
             raise ConfigError(f"device cuda: there is none; {NEEDS}", key="device", value="cuda")
         self._camera = CameraOnCuda()
 
-    def render(
-        self, normals: Sequence[Pixels], draws: Sequence[Draw], firsts: Firsts = None
-    ) -> list[Pixels]:
+    def render(self, normals: Sequence[Pixels], draws: Sequence[Draw]) -> list[Pixels]:
         """Make the lows of a batch; see `Renderer`."""
-        return render_by_model(normals, draws, self._camera.render, firsts)
-
-
-def render_by_model(
-    normals: Sequence[Pixels],
-    draws: Sequence[Draw],
-    by_camera: Callable[[list[Pixels], list[CameraDraw], Firsts], list[Pixels]],
-    firsts: Firsts = None,
-) -> list[Pixels]:
-    """Make the lows of a batch: those of the camera model by a function, others on this core.
-
-    Parameters
-    ----------
-    normals, draws, firsts
-        As of `Renderer.render`; the frames of a clip have draws of one model.
-    by_camera : function of normals, draws and firsts
-        Returns their lows; it may get none.
-    """
-    chosen = [i for i, drawn in enumerate(draws) if isinstance(drawn, CameraDraw)]
-    cameras = [drawn for drawn in draws if isinstance(drawn, CameraDraw)]
-    place = {number: i for i, number in enumerate(chosen)}
-    own = None if firsts is None else [place[firsts[i]] for i in chosen]
-    made = by_camera([normals[i] for i in chosen], cameras, own)
-    lows = dict(zip(chosen, made, strict=True))
-    return [
-        lows[i]
-        if i in lows
-        else render(normal, drawn, lit_as=None if firsts is None else normals[firsts[i]])
-        for i, (normal, drawn) in enumerate(zip(normals, draws, strict=True))
-    ]
-
-
-def check_device(device: str) -> None:
-    """Refuse what is the name of no device.
-
-    Raises
-    ------
-    ConfigError
-        With those that there are.
-    """
-    if device not in DEVICES:
-        raise ConfigError(
-            f"device {device!r}: must be one of {', '.join(DEVICES)}",
-            key="device",
-            value=device,
-            allowed=DEVICES,
-        )
+        cameras = {i: drawn for i, drawn in enumerate(draws) if isinstance(drawn, CameraDraw)}
+        made = self._camera.render([normals[i] for i in cameras], list(cameras.values()))
+        lows = dict(zip(cameras, made, strict=True))
+        return [
+            lows[i] if i in lows else render(normal, drawn)
+            for i, (normal, drawn) in enumerate(zip(normals, draws, strict=True))
+        ]
 
 
 def pixels_of(sample: Sample) -> tuple[Pixels, Pixels]:
@@ -163,7 +109,13 @@ def renderer_on(device: Device) -> Renderer:
     >>> len(lows), lows[0].shape
     (2, (48, 64, 3))
     """
-    check_device(device)
+    if device not in DEVICES:
+        raise ConfigError(
+            f"device {device!r}: must be one of {', '.join(DEVICES)}",
+            key="device",
+            value=device,
+            allowed=DEVICES,
+        )
     if device == "cpu":
         return CpuRenderer()
     try:

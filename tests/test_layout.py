@@ -29,7 +29,6 @@ SYNTH = [
     {"recipes"},
     {"models"},
     {"renderers", "clips"},
-    {"served"},
     {"analysis"},
     {"reporting", "fitting", "calibrating", "studio"},
     {"building"},
@@ -44,7 +43,6 @@ OWNERS = {
 }
 ALSO = {
     ("numba", "gloam.synth.camera.batch.on_cuda"),  # copies to and from the device
-    ("numba", "gloam.synth.served.server"),  # counts them
 }
 
 

@@ -12,8 +12,7 @@ from ...manifests.sets.pair_set import open_set
 from ...manifests.sets.verify import Problem, verify_set
 from ...storage.stores import place
 from ...synth.publishing.unit_by_unit import MARK, verify_export
-from ...synth.renderers import Device
-from ..common import USER_ERROR, Bars, device_option, engine_option, user_errors, workers_option
+from ..common import USER_ERROR, Bars, engine_option, user_errors, workers_option
 
 
 @click.command()
@@ -37,7 +36,6 @@ from ..common import USER_ERROR, Bars, device_option, engine_option, user_errors
 )
 @workers_option("Processes.")
 @engine_option
-@device_option
 @user_errors
 def verify(
     root: Path,
@@ -48,7 +46,6 @@ def verify(
     normals: Path | None,
     workers: int,
     engine_name: str,
-    device: Device,
 ) -> None:
     """Check that SET is complete and unchanged: receipts, checksums, indexes, every pair.
 
@@ -66,7 +63,7 @@ def verify(
             from ...synth.building.deep_verify import recheck_set
 
             bars.stage("comparing", len(pairs))
-            problems += recheck_set(pairs, workers, bars.at, device=device, engine=engine)
+            problems += recheck_set(pairs, workers, bars.at, engine=engine)
     for problem in problems:
         click.echo(("remark: " if problem.remark else "") + f"{root}/{problem}")
     damage = _damage(problems)

@@ -16,12 +16,10 @@ from ...synth.building.build import Report, Task, build_task
 from ...synth.building.build import build as build_set
 from ...synth.building.from_options import make_request
 from ...synth.recipes.load import DEFAULT
-from ...synth.renderers import Device
 from ..common import (
     Bars,
     camera_file_option,
     camera_overrides,
-    device_option,
     engine_option,
     recipe_option,
     user_errors,
@@ -150,7 +148,6 @@ from ..common import (
 @click.option("--name", help="Of the set, in set.json.  [default: gloam]")
 @workers_option()
 @engine_option
-@device_option
 @click.option(
     "--max-refused",
     default="100%",
@@ -178,7 +175,6 @@ def build(
     workers: int,
     *,
     engine_name: str,
-    device: Device,
     max_refused: float,
     task_index: int | None,
     task_count: int | None,
@@ -209,7 +205,6 @@ def build(
                 workers,
                 cache,
                 bars,
-                device=device,
                 engine=engine,
             )
             bars.close()
@@ -220,9 +215,7 @@ def build(
             )
             click.echo(f"{root}: task {task_index} of {task_count} made {made} shards; {rest}")
             return
-        report = build_set(
-            request, root, workers, cache, bars, max_refused, device=device, engine=engine
-        )
+        report = build_set(request, root, workers, cache, bars, max_refused, engine=engine)
     _show(report)
 
 

@@ -14,8 +14,7 @@ from ...synth.publishing.export_for import export_for
 from ...synth.publishing.trainers import FORMS
 from ...synth.publishing.video_files import FORMS as FORMS_OF_VIDEO
 from ...synth.publishing.video_files import export_videos
-from ...synth.renderers import Device
-from ..common import Bars, device_option, engine_option, user_errors, workers_option
+from ..common import Bars, engine_option, user_errors, workers_option
 
 
 @click.command()
@@ -47,7 +46,6 @@ from ..common import Bars, device_option, engine_option, user_errors, workers_op
 )
 @workers_option("Processes.")
 @engine_option
-@device_option
 @user_errors
 def export(
     origin: Path,
@@ -59,7 +57,6 @@ def export(
     workers: int,
     *,
     engine_name: str,
-    device: Device,
 ) -> None:
     """Write the pairs of SET to NEW, as files or as shards, byte for byte.
 
@@ -77,7 +74,7 @@ def export(
         return
     if trainer is not None:
         with Bars() as bars:
-            form = export_for(origin, root, trainer, workers, bars, device=device, engine=engine)
+            form = export_for(origin, root, trainer, workers, bars, engine=engine)
         click.echo(f"{root}: the pairs of {origin} for {form.about}")
         for line in form.lines:
             click.echo("  " + line.replace("{root}", str(root)))
@@ -90,7 +87,6 @@ def export(
             workers,
             bars,
             low_codec="jpg" if low_codec == "jpeg" else low_codec,
-            device=device,
             engine=engine,
         )
     click.echo(f"{root}: {sum(info.units.values()):,} pairs of {origin} as {layout or 'files'}")

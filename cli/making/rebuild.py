@@ -8,8 +8,7 @@ import click
 
 from ...engines.by_name import engine_named
 from ...synth.publishing.rebuild import rebuild as rebuild_set
-from ...synth.renderers import Device
-from ..common import Bars, device_option, engine_option, user_errors, workers_option
+from ..common import Bars, engine_option, user_errors, workers_option
 
 
 @click.command()
@@ -24,7 +23,6 @@ from ..common import Bars, device_option, engine_option, user_errors, workers_op
 )
 @workers_option("Processes.")
 @engine_option
-@device_option
 @user_errors
 def rebuild(
     published: Path,
@@ -33,7 +31,6 @@ def rebuild(
     *,
     workers: int,
     engine_name: str,
-    device: Device,
 ) -> None:
     """Make SET again as it was PUBLISHED, byte for byte, of one's own copies of the photographs.
 
@@ -47,7 +44,6 @@ def rebuild(
             sources,
             workers=workers,
             progress=bars,
-            device=device,
             engine=engine,
         )
     click.echo(f"{root}: {sum(report.info.units.values()):,} pairs, every byte as it was published")

@@ -8,10 +8,8 @@ import click
 
 from ...engines.by_name import engine_named
 from ...synth.building.regenerate import regenerate as regenerate_set
-from ...synth.renderers import Device
 from ..common import (
     Bars,
-    device_option,
     engine_option,
     recipe_option,
     user_errors,
@@ -42,7 +40,6 @@ from ..common import (
 )
 @workers_option()
 @engine_option
-@device_option
 @user_errors
 def regenerate(
     origin: Path,
@@ -54,7 +51,6 @@ def regenerate(
     low_only: bool,
     workers: int,
     engine_name: str,
-    device: Device,
 ) -> None:
     """Make NEW with the pairs of SET, but other lows.
 
@@ -73,7 +69,6 @@ def regenerate(
             workers,
             bars,
             lows_only=low_only,
-            device=device,
             engine=engine,
         )
     changed = info.build.origin["changed"] if info.build.origin else []

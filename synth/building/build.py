@@ -10,7 +10,7 @@ which run or worker made what.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
@@ -27,8 +27,6 @@ from ...progress import Progress, Silent
 from ...storage.locks import exclusive, in_turn
 from ...storage.stores import in_store
 from ...storage.tables import read_table
-from ..renderers import Device
-from ..served.start import Starting, renderers_on
 from .cards.readme import write_readme
 from .draw_columns import draw_fields
 from .jobs import jobs_of, units_of
@@ -85,7 +83,6 @@ def build(
     progress: Progress | None = None,
     max_refused: float = 1.0,
     *,
-    device: Device = "cpu",
     engine: Engine | None = None,
 ) -> Report:
     """Build a set, or continue or repair one that was begun with the same request.
@@ -104,9 +101,6 @@ def build(
     max_refused : float
         Largest share of the planned pairs that may fail while they are made; with more the set is
         left open.
-    device : str
-        Where lows are made: "cpu", "cuda" for the GPUs of this machine, or "auto" for them if there
-        are any. It decides no byte, and another may go on with a build.
     engine : Engine, optional
         Where the work is done, instead of processes of this machine.
 
@@ -122,10 +116,10 @@ def build(
     WorkerLost
         When a worker died. As after any other stop, the same call continues.
     """
-    run = _begun(request, root, engine or LocalEngine(workers), cache, progress, device)
-    with working_on(root), renderers_on(_needed(run), run.engine) as starting:
+    run = _begun(request, root, engine or LocalEngine(workers), cache, progress)
+    with working_on(root):
         note, listed = planned(run)
-        made = _make_missing(run, note, listed, starting)
+        made = _make_missing(run, note, listed)
         receipts = _receipts(root, max_refused)
         info = finish_set(
             root,
@@ -150,7 +144,6 @@ def build_task(
     cache: Path | None = None,
     progress: Progress | None = None,
     *,
-    device: Device = "cpu",
     engine: Engine | None = None,
 ) -> tuple[int, int]:
     """Make the shards of one task of a build that several processes or machines share.
@@ -162,7 +155,7 @@ def build_task(
 
     Parameters
     ----------
-    request, root, workers, cache, progress, device, engine
+    request, root, workers, cache, progress, engine
         As of `build`.
     task : Task
 
@@ -175,13 +168,12 @@ def build_task(
     SetError, SourceError, ConfigError, WorkerLost
         As of `build`.
     """
-    run = _begun(request, root, engine or LocalEngine(workers), cache, progress, device)
+    run = _begun(request, root, engine or LocalEngine(workers), cache, progress)
     prepare_output(root)
-    lock = exclusive(root / WORK_FOLDER / "lock", shared=True)
-    with lock, renderers_on(_needed(run), run.engine) as starting:
+    with exclusive(root / WORK_FOLDER / "lock", shared=True):
         with in_turn(root / WORK_FOLDER / "planning"):
             note, listed = planned(run)
-        made = _make_missing(run, note, listed, starting, task)
+        made = _make_missing(run, note, listed, task)
         units = units_of(read_table(root / PLAN))
         return made, len(missing_units(root, request.output.layout, units, note))
 
@@ -192,24 +184,17 @@ def _begun(
     engine: Engine,
     cache: Path | None,
     progress: Progress | None,
-    device: Device,
 ) -> Run:
     check_paths(engine, root, cache, *(source.path for source in request.sources))
     if isinstance(engine, LocalEngine) and engine.workers > 1 and in_store(root):
         engine = LocalEngine(engine.workers + 1)  # as one waits for the store
-    return Run(request, root, engine, cache, progress or Silent(), device)
-
-
-def _needed(run: Run) -> Device:
-    """Return the device that lows are made on: none are, of a live set."""
-    return "cpu" if run.request.output.low_codec == "none" else run.device
+    return Run(request, root, engine, cache, progress or Silent())
 
 
 def _make_missing(
     run: Run,
     note: BuildNote,
     listed: pa.Table | None,
-    starting: Starting,
     task: Task | None = None,
 ) -> int:
     """Make the units that are not there (of one task); how many those were."""
@@ -227,13 +212,11 @@ def _make_missing(
         listed = listed if listed is not None else list_sources(run)
         wanted = {unit: units[unit] for unit in missing}
         jobs = jobs_of(request, root, note, plan, wanted, listed)
-        renderers = starting.ready()
-        ready = (replace(job, renderers=renderers) for job in jobs)
         total = sum(map(len, units.values()))
         before = total - sum(map(len, wanted.values()))
         progress.stage("building", total)
         progress.at(before)
-        for _ in run.engine.map(make_unit, ready, lambda counted: progress.at(before + counted)):
+        for _ in run.engine.map(make_unit, jobs, lambda counted: progress.at(before + counted)):
             pass
     return len(missing)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -20,15 +19,13 @@ from ...manifests.images.opening import first_line
 from ...manifests.sets.pair_set import PairSet, Unit
 from ...manifests.sets.sample import LOW, NORMAL, Sample
 from ...manifests.sets.verify import Kind, Problem
-from ..clips import frame_name, frame_names, is_clip, render_clip_on
+from ..clips import frame_name, frame_names, is_clip, render_clip
 from ..kernels.arrays import Pixels
-from ..models import MODEL, Draw, draw, parse_draw
+from ..models import MODEL, draw, parse_draw, render
 from ..recipes.load import Recipe, recipe_of
-from ..renderers import Device, Renderer
-from ..served.start import Renderers, renderers_on
 from . import WARM
 from .request import OutputOptions
-from .worker import encode_low, gathered
+from .worker import encode_low
 
 _MEND = (
     "its bytes are as they were written, so the machine or the gloam that made it erred; build the"
@@ -40,7 +37,6 @@ _MEND = (
 class _Job:
     unit: Unit
     output: OutputOptions
-    renderers: Renderers
     recipe: Recipe | None = None
     seed: int = 0
 
@@ -50,7 +46,6 @@ def recheck_set(
     workers: int = 1,
     at: Callable[[int], None] = ignored,
     *,
-    device: Device = "cpu",
     engine: Engine | None = None,
 ) -> list[Problem]:
     """Make every low of a set again and compare; of a live set, every draw.
@@ -63,9 +58,6 @@ def recheck_set(
         Processes of this machine.
     at : function
         Called with the number of pairs compared so far.
-    device : str
-        Where lows are made: "cpu", "cuda" for the GPUs of this machine, or "auto" for them if there
-        are any.
     engine : Engine, optional
         Where the work is done, instead.
 
@@ -95,93 +87,45 @@ def recheck_set(
     # A live set holds draws alone: they are to be those of its recipe, seed and keys.
     request = deepcopy(pairs.info.build.request["recipe"])
     recipe = recipe_of(request, (), f"recipe of {pairs.root}") if pairs.live else None
-    with renderers_on("cpu" if pairs.live else device, engine) as starting:
-        common = output, starting.ready(), recipe, pairs.info.seed
-        jobs = (_Job(unit, *common) for unit in pairs.units())
-        return [problem for problems in engine.map(_recheck_unit, jobs, at) for problem in problems]
-
-
-class _Pair(NamedTuple):
-    """A pair that is to be compared."""
-
-    key: str
-    low: Pixels
-    normal: Pixels
-    drawn: Draw
+    jobs = (_Job(unit, output, recipe, pairs.info.seed) for unit in pairs.units())
+    return [problem for problems in engine.map(_recheck_unit, jobs, at) for problem in problems]
 
 
 def _recheck_unit(job: _Job) -> list[Problem]:
     problems: list[Problem] = []
-    renderer = job.renderers.of(job.unit.name)
     try:
-        read = (
-            one for pair in job.unit.pairs() for one in _read_all(pair, job, renderer, problems)
-        )
-        for some in gathered(read, lambda pair: pair.normal.size, job.renderers.many):
-            lows = renderer.render([pair.normal for pair in some], [pair.drawn for pair in some])
-            for pair, low in zip(some, lows, strict=True):
-                problem = _difference(pair.low, low, job.output)
-                if problem:
-                    problems.append(_problem(job, pair.key, problem))
+        for pair in job.unit.pairs():
+            try:
+                problem = _problem_of(pair, job)
+            except ImageRefused as refusal:
+                problem = f"cannot be decoded: {refusal.detail}"
+            except (ValueError, TypeError) as error:
+                problem = f"the stored draw is damaged: {first_line(error)}"
+            if problem:
+                where = f"{job.unit.name}: {pair.key}"
+                problems.append(Problem(where, problem, _MEND, Kind.LOW))
+            count()
     except SetError as error:
         problems.append(Problem(job.unit.name, str(error)))
     return problems
 
 
-def _problem(job: _Job, key: str, problem: str) -> Problem:
-    return Problem(f"{job.unit.name}: {key}", problem, _MEND, Kind.LOW)
-
-
-def _read_all(pair: Sample, job: _Job, renderer: Renderer, problems: list[Problem]) -> list[_Pair]:
-    """Read a pair; of a clip all frames, whose lows are compared at once."""
-    if not is_clip(pair.record["members"]):
-        read = _read(pair, job, problems)
-        return [] if read is None else [read]
-    problem = ""
-    try:
-        problem = _problem_of_clip(pair, job, renderer)
-    except ImageRefused as refusal:
-        problem = f"cannot be decoded: {refusal.detail}"
-    except (ValueError, TypeError) as error:
-        problem = f"the stored draw is damaged: {first_line(error)}"
-    if problem:
-        problems.append(_problem(job, pair.key, problem))
-    count()
-    return []
-
-
-def _problem_of_clip(pair: Sample, job: _Job, renderer: Renderer) -> str:
+def _problem_of(pair: Sample, job: _Job) -> str:
+    """Say what is wrong with a pair or a clip, if anything."""
     drawn = parse_draw(pair.record["draw"])
-    normals = [pair.decoded(name) for name in frame_names(pair.members, NORMAL)]
+    clip = is_clip(pair.record["members"])
+    names = frame_names(pair.members, NORMAL) if clip else [NORMAL]
+    normals = [pair.decoded(name) for name in names]
     if job.recipe is not None:
         wrong = draw(job.recipe, job.seed, pair.key) != drawn
         return "the stored draw is not that of the recipe, the seed and its key" if wrong else ""
-    for number, made in enumerate(render_clip_on(renderer, normals, drawn)):
+    if not clip:
+        return _difference(pair.decoded(LOW), render(normals[0], drawn), job.output)
+    for number, made in enumerate(render_clip(normals, drawn)):
         problem = _difference(pair.decoded(frame_name(LOW, number)), made, job.output)
         if problem:
             return f"frame {number}: {problem}"
     return ""
-
-
-def _read(pair: Sample, job: _Job, problems: list[Problem]) -> _Pair | None:
-    """Read what is to be compared of a pair; None where it is damaged, or live and compared."""
-    problem, read = "", None
-    try:
-        drawn = parse_draw(pair.record["draw"])
-        if job.recipe is None:
-            read = _Pair(pair.key, *pair.pixels(), drawn)
-        else:
-            pair.decoded(NORMAL)
-            if draw(job.recipe, job.seed, pair.key) != drawn:
-                problem = "the stored draw is not that of the recipe, the seed and its key"
-    except ImageRefused as refusal:
-        problem = f"cannot be decoded: {refusal.detail}"
-    except (ValueError, TypeError) as error:
-        problem = f"the stored draw is damaged: {first_line(error)}"
-    if problem:
-        problems.append(_problem(job, pair.key, problem))
-    count()
-    return read
 
 
 def _difference(low: Pixels, made: Pixels, output: OutputOptions) -> str:

@@ -17,7 +17,6 @@ from ...manifests.sources.spec import name_sources
 from ...progress import Progress
 from ...storage.stores import place
 from ..recipes.load import Recipe, load_recipe
-from ..renderers import Device
 from .build import Report
 from .build import build as build_request
 from .request import BuildFile, OutputOptions, Request
@@ -52,7 +51,6 @@ def build(
     cache: str | Path | None = None,
     progress: Progress | None = None,
     max_refused: float = 1.0,
-    device: Device = "cpu",
     engine: Engine | None = None,
 ) -> Report:
     """Make a set of pairs from photographs, or go on with one that the same call began.
@@ -92,9 +90,6 @@ def build(
     progress : Progress, optional
     max_refused : float
         Largest share of the planned pairs that may fail while they are made.
-    device : str
-        Where lows are made: "cpu", "cuda" for the GPUs of this machine, or "auto" for them if there
-        are any. It decides no byte.
     engine : Engine, optional
         Where the work is done, instead of processes of this machine.
 
@@ -148,7 +143,6 @@ def build(
         cached,
         progress,
         max_refused,
-        device=device,
         engine=engine,
     )
 

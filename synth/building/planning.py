@@ -32,7 +32,6 @@ from ...manifests.sets.workspace import refuse_mixing
 from ...progress import Progress
 from ...storage.atomic import sha256_bytes, write_bytes
 from ..recipes.load import recipe_yaml
-from ..renderers import Device
 from .preloading.workers import warm_workers
 from .request import Request, deciding_versions
 
@@ -49,8 +48,6 @@ class Run:
     cache : Path, optional
         Folder to keep measurements in.
     progress : Progress
-    device : str
-        Where lows are made.
     passed : dict of source to Counter of kind
         Files of the sources that may be photographs and are not taken, once they were listed.
     """
@@ -60,7 +57,6 @@ class Run:
     engine: Engine
     cache: Path | None
     progress: Progress
-    device: Device = "cpu"
     passed: dict[str, Counter[str]] = field(default_factory=dict)
 
 

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Iterable
 from copy import deepcopy
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
@@ -36,8 +36,6 @@ from ...progress import Progress, Silent
 from ...storage.atomic import atomic_write, write_bytes
 from ...storage.stores import place
 from ..recipes.load import Recipe, load_recipe, recipe_of, recipe_yaml
-from ..renderers import Device
-from ..served.start import Renderers, Starting, renderers_on
 from .cards.readme import write_readme
 from .draw_columns import draw_fields
 from .preloading.workers import warm_workers
@@ -55,7 +53,6 @@ def regenerate(
     progress: Progress | None = None,
     *,
     lows_only: bool = False,
-    device: Device = "cpu",
     engine: Engine | None = None,
 ) -> SetInfo:
     """Make the same pairs with another recipe, other values of it, or another seed.
@@ -80,9 +77,6 @@ def regenerate(
     lows_only : bool
         Leave the normals in `origin`, and write lows and records only. Loaders take the two sets
         together.
-    device : str
-        Where lows are made: "cpu", "cuda" for the GPUs of this machine, or "auto" for them if there
-        are any. The bytes are the same.
     engine : Engine, optional
         Where the work is done, instead of processes of this machine.
 
@@ -121,10 +115,7 @@ def regenerate(
     if seed is not None:
         request["low_seed"] = None if seed == request["plan"]["seed"] else seed
     engine = engine or LocalEngine(workers)
-    live = request["output"]["low_codec"] == "none"
-    with renderers_on("cpu" if live else device, engine) as starting:
-        how = _How(engine, starting, progress or Silent(), lows_only)
-        return _remake(origin, root, request, chosen, how)
+    return _remake(origin, root, request, chosen, engine, progress or Silent(), lows_only=lows_only)
 
 
 def export(
@@ -135,7 +126,6 @@ def export(
     progress: Progress | None = None,
     *,
     low_codec: Literal["png", "jpg", "none"] = "png",
-    device: Device = "cpu",
     engine: Engine | None = None,
 ) -> SetInfo:
     """Write the pairs of a set in another layout, images and records byte for byte.
@@ -144,7 +134,7 @@ def export(
 
     Parameters
     ----------
-    origin, root, workers, progress, device, engine
+    origin, root, workers, progress, engine
         As of `regenerate`.
     layout : str
         "shards" or "files".
@@ -159,25 +149,19 @@ def export(
     if origin.live:
         request["output"]["low_codec"] = low_codec
     engine = engine or LocalEngine(workers)
-    made = origin.live and low_codec != "none"
-    with renderers_on(device if made else "cpu", engine) as starting:
-        how = _How(engine, starting, progress or Silent())
-        return _remake(origin, root, request, None, how)
-
-
-class _How(NamedTuple):
-    """How a set is made anew."""
-
-    engine: Engine
-    starting: Starting
-    progress: Progress
-    lows_only: bool = False
+    return _remake(origin, root, request, None, engine, progress or Silent())
 
 
 def _remake(
-    origin: PairSet, root: Path, request: dict[str, Any], recipe: Recipe | None, how: _How
+    origin: PairSet,
+    root: Path,
+    request: dict[str, Any],
+    recipe: Recipe | None,
+    engine: Engine,
+    progress: Progress,
+    *,
+    lows_only: bool = False,
 ) -> SetInfo:
-    engine, starting, progress, lows_only = how
     check_paths(engine, origin.root, origin.normals, root)
     if root.resolve() == origin.root.resolve():
         raise SetError(f"{root}: is the set itself; give another folder", path=root)
@@ -188,7 +172,7 @@ def _remake(
     note = _note(info, request, recipe is None, lows_only)
     with working_on(root):
         _begin(origin.root, root, note)
-        jobs = _jobs(origin, root, note, recipe, starting.ready())
+        jobs = _jobs(origin, root, note, recipe)
         total = sum(info.units.values())
         before = total - sum(job.unit.count for job in jobs)
         progress.stage("building", total)
@@ -266,9 +250,7 @@ def _begin(origin: Path, root: Path, note: BuildNote) -> None:
         write_note(root, note)
 
 
-def _jobs(
-    origin: PairSet, root: Path, note: BuildNote, recipe: Recipe | None, renderers: Renderers
-) -> list[Job]:
+def _jobs(origin: PairSet, root: Path, note: BuildNote, recipe: Recipe | None) -> list[Job]:
     try:
         output = OutputOptions.model_validate(note.request["output"])
     except ValidationError as error:
@@ -278,7 +260,7 @@ def _jobs(
             path=origin.root / SET_FILE,
         ) from error
     missing = set(missing_units(root, output.layout, origin.info.units, note))
-    common = recipe, low_seed(note), output, note.lows_only, renderers
+    common = recipe, low_seed(note), output, note.lows_only
     return [
         Job(unit, root, note.fingerprint, *common)
         for unit in origin.units()

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import NamedTuple
 
 from ...engines.local import count
 from ...errors import ImageRefused, SetError
@@ -18,20 +17,17 @@ from ...manifests.sets.publish_unit import publish_unit
 from ...manifests.sets.sample import (
     LOW,
     NORMAL,
-    Encoded,
     Sample,
     is_normal,
     make_sample,
     origin_of,
 )
-from ..clips import frame_name, frame_names, is_clip, render_clip_on
+from ..clips import frame_name, frame_names, is_clip, render_clip
 from ..kernels.arrays import Pixels
-from ..models import Draw, draw, parse_draw
+from ..models import Draw, draw, parse_draw, render
 from ..recipes.load import Recipe
-from ..renderers import Renderer
-from ..served.start import Renderers
 from .request import OutputOptions
-from .worker import encode_low, gathered
+from .worker import encode_low
 
 _DRAWN = 16  # samples that are read, and their parameters drawn, at once
 
@@ -47,7 +43,6 @@ class Job:
     seed: int
     output: OutputOptions
     lows_only: bool
-    renderers: Renderers
 
 
 def remake_unit(job: Job) -> None:
@@ -72,25 +67,19 @@ def _samples(job: Job, wanted: int) -> Iterator[Sample]:
         When there is another number of them than its receipt says.
     """
     made = 0
-    renderer = job.renderers.of(job.unit.name)
     pairs = job.unit.pairs()
     first = next(pairs, None)
     pairs = iter(()) if first is None else chain([first], pairs)
     if first is not None and is_clip(first.record["members"]):
         for clip in pairs:
-            yield _clip(job, renderer, clip)
+            yield _clip(job, clip)
             made += 1
             count()
         pairs = iter(())
-    for some in gathered(_all_begun(job, pairs), _size, job.renderers.many):
-        waiting = [one for one in some if one.normal is not None]
-        normals = [one.normal for one in waiting if one.normal is not None]
-        lows = iter(renderer.render(normals, [one.drawn for one in waiting if one.drawn]))
-        for one in some:
-            low = None if one.normal is None else encode_low(next(lows), job.output)
-            yield _remade(job, one, low)
-            made += 1
-            count()
+    for sample, drawn in _all_drawn(job, pairs):
+        yield _remade(job, sample, drawn)
+        made += 1
+        count()
     if made != wanted:
         raise SetError(
             f"{job.unit.root}: {job.unit.name} holds {made} pairs, its receipt says {wanted};"
@@ -99,7 +88,7 @@ def _samples(job: Job, wanted: int) -> Iterator[Sample]:
         )
 
 
-def sample_with_low(unit: Unit, renderers: Renderers) -> Iterator[Sample]:
+def sample_with_low(unit: Unit) -> Iterator[Sample]:
     """Yield the samples of a unit; those of a live set with the lows that their draws make.
 
     Raises
@@ -108,20 +97,12 @@ def sample_with_low(unit: Unit, renderers: Renderers) -> Iterator[Sample]:
         When one cannot be read.
     """
     output = OutputOptions()
-    job = Job(unit, unit.root, "", None, 0, output, False, renderers)
+    job = Job(unit, unit.root, "", None, 0, output, False)
     return _samples(job, unit.count)
 
 
-class _Begun(NamedTuple):
-    """A sample that is made again, its new draw, and the normal that a low is to be made of."""
-
-    sample: Sample
-    drawn: Draw | None = None
-    normal: Pixels | None = None
-
-
-def _all_begun(job: Job, samples: Iterator[Sample]) -> Iterator[_Begun]:
-    """Find what is to be made: new draws and lows, or the lows that draws make, or nothing."""
+def _all_drawn(job: Job, samples: Iterator[Sample]) -> Iterator[tuple[Sample, Draw | None]]:
+    """Yield samples with the draws that they are made again with; None for those that are kept."""
     live = job.output.low_codec == "none"
     # Some at once: between two photographs a CPU's caches forget how to draw.
     while some := list(islice(samples, _DRAWN)):
@@ -129,9 +110,7 @@ def _all_begun(job: Job, samples: Iterator[Sample]) -> Iterator[_Begun]:
         drawn = [
             None if keep else _drawn(job, sample) for sample, keep in zip(some, kept, strict=True)
         ]
-        for sample, own in zip(some, drawn, strict=True):
-            normal = None if live or own is None else _normal(job, sample)
-            yield _Begun(sample, own, normal)
+        yield from zip(some, drawn, strict=True)
 
 
 def _drawn(job: Job, sample: Sample) -> Draw:
@@ -141,7 +120,7 @@ def _drawn(job: Job, sample: Sample) -> Draw:
     return draw(job.recipe, job.seed, sample.key)
 
 
-def _clip(job: Job, renderer: Renderer, sample: Sample) -> Sample:
+def _clip(job: Job, sample: Sample) -> Sample:
     """Make a clip again: with a new draw, or the lows that its draw makes, or as it is."""
     live = job.output.low_codec == "none"
     held = bool(frame_names(sample.members, LOW))
@@ -152,7 +131,7 @@ def _clip(job: Job, renderer: Renderer, sample: Sample) -> Sample:
     members = {name: sample.members[name] for name in names}
     if not live:
         normals = [_normal(job, sample, name) for name in names]
-        lows = render_clip_on(renderer, normals, drawn)
+        lows = render_clip(normals, drawn)
         made = {frame_name(LOW, i): encode_low(low, job.output) for i, low in enumerate(lows)}
         members = made | members
     origin = origin_of(sample.record)
@@ -167,16 +146,12 @@ def _kept(job: Job, sample: Sample) -> Sample:
     return replace(sample, members=members)
 
 
-def _size(begun: _Begun) -> int:
-    return 0 if begun.normal is None else begun.normal.size
-
-
-def _remade(job: Job, begun: _Begun, low: Encoded | None) -> Sample:
-    """Put a sample together again."""
-    sample, drawn = begun.sample, begun.drawn
+def _remade(job: Job, sample: Sample, drawn: Draw | None) -> Sample:
+    """Make a sample again, with the low of its draw unless the set is live."""
     if drawn is not None:
         members = dict(sample.members)
-        if low is not None:
+        if job.output.low_codec != "none":
+            low = encode_low(render(_normal(job, sample), drawn), job.output)
             members = {LOW: low, **{name: one for name, one in members.items() if name != LOW}}
         sample = make_sample(
             sample.key,

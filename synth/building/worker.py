@@ -5,11 +5,11 @@ It is what workers run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -28,18 +28,12 @@ from ...manifests.sets.receipts import Receipt, RefusedPair
 from ...manifests.sets.rows import schema_of, table_of
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Origin, Sample, make_sample
 from ...manifests.sources import Location, read
-from ..clips import frame_name, render_clip_on
+from ..clips import frame_name, render_clip
 from ..kernels.arrays import Pixels
 from ..kernels.png.file import encode_png
-from ..models import Draw, PreparedDraws, draw, draw_many, model_of
+from ..models import Draw, PreparedDraws, draw
 from ..recipes.load import Recipe
-from ..renderers import CpuRenderer
-from ..served.client import ServedRenderer
-from ..served.start import ON_WORKERS, Renderers
 from .request import OutputOptions
-
-T = TypeVar("T")
-_LARGE = 1 << 26  # samples of the images of a batch, which a worker holds in memory
 
 
 @dataclass(frozen=True)
@@ -63,7 +57,6 @@ class UnitJob:
     recipe: Recipe
     seed: int
     output: OutputOptions
-    renderers: Renderers = ON_WORKERS
     unmeasured: bool = False
     """Whether nobody has read the photographs before: those that cannot be read are refused
     then."""
@@ -108,21 +101,18 @@ def _samples(job: UnitJob, refused: list[RefusedPair]) -> Iterator[Sample]:
         for number, (planned, drawn) in enumerate(zip(job.planned, draws, strict=True))
         if (pair := _loaded(job, number, planned, drawn, refused, labels)) is not None
     )
-    if job.output.low_codec == "none":
-        for pair in pairs:
-            yield _sample(pair, None)
-            count()
-        return
-    lows = _lows(job, draws)
-    for some in gathered(pairs, lambda pair: pair.pixels.size, job.renderers.many):
-        for pair, low in zip(some, lows(some), strict=True):
-            yield _sample(pair, encode_low(low, job.output))
-            count()
+    prepared = PreparedDraws(draws)
+    for pair in pairs:
+        low = None
+        if isinstance(pair.normal, Normal):
+            low = encode_low(prepared.low(pair.number, pair.normal.pixels), job.output)
+        yield _sample(pair, low)
+        count()
 
 
 def _clips(job: UnitJob, draws: list[Draw], refused: list[RefusedPair]) -> Iterator[Sample]:
     """Make the clips of a unit."""
-    output, renderer = job.output, job.renderers.of(job.unit)
+    output = job.output
     for planned, drawn in zip(job.planned, draws, strict=True):
         try:
             frames = load_clip(planned.place, output.max_side, output.max_pixels)
@@ -131,7 +121,7 @@ def _clips(job: UnitJob, draws: list[Draw], refused: list[RefusedPair]) -> Itera
             continue
         members: dict[str, Encoded] = {}
         if output.low_codec != "none":
-            lows = render_clip_on(renderer, [frame.pixels for frame in frames], drawn)
+            lows = render_clip([frame.pixels for frame in frames], drawn)
             for number, low in enumerate(lows):
                 members[frame_name(LOW, number)] = encode_low(low, output)
         for number, frame in enumerate(frames):
@@ -152,28 +142,6 @@ class _Loaded(NamedTuple):
     normal: Normal | Undecoded
     labels: dict[str, Any] | None
     label_members: dict[str, Encoded]
-
-    @property
-    def pixels(self) -> Pixels:
-        """Of the normal, where they were decoded."""
-        assert isinstance(self.normal, Normal)
-        return self.normal.pixels
-
-
-def _lows(job: UnitJob, draws: Sequence[Draw]) -> Callable[[Sequence[_Loaded]], list[Pixels]]:
-    """Return what makes the lows of some pairs of a unit."""
-    renderer, recipe = job.renderers.of(job.unit), job.recipe
-    if isinstance(renderer, CpuRenderer):
-        prepared = PreparedDraws(draws)
-        return lambda some: [prepared.low(pair.number, pair.pixels) for pair in some]
-    if isinstance(renderer, ServedRenderer) and model_of(recipe) == "camera":
-        served, packed = renderer, draw_many(recipe, job.seed, [p.key for p in job.planned])
-        return lambda some: served.render_packed(
-            [pair.pixels for pair in some], packed.take([pair.number for pair in some])
-        )
-    return lambda some: renderer.render(
-        [pair.pixels for pair in some], [pair.drawn for pair in some]
-    )
 
 
 def _loaded(
@@ -243,28 +211,6 @@ def _sample(pair: _Loaded, low: Encoded | None) -> Sample:
         members,
         pair.labels,
     )
-
-
-def gathered(items: Iterable[T], samples: Callable[[T], int], many: int) -> Iterator[list[T]]:
-    """Gather images to batches: so many, or fewer where they are large.
-
-    Parameters
-    ----------
-    items : iterable
-    samples : function of an item
-        Returns how many samples it has.
-    many : int
-    """
-    held: list[T] = []
-    size = 0
-    for item in items:
-        held.append(item)
-        size += samples(item)
-        if len(held) >= many or size >= _LARGE:
-            yield held
-            held, size = [], 0
-    if held:
-        yield held
 
 
 def encode_low(low: Pixels, output: OutputOptions) -> Encoded:

@@ -32,7 +32,6 @@ from ..building.build import Report
 from ..building.build import build as build_request
 from ..building.request import Request
 from ..recipes.load import recipe_of
-from ..renderers import Device
 from .publish import FOLDER
 
 
@@ -43,7 +42,6 @@ def rebuild(
     *,
     workers: int = 1,
     progress: Progress | None = None,
-    device: Device = "cpu",
     engine: Engine | None = None,
 ) -> Report:
     """Make a published set again, or go on with it.
@@ -57,7 +55,7 @@ def rebuild(
     sources : iterable of str
         Where this machine has the sources, as `coco=DIR` (by kind) or `NAME=DIR` (by the name that
         the set has for it); those of the sample need none.
-    workers, progress, device, engine
+    workers, progress, engine
         As of `gloam.build`.
 
     Returns
@@ -91,7 +89,7 @@ def rebuild(
             with (published / name).open("rb") as source, atomic_write(root / name) as copy:
                 shutil.copyfileobj(source, copy)
         write_note(root, info.build)
-    report = build_request(request, root, workers, progress=progress, device=device, engine=engine)
+    report = build_request(request, root, workers, progress=progress, engine=engine)
     _compare(info, report.info, root)
     return report
 

@@ -57,22 +57,6 @@ def copy_images(
         checked(driver.cuMemcpyDtoDAsync(*one, stream))
 
 
-def lock_pages(array: npt.NDArray[Any]) -> bool:
-    """Lock the pages of host memory, so that a GPU copies from and to it by itself.
-
-    Returns whether that could be done.
-    """
-    return bool(
-        driver.cuMemHostRegister(array.ctypes.data, array.nbytes, 0)[0]
-        == driver.CUresult.CUDA_SUCCESS
-    )
-
-
-def unlock_pages(array: npt.NDArray[Any]) -> None:
-    """Unlock pages that were locked, before their memory is given back."""
-    checked(driver.cuMemHostUnregister(array.ctypes.data))
-
-
 class DeviceMemory:
     """Arrays in device memory, filled and used in the order of one stream.
 
