@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ..errors import ImageRefused, LoaderError
 from ..manifests.images.decode import decode_as_rgb
+from ..synth.kernels.png.decode import decode_png
 from .columns import StoredPair, read_extent
 from .index import Contents
 from .live.lows import LiveLows, normal_of
@@ -96,6 +97,9 @@ def decoded_pair(pair: StoredPair, decoder: str) -> tuple[Pixels, Pixels]:
 
 
 def _decoded(data: bytes, decoder: str) -> Pixels:
+    pixels = decode_png(np.frombuffer(data, np.uint8))
+    if pixels is not None:
+        return pixels
     if decoder == "opencv":
         image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR_RGB)
         if image is not None:

@@ -19,6 +19,7 @@ import numpy as np
 from ..manifests.sets.sample import LOW, NORMAL, Sample
 from .camera.draw import CameraDraw
 from .camera.recipe import CameraRecipe, Video
+from .decode import decode_image
 from .kernels.arrays import Pixels, Window
 from .kernels.numbers.random_bits import frame_seed
 from .models import Draw, parse_draw, parts_of, render
@@ -62,8 +63,8 @@ def frames_of(sample: Sample) -> tuple[list[Pixels], list[Pixels]]:
     ValueError
         When the draw is.
     """
-    normals = [sample.decoded(name) for name in frame_names(sample.members, NORMAL)]
-    lows = [sample.decoded(name) for name in frame_names(sample.members, LOW)]
+    normals = [sample.decoded(name, decode_image) for name in frame_names(sample.members, NORMAL)]
+    lows = [sample.decoded(name, decode_image) for name in frame_names(sample.members, LOW)]
     return lows or render_clip(normals, parse_draw(sample.record["draw"])), normals
 
 

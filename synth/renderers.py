@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 from ..errors import ConfigError
 from ..manifests.sets.sample import LOW, NORMAL, Sample
 from .camera.draw import CameraDraw
+from .decode import decode_image
 from .kernels.arrays import Pixels
 from .models import Draw, parse_draw, render
 
@@ -84,9 +85,9 @@ def pixels_of(sample: Sample) -> tuple[Pixels, Pixels]:
     """
     clip = f"{NORMAL}.000" in sample.members
     low, normal = (f"{LOW}.000", f"{NORMAL}.000") if clip else (LOW, NORMAL)
-    pixels = sample.decoded(normal)
+    pixels = sample.decoded(normal, decode_image)
     if low in sample.members:
-        return sample.decoded(low), pixels
+        return sample.decoded(low, decode_image), pixels
     return render(pixels, parse_draw(sample.record["draw"])), pixels
 
 

@@ -25,7 +25,7 @@ SYNTH = [
     {"kernels"},
     {"parameters"},
     {"degradations"},
-    {"camera", "power_law"},
+    {"camera", "power_law", "decode"},
     {"recipes"},
     {"models"},
     {"renderers", "clips"},

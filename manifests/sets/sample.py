@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ...errors import DamagedError, SetError
 from ...storage.atomic import canonical_json, sha256_bytes
-from ..images.decode import decode
+from ..images.decode import decode as decode_any
 from ..images.opening import Pixels
 
 FORMAT = 2
@@ -61,8 +61,14 @@ class Sample:
         """The normal."""
         return self.members[NORMAL]
 
-    def decoded(self, name: str) -> Pixels:
+    def decoded(self, name: str, decode: Callable[[bytes, str], Pixels] = decode_any) -> Pixels:
         """Decode an image among the members, uint8 RGB (H, W, 3).
+
+        Parameters
+        ----------
+        name : str
+        decode : function of bytes and suffix
+            Such as `gloam.synth.decode.decode_image`, which is faster for PNGs that gloam wrote.
 
         Raises
         ------

@@ -14,12 +14,12 @@ import numpy as np
 from ...engines.engine import Engine, check_paths, ignored
 from ...engines.local import LocalEngine, count
 from ...errors import ImageRefused, SetError
-from ...manifests.images.decode import decode
 from ...manifests.images.opening import first_line
 from ...manifests.sets.pair_set import PairSet, Unit
 from ...manifests.sets.sample import LOW, NORMAL, Sample
 from ...manifests.sets.verify import Kind, Problem
 from ..clips import frame_name, frame_names, is_clip, render_clip
+from ..decode import decode_image
 from ..kernels.arrays import Pixels
 from ..models import MODEL, draw, parse_draw, render
 from ..recipes.load import Recipe, recipe_of
@@ -115,14 +115,14 @@ def _problem_of(pair: Sample, job: _Job) -> str:
     drawn = parse_draw(pair.record["draw"])
     clip = is_clip(pair.record["members"])
     names = frame_names(pair.members, NORMAL) if clip else [NORMAL]
-    normals = [pair.decoded(name) for name in names]
+    normals = [pair.decoded(name, decode_image) for name in names]
     if job.recipe is not None:
         wrong = draw(job.recipe, job.seed, pair.key) != drawn
         return "the stored draw is not that of the recipe, the seed and its key" if wrong else ""
     if not clip:
-        return _difference(pair.decoded(LOW), render(normals[0], drawn), job.output)
+        return _difference(pair.decoded(LOW, decode_image), render(normals[0], drawn), job.output)
     for number, made in enumerate(render_clip(normals, drawn)):
-        problem = _difference(pair.decoded(frame_name(LOW, number)), made, job.output)
+        problem = _difference(pair.decoded(frame_name(LOW, number), decode_image), made, job.output)
         if problem:
             return f"frame {number}: {problem}"
     return ""
@@ -130,8 +130,10 @@ def _problem_of(pair: Sample, job: _Job) -> str:
 
 def _difference(low: Pixels, made: Pixels, output: OutputOptions) -> str:
     """Compare a stored low with the one that is made again."""
-    encoded = encode_low(made, output)
-    again = decode(encoded.data, encoded.suffix)
+    again = made
+    if output.low_codec == "jpg":
+        encoded = encode_low(made, output)
+        again = decode_image(encoded.data, encoded.suffix)
     if low.shape != again.shape:
         return (
             f"the low is {low.shape[1]} x {low.shape[0]}, its normal {again.shape[1]} x"

@@ -23,6 +23,7 @@ from ...manifests.sets.sample import (
     origin_of,
 )
 from ..clips import frame_name, frame_names, is_clip, render_clip
+from ..decode import decode_image
 from ..kernels.arrays import Pixels
 from ..models import Draw, draw, parse_draw, render
 from ..recipes.load import Recipe
@@ -166,7 +167,7 @@ def _remade(job: Job, sample: Sample, drawn: Draw | None) -> Sample:
 def _normal(job: Job, sample: Sample, name: str = NORMAL) -> Pixels:
     """Decode the stored normal, or a frame of it."""
     try:
-        return sample.decoded(name)
+        return sample.decoded(name, decode_image)
     except ImageRefused as refusal:
         raise SetError(
             f"{job.unit.root}: {job.unit.name}: {sample.key}.{name}: {refusal.detail}; gloam"

@@ -21,6 +21,7 @@ from ...progress import Progress, Silent
 from ...storage.atomic import canonical_json, flush, sha256_bytes
 from ...storage.stores import StorePath, place
 from ..building.remake_unit import sample_with_low
+from ..decode import decode_image
 from ..kernels.png.file import encode_png
 from .energon_form import write_index, write_meta
 from .lmdb_form import lmdb_module, write_lmdb
@@ -143,7 +144,7 @@ def encoded_as(sample: Sample, member: str, codec: str) -> Encoded:
     stored = sample.members[member]
     if codec in ("", stored.suffix):
         return stored
-    pixels = sample.decoded(member)
+    pixels = sample.decoded(member, decode_image)
     if codec == "png":
         return Encoded(encode_png(pixels), "png")
     return Encoded(encode(pixels, "jpg", _QUALITY, "444"), "jpg")

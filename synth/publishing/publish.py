@@ -28,6 +28,7 @@ from ..building.cards.readme import HUB_SPLITS as _SPLITS
 from ..building.cards.readme import config_of
 from ..building.remake_unit import sample_with_low
 from ..models import parse_draw
+from ..renderers import pixels_of
 from .card import body, head
 from .croissant import PublishedFile, croissant
 from .parquet_form import write_parquet
@@ -215,7 +216,8 @@ def _rows(origin: PairSet) -> list[list[Tile]]:
     rows = []
     for pair in _spread(origin, _SHOWN):
         words = tuple(described(parse_draw(pair.record["draw"]), _WIDTH))
-        rows.append(tiles_of(pair.decoded(NORMAL), pair.decoded(LOW), words, pair.key, _WIDTH))
+        low, normal = pixels_of(pair)
+        rows.append(tiles_of(normal, low, words, pair.key, _WIDTH))
     return rows
 
 
