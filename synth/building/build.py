@@ -10,7 +10,7 @@ which run or worker made what.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -187,7 +187,7 @@ def _begun(
 ) -> Run:
     check_paths(engine, root, cache, *(source.path for source in request.sources))
     if isinstance(engine, LocalEngine) and engine.workers > 1 and in_store(root):
-        engine = LocalEngine(engine.workers + 1)  # as one waits for the store
+        engine = replace(engine, workers=engine.workers + 1)  # as one waits for the store
     return Run(request, root, engine, cache, progress or Silent())
 
 
