@@ -19,6 +19,7 @@ from pydantic import (
 
 from ...errors import DamagedError, SetError
 from ...storage.atomic import canonical_json, sha256_and_size, sha256_bytes, write_bytes
+from ..request import RecordedRequest
 from .receipts import FileFacts
 from .sample import FORMAT, check_format
 
@@ -42,8 +43,7 @@ class BuildNote(BaseModel):
     Attributes
     ----------
     format : int
-    request : dict
-        Sources (kind, name, limit, list), profile, plan options, recipe and output options.
+    request : RecordedRequest
     versions : dict
         Of gloam and of the libraries whose code decides bytes.
     plan_sha256 : str
@@ -58,7 +58,7 @@ class BuildNote(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: int = FORMAT
-    request: dict[str, Any]
+    request: RecordedRequest
     versions: dict[str, str]
     plan_sha256: str
     origin: dict[str, Any] | None = None
@@ -162,7 +162,7 @@ def read_set(root: Path) -> SetInfo:
     try:
         info = SetInfo.model_validate(value)
     except ValidationError as error:
-        raise DamagedError(f"{path}: damaged: {error.errors()[0]['msg']}", path=path) from error
+        raise _unknown(error, path) from error
     if info.sealed() != info or canonical_json(info.model_dump()) != data:
         raise DamagedError(f"{path}: damaged: not as it was written", path=path)
     return info
@@ -227,8 +227,17 @@ def read_note(root: Path) -> BuildNote | None:
         try:
             return BuildNote.model_validate(_parse(_read(path), path))
         except ValidationError as error:
-            raise DamagedError(f"{path}: damaged: {error.errors()[0]['msg']}", path=path) from error
+            raise _unknown(error, path) from error
     return read_set(root).build if (root / SET_FILE).is_file() else None
+
+
+def _unknown(error: ValidationError, path: Path) -> SetError:
+    """Say that a file is damaged or, where its request has options of others, of another gloam."""
+    first = error.errors()[0]
+    if first["type"] == "extra_forbidden" and "request" in first["loc"]:
+        option = ".".join(map(str, first["loc"]))
+        return SetError(f"{path}: is of another gloam: {option} is unknown to this one", path=path)
+    return DamagedError(f"{path}: damaged: {first['msg']}", path=path)
 
 
 def _read(path: Path) -> bytes:

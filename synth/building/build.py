@@ -20,7 +20,7 @@ from ...engines.local import LocalEngine
 from ...errors import ConfigError, SetError
 from ...manifests.selection.plan import SPARE
 from ...manifests.sets.close import finish_set
-from ...manifests.sets.info import CANDIDATES, PLAN, REFUSED, WORK_FOLDER, BuildNote, SetInfo
+from ...manifests.sets.info import CANDIDATES, REFUSED, WORK_FOLDER, SetInfo
 from ...manifests.sets.receipts import Receipt, read_receipts
 from ...manifests.sets.workspace import missing_units, prepare_output, working_on
 from ...progress import Progress, Silent
@@ -30,7 +30,7 @@ from ...storage.tables import read_table
 from .cards.readme import write_readme
 from .draw_columns import draw_fields
 from .jobs import jobs_of, units_of
-from .planning import Run, list_sources, planned
+from .planning import Planned, Run, list_sources, planned
 from .request import Request, recorded_versions
 from .worker import make_unit
 
@@ -118,15 +118,15 @@ def build(
     """
     run = _begun(request, root, engine or LocalEngine(workers), cache, progress)
     with working_on(root):
-        note, listed = planned(run)
-        made = _make_missing(run, note, listed)
-        receipts = _receipts(root, max_refused)
+        ready = planned(run)
+        made = _make_missing(run, ready)
+        receipts = _receipts(root, ready.pairs, max_refused)
         info = finish_set(
             root,
             request.output.name,
             request.output.layout,
             request.recipe.name,
-            note,
+            ready.note,
             recorded_versions(),
             draw_fields(request.recipe),
             receipts=receipts,
@@ -172,10 +172,10 @@ def build_task(
     prepare_output(root)
     with exclusive(root / WORK_FOLDER / "lock", shared=True):
         with in_turn(root / WORK_FOLDER / "planning"):
-            note, listed = planned(run)
-        made = _make_missing(run, note, listed, task)
-        units = units_of(read_table(root / PLAN))
-        return made, len(missing_units(root, request.output.layout, units, note))
+            ready = planned(run)
+        made = _make_missing(run, ready, task)
+        units = units_of(ready.pairs)
+        return made, len(missing_units(root, request.output.layout, units, ready.note))
 
 
 def _begun(
@@ -191,27 +191,21 @@ def _begun(
     return Run(request, root, engine, cache, progress or Silent())
 
 
-def _make_missing(
-    run: Run,
-    note: BuildNote,
-    listed: pa.Table | None,
-    task: Task | None = None,
-) -> int:
+def _make_missing(run: Run, ready: Planned, task: Task | None = None) -> int:
     """Make the units that are not there (of one task); how many those were."""
     request, root, progress = run.request, run.root, run.progress
-    plan = read_table(root / PLAN)
-    units = units_of(plan)
+    units = units_of(ready.pairs)
     if task is not None:
         units = {
             unit: rows
             for i, (unit, rows) in enumerate(units.items())
             if i % task.count == task.index
         }
-    missing = missing_units(root, request.output.layout, units, note)
+    missing = missing_units(root, request.output.layout, units, ready.note)
     if missing:
-        listed = listed if listed is not None else list_sources(run)
+        listed = ready.listed if ready.listed is not None else list_sources(run)
         wanted = {unit: units[unit] for unit in missing}
-        jobs = jobs_of(request, root, note, plan, wanted, listed)
+        jobs = jobs_of(request, root, ready.note, ready.pairs, wanted, listed)
         total = sum(map(len, units.values()))
         before = total - sum(map(len, wanted.values()))
         progress.stage("building", total)
@@ -221,9 +215,8 @@ def _make_missing(
     return len(missing)
 
 
-def _receipts(root: Path, most: float) -> dict[str, Receipt]:
+def _receipts(root: Path, plan: pa.Table, most: float) -> dict[str, Receipt]:
     """Read all units' receipts; too many refused pairs are an error."""
-    plan = read_table(root / PLAN)
     receipts = read_receipts(root, list(units_of(plan)))
     refused = [refused for receipt in receipts.values() for refused in receipt.refused]
     if len(refused) > most * len(plan):

@@ -6,7 +6,6 @@ Each is made from its stored normal and its stored draw.
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +14,7 @@ from ...engines.engine import Engine, check_paths, ignored
 from ...engines.local import LocalEngine, count
 from ...errors import ImageRefused, SetError
 from ...manifests.images.opening import first_line
+from ...manifests.request import OutputOptions
 from ...manifests.sets.pair_set import PairSet, Unit
 from ...manifests.sets.sample import LOW, NORMAL, Sample
 from ...manifests.sets.verify import Kind, Problem
@@ -24,7 +24,6 @@ from ..kernels.arrays import Pixels
 from ..models import MODEL, draw, parse_draw, render
 from ..recipes.load import Recipe, recipe_of
 from . import WARM
-from .request import OutputOptions
 from .worker import encode_low
 
 _MEND = (
@@ -83,11 +82,10 @@ def recheck_set(
     engine = engine or LocalEngine(workers)
     check_paths(engine, pairs.root, pairs.normals)
     engine.warm(WARM)
-    output = OutputOptions.model_validate(pairs.info.build.request["output"])
+    request = pairs.info.build.request
     # A live set holds draws alone: they are to be those of its recipe, seed and keys.
-    request = deepcopy(pairs.info.build.request["recipe"])
-    recipe = recipe_of(request, (), f"recipe of {pairs.root}") if pairs.live else None
-    jobs = (_Job(unit, output, recipe, pairs.info.seed) for unit in pairs.units())
+    recipe = recipe_of(request.recipe, (), f"recipe of {pairs.root}") if pairs.live else None
+    jobs = (_Job(unit, request.output, recipe, pairs.info.seed) for unit in pairs.units())
     return [problem for problems in engine.map(_recheck_unit, jobs, at) for problem in problems]
 
 

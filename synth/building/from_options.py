@@ -9,6 +9,7 @@ from typing import Any, Literal
 from ...engines.engine import Engine
 from ...errors import ConfigError
 from ...manifests.config import load_yaml, validated
+from ...manifests.request import OutputOptions
 from ...manifests.selection.bounds import EVERYTHING, load_profile
 from ...manifests.selection.plan import PlanOptions
 from ...manifests.sources import Source, parse_source
@@ -19,7 +20,7 @@ from ...storage.stores import place
 from ..recipes.load import Recipe, load_recipe
 from .build import Report
 from .build import build as build_request
-from .request import BuildFile, OutputOptions, Request
+from .request import BuildFile, Request
 
 
 def build(

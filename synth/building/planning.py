@@ -6,6 +6,7 @@ import io
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -31,6 +32,7 @@ from ...manifests.sets.info import (
 from ...manifests.sets.workspace import refuse_mixing
 from ...progress import Progress
 from ...storage.atomic import sha256_bytes, write_bytes
+from ...storage.tables import read_table
 from ..recipes.load import recipe_yaml
 from .preloading.workers import warm_workers
 from .request import Request, deciding_versions
@@ -60,10 +62,25 @@ class Run:
     passed: dict[str, Counter[str]] = field(default_factory=dict)
 
 
-def planned(run: Run) -> tuple[BuildNote, pa.Table | None]:
-    """Return the note of the folder's plan, which is made if there is none.
+class Planned(NamedTuple):
+    """The plan of a folder.
 
-    Beside it return the listed candidates, if it was made.
+    Attributes
+    ----------
+    note : BuildNote
+    pairs : pyarrow.Table
+        The content of `plan.parquet`.
+    listed : pyarrow.Table, optional
+        The listed candidates, where the plan was made of them just now.
+    """
+
+    note: BuildNote
+    pairs: pa.Table
+    listed: pa.Table | None = None
+
+
+def planned(run: Run) -> Planned:
+    """Return the folder's plan, which is made if there is none.
 
     Raises
     ------
@@ -74,9 +91,8 @@ def planned(run: Run) -> tuple[BuildNote, pa.Table | None]:
     """
     note = _sound_note(run.root, run.request)
     if note is not None:
-        return note, None
-    listed = list_sources(run)
-    return _plan(run, listed), listed
+        return Planned(note, read_table(run.root / PLAN))
+    return _plan(run, list_sources(run))
 
 
 def list_sources(run: Run) -> pa.Table:
@@ -88,7 +104,7 @@ def list_sources(run: Run) -> pa.Table:
     return listed
 
 
-def _plan(run: Run, listed: pa.Table) -> BuildNote:
+def _plan(run: Run, listed: pa.Table) -> Planned:
     request, root = run.request, run.root
     if request.takes_everything:
         # Nothing to choose, so nothing to measure: what cannot be read is refused when its pair is
@@ -109,7 +125,7 @@ def _plan(run: Run, listed: pa.Table) -> BuildNote:
         run.progress.stage("labels", None)
         tables[LABELS], tables[CLASS_LIST] = read_all(plan.pairs, listed, request.sources)
     note = BuildNote(
-        request=request.identity(),
+        request=request.recorded(),
         versions=deciding_versions(request),
         plan_sha256=sha256_bytes(tables[PLAN]),
         labels_sha256=sha256_bytes(tables[LABELS]) if request.output.labels else "",
@@ -119,7 +135,7 @@ def _plan(run: Run, listed: pa.Table) -> BuildNote:
     for name, data in tables.items():
         write_bytes(root / name, data)
     write_note(root, note)
-    return note
+    return Planned(note, plan.pairs, listed)
 
 
 def _parquet(table: pa.Table) -> bytes:
@@ -161,7 +177,7 @@ def _sound_note(root: Path, request: Request) -> BuildNote | None:
 
 
 def _refuse_other(root: Path, request: Request, note: BuildNote) -> None:
-    changed = differences(note.request, request.identity()) + differences(
+    changed = differences(note.request.model_dump(), request.recorded().model_dump()) + differences(
         note.versions, deciding_versions(request), "version"
     )
     if changed:

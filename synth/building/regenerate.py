@@ -7,22 +7,20 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable
-from copy import deepcopy
 from pathlib import Path
 from typing import Any, Literal
-
-from pydantic import ValidationError
 
 from ...engines.engine import Engine, check_paths
 from ...engines.local import LocalEngine
 from ...errors import DamagedError, SetError
+from ...manifests.config import validated
 from ...manifests.labels.table import CLASS_LIST, LABELS
-from ...manifests.sets.close import finish_set, low_seed
+from ...manifests.request import OutputOptions, RecordedRequest
+from ...manifests.sets.close import finish_set
 from ...manifests.sets.info import (
     CANDIDATES,
     PLAN,
     RECIPE,
-    SET_FILE,
     BuildNote,
     SetInfo,
     differences,
@@ -31,6 +29,7 @@ from ...manifests.sets.info import (
     write_note,
 )
 from ...manifests.sets.pair_set import PairSet, open_set
+from ...manifests.sets.receipts import read_receipts
 from ...manifests.sets.workspace import missing_units, refuse_mixing, working_on
 from ...progress import Progress, Silent
 from ...storage.atomic import atomic_write, write_bytes
@@ -40,7 +39,7 @@ from .cards.readme import write_readme
 from .draw_columns import draw_fields
 from .preloading.workers import warm_workers
 from .remake_unit import Job, remake_unit
-from .request import OutputOptions, deciding_versions, recorded_versions
+from .request import deciding_versions, recorded_versions
 
 
 def regenerate(
@@ -98,14 +97,13 @@ def regenerate(
     origin, root = open_set(origin), place(root)
     recipe = load_recipe(recipe) if isinstance(recipe, str) else recipe
     info = origin.info
-    request = dict(info.build.request)
-    values = recipe.model_dump(mode="json") if recipe is not None else dict(request["recipe"])
+    known = info.build.request
     chosen = recipe_of(
-        deepcopy(values),
+        known.recipe if recipe is None else recipe.model_dump(mode="json"),
         overrides,
         f"recipe of {origin.root}" if recipe is None else f"recipe {recipe.name}",
     )
-    request["recipe"] = chosen.model_dump(mode="json")
+    changed: dict[str, Any] = {"recipe": chosen.model_dump(mode="json")}
     if lows_only and origin.live:
         raise SetError(
             f"{origin.root}: holds no lows, but draws: regenerate it without --low-only, which is"
@@ -113,7 +111,8 @@ def regenerate(
             path=origin.root,
         )
     if seed is not None:
-        request["low_seed"] = None if seed == request["plan"]["seed"] else seed
+        changed["low_seed"] = None if seed == known.plan.seed else seed
+    request = known.model_copy(update=changed)
     engine = engine or LocalEngine(workers)
     return _remake(origin, root, request, chosen, engine, progress or Silent(), lows_only=lows_only)
 
@@ -144,10 +143,12 @@ def export(
     """
     origin, root = open_set(origin), place(root)
     info = origin.info
-    request = dict(info.build.request)
-    request["output"] = {**request["output"], "layout": layout}
+    known = info.build.request
+    values = known.output.model_dump(exclude_unset=True) | {"layout": layout}
     if origin.live:
-        request["output"]["low_codec"] = low_codec
+        values["low_codec"] = low_codec
+    output = validated(OutputOptions, values, "options")
+    request = known.model_copy(update={"output": output})
     engine = engine or LocalEngine(workers)
     return _remake(origin, root, request, None, engine, progress or Silent())
 
@@ -155,7 +156,7 @@ def export(
 def _remake(
     origin: PairSet,
     root: Path,
-    request: dict[str, Any],
+    request: RecordedRequest,
     recipe: Recipe | None,
     engine: Engine,
     progress: Progress,
@@ -168,7 +169,7 @@ def _remake(
     origin.check_normals()
     info = origin.info
     if recipe is not None:
-        warm_workers(engine, request["output"]["low_codec"])
+        warm_workers(engine, request.output.low_codec)
     note = _note(info, request, recipe is None, lows_only)
     with working_on(root):
         _begin(origin.root, root, note)
@@ -179,28 +180,29 @@ def _remake(
         progress.at(before)
         for _ in engine.map(remake_unit, jobs, lambda counted: progress.at(before + counted)):
             pass
-        own = recipe or recipe_of(deepcopy(request["recipe"]), (), "recipe")
+        own = recipe or recipe_of(request.recipe, (), "recipe")
         fields = draw_fields(own)
         made_set = finish_set(
             root,
             info.name,
-            request["output"]["layout"],
+            request.output.layout,
             own.name,
             note,
             recorded_versions(),
             fields,
+            receipts=read_receipts(root, list(info.units)),
             engine=engine,
         )
         write_readme(root, made_set)
         return made_set
 
 
-def _note(info: SetInfo, request: dict[str, Any], keeps_lows: bool, lows_only: bool) -> BuildNote:
+def _note(info: SetInfo, request: RecordedRequest, keeps_lows: bool, lows_only: bool) -> BuildNote:
     """Return what the new set is a function of.
 
     Unchanged, it is the old set's own note, and so are all its bytes.
     """
-    changed = differences(info.build.request, request)
+    changed = differences(info.build.request.model_dump(), request.model_dump())
     # What its photographs were chosen and decoded by stays that of the old set.
     decided = ("measures", "av")
     chosen = {name: version for name, version in info.build.versions.items() if name in decided}
@@ -244,23 +246,16 @@ def _begin(origin: Path, root: Path, note: BuildNote) -> None:
         if not (root / name).is_file() or facts_of(root / name) != wanted:
             with (origin / name).open("rb") as source, atomic_write(root / name) as copy:
                 shutil.copyfileobj(source, copy)
-    recipe = recipe_of(deepcopy(note.request["recipe"]), (), "recipe")
+    recipe = recipe_of(note.request.recipe, (), "recipe")
     write_bytes(root / RECIPE, recipe_yaml(recipe))
     if begun is None:
         write_note(root, note)
 
 
 def _jobs(origin: PairSet, root: Path, note: BuildNote, recipe: Recipe | None) -> list[Job]:
-    try:
-        output = OutputOptions.model_validate(note.request["output"])
-    except ValidationError as error:
-        raise SetError(
-            f"{origin.root / SET_FILE}: its output options are of another gloam:"
-            f" {error.errors()[0]['msg']}",
-            path=origin.root / SET_FILE,
-        ) from error
+    output = note.request.output
     missing = set(missing_units(root, output.layout, origin.info.units, note))
-    common = recipe, low_seed(note), output, note.lows_only
+    common = recipe, note.request.seed, output, note.lows_only
     return [
         Job(unit, root, note.fingerprint, *common)
         for unit in origin.units()

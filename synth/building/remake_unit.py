@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ...engines.local import count
 from ...errors import ImageRefused, SetError
+from ...manifests.request import OutputOptions
 from ...manifests.sets.pair_set import Unit
 from ...manifests.sets.publish_unit import publish_unit
 from ...manifests.sets.sample import (
@@ -27,7 +28,6 @@ from ..decode import decode_image
 from ..kernels.arrays import Pixels
 from ..models import Draw, draw, parse_draw, render
 from ..recipes.load import Recipe
-from .request import OutputOptions
 from .worker import encode_low
 
 _DRAWN = 16  # samples that are read, and their parameters drawn, at once

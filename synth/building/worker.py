@@ -7,11 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import pyarrow as pa
 
 from ...engines.local import count
 from ...errors import ImageRefused, Reason, SourceError
@@ -21,11 +18,10 @@ from ...manifests.images.encode import encode
 from ...manifests.images.load_normal import Normal, Undecoded, load_normal, load_undecoded
 from ...manifests.labels.labels import record_of
 from ...manifests.labels.table import UnitLabels, read_unit
+from ...manifests.request import OutputOptions
 from ...manifests.sets.label_members import members_of
-from ...manifests.sets.layouts.layout import number_of, split_of
 from ...manifests.sets.publish_unit import publish_unit
 from ...manifests.sets.receipts import Receipt, RefusedPair
-from ...manifests.sets.rows import schema_of, table_of
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Origin, Sample, make_sample
 from ...manifests.sources import Location, read
 from ..clips import frame_name, render_clip
@@ -33,7 +29,6 @@ from ..kernels.arrays import Pixels
 from ..kernels.png.file import encode_png
 from ..models import Draw, PreparedDraws, draw
 from ..recipes.load import Recipe
-from .request import OutputOptions
 
 
 @dataclass(frozen=True)
@@ -62,8 +57,6 @@ class UnitJob:
     then."""
     labels: int | None = None
     """Number of the unit's row group in `labels.parquet`, of a set with labels."""
-    draw_fields: tuple[pa.Field, ...] = ()
-    """Columns of what the recipe draws; see `draw_columns`."""
 
 
 def make_unit(job: UnitJob) -> Receipt:
@@ -77,15 +70,7 @@ def make_unit(job: UnitJob) -> Receipt:
     refused: list[RefusedPair] = []
     samples = _samples(job, refused)
     layout = job.output.layout
-    rows = partial(_rows, job)
-    return publish_unit(job.root, layout, job.unit, job.fingerprint, samples, refused, rows)
-
-
-def _rows(job: UnitJob, records: list[dict[str, Any]]) -> pa.Table:
-    """Return the rows of the unit's pairs."""
-    # In the order of the records as they are read, which is canonical.
-    schema = schema_of(sorted(records[0]["members"]), job.labels is not None, job.draw_fields)
-    return table_of(records, split_of(job.unit), number_of(job.unit), schema)
+    return publish_unit(job.root, layout, job.unit, job.fingerprint, samples, refused)
 
 
 def _samples(job: UnitJob, refused: list[RefusedPair]) -> Iterator[Sample]:

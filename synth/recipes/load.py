@@ -95,7 +95,7 @@ def load_recipe(name: Recipe | str, overrides: Iterable[str] = ()) -> Recipe:
     values = _values_of(name)
     made = recipe_of(values, overrides, f"recipe {name}", Path(name).parent)
     if isinstance(made, CameraRecipe):
-        _check_darkness(values, f"recipe {name}")
+        _check_darkness(_overridden(values, overrides), f"recipe {name}")
     return made
 
 
@@ -136,8 +136,7 @@ def recipe_of(
     mixes = "mixture" in values
     if mixes:
         values = {**values, "mixture": _parts(values["mixture"], where)}
-    for override in overrides:
-        _set(values, override)
+    values = _overridden(values, overrides)
     if mixes:
         values = _resolved(values, where, folder)
     model = values.get("model", "camera")
@@ -216,18 +215,27 @@ def _resolved(values: dict[str, Any], where: str, folder: Path | None) -> dict[s
     return {**kept, "model": "mixture", "mixture": parts}
 
 
-def _set(values: dict[str, Any], override: str) -> None:
-    key, equals, value = override.partition("=")
-    parts = key.strip().split(".")
-    if not equals or not all(parts):
-        raise ConfigError(f"--set {override}: write it as KEY=VALUE, for example camera.iso=3200")
-    place = values
-    for part in parts[:-1]:
-        inner = place.setdefault(part, {})
-        if not isinstance(inner, dict):
-            raise ConfigError(f"--set {override}: {part} holds a value, not further keys")
-        place = inner
-    place[parts[-1]] = value.strip()
+def _overridden(values: dict[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
+    """Return values with single ones changed; those that are given stay as they are."""
+    for override in overrides:
+        key, equals, value = override.partition("=")
+        parts = key.strip().split(".")
+        if not equals or not all(parts):
+            raise ConfigError(
+                f"--set {override}: write it as KEY=VALUE, for example camera.iso=3200"
+            )
+        values = _with(values, parts, value.strip(), override)
+    return values
+
+
+def _with(values: dict[str, Any], parts: list[str], value: str, override: str) -> dict[str, Any]:
+    part, *rest = parts
+    if not rest:
+        return {**values, part: value}
+    inner = values.get(part, {})
+    if not isinstance(inner, dict):
+        raise ConfigError(f"--set {override}: {part} holds a value, not further keys")
+    return {**values, part: _with(inner, rest, value, override)}
 
 
 def recipe_yaml(recipe: Recipe) -> bytes:

@@ -36,7 +36,7 @@ def readme(root: Path, info: SetInfo) -> str:
             "dataset_info": {"features": _features(root, info)},
         }
     else:
-        members = [LOW, NORMAL] if info.build.request["output"]["low_codec"] != "none" else [NORMAL]
+        members = [LOW, NORMAL] if info.build.request.output.low_codec != "none" else [NORMAL]
         members = members[:1] if info.build.lows_only else members
         value = {"configs": [config_of(name, f"{{split}}/{name}/*", info) for name in members]}
         value["configs"][0]["default"] = True
