@@ -6,7 +6,7 @@ One validated object, and the YAML file that can hold it.
 from __future__ import annotations
 
 import importlib.util
-from importlib import metadata, resources
+from importlib import metadata
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -124,14 +124,6 @@ class BuildFile(BaseModel):
     recipe: str = DEFAULT
     set: dict[str, Any] = Field(default_factory=dict)
     output: OutputOptions = OutputOptions()
-
-
-def reference_config() -> str:
-    """Return the build file of the reference set (153,856 pairs).
-
-    It is to be copied and given the paths of one's sources.
-    """
-    return (resources.files(__package__) / "reference.yaml").read_text("utf-8")
 
 
 def deciding_versions(request: Request | None = None) -> dict[str, str]:

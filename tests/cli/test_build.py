@@ -8,9 +8,12 @@ import subprocess
 import sys
 import zipfile
 import zlib
+from importlib import resources
 
 import pytest
 from PIL import Image
+
+from gloam.manifests.config import load_yaml
 
 from .running import error_line, run
 
@@ -87,11 +90,10 @@ def test_a_build_file_says_everything_and_flags_override_it(photographs, tmp_pat
 
 
 def test_the_reference_set_has_a_build_file_that_is_valid():
-    import yaml
+    from gloam.synth.building.request import BuildFile
 
-    from gloam.synth.building.request import BuildFile, reference_config
-
-    file = BuildFile.model_validate(yaml.safe_load(reference_config()))
+    with resources.as_file(resources.files("gloam.synth.building") / "reference.yaml") as path:
+        file = BuildFile.model_validate(load_yaml(path))
     assert (file.plan.pairs, file.plan.val) == (153_856, 1_856)
     assert [source.kind for source in file.sources] == [
         "imagenet",
