@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...storage.atomic import canonical_json, sha256_bytes, write_bytes
+from ...storage.atomic import sha256_bytes, write_bytes
 from .info import WORK_FOLDER
 from .layouts import layout_named
 from .receipts import Receipt, RefusedPair, UnitFile, write_receipt
@@ -40,11 +40,11 @@ def publish_unit(
     refused : sequence of RefusedPair
         Looked at after the samples.
     """
-    records: list[dict[str, Any]] = []
+    records: list[bytes] = []
     with layout_named(layout).writer(root, unit) as out:
         for sample in samples:
             out.add(sample)
-            records.append(sample.record)
+            records.append(sample.record_bytes)
         files = out.close() if records else {}
     receipt = Receipt(
         format=FORMAT,
@@ -60,9 +60,9 @@ def publish_unit(
     return receipt
 
 
-def keep_records(root: Path, receipt: Receipt, records: list[dict[str, Any]]) -> None:
+def keep_records(root: Path, receipt: Receipt, records: Sequence[bytes]) -> None:
     """Note a unit's records where a build works, so that closing it need not read them again."""
-    data = b"".join(map(canonical_json, records))
+    data = b"".join(records)
     seal = f"{receipt.sealed().sha256} {sha256_bytes(data)}\n".encode()
     write_bytes(_records_path(root, receipt.unit), seal + data)
 

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from ...errors import DamagedError, SetError
@@ -88,13 +89,18 @@ class Sample:
         """
         return self.decoded(LOW), self.decoded(NORMAL)
 
+    @cached_property
+    def record_bytes(self) -> bytes:
+        """The record as it is stored: canonical JSON, one line."""
+        return canonical_json(self.record)
+
     def files(self) -> list[tuple[str, bytes]]:
         """List ending and bytes of the sample's files, in their order.
 
         The endings are `json`, `low.png` and `normal.jpg`, say.
         """
         return [
-            (RECORD, canonical_json(self.record)),
+            (RECORD, self.record_bytes),
             *((ending(name, member.suffix), member.data) for name, member in self.members.items()),
         ]
 
