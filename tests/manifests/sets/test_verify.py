@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gloam.manifests.request import RecordedRequest
 from gloam.manifests.sets.info import BuildNote
 from gloam.manifests.sets.layouts import LAYOUTS
 from gloam.manifests.sets.layouts.shard_files import index_path, shard_path
@@ -18,7 +19,7 @@ from gloam.manifests.sets.verify import Kind, Problem, unit_problems
 from gloam.manifests.sets.workspace import missing_units
 
 UNIT = "train-000000"
-NOTE = BuildNote(request={}, versions={}, plan_sha256="")
+NOTE = BuildNote(request=RecordedRequest(), versions={}, plan_sha256="")
 
 
 @pytest.fixture(params=list(LAYOUTS))
