@@ -91,8 +91,7 @@ def count_of(number: int, what: str) -> str:
 
 def sample_name(info: SetInfo) -> str:
     """Return what a set's samples are called: a pair, or a clip."""
-    sources = info.build.request.sources
-    return "clip" if sources and sources[0].frames else "pair"
+    return "clip" if info.build.request.frames else "pair"
 
 
 def default_workers() -> int:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_serializer
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from .images.header import MAX_PIXELS
-from .selection.bounds import EVERYTHING, Profile
+from .selection.bounds import Profile
 from .selection.plan import PlanOptions
 from .sources import Source
 
@@ -55,44 +62,71 @@ class OutputOptions(BaseModel):
         return "jpg" if value == "jpeg" else value
 
 
-class RecordedRequest(BaseModel):
-    """The request that a set records.
+class RequestBase(BaseModel):
+    """What is asked of a build, whatever its recipe.
+
+    Attributes
+    ----------
+    sources : tuple of Source
+        With names of their own.
+    profile : Profile
+        Bounds on candidates; `EVERYTHING` to take whatever can be read.
+    plan : PlanOptions
+    low_seed : int, optional
+        Seed of the lows, where it is not that of the plan: in sets that were regenerated with
+        another one.
+    output : OutputOptions
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    sources: tuple[Source, ...]
+    profile: Profile
+    plan: PlanOptions
+    low_seed: int | None = Field(default=None, ge=0, lt=2**63)
+    output: OutputOptions
+
+    @model_validator(mode="after")
+    def _of_one_sort(self) -> Self:
+        frames = {source.frames for source in self.sources}
+        if len(frames) > 1:
+            raise ValueError(
+                "sources: clips of one number of frames, or photographs: every sample of a set has"
+                " the same members"
+            )
+        if self.frames and self.output.labels:
+            raise ValueError("labels: clips have none")
+        return self
+
+    @property
+    def frames(self) -> int:
+        """Frames of each clip; 0 for pairs of images."""
+        return self.sources[0].frames if self.sources else 0
+
+    @property
+    def seed(self) -> int:
+        """Seed that the lows are drawn with: the plan's, or one of their own."""
+        return self.plan.seed if self.low_seed is None else self.low_seed
+
+
+class RecordedRequest(RequestBase):
+    """The request that a set records; its sources have no places.
 
     What it was not given stays away when it is written, so that a set's bytes and fingerprint are
     those of the gloam that made it, which may not have known all options of this one.
 
     Attributes
     ----------
-    sources : tuple of Source
-        Without the places where they lie.
-    profile : Profile
-        Bounds on candidates.
-    plan : PlanOptions
     recipe : dict
         The values of a `gloam.synth.recipes.load.Recipe`.
-    low_seed : int, optional
-        Seed of the lows, where it is not that of the plan.
-    output : OutputOptions
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    sources: tuple[Source, ...] = ()
-    profile: Profile = EVERYTHING
-    plan: PlanOptions = PlanOptions()
-    recipe: dict[str, Any] = Field(default_factory=dict)
-    low_seed: int | None = Field(default=None, ge=0, lt=2**63)
-    output: OutputOptions = OutputOptions()
+    recipe: dict[str, Any]
 
     @model_serializer
     def _as_given(self) -> dict[str, Any]:
         given = ((name, getattr(self, name)) for name in sorted(self.model_fields_set))
         return {name: _json(value) for name, value in given}
-
-    @property
-    def seed(self) -> int:
-        """Seed that the lows are drawn with: the plan's, or one of their own."""
-        return self.plan.seed if self.low_seed is None else self.low_seed
 
 
 def _json(value: Any) -> Any:

@@ -173,8 +173,7 @@ class PairSet:
     @property
     def frames(self) -> int:
         """Frames of each of its clips; 0 of a set of pairs of images."""
-        sources = self.info.build.request.sources
-        return sources[0].frames if sources else 0
+        return self.info.build.request.frames
 
     def __len__(self) -> int:
         return sum(self.info.units.values())

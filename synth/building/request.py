@@ -9,9 +9,9 @@ import importlib.util
 from importlib import metadata
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 
-from ...manifests.request import OutputOptions, RecordedRequest
+from ...manifests.request import OutputOptions, RecordedRequest, RequestBase
 from ...manifests.selection.bounds import EVERYTHING, Profile
 from ...manifests.selection.measures import MEASURES
 from ...manifests.selection.plan import PlanOptions
@@ -26,48 +26,18 @@ _OF_CLIPS = ("frames", "stride", "step")
 _RECORDED = ("numpy", "numba", "pyarrow", "pydantic", "scikit-image")
 
 
-class Request(BaseModel):
-    """A whole build.
+class Request(RequestBase):
+    """A whole build; see `RequestBase`.
 
     Attributes
     ----------
-    sources : tuple of Source
-        With names of their own.
-    profile : Profile
-        Bounds on candidates; `EVERYTHING` to take whatever can be read.
-    plan : PlanOptions
     recipe : Recipe
-    low_seed : int, optional
-        Of the lows, where it is not that of the plan: in sets that were regenerated with another
-        one.
-    output : OutputOptions
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    sources: tuple[Source, ...]
     profile: Profile = EVERYTHING
     plan: PlanOptions = PlanOptions()
     recipe: Recipe
-    low_seed: int | None = Field(default=None, ge=0, lt=2**63)
     output: OutputOptions = OutputOptions()
-
-    @model_validator(mode="after")
-    def _of_one_sort(self) -> Request:
-        frames = {source.frames for source in self.sources}
-        if len(frames) > 1:
-            raise ValueError(
-                "sources: clips of one number of frames, or photographs: every sample of a set has"
-                " the same members"
-            )
-        if frames != {0} and self.output.labels:
-            raise ValueError("labels: clips have none")
-        return self
-
-    @property
-    def frames(self) -> int:
-        """Frames of each clip; 0 for pairs of images."""
-        return self.sources[0].frames if self.sources else 0
 
     @property
     def takes_everything(self) -> bool:

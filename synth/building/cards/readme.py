@@ -39,10 +39,9 @@ def readme(root: Path, info: SetInfo) -> str:
         images = [f"{{split}}/{member}/*" for member in (LOW, NORMAL) if _holds(info, member)]
         value = {"configs": [config_of("default", [f"{{split}}/{METADATA}", *images], info)]}
     counts = ", ".join(f"{n:,} {split}" for split, n in info.counts.items() if split != "refused")
-    clips = any(source.frames for source in info.build.request.sources)
     loader, what, options = (
         ("ClipLoader", "clip", "batch_size=4, size=128")
-        if clips
+        if info.build.request.frames
         else ("PairLoader", "pair", "batch_size=16, size=256")
     )
     others = ', normals="THE SET OF ITS NORMALS"' if info.build.lows_only else ""
