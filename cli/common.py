@@ -91,8 +91,7 @@ def count_of(number: int, what: str) -> str:
 
 def sample_name(info: SetInfo) -> str:
     """Return what a set's samples are called: a pair, or a clip."""
-    sources = info.build.request.get("sources") or [{}]
-    return "clip" if sources[0].get("frames") else "pair"
+    return "clip" if info.build.request.frames else "pair"
 
 
 def default_workers() -> int:
@@ -185,15 +184,6 @@ def workers_option(
         show_default="all cores",
         help=help_text,
     )
-
-
-device_option = click.option(
-    "--device",
-    type=click.Choice(["cpu", "cuda", "auto"]),
-    default="cpu",
-    show_default=True,
-    help="Where lows are made: on all GPUs (cuda), or if there are any (auto). No byte changes.",
-)
 
 
 engine_option = click.option(

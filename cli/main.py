@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import importlib
-import json
 import os
 import sys
 import threading
 import warnings
 from functools import cache
 from importlib import metadata
-from itertools import pairwise
-from pathlib import Path
 from typing import Any, TextIO
 
 import click
 
-from ..engines.forkserver import own_server, prepare_workers
-from ..engines.process import available_cores, prepare_own_process
+from ..engines.process import prepare_own_process
 from ..engines.stopping import stoppable
 from ..errors import GloamWarning
-from ..synth.building import LOADED, WARM
 from ..synth.kernels.compiling import cache_folders as kernel_places
 
 _COMMANDS = {
@@ -54,7 +49,6 @@ _LOOKING = (
     "recipes",
     "cameras",
 )
-_DARKENING = ("build", "regenerate", "rebuild")
 _IMAGES = (
     "build",
     "regenerate",
@@ -82,22 +76,13 @@ class _Lazy(click.Group):
     def resolve_command(
         self, context: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        # What workers need takes as long to import as what this process needs: they do it side by
-        # side.
-        if (
-            args[0] in _DARKENING
-            and not {"-h", "--help"} & set(args)
-            and not context.resilient_parsing
-        ):
-            needed = LOADED if _makes_no_lows(args) else WARM
-            prepare_workers([__name__, needed], _workers(args), deaf=True)
         resolved = super().resolve_command(context, args)
         if args[0] in _IMAGES:
             prepare_own_process()
         return resolved
 
     def invoke(self, context: click.Context) -> Any:
-        with stoppable(), own_server(), warnings.catch_warnings():
+        with stoppable(), warnings.catch_warnings():
             warnings.simplefilter("always", GloamWarning)
             warnings.showwarning = _show_warning
             kernel_places.announce = _tell_of_compiling
@@ -130,36 +115,6 @@ def _tell_of_compiling(gpu: bool = False) -> None:
         else "kernels that this machine does not have yet; all of them take some 20 seconds"
     )
     click.echo(f"gloam: compiling {what}", err=True)
-
-
-def _makes_no_lows(args: list[str]) -> bool:
-    """Return whether a command's words ask for a set without lows, or for such a set's draws."""
-    if args[0] == "regenerate":
-        return any(_holds_no_lows(Path(word)) for word in args[1:])
-    words = " ".join(args).replace("=", " ").split()
-    codecs = [value for option, value in pairwise(words) if option == "--low-codec"]
-    return codecs[-1:] == ["none"]
-
-
-def _holds_no_lows(root: Path) -> bool:
-    """Return whether a folder is a live set. Whatever is wrong with it is told by who reads it."""
-    # Here, as other commands need nothing of it.
-    from ..manifests.sets.info import SET_FILE
-
-    try:
-        note = json.loads((root / SET_FILE).read_bytes())
-        return bool(note["build"]["request"]["output"]["low_codec"] == "none")
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
-
-
-def _workers(args: list[str]) -> int:
-    """Return what --workers asks for, before the command that knows it is imported.
-
-    What cannot be told now is told then.
-    """
-    text = " ".join(args).replace("=", " ").partition("--workers ")[2].partition(" ")[0]
-    return int(text) if text.isdecimal() and len(text) < 9 else available_cores()
 
 
 def _show_thread_error(args: threading.ExceptHookArgs) -> None:

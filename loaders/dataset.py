@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ..errors import ImageRefused, LoaderError
 from ..manifests.images.decode import decode_as_rgb
+from ..synth.kernels.png.decode import decode_png
 from .columns import StoredPair, read_extent, undecodable
 from .index import Contents
 from .live.lows import LiveLows, normal_of
@@ -157,6 +158,9 @@ def check_one_shape(pair: StoredPair, low: tuple[int, ...], normal: tuple[int, .
 
 
 def _decoded(data: bytes, decoder: str) -> Pixels:
+    pixels = decode_png(np.frombuffer(data, np.uint8))
+    if pixels is not None:
+        return pixels
     # OpenCV does not turn AVIF, and knows no HEIC; their files begin with a box that is called so.
     if decoder == "opencv" and data and data[4:8] != b"ftyp":
         image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR_RGB)

@@ -59,7 +59,8 @@ class TorchLoader(EpochLoader):
     workers, threads : int, optional
         Processes; by default this rank's share of the cores; 0 decodes in this process.
     decoder : str
-        "opencv" or "pillow".
+        "opencv" or "pillow"; PNGs that gloam wrote are decoded by its own kernel, to the same
+        pixels.
 
     Raises
     ------

@@ -12,18 +12,13 @@ the noise of the still of the same key, normal and draw, and is that still's low
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from ..manifests.sets.sample import LOW, NORMAL, Sample
+from .decode import decode_image
 from .draws.record import CameraDraw
 from .kernels.arrays import Pixels, Window
 from .kernels.numbers.random_bits import frame_seed
 from .models import Draw, LowMaker, parse_draw
-
-if TYPE_CHECKING:
-    from .renderers import Renderer
-
-_AT_ONCE = 32  # frames that a renderer makes
 
 
 def frame_name(member: str, number: int) -> str:
@@ -59,8 +54,8 @@ def frames_of(sample: Sample) -> tuple[list[Pixels], list[Pixels]]:
     ValueError
         When the draw is.
     """
-    normals = [sample.decoded(name) for name in frame_names(sample.members, NORMAL)]
-    lows = [sample.decoded(name) for name in frame_names(sample.members, LOW)]
+    normals = [sample.decoded(name, decode_image) for name in frame_names(sample.members, NORMAL)]
+    lows = [sample.decoded(name, decode_image) for name in frame_names(sample.members, LOW)]
     return lows or render_clip(normals, parse_draw(sample.record["draw"])), normals
 
 
@@ -98,19 +93,3 @@ def render_clip(
     """
     maker = frame_maker([drawn], len(normals))
     return [maker.low(number, normal, window, normals[0]) for number, normal in enumerate(normals)]
-
-
-def render_clip_on(renderer: Renderer, normals: Sequence[Pixels], drawn: Draw) -> list[Pixels]:
-    """Make the lows of a clip's frames where a renderer does; see `render_clip`.
-
-    Of long clips some are made at a time, so that they fit into a GPU.
-    """
-    lows: list[Pixels] = []
-    for begin in range(0, len(normals), _AT_ONCE):
-        numbers = [*([0] if begin else []), *range(begin, min(begin + _AT_ONCE, len(normals)))]
-        some = [normals[number] for number in numbers]
-        draws = [frame_draw(drawn, number) for number in numbers]
-        made = renderer.render(some, draws, [0] * len(some))[1 if begin else 0 :]
-        # A renderer may use their memory again.
-        lows += made if len(normals) <= _AT_ONCE else [low.copy() for low in made]
-    return lows

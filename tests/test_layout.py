@@ -25,12 +25,11 @@ SYNTH = [
     {"kernels"},
     {"parameters", "image_forms"},
     {"degradations"},
-    {"camera"},
+    {"camera", "decode"},
     {"draws", "power_law"},
     {"recipes", "render"},
     {"models"},
     {"renderers", "clips"},
-    {"served"},
     {"analysis"},
     {"realism"},
     {"reporting", "fitting", "calibrating", "studio"},
@@ -47,7 +46,6 @@ OWNERS = {
 }
 ALSO = {
     ("numba", "gloam.synth.render.on_cuda"),  # copies to and from the device
-    ("numba", "gloam.synth.served.server"),  # counts them
 }
 
 

@@ -18,7 +18,7 @@ from ...synth.analysis.photon_transfer import by_sensor
 from ...synth.analysis.references import read_reference, reference_yaml
 from ...synth.analysis.set_statistics import Measured, measure_folders, measure_set
 from ...synth.reporting.subject import is_set
-from ..common import Bars, check_png, engine_option, user_errors, workers_option
+from ..common import Bars, engine_option, user_errors, workers_option
 
 
 @click.command()
@@ -33,11 +33,6 @@ from ..common import Bars, check_png, engine_option, user_errors, workers_option
     help="Measure at most so many, evenly spread.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON in place of the table.")
-@click.option(
-    "--figure",
-    type=click.Path(path_type=Path),
-    help="Also draw histograms and the photon transfer curve into this PNG.",
-)
 @click.option(
     "--save-reference",
     "save",
@@ -59,7 +54,6 @@ def stats(
     normals: Path | None,
     pairs: int,
     as_json: bool,
-    figure: Path | None,
     *,
     save: Path | None,
     beside: tuple[Path, ...],
@@ -72,9 +66,6 @@ def stats(
     Or the pairs of two folders (equal names). With LOW_DIR alone, what can be said without normals.
     A set of lows only wants the set beside it that it was made from.
     """
-    if figure is not None:
-        check_png("--figure", figure)
-        _plotting()  # before minutes of measuring
     if save is not None and save.suffix.lower() not in (".yaml", ".yml"):
         raise ConfigError(f"--save-reference {save}: must end in .yaml")
     references = {**reference_statistics(), **dict(read_reference(path) for path in beside)}
@@ -93,18 +84,6 @@ def stats(
         click.echo(json.dumps({**measured.as_json(), "reference": references}, indent=2))
     else:
         _show(measured, references, ALL_LABELS if full else LABELS)
-    if figure is not None:
-        write_bytes(figure, _plotting().statistics_figure(measured))
-        if not as_json:
-            click.echo(f"figure: {figure}")
-
-
-def _plotting() -> Any:
-    try:
-        from ...synth.analysis import figures
-    except ImportError as error:
-        raise ConfigError("--figure needs matplotlib: pip install 'gloam[figures]'") from error
-    return figures
 
 
 def _show(

@@ -13,12 +13,10 @@ from ...manifests.sets.pair_set import open_set
 from ...manifests.sets.verify import Problem, verify_set
 from ...storage.stores import place
 from ...synth.publishing.unit_by_unit import MARK, verify_export
-from ...synth.renderers import Device
 from ..common import (
     USER_ERROR,
     Bars,
     count_of,
-    device_option,
     engine_option,
     sample_name,
     user_errors,
@@ -47,7 +45,6 @@ from ..common import (
 )
 @workers_option("Processes.")
 @engine_option
-@device_option
 @user_errors
 def verify(
     root: Path,
@@ -58,7 +55,6 @@ def verify(
     normals: Path | None,
     workers: int,
     engine_name: str,
-    device: Device,
 ) -> None:
     """Check that SET is complete and unchanged: receipts, checksums, indexes, every pair.
 
@@ -76,7 +72,7 @@ def verify(
             from ...synth.building.deep_verify import recheck_set
 
             bars.stage("comparing", len(pairs))
-            problems += recheck_set(pairs, workers, bars.at, device=device, engine=engine)
+            problems += recheck_set(pairs, workers, bars.at, engine=engine)
     for problem in problems:
         click.echo(("remark: " if problem.remark else "") + f"{root}/{problem}")
     damage = _damage(problems)

@@ -18,13 +18,11 @@ from ...synth.building.build import build as build_set
 from ...synth.building.from_options import make_request
 from ...synth.building.request import Request
 from ...synth.recipes.load import DEFAULT
-from ...synth.renderers import Device
 from ..common import (
     Bars,
     camera_file_option,
     camera_overrides,
     count_of,
-    device_option,
     engine_option,
     overrides_option,
     recipe_option,
@@ -155,7 +153,6 @@ def _kinds(context: click.Context, parameter: click.Parameter, begun: str) -> li
 @click.option("--name", help="Of the set, in set.json.  [default: gloam]")
 @workers_option()
 @engine_option
-@device_option
 @click.option(
     "--max-refused",
     default="100%",
@@ -183,7 +180,6 @@ def build(
     workers: int,
     *,
     engine_name: str,
-    device: Device,
     max_refused: float,
     task_index: int | None,
     task_count: int | None,
@@ -214,7 +210,6 @@ def build(
                 workers,
                 cache,
                 bars,
-                device=device,
                 engine=engine,
             )
             bars.close()
@@ -227,9 +222,7 @@ def build(
                 f"{root}: task {task_index} of {task_count} made {count_of(made, 'shard')}; {rest}"
             )
             return
-        report = build_set(
-            request, root, workers, cache, bars, max_refused, device=device, engine=engine
-        )
+        report = build_set(request, root, workers, cache, bars, max_refused, engine=engine)
     _show(report, request)
 
 
@@ -249,7 +242,7 @@ def _show(report: Report, request: Request) -> None:
     counts = ", ".join(f"{s} {info.counts[s]:,}" for s in SPLITS if s in info.counts)
     made, of = sample_name(info), "clip" if sample_name(info) == "clip" else "photograph"
     click.echo(f"{count_of(report.candidates, of)}, {count_of(total, made)}: {counts}")
-    planned = {"val": info.build.request["plan"]["val"], "test": request.plan.test}
+    planned = {"val": info.build.request.plan.val or 0, "test": request.plan.test}
     if request.plan.val is None and report.made:
         click.echo(
             f"  val: {planned['val']:,}, as --val was not given; gloam regenerate {report.root} NEW"

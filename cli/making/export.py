@@ -14,11 +14,9 @@ from ...synth.publishing.export_for import export_for
 from ...synth.publishing.trainers import FORMS
 from ...synth.publishing.video_files import FORMS as FORMS_OF_VIDEO
 from ...synth.publishing.video_files import export_videos
-from ...synth.renderers import Device
 from ..common import (
     Bars,
     count_of,
-    device_option,
     engine_option,
     sample_name,
     user_errors,
@@ -55,7 +53,6 @@ from ..common import (
 )
 @workers_option("Processes.")
 @engine_option
-@device_option
 @user_errors
 def export(
     origin: Path,
@@ -67,7 +64,6 @@ def export(
     workers: int,
     *,
     engine_name: str,
-    device: Device,
 ) -> None:
     """Write the pairs of SET to NEW, as files or as shards, byte for byte.
 
@@ -85,7 +81,7 @@ def export(
         return
     if trainer is not None:
         with Bars() as bars:
-            form = export_for(origin, root, trainer, workers, bars, device=device, engine=engine)
+            form = export_for(origin, root, trainer, workers, bars, engine=engine)
         click.echo(f"{root}: the pairs of {origin} for {form.about}")
         for line in form.lines:
             click.echo("  " + line.replace("{root}", str(root)))
@@ -98,7 +94,6 @@ def export(
             workers,
             bars,
             low_codec="jpg" if low_codec == "jpeg" else low_codec,
-            device=device,
             engine=engine,
         )
     count = count_of(sum(info.units.values()), sample_name(info))

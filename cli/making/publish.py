@@ -9,8 +9,7 @@ import click
 from ...engines.by_name import engine_named
 from ...synth.publishing.publish import FORMATS, Format
 from ...synth.publishing.publish import publish as publish_set
-from ...synth.renderers import Device
-from ..common import Bars, device_option, engine_option, user_errors, workers_option
+from ..common import Bars, engine_option, user_errors, workers_option
 
 
 @click.command()
@@ -32,7 +31,6 @@ from ..common import Bars, device_option, engine_option, user_errors, workers_op
 @click.option("--date", default="", metavar="YYYY-MM-DD", help="Of publishing, for Croissant.")
 @workers_option("Processes.")
 @engine_option
-@device_option
 @user_errors
 def publish(
     origin: Path,
@@ -45,7 +43,6 @@ def publish(
     date: str,
     workers: int,
     engine_name: str,
-    device: Device,
 ) -> None:
     """Write SET to DIR as it is given away: pictures, card, Croissant, checksums, plan.
 
@@ -63,7 +60,6 @@ def publish(
             date=date,
             workers=workers,
             progress=bars,
-            device=device,
             engine=engine,
         )
     click.echo(

@@ -8,11 +8,9 @@ import click
 
 from ...engines.by_name import engine_named
 from ...synth.publishing.rebuild import rebuild as rebuild_set
-from ...synth.renderers import Device
 from ..common import (
     Bars,
     count_of,
-    device_option,
     engine_option,
     sample_name,
     user_errors,
@@ -32,7 +30,6 @@ from ..common import (
 )
 @workers_option("Processes.")
 @engine_option
-@device_option
 @user_errors
 def rebuild(
     published: Path,
@@ -41,7 +38,6 @@ def rebuild(
     *,
     workers: int,
     engine_name: str,
-    device: Device,
 ) -> None:
     """Make SET again as it was PUBLISHED, byte for byte, of one's own copies of the photographs.
 
@@ -55,7 +51,6 @@ def rebuild(
             sources,
             workers=workers,
             progress=bars,
-            device=device,
             engine=engine,
         )
     count = count_of(sum(report.info.units.values()), sample_name(report.info))

@@ -9,11 +9,9 @@ import click
 from ...engines.by_name import engine_named
 from ...manifests.selection.plan import SPLITS
 from ...synth.building.regenerate import regenerate as regenerate_set
-from ...synth.renderers import Device
 from ..common import (
     Bars,
     count_of,
-    device_option,
     engine_option,
     overrides_option,
     recipe_option,
@@ -48,7 +46,6 @@ from ..common import (
 )
 @workers_option()
 @engine_option
-@device_option
 @user_errors
 def regenerate(
     origin: Path,
@@ -62,7 +59,6 @@ def regenerate(
     low_only: bool,
     workers: int,
     engine_name: str,
-    device: Device,
 ) -> None:
     """Make NEW with the pairs of SET, but other lows, or other splits (--val, --test).
 
@@ -83,7 +79,6 @@ def regenerate(
             val=val,
             test=test,
             lows_only=low_only,
-            device=device,
             engine=engine,
         )
     changed = info.build.origin["changed"] if info.build.origin else []

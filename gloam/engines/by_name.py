@@ -7,7 +7,7 @@ from .engine import Engine
 
 
 def engine_named(name: str, workers: int) -> Engine:
-    """Return the engine that is called `local`, `ray` or `ray:ADDRESS`.
+    """Return the engine that a command is to work with: `local`, `ray` or `ray:ADDRESS`.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ def engine_named(name: str, workers: int) -> Engine:
     if kind == "local" and not address:
         from .local import LocalEngine
 
-        return LocalEngine(workers)
+        return LocalEngine(workers, deaf=True)
     if kind == "ray":
         from .ray import RayEngine
 

@@ -3,11 +3,8 @@
 On Linux workers are forked from a server: a fresh process that has no threads, as it has only
 imported modules. Forking this process instead could deadlock, as Arrow and progress bars run
 threads in it; and a fresh interpreter for every worker would spend a second of each core and 100 MB
-more memory. The server lives as long as this process, or as the block of `own_server` in which it
-was started, and keeps the environment, the limits and the CPU affinity that this process had then.
-
-It rests on names of CPython's own, of `multiprocessing.forkserver`; where one is missing, workers
-are fresh interpreters.
+more memory. The server lives as long as this process, and keeps the environment, the limits and the
+CPU affinity that this process had when it was started.
 """
 
 from __future__ import annotations
@@ -16,9 +13,8 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from multiprocessing import resource_tracker
-from typing import Any
 
 from .process import MARK
 
@@ -54,63 +50,27 @@ def prepare_workers(modules: Sequence[str], workers: int, deaf: bool = False) ->
     """
     if workers <= 1 or sys.platform != "linux":  # elsewhere system libraries do not survive a fork
         return "spawn"
+    path = os.pathsep.join(str(place) for place in sys.path if place)
+    # The server looks for modules where this process does: not in the current folder, as
+    # `python -c` would.
+    quiet = ",".join(filter(None, [os.environ.get("PYTHONWARNINGS"), _QUIET]))
     try:
         from multiprocessing import forkserver  # which not every system has
 
-        server: Any = forkserver._forkserver
-        preload = server._preload_modules
-    except (ImportError, AttributeError):
-        return "spawn"
-    path = os.pathsep.join(str(place) for place in sys.path if place)
-    try:
-        server.set_forkserver_preload(list(modules))
-        # The server looks for modules where this process does: not in the current folder, as
-        # `python -c` would.
-        quiet = ",".join(filter(None, [os.environ.get("PYTHONWARNINGS"), _QUIET]))
+        forkserver.set_forkserver_preload(list(modules))
         with _environment(
             PYTHONSAFEPATH="1", PYTHONPATH=path, PYTHONWARNINGS=quiet, **{MARK: "1"}, **_ONE_THREAD
         ):
             # Or ensure_running below would do it, which unblocks Ctrl-C.
             resource_tracker.ensure_running()
             with _no_interrupt() if deaf else nullcontext():
-                server.ensure_running()
+                forkserver.ensure_running()
     except (
-        OSError
+        ImportError,
+        OSError,
     ):  # no room for its socket's path; or this process was forked from one that has a server
         return "spawn"
-    finally:
-        server._preload_modules = preload
     return "forkserver"
-
-
-@contextmanager
-def own_server() -> Iterator[None]:
-    """End with the block a server that is started within it, at once.
-
-    It may still be importing, with our streams open.
-    """
-    before = _server_pid()
-    try:
-        yield
-    finally:
-        if _server_pid() not in (None, before):
-            kill_server()
-            sys.modules[
-                "multiprocessing.forkserver"
-            ]._forkserver._stop()  # wait for its end, and forget it
-
-
-def _server_pid() -> int | None:
-    forkserver: Any = sys.modules.get("multiprocessing.forkserver")
-    return None if forkserver is None else forkserver._forkserver._forkserver_pid
-
-
-def kill_server() -> None:
-    """Kill the server, if there is one."""
-    pid = _server_pid()
-    if pid is not None:
-        with suppress(OSError):
-            os.kill(pid, signal.SIGKILL)
 
 
 @contextmanager

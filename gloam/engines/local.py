@@ -27,7 +27,7 @@ from typing import Any, Generic
 from ..errors import WorkerLost
 from ..storage.store_requests import environment, take_environment
 from .engine import J, R, ignored
-from .forkserver import kill_server, prepare_workers
+from .forkserver import prepare_workers
 from .lost_workers import Parted, WorkerStates, ends_process
 from .process import end_with_parent, main_left_alone, prepare_own_process
 
@@ -65,7 +65,6 @@ def abandon_workers() -> None:
     For a process that is about to end by `os._exit`, so that nothing goes on or lies about after
     it. Takes no lock: it may be called by a signal's handler, in the middle of anything.
     """
-    kill_server()
     for pool in list(_pools):
         _kill(pool)
     folder = getattr(multiprocessing.current_process(), "_config", {}).get("tempdir")
@@ -95,9 +94,12 @@ class LocalEngine:
     ----------
     workers : int
         How many; 1 runs everything in this process.
+    deaf : bool
+        See `forkserver.prepare_workers`.
     """
 
     workers: int = 1
+    deaf: bool = False
     far = False
 
     def map(
@@ -109,11 +111,11 @@ class LocalEngine:
         """Run `function` on every job; results come in the jobs' order."""
         if self.workers <= 1:
             return _map_here(function, jobs, at)
-        return _map_in_processes(function, jobs, self.workers, at)
+        return _map_in_processes(function, jobs, self, at)
 
     def warm(self, module: str) -> None:
         """Start the server that workers are forked from, and have it import a module."""
-        prepare_workers([module], self.workers)
+        prepare_workers([module], self.workers, self.deaf)
 
 
 @contextmanager
@@ -189,11 +191,12 @@ class _Pool:
 
 
 def _map_in_processes(
-    function: Callable[[J], R], jobs: Iterable[J], workers: int, at: Callable[[int], Any]
+    function: Callable[[J], R], jobs: Iterable[J], engine: LocalEngine, at: Callable[[int], Any]
 ) -> Iterator[R]:
+    workers = engine.workers
     module = getattr(getattr(function, "func", function), "__module__", None)
     context = multiprocessing.get_context(
-        prepare_workers([module] if isinstance(module, str) else [], workers)
+        prepare_workers([module] if isinstance(module, str) else [], workers, engine.deaf)
     )
     pool = _Pool(context, workers)
     before = 0

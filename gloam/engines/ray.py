@@ -112,31 +112,6 @@ class RayEngine:
         if self._own:
             self._ray.shutdown()
 
-    def on_gpus(self, make: Callable[[], Any]) -> Actors:
-        """Make something on each GPU of the cluster, in a process that owns it.
-
-        Parameters
-        ----------
-        make : a module-level function
-
-        Raises
-        ------
-        ConfigError
-            When the cluster has no GPU, or it cannot be made there.
-        """
-        count = int(self._ray.cluster_resources().get("GPU", 0))
-        if not count:
-            raise ConfigError("device cuda: the cluster has no GPU", key="device", value="cuda")
-        kind = self._ray.remote(num_gpus=1, num_cpus=0, max_restarts=_RETRIES, max_task_retries=-1)
-        actors = [kind(_Holder).remote(make) for _ in range(count)]
-        try:
-            nodes = self._ray.get([actor.node.remote() for actor in actors])
-        except self._ray.exceptions.RayError as error:
-            raise ConfigError(
-                f"device cuda: {said_by(error)}", key="device", value="cuda"
-            ) from error
-        return Actors(tuple(zip(nodes, actors, strict=True)))
-
     def _result(self, one: Any) -> Any:
         errors = self._ray.exceptions
         try:
@@ -149,50 +124,6 @@ class RayEngine:
                 f" out ({said_by(error)}); what was finished is kept: run the same command"
                 " again to continue"
             ) from None
-
-
-class Actors:
-    """Processes of a cluster that own a GPU each; small, so that a job can take them along.
-
-    Parameters
-    ----------
-    known : tuple of (node, actor)
-    """
-
-    def __init__(self, known: tuple[tuple[str, Any], ...]) -> None:
-        self._known = known
-
-    def call(self, number: int, method: str, *args: Any) -> Any:
-        """Call a method of what was made, of one of those on this node, or else of any.
-
-        Parameters
-        ----------
-        number : int
-            Which of them.
-        method : str
-        *args
-        """
-        ray = _ray()
-        here = ray.get_runtime_context().get_node_id()
-        near = [actor for node, actor in self._known if node == here]
-        chosen = near or [actor for _, actor in self._known]
-        try:
-            return ray.get(chosen[number % len(chosen)].call.remote(method, *args))
-        except ray.exceptions.RayTaskError as error:
-            raise (error.cause or error) from None
-
-
-class _Holder:
-    """Something that an actor holds."""
-
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self._held = make()
-
-    def node(self) -> str:
-        return str(_ray().get_runtime_context().get_node_id())
-
-    def call(self, method: str, *args: Any) -> Any:
-        return getattr(self._held, method)(*args)
 
 
 def _run(function: Callable[[J], R], job: J) -> tuple[R, int]:

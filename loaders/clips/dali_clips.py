@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...errors import ImageRefused, LoaderError
 from ...manifests.clips.segments import Segments
@@ -25,13 +25,10 @@ from .frame_sources import Pictures
 from .live_clips import LiveClips
 from .low_pixels import first_low, is_png
 from .rounds import Rounds, at_once, divided, largest_of
-from .stored_batches import BatchesAhead, StoredBatches, gpu_decoder, numbers_of
+from .stored_batches import BatchesAhead, StoredBatches, numbers_of
 from .stored_clips import ClipContents
 from .videos.order import Groups
 from .videos.reading import VideoFrames, Wanted, by_dali, by_pyav
-
-if TYPE_CHECKING:
-    from .lows_on_gpu import LowsOnGpu
 
 _AHEAD = 2  # rounds that are read, and whose stored lows are decoded, before DALI takes them
 
@@ -80,7 +77,6 @@ class DaliClips:
         self._pipeline: Any = None
         self._pool: ThreadPoolExecutor | None = None
         self._lows: LiveClips | None = None
-        self._decoder: LowsOnGpu | None = None
         self._segments = Segments(margins=options.device == "gpu")
         self._videos: VideoFrames | None = None
         # epoch and batch that come next, and their GPU; none while they are made
@@ -133,17 +129,16 @@ class DaliClips:
             "_pool": None,
             "_lows": None,
             "_videos": None,
-            "_decoder": None,
             "_ready": [],
         }
 
     def _drop(self) -> None:
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
-        for one in (self._lows, self._videos, self._decoder):
+        for one in (self._lows, self._videos):
             if one is not None:
                 one.close()
-        self._pipeline = self._pool = self._lows = self._videos = self._decoder = None
+        self._pipeline = self._pool = self._lows = self._videos = None
         self._ready = []
 
     def _begun(self, epoch: int, batch: int, device_id: int | None) -> Any:
@@ -198,11 +193,7 @@ class DaliClips:
         """Return the pipeline of stored lows."""
         from ..dali.pipelines import external_pairs, pairs_of_decoded_lows
 
-        low, device_id = first_low(self._contents.clips[0]), common["device_id"]
-        decoded = is_png(low)
-        if decoded and device_id is not None:
-            files, cores = common["batch_size"], common["num_threads"]
-            self._decoder = gpu_decoder(low, device_id, files, cores, _AHEAD + 2)
+        decoded = is_png(first_low(self._contents.clips[0]))
         batches = StoredBatches(
             pool,
             places_at,
@@ -210,13 +201,11 @@ class DaliClips:
             self._contents.frames,
             decodes_lows=decoded,
             ahead=_AHEAD,
-            on_gpu=self._decoder,
         )
         common = common | {"forms": batches.forms if self._options.changes else None}
         if not decoded:
             return external_pairs(batches.pairs, **common)
-        on_gpu = self._decoder is not None
-        return pairs_of_decoded_lows(batches.lows, batches.normals, on_gpu=on_gpu, **common)
+        return pairs_of_decoded_lows(batches.lows, batches.normals, **common)
 
     def _at_once(self, frames: int, device_id: int | None) -> int:
         """Return how many batches of so many frames are made at once."""

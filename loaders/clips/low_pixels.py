@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from ...manifests.images.decode import decode
-from ...synth.kernels.png.decode import decode_png, decode_pngs, png_size
+from ...synth.decode import decode_image
+from ...synth.kernels.png.decode import decode_pngs, png_size
 from ...synth.kernels.png.file import SIGNATURE
 from ..columns import read_extent
 from .stored_clips import StoredClip
@@ -24,8 +24,7 @@ def low_pixels(data: Pixels) -> Pixels:
     ImageRefused
         When it is damaged.
     """
-    made = decode_png(data)
-    return decode(data.tobytes(), "png" if is_png(data) else "jpg") if made is None else made
+    return decode_image(data.tobytes(), "png" if is_png(data) else "jpg")
 
 
 def clip_lows(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +16,6 @@ from ..options import Options
 from .clip_bytes import Bytes, Clip, frames_of
 from .clip_samples import ClipPlace
 from .low_pixels import clip_lows
-
-if TYPE_CHECKING:
-    from .lows_on_gpu import LowsOnGpu
 
 MOST_PIXELS = 1 << 30  # what a set may hold
 Pixels = npt.NDArray[np.uint8]
@@ -73,8 +69,6 @@ class StoredBatches:
         Whether lows are given decoded.
     ahead : int
         Batches that are read and decoded before they are asked for.
-    on_gpu : LowsOnGpu, optional
-        That decodes lows, with room for `ahead` batches and two more.
     """
 
     def __init__(
@@ -86,12 +80,9 @@ class StoredBatches:
         *,
         decodes_lows: bool,
         ahead: int,
-        on_gpu: LowsOnGpu | None = None,
     ) -> None:
         self._pool, self._places_of, self._options = pool, places_of, options
         self._frames, self._decodes_lows = frames, decodes_lows
-        self._on_gpu = on_gpu
-        self._lows: dict[int, Future[Any]] = {}
         self._clips = BatchesAhead(self._begin, ahead)
         self._rooms: dict[int, _Room] = {}
         self._spare = _Spare()
@@ -109,10 +100,6 @@ class StoredBatches:
     def lows(self, info: Any) -> Any:
         """Return decoded lows of a batch, uint8 (H, W, 3): as one array where that can be."""
         clips = self._clips.of(info.iteration)
-        for past in [one for one in self._lows if one < info.iteration]:
-            del self._lows[past]
-        if self._on_gpu is not None:
-            return self._lows[info.iteration].result()
         for past in [one for one in self._rooms if one < info.iteration]:
             self._rooms.pop(past).give_back()
         lows: Any = self._rooms[info.iteration].all_of([clip.lows for clip in clips])
@@ -130,12 +117,9 @@ class StoredBatches:
 
     def _begin(self, number: int) -> list[Future[Clip]]:
         places, room = self._places_of(number), None
-        if self._decodes_lows and self._on_gpu is None:
+        if self._decodes_lows:
             room = self._rooms[number] = _Room(len(places), self._frames, self._spare)
-        made = [self._pool.submit(self._one, room, i, place) for i, place in enumerate(places)]
-        if self._on_gpu is not None:
-            self._lows[number] = self._on_gpu.begin(number, made)
-        return made
+        return [self._pool.submit(self._one, room, i, place) for i, place in enumerate(places)]
 
     def _one(self, room: _Room | None, number: int, place: ClipPlace) -> Clip:
         read, change = frames_of(place.clip), None
@@ -201,32 +185,6 @@ class _Room:
         """Let other batches have the memory."""
         if self._made is not None:
             self._spare.give(self._made)
-
-
-def gpu_decoder(low: Pixels, device_id: int, files: int, cores: int, held: int) -> LowsOnGpu | None:
-    """Return what decodes the PNG lows of a set's clips on a GPU; None where cores do.
-
-    Parameters
-    ----------
-    low : uint8 array
-        One of the set's.
-    device_id : int
-        Number of the GPU.
-    files : int
-        Decoded together.
-    cores : int
-    held : int
-        See `LowsOnGpu`.
-    """
-    if importlib.util.find_spec("numba_cuda") is None:
-        return None
-    try:
-        from .lows_on_gpu import LowsOnGpu, decodes_on_gpu
-    except ImportError:  # of something that Numba lacks
-        return None
-    return (
-        LowsOnGpu(device_id, held, cores) if decodes_on_gpu(device_id, low, files, cores) else None
-    )
 
 
 def numbers_of(count: int) -> npt.NDArray[np.int64]:

@@ -256,18 +256,13 @@ def pairs_of_decoded_lows(
     normals: Callable[[Any], tuple[Any, ...]],
     options: Options,
     forms: Forms | None = None,
-    *,
-    on_gpu: bool = False,
 ) -> tuple[Any, ...]:
-    """Take lows (H, W, 3) uint8, which may lie on a GPU, beside encoded normals and numbers.
+    """Take lows (H, W, 3) uint8 beside encoded normals and numbers.
 
     All from functions of DALI's BatchInfo. Images are not cut or flipped, or by `forms`.
     """
-    if on_gpu:  # copied, and waited for, on a stream of DALI's own: others fill the memory again
-        low = fn.external_source(source=lows, layout="HWC", device="gpu", cuda_stream=1, **BATCHES)
-    else:
-        low = fn.external_source(source=lows, layout="HWC", **BATCHES)
-        low = low.gpu() if options.device == "gpu" else low
+    low = fn.external_source(source=lows, layout="HWC", **BATCHES)
+    low = low.gpu() if options.device == "gpu" else low
     normal, label = fn.external_source(source=normals, num_outputs=2, **BATCHES)
     form = None if forms is None else fn.external_source(source=forms, **BATCHES)
     window, flips = (None, None) if form is None else (form[:4], form[4:])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -136,7 +135,7 @@ def live_lows(
     if recipe is not None:
         own = load_recipe(recipe)
     else:
-        own = recipe_of(deepcopy(build.request["recipe"]), (), f"recipe of {data.root}")
+        own = recipe_of(build.request.recipe, (), f"recipe of {data.root}")
         made_by = build.versions.get("model", "1")
         if chosen == "set" and made_by != str(MODEL):
             raise LoaderError(

@@ -82,7 +82,7 @@ class Annotations:
             )
         for name, text in texts:
             try:
-                self._take(name, _parsed(text), names)
+                self._take(encodable(name), _parsed(text), names)
             except (ValueError, RecursionError) as error:
                 raise SourceError(
                     f"{path}: {name} is not a COCO annotation file: {error}", path=path

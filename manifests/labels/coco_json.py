@@ -16,6 +16,7 @@ from typing import IO, Any
 import numpy as np
 
 from ...storage.atomic import atomic_write
+from ...storage.untrusted import parse_json
 
 FOLDERS = {"instances": "annotations", "captions": "captions"}
 """Where files lie, by their kind."""
@@ -93,7 +94,7 @@ def _instances(labels: dict[str, Any]) -> Iterable[dict[str, Any]]:
         *(labels[name] for name in columns), strict=True
     ):
         left, top, right, bottom = box
-        shape = json.loads(outline) if outline else []
+        shape = parse_json(outline) if outline else []
         yield {
             "category_id": FIRST + number,
             "bbox": [left, top, round(right - left, 3), round(bottom - top, 3)],

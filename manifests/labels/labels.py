@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
+from ...storage.untrusted import parse_json
 from .placement import Placement
 
 CLASS, BOXES, CLASSES, MASK = "cls", "boxes", "classes", "mask"
@@ -127,7 +128,7 @@ class Labels:
 
 def from_json(text: str, mask: bytes = b"") -> Labels:
     """Read what `Labels.as_json` wrote, and add the mask."""
-    value = json.loads(text)
+    value = parse_json(text)
     marked = tuple(
         Marked(
             one["name"],

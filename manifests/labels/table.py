@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from ...errors import ConfigError, SourceError
 from ...storage.tables import read_row_group, read_schema
+from ...storage.untrusted import parse_json
 from ..images.encode import encode_grey
 from ..sources import Source
 from . import voc
@@ -222,9 +223,9 @@ def read_left_out(root: Path) -> list[dict[str, str]]:
     if number is None:
         return []
     found = read_row_group(root / LABELS, int(number))["labels"].to_pylist()
-    return [json.loads(text) for text in found]
+    return [parse_json(text) for text in found]
 
 
 def _about(schema: pa.Schema) -> tuple[list[str], tuple[str, ...]]:
-    classes, roles = (json.loads(schema.metadata[name]) for name in (b"classes", b"roles"))
+    classes, roles = (parse_json(schema.metadata[name]) for name in (b"classes", b"roles"))
     return classes, tuple(roles)

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict, Field
 
 from ...errors import ConfigError, Reason
+from ...storage.untrusted import MOST_PAIRS
 from ...storage.untrusted import SPLITS as SPLITS
 from ..clips.windows import CLIP, sequence_of
 from ..sources import Source
@@ -66,9 +67,9 @@ class PlanOptions(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    pairs: int | None = Field(default=None, ge=1)
-    val: int | None = Field(default=0, ge=0)
-    test: int = Field(default=0, ge=0)
+    pairs: int | None = Field(default=None, ge=1, le=MOST_PAIRS)
+    val: int | None = Field(default=0, ge=0, le=MOST_PAIRS)
+    test: int = Field(default=0, ge=0, le=MOST_PAIRS)
     shard_size: int | None = Field(default=None, ge=1, le=100_000)
     seed: int = Field(default=0, ge=0, lt=2**63)
 

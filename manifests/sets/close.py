@@ -38,12 +38,11 @@ from .info import (
     write_set,
 )
 from .layouts import layout_named
-from .layouts.layout import unit_name
+from .layouts.layout import number_of, split_of, unit_name
 from .publish_unit import kept_records
-from .receipts import Receipt, read_receipts, receipt_path
-from .rows import keeps_tables, kept_table, schema_of, table_of
+from .receipts import Receipt, receipt_path
+from .rows import schema_of, table_of
 from .sample import LOW, NORMAL, ending
-from .tables import read_plan
 
 LABELS_STAGE = "labels"
 """The stage, in `refused.parquet`, of annotations that are not taken."""
@@ -62,7 +61,7 @@ def finish_set(
     libraries: dict[str, str],
     draw_fields: list[pa.Field],
     *,
-    receipts: dict[str, Receipt] | None = None,
+    receipts: dict[str, Receipt],
     engine: Engine | None = None,
 ) -> SetInfo:
     """Write the tables, lists and `set.json` of a set whose units are all done.
@@ -79,15 +78,13 @@ def finish_set(
         Versions for the record.
     draw_fields : list of pyarrow.Field
         Columns of the drawn parameters, named by their paths in the records' `draw`.
-    receipts : dict, optional
-        Of all units, by their names, if they were read already.
+    receipts : dict
+        Of all units, by their names.
     engine : Engine, optional
         Where the records of large sets are read; here by default.
     """
-    plan = read_plan(root, ["split", "shard"])
-    units = sorted(set(zip(plan["split"].to_pylist(), plan["shard"].to_pylist(), strict=True)))
+    units = sorted((split_of(unit), number_of(unit)) for unit in receipts)
     names = {unit_name(split, number): (split, number) for split, number in units}
-    receipts = receipts or read_receipts(root, list(names))
     receipts = {unit: receipts[unit] for unit in names}
 
     files = [root / RECIPE, root / PLAN, root / CANDIDATES]
@@ -114,7 +111,7 @@ def finish_set(
     info = SetInfo(
         name=name,
         layout=layout,
-        seed=low_seed(note),
+        seed=note.request.seed,
         recipe=recipe,
         counts=counts,
         fingerprint=note.fingerprint,
@@ -127,12 +124,6 @@ def finish_set(
     write_set(root, info)
     remove_tree(root / WORK_FOLDER)
     return info
-
-
-def low_seed(note: BuildNote) -> int:
-    """Return the seed that a set's lows are drawn with: the plan's, or one of their own."""
-    own = note.request.get("low_seed")
-    return int(note.request["plan"]["seed"] if own is None else own)
 
 
 @dataclass(frozen=True)
@@ -167,7 +158,7 @@ def _write_pairs(
         for unit, (split, number) in names.items()
         if receipts[unit].pairs
     )
-    if sum(receipt.pairs for receipt in held) > _MANY and not keeps_tables(root, held):
+    if sum(receipt.pairs for receipt in held) > _MANY:
         tables = (engine or LocalEngine()).map(_rows, jobs)
     else:
         tables = each(_rows, list(jobs), root)
@@ -180,9 +171,6 @@ def _write_pairs(
 
 def _rows(job: _Rows) -> pa.Table:
     """Read the rows of a unit."""
-    kept = kept_table(job.root, job.receipt, job.schema)
-    if kept is not None:
-        return kept
     records = _records(job.root, job.layout, job.receipt)
     return table_of(records, job.split, job.shard, job.schema)
 

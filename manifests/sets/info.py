@@ -33,6 +33,7 @@ from ...storage.untrusted import (
     read_regular,
     shown,
 )
+from ..request import RecordedRequest
 from .receipts import FileFacts
 from .sample import FORMAT, check_format
 
@@ -67,8 +68,7 @@ class BuildNote(BaseModel):
     Attributes
     ----------
     format : int
-    request : dict
-        Sources (kind, name, limit, list), profile, plan options, recipe and output options.
+    request : RecordedRequest
     versions : dict
         Of gloam and of the libraries whose code decides bytes.
     plan_sha256 : str
@@ -82,7 +82,7 @@ class BuildNote(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: int = FORMAT
-    request: dict[str, Any]
+    request: RecordedRequest
     versions: dict[str, str]
     plan_sha256: Digest
     origin: Origin | None = None
@@ -210,7 +210,7 @@ def read_set(root: Path) -> SetInfo:
     try:
         info = SetInfo.model_validate(value)
     except ValidationError as error:
-        raise DamagedError(f"{path}: damaged: {finding(error)}", path=path) from error
+        raise _unknown(error, path) from error
     if info.sealed() != info or canonical_json(info.model_dump()) != data:
         raise DamagedError(f"{path}: damaged: not as it was written", path=path)
     return info
@@ -275,8 +275,17 @@ def read_note(root: Path) -> BuildNote | None:
         try:
             return BuildNote.model_validate(_parse(_read(path), path))
         except ValidationError as error:
-            raise DamagedError(f"{path}: damaged: {finding(error)}", path=path) from error
+            raise _unknown(error, path) from error
     return read_set(root).build if (root / SET_FILE).is_file() else None
+
+
+def _unknown(error: ValidationError, path: Path) -> SetError:
+    """Say that a file is damaged or, where its request has options of others, of another gloam."""
+    first = error.errors()[0]
+    if first["type"] == "extra_forbidden" and "request" in first["loc"]:
+        option = shown(".".join(map(str, first["loc"])))[1:-1]
+        return SetError(f"{path}: is of another gloam: {option} is unknown to this one", path=path)
+    return DamagedError(f"{path}: damaged: {finding(error)}", path=path)
 
 
 def _read(path: Path) -> bytes:

@@ -168,13 +168,12 @@ class PairSet:
     @property
     def live(self) -> bool:
         """Whether it holds normals and draws alone, its lows being made when they are read."""
-        return bool(self.info.build.request["output"].get("low_codec") == "none")
+        return self.info.build.request.output.low_codec == "none"
 
     @property
     def frames(self) -> int:
         """Frames of each of its clips; 0 of a set of pairs of images."""
-        sources = self.info.build.request.get("sources")
-        return int(sources[0].get("frames", 0)) if sources else 0
+        return self.info.build.request.frames
 
     def __len__(self) -> int:
         return sum(self.info.units.values())

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
-from ...storage.atomic import canonical_json, write_bytes
-from ...storage.stores import StorePath
-from ...storage.sums import Sums
+from ...storage.atomic import sha256_bytes, write_bytes
+from ...storage.untrusted import parse_json, read_regular
 from .info import WORK_FOLDER
 from .layouts import layout_named
 from .receipts import Receipt, RefusedPair, UnitFile, write_receipt
-from .rows import keep_table
 from .sample import FORMAT, Sample
 
 
@@ -26,10 +21,7 @@ def publish_unit(
     fingerprint: str,
     samples: Iterable[Sample],
     refused: Sequence[RefusedPair] = (),
-    tabulated: Callable[[list[dict[str, Any]]], pa.Table] | None = None,
-    *,
     left_out: Sequence[RefusedPair] = (),
-    sums: Sums | None = None,
 ) -> Receipt:
     """Write a unit, then its receipt.
 
@@ -48,57 +40,46 @@ def publish_unit(
         files.
     refused : sequence of RefusedPair
         Looked at after the samples.
-    tabulated : function of the records, optional
-        Returns their rows of `pairs.parquet`, which are kept for closing the set.
     left_out : sequence of RefusedPair
         Annotations that do not fit their photographs; looked at after the samples.
-    sums : Sums, optional
-        Of this unit alone: makes the checksum of its shard; hashlib does by default.
     """
-    far = isinstance(root, StorePath)
-    made = 0
-    records: list[dict[str, Any]] = []
-    with layout_named(layout).writer(root, unit, sums) as out:
+    records: list[bytes] = []
+    with layout_named(layout).writer(root, unit) as out:
         for sample in samples:
             out.add(sample)
-            made += 1
-            if far or tabulated is not None:
-                records.append(sample.record)
-        files = out.close() if made else {}
+            records.append(sample.record_bytes)
+        files = out.close() if records else {}
     receipt = Receipt(
         format=FORMAT,
         unit=unit,
         fingerprint=fingerprint,
-        pairs=made,
+        pairs=len(records),
         refused=list(refused),
         left_out=list(left_out),
         files=[UnitFile(path=path, **facts) for path, facts in files.items()],
     )
-    if records and far:
+    if records:
         keep_records(root, receipt, records)
-    elif records and tabulated is not None:
-        keep_table(root, receipt, tabulated(records))
     write_receipt(root, receipt)
     return receipt
 
 
-def keep_records(root: Path, receipt: Receipt, records: list[dict[str, Any]]) -> None:
-    """Note a unit's records where a build works, so that closing it need not read its shards."""
-    lines = [receipt.sealed().model_dump()["sha256"], *records]
-    write_bytes(_records_path(root, receipt.unit), b"".join(map(canonical_json, lines)))
+def keep_records(root: Path, receipt: Receipt, records: Sequence[bytes]) -> None:
+    """Note a unit's records where a build works, so that closing it need not read them again."""
+    data = b"".join(records)
+    seal = f"{receipt.sealed().sha256} {sha256_bytes(data)}\n".encode()
+    write_bytes(_records_path(root, receipt.unit), seal + data)
 
 
 def kept_records(root: Path, receipt: Receipt) -> list[dict[str, Any]] | None:
     """Return what `keep_records` noted of this very unit, if it did."""
-    if not isinstance(root, StorePath):
-        return None
     try:
-        seal, *records = _records_path(root, receipt.unit).read_bytes().splitlines()
-        if json.loads(seal) != receipt.sha256:
-            return None
-        return [json.loads(record) for record in records]
-    except (OSError, ValueError):
+        seal, _, data = read_regular(_records_path(root, receipt.unit)).partition(b"\n")
+    except OSError:
         return None
+    if seal.split() != [receipt.sha256.encode(), sha256_bytes(data).encode()]:
+        return None
+    return [parse_json(record) for record in data.splitlines()]
 
 
 def _records_path(root: Path, unit: str) -> Path:

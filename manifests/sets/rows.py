@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-
-from ...storage.atomic import sha256_bytes, write_bytes
-from ...storage.stores import StorePath
-from .info import WORK_FOLDER
-from .receipts import Receipt
 
 _PAIR_FIELDS = [
     pa.field("key", pa.string()),
@@ -58,42 +52,6 @@ def table_of(
 ) -> pa.Table:
     """Return the rows of some pairs of a unit."""
     return pa.Table.from_pylist([_row(record, split, shard) for record in records], schema=schema)
-
-
-def keep_table(root: Path, receipt: Receipt, table: pa.Table) -> None:
-    """Note a unit's rows where a build works, so that closing it need not read its records."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    data = sink.getvalue().to_pybytes()
-    seal = f"{receipt.sealed().sha256} {sha256_bytes(data)}\n".encode()
-    write_bytes(_path(root, receipt.unit), seal + data)
-
-
-def kept_table(root: Path, receipt: Receipt, schema: pa.Schema) -> pa.Table | None:
-    """Return what `keep_table` noted of this very unit, if it did; it does not in a store."""
-    if isinstance(root, StorePath):
-        return None
-    try:
-        seal, _, data = _path(root, receipt.unit).read_bytes().partition(b"\n")
-        if seal.split() != [receipt.sha256.encode(), sha256_bytes(data).encode()]:
-            return None
-        with pa.ipc.open_stream(data) as reader:
-            table = reader.read_all()
-    except (OSError, pa.ArrowException):
-        return None
-    return table if table.schema.equals(schema) and len(table) == receipt.pairs else None
-
-
-def keeps_tables(root: Path, receipts: Sequence[Receipt]) -> bool:
-    """Return whether there seem to be the tables of all units."""
-    return not isinstance(root, StorePath) and all(
-        _path(root, receipt.unit).is_file() for receipt in receipts
-    )
-
-
-def _path(root: Path, unit: str) -> Path:
-    return root / WORK_FOLDER / "rows" / f"{unit}.arrow"
 
 
 def _row(record: dict[str, Any], split: str, shard: int) -> dict[str, Any]:

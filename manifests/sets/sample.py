@@ -6,16 +6,16 @@ the low and the normal.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NotRequired
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from ...errors import DamagedError, SetError
-from ...storage.atomic import canonical_json
-from ...storage.sums import PlainSums, Sums
+from ...storage.atomic import canonical_json, sha256_bytes
 from ...storage.untrusted import (
     ENDING,
     Digest,
@@ -27,7 +27,7 @@ from ...storage.untrusted import (
     finding,
     parse_json,
 )
-from ..images.decode import decode
+from ..images.decode import decode as decode_any
 from ..images.opening import Pixels
 
 FORMAT = 2
@@ -73,8 +73,14 @@ class Sample:
         """The normal."""
         return self.members[NORMAL]
 
-    def decoded(self, name: str) -> Pixels:
+    def decoded(self, name: str, decode: Callable[[bytes, str], Pixels] = decode_any) -> Pixels:
         """Decode an image among the members, uint8 RGB (H, W, 3).
+
+        Parameters
+        ----------
+        name : str
+        decode : function of bytes and suffix
+            Such as `gloam.synth.decode.decode_image`, which is faster for PNGs that gloam wrote.
 
         Raises
         ------
@@ -94,13 +100,18 @@ class Sample:
         """
         return self.decoded(LOW), self.decoded(NORMAL)
 
+    @cached_property
+    def record_bytes(self) -> bytes:
+        """The record as it is stored: canonical JSON, one line."""
+        return canonical_json(self.record)
+
     def files(self) -> list[tuple[str, bytes]]:
         """List ending and bytes of the sample's files, in their order.
 
         The endings are `json`, `low.png` and `normal.jpg`, say.
         """
         return [
-            (RECORD, canonical_json(self.record)),
+            (RECORD, self.record_bytes),
             *((ending(name, member.suffix), member.data) for name, member in self.members.items()),
         ]
 
@@ -150,7 +161,6 @@ def make_sample(
     draw: dict[str, Any],
     members: Mapping[str, Encoded],
     labels: dict[str, Any] | None = None,
-    sums: Sums | None = None,
 ) -> Sample:
     """Put a sample and its record together.
 
@@ -163,8 +173,6 @@ def make_sample(
     members : mapping of name to Encoded
     labels : dict, optional
         What the record holds of labels; see `gloam.manifests.labels.labels.record_of`.
-    sums : Sums, optional
-        Makes the members' checksums; hashlib does by default.
 
     Raises
     ------
@@ -177,7 +185,6 @@ def make_sample(
                 f"{key}: a member named {name!r} with the suffix {member.suffix!r}: names are words"
                 " or words with a number, as low or normal.000"
             )
-    digests = (sums or PlainSums()).of([member.data for member in members.values()])
     record = {
         "format": FORMAT,
         "key": key,
@@ -187,8 +194,12 @@ def make_sample(
         "height": origin.height,
         "converted": origin.converted,
         "members": {
-            name: {"sha256": digest, "bytes": len(member.data), "suffix": member.suffix}
-            for (name, member), digest in zip(members.items(), digests, strict=True)
+            name: {
+                "sha256": sha256_bytes(member.data),
+                "bytes": len(member.data),
+                "suffix": member.suffix,
+            }
+            for name, member in members.items()
         },
         "draw": draw,
     }

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from ...errors import ConfigError
 from ...storage.stores import in_store
+from ...storage.untrusted import MOST_PAIRS, shown
 from .collections import CLIPS, KINDS, LISTED_KINDS
 
 _LIMIT = re.compile(r"^(.*):(\d+)$", re.DOTALL)
@@ -44,11 +45,11 @@ class Source(BaseModel):
     kind: str
     path: str = ""
     name: str = Field(default="", pattern=r"^([a-z0-9][a-z0-9_-]{0,23})?$")
-    limit: int | None = Field(default=None, ge=1)
+    limit: int | None = Field(default=None, ge=1, le=MOST_PAIRS)
     listing: str = ""
     frames: int = Field(default=0, ge=0, le=1000)
-    stride: int = Field(default=1, ge=1)
-    step: int = Field(default=0, ge=0)
+    stride: int = Field(default=1, ge=1, le=MOST_PAIRS)
+    step: int = Field(default=0, ge=0, le=MOST_PAIRS)
 
     @model_validator(mode="after")
     def _clips(self) -> Source:
@@ -61,7 +62,9 @@ class Source(BaseModel):
     @classmethod
     def _known(cls, kind: str) -> str:
         if kind not in KINDS:
-            raise ValueError(f"unknown source kind {kind!r}; known are {', '.join(sorted(KINDS))}")
+            raise ValueError(
+                f"unknown source kind {shown(kind)}; known are {', '.join(sorted(KINDS))}"
+            )
         return kind
 
     @property

@@ -1,1 +1,1 @@
-"""Looking at lows: statistics, photon transfer, contact sheets, figures."""
+"""Looking at lows: statistics, photon transfer, contact sheets."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -113,7 +112,7 @@ def measure_set(
             jobs.append((unit, places))
         start += unit.count
     results = list(engine.map(_measure_unit, jobs, at))
-    recipe = recipe_of(deepcopy(pairs.info.build.request["recipe"]), (), f"recipe of {pairs.root}")
+    recipe = recipe_of(pairs.info.build.request.recipe, (), f"recipe of {pairs.root}")
     mixed = isinstance(recipe, MixtureRecipe)
     keys = [key for keys, _, _ in results for key in keys]
     return Measured(

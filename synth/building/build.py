@@ -20,9 +20,8 @@ from ...engines.local import LocalEngine
 from ...errors import ConfigError, SetError
 from ...manifests.selection.plan import SPARE
 from ...manifests.sets.close import LABELS_STAGE, finish_set, photographs_in
-from ...manifests.sets.info import CANDIDATES, REFUSED, WORK_FOLDER, BuildNote, SetInfo
+from ...manifests.sets.info import CANDIDATES, REFUSED, WORK_FOLDER, SetInfo
 from ...manifests.sets.receipts import Receipt, read_receipts
-from ...manifests.sets.tables import read_plan
 from ...manifests.sets.workspace import (
     left_as_it_was,
     missing_units,
@@ -33,12 +32,10 @@ from ...progress import Progress, Silent
 from ...storage.locks import exclusive, in_turn
 from ...storage.stores import in_store
 from ...storage.tables import read_table
-from ..renderers import Device
-from ..served.start import Starting, renderers_on
 from .cards.readme import write_readme
 from .draw_columns import draw_fields
 from .jobs import jobs_of, units_of
-from .planning import Run, list_sources, planned
+from .planning import Planned, Run, list_sources, planned
 from .request import Request, recorded_versions
 from .worker import make_unit
 
@@ -97,7 +94,6 @@ def build(
     progress: Progress | None = None,
     max_refused: float = 1.0,
     *,
-    device: Device = "cpu",
     engine: Engine | None = None,
 ) -> Report:
     """Build a set, or continue or repair one that was begun with the same request.
@@ -116,9 +112,6 @@ def build(
     max_refused : float
         Largest share of the planned pairs that may fail while they are made; with more the set is
         left open.
-    device : str
-        Where lows are made: "cpu", "cuda" for the GPUs of this machine, or "auto" for them if there
-        are any. It decides no byte, and another may go on with a build.
     engine : Engine, optional
         Where the work is done, instead of processes of this machine.
 
@@ -134,21 +127,17 @@ def build(
     WorkerLost
         When a worker died. As after any other stop, the same call continues.
     """
-    run = _begun(request, root, engine or LocalEngine(workers), cache, progress, device)
-    with (
-        left_as_it_was(root),
-        working_on(root),
-        renderers_on(_needed(run), run.engine) as starting,
-    ):
-        note, listed = planned(run)
-        made = _make_missing(run, note, listed, starting)
-        receipts = _receipts(root, max_refused)
+    run = _begun(request, root, engine or LocalEngine(workers), cache, progress)
+    with left_as_it_was(root), working_on(root):
+        ready = planned(run)
+        made = _make_missing(run, ready)
+        receipts = _receipts(root, ready.pairs, max_refused)
         info = finish_set(
             root,
             request.output.name,
             request.output.layout,
             request.recipe.name,
-            note,
+            ready.note,
             recorded_versions(),
             draw_fields(request.recipe),
             receipts=receipts,
@@ -166,7 +155,6 @@ def build_task(
     cache: Path | None = None,
     progress: Progress | None = None,
     *,
-    device: Device = "cpu",
     engine: Engine | None = None,
 ) -> tuple[int, int]:
     """Make the shards of one task of a build that several processes or machines share.
@@ -178,7 +166,7 @@ def build_task(
 
     Parameters
     ----------
-    request, root, workers, cache, progress, device, engine
+    request, root, workers, cache, progress, engine
         As of `build`.
     task : Task
 
@@ -191,15 +179,14 @@ def build_task(
     SetError, SourceError, ConfigError, WorkerLost
         As of `build`.
     """
-    run = _begun(request, root, engine or LocalEngine(workers), cache, progress, device)
+    run = _begun(request, root, engine or LocalEngine(workers), cache, progress)
     prepare_output(root)
-    lock = exclusive(root / WORK_FOLDER / "lock", shared=True)
-    with lock, renderers_on(_needed(run), run.engine) as starting:
+    with exclusive(root / WORK_FOLDER / "lock", shared=True):
         with in_turn(root / WORK_FOLDER / "planning"):
-            note, listed = planned(run)
-        made = _make_missing(run, note, listed, starting, task)
-        units = units_of(read_plan(root))
-        return made, len(missing_units(root, request.output.layout, units, note))
+            ready = planned(run)
+        made = _make_missing(run, ready, task)
+        units = units_of(ready.pairs)
+        return made, len(missing_units(root, request.output.layout, units, ready.note))
 
 
 def _begun(
@@ -208,55 +195,39 @@ def _begun(
     engine: Engine,
     cache: Path | None,
     progress: Progress | None,
-    device: Device,
 ) -> Run:
     check_paths(engine, root, cache, *(source.path for source in request.sources))
     if isinstance(engine, LocalEngine) and engine.workers > 1 and in_store(root):
-        engine = LocalEngine(engine.workers + 1)  # as one waits for the store
-    return Run(request, root, engine, cache, progress or Silent(), device)
+        engine = replace(engine, workers=engine.workers + 1)  # as one waits for the store
+    return Run(request, root, engine, cache, progress or Silent())
 
 
-def _needed(run: Run) -> Device:
-    """Return the device that lows are made on: none are, of a live set."""
-    return "cpu" if run.request.output.low_codec == "none" else run.device
-
-
-def _make_missing(
-    run: Run,
-    note: BuildNote,
-    listed: pa.Table | None,
-    starting: Starting,
-    task: Task | None = None,
-) -> int:
+def _make_missing(run: Run, ready: Planned, task: Task | None = None) -> int:
     """Make the units that are not there (of one task); how many those were."""
     request, root, progress = run.request, run.root, run.progress
-    plan = read_plan(root)
-    units = units_of(plan)
+    units = units_of(ready.pairs)
     if task is not None:
         units = {
             unit: rows
             for i, (unit, rows) in enumerate(units.items())
             if i % task.count == task.index
         }
-    missing = missing_units(root, request.output.layout, units, note)
+    missing = missing_units(root, request.output.layout, units, ready.note)
     if missing:
-        listed = listed if listed is not None else list_sources(run)
+        listed = ready.listed if ready.listed is not None else list_sources(run)
         wanted = {unit: units[unit] for unit in missing}
-        jobs = jobs_of(request, root, note, plan, wanted, listed)
-        renderers = starting.ready()
-        ready = (replace(job, renderers=renderers) for job in jobs)
+        jobs = jobs_of(request, root, ready.note, ready.pairs, wanted, listed)
         total = sum(map(len, units.values()))
         before = total - sum(map(len, wanted.values()))
         progress.stage("building", total)
         progress.at(before)
-        for _ in run.engine.map(make_unit, ready, lambda counted: progress.at(before + counted)):
+        for _ in run.engine.map(make_unit, jobs, lambda counted: progress.at(before + counted)):
             pass
     return len(missing)
 
 
-def _receipts(root: Path, most: float) -> dict[str, Receipt]:
+def _receipts(root: Path, plan: pa.Table, most: float) -> dict[str, Receipt]:
     """Read all units' receipts; too many refused pairs are an error."""
-    plan = read_plan(root)
     receipts = read_receipts(root, list(units_of(plan)))
     refused = [refused for receipt in receipts.values() for refused in receipt.refused]
     if len(refused) > most * len(plan):

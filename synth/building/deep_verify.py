@@ -7,29 +7,26 @@ the libraries that loaders and trainers read with.
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from ...engines.engine import Engine, check_paths, ignored
 from ...engines.local import LocalEngine, count
 from ...errors import ImageRefused, SetError
-from ...manifests.images.decode import decode, shown_otherwise
+from ...manifests.images.decode import shown_otherwise
 from ...manifests.images.opening import first_line
+from ...manifests.request import OutputOptions
 from ...manifests.sets.pair_set import PairSet, Unit
 from ...manifests.sets.sample import LOW, NORMAL, Sample
 from ...manifests.sets.verify import Kind, Problem
-from ..clips import frame_name, frame_names, is_clip, render_clip_on
+from ..clips import frame_name, frame_names, is_clip, render_clip
+from ..decode import decode_image
 from ..kernels.arrays import Pixels
-from ..models import MODEL, Draw, draw, parse_draw
+from ..models import MODEL, draw, parse_draw, render
 from ..recipes.load import Recipe, recipe_of
-from ..renderers import Device, Renderer
-from ..served.start import Renderers, renderers_on
 from . import WARM
-from .request import OutputOptions
-from .worker import encode_low, gathered
+from .worker import encode_low
 
 _MEND = (
     "its bytes are as they were written, so the machine or the gloam that made it erred; build the"
@@ -41,7 +38,6 @@ _MEND = (
 class _Job:
     unit: Unit
     output: OutputOptions
-    renderers: Renderers
     recipe: Recipe | None = None
     seed: int = 0
 
@@ -51,7 +47,6 @@ def recheck_set(
     workers: int = 1,
     at: Callable[[int], None] = ignored,
     *,
-    device: Device = "cpu",
     engine: Engine | None = None,
 ) -> list[Problem]:
     """Make every low of a set again and compare; of a live set, every draw.
@@ -64,9 +59,6 @@ def recheck_set(
         Processes of this machine.
     at : function
         Called with the number of pairs compared so far.
-    device : str
-        Where lows are made: "cpu", "cuda" for the GPUs of this machine, or "auto" for them if there
-        are any.
     engine : Engine, optional
         Where the work is done, instead.
 
@@ -92,109 +84,62 @@ def recheck_set(
     engine = engine or LocalEngine(workers)
     check_paths(engine, pairs.root, pairs.normals)
     engine.warm(WARM)
-    output = OutputOptions.model_validate(pairs.info.build.request["output"])
+    request = pairs.info.build.request
     # A live set holds draws alone: they are to be those of its recipe, seed and keys.
-    request = deepcopy(pairs.info.build.request["recipe"])
-    recipe = recipe_of(request, (), f"recipe of {pairs.root}") if pairs.live else None
-    with renderers_on("cpu" if pairs.live else device, engine) as starting:
-        common = output, starting.ready(), recipe, pairs.info.seed
-        jobs = (_Job(unit, *common) for unit in pairs.units())
-        return [problem for problems in engine.map(_recheck_unit, jobs, at) for problem in problems]
-
-
-class _Pair(NamedTuple):
-    """A pair that is to be compared."""
-
-    key: str
-    low: Pixels
-    normal: Pixels
-    drawn: Draw
+    recipe = recipe_of(request.recipe, (), f"recipe of {pairs.root}") if pairs.live else None
+    jobs = (_Job(unit, request.output, recipe, pairs.info.seed) for unit in pairs.units())
+    return [problem for problems in engine.map(_recheck_unit, jobs, at) for problem in problems]
 
 
 def _recheck_unit(job: _Job) -> list[Problem]:
     problems: list[Problem] = []
-    renderer = job.renderers.of(job.unit.name)
     try:
-        read = (
-            one for pair in job.unit.pairs() for one in _read_all(pair, job, renderer, problems)
-        )
-        for some in gathered(read, lambda pair: pair.normal.size, job.renderers.many):
-            lows = renderer.render([pair.normal for pair in some], [pair.drawn for pair in some])
-            for pair, low in zip(some, lows, strict=True):
-                problem = _difference(pair.low, low, job.output)
-                if problem:
-                    problems.append(_problem(job, pair.key, problem))
+        for pair in job.unit.pairs():
+            try:
+                problem = _problem_of(pair, job)
+            except ImageRefused as refusal:
+                problem = f"cannot be decoded: {refusal.detail}"
+            except (ValueError, TypeError) as error:
+                problem = f"the stored draw is damaged: {first_line(error)}"
+            if problem:
+                where = f"{job.unit.name}: {pair.key}"
+                problems.append(Problem(where, problem, _MEND, Kind.LOW))
+            count()
     except SetError as error:
         problems.append(Problem(job.unit.name, str(error)))
     return problems
 
 
-def _problem(job: _Job, key: str, problem: str) -> Problem:
-    return Problem(f"{job.unit.name}: {key}", problem, _MEND, Kind.LOW)
-
-
-def _read_all(pair: Sample, job: _Job, renderer: Renderer, problems: list[Problem]) -> list[_Pair]:
-    """Read a pair; of a clip all frames, whose lows are compared at once."""
-    if not is_clip(pair.record["members"]):
-        read = _read(pair, job, problems)
-        return [] if read is None else [read]
-    problem = ""
-    try:
-        problem = _problem_of_clip(pair, job, renderer)
-    except ImageRefused as refusal:
-        problem = f"cannot be decoded: {refusal.detail}"
-    except (ValueError, TypeError) as error:
-        problem = f"the stored draw is damaged: {first_line(error)}"
-    if problem:
-        problems.append(_problem(job, pair.key, problem))
-    count()
-    return []
-
-
-def _problem_of_clip(pair: Sample, job: _Job, renderer: Renderer) -> str:
+def _problem_of(pair: Sample, job: _Job) -> str:
+    """Say what is wrong with a pair or a clip, if anything."""
     drawn = parse_draw(pair.record["draw"])
-    normals = [pair.decoded(name) for name in frame_names(pair.members, NORMAL)]
+    clip = is_clip(pair.record["members"])
+    names = frame_names(pair.members, NORMAL) if clip else [NORMAL]
+    normals = [pair.decoded(name, decode_image) for name in names]
+    for name, normal in zip(names, normals, strict=True):
+        problem = shown_otherwise(pair.members[name].data, normal)
+        if problem:
+            if clip:
+                return f"{name}: {problem}"
+            return f"low and normal are out of step for some readers: of the normal, {problem}"
     if job.recipe is not None:
         wrong = draw(job.recipe, job.seed, pair.key) != drawn
         return "the stored draw is not that of the recipe, the seed and its key" if wrong else ""
-    for name, normal in zip(frame_names(pair.members, NORMAL), normals, strict=True):
-        problem = shown_otherwise(pair.members[name].data, normal)
-        if problem:
-            return f"{name}: {problem}"
-    for number, made in enumerate(render_clip_on(renderer, normals, drawn)):
-        problem = _difference(pair.decoded(frame_name(LOW, number)), made, job.output)
+    if not clip:
+        return _difference(pair.decoded(LOW, decode_image), render(normals[0], drawn), job.output)
+    for number, made in enumerate(render_clip(normals, drawn)):
+        problem = _difference(pair.decoded(frame_name(LOW, number), decode_image), made, job.output)
         if problem:
             return f"frame {number}: {problem}"
     return ""
 
 
-def _read(pair: Sample, job: _Job, problems: list[Problem]) -> _Pair | None:
-    """Read what is to be compared of a pair; None where it is damaged, or live and compared."""
-    problem, read = "", None
-    try:
-        drawn = parse_draw(pair.record["draw"])
-        normal = pair.decoded(NORMAL)
-        problem = shown_otherwise(pair.normal.data, normal)
-        if problem:
-            problem = f"low and normal are out of step for some readers: of the normal, {problem}"
-        elif job.recipe is None:
-            read = _Pair(pair.key, pair.decoded(LOW), normal, drawn)
-        elif draw(job.recipe, job.seed, pair.key) != drawn:
-            problem = "the stored draw is not that of the recipe, the seed and its key"
-    except ImageRefused as refusal:
-        problem = f"cannot be decoded: {refusal.detail}"
-    except (ValueError, TypeError) as error:
-        problem = f"the stored draw is damaged: {first_line(error)}"
-    if problem:
-        problems.append(_problem(job, pair.key, problem))
-    count()
-    return read
-
-
 def _difference(low: Pixels, made: Pixels, output: OutputOptions) -> str:
     """Compare a stored low with the one that is made again."""
-    encoded = encode_low(made, output)
-    again = decode(encoded.data, encoded.suffix)
+    again = made
+    if output.low_codec == "jpg":
+        encoded = encode_low(made, output)
+        again = decode_image(encoded.data, encoded.suffix)
     if low.shape != again.shape:
         return (
             f"the low is {low.shape[1]} x {low.shape[0]}, its normal {again.shape[1]} x"

@@ -10,6 +10,7 @@ from ...engines.engine import Engine
 from ...engines.process import available_cores
 from ...errors import ConfigError
 from ...manifests.config import load_yaml, validated
+from ...manifests.request import OutputOptions
 from ...manifests.selection.bounds import EVERYTHING, load_profile
 from ...manifests.selection.plan import PlanOptions
 from ...manifests.sources import Source, parse_source
@@ -18,10 +19,9 @@ from ...manifests.sources.spec import name_sources
 from ...progress import Progress, progress_of
 from ...storage.stores import place
 from ..recipes.load import Overrides, Recipe, load_recipe, override_texts
-from ..renderers import Device
 from .build import Report
 from .build import build as build_request
-from .request import BuildFile, OutputOptions, Request
+from .request import BuildFile, Request
 
 
 def build(
@@ -53,7 +53,6 @@ def build(
     cache: str | Path | None = None,
     progress: Progress | bool | None = None,
     max_refused: float = 1.0,
-    device: Device = "cpu",
     engine: Engine | None = None,
 ) -> Report:
     """Make a set of pairs from photographs, or go on with one that the same call began.
@@ -94,9 +93,6 @@ def build(
         What is told of the progress. By default bars, in a terminal or a notebook; none for False.
     max_refused : float
         Largest share of the planned pairs that may fail while they are made.
-    device : str
-        Where lows are made: "cpu", "cuda" for the GPUs of this machine, or "auto" for them if there
-        are any. It decides no byte.
     engine : Engine, optional
         Where the work is done, instead of processes of this machine.
 
@@ -151,7 +147,6 @@ def build(
             cached,
             shown,
             max_refused,
-            device=device,
             engine=engine,
         )
 

@@ -10,10 +10,8 @@ import pyarrow as pa
 
 from ...errors import SourceError
 from ...manifests.selection.candidates import locations
-from ...manifests.sets.close import low_seed
 from ...manifests.sets.info import BuildNote
 from ...manifests.sets.layouts.layout import unit_name
-from .draw_columns import draw_fields
 from .request import Request
 from .worker import PlannedPair, UnitJob
 
@@ -88,7 +86,6 @@ def _made(
 ) -> Iterator[UnitJob]:
     """Yield the jobs of some units, whose photographs and places stand in their order."""
     places = {unit: place for place, unit in enumerate(units_of(plan))} if note.labelled else {}
-    drawn = tuple(draw_fields(request.recipe))
     begin = 0
     for unit, unit_rows in wanted.items():
         own = photographs.slice(begin, len(unit_rows))
@@ -100,10 +97,9 @@ def _made(
             note.fingerprint,
             tuple(PlannedPair(*each) for each in zip(*columns, located, strict=True)),
             request.recipe,
-            low_seed(note),
+            note.request.seed,
             request.output,
             unmeasured=request.takes_everything,
             labels=places.get(unit),
-            draw_fields=drawn,
         )
         begin += len(unit_rows)

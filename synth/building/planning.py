@@ -6,6 +6,7 @@ import io
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -28,11 +29,11 @@ from ...manifests.sets.info import (
     read_set,
     write_note,
 )
+from ...manifests.sets.tables import read_plan
 from ...manifests.sets.workspace import refuse_mixing
 from ...progress import Progress
 from ...storage.atomic import sha256_bytes, write_bytes
 from ..recipes.load import recipe_yaml
-from ..renderers import Device
 from .preloading.workers import warm_workers
 from .request import Request, deciding_versions
 
@@ -49,8 +50,6 @@ class Run:
     cache : Path, optional
         Folder to keep measurements in.
     progress : Progress
-    device : str
-        Where lows are made.
     passed : dict of source to Counter of kind
         Files of the sources that may be photographs and are not taken, once they were listed.
     """
@@ -60,14 +59,28 @@ class Run:
     engine: Engine
     cache: Path | None
     progress: Progress
-    device: Device = "cpu"
     passed: dict[str, Counter[str]] = field(default_factory=dict)
 
 
-def planned(run: Run) -> tuple[BuildNote, pa.Table | None]:
-    """Return the note of the folder's plan, which is made if there is none.
+class Planned(NamedTuple):
+    """The plan of a folder.
 
-    Beside it return the listed candidates, if it was made.
+    Attributes
+    ----------
+    note : BuildNote
+    pairs : pyarrow.Table
+        The content of `plan.parquet`.
+    listed : pyarrow.Table, optional
+        The listed candidates, where the plan was made of them just now.
+    """
+
+    note: BuildNote
+    pairs: pa.Table
+    listed: pa.Table | None = None
+
+
+def planned(run: Run) -> Planned:
+    """Return the folder's plan, which is made if there is none.
 
     Raises
     ------
@@ -78,9 +91,8 @@ def planned(run: Run) -> tuple[BuildNote, pa.Table | None]:
     """
     note = _sound_note(run.root, run.request)
     if note is not None:
-        return note, None
-    listed = list_sources(run)
-    return _plan(run, listed), listed
+        return Planned(note, read_plan(run.root))
+    return _plan(run, list_sources(run))
 
 
 def list_sources(run: Run) -> pa.Table:
@@ -92,7 +104,7 @@ def list_sources(run: Run) -> pa.Table:
     return listed
 
 
-def _plan(run: Run, listed: pa.Table) -> BuildNote:
+def _plan(run: Run, listed: pa.Table) -> Planned:
     request, root = run.request, run.root
     if request.takes_everything:
         # Nothing to choose, so nothing to measure: what cannot be read is refused when its pair is
@@ -114,7 +126,7 @@ def _plan(run: Run, listed: pa.Table) -> BuildNote:
         tables[LABELS], tables[CLASS_LIST] = read_all(plan.pairs, listed, request.sources)
     chosen = request.plan.model_copy(update={"val": plan.val})
     note = BuildNote(
-        request=request.model_copy(update={"plan": chosen}).identity(),
+        request=request.model_copy(update={"plan": chosen}).recorded(),
         versions=deciding_versions(request),
         plan_sha256=sha256_bytes(tables[PLAN]),
         labels_sha256=sha256_bytes(tables[LABELS]) if request.output.labels else "",
@@ -124,7 +136,7 @@ def _plan(run: Run, listed: pa.Table) -> BuildNote:
     for name, data in tables.items():
         write_bytes(root / name, data)
     write_note(root, note)
-    return note
+    return Planned(note, plan.pairs, listed)
 
 
 def _parquet(table: pa.Table) -> bytes:
@@ -166,10 +178,10 @@ def _sound_note(root: Path, request: Request) -> BuildNote | None:
 
 
 def _refuse_other(root: Path, request: Request, note: BuildNote) -> None:
-    asked = request.identity()
+    asked = request.recorded().model_dump()
     if request.plan.val is None:  # as many as the set was begun with
-        asked["plan"]["val"] = note.request["plan"]["val"]
-    changed = differences(note.request, asked) + differences(
+        asked["plan"]["val"] = note.request.plan.val
+    changed = differences(note.request.model_dump(), asked) + differences(
         note.versions, deciding_versions(request), "version"
     )
     if changed:

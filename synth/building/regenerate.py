@@ -6,23 +6,22 @@ With other noise or other splits (`regenerate`), or in the other layout (`export
 from __future__ import annotations
 
 import shutil
-from copy import deepcopy
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
-
-from pydantic import ValidationError
 
 from ...engines.engine import Engine, check_paths
 from ...engines.local import LocalEngine
 from ...engines.process import available_cores
 from ...errors import DamagedError, SetError
+from ...manifests.config import validated
 from ...manifests.labels.table import CLASS_LIST, LABELS
-from ...manifests.sets.close import finish_set, low_seed
+from ...manifests.request import OutputOptions, RecordedRequest
+from ...manifests.selection.plan import PlanOptions
+from ...manifests.sets.close import finish_set
 from ...manifests.sets.info import (
     CANDIDATES,
     PLAN,
     RECIPE,
-    SET_FILE,
     BuildNote,
     Origin,
     SetInfo,
@@ -32,19 +31,18 @@ from ...manifests.sets.info import (
     write_note,
 )
 from ...manifests.sets.pair_set import PairSet, open_set
+from ...manifests.sets.receipts import read_receipts
 from ...manifests.sets.workspace import missing_units, refuse_mixing, working_on
 from ...progress import Progress, Silent, progress_of
 from ...storage.atomic import atomic_write, sha256_bytes, write_bytes
 from ...storage.stores import place
 from ...storage.untrusted import opened
 from ..recipes.load import Overrides, Recipe, load_recipe, override_texts, recipe_of, recipe_yaml
-from ..renderers import Device
-from ..served.start import Renderers, Starting, renderers_on
 from .cards.readme import write_readme
 from .draw_columns import draw_fields
 from .preloading.workers import warm_workers
 from .remake_unit import Job, remake_unit
-from .request import OutputOptions, deciding_versions, recorded_versions
+from .request import deciding_versions, recorded_versions
 from .split_again import SplitAgain, split_again
 
 
@@ -60,7 +58,6 @@ def regenerate(
     val: int | None = None,
     test: int | None = None,
     lows_only: bool = False,
-    device: Device = "cpu",
     engine: Engine | None = None,
 ) -> SetInfo:
     """Make the same pairs with another recipe, other values of it, or another seed; or split anew.
@@ -91,9 +88,6 @@ def regenerate(
     lows_only : bool
         Leave the normals in `origin`, and write lows and records only. Loaders take the two sets
         together.
-    device : str
-        Where lows are made: "cpu", "cuda" for the GPUs of this machine, or "auto" for them if there
-        are any. The bytes are the same.
     engine : Engine, optional
         Where the work is done, instead of processes of this machine.
 
@@ -116,52 +110,47 @@ def regenerate(
     recipe = load_recipe(recipe) if isinstance(recipe, str) else recipe
     overrides = override_texts(overrides)
     info = origin.info
-    request = dict(info.build.request)
-    values = recipe.model_dump(mode="json") if recipe is not None else dict(request["recipe"])
+    known = info.build.request
     chosen = recipe_of(
-        deepcopy(values),
+        known.recipe if recipe is None else recipe.model_dump(mode="json"),
         overrides,
         f"recipe of {origin.root}" if recipe is None else f"recipe {recipe.name}",
     )
-    request["recipe"] = chosen.model_dump(mode="json")
+    changed: dict[str, Any] = {"recipe": chosen.model_dump(mode="json")}
     if lows_only and origin.live:
         raise SetError(
             f"{origin.root}: holds no lows, but draws: regenerate it without --low-only, which is"
             " quick",
             path=origin.root,
         )
-    keeps_lows = recipe is None and not overrides and seed is None
-    splits = _split_again(origin, request, val, test, lows_only)
     if seed is not None:
-        request["low_seed"] = None if seed == request["plan"]["seed"] else seed
-    engine = engine or LocalEngine(workers or available_cores())
-    live = request["output"]["low_codec"] == "none"
-    kept = splits is not None and keeps_lows
-    with (
-        progress_of(progress) as shown,
-        renderers_on("cpu" if live or kept else device, engine) as starting,
-    ):
-        how = _How(engine, starting, shown, lows_only, splits)
+        changed["low_seed"] = None if seed == known.plan.seed else seed
+    plan = _other_splits(origin, val, test)
+    splits = None
+    if plan is not None:
+        if lows_only:
+            raise SetError(
+                f"{origin.root}: sets of lows only have the splits of the set that holds their"
+                " normals; leave out --low-only, or --val and --test",
+                path=origin.root,
+            )
+        changed["plan"] = plan.model_dump(exclude_unset=True)
+        splits = split_again(origin, plan.val or 0, plan.test)
+    request = validated(RecordedRequest, known.model_dump() | changed, "options")
+    kept = splits is not None and recipe is None and not overrides and seed is None
+    with progress_of(progress) as shown:
+        how = _How(engine or LocalEngine(workers or available_cores()), shown, lows_only, splits)
         return _remake(origin, root, request, None if kept else chosen, how)
 
 
-def _split_again(
-    origin: PairSet, request: dict[str, Any], val: int | None, test: int | None, lows_only: bool
-) -> SplitAgain | None:
-    """Put other numbers into a request; None where they are those of the set."""
-    plan = request["plan"]
-    wanted = plan["val"] if val is None else val, plan.get("test", 0) if test is None else test
-    if wanted == (plan["val"], plan.get("test", 0)):
+def _other_splits(origin: PairSet, val: int | None, test: int | None) -> PlanOptions | None:
+    """Return the set's plan with other numbers; None where they are those that it has."""
+    plan = origin.info.build.request.plan
+    wanted = plan.val if val is None else val, plan.test if test is None else test
+    if wanted == (plan.val, plan.test):
         return None
-    if lows_only:
-        raise SetError(
-            f"{origin.root}: sets of lows only have the splits of the set that holds their normals;"
-            " leave out --low-only, or --val and --test",
-            path=origin.root,
-        )
-    rest = {name: value for name, value in plan.items() if name != "test"}
-    request["plan"] = rest | {"val": wanted[0]} | ({"test": wanted[1]} if wanted[1] else {})
-    return split_again(origin, *wanted)
+    values = plan.model_dump(exclude_unset=True, exclude={"test"}) | {"val": wanted[0]}
+    return validated(PlanOptions, values | ({"test": wanted[1]} if wanted[1] else {}), "options")
 
 
 def export(
@@ -172,7 +161,6 @@ def export(
     progress: Progress | None = None,
     *,
     low_codec: Literal["png", "jpg", "none"] = "png",
-    device: Device = "cpu",
     engine: Engine | None = None,
 ) -> SetInfo:
     """Write the pairs of a set in another layout, images and records byte for byte.
@@ -181,7 +169,7 @@ def export(
 
     Parameters
     ----------
-    origin, root, workers, progress, device, engine
+    origin, root, workers, progress, engine
         As of `regenerate`.
     layout : str
         "shards" or "files".
@@ -191,58 +179,57 @@ def export(
     """
     origin, root = open_set(origin), place(root)
     info = origin.info
-    request = dict(info.build.request)
-    request["output"] = {**request["output"], "layout": layout}
+    known = info.build.request
+    values = known.output.model_dump(exclude_unset=True) | {"layout": layout}
     if origin.live:
-        request["output"]["low_codec"] = low_codec
+        values["low_codec"] = low_codec
+    output = validated(OutputOptions, values, "options")
+    request = known.model_copy(update={"output": output})
     engine = engine or LocalEngine(workers)
-    made = origin.live and low_codec != "none"
-    with renderers_on(device if made else "cpu", engine) as starting:
-        how = _How(engine, starting, progress or Silent())
-        return _remake(origin, root, request, None, how)
+    return _remake(origin, root, request, None, _How(engine, progress or Silent()))
 
 
 class _How(NamedTuple):
     """How a set is made anew."""
 
     engine: Engine
-    starting: Starting
     progress: Progress
     lows_only: bool = False
     splits: SplitAgain | None = None
 
 
 def _remake(
-    origin: PairSet, root: Path, request: dict[str, Any], recipe: Recipe | None, how: _How
+    origin: PairSet, root: Path, request: RecordedRequest, recipe: Recipe | None, how: _How
 ) -> SetInfo:
-    engine, starting, progress, lows_only, splits = how
+    engine, progress, lows_only, splits = how
     check_paths(engine, origin.root, origin.normals, root)
     if root.resolve() == origin.root.resolve():
         raise SetError(f"{root}: is the set itself; give another folder", path=root)
     origin.check_normals()
     info = origin.info
     if recipe is not None:
-        warm_workers(engine, request["output"]["low_codec"])
+        warm_workers(engine, request.output.low_codec)
     note = _note(info, request, recipe is None, lows_only, splits)
     with working_on(root):
         _begin(origin.root, root, note, splits)
-        jobs = _jobs(origin, root, note, recipe, starting.ready(), splits)
+        jobs = _jobs(origin, root, note, recipe, splits)
         total = sum(info.units.values())
         before = total - sum(len(job.keys or ()) or job.unit.count for job in jobs)
         progress.stage("building", total)
         progress.at(before)
         for _ in engine.map(remake_unit, jobs, lambda counted: progress.at(before + counted)):
             pass
-        own = recipe or recipe_of(deepcopy(request["recipe"]), (), "recipe")
+        own = recipe or recipe_of(request.recipe, (), "recipe")
         fields = draw_fields(own)
         made_set = finish_set(
             root,
             info.name,
-            request["output"]["layout"],
+            request.output.layout,
             own.name,
             note,
             recorded_versions(),
             fields,
+            receipts=read_receipts(root, list(info.units if splits is None else splits.parts)),
             engine=engine,
         )
         write_readme(root, made_set)
@@ -251,7 +238,7 @@ def _remake(
 
 def _note(
     info: SetInfo,
-    request: dict[str, Any],
+    request: RecordedRequest,
     keeps_lows: bool,
     lows_only: bool,
     splits: SplitAgain | None,
@@ -260,7 +247,7 @@ def _note(
 
     Unchanged, it is the old set's own note, and so are all its bytes.
     """
-    changed = differences(info.build.request, request)
+    changed = differences(info.build.request.model_dump(), request.model_dump())
     # What its photographs were chosen and decoded by stays that of the old set.
     decided = ("measures", "av")
     chosen = {name: version for name, version in info.build.versions.items() if name in decided}
@@ -310,31 +297,19 @@ def _begin(origin: Path, root: Path, note: BuildNote, splits: SplitAgain | None)
         if not (root / name).is_file() or facts_of(root / name) != wanted:
             with opened(origin, name) as source, atomic_write(root / name) as copy:
                 shutil.copyfileobj(source, copy)
-    recipe = recipe_of(deepcopy(note.request["recipe"]), (), "recipe")
+    recipe = recipe_of(note.request.recipe, (), "recipe")
     write_bytes(root / RECIPE, recipe_yaml(recipe))
     if begun is None:
         write_note(root, note)
 
 
 def _jobs(
-    origin: PairSet,
-    root: Path,
-    note: BuildNote,
-    recipe: Recipe | None,
-    renderers: Renderers,
-    splits: SplitAgain | None,
+    origin: PairSet, root: Path, note: BuildNote, recipe: Recipe | None, splits: SplitAgain | None
 ) -> list[Job]:
-    try:
-        output = OutputOptions.model_validate(note.request["output"])
-    except ValidationError as error:
-        raise SetError(
-            f"{origin.root / SET_FILE}: its output options are of another gloam:"
-            f" {error.errors()[0]['msg']}",
-            path=origin.root / SET_FILE,
-        ) from error
+    output = note.request.output
     names = origin.info.units if splits is None else splits.parts
     missing = set(missing_units(root, output.layout, names, note))
-    common = recipe, low_seed(note), output, note.lows_only, renderers
+    common = recipe, note.request.seed, output, note.lows_only
     if splits is not None:
         old = {unit.name: unit for unit in origin.units()}
         return [

@@ -9,30 +9,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import NamedTuple
 
 from ...engines.local import count
 from ...errors import ImageRefused, SetError
+from ...manifests.request import OutputOptions
 from ...manifests.sets.pair_set import Unit
 from ...manifests.sets.publish_unit import publish_unit
 from ...manifests.sets.sample import (
     LOW,
     NORMAL,
-    Encoded,
     Sample,
     is_normal,
     make_sample,
     origin_of,
 )
-from ...storage.sums import Sums
-from ..clips import frame_name, frame_names, is_clip, render_clip_on
+from ..clips import frame_name, frame_names, is_clip, render_clip
+from ..decode import decode_image
 from ..kernels.arrays import Pixels
-from ..models import Draw, draw_many, parse_draw
+from ..models import Draw, draw_many, parse_draw, render
 from ..recipes.load import Recipe
-from ..renderers import Renderer
-from ..served.start import Renderers
-from .request import OutputOptions
-from .worker import encode_low, gathered, sums_of_unit
+from .worker import encode_low
 
 _DRAWN = 16  # samples that are read, and their parameters drawn, at once
 
@@ -51,7 +47,6 @@ class Job:
     seed: int
     output: OutputOptions
     lows_only: bool
-    renderers: Renderers
     name: str = ""
     keys: frozenset[str] | None = None
 
@@ -62,7 +57,7 @@ class Job:
 
 def remake_unit(job: Job) -> None:
     """Make a unit and publish it."""
-    before, sums = job.unit.receipt, sums_of_unit(job.output)
+    before = job.unit.receipt
     refused = [one for one in before.refused if job.has(one.key)]
     wanted = before.pairs if job.keys is None else len(job.keys) - len(refused)
     publish_unit(
@@ -70,14 +65,13 @@ def remake_unit(job: Job) -> None:
         job.output.layout,
         job.name or job.unit.name,
         job.fingerprint,
-        _samples(job, wanted, sums),
+        _samples(job, wanted),
         refused,
         left_out=[one for one in before.left_out if job.has(one.key)],
-        sums=sums,
     )
 
 
-def _samples(job: Job, wanted: int, sums: Sums) -> Iterator[Sample]:
+def _samples(job: Job, wanted: int) -> Iterator[Sample]:
     """Make the unit's samples again.
 
     Raises
@@ -86,25 +80,19 @@ def _samples(job: Job, wanted: int, sums: Sums) -> Iterator[Sample]:
         When there is another number of them than its receipt says.
     """
     made = 0
-    renderer = job.renderers.of(job.unit.name)
     pairs: Iterator[Sample] = (pair for pair in job.unit.pairs() if job.has(pair.key))
     first = next(pairs, None)
     pairs = iter(()) if first is None else chain([first], pairs)
     if first is not None and is_clip(first.record["members"]):
         for clip in pairs:
-            yield _clip(job, renderer, clip, sums)
+            yield _clip(job, clip)
             made += 1
             count()
         pairs = iter(())
-    for some in gathered(_all_begun(job, pairs), _size, job.renderers.many):
-        waiting = [one for one in some if one.normal is not None]
-        normals = [one.normal for one in waiting if one.normal is not None]
-        lows = iter(renderer.render(normals, [one.drawn for one in waiting if one.drawn]))
-        for one in some:
-            low = None if one.normal is None else encode_low(next(lows), job.output)
-            yield _remade(job, one, low, sums)
-            made += 1
-            count()
+    for sample, drawn in _all_drawn(job, pairs):
+        yield _remade(job, sample, drawn)
+        made += 1
+        count()
     if made != wanted:
         raise SetError(
             f"{job.unit.root}: {job.unit.name} holds {made} pairs, its receipt says {wanted};"
@@ -113,7 +101,7 @@ def _samples(job: Job, wanted: int, sums: Sums) -> Iterator[Sample]:
         )
 
 
-def sample_with_low(unit: Unit, renderers: Renderers) -> Iterator[Sample]:
+def sample_with_low(unit: Unit) -> Iterator[Sample]:
     """Yield the samples of a unit; those of a live set with the lows that their draws make.
 
     Raises
@@ -122,29 +110,19 @@ def sample_with_low(unit: Unit, renderers: Renderers) -> Iterator[Sample]:
         When one cannot be read.
     """
     output = OutputOptions()
-    job = Job(unit, unit.root, "", None, 0, output, False, renderers)
-    return _samples(job, unit.count, sums_of_unit(output))
+    job = Job(unit, unit.root, "", None, 0, output, False)
+    return _samples(job, unit.count)
 
 
-class _Begun(NamedTuple):
-    """A sample that is made again, its new draw, and the normal that a low is to be made of."""
-
-    sample: Sample
-    drawn: Draw | None = None
-    normal: Pixels | None = None
-
-
-def _all_begun(job: Job, samples: Iterator[Sample]) -> Iterator[_Begun]:
-    """Find what is to be made: new draws and lows, or the lows that draws make, or nothing."""
+def _all_drawn(job: Job, samples: Iterator[Sample]) -> Iterator[tuple[Sample, Draw | None]]:
+    """Yield samples with the draws that they are made again with; None for those that are kept."""
     live = job.output.low_codec == "none"
     # Some at once: between two photographs a CPU's caches forget how to draw.
     while some := list(islice(samples, _DRAWN)):
         kept = [job.recipe is None and (live or LOW in sample.members) for sample in some]
         draws = iter(_drawn(job, [one for one, keep in zip(some, kept, strict=True) if not keep]))
         for sample, keep in zip(some, kept, strict=True):
-            own = None if keep else next(draws)
-            normal = None if live or own is None else _normal(job, sample)
-            yield _Begun(sample, own, normal)
+            yield sample, None if keep else next(draws)
 
 
 def _drawn(job: Job, samples: Sequence[Sample]) -> list[Draw]:
@@ -154,7 +132,7 @@ def _drawn(job: Job, samples: Sequence[Sample]) -> list[Draw]:
     return draw_many(job.recipe, job.seed, [sample.key for sample in samples])
 
 
-def _clip(job: Job, renderer: Renderer, sample: Sample, sums: Sums) -> Sample:
+def _clip(job: Job, sample: Sample) -> Sample:
     """Make a clip again: with a new draw, or the lows that its draw makes, or as it is."""
     live = job.output.low_codec == "none"
     held = bool(frame_names(sample.members, LOW))
@@ -165,11 +143,11 @@ def _clip(job: Job, renderer: Renderer, sample: Sample, sums: Sums) -> Sample:
     members = {name: sample.members[name] for name in names}
     if not live:
         normals = [_normal(job, sample, name) for name in names]
-        lows = render_clip_on(renderer, normals, drawn)
+        lows = render_clip(normals, drawn)
         made = {frame_name(LOW, i): encode_low(low, job.output) for i, low in enumerate(lows)}
         members = made | members
     origin = origin_of(sample.record)
-    return _kept(job, make_sample(sample.key, origin, drawn.model_dump(), members, sums=sums))
+    return _kept(job, make_sample(sample.key, origin, drawn.model_dump(), members))
 
 
 def _kept(job: Job, sample: Sample) -> Sample:
@@ -180,16 +158,12 @@ def _kept(job: Job, sample: Sample) -> Sample:
     return replace(sample, members=members)
 
 
-def _size(begun: _Begun) -> int:
-    return 0 if begun.normal is None else begun.normal.size
-
-
-def _remade(job: Job, begun: _Begun, low: Encoded | None, sums: Sums) -> Sample:
-    """Put a sample together again."""
-    sample, drawn = begun.sample, begun.drawn
+def _remade(job: Job, sample: Sample, drawn: Draw | None) -> Sample:
+    """Make a sample again, with the low of its draw unless the set is live."""
     if drawn is not None:
         members = dict(sample.members)
-        if low is not None:
+        if job.output.low_codec != "none":
+            low = encode_low(render(_normal(job, sample), drawn), job.output)
             members = {LOW: low, **{name: one for name, one in members.items() if name != LOW}}
         sample = make_sample(
             sample.key,
@@ -197,7 +171,6 @@ def _remade(job: Job, begun: _Begun, low: Encoded | None, sums: Sums) -> Sample:
             drawn.model_dump(),
             members,
             sample.record.get("labels"),
-            sums,
         )
     return _kept(job, sample)
 
@@ -205,7 +178,7 @@ def _remade(job: Job, begun: _Begun, low: Encoded | None, sums: Sums) -> Sample:
 def _normal(job: Job, sample: Sample, name: str = NORMAL) -> Pixels:
     """Decode the stored normal, or a frame of it."""
     try:
-        return sample.decoded(name)
+        return sample.decoded(name, decode_image)
     except ImageRefused as refusal:
         raise SetError(
             f"{job.unit.root}: {job.unit.name}: {sample.key}.{name}: {refusal.detail}; gloam"

@@ -6,12 +6,12 @@ One validated object, and the YAML file that can hold it.
 from __future__ import annotations
 
 import importlib.util
-from importlib import metadata, resources
-from typing import Any, Literal
+from importlib import metadata
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 
-from ...manifests.images.header import MAX_PIXELS
+from ...manifests.request import OutputOptions, RecordedRequest, RequestBase
 from ...manifests.selection.bounds import EVERYTHING, Profile
 from ...manifests.selection.measures import MEASURES
 from ...manifests.selection.plan import PlanOptions
@@ -26,91 +26,18 @@ _OF_CLIPS = ("frames", "stride", "step")
 _RECORDED = ("numpy", "numba", "pyarrow", "pydantic", "scikit-image")
 
 
-class OutputOptions(BaseModel):
-    """How a set is written.
+class Request(RequestBase):
+    """A whole build; see `RequestBase`.
 
     Attributes
     ----------
-    name : str
-        Of the set, in `set.json`.
-    layout : str
-        "shards" (tars with DALI indexes) or "files" (folders of lows and normals with lists).
-    low_codec : str
-        "png" is lossless. "jpeg" (kept as "jpg") is what hardware decodes, but eats noise: at a
-        noise of 1.5 of 255 levels, quality 95 keeps 0.74 of its variance and adds an error as large
-        as the noise itself. "none" makes a live set, of normals and draws: its lows are made when
-        they are read.
-    low_quality : int
-        JPEG quality of lows.
-    low_chroma : str
-        JPEG chroma subsampling of lows: "444" (none), "422" or "420".
-    max_side : int, optional
-        Shrink normals to this longer side.
-    max_pixels : int
-        Refuse photographs with more pixels.
-    labels : bool
-        Carry what the sources say of their photographs: classes, boxes, masks and captions.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    name: str = "gloam"
-    layout: Literal["shards", "files"] = "shards"
-    low_codec: Literal["png", "jpg", "none"] = "png"
-    low_quality: int = Field(default=95, ge=1, le=100)
-    low_chroma: Literal["444", "422", "420"] = "444"
-    max_side: int | None = Field(default=None, ge=16)
-    max_pixels: int = Field(default=MAX_PIXELS, ge=1, lt=2**30)
-    labels: bool = False
-
-    @field_validator("low_codec", mode="before")
-    @classmethod
-    def _one_spelling(cls, value: Any) -> Any:
-        return "jpg" if value == "jpeg" else value
-
-
-class Request(BaseModel):
-    """A whole build.
-
-    Attributes
-    ----------
-    sources : tuple of Source
-        With names of their own.
-    profile : Profile
-        Bounds on candidates; `EVERYTHING` to take whatever can be read.
-    plan : PlanOptions
     recipe : Recipe
-    low_seed : int, optional
-        Of the lows, where it is not that of the plan: in sets that were regenerated with another
-        one.
-    output : OutputOptions
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    sources: tuple[Source, ...]
     profile: Profile = EVERYTHING
     plan: PlanOptions = PlanOptions()
     recipe: Recipe
-    low_seed: int | None = None
     output: OutputOptions = OutputOptions()
-
-    @model_validator(mode="after")
-    def _of_one_sort(self) -> Request:
-        frames = {source.frames for source in self.sources}
-        if len(frames) > 1:
-            raise ValueError(
-                "sources: clips of one number of frames, or photographs: every sample of a set has"
-                " the same members"
-            )
-        if frames != {0} and self.output.labels:
-            raise ValueError("labels: clips have none")
-        return self
-
-    @property
-    def frames(self) -> int:
-        """Frames of each clip; 0 for pairs of images."""
-        return self.sources[0].frames if self.sources else 0
 
     @property
     def takes_everything(self) -> bool:
@@ -118,8 +45,8 @@ class Request(BaseModel):
         unlimited = all(source.limit is None for source in self.sources)
         return self.profile == EVERYTHING and self.plan.pairs is None and unlimited
 
-    def identity(self) -> dict[str, Any]:
-        """Return what of the request decides the set's bytes, as JSON values.
+    def recorded(self) -> RecordedRequest:
+        """Return what of the request decides the set's bytes, as the set records it.
 
         All but the places where the sources happen to lie.
         """
@@ -135,7 +62,7 @@ class Request(BaseModel):
             del whole["output"]["labels"]
         if not self.plan.test:
             del whole["plan"]["test"]
-        return whole
+        return RecordedRequest.model_validate(whole)
 
 
 class BuildFile(BaseModel):
@@ -167,14 +94,6 @@ class BuildFile(BaseModel):
     recipe: str = DEFAULT
     set: dict[str, Any] = Field(default_factory=dict)
     output: OutputOptions = OutputOptions()
-
-
-def reference_config() -> str:
-    """Return the build file of the reference set (153,856 pairs).
-
-    It is to be copied and given the paths of one's sources.
-    """
-    return (resources.files(__package__) / "reference.yaml").read_text("utf-8")
 
 
 def deciding_versions(request: Request | None = None) -> dict[str, str]:

@@ -63,7 +63,7 @@ def split_again(origin: PairSet, val: int, test: int) -> SplitAgain:
         )
     old = read_table(origin.root / PLAN)
     keys = old["key"].to_pylist()
-    splits = splits_of(keys, int(origin.info.build.request["plan"]["seed"]), val, test)
+    splits = splits_of(keys, origin.info.build.request.plan.seed, val, test)
     parts: dict[str, Part] = {}
     rows: dict[str, list[int]] = {}
     counts: dict[str, int] = {}

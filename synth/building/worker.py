@@ -5,13 +5,10 @@ It is what workers run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
-
-import pyarrow as pa
+from typing import Any, NamedTuple
 
 from ...engines.local import begin_part, count
 from ...errors import ImageRefused, Reason, SourceError
@@ -21,28 +18,18 @@ from ...manifests.images.encode import encode
 from ...manifests.images.load_normal import Normal, Undecoded, load_normal, load_undecoded
 from ...manifests.labels.labels import record_of
 from ...manifests.labels.table import UnitLabels, read_unit
+from ...manifests.request import OutputOptions
 from ...manifests.selection.candidates import ENDS_PROCESS, NO_MEMORY
 from ...manifests.sets.label_members import members_of
-from ...manifests.sets.layouts.layout import number_of, split_of
 from ...manifests.sets.publish_unit import publish_unit
 from ...manifests.sets.receipts import Receipt, RefusedPair
-from ...manifests.sets.rows import schema_of, table_of
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Origin, Sample, make_sample
 from ...manifests.sources import Location, read
-from ...storage.sums import PlainSums, Sums
-from ..clips import frame_name, render_clip_on
+from ..clips import frame_name, render_clip
 from ..kernels.arrays import Pixels
 from ..kernels.png.file import encode_png
-from ..kernels.sums.side_by_side import unit_sums
-from ..models import Draw, LowMaker, draw_many, draw_table, model_of
+from ..models import Draw, LowMaker, draw_many
 from ..recipes.load import Recipe
-from ..renderers import CpuRenderer
-from ..served.client import ServedRenderer
-from ..served.start import ON_WORKERS, Renderers
-from .request import OutputOptions
-
-T = TypeVar("T")
-_LARGE = 1 << 26  # samples of the images of a batch, which a worker holds in memory
 
 
 @dataclass(frozen=True)
@@ -66,14 +53,11 @@ class UnitJob:
     recipe: Recipe
     seed: int
     output: OutputOptions
-    renderers: Renderers = ON_WORKERS
     unmeasured: bool = False
     """Whether nobody has read the photographs before: those that cannot be read are refused
     then."""
     labels: int | None = None
     """Number of the unit's row group in `labels.parquet`, of a set with labels."""
-    draw_fields: tuple[pa.Field, ...] = ()
-    """Columns of what the recipe draws; see `draw_columns`."""
     deadly: frozenset[str] = frozenset()
     """Keys of photographs that ended the process at work on them; they are refused."""
 
@@ -100,32 +84,18 @@ def make_unit(job: UnitJob) -> Receipt:
     """
     refused: list[RefusedPair] = []
     left_out: list[RefusedPair] = []
-    sums = sums_of_unit(job.output)
-    samples = _samples(job, refused, left_out, sums)
+    samples = _samples(job, refused, left_out)
     layout = job.output.layout
-    rows = partial(_rows, job)
     unit = job.root, layout, job.unit, job.fingerprint
-    return publish_unit(*unit, samples, refused, rows, left_out=left_out, sums=sums)
-
-
-def sums_of_unit(output: OutputOptions) -> Sums:
-    """Return what makes the checksums of a unit; without lows they take no kernels."""
-    return PlainSums() if output.low_codec == "none" else unit_sums()
-
-
-def _rows(job: UnitJob, records: list[dict[str, Any]]) -> pa.Table:
-    """Return the rows of the unit's pairs."""
-    # In the order of the records as they are read, which is canonical.
-    schema = schema_of(sorted(records[0]["members"]), job.labels is not None, job.draw_fields)
-    return table_of(records, split_of(job.unit), number_of(job.unit), schema)
+    return publish_unit(*unit, samples, refused, left_out=left_out)
 
 
 def _samples(
-    job: UnitJob, refused: list[RefusedPair], left_out: list[RefusedPair], sums: Sums
+    job: UnitJob, refused: list[RefusedPair], left_out: list[RefusedPair]
 ) -> Iterator[Sample]:
     draws = draw_many(job.recipe, job.seed, [planned.key for planned in job.planned])
     if job.planned and is_clip(job.planned[0].place):
-        yield from _clips(job, draws, refused, sums)
+        yield from _clips(job, draws, refused)
         return
     labels = None if job.labels is None else read_unit(job.root, job.labels)
     notes = _Notes(refused, left_out)
@@ -134,23 +104,18 @@ def _samples(
         for number, (planned, drawn) in enumerate(zip(job.planned, draws, strict=True))
         if (pair := _loaded(job, number, planned, drawn, labels, notes)) is not None
     )
-    if job.output.low_codec == "none":
-        for pair in pairs:
-            yield _sample(pair, None, sums)
-            count()
-        return
-    lows = _lows(job, draws)
-    for some in gathered(pairs, lambda pair: pair.pixels.size, job.renderers.many):
-        for pair, low in zip(some, lows(some), strict=True):
-            yield _sample(pair, encode_low(low, job.output), sums)
-            count()
+    maker = LowMaker(draws)
+    for pair in pairs:
+        low = None
+        if isinstance(pair.normal, Normal):
+            low = encode_low(maker.low(pair.number, pair.normal.pixels), job.output)
+        yield _sample(pair, low)
+        count()
 
 
-def _clips(
-    job: UnitJob, draws: list[Draw], refused: list[RefusedPair], sums: Sums
-) -> Iterator[Sample]:
+def _clips(job: UnitJob, draws: list[Draw], refused: list[RefusedPair]) -> Iterator[Sample]:
     """Make the clips of a unit."""
-    output, renderer = job.output, job.renderers.of(job.unit)
+    output = job.output
     for number, (planned, drawn) in enumerate(zip(job.planned, draws, strict=True)):
         begin_part(number)
         try:
@@ -161,7 +126,7 @@ def _clips(
             continue
         members: dict[str, Encoded] = {}
         if output.low_codec != "none":
-            lows = render_clip_on(renderer, [frame.pixels for frame in frames], drawn)
+            lows = render_clip([frame.pixels for frame in frames], drawn)
             for frame_number, low in enumerate(lows):
                 members[frame_name(LOW, frame_number)] = encode_low(low, output)
         for frame_number, frame in enumerate(frames):
@@ -169,7 +134,7 @@ def _clips(
         height, width = frames[0].size
         converted = next((frame.converted for frame in frames if frame.converted), "")
         origin = Origin(planned.source, planned.path, width, height, converted)
-        yield make_sample(planned.key, origin, drawn.model_dump(), members, sums=sums)
+        yield make_sample(planned.key, origin, drawn.model_dump(), members)
         count()
 
 
@@ -189,28 +154,6 @@ class _Loaded(NamedTuple):
     normal: Normal | Undecoded
     labels: dict[str, Any] | None
     label_members: dict[str, Encoded]
-
-    @property
-    def pixels(self) -> Pixels:
-        """Of the normal, where they were decoded."""
-        assert isinstance(self.normal, Normal)
-        return self.normal.pixels
-
-
-def _lows(job: UnitJob, draws: Sequence[Draw]) -> Callable[[Sequence[_Loaded]], list[Pixels]]:
-    """Return what makes the lows of some pairs of a unit."""
-    renderer, recipe = job.renderers.of(job.unit), job.recipe
-    if isinstance(renderer, CpuRenderer):
-        maker = LowMaker(draws)
-        return lambda some: [maker.low(pair.number, pair.pixels) for pair in some]
-    if isinstance(renderer, ServedRenderer) and model_of(recipe) == "camera":
-        served, table = renderer, draw_table(recipe, job.seed, [p.key for p in job.planned])
-        return lambda some: served.render_table(
-            [pair.pixels for pair in some], table.take([pair.number for pair in some])
-        )
-    return lambda some: renderer.render(
-        [pair.pixels for pair in some], [pair.drawn for pair in some]
-    )
 
 
 def _loaded(
@@ -279,7 +222,7 @@ def _noted(planned: PlannedPair, reason: str, detail: str) -> RefusedPair:
     )
 
 
-def _sample(pair: _Loaded, low: Encoded | None, sums: Sums) -> Sample:
+def _sample(pair: _Loaded, low: Encoded | None) -> Sample:
     planned, normal = pair.planned, pair.normal
     members = {NORMAL: Encoded(normal.data, normal.suffix)}
     if low is not None:
@@ -292,30 +235,7 @@ def _sample(pair: _Loaded, low: Encoded | None, sums: Sums) -> Sample:
         pair.drawn.model_dump(),
         members,
         pair.labels,
-        sums,
     )
-
-
-def gathered(items: Iterable[T], samples: Callable[[T], int], many: int) -> Iterator[list[T]]:
-    """Gather images to batches: so many, or fewer where they are large.
-
-    Parameters
-    ----------
-    items : iterable
-    samples : function of an item
-        Returns how many samples it has.
-    many : int
-    """
-    held: list[T] = []
-    size = 0
-    for item in items:
-        held.append(item)
-        size += samples(item)
-        if len(held) >= many or size >= _LARGE:
-            yield held
-            held, size = [], 0
-    if held:
-        yield held
 
 
 def encode_low(low: Pixels, output: OutputOptions) -> Encoded:

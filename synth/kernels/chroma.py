@@ -18,7 +18,6 @@ import numpy.typing as npt
 
 from .compiling.compile import fma, inlined_in_row, kernel, row_kernel, scalar
 from .compiling.rows import interleave
-from .compiling.word_tables import look_up
 
 i16 = np.int16
 i32 = np.int32
@@ -107,11 +106,8 @@ def split(cells, table, planes):
     """
     red, green, blue = cells
     y, red_difference, blue_difference = planes
-    look_up(red, table, red_difference)
-    look_up(green, table, y)
-    look_up(blue, table, blue_difference)
     for x in range(y.shape[0]):
-        r, g, b = i32(red_difference[x]), i32(y[x]), i32(blue_difference[x])
+        r, g, b = i32(table[red[x]]), i32(table[green[x]]), i32(table[blue[x]])
         bright, r, b = split_pixel(r, g, b)
         y[x], red_difference[x], blue_difference[x] = i16(bright), i16(r), i16(b)
 

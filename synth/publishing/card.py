@@ -70,12 +70,11 @@ def body(
     remarks : list of str
         What else is to be said.
     """
-    request = info.build.request
     counts = ", ".join(f"{n:,} {split}" for split, n in info.counts.items() if split != "refused")
     sources = "\n".join(
-        f"- {code(source['name'])} ({plain(source['kind'])}): "
-        + _TERMS.get(source["kind"], "photographs of the publisher's; their terms are theirs")
-        for source in request["sources"]
+        f"- {code(source.name)} ({plain(source.kind)}): "
+        + _TERMS.get(source.kind, "photographs of the publisher's; their terms are theirs")
+        for source in info.build.request.sources
     )
     parts = [
         f"# {plain(info.name)}",

@@ -24,9 +24,8 @@ from ...storage.atomic import canonical_json, flush, sha256_bytes
 from ...storage.stores import StorePath, place
 from ...storage.untrusted import inside
 from ..building.remake_unit import sample_with_low
+from ..decode import decode_image
 from ..kernels.png.file import encode_png
-from ..renderers import Device
-from ..served.start import Renderers
 from .detection_form import label_path, write_coco, write_yolo, yolo_lines
 from .energon_form import write_index, write_meta
 from .lmdb_form import lmdb_module, write_lmdb
@@ -45,7 +44,6 @@ def export_for(
     workers: int = 1,
     progress: Progress | None = None,
     *,
-    device: Device = "cpu",
     engine: Engine | None = None,
 ) -> TrainerForm:
     """Write the pairs of a set as a trainer reads them.
@@ -61,7 +59,7 @@ def export_for(
         New, empty, or begun by the same call.
     trainer : str
         One of `trainers.FORMS`.
-    workers, progress, device, engine
+    workers, progress, engine
         As of `gloam.build`; lows of live sets are made.
 
     Returns
@@ -90,7 +88,6 @@ def export_for(
         partial(_finish, form, classes),
         engine=engine or LocalEngine(workers),
         progress=progress or Silent(),
-        device=device,
     )
     return form
 
@@ -113,17 +110,17 @@ def _check(origin: PairSet, root: Path, form: TrainerForm) -> None:
         lmdb_module()  # before anything is made
 
 
-def _write_unit(form: TrainerForm, unit: Unit, root: Path, renderers: Renderers) -> Note:
+def _write_unit(form: TrainerForm, unit: Unit, root: Path) -> Note:
     """Write the images of a unit; note their files and the samples' records."""
     sums: dict[str, str] = {}
     if form.extra == "energon":
-        samples = counted(sample_with_low(unit, renderers))
+        samples = counted(sample_with_low(unit))
         sums = write_shard(root, unit.name, samples)
         write_index(root, unit.name)
         return {"sums": sums, "records": []}
     records: list[dict[str, Any]] = []
     split = form.splits[unit.split]
-    for sample in counted(sample_with_low(unit, renderers)):
+    for sample in counted(sample_with_low(unit)):
         names = {"split": split, "key": sample.key, "class": _class_of(sample)}
         written = {}
         for member, pattern, codec in (
@@ -162,7 +159,7 @@ def encoded_as(sample: Sample, member: str, codec: str) -> Encoded:
     stored = sample.members[member]
     if codec in ("", stored.suffix):
         return stored
-    pixels = sample.decoded(member)
+    pixels = sample.decoded(member, decode_image)
     if codec == "png":
         return Encoded(encode_png(pixels), "png")
     return Encoded(encode(pixels, "jpg", _QUALITY, "444"), "jpg")

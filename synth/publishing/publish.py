@@ -33,8 +33,7 @@ from ..building.cards.readme import HUB_SPLITS as _SPLITS
 from ..building.cards.readme import config_of
 from ..building.remake_unit import sample_with_low
 from ..models import parse_draw
-from ..renderers import Device
-from ..served.start import ON_WORKERS, Renderers
+from ..renderers import pixels_of
 from .card import body, head
 from .croissant import PublishedFile, croissant
 from .parquet_form import write_parquet
@@ -60,7 +59,6 @@ def publish(
     date: str = "",
     workers: int = 1,
     progress: Progress | None = None,
-    device: Device = "cpu",
     engine: Engine | None = None,
 ) -> None:
     """Write a set as it is given away: pictures, card, Croissant, checksums, and what made it.
@@ -84,7 +82,7 @@ def publish(
     date : str
         Of publishing, as 2026-11-22, for Croissant; by default that of this gloam, so that the
         bytes are the same in every run.
-    workers, progress, device, engine
+    workers, progress, engine
         As of `gloam.build`; lows of live sets are made.
 
     Raises
@@ -112,7 +110,6 @@ def publish(
         partial(_finish, origin, form, suffixes, about, engine),
         engine=engine,
         progress=progress,
-        device=device,
     )
 
 
@@ -132,13 +129,11 @@ def _chosen(suffixes: dict[str, Counter[str]]) -> dict[str, str]:
     return {role: found.most_common(1)[0][0] for role, found in suffixes.items()}
 
 
-def _write_unit(
-    form: Format, suffixes: dict[str, str], unit: Unit, root: Path, renderers: Renderers
-) -> Note:
+def _write_unit(form: Format, suffixes: dict[str, str], unit: Unit, root: Path) -> Note:
     """Write a unit's pictures."""
     if form == "plan":
         return {"sums": {}}
-    samples = counted(sample_with_low(unit, renderers))
+    samples = counted(sample_with_low(unit))
     if form == "parquet":
         split, number = unit.name.rpartition("-")[::2]
         name = f"data/{_SPLITS[split]}-{number}.parquet"
@@ -244,7 +239,8 @@ def _rows(origin: PairSet) -> list[list[Tile]]:
     rows = []
     for pair in _spread(origin, _SHOWN):
         words = tuple(described(parse_draw(pair.record["draw"]), _WIDTH))
-        rows.append(tiles_of(pair.decoded(NORMAL), pair.decoded(LOW), words, pair.key, _WIDTH))
+        low, normal = pixels_of(pair)
+        rows.append(tiles_of(normal, low, words, pair.key, _WIDTH))
     return rows
 
 
@@ -254,7 +250,7 @@ def _spread(origin: PairSet, many: int) -> Iterator[Sample]:
     taken = min(many, len(units))
     each = -(-many // taken)
     chosen = [units[number * len(units) // taken] for number in range(taken)]
-    found = (islice(sample_with_low(unit, ON_WORKERS), each) for unit in chosen)
+    found = (islice(sample_with_low(unit), each) for unit in chosen)
     yield from islice(chain.from_iterable(found), many)
 
 

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable
-from copy import deepcopy
 from pathlib import Path
-from typing import Any
-
-from pydantic import ValidationError
 
 from ...engines.engine import Engine
 from ...errors import ConfigError, SetError
@@ -33,7 +29,6 @@ from ..building.build import Report
 from ..building.build import build as build_request
 from ..building.request import Request
 from ..recipes.load import recipe_of
-from ..renderers import Device
 from .publish import FOLDER
 
 
@@ -44,7 +39,6 @@ def rebuild(
     *,
     workers: int = 1,
     progress: Progress | None = None,
-    device: Device = "cpu",
     engine: Engine | None = None,
 ) -> Report:
     """Make a published set again, or go on with it.
@@ -58,7 +52,7 @@ def rebuild(
     sources : iterable of str
         Where this machine has the sources, as `coco=DIR` (by kind) or `NAME=DIR` (by the name that
         the set has for it); those of the sample need none.
-    workers, progress, device, engine
+    workers, progress, engine
         As of `gloam.build`.
 
     Returns
@@ -92,50 +86,45 @@ def rebuild(
             with opened(published, name) as source, atomic_write(root / name) as copy:
                 shutil.copyfileobj(source, copy)
         write_note(root, info.build)
-    report = build_request(request, root, workers, progress=progress, device=device, engine=engine)
+    report = build_request(request, root, workers, progress=progress, engine=engine)
     _compare(info, report.info, root)
     return report
 
 
 def _request(info: SetInfo, given: list[str], published: Path) -> Request:
     """Return the set's own request, with the sources where they lie here."""
-    whole: dict[str, Any] = deepcopy(info.build.request)
-    found = [_place_of(source, given) for source in whole["sources"]]
+    known = info.build.request
+    found = [_place_of(source, given) for source in known.sources]
     for text in given:
         raise ConfigError(
             f"--source {text}: is none of the set's, which are "
-            + ", ".join(f"{one['name']} ({one['kind']})" for one in whole["sources"]),
+            + ", ".join(f"{one.name} ({one.kind})" for one in known.sources),
             value=text,
         )
-    try:
-        return Request.model_validate(
-            whole
-            | {
-                "sources": [one.model_dump() for one in found],
-                "recipe": recipe_of(whole["recipe"], (), "recipe"),
-            }
-        )
-    except ValidationError as error:
-        raise SetError(
-            f"{published / SET_FILE}: is of another gloam: {error.errors()[0]['msg']}",
-            path=published / SET_FILE,
-        ) from error
+    return Request(
+        sources=tuple(found),
+        profile=known.profile,
+        plan=known.plan,
+        recipe=recipe_of(known.recipe, (), "recipe"),
+        low_seed=known.low_seed,
+        output=known.output,
+    )
 
 
-def _place_of(source: dict[str, Any], given: list[str]) -> Source:
+def _place_of(source: Source, given: list[str]) -> Source:
     """Find where a source of the set lies here, by its name or else by its kind."""
-    for wanted in (source["name"], source["kind"]):
+    for wanted in (source.name, source.kind):
         for text in given:
             name, equals, path = text.partition("=")
             if equals and name == wanted:
                 given.remove(text)
-                at = parse_source(f"{source['kind']}={path}").path
-                return Source(**{**source, "path": at})
-    if source["kind"] == "sample":
-        return Source(**source)
+                at = parse_source(f"{source.kind}={path}").path
+                return source.model_copy(update={"path": at})
+    if source.kind == "sample":
+        return source
     raise ConfigError(
-        f"--source is missing for {source['name']}: say where it lies, as"
-        f" --source {source['kind']}={'FILE' if source['kind'] == 'archive' else 'DIR'}",
+        f"--source is missing for {source.name}: say where it lies, as"
+        f" --source {source.kind}={'FILE' if source.kind == 'archive' else 'DIR'}",
         key="source",
     )
 

@@ -29,8 +29,6 @@ from ...storage.atomic import (
 from ...storage.locks import exclusive
 from ...storage.stores import StorePath
 from ...storage.untrusted import inside, parse_json, read_regular
-from ..renderers import Device
-from ..served.start import Renderers, renderers_on
 
 MARK, SUMS = "gloam.json", "SHA256SUMS"
 Note = dict[str, Any]
@@ -42,7 +40,7 @@ class Writer(Protocol):
     Its notes have `sums`, the SHA-256 of each file by its path.
     """
 
-    def __call__(self, unit: Unit, root: Path, renderers: Renderers) -> Note:
+    def __call__(self, unit: Unit, root: Path) -> Note:
         """Write it below a folder, from which its files are moved when all units are there."""
 
 
@@ -50,7 +48,6 @@ class Writer(Protocol):
 class _Job:
     unit: Unit
     root: Path
-    renderers: Renderers
     write: Writer
 
 
@@ -92,7 +89,6 @@ def write_units(
     *,
     engine: Engine,
     progress: Progress,
-    device: Device = "cpu",
 ) -> None:
     """Write a folder, or go on with one that the same call began.
 
@@ -107,7 +103,7 @@ def write_units(
         A function that workers can be sent.
     finish : function
         Writes the rest, by `Written.put`.
-    engine, progress, device
+    engine, progress
         As of a build.
 
     Raises
@@ -123,15 +119,14 @@ def write_units(
     if _done(root, mark):
         return
     work = root / WORK_FOLDER
-    with exclusive(work / "lock"), renderers_on(device if origin.live else "cpu", engine) as begun:
+    with exclusive(work / "lock"):
         write_bytes(work / MARK, mark)
         units = [unit for unit in origin.units() if unit.count]
         missing = [unit for unit in units if not _note(root, unit).is_file()]
         progress.stage("writing", len(origin))
         before = len(origin) - sum(unit.count for unit in missing)
         progress.at(before)
-        renderers = begun.ready()
-        jobs = (_Job(unit, root, renderers, write) for unit in missing)
+        jobs = (_Job(unit, root, write) for unit in missing)
         for _ in engine.map(_run, jobs, lambda counted: progress.at(before + counted)):
             pass
         _move_sorted(_drafts(root), root)
@@ -146,7 +141,7 @@ def write_units(
 
 
 def _run(job: _Job) -> None:
-    note = job.write(job.unit, _drafts(job.root), job.renderers)
+    note = job.write(job.unit, _drafts(job.root))
     write_bytes(_note(job.root, job.unit), canonical_json(note))
 
 

@@ -20,7 +20,6 @@ from ...storage.atomic import flush, sha256_file, temporary_beside
 from ...storage.stores import in_store
 from ..clips import frames_of
 from ..kernels.arrays import Pixels
-from ..served.start import Renderers
 from .unit_by_unit import Note, Written, counted, write_units
 
 Form = Literal["ffv1", "mp4"]
@@ -97,7 +96,7 @@ def _finish(written: Written) -> None:
     """Write nothing: all is said by the files of the units."""
 
 
-def _write_unit(form: Form, unit: Unit, root: Path, renderers: Renderers) -> Note:
+def _write_unit(form: Form, unit: Unit, root: Path) -> Note:
     """Write the clips of a unit."""
     sums: dict[str, str] = {}
 

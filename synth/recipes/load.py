@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Mapping
-from copy import deepcopy
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
@@ -109,7 +108,7 @@ def load_recipe(name: Recipe | str, overrides: Overrides = ()) -> Recipe:
     values = _values_of(name)
     made = recipe_of(values, overrides, f"recipe {name}", Path(name).parent)
     if isinstance(made, CameraRecipe):
-        _check_darkness(values, f"recipe {name}")
+        _check_darkness(_changed(values, overrides), f"recipe {name}")
     return made
 
 
@@ -150,8 +149,7 @@ def recipe_of(
     if "mixture" in values:
         mixture = _mixture(values, list(overrides), where, folder)
         return validated(MixtureRecipe, mixture, where)
-    for override in overrides:
-        _set(values, override)
+    values = _changed(values, overrides)
     model = values.get("model", "camera")
     if not isinstance(model, str) or model not in _RECIPES:
         raise ConfigError(
@@ -203,9 +201,10 @@ def _mixture(
         if first not in _OWN:
             for_all.append(override)
         elif first == "mixture" and len(rest) == 1:
-            _set(for_one, f"mixture.{rest[0]}.weight={value}" if equals else override)
+            weight = f"mixture.{rest[0]}.weight={value}" if equals else override
+            for_one = _changed(for_one, [weight])
         else:
-            _set(for_one, override)
+            for_one = _changed(for_one, [override])
     parts = _parts(values["mixture"], where)
     if "mixture" in for_one:
         for_one["mixture"] = _parts(for_one["mixture"], where)
@@ -344,8 +343,8 @@ def _component(
     values: dict[str, Any], overrides: list[str], where: str
 ) -> CameraRecipe | PowerLawRecipe:
     """Make the recipe of a component."""
-    changed = deepcopy(values)
-    made = recipe_of(changed, overrides, where)
+    changed = _changed(values, overrides)
+    made = recipe_of(changed, (), where)
     assert not isinstance(made, MixtureRecipe)
     if isinstance(made, CameraRecipe):
         _check_darkness(changed, where)
@@ -362,18 +361,27 @@ def _paths(values: Mapping[str, Any], prefix: str = "") -> set[str]:
     return found
 
 
-def _set(values: dict[str, Any], override: str) -> None:
-    key, equals, value = override.partition("=")
-    parts = key.strip().split(".")
-    if not equals or not all(parts):
-        raise ConfigError(f"--set {override}: write it as KEY=VALUE, for example camera.iso=3200")
-    place = values
-    for part in parts[:-1]:
-        inner = place.setdefault(part, {})
-        if not isinstance(inner, dict):
-            raise ConfigError(f"--set {override}: {part} holds a value, not further keys")
-        place = inner
-    place[parts[-1]] = value.strip()
+def _changed(values: dict[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
+    """Return values with single ones changed; those that are given stay as they are."""
+    for override in overrides:
+        key, equals, value = override.partition("=")
+        parts = key.strip().split(".")
+        if not equals or not all(parts):
+            raise ConfigError(
+                f"--set {override}: write it as KEY=VALUE, for example camera.iso=3200"
+            )
+        values = _with(values, parts, value.strip(), override)
+    return values
+
+
+def _with(values: dict[str, Any], parts: list[str], value: str, override: str) -> dict[str, Any]:
+    part, *rest = parts
+    if not rest:
+        return {**values, part: value}
+    inner = values.get(part, {})
+    if not isinstance(inner, dict):
+        raise ConfigError(f"--set {override}: {part} holds a value, not further keys")
+    return {**values, part: _with(inner, rest, value, override)}
 
 
 def recipe_yaml(recipe: Recipe) -> bytes:

@@ -15,13 +15,7 @@ from numba import cuda
 
 from ..draws.table import DrawTable
 from ..kernels.arrays import Pixels, check_normal
-from ..kernels.batch.device_memory import (
-    DeviceMemory,
-    Graphs,
-    address_of,
-    lock_pages,
-    unlock_pages,
-)
+from ..kernels.batch.device_memory import DeviceMemory, Graphs, address_of
 from ..kernels.batch.form_steps import Forms, Resizing
 from ..kernels.batch.launch_cuda import blocks_of, launch
 from ..kernels.taps import tap_count
@@ -153,15 +147,6 @@ class CameraOnCuda:
         lit_as = None if firsts is None else source[list(firsts)]
         self.launch(sizes, source, address_of(made) + begins, firsts=lit_as)
         self._memory.copy_out(made, lows)
-
-    def lock(self, samples: Samples) -> bool:
-        """Make host memory quicker to copy; returns whether it is, and must be unlocked."""
-        return lock_pages(samples)
-
-    def unlock(self, samples: Samples) -> None:
-        """Undo `lock`, before the memory is given back."""
-        self._memory.wait()
-        unlock_pages(samples)
 
     def launch(
         self,

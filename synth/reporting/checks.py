@@ -88,27 +88,24 @@ def _sources(sources: Sequence[str]) -> list[Check]:
 
 
 def _codec(pairs: PairSet) -> list[Check]:
-    output = pairs.info.build.request["output"]
-    codec, chroma = output["low_codec"], output["low_chroma"]
+    output = pairs.info.build.request.output
+    codec, chroma = output.low_codec, output.low_chroma
     if codec in ("png", "none"):
         return []
-    quality = output["low_quality"]
+    quality = output.low_quality
     return [
         Check(
             "noise of lows stored as JPEG",
             f"quality {quality}, chroma {chroma}",
             "at least 95 and 444, which cost noise its last bit; PNG or live lows keep all",
-            quality >= 95 and str(chroma) == "444",
+            quality >= 95 and chroma == "444",
         )
     ]
 
 
 def _transfer(pairs: PairSet, measured: Measured) -> list[Check]:
     """Compare the noise of lows with their cameras', over all cameras together."""
-    if not measured.transfer or pairs.info.build.request["output"]["low_codec"] not in (
-        "png",
-        "none",
-    ):
+    if not measured.transfer or pairs.info.build.request.output.low_codec == "jpg":
         return []
     points = [point for group in by_sensor(measured.transfer).values() for point in group]
     weight = sum(point.pixels for point in points)

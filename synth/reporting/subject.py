@@ -97,8 +97,8 @@ def set_subject(
     measured = measure_set(pairs, most, workers, at, engine=engine, most_units=_MOST_UNITS)
     info, table = pairs.info, pairs.table("pairs")
     build = info.build
-    output = build.request["output"]
-    lows = {"none": "made when they are loaded", "png": "PNG"}.get(output["low_codec"], "JPEG")
+    codec = build.request.output.low_codec
+    lows = {"none": "made when they are loaded", "png": "PNG"}.get(codec, "JPEG")
     facts = [
         (
             "pairs",

@@ -10,8 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from gloam import build
-from gloam.cli.main import _makes_no_lows, gloam
+from gloam.cli.main import gloam
 
 from .running import error_line, run
 
@@ -157,32 +156,6 @@ def test_a_reader_that_has_seen_enough_ends_a_command_without_a_word():
     assert done.stdout == "name: uneven\n"
     assert done.stderr == ""
     assert done.returncode in (0, 128 + 13)  # all may have fitted into the pipe
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ("build SET --low-codec none", True),
-        ("build SET --low-codec=none --workers 2", True),
-        ("build SET --low-codec png", False),
-        ("build SET --low-codec none --low-codec png", False),
-        ("build SET --source none --low-codec jpeg", False),
-        ("build none", False),
-        ("regenerate SET NEW", False),
-    ],
-)
-def test_kernels_are_not_compiled_for_sets_without_lows(words, expected):
-    assert _makes_no_lows(words.split()) == expected
-
-
-@pytest.mark.parametrize(("codec", "expected"), [("none", True), ("png", False)])
-def test_nor_for_new_draws_of_such_sets(photographs, tmp_path, codec, expected):
-    root = tmp_path / "set"
-    build(root, f"folder={photographs}", select=False, val=1, low_codec=codec)
-    assert _makes_no_lows(["regenerate", "--seed", "3", str(root), "new"]) == expected
-    for damage in (b"", b"[]", b'{"build": 3}', b"\xff"):
-        (root / "set.json").write_bytes(damage)
-        assert not _makes_no_lows(["regenerate", str(root), "new"])
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from .running import error_line, run, width_of
+from .running import error_line, run
 
 
 def test_stats_shows_the_set_beside_real_ones(finished):
@@ -14,23 +14,12 @@ def test_stats_shows_the_set_beside_real_ones(finished):
     assert all(word in result.output for word in ("LOL", "DICM", "exposure", "photon transfer"))
 
 
-def test_stats_as_json_and_as_a_figure(finished, tmp_path):
-    figure = tmp_path / "figure.png"
-    result = run("stats", finished, "--json", "--figure", figure, "--workers", 1)
+def test_stats_as_json(finished):
+    result = run("stats", finished, "--json", "--workers", 1)
     table = json.loads(result.stdout)
     assert table["pairs"] == 24
     assert len(table["percentiles"]["exposure_ev"]) == 3
     assert table["photon_transfer"][0]["camera"] == "sony-a7s2"
-    assert width_of(figure) > 1000
-
-
-def test_a_figure_of_folders_has_no_photon_transfer(photographs, tmp_path):
-    figure = tmp_path / "figure.png"
-    assert run("stats", photographs, photographs, "--figure", figure, "--workers", 1).exit_code == 0
-    assert width_of(figure) > 1000
-    assert "must end in .png" in error_line(
-        "stats", photographs, photographs, "--figure", tmp_path / "figure.pdf"
-    )
 
 
 def test_stats_shows_noise_and_tone_by_level_when_asked(photographs):

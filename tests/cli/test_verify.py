@@ -82,7 +82,8 @@ def test_verify_deep_finds_a_low_that_is_not_its_normals(finished, tmp_path):
 
     pairs = PairSet(finished)
     info = pairs.info
-    request = info.build.request | {"output": info.build.request["output"] | {"low_codec": "jpg"}}
+    output = info.build.request.output.model_copy(update={"low_codec": "jpg"})
+    request = info.build.request.model_copy(update={"output": output})
     pairs.info = info.model_copy(
         update={"build": info.build.model_copy(update={"request": request})}
     )

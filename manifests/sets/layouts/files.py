@@ -23,7 +23,6 @@ from ....storage.atomic import (
     write_bytes,
 )
 from ....storage.stores import AT_ONCE, StorePath, each
-from ....storage.sums import Sums
 from ....storage.untrusted import inside, read_regular, shown
 from ...labels.labels import MASK
 from ...selection.plan import SPLITS
@@ -112,8 +111,8 @@ class Files:
     reader = "file"
     folders = SPLITS
 
-    def writer(self, root: Path, unit: str, sums: Sums | None = None) -> FilesWriter:
-        """Begin to write a unit; it has no one file whose checksum `sums` would make."""
+    def writer(self, root: Path, unit: str) -> FilesWriter:
+        """Begin to write a unit."""
         return FilesWriter(root, unit)
 
     def records(self, root: Path, receipt: Receipt) -> Iterator[dict[str, Any]]:

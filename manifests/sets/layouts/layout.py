@@ -14,7 +14,6 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from ....errors import DamagedError, SetError
-from ....storage.sums import Sums
 from ....storage.untrusted import LIST_LINES, outside, read_regular, shown
 from ..receipts import Receipt
 from ..sample import Sample
@@ -72,8 +71,8 @@ class Layout(Protocol):
     def folders(self) -> tuple[str, ...]:
         """The folders that its units' files lie in."""
 
-    def writer(self, root: Path, unit: str, sums: Sums | None = None) -> UnitWriter:
-        """Begin to write a unit, whose file's checksum `sums` makes (by default hashlib)."""
+    def writer(self, root: Path, unit: str) -> UnitWriter:
+        """Begin to write a unit."""
 
     def records(self, root: Path, receipt: Receipt) -> Iterator[dict[str, Any]]:
         """Yield the records of a unit, in order, without reading its images."""

@@ -5,12 +5,12 @@ A USTAR tar of samples whose headers carry no time, owner or name of a machine, 
 
 from __future__ import annotations
 
+import hashlib
 import tarfile
 from pathlib import Path
 from typing import Any
 
 from ....storage.atomic import Pending, sha256_bytes, write_bytes
-from ....storage.sums import PlainSums, Sums
 from ....storage.untrusted import inside
 from ..sample import Sample
 from .extents import NAME
@@ -48,13 +48,12 @@ class ShardWriter:
     """Writes one shard under a temporary name.
 
     `close` publishes it and its index, leaving without it deletes it. Use as a context manager.
-    `sums` makes the checksum of the tar, hashlib by default.
     """
 
-    def __init__(self, root: Path, unit: str, sums: Sums | None = None) -> None:
+    def __init__(self, root: Path, unit: str) -> None:
         self._unit, self._path, self._index = unit, shard_path(root, unit), index_path(root, unit)
         self._pending = Pending(self._path)
-        self._sums = sums or PlainSums()
+        self._digest = hashlib.sha256()
         self._place = 0
         self._lines: list[str] = []
 
@@ -91,7 +90,7 @@ class ShardWriter:
         write_bytes(self._index, index.encode("ascii"))
         return {
             shard_name(self._unit): {
-                "sha256": self._sums.hexdigest(),
+                "sha256": self._digest.hexdigest(),
                 "bytes": self._place,
             },
             index_name(self._unit): {
@@ -103,7 +102,7 @@ class ShardWriter:
     def _write(self, data: bytes) -> None:
         with self._pending.named():
             self._pending.handle.write(data)
-        self._sums.update(data)
+        self._digest.update(data)
         self._place += len(data)
 
 

@@ -22,7 +22,6 @@ from ....engines.process import available_cores
 from ....errors import SetError
 from ....storage.atomic import sha256_bytes, sha256_file
 from ....storage.stores import StorePath, each
-from ....storage.sums import Sums
 from ....storage.untrusted import (
     ENDING,
     KEY,
@@ -62,9 +61,9 @@ class Shards:
     reader = "webdataset"
     folders = (FOLDER,)
 
-    def writer(self, root: Path, unit: str, sums: Sums | None = None) -> ShardWriter:
-        """Begin to write a unit, the checksum of whose tar `sums` makes (by default hashlib)."""
-        return ShardWriter(root, unit, sums)
+    def writer(self, root: Path, unit: str) -> ShardWriter:
+        """Begin to write a unit."""
+        return ShardWriter(root, unit)
 
     def records(self, root: Path, receipt: Receipt) -> Iterator[dict[str, Any]]:
         """Yield the records of a shard in order, without reading its images.

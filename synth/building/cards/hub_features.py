@@ -82,7 +82,7 @@ def sample_features(
 
 
 def _draw(info: SetInfo) -> list[Feature]:
-    recipe = recipe_of(dict(info.build.request["recipe"]), (), "recipe")
+    recipe = recipe_of(info.build.request.recipe, (), "recipe")
     tree: dict[str, Any] = {}
     for field in draw_fields(recipe):
         *above, name = field.name.split(".")

@@ -39,10 +39,9 @@ def readme(root: Path, info: SetInfo) -> str:
         images = [f"{{split}}/{member}/*" for member in (LOW, NORMAL) if _holds(info, member)]
         value = {"configs": [config_of("default", [f"{{split}}/{METADATA}", *images], info)]}
     counts = ", ".join(f"{n:,} {split}" for split, n in info.counts.items() if split != "refused")
-    clips = any(source.get("frames") for source in info.build.request["sources"])
     loader, what, options = (
         ("ClipLoader", "clip", "batch_size=4, size=128")
-        if clips
+        if info.build.request.frames
         else ("PairLoader", "pair", "batch_size=16, size=256")
     )
     others = ', normals="THE SET OF ITS NORMALS"' if info.build.lows_only else ""
@@ -59,7 +58,7 @@ def readme(root: Path, info: SetInfo) -> str:
 def _holds(info: SetInfo, member: str) -> bool:
     """Return whether a set has files of lows, or of normals."""
     if member == LOW:
-        return bool(info.build.request["output"]["low_codec"] != "none")
+        return info.build.request.output.low_codec != "none"
     return not info.build.lows_only
 
 

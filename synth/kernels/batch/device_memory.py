@@ -57,22 +57,6 @@ def copy_images(
         checked(driver.cuMemcpyDtoDAsync(*one, stream))
 
 
-def lock_pages(array: npt.NDArray[Any]) -> bool:
-    """Lock the pages of host memory, so that a GPU copies from and to it by itself.
-
-    Returns whether that could be done.
-    """
-    return bool(
-        driver.cuMemHostRegister(array.ctypes.data, array.nbytes, 0)[0]
-        == driver.CUresult.CUDA_SUCCESS
-    )
-
-
-def unlock_pages(array: npt.NDArray[Any]) -> None:
-    """Unlock pages that were locked, before their memory is given back."""
-    checked(driver.cuMemHostUnregister(array.ctypes.data))
-
-
 class DeviceMemory:
     """Arrays in device memory, filled and used in the order of one stream.
 
@@ -198,18 +182,9 @@ class Graphs:
         self._held.clear()
 
 
-def new_stream() -> Any:
-    """Return a stream of the current GPU, which does not wait for the default one."""
-    return checked(driver.cuStreamCreate(driver.CUstream_flags.CU_STREAM_NON_BLOCKING))
-
-
-def end_stream(stream: Any) -> None:
-    """Give a stream back, if its GPU is still there."""
-    driver.cuStreamDestroy(stream)
-
-
 def _recorded(launch: Callable[[Any], None]) -> Any:
-    stream = new_stream()
+    # Its own, which does not wait for the default one.
+    stream = checked(driver.cuStreamCreate(driver.CUstream_flags.CU_STREAM_NON_BLOCKING))
     # Relaxed: what other threads do meanwhile does not matter.
     mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
     checked(driver.cuStreamBeginCapture(stream, mode))

@@ -15,7 +15,6 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from .compile import cpu_features
-from .rows_in_ir import are_rows, opened
 
 AT_ONCE = 64
 """Pixels."""
@@ -34,17 +33,27 @@ def _look_up_pixels(typing_context, pixels, table, red, green, blue):
 
     Only as many are filled as there are whole AT_ONCE of; their number is returned.
     """
+    arrays = pixels, table, red, green, blue
     kinds = types.uint8, *[types.float32] * 4
-    if not are_rows(kinds, pixels, table, red, green, blue):
+    if any(
+        not isinstance(array, types.Array)
+        or (array.dtype, array.ndim, array.layout) != (kind, 1, "C")
+        for array, kind in zip(arrays, kinds, strict=True)
+    ):
         return None
-    return types.int64(pixels, table, red, green, blue), _generate
+    return types.int64(*arrays), _generate
 
 
 look_up_pixels: Any = intrinsic(_look_up_pixels)
 
 
 def _generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    (pixels, table, *rows), count = opened(context, builder, signature, arguments)
+    arrays = [
+        context.make_array(kind)(context, builder, argument)
+        for kind, argument in zip(signature.args, arguments, strict=True)
+    ]
+    pixels, table, *rows = (array.data for array in arrays)
+    count = builder.extract_value(arrays[-1].shape, 0)
     blocks = builder.sdiv(count, _I64(AT_ONCE))
     parts = _taken_apart(builder, table)
     with cgutils.for_range(builder, blocks, intp=_I64) as block:

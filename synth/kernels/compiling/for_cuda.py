@@ -119,30 +119,6 @@ def _floor64(x):
     return libdevice.floor(x)
 
 
-@device_function
-def load_word(array, place):
-    """Return 64 bits of a uint8 array that begins at a multiple of 4, lowest byte first.
-
-    A GPU loads words from multiples of their size alone: here three that hold the one, of which up
-    to 11 bytes behind it are read.
-    """
-    words = array.view(np.uint32)
-    at = place >> 2
-    away = np.uint64(8 * (place & 3))
-    low = np.uint64(words[at]) | (np.uint64(words[at + 1]) << np.uint64(32))
-    # Shifted twice, as none can be shifted by 64.
-    high = (np.uint64(words[at + 2]) << np.uint64(32)) << (np.uint64(32) - away)
-    return (low >> away) | high
-
-
-@device_function
-def store_bytes(array, place, word):
-    """Store the three lowest bytes of a word in a uint8 array."""
-    array[place] = np.uint8(word)
-    array[place + 1] = np.uint8(word >> np.uint64(8))
-    array[place + 2] = np.uint8(word >> np.uint64(16))
-
-
 def _numpy_on_device(sqrt: Any, rint: Any, floor: Any) -> ModuleType:
     """Make what scalar functions take from NumPy."""
     module = ModuleType("numpy_on_device")
@@ -159,18 +135,8 @@ _DOUBLE = _numpy_on_device(_sqrt64, _rint64, _floor64)
 _TWINS = {
     id(compiling.fma): fma,
     id(compiling.reciprocal): reciprocal,
-    id(compiling.load_word): load_word,
-    id(compiling.store_bytes): store_bytes,
 }
 """What is another function on a GPU."""
-
-
-def twin(function: Any, on_gpu: Any) -> None:
-    """Say what a function of `compiling` is on a GPU, before functions that call it are compiled.
-
-    Others are compiled from the same source.
-    """
-    _TWINS[id(function)] = on_gpu
 
 
 def device(function: Any) -> Any:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ..compiling.compile import kernel, scalar
+from ..compiling.compile import kernel
 
 i64 = np.int64
 u32 = np.uint32
 u64 = np.uint64
 
-CRC_ONES = u32(0xFFFFFFFF)
-"""What the sum begins with, and what it is inverted by at its end."""
+_ONES = u32(0xFFFFFFFF)  # what the sum begins with, and what it is inverted by at its end
 _POLYNOMIAL = u32(0xEDB88320)
 _RUN = 16
 
@@ -44,7 +43,7 @@ def crc(data):
     >>> crc(np.frombuffer(b"noise", np.uint8)) == zlib.crc32(b"noise")
     True
     """
-    known, length = CRC_ONES, u64(data.shape[0])
+    known, length = _ONES, u64(data.shape[0])
     whole = length & ~u64(_RUN - 1)
     for i in range(u64(0), whole, u64(_RUN)):
         # Those that wait for the sum come last: the others are looked up meanwhile.
@@ -56,44 +55,4 @@ def crc(data):
         known = fresh
     for i in range(whole, length):
         known = _TABLES[0, (known ^ data[i]) & u32(255)] ^ (known >> u32(8))
-    return i64(known ^ CRC_ONES)
-
-
-@scalar
-def _by_x(a):
-    """Return a polynomial of 32 bits, the highest power in the lowest bit, times x."""
-    return (a >> u32(1)) ^ (_POLYNOMIAL & (u32(0) - (a & u32(1))))
-
-
-@scalar
-def plus_byte(known, byte):
-    """Return the sum of what `known` is the sum of and one more byte, neither of them inverted."""
-    known ^= u32(byte)
-    for _ in range(8):
-        known = _by_x(known)
-    return known
-
-
-@scalar
-def _times(a, b):
-    """Return the product of two such polynomials."""
-    product = u32(0)
-    for i in range(32):
-        product ^= b & (u32(0) - ((a >> u32(31 - i)) & u32(1)))
-        b = _by_x(b)
-    return product
-
-
-@scalar
-def followed_by(known, count):
-    """Return the sum of bytes and `count` zeros behind them, neither of them inverted.
-
-    With it the sum of a whole is the exclusive or of its parts' sums, which many threads find.
-    """
-    power, left = u32(1 << 23), u32(count)  # x^8, squared again and again
-    while left > u32(0):
-        if left & u32(1):
-            known = _times(known, power)
-        power = _times(power, power)
-        left >>= u32(1)
-    return known
+    return i64(known ^ _ONES)

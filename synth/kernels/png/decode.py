@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ..arrays import Pixels
 from ..compiling.compile import kernel, scalar
 from .adler import adler
-from .crc import CRC_ONES, crc, plus_byte
+from .crc import crc
 from .file import SIGNATURE, ZLIB
 from .inflate import NOT_OURS, SLACK, inflate_in, new_room
 from .unfilter import unfilter_rows
@@ -26,17 +26,17 @@ _HEAD = np.frombuffer(
     np.uint8,
 )
 """Up to the deflated data, with no width, height, check sum and length."""
-_NAME, _WIDTH, _HEIGHT, _CHECK, _LENGTH, SUMMED = 12, 16, 20, 29, 33, 37
+_NAME, _WIDTH, _HEIGHT, _CHECK, _LENGTH, _SUMMED = 12, 16, 20, 29, 33, 37
 _HEADED = len(_HEAD)
 _FIXED = np.ones(_HEADED, np.uint8)
-_FIXED[_WIDTH : _WIDTH + 8] = _FIXED[_CHECK:SUMMED] = 0
+_FIXED[_WIDTH : _WIDTH + 8] = _FIXED[_CHECK:_SUMMED] = 0
 _END = i64(int.from_bytes(b"IEND", "big"))
 _TAIL = 20  # bytes: the sums of the pixels and of the chunk, and the last chunk
 _MOST = 1 << 30  # pixels
 
 
 @scalar
-def number_at(data, place):
+def _number_at(data, place):
     """Return the number of four bytes, the highest first."""
     return (
         (i64(data[place]) << 24)
@@ -47,7 +47,7 @@ def number_at(data, place):
 
 
 @kernel
-def begin_of(data, begin, end, height, columns):
+def _begin_of(data, begin, end, height, columns):
     """Return where the deflate of a file in `data` begins, of so many rows of so many samples.
 
     NOT_OURS for a file that is none of gloam's.
@@ -57,24 +57,24 @@ def begin_of(data, begin, end, height, columns):
     for i in range(_HEADED):
         if _FIXED[i] and data[begin + i] != _HEAD[i]:
             return i64(NOT_OURS)
-    if number_at(data, begin + _HEIGHT) != height or 3 * number_at(data, begin + _WIDTH) != columns:
+    if (
+        _number_at(data, begin + _HEIGHT) != height
+        or 3 * _number_at(data, begin + _WIDTH) != columns
+    ):
         return i64(NOT_OURS)
-    known = CRC_ONES
-    for i in range(begin + _NAME, begin + _CHECK):
-        known = plus_byte(known, data[i])
-    if i64(known ^ CRC_ONES) != number_at(data, begin + _CHECK):
+    if crc(data[begin + _NAME : begin + _CHECK]) != _number_at(data, begin + _CHECK):
         return i64(NOT_OURS)
-    if end - begin != _HEADED - 2 + number_at(data, begin + _LENGTH) + _TAIL - 4:
+    if end - begin != _HEADED - 2 + _number_at(data, begin + _LENGTH) + _TAIL - 4:
         return i64(NOT_OURS)
     return i64(begin + _HEADED)
 
 
 @kernel
-def is_over(data, behind, end):
+def _is_over(data, behind, end):
     """Return whether a file ends with the sum of its bytes, behind its deflate, as gloam's do."""
     if behind + _TAIL != end:
         return False
-    return number_at(data, behind + 8) == 0 and number_at(data, behind + 12) == _END
+    return _number_at(data, behind + 8) == 0 and _number_at(data, behind + 12) == _END
 
 
 @kernel
@@ -87,15 +87,15 @@ def _decode_many(data, ends, filtered, pixels):
     begin, height, columns = i64(0), i64(pixels.shape[1]), i64(pixels.shape[2])
     made = filtered[: height * (columns + 1)]
     for i in range(pixels.shape[0]):
-        behind = begin_of(data, begin, ends[i], height, columns)
+        behind = _begin_of(data, begin, ends[i], height, columns)
         if behind != NOT_OURS:
             behind = inflate_in(data, behind, filtered, room)
-        if behind == NOT_OURS or not is_over(data, behind, ends[i]):
+        if behind == NOT_OURS or not _is_over(data, behind, ends[i]):
             return False
         # Both sums: damage may leave that of the pixels as it was.
-        if crc(data[begin + SUMMED : behind + 4]) != number_at(data, behind + 4):
+        if crc(data[begin + _SUMMED : behind + 4]) != _number_at(data, behind + 4):
             return False
-        if adler(made) != number_at(data, behind):
+        if adler(made) != _number_at(data, behind):
             return False
         if not unfilter_rows(made.reshape(height, columns + 1), pixels[i]):
             return False

@@ -4,27 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..compiling.compile import inlined, kernel, scalar
+from ..compiling.compile import inlined, kernel
 from .filters import AVERAGE, SUB, UP
 
 u8 = np.uint8
 i64 = np.int64
-
-
-@scalar
-def is_known(choice):
-    """Return whether a filter is one that gloam writes."""
-    return choice in (SUB, UP, AVERAGE)
-
-
-@scalar
-def unfiltered(choice, difference, left, above):
-    """Return a byte from its difference by a filter, and the bytes left of it and above it."""
-    if choice == SUB:
-        return u8(difference + left)
-    if choice == UP:
-        return u8(difference + above)
-    return u8(i64(difference) + ((i64(left) + i64(above)) >> 1))
 
 
 @inlined

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -263,67 +262,3 @@ def test_relative_paths_are_refused_with_the_reason(engine):
         gloam.build("/set", "folder=photos", engine=engine)
     check_paths(engine, place("s3://bucket/set"), Path("/set"), None, "")
     check_paths(LocalEngine(), "set")
-
-
-def test_a_gpu_of_a_node_is_an_actor(cluster, photographs):
-    import ray
-
-    from gloam.synth.models import draw
-    from gloam.synth.recipes.load import load_recipe
-    from gloam.synth.renderers import CpuRenderer
-    from gloam.synth.served.start import OnCluster
-
-    with pytest.raises(ConfigError, match="the cluster has no GPU"):
-        engine_named(f"ray:{cluster.address}", 1).on_gpus(CpuRenderer)
-    node = cluster.add_node(num_cpus=1, num_gpus=1, object_store_memory=_SMALL)  # so it says
-    try:
-        engine = engine_named(f"ray:{cluster.address}", 1)
-        renderers = OnCluster(actors=engine.on_gpus(CpuRenderer))
-        jobs = [(renderers, f"train-{i:06d}") for i in range(4)]
-        recipe = load_recipe("even")
-        wanted = [_lows(LocalRenderers(), unit, recipe, draw) for _, unit in jobs]
-        assert list(engine.map(_rendered, jobs)) == wanted
-    finally:
-        ray.shutdown()
-        cluster.remove_node(node)
-
-
-class LocalRenderers:
-    def of(self, unit: str) -> Any:
-        from gloam.synth.renderers import CpuRenderer
-
-        return CpuRenderer()
-
-
-def _lows(renderers: Any, unit: str, recipe: Any, draw: Any) -> bytes:
-    import numpy as np
-
-    normal = np.full((20, 30, 3), 150, np.uint8)
-    (low,) = renderers.of(unit).render([normal], [draw(recipe, 0, unit)])
-    return bytes(low.tobytes())
-
-
-def _rendered(job: Any) -> bytes:
-    from gloam.synth.models import draw
-    from gloam.synth.recipes.load import load_recipe
-
-    return _lows(*job, load_recipe("even"), draw)
-
-
-def test_the_driver_stays_small(engine):
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    assert sum(1 for _ in engine.map(squared, range(3000))) == 3000
-    # What Ray's client and the window take; results are not held.
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 * 1024
-
-
-@pytest.mark.parametrize("name", ["local:x", "spark", ""])
-def test_engines_have_names(name):
-    with pytest.raises(ConfigError, match="must be local, ray or ray:ADDRESS"):
-        engine_named(name, 1)
-    assert engine_named("local", 3) == LocalEngine(3)
-
-
-def test_a_cluster_that_is_not_there_is_said():
-    with pytest.raises(ConfigError, match=r"ray:127.0.0.1:1: "):
-        engine_named("ray:127.0.0.1:1", 1)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 
 from gloam.errors import SourceError
 from gloam.manifests.labels.coco import Annotations
+from gloam.manifests.labels.labels import from_json
 from gloam.manifests.labels.placement import Placement
 
 CATEGORIES = [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}]
@@ -227,3 +230,13 @@ def test_files_that_disagree_on_their_categories_say_what_to_do(tmp_path):
     written(tmp_path, "instances_y", categories=[{"id": 1, "name": "lamp"}])
     with pytest.raises(SourceError, match='category 1 is "cat", another file\'s "lamp"; name the'):
         read(tmp_path)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="file systems elsewhere take no such names")
+def test_a_file_whose_name_is_no_text_is_named_in_what_tables_can_hold(tmp_path):
+    odd = GOOD | {"id": 2, "category_id": 7}
+    written(tmp_path, os.fsdecode(b"instances_\xff"), annotations=[GOOD, odd])
+    (tmp_path / "photos").mkdir()
+    [labels], [left_out] = read(tmp_path / "photos")  # whose annotations lie beside
+    assert left_out.detail.startswith("annotations/instances_?.json: annotation 2 of ")
+    assert from_json(labels.as_json()) == labels

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
-from gloam.errors import SetError
+from gloam.errors import DamagedError, SetError
+from gloam.manifests.request import RecordedRequest
 from gloam.manifests.sets.info import (
     SET_FILE,
     WORK_FOLDER,
@@ -27,15 +29,24 @@ from gloam.manifests.sets.receipts import FileFacts
 from gloam.manifests.sets.sample import FORMAT
 from gloam.storage.atomic import canonical_json
 
+REQUEST = {
+    "sources": [{"kind": "voc", "limit": 5}],
+    "profile": {},
+    "plan": {"seed": 7, "pairs": None},
+    "recipe": {"camera": {"iso": 3200}},
+    "output": {},
+}
 NOTE = BuildNote(
-    request={
-        "plan": {"seed": 7, "pairs": None},
-        "sources": [{"kind": "voc", "limit": 5}],
-        "recipe": {"camera": {"iso": 3200}},
-    },
+    request=REQUEST,
     versions={"gloam": "0.1.0", "numpy": "2.4"},
     plan_sha256="ab" * 32,
 )
+
+
+def asked(**changes: Any) -> BuildNote:
+    """NOTE, of another request."""
+    request = RecordedRequest.model_validate(NOTE.request.model_dump() | changes)
+    return NOTE.model_copy(update={"request": request})
 
 
 def info_of(**changes: Any) -> SetInfo:
@@ -190,19 +201,70 @@ def test_fingerprint_depends_on_every_value_and_on_no_order() -> None:
     reordered = BuildNote(
         versions=dict(reversed(NOTE.versions.items())),
         plan_sha256=NOTE.plan_sha256,
-        request={name: NOTE.request[name] for name in reversed(NOTE.request)},
+        request=dict(reversed(NOTE.request.model_dump().items())),
     )
     assert reordered.fingerprint == NOTE.fingerprint
     others = [
         NOTE.model_copy(update={"plan_sha256": "ac" * 32}),
         NOTE.model_copy(update={"versions": {"gloam": "0.1.0", "numpy": "2.5"}}),
-        NOTE.model_copy(update={"request": NOTE.request | {"plan": {"seed": 8, "pairs": None}}}),
-        NOTE.model_copy(
-            update={"request": NOTE.request | {"sources": [{"kind": "voc", "limit": 6}]}}
-        ),
+        asked(plan={"seed": 8, "pairs": None}),
+        asked(sources=[{"kind": "voc", "limit": 6}]),
         NOTE.model_copy(update={"format": FORMAT + 1}),
     ]
     assert len({note.fingerprint for note in [NOTE, *others]}) == 6
+
+
+def test_what_was_not_asked_is_not_written_and_nobody_changes_it() -> None:
+    """Sets of the time before an option was there keep their bytes."""
+    written = NOTE.model_dump()["request"]
+    assert written == REQUEST
+    assert (NOTE.request.output.low_codec, NOTE.request.seed) == ("png", 7)
+    assert asked(low_seed=3).request.seed == 3
+    with pytest.raises(ValidationError):
+        NOTE.request.low_seed = 3
+
+
+def test_a_request_of_a_later_gloam_is_said_to_be_one(tmp_path: Path) -> None:
+    write_note(tmp_path, NOTE)
+    value = NOTE.model_dump()
+    value["request"]["plan"]["moon"] = 3
+    note_path(tmp_path).write_bytes(canonical_json(value))
+    with pytest.raises(SetError, match=r"of another gloam: request\.plan\.moon is unknown"):
+        read_note(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        (None, "build.request: Input should be"),
+        ([], "build.request: Input should be"),
+        ({}, "build.request.sources: Field required"),
+        (REQUEST | {"sources": [{"kind": "moon\n"}]}, "unknown source kind 'moon\\n'"),
+        (
+            REQUEST | {"sources": [{"kind": "voc", "limit": 1 << 80}]},
+            "build.request.sources.0.limit",
+        ),
+        (REQUEST | {"plan": {"seed": -1}}, "build.request.plan.seed"),
+        (REQUEST | {"plan": {"test": 10**10}}, "build.request.plan.test"),
+        (REQUEST | {"low_seed": 1 << 63}, "build.request.low_seed"),
+        (REQUEST | {"recipe": "even"}, "build.request.recipe"),
+        (REQUEST | {"output": {"layout": "../files"}}, "build.request.output.layout"),
+        (
+            REQUEST | {"sources": [{"kind": "clips", "frames": 3}, {"kind": "voc"}]},
+            "clips of one number of frames",
+        ),
+    ],
+)
+def test_what_is_no_request_is_damage_and_said_in_a_line(
+    tmp_path: Path, changes: Any, found: str
+) -> None:
+    value = info_of().sealed().model_dump()
+    value["build"]["request"] = changes
+    (tmp_path / "set.json").write_bytes(canonical_json(value))
+    with pytest.raises(DamagedError) as refused:
+        read_set(tmp_path)
+    assert found in str(refused.value)
+    assert len(str(refused.value).splitlines()) == 1
 
 
 def test_fingerprint_survives_being_stored(tmp_path: Path) -> None:

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from gloam.manifests.request import OutputOptions, RecordedRequest
+from gloam.manifests.selection.bounds import EVERYTHING
+from gloam.manifests.selection.plan import PlanOptions
 from gloam.manifests.sets.info import BuildNote
 from gloam.manifests.sets.layouts import LAYOUTS
 from gloam.manifests.sets.layouts.shard_files import index_path, shard_path
@@ -18,7 +21,13 @@ from gloam.manifests.sets.verify import Kind, Problem, unit_problems
 from gloam.manifests.sets.workspace import missing_units
 
 UNIT = "train-000000"
-NOTE = BuildNote(request={}, versions={}, plan_sha256="")
+NOTE = BuildNote(
+    request=RecordedRequest(
+        sources=(), profile=EVERYTHING, plan=PlanOptions(), recipe={}, output=OutputOptions()
+    ),
+    versions={},
+    plan_sha256="",
+)
 
 
 @pytest.fixture(params=list(LAYOUTS))

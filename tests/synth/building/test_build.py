@@ -22,11 +22,12 @@ from gloam.engines.engine import ignored
 from gloam.errors import ConfigError, SetError, SourceError
 from gloam.manifests.selection.bounds import EVERYTHING, load_profile
 from gloam.manifests.selection.plan import PlanOptions
-from gloam.manifests.sets import close, rows
+from gloam.manifests.sets import close, publish_unit
 from gloam.manifests.sets.info import WORK_FOLDER, read_set
 from gloam.manifests.sets.pair_set import open_set
 from gloam.manifests.sets.verify import verify_set
 from gloam.manifests.sources import Source
+from gloam.synth.building import build as build_module
 from gloam.synth.building.build import build
 from gloam.synth.building.deep_verify import recheck_set
 from gloam.synth.building.request import OutputOptions, Request
@@ -159,15 +160,15 @@ def test_another_engine_writes_the_same_bytes(photographs, reference, tmp_path):
 
 
 @pytest.mark.parametrize("harm", ["none", "gone", "cut", "of another", "nonsense"])
-def test_rows_that_were_kept_are_the_rows_of_the_records(
+def test_records_that_were_kept_are_those_of_the_unit(
     photographs, reference, tmp_path, monkeypatch, harm
 ):
-    """Closing takes them where they are those of the very unit, and reads its records otherwise."""
-    taken = []
+    """Closing takes them where they are those of the very unit, and reads its shard otherwise."""
+    taken, closed = [], build_module.finish_set
 
-    def harmed(root, receipts):
-        files = sorted((root / WORK_FOLDER / "rows").iterdir())
-        assert len(files) == len(receipts) > 2
+    def harmed(root, *arguments, **options):
+        files = sorted((root / WORK_FOLDER / "records").iterdir())
+        assert len(files) == len(options["receipts"]) > 2
         if harm == "gone":
             files[1].unlink()
         elif harm == "cut":
@@ -176,15 +177,14 @@ def test_rows_that_were_kept_are_the_rows_of_the_records(
             files[1].write_bytes(files[0].read_bytes())
         elif harm == "nonsense":
             files[1].write_bytes(b"nothing of the kind")
-        return rows.keeps_tables(root, receipts)
+        return closed(root, *arguments, **options)
 
     def kept(*arguments):
-        taken.append(rows.kept_table(*arguments))
+        taken.append(publish_unit.kept_records(*arguments))
         return taken[-1]
 
-    monkeypatch.setattr(close, "keeps_tables", harmed)
-    monkeypatch.setattr(close, "kept_table", kept)
-    monkeypatch.setattr(close, "_MANY", 0)
+    monkeypatch.setattr(build_module, "finish_set", harmed)
+    monkeypatch.setattr(close, "kept_records", kept)
     root = tmp_path / "set"
     build(request_for(photographs), root, workers=1)
     assert content(root) == content(reference)

@@ -11,15 +11,13 @@ from click.testing import CliRunner
 import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import ConfigError, SetError
-from gloam.synth import clips
 from gloam.synth.analysis.clip_statistics import clip_statistics
 from gloam.synth.building.deep_verify import recheck_set
 from gloam.synth.building.regenerate import export, regenerate
-from gloam.synth.clips import frame_draw, frame_names, frames_of, render_clip, render_clip_on
+from gloam.synth.clips import frame_draw, frame_names, frames_of, render_clip
 from gloam.synth.models import draw, parse_draw, render
 from gloam.synth.publishing.video_files import export_videos
 from gloam.synth.recipes.load import load_recipe
-from gloam.synth.renderers import CpuRenderer
 
 from ...clips import davis, decoded, panned, write_video
 
@@ -248,21 +246,3 @@ def test_the_commands(source, made, photographs, tmp_path):
 def test_sources_of_two_lengths_are_refused(source, tmp_path):
     with pytest.raises(ConfigError, match="frames"):
         gloam.build(tmp_path / "set", f"clips={source}")
-
-
-def test_long_clips_are_rendered_in_parts(monkeypatch):
-    normals, drawn = panned(3, 11), draw(load_recipe("uneven"), 2, "a")
-    asked = []
-
-    class Counting(CpuRenderer):
-        def render(self, some, draws, firsts=None):
-            asked.append(len(some))
-            return super().render(some, draws, firsts)
-
-    wanted = render_clip(normals, drawn)
-    for most, parts in ((4, [4, 5, 4]), (11, [11]), (1, [1] + [2] * 10)):
-        monkeypatch.setattr(clips, "_AT_ONCE", most)
-        asked.clear()
-        for one, other in zip(render_clip_on(Counting(), normals, drawn), wanted, strict=True):
-            np.testing.assert_array_equal(one, other)
-        assert asked == parts

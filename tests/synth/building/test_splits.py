@@ -41,7 +41,7 @@ def test_it_takes_from_training_alone(sets):
     assert keys(sets["two"], "val") == keys(sets["three"], "val")
     assert keys(sets["three"], "train") | keys(sets["three"], "test") == keys(sets["two"], "train")
     assert not keys(sets["three"], "train") & keys(sets["three"], "test")
-    assert "test" not in two.info.build.request["plan"]
+    assert "test" not in two.info.build.request.model_dump()["plan"]
     pairs = {pair.key: pair for pair in two.pairs()}
     for pair in three.pairs():
         assert pair.low.data == pairs[pair.key].low.data

@@ -6,7 +6,7 @@ import yaml
 from gloam.errors import ConfigError
 from gloam.synth.camera.recipe import CameraRecipe
 from gloam.synth.parameters.distributions import Constant, Uniform
-from gloam.synth.recipes.load import load_recipe, recipe_yaml, shipped_recipes
+from gloam.synth.recipes.load import load_recipe, recipe_of, recipe_yaml, shipped_recipes
 
 
 @pytest.mark.parametrize("name", sorted(shipped_recipes()))
@@ -127,3 +127,11 @@ def test_changes_may_be_a_text_a_list_or_a_dict():
     assert load_recipe("even", "camera.iso=3200") == wanted
     assert load_recipe("even", {"camera.iso": 3200}) == wanted
     assert repr(wanted) == "<CameraRecipe even>"
+
+
+def test_overrides_change_nothing_of_what_is_given():
+    """So that recipes which a set records can be overridden without a copy."""
+    values = {"exposure": {"ev": 3}, "camera": {"iso": 800}}
+    made = recipe_of(values, ["camera.iso=1600", "exposure.ev=2"], "it")
+    assert values == {"exposure": {"ev": 3}, "camera": {"iso": 800}}
+    assert str(made.camera.iso) == "1600"

@@ -11,7 +11,6 @@ from gloam.synth.kernels.compiling.byte_tables import (
     look_up_pixels,
 )
 from gloam.synth.kernels.compiling.compile import row_kernel
-from gloam.synth.kernels.compiling.word_tables import look_up
 from gloam.synth.kernels.exposure import linearise
 
 
@@ -46,14 +45,3 @@ def test_registers_look_up_whole_blocks_and_write_nothing_else(count):
     expected = table.view(np.uint32)[pixels[:whole].T]
     np.testing.assert_array_equal(rows[:, :whole].view(np.uint32), expected)
     assert (rows[:, whole:] == 7).all()
-
-
-@given(st.integers(0, 40), st.integers(0, 99), st.integers(1, 1 << 16))
-def test_words_are_looked_up_as_numpy_does(count, seed, size):
-    rng = np.random.default_rng(seed)
-    table = rng.integers(-(1 << 15), 1 << 15, size).astype(np.int16)
-    places = rng.integers(0, size, count).astype(np.uint16)
-    made = np.full(count + 1, 7, np.int16)
-    look_up(places, table, made[:count])
-    np.testing.assert_array_equal(made[:count], table[places])
-    assert made[count] == 7

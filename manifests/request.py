@@ -1,0 +1,137 @@
+"""What was asked of a build, as a set records it: sources, selection, plan, recipe, output."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
+
+from .images.header import MAX_PIXELS
+from .selection.bounds import Profile
+from .selection.plan import PlanOptions
+from .sources import Source
+
+
+class OutputOptions(BaseModel):
+    """How a set is written.
+
+    Attributes
+    ----------
+    name : str
+        Of the set, in `set.json`.
+    layout : str
+        "shards" (tars with DALI indexes) or "files" (folders of lows and normals with lists).
+    low_codec : str
+        "png" is lossless. "jpeg" (kept as "jpg") is what hardware decodes, but eats noise: at a
+        noise of 1.5 of 255 levels, quality 95 keeps 0.74 of its variance and adds an error as large
+        as the noise itself. "none" makes a live set, of normals and draws: its lows are made when
+        they are read.
+    low_quality : int
+        JPEG quality of lows.
+    low_chroma : str
+        JPEG chroma subsampling of lows: "444" (none), "422" or "420".
+    max_side : int, optional
+        Shrink normals to this longer side.
+    max_pixels : int
+        Refuse photographs with more pixels.
+    labels : bool
+        Carry what the sources say of their photographs: classes, boxes, masks and captions.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = "gloam"
+    layout: Literal["shards", "files"] = "shards"
+    low_codec: Literal["png", "jpg", "none"] = "png"
+    low_quality: int = Field(default=95, ge=1, le=100)
+    low_chroma: Literal["444", "422", "420"] = "444"
+    max_side: int | None = Field(default=None, ge=16, le=1 << 20)
+    max_pixels: int = Field(default=MAX_PIXELS, ge=1, lt=2**30)
+    labels: bool = False
+
+    @field_validator("low_codec", mode="before")
+    @classmethod
+    def _one_spelling(cls, value: Any) -> Any:
+        return "jpg" if value == "jpeg" else value
+
+
+class RequestBase(BaseModel):
+    """What is asked of a build, whatever its recipe.
+
+    Attributes
+    ----------
+    sources : tuple of Source
+        With names of their own.
+    profile : Profile
+        Bounds on candidates; `EVERYTHING` to take whatever can be read.
+    plan : PlanOptions
+    low_seed : int, optional
+        Seed of the lows, where it is not that of the plan: in sets that were regenerated with
+        another one.
+    output : OutputOptions
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    sources: tuple[Source, ...]
+    profile: Profile
+    plan: PlanOptions
+    low_seed: int | None = Field(default=None, ge=0, lt=2**63)
+    output: OutputOptions
+
+    @model_validator(mode="after")
+    def _of_one_sort(self) -> Self:
+        frames = {source.frames for source in self.sources}
+        if len(frames) > 1:
+            raise ValueError(
+                "sources: clips of one number of frames, or photographs: every sample of a set has"
+                " the same members"
+            )
+        if self.frames and self.output.labels:
+            raise ValueError("labels: clips have none")
+        return self
+
+    @property
+    def frames(self) -> int:
+        """Frames of each clip; 0 for pairs of images."""
+        return self.sources[0].frames if self.sources else 0
+
+    @property
+    def seed(self) -> int:
+        """Seed that the lows are drawn with: the plan's, or one of their own."""
+        return self.plan.seed if self.low_seed is None else self.low_seed
+
+
+class RecordedRequest(RequestBase):
+    """The request that a set records; its sources have no places.
+
+    What it was not given stays away when it is written, so that a set's bytes and fingerprint are
+    those of the gloam that made it, which may not have known all options of this one.
+
+    Attributes
+    ----------
+    recipe : dict
+        The values of a `gloam.synth.recipes.load.Recipe`.
+    """
+
+    recipe: dict[str, Any]
+
+    @model_serializer
+    def _as_given(self) -> dict[str, Any]:
+        given = ((name, getattr(self, name)) for name in sorted(self.model_fields_set))
+        return {name: _json(value) for name, value in given}
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_json(one) for one in value]
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json", exclude_unset=True)
+    return value
