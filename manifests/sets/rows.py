@@ -7,6 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from ...errors import SetError, said_by
+
+_UNFIT = (pa.ArrowException, OverflowError, TypeError, KeyError, AttributeError)
 _PAIR_FIELDS = [
     pa.field("key", pa.string()),
     pa.field("split", pa.string()),
@@ -50,7 +53,29 @@ def schema_of(members: Iterable[str], labelled: bool, draw_fields: Sequence[pa.F
 def table_of(
     records: Iterable[dict[str, Any]], split: str, shard: int, schema: pa.Schema
 ) -> pa.Table:
-    """Return the rows of some pairs of a unit."""
+    """Return the rows of some pairs of a unit.
+
+    Raises
+    ------
+    SetError
+        When a record holds values that no draw has.
+    """
+    kept = list(records)
+    try:
+        return _table(kept, split, shard, schema)
+    except _UNFIT:
+        for record in kept:
+            try:
+                _table([record], split, shard, schema)
+            except _UNFIT as error:
+                raise SetError(
+                    f"{record['key']}: its record holds values that gloam does not write:"
+                    f" {said_by(error)}"
+                ) from error
+        raise
+
+
+def _table(records: list[dict[str, Any]], split: str, shard: int, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_pylist([_row(record, split, shard) for record in records], schema=schema)
 
 
