@@ -42,6 +42,7 @@ _COMMANDS = {
     "fit": "A recipe from one's own dark photographs.",
     "calibrate": "A camera's gain and noise, from raw files of one's own.",
     "cameras": "List the calibrated cameras and their ISOs.",
+    "doctor": "Check this machine: versions, GPU, DALI, decoders, and known lows.",
 }
 _LOOKING = (
     "verify",
@@ -53,6 +54,7 @@ _LOOKING = (
     "bench",
     "recipes",
     "cameras",
+    "doctor",
 )
 _DARKENING = ("build", "regenerate", "rebuild")
 _IMAGES = (

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .loaders import PairLoader as PairLoader
     from .loaders import TorchLoader as TorchLoader
     from .loaders import pairs_in as pairs_in
+    from .loaders.doctor import doctor as doctor
     from .loaders.live.darkening import Darken as Darken
     from .loaders.live.darkening import darken_batch as darken_batch
     from .manifests.sets.pair_set import open_set as open_set
@@ -50,6 +51,7 @@ __all__ = [
     "build",
     "darken",
     "darken_batch",
+    "doctor",
     "errors",
     "load_recipe",
     "open_set",
@@ -68,6 +70,7 @@ _HOMES = {
     "build": ("synth.building.from_options", "build"),
     "darken": ("synth.models", "darken"),
     "darken_batch": ("loaders.live.darkening", "darken_batch"),
+    "doctor": ("loaders.doctor", "doctor"),
     "errors": ("errors", ""),
     "load_recipe": ("synth.recipes.load", "load_recipe"),
     "open_set": ("manifests.sets.pair_set", "open_set"),

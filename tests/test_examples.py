@@ -18,6 +18,7 @@ PLACES = {
     "gloam.darken": "gloam.synth.models",
     "gloam.Darken": "gloam.loaders.live.darkening",
     "gloam.darken_batch": "gloam.loaders.live.darkening",
+    "gloam.doctor": "gloam.loaders.doctor",
     "gloam.load_recipe": "gloam.synth.recipes.load",
     "gloam.build": "gloam.synth.building.from_options",
     "gloam.regenerate": "gloam.synth.building.regenerate",

@@ -181,6 +181,7 @@ FACE = [
     "build",
     "darken",
     "darken_batch",
+    "doctor",
     "errors",
     "load_recipe",
     "open_set",
