@@ -75,18 +75,17 @@ def realism(
         check_png("--figure", figure)
         _plotting()  # before minutes of measuring
     with Bars() as bars:
-        bars.stage("measuring pairs", None)
         found = find_realism(
             lows,
             normals,
             recipe=recipe,
             overrides=overrides,
             against=against,
-            photographs=photos,
+            photos=photos,
             pairs=pairs,
             seed=seed,
             workers=workers,
-            at=bars.at,
+            progress=bars,
         )
     if figure is not None:
         write_bytes(figure, _plotting().realism_figure(found))

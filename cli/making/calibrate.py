@@ -43,8 +43,7 @@ def calibrate(raws: Path, out: Path, name: str, figure: Path | None) -> None:
     if figure is not None:
         check_png("--figure", figure)
     with Bars() as bars:
-        bars.stage("reading raw files", None)
-        found = calibrate_camera(raws, name, bars.at)
+        found = calibrate_camera(raws, name, progress=bars)
     write_bytes(out, found.yaml())
     if figure is not None:
         draw_calibration(found, figure)

@@ -8,12 +8,10 @@ from typing import Literal
 import click
 
 from ...engines.by_name import engine_named
-from ...errors import ConfigError
-from ...synth.building.regenerate import export as export_set
-from ...synth.publishing.export_for import export_for
-from ...synth.publishing.trainers import FORMS
+from ...manifests.sets.info import SetInfo
+from ...synth.publishing.export import export as write_export
+from ...synth.publishing.trainers import FORMS, TrainerForm
 from ...synth.publishing.video_files import FORMS as FORMS_OF_VIDEO
-from ...synth.publishing.video_files import export_videos
 from ...synth.renderers import Device
 from ..common import (
     Bars,
@@ -60,7 +58,7 @@ from ..common import (
 def export(
     origin: Path,
     root: Path,
-    layout: str | None,
+    layout: Literal["files", "shards"] | None,
     trainer: str | None,
     video: Literal["ffv1", "mp4"] | None,
     low_codec: Literal["png", "jpeg", "none"],
@@ -76,30 +74,25 @@ def export(
     Run again, it continues where it was stopped.
     """
     engine = engine_named(engine_name, workers)
-    if sum(one is not None for one in (trainer, layout, video)) > 1:
-        raise ConfigError("--for, --video and --layout exclude each other: give one of them")
-    if video is not None:
-        with Bars() as bars:
-            clips = export_videos(origin, root, video, workers, bars, engine=engine)
-        click.echo(f"{root}: {count_of(clips, 'clip')} of {origin} as {FORMS_OF_VIDEO[video]}")
-        return
-    if trainer is not None:
-        with Bars() as bars:
-            form = export_for(origin, root, trainer, workers, bars, device=device, engine=engine)
-        click.echo(f"{root}: the pairs of {origin} for {form.about}")
-        for line in form.lines:
-            click.echo("  " + line.replace("{root}", str(root)))
-        return
     with Bars() as bars:
-        info = export_set(
+        written = write_export(
             origin,
             root,
-            layout or "files",
-            workers,
-            bars,
-            low_codec="jpg" if low_codec == "jpeg" else low_codec,
+            layout=layout,
+            for_=trainer,
+            video=video,
+            low_codec=low_codec,
+            workers=workers,
+            progress=bars,
             device=device,
             engine=engine,
         )
-    count = count_of(sum(info.units.values()), sample_name(info))
-    click.echo(f"{root}: {count} of {origin} as {layout or 'files'}")
+    if isinstance(written, TrainerForm):
+        click.echo(f"{root}: the pairs of {origin} for {written.about}")
+        for line in written.lines:
+            click.echo("  " + line.replace("{root}", str(root)))
+    elif video is not None and isinstance(written, int):
+        click.echo(f"{root}: {count_of(written, 'clip')} of {origin} as {FORMS_OF_VIDEO[video]}")
+    elif isinstance(written, SetInfo):
+        count = count_of(sum(written.units.values()), sample_name(written))
+        click.echo(f"{root}: {count} of {origin} as {layout or 'files'}")

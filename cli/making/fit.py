@@ -9,7 +9,6 @@ import click
 from ...errors import ConfigError
 from ...storage.atomic import write_bytes
 from ...synth.fitting.fit import fit as fit_recipe
-from ...synth.fitting.fit import most_tried
 from ..common import Bars, user_errors, workers_option
 
 
@@ -50,8 +49,7 @@ def fit(
     if out.suffix.lower() not in (".yaml", ".yml"):
         raise ConfigError(f"--out {out}: must end in .yaml")
     with Bars() as bars:
-        bars.stage("fitting", most_tried(tries))
-        found = fit_recipe(lows, normals, photos, workers=workers, evaluations=tries, at=bars.at)
+        found = fit_recipe(lows, normals, photos, workers=workers, tries=tries, progress=bars)
     write_bytes(out, found.yaml(out.stem).encode())
     for line in found.lines():
         click.echo(line)

@@ -18,7 +18,18 @@ from ...storage.atomic import sha256_bytes
 from ...storage.stores import place
 from ...storage.untrusted import read_regular
 from ..selection.plan import SPLITS
-from .info import CANDIDATES, PAIRS, PLAN, RECIPE, REFUSED, SetInfo, check_normals, read_set
+from .info import (
+    CANDIDATES,
+    PAIRS,
+    PLAN,
+    RECIPE,
+    REFUSED,
+    SET_FILE,
+    WORK_FOLDER,
+    SetInfo,
+    check_normals,
+    read_set,
+)
 from .layouts import layout_named
 from .layouts.layout import split_of
 from .receipts import Receipt, read_receipt
@@ -301,6 +312,13 @@ class PairSet:
             When it is one.
         """
         check_normals(self.root, self.info, self.normals)
+
+
+def is_set(path: Path | PairSet) -> bool:
+    """Return whether a folder or an address is a set, or one that is not finished."""
+    if isinstance(path, PairSet):
+        return True
+    return (path / SET_FILE).is_file() or (path / WORK_FOLDER).is_dir()
 
 
 def of_images(pairs: PairSet) -> PairSet:

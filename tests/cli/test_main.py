@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 import tarfile
@@ -10,6 +11,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+import gloam as face
 from gloam import build
 from gloam.cli.main import _makes_no_lows, gloam
 
@@ -24,6 +26,37 @@ def test_help_lists_the_commands_and_every_option_has_help():
         assert all(
             parameter.help for parameter in command.params if isinstance(parameter, click.Option)
         )
+
+
+NOT_OF_THE_FUNCTION = {
+    "build": {"camera_file", "task_index", "task_count"},  # an override; shares of one build
+    "verify": {"deep", "normals", "workers", "device"},
+    "stats": {"json", "figure", "save_reference", "beside", "full"},
+    "realism": {"json", "figure"},
+    "preview": {"out"},
+    "fit": {"out"},
+    "calibrate": {"out", "figure"},
+    "doctor": {"json"},
+}
+"""Options of commands about what is printed, or written of what the function returns."""
+OTHER_WORDS = {
+    "set": "overrides",
+    "source": "sources",
+    "no_select": "select",
+    "low_only": "lows_only",
+    "for": "for_",
+}
+OF_THE_COMMAND_ALONE = {"studio", "export-triton", "bench", "recipes", "cameras"}
+
+
+def test_every_command_has_its_function_with_the_same_words():
+    for name in set(gloam.list_commands(None)) - OF_THE_COMMAND_ALONE:
+        parameters = inspect.signature(getattr(face, name)).parameters
+        for option in gloam.get_command(None, name).params:
+            if isinstance(option, click.Option):
+                word = option.opts[0].removeprefix("--").replace("-", "_")
+                if word not in NOT_OF_THE_FUNCTION.get(name, ()):
+                    assert OTHER_WORDS.get(word, word) in parameters, (name, word)
 
 
 def test_help_is_there_without_loading_the_kernels():
