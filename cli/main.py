@@ -158,7 +158,7 @@ def _holds_no_lows(root: Path) -> bool:
 def _workers(args: list[str]) -> int:
     """Return what --workers asks for, before the command that knows it is imported.
 
-    What cannot be told now is told then.
+    The command itself refuses a wrong value later.
     """
     text = " ".join(args).replace("=", " ").partition("--workers ")[2].partition(" ")[0]
     return int(text) if text.isdecimal() and len(text) < 9 else available_cores()

@@ -8,11 +8,11 @@ import sys
 import click
 
 from ...loaders.doctor import doctor as diagnose
-from ..common import USER_ERROR, user_errors
+from ..common import USER_ERROR, json_option, user_errors
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON in place of the table.")
+@json_option
 @user_errors
 def doctor(as_json: bool) -> None:
     """Check this machine: versions, GPU, DALI, decoders, kernels, limits, and known lows.

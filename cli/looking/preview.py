@@ -10,7 +10,7 @@ import click
 from ...storage.atomic import write_bytes
 from ...synth.analysis.preview import preview as make_sheet
 from ...synth.recipes.load import DEFAULT
-from ..common import check_png, overrides_option, recipe_names, user_errors
+from ..common import check_png, overrides_option, recipe_names, seed_option, user_errors
 
 
 @click.command()
@@ -22,11 +22,11 @@ from ..common import check_png, overrides_option, recipe_names, user_errors
     metavar="NAME|FILE",
     shell_complete=recipe_names,
     help=(
-        "May be repeated, for rows of their own; even:0.5,uneven:0.5 is a mixture."
+        "Darken by this recipe; several have rows of their own. even:0.5,uneven:0.5 is a mixture."
         f"  [default: {DEFAULT}]"
     ),
 )
-@overrides_option("Change a value, as in gloam build.")
+@overrides_option("Change one value of the recipes, such as camera.iso=3200.")
 @click.option(
     "--grid",
     nargs=2,
@@ -36,17 +36,17 @@ from ..common import check_png, overrides_option, recipe_names, user_errors
 @click.option(
     "--frames",
     type=click.IntRange(min=1),
-    help="Of clips: folders of frames or video files, a strip of so many frames of the first four.",
+    help="Show so many frames of the first four clips, from folders of frames or video files.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, help="Random seed.")
+@seed_option
 @click.option(
-    "--width", type=click.IntRange(64, 2000), default=320, help="Of each picture, pixels."
+    "--width", type=click.IntRange(64, 2000), default=320, help="Width of each picture, pixels."
 )
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
     default=Path("sheet.png"),
-    help="The sheet to write, PNG.",
+    help="Write the sheet to this PNG.",
 )
 @user_errors
 def preview(
@@ -64,7 +64,7 @@ def preview(
 
     It shows of each the normal, low, brightened low and a close-up at 1:1, with what was drawn.
 
-    Without a PHOTO, of photographs inside scikit-image. Of a folder, the first few.
+    Without a PHOTO it takes some inside scikit-image; from a folder, the first few.
 
     Each is drawn by the seed and its file's name, and in a set by the seed and its key: one low of
     the same recipe, but another one. gloam.darken(image, recipe, seed=, key=) makes any of them.

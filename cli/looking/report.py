@@ -19,31 +19,31 @@ from ..common import Bars, engine_option, user_errors, workers_option
 @click.option(
     "--normals",
     type=click.Path(path_type=Path),
-    help="Of sets of lows only: the set that holds their normals.",
+    help="Take the normals of sets of lows only from this set.",
 )
 @click.option(
     "--pairs",
     type=click.IntRange(min=1),
     default=600,
     show_default=True,
-    help="Measure at most so many of each, evenly spread; the page says how many.",
-)
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=Path("report.html"),
-    show_default=True,
-    help="The page to write.",
+    help="Largest number of pairs to measure of each, evenly spread.",
 )
 @click.option(
     "--beside",
     multiple=True,
     type=click.Path(path_type=Path, exists=True),
     metavar="FILE|FOLDER",
-    help="A reference of one's own, which gloam stats --save-reference wrote; or a folder of real"
-    " lows, or one that holds low/ and normal/, to tell the set's from. May be repeated.",
+    help="Compare with this reference, which gloam stats --save-reference wrote; or tell the lows"
+    " from those of this folder of real lows, or of low/ and normal/. May be repeated.",
 )
-@workers_option("Processes.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("report.html"),
+    show_default=True,
+    help="Write the page to this file.",
+)
+@workers_option()
 @engine_option
 @user_errors
 def report(

@@ -17,7 +17,14 @@ from ...synth.analysis.photon_transfer import by_sensor
 from ...synth.analysis.references import read_reference, reference_yaml
 from ...synth.analysis.set_statistics import Measured
 from ...synth.analysis.set_statistics import stats as measure
-from ..common import Bars, check_png, engine_option, user_errors, workers_option
+from ..common import (
+    Bars,
+    check_png,
+    engine_option,
+    json_option,
+    user_errors,
+    workers_option,
+)
 
 
 @click.command()
@@ -29,9 +36,16 @@ from ..common import Bars, check_png, engine_option, user_errors, workers_option
     "--pairs",
     type=click.IntRange(min=1),
     default=2000,
-    help="Measure at most so many, evenly spread.",
+    help="Largest number of pairs to measure, evenly spread.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON in place of the table.")
+@click.option(
+    "--beside",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True),
+    help="Compare with this reference, which --save-reference wrote; may be repeated.",
+)
+@click.option("--full", is_flag=True, help="Also print noise and tone by level and channel.")
+@json_option
 @click.option(
     "--figure",
     type=click.Path(path_type=Path),
@@ -43,14 +57,7 @@ from ..common import Bars, check_png, engine_option, user_errors, workers_option
     type=click.Path(path_type=Path),
     help="Also write what is measured to this YAML file, to compare others with.",
 )
-@click.option(
-    "--beside",
-    multiple=True,
-    type=click.Path(path_type=Path, exists=True),
-    help="Show this reference, which --save-reference wrote, as another column; may be repeated.",
-)
-@click.option("--full", is_flag=True, help="Also print noise and tone by level and channel.")
-@workers_option("Processes.")
+@workers_option()
 @engine_option
 @user_errors
 def stats(

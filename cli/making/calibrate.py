@@ -17,14 +17,14 @@ from ..common import Bars, check_png, user_errors
 @click.argument(
     "raws", metavar="RAWS", type=click.Path(path_type=Path, exists=True, file_okay=False)
 )
+@click.option("--name", default="", show_default="what the files say", help="Name of the camera.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
     default=Path("camera.yaml"),
     show_default=True,
-    help="The camera file to write.",
+    help="Write the camera to this YAML file.",
 )
-@click.option("--name", default="", show_default="what the files say", help="Of the camera.")
 @click.option(
     "--figure",
     type=click.Path(path_type=Path),

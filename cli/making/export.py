@@ -27,31 +27,32 @@ from ..common import (
 @click.command()
 @click.argument("origin", metavar="SET", type=click.Path(path_type=Path))
 @click.argument("root", metavar="NEW", type=click.Path(path_type=Path))
-@click.option("--layout", type=click.Choice(["files", "shards"]), help="Of NEW.  [default: files]")
+@click.option(
+    "--layout",
+    type=click.Choice(["files", "shards"]),
+    help="Write a set of this layout.  [default: files]",
+)
 @click.option(
     "--for",
     "trainer",
     type=click.Choice(list(FORMS)),
-    help=(
-        "Write what a trainer's own loader reads, instead of a set; what to tell it is said at the"
-        " end."
-    ),
+    help=("Write the folder that this trainer's own loader reads, and say what to tell it."),
 )
 @click.option(
     "--video",
     type=click.Choice(list(FORMS_OF_VIDEO)),
     help=(
-        "Of a set of clips: video files instead of a set. ffv1 is lossless; mp4 is small and to"
-        " look at: its coding destroys the noise."
+        "Write the clips of a set as video files. ffv1 is lossless; mp4 is small and to look at:"
+        " its coding destroys the noise."
     ),
 )
 @click.option(
     "--low-codec",
     type=click.Choice(["png", "jpeg", "none"]),
     default="png",
-    help="Of the lows of a live SET, which are made; stored ones stay as they are.",
+    help="Codec of the lows that are made of a live SET; stored lows keep their bytes.",
 )
-@workers_option("Processes.")
+@workers_option()
 @engine_option
 @device_option
 @user_errors

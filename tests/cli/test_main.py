@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import re
 import subprocess
 import sys
 import tarfile
+from pathlib import Path
 
 import click
 import pytest
@@ -14,6 +17,8 @@ from click.testing import CliRunner
 import gloam as face
 from gloam import build
 from gloam.cli.main import _makes_no_lows, gloam
+from gloam.manifests.selection.plan import PlanOptions
+from gloam.synth.building.request import OutputOptions
 
 from .running import error_line, run
 
@@ -57,6 +62,48 @@ def test_every_command_has_its_function_with_the_same_words():
                 word = option.opts[0].removeprefix("--").replace("-", "_")
                 if word not in NOT_OF_THE_FUNCTION.get(name, ()):
                     assert OTHER_WORDS.get(word, word) in parameters, (name, word)
+
+
+def test_help_is_plain_and_imperative():
+    """No line of help, nor of a docstring, begins with a word that hangs on another sentence."""
+    hanging = re.compile(r"(Of|What|Where|As|That)\b")
+    for name in gloam.list_commands(None):
+        for option in gloam.get_command(None, name).params:
+            if isinstance(option, click.Option) and option.name != "device":
+                assert not hanging.match(option.help), (name, option.name)
+    for path in (Path(face.__file__).parent / "cli").resolve().rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef):
+                lines = (ast.get_docstring(node) or "").splitlines()
+                assert not [line for line in lines if hanging.match(line)], (path, lines)
+
+
+ORDER = ["set", "seed", "layout", "out", "json", "figure", "workers", "engine", "device"]
+
+
+def test_options_stand_in_one_order_and_mean_the_same():
+    helps: dict[str, set[str]] = {}
+    for name in gloam.list_commands(None):
+        options = [o for o in gloam.get_command(None, name).params if isinstance(o, click.Option)]
+        words = [option.opts[0].removeprefix("--") for option in options]
+        known = [word for word in words if word in ORDER]
+        assert known == sorted(known, key=ORDER.index), (name, known)
+        for word, option in zip(words, options, strict=True):
+            if word in ("json", "engine"):
+                helps.setdefault(word, set()).add(option.help)
+    assert all(len(texts) == 1 for texts in helps.values()), helps
+
+
+def test_options_of_build_are_the_fields_of_its_models():
+    options = {option.name: option for option in gloam.get_command(None, "build").params}
+    for model in (PlanOptions, OutputOptions):
+        for name, field in model.model_fields.items():
+            assert options[name].help.startswith(field.description), name
+            assert options[name].default is None  # so that a build file may say it
+    quality = options["low_quality"]
+    assert (quality.type.min, quality.type.max) == (1, 100)
+    assert quality.help.endswith("[default: 95]")
+    assert options["seed"].help == "Random seed.  [default: 0]"
 
 
 def test_help_is_there_without_loading_the_kernels():
