@@ -37,6 +37,7 @@ from ..common import default_workers, json_option, user_errors
     default=5.0,
     help="Seconds to measure each way of loading for.",
 )
+@json_option
 @click.option(
     "--workers",
     "workers",
@@ -44,7 +45,6 @@ from ..common import default_workers, json_option, user_errors
     multiple=True,
     help="Number of processes of the plain DataLoader; may be repeated.  [default: all cores]",
 )
-@json_option
 @user_errors
 def bench(
     root: Path,

@@ -186,7 +186,7 @@ def test_threads_leave_the_compiler_as_it_was():
     assert nvvm.compile_ir is before
 
 
-@pytest.mark.skipif(not GPU, reason="no CUDA GPU")
+@pytest.mark.gpu
 @pytest.mark.filterwarnings("ignore")
 def test_the_gpu_decodes_and_finds_damage():
     decoder = decode_cuda.PngDecoder(0)
