@@ -3,7 +3,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 PHOTOS = $(dir $(shell $(BIN)/python -c "import skimage; print(skimage.__file__)" 2>/dev/null))data
 
-.PHONY: demo test check pictures format clean
+.PHONY: demo test test-gpu check pictures format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/gloam build demo/set --source sample --no-select --val 3
@@ -15,6 +15,10 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.tested
 	$(BIN)/python -m pytest -n auto -q
+
+# Everything that needs a GPU; recorded in benchmarks/results with the card's name.
+test-gpu: $(VENV)/.tested
+	$(BIN)/python benchmarks/gpu_tests.py
 
 check: $(VENV)/.tested
 	$(BIN)/ruff format --check .

@@ -1,4 +1,4 @@
-"""What the commands share: errors as one line, exit codes, progress bars."""
+"""Shared parts of the commands: errors as one line, exit codes, progress bars."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def recipe_option(help_text: str) -> Callable[[F], F]:
 camera_file_option = click.option(
     "--camera-file",
     type=click.Path(path_type=Path),
-    help="A camera of one's own, which gloam calibrate wrote, in place of the recipe's.",
+    help="Use the camera of this file, which gloam calibrate wrote, not the recipe's.",
 )
 
 
@@ -174,7 +174,7 @@ def camera_overrides(path: Path | None) -> tuple[str, ...]:
 
 
 def workers_option(
-    help_text: str = "Processes; they change no byte of the result.",
+    help_text: str = "Number of processes; the result is the same for any.",
 ) -> Callable[[F], F]:
     """Make the option --workers of a command."""
     return click.option(
@@ -186,13 +186,16 @@ def workers_option(
     )
 
 
+seed_option = click.option("--seed", type=click.IntRange(min=0), default=0, help="Random seed.")
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON in place of the table."
+)
+
 engine_option = click.option(
     "--engine",
     "engine_name",
     default="local",
     metavar="local|ray[:ADDRESS]",
     show_default=True,
-    help=(
-        "Where the work is done: on this machine, or as tasks of a Ray cluster. No byte changes."
-    ),
+    help=("Work on this machine, or as tasks of a Ray cluster; the result is the same."),
 )

@@ -37,6 +37,7 @@ _COMMANDS = {
     "fit": "A recipe from one's own dark photographs.",
     "calibrate": "A camera's gain and noise, from raw files of one's own.",
     "cameras": "List the calibrated cameras and their ISOs.",
+    "doctor": "Check this machine: versions, GPU, DALI, decoders, and known lows.",
 }
 _LOOKING = (
     "verify",
@@ -48,6 +49,7 @@ _LOOKING = (
     "bench",
     "recipes",
     "cameras",
+    "doctor",
 )
 _IMAGES = (
     "build",

@@ -8,7 +8,11 @@ The sets are for training low-light image enhancement.
     build(root, sources, ...)               photographs to a set
     regenerate(origin, root, ...)           the same pairs with new noise
     open_set(root), verify(root)            a finished set
+    export, publish, rebuild, stage         a set in another form, given away, made again, copied
+    stats, report, preview                  numbers, a page, a contact sheet to look at
     realism(lows, normals, recipe=)         whether lows can be told from real ones
+    fit, calibrate                          a recipe from real lows, a camera from raw files
+    doctor()                                what this machine lacks
     PairLoader, TorchLoader, pairs_in       loading pairs in training
     ImageLoader                             loading photographs and their classes
     ClipLoader                              loading clips of video
@@ -28,15 +32,25 @@ if TYPE_CHECKING:
     from .loaders import PairLoader as PairLoader
     from .loaders import TorchLoader as TorchLoader
     from .loaders import pairs_in as pairs_in
+    from .loaders.doctor import doctor as doctor
     from .loaders.live.darkening import Darken as Darken
     from .loaders.live.darkening import darken_batch as darken_batch
     from .manifests.sets.pair_set import open_set as open_set
+    from .manifests.sets.stage import stage as stage
     from .manifests.sets.verify import verify_set as verify
+    from .synth.analysis.preview import preview as preview
+    from .synth.analysis.set_statistics import stats as stats
     from .synth.building.from_options import build as build
     from .synth.building.regenerate import regenerate as regenerate
+    from .synth.calibrating.calibrate import calibrate as calibrate
+    from .synth.fitting.fit import fit as fit
     from .synth.models import darken as darken
+    from .synth.publishing.export import export as export
+    from .synth.publishing.publish import publish as publish
+    from .synth.publishing.rebuild import rebuild as rebuild
     from .synth.realism.realism import realism as realism
     from .synth.recipes.load import load_recipe as load_recipe
+    from .synth.reporting.report import report as report
 
     __version__: str
 
@@ -48,14 +62,24 @@ __all__ = [
     "TorchLoader",
     "__version__",
     "build",
+    "calibrate",
     "darken",
     "darken_batch",
+    "doctor",
     "errors",
+    "export",
+    "fit",
     "load_recipe",
     "open_set",
     "pairs_in",
+    "preview",
+    "publish",
     "realism",
+    "rebuild",
     "regenerate",
+    "report",
+    "stage",
+    "stats",
     "verify",
 ]
 
@@ -66,14 +90,24 @@ _HOMES = {
     "PairLoader": ("loaders", "PairLoader"),
     "TorchLoader": ("loaders", "TorchLoader"),
     "build": ("synth.building.from_options", "build"),
+    "calibrate": ("synth.calibrating.calibrate", "calibrate"),
     "darken": ("synth.models", "darken"),
     "darken_batch": ("loaders.live.darkening", "darken_batch"),
+    "doctor": ("loaders.doctor", "doctor"),
     "errors": ("errors", ""),
+    "export": ("synth.publishing.export", "export"),
+    "fit": ("synth.fitting.fit", "fit"),
     "load_recipe": ("synth.recipes.load", "load_recipe"),
     "open_set": ("manifests.sets.pair_set", "open_set"),
     "pairs_in": ("loaders", "pairs_in"),
+    "preview": ("synth.analysis.preview", "preview"),
+    "publish": ("synth.publishing.publish", "publish"),
     "realism": ("synth.realism.realism", "realism"),
+    "rebuild": ("synth.publishing.rebuild", "rebuild"),
     "regenerate": ("synth.building.regenerate", "regenerate"),
+    "report": ("synth.reporting.report", "report"),
+    "stage": ("manifests.sets.stage", "stage"),
+    "stats": ("synth.analysis.set_statistics", "stats"),
     "verify": ("manifests.sets.verify", "verify_set"),
 }
 

@@ -20,41 +20,42 @@ from .sources import Source
 
 
 class OutputOptions(BaseModel):
-    """How a set is written.
+    """Options of how a set is written; each field says what it is, and the command shows it.
 
-    Attributes
-    ----------
-    name : str
-        Of the set, in `set.json`.
-    layout : str
-        "shards" (tars with DALI indexes) or "files" (folders of lows and normals with lists).
-    low_codec : str
-        "png" is lossless. "jpeg" (kept as "jpg") is what hardware decodes, but eats noise: at a
-        noise of 1.5 of 255 levels, quality 95 keeps 0.74 of its variance and adds an error as large
-        as the noise itself. "none" makes a live set, of normals and draws: its lows are made when
-        they are read.
-    low_quality : int
-        JPEG quality of lows.
-    low_chroma : str
-        JPEG chroma subsampling of lows: "444" (none), "422" or "420".
-    max_side : int, optional
-        Shrink normals to this longer side.
-    max_pixels : int
-        Refuse photographs with more pixels.
-    labels : bool
-        Carry what the sources say of their photographs: classes, boxes, masks and captions.
+    JPEG lows ("jpeg", kept as "jpg") are what hardware decodes, but lose noise: at a noise of 1.5
+    of 255 levels, quality 95 keeps 0.74 of its variance and adds an error as large as the noise.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: str = "gloam"
-    layout: Literal["shards", "files"] = "shards"
-    low_codec: Literal["png", "jpg", "none"] = "png"
-    low_quality: int = Field(default=95, ge=1, le=100)
-    low_chroma: Literal["444", "422", "420"] = "444"
-    max_side: int | None = Field(default=None, ge=16, le=1 << 20)
-    max_pixels: int = Field(default=MAX_PIXELS, ge=1, lt=2**30)
-    labels: bool = False
+    name: str = Field(default="gloam", description="Name of the set, in set.json.")
+    layout: Literal["shards", "files"] = Field(
+        default="shards", description="Write tars with DALI indexes, or folders and lists."
+    )
+    low_codec: Literal["png", "jpg", "none"] = Field(
+        default="png",
+        description="Codec of lows. png is lossless; jpeg is small and decoded by hardware, but at"
+        " quality 95 its error is as large as the noise of a low; none stores normals and draws"
+        " alone, and loaders make the lows.",
+    )
+    low_quality: int = Field(default=95, ge=1, le=100, description="JPEG quality of lows.")
+    low_chroma: Literal["444", "422", "420"] = Field(
+        default="444", description="JPEG chroma subsampling of lows."
+    )
+    max_side: int | None = Field(
+        default=None,
+        ge=16,
+        le=1 << 20,
+        description="Shrink normals to this longer side, pixels; if left out, keep their size.",
+    )
+    max_pixels: int = Field(
+        default=MAX_PIXELS, ge=1, lt=2**30, description="Refuse photographs with more pixels."
+    )
+    labels: bool = Field(
+        default=False,
+        description="Carry what classes, imagenet, voc and coco sources say: classes, boxes, masks,"
+        " captions; moved with the photographs, in records, members and annotations/.",
+    )
 
     @field_validator("low_codec", mode="before")
     @classmethod

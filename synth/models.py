@@ -25,6 +25,7 @@ from .power_law.render import render_power_law
 from .recipes.load import DEFAULT, Overrides, Recipe, load_recipe
 from .recipes.mixture import MixtureRecipe, Single
 from .render.kernel_args import kernel_args
+from .render.self_test import check_once
 from .render.window import render_window
 
 Draw = CameraDraw | PowerLawDraw
@@ -119,6 +120,7 @@ class LowMaker:
 
     def __init__(self, draws: DrawTable | Sequence[Draw]) -> None:
         if isinstance(draws, DrawTable):
+            check_once()
             self._sources: list[tuple[DrawTable, int] | PowerLawDraw] = [
                 (draws, row) for row in range(len(draws))
             ]

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +57,21 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return file if file.endswith(_TOGETHER) else nodeid
 
     return Together(config, log)
+
+
+@cache
+def has_gpu() -> bool:
+    """Ask the driver for a GPU from outside, as CUDA is not to begin in this process."""
+    try:
+        return not subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode
+    except OSError:
+        return False
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what needs a GPU where there is none."""
+    if item.get_closest_marker("gpu") and not has_gpu():
+        pytest.skip("no CUDA GPU")
 
 
 def picture(seed: int, width: int, height: int) -> np.ndarray:

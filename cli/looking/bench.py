@@ -11,35 +11,40 @@ from ...errors import ConfigError
 from ...manifests.selection.plan import SPLITS
 from ...manifests.sets.info import SET_FILE
 from ...manifests.sets.pair_set import open_set
-from ..common import default_workers, user_errors
+from ..common import default_workers, json_option, user_errors
 
 
 @click.command()
 @click.argument("root", metavar="SET|FOLDER", type=click.Path(path_type=Path))
-@click.option("--split", type=click.Choice(SPLITS), default="train", help="Which pairs.")
-@click.option("--batch-size", type=click.IntRange(min=1), default=256, help="Pairs a batch.")
 @click.option(
-    "--size",
-    type=click.IntRange(min=8),
-    default=192,
-    help="Images are resized to this side, pixels.",
+    "--split", type=click.Choice(SPLITS), default="train", help="Load the pairs of this split."
 )
 @click.option(
     "--frames",
     type=click.IntRange(min=1),
-    help="FOLDER holds clips, folders of frames or video files: so many frames each.",
+    help="Load clips of so many frames; FOLDER holds folders of frames or video files.",
+)
+@click.option("--batch-size", type=click.IntRange(min=1), default=256, help="Pairs in a batch.")
+@click.option(
+    "--size",
+    type=click.IntRange(min=8),
+    default=192,
+    help="Resize images to this side, pixels.",
 )
 @click.option(
-    "--seconds", type=click.FloatRange(min=0.1), default=5.0, help="For each way of loading."
+    "--seconds",
+    type=click.FloatRange(min=0.1),
+    default=5.0,
+    help="Seconds to measure each way of loading for.",
 )
+@json_option
 @click.option(
     "--workers",
     "workers",
     type=click.IntRange(min=0),
     multiple=True,
-    help="Processes of the plain DataLoader; may be repeated.  [default: all cores]",
+    help="Number of processes of the plain DataLoader; may be repeated.  [default: all cores]",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON in place of the table.")
 @user_errors
 def bench(
     root: Path,
@@ -57,9 +62,8 @@ def bench(
     Stored lows, live ones and resident pairs, beside a plain DataLoader and data that is in memory
     already; and which of them is the fastest.
 
-    Of a folder of photographs, or a list of them, the images a second of ImageLoader beside plain
-    DataLoaders of OpenCV and Pillow. Of clips, a set of them or a folder with --frames, those a
-    second of ClipLoader.
+    For a folder of photographs, or a list of them, it measures ImageLoader beside plain DataLoaders
+    of OpenCV and Pillow; for clips, a set of them or a folder with --frames, ClipLoader.
     """
     of_set = (root / SET_FILE).is_file()
     photographs = not of_set and (root.is_dir() or root.suffix == ".txt")

@@ -15,7 +15,7 @@ from ..common import user_errors
 @click.option(
     "--file",
     type=click.Path(path_type=Path),
-    help="Also the cameras of a file of one's own, as camera.file takes it.",
+    help="Also list the cameras of this file, as camera.file takes it.",
 )
 @user_errors
 def cameras(file: Path | None) -> None:

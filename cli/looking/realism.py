@@ -11,44 +11,52 @@ import click
 from ...errors import ConfigError
 from ...storage.atomic import write_bytes
 from ...synth.realism.realism import realism as find_realism
-from ..common import Bars, check_png, recipe_option, user_errors, workers_option
+from ..common import (
+    Bars,
+    check_png,
+    json_option,
+    recipe_option,
+    seed_option,
+    user_errors,
+    workers_option,
+)
 
 
 @click.command()
 @click.argument("lows", metavar="REAL_LOW", type=click.Path(path_type=Path))
 @click.argument("normals", metavar="[REAL_NORMAL]", required=False, type=click.Path(path_type=Path))
-@recipe_option("What is to be told from the real lows: what this makes of their normals.")
+@recipe_option("Darken the normals by this recipe, and tell the result from the real lows.")
 @click.option(
     "--set",
     "overrides",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Change a value of the recipe, as in gloam build.",
+    help="Change one value of the recipe, such as camera.iso=3200.",
 )
 @click.option(
     "--against",
     type=click.Path(path_type=Path),
-    help="In place of a recipe: a folder of lows, with REAL_NORMAL of equal names.",
+    help="Tell the lows of this folder, not a recipe's; REAL_NORMAL has equal names.",
 )
 @click.option(
     "--photos",
     type=click.Path(path_type=Path),
-    help="Without REAL_NORMAL: ordinary photographs to darken, of scenes like the real ones.",
+    help="Darken these ordinary photographs where there is no REAL_NORMAL; like scenes serve best.",
 )
 @click.option(
     "--pairs",
     type=click.IntRange(min=1),
     default=200,
-    help="Compare at most so many, evenly spread.",
+    help="Largest number of pairs to compare, evenly spread.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, help="Random seed.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON in place of the table.")
+@seed_option
+@json_option
 @click.option(
     "--figure",
     type=click.Path(path_type=Path),
-    help="Also draw it, with the patches that are easiest to tell, into this PNG.",
+    help="Also draw the result, with the patches that are easiest to tell, into this PNG.",
 )
-@workers_option("Processes.")
+@workers_option()
 @user_errors
 def realism(
     lows: Path,
@@ -75,18 +83,17 @@ def realism(
         check_png("--figure", figure)
         _plotting()  # before minutes of measuring
     with Bars() as bars:
-        bars.stage("measuring pairs", None)
         found = find_realism(
             lows,
             normals,
             recipe=recipe,
             overrides=overrides,
             against=against,
-            photographs=photos,
+            photos=photos,
             pairs=pairs,
             seed=seed,
             workers=workers,
-            at=bars.at,
+            progress=bars,
         )
     if figure is not None:
         write_bytes(figure, _plotting().realism_figure(found))

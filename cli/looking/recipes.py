@@ -24,14 +24,14 @@ def recipes(context: click.Context) -> None:
 
 @recipes.command()
 @click.argument("name", shell_complete=recipe_names)
-@overrides_option("Change a value, as in gloam build.")
+@overrides_option("Change one value of the recipe, such as camera.iso=3200.")
 @user_errors
 def show(name: str, overrides: tuple[str, ...]) -> None:
     """Print the recipe NAME with all its values, and what each is and may be.
 
     NAME is a shipped recipe, or a YAML file.
 
-    What is printed is a recipe too: gloam recipes show uneven > mine.yaml, change it, and gloam
+    The output is a recipe, too: gloam recipes show uneven > mine.yaml, change it, and gloam
     build --recipe mine.yaml.
     """
     click.echo(annotated_yaml(load_recipe(name, overrides)), nl=False)

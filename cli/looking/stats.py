@@ -10,15 +10,20 @@ import click
 
 from ...engines.by_name import engine_named
 from ...errors import ConfigError
-from ...manifests.sets.pair_set import open_set
 from ...storage.atomic import write_bytes
 from ...synth.analysis.all_statistics import ALL_LABELS
 from ...synth.analysis.pair_statistics import LABELS, reference_statistics, summary
 from ...synth.analysis.photon_transfer import by_sensor
 from ...synth.analysis.references import read_reference, reference_yaml
-from ...synth.analysis.set_statistics import Measured, measure_folders, measure_set
-from ...synth.reporting.subject import is_set
-from ..common import Bars, engine_option, user_errors, workers_option
+from ...synth.analysis.set_statistics import Measured
+from ...synth.analysis.set_statistics import stats as measure
+from ..common import (
+    Bars,
+    engine_option,
+    json_option,
+    user_errors,
+    workers_option,
+)
 
 
 @click.command()
@@ -30,23 +35,23 @@ from ..common import Bars, engine_option, user_errors, workers_option
     "--pairs",
     type=click.IntRange(min=1),
     default=2000,
-    help="Measure at most so many, evenly spread.",
+    help="Largest number of pairs to measure, evenly spread.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON in place of the table.")
+@click.option(
+    "--beside",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True),
+    help="Compare with this reference, which --save-reference wrote; may be repeated.",
+)
+@click.option("--full", is_flag=True, help="Also print noise and tone by level and channel.")
+@json_option
 @click.option(
     "--save-reference",
     "save",
     type=click.Path(path_type=Path),
     help="Also write what is measured to this YAML file, to compare others with.",
 )
-@click.option(
-    "--beside",
-    multiple=True,
-    type=click.Path(path_type=Path, exists=True),
-    help="Show this reference, which --save-reference wrote, as another column; may be repeated.",
-)
-@click.option("--full", is_flag=True, help="Also print noise and tone by level and channel.")
-@workers_option("Processes.")
+@workers_option()
 @engine_option
 @user_errors
 def stats(
@@ -71,13 +76,9 @@ def stats(
     references = {**reference_statistics(), **dict(read_reference(path) for path in beside)}
     engine = engine_named(engine_name, workers)
     with Bars() as bars:
-        if is_set(lows):
-            found = open_set(lows, normals)
-            bars.stage("measuring pairs", min(pairs, len(found)))
-            measured = measure_set(found, pairs, workers, bars.at, engine=engine)
-        else:
-            bars.stage("measuring pairs", None)
-            measured = measure_folders(lows, normals, pairs, workers, bars.at, engine=engine)
+        measured = measure(
+            lows, normals, pairs=pairs, workers=workers, progress=bars, engine=engine
+        )
     if save is not None:  # before what may be cut off by whoever reads it
         write_bytes(save, reference_yaml(measured, save.stem))
     if as_json:

@@ -18,23 +18,27 @@ from ..common import count_of, recipe_option, user_errors
 
 @click.command()
 @click.argument("photos", metavar="[PHOTO|FOLDER]...", nargs=-1, type=click.Path(path_type=Path))
-@recipe_option(f"To begin with.  [default: {DEFAULT}]")
-@click.option("--seed", type=click.IntRange(min=0), default=0, help="To begin with.")
+@recipe_option(f"Begin with this recipe.  [default: {DEFAULT}]")
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Begin with this random seed.")
 @click.option(
     "--folder",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     default=Path(),
     show_default="this one",
-    help="Where recipes are saved.",
+    help="Save recipes in this folder.",
 )
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, show_default="any", help="To listen on."
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    show_default="any",
+    help="Listen on this port.",
 )
 @click.option(
     "--open/--no-open",
     "opened",
     default=None,
-    help="Open the page in a browser, as is done where there is a screen.",
+    help="Open the page in a browser; done by itself where there is a screen.",
 )
 @user_errors
 def studio(

@@ -35,15 +35,15 @@ from ..common import (
 @click.option(
     "--strict",
     is_flag=True,
-    help="Take files that are not of the set for damage, too; they are remarked on otherwise.",
+    help="Count files that are not of the set as damage, too, not as remarks.",
 )
 @click.option(
     "--normals",
     metavar="SET",
     type=click.Path(path_type=Path),
-    help="For --deep, of a set of lows only: the set that it was made from.",
+    help="Take the normals of a set of lows only from this set, for --deep.",
 )
-@workers_option("Processes.")
+@workers_option()
 @engine_option
 @user_errors
 def verify(

@@ -10,9 +10,9 @@ import click
 
 from ...engines.by_name import engine_named
 from ...errors import ConfigError
-from ...manifests.images.header import MAX_PIXELS
-from ...manifests.selection.plan import SPARE, SPLITS
-from ...manifests.sources import KINDS, counted
+from ...manifests.request import OutputOptions
+from ...manifests.selection.plan import SPARE, SPLITS, PlanOptions
+from ...manifests.sources import KINDS, Source, counted
 from ...synth.building.build import Report, Task, build_task
 from ...synth.building.build import build as build_set
 from ...synth.building.from_options import make_request
@@ -30,6 +30,7 @@ from ..common import (
     user_errors,
     workers_option,
 )
+from ..fields import field_option
 
 
 def _kinds(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
@@ -46,111 +47,53 @@ def _kinds(context: click.Context, parameter: click.Parameter, begun: str) -> li
     metavar="KIND=PATH[@LIST][:LIMIT]",
     shell_complete=_kinds,
     help=(
-        f"Photographs; may be repeated. Kinds: {', '.join(KINDS)}. LIST is an image list inside a"
-        " voc or coco source, LIMIT the most pairs taken from it. 'sample' needs no path. "
+        f"Source of photographs; may be repeated. Kinds: {', '.join(KINDS)}. LIST is an image list"
+        " inside a voc or coco source, LIMIT the most pairs taken from it. 'sample' needs no path. "
         " [default: sample]"
     ),
 )
 @click.option(
     "--config",
     type=click.Path(path_type=Path),
-    help="Take everything from a YAML file; flags override it.",
+    help="Take everything from this YAML file; options override it.",
 )
-@click.option(
-    "--pairs",
-    type=click.IntRange(min=1),
-    help="How many pairs in all.  [default: all that are suitable]",
-)
-@click.option(
-    "--val",
-    type=click.IntRange(min=0),
-    help="How many of them are the validation split.  [default: a hundredth, at least one]",
-)
-@click.option(
-    "--test",
-    type=click.IntRange(min=0),
-    help="How many of them are for testing, a split of its own.  [default: 0]",
-)
-@recipe_option(f"How lows are made; see gloam recipes.  [default: {DEFAULT}]")
+@field_option(PlanOptions, "pairs")
+@field_option(PlanOptions, "val", shown=False)
+@field_option(PlanOptions, "test")
+@recipe_option(f"Make lows by this recipe; see gloam recipes.  [default: {DEFAULT}]")
 @overrides_option(
     "Change one value of the recipe, such as camera.iso=3200 or 'exposure.ev=uniform(3,8)'."
 )
 @camera_file_option
-@click.option("--seed", type=click.IntRange(min=0), help="Random seed.  [default: 0]")
-@click.option(
-    "--layout",
-    type=click.Choice(["shards", "files"]),
-    help="Tars with DALI indexes, or folders and lists.  [default: shards]",
-)
-@click.option(
-    "--shard-size",
-    type=click.IntRange(min=1),
-    help="Most pairs a shard.  [default: 1000, fewer in small sets]",
-)
-@click.option(
-    "--low-codec",
+@field_option(PlanOptions, "seed")
+@field_option(OutputOptions, "layout")
+@field_option(PlanOptions, "shard_size")
+@field_option(
+    OutputOptions,
+    "low_codec",
     type=click.Choice(["png", "jpeg", "jpg", "none"]),
     metavar="[png|jpeg|none]",
-    help=(
-        "png is lossless; jpeg is small and decoded by hardware, but at quality 95 its error is as"
-        " large as the noise of a low; none stores normals and draws alone: loaders make the lows."
-        "  [default: png]"
-    ),
 )
-@click.option(
-    "--low-quality", type=click.IntRange(1, 100), help="JPEG quality of lows.  [default: 95]"
-)
-@click.option(
-    "--low-chroma",
-    type=click.Choice(["444", "422", "420"]),
-    help="JPEG chroma subsampling of lows.  [default: 444]",
-)
-@click.option(
-    "--max-side",
-    type=click.IntRange(min=16),
-    help="Shrink normals to this longer side, in pixels.  [default: never]",
-)
-@click.option(
-    "--max-pixels",
-    type=click.IntRange(min=1),
-    help=f"Refuse photographs with more pixels.  [default: {MAX_PIXELS}]",
-)
+@field_option(OutputOptions, "low_quality")
+@field_option(OutputOptions, "low_chroma")
+@field_option(OutputOptions, "max_side")
+@field_option(OutputOptions, "max_pixels")
 @click.option(
     "--profile",
     type=click.Path(path_type=Path),
-    help="YAML bounds on suitable photographs.  [default: gloam's own]",
+    help="Judge photographs by the bounds of this YAML file.  [default: gloam's own]",
 )
-@click.option(
-    "--frames",
-    type=click.IntRange(min=1),
-    help="Of clips= sources (folders of frames, video files): frames of each clip.",
-)
-@click.option(
-    "--stride",
-    type=click.IntRange(min=1),
-    help="Of a sequence, from one frame of a clip to its next one.  [default: 1]",
-)
-@click.option(
-    "--step",
-    type=click.IntRange(min=1),
-    help="From the first frame of a clip to that of the next clip.  [default: --frames]",
-)
-@click.option(
-    "--labels",
-    is_flag=True,
-    default=None,
-    help=(
-        "Carry what classes, imagenet, voc and coco sources say: classes, boxes, masks, captions;"
-        " moved with the photographs, in records, members and annotations/."
-    ),
-)
+@field_option(Source, "frames", shown=False, type=click.IntRange(min=1))
+@field_option(Source, "stride")
+@field_option(Source, "step", shown=False, type=click.IntRange(min=1))
+@field_option(OutputOptions, "labels")
 @click.option("--no-select", is_flag=True, help="Take every photograph that can be read.")
 @click.option(
     "--cache",
     type=click.Path(path_type=Path),
-    help="Folder to keep measurements in, for later builds.",
+    help="Keep measurements in this folder, for later builds.",
 )
-@click.option("--name", help="Of the set, in set.json.  [default: gloam]")
+@field_option(OutputOptions, "name")
 @workers_option()
 @engine_option
 @click.option(
@@ -159,7 +102,7 @@ def _kinds(context: click.Context, parameter: click.Parameter, begun: str) -> li
     metavar="SHARE",
     callback=lambda context, option, value: _share(value),
     help=(
-        "Most pairs that may fail while they are made, such as 1%; with more the set is left open."
+        "Largest share of pairs that may fail, such as 1%; with more the set is left unfinished."
     ),
 )
 @click.option(
@@ -170,7 +113,7 @@ def _kinds(context: click.Context, parameter: click.Parameter, begun: str) -> li
 @click.option(
     "--task-count",
     type=click.IntRange(min=1),
-    help="Share the build among N tasks on one file system; run without these, it is closed.",
+    help="Share the build among N tasks on one file system; run without both to finish the set.",
 )
 @user_errors
 def build(

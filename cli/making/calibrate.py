@@ -17,14 +17,14 @@ from ..common import Bars, check_png, user_errors
 @click.argument(
     "raws", metavar="RAWS", type=click.Path(path_type=Path, exists=True, file_okay=False)
 )
+@click.option("--name", default="", show_default="what the files say", help="Name of the camera.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
     default=Path("camera.yaml"),
     show_default=True,
-    help="The camera file to write.",
+    help="Write the camera to this YAML file.",
 )
-@click.option("--name", default="", show_default="what the files say", help="Of the camera.")
 @click.option(
     "--figure",
     type=click.Path(path_type=Path),
@@ -43,8 +43,7 @@ def calibrate(raws: Path, out: Path, name: str, figure: Path | None) -> None:
     if figure is not None:
         check_png("--figure", figure)
     with Bars() as bars:
-        bars.stage("reading raw files", None)
-        found = calibrate_camera(raws, name, bars.at)
+        found = calibrate_camera(raws, name, progress=bars)
     write_bytes(out, found.yaml())
     if figure is not None:
         draw_calibration(found, figure)

@@ -8,12 +8,10 @@ from typing import Literal
 import click
 
 from ...engines.by_name import engine_named
-from ...errors import ConfigError
-from ...synth.building.regenerate import export as export_set
-from ...synth.publishing.export_for import export_for
-from ...synth.publishing.trainers import FORMS
+from ...manifests.sets.info import SetInfo
+from ...synth.publishing.export import export as write_export
+from ...synth.publishing.trainers import FORMS, TrainerForm
 from ...synth.publishing.video_files import FORMS as FORMS_OF_VIDEO
-from ...synth.publishing.video_files import export_videos
 from ..common import (
     Bars,
     count_of,
@@ -27,37 +25,38 @@ from ..common import (
 @click.command()
 @click.argument("origin", metavar="SET", type=click.Path(path_type=Path))
 @click.argument("root", metavar="NEW", type=click.Path(path_type=Path))
-@click.option("--layout", type=click.Choice(["files", "shards"]), help="Of NEW.  [default: files]")
+@click.option(
+    "--layout",
+    type=click.Choice(["files", "shards"]),
+    help="Write a set of this layout.  [default: files]",
+)
 @click.option(
     "--for",
     "trainer",
     type=click.Choice(list(FORMS)),
-    help=(
-        "Write what a trainer's own loader reads, instead of a set; what to tell it is said at the"
-        " end."
-    ),
+    help=("Write the folder that this trainer's own loader reads, and say what to tell it."),
 )
 @click.option(
     "--video",
     type=click.Choice(list(FORMS_OF_VIDEO)),
     help=(
-        "Of a set of clips: video files instead of a set. ffv1 is lossless; mp4 is small and to"
-        " look at: its coding destroys the noise."
+        "Write the clips of a set as video files. ffv1 is lossless; mp4 is small and to look at:"
+        " its coding destroys the noise."
     ),
 )
 @click.option(
     "--low-codec",
     type=click.Choice(["png", "jpeg", "none"]),
     default="png",
-    help="Of the lows of a live SET, which are made; stored ones stay as they are.",
+    help="Codec of the lows that are made of a live SET; stored lows keep their bytes.",
 )
-@workers_option("Processes.")
+@workers_option()
 @engine_option
 @user_errors
 def export(
     origin: Path,
     root: Path,
-    layout: str | None,
+    layout: Literal["files", "shards"] | None,
     trainer: str | None,
     video: Literal["ffv1", "mp4"] | None,
     low_codec: Literal["png", "jpeg", "none"],
@@ -72,29 +71,24 @@ def export(
     Run again, it continues where it was stopped.
     """
     engine = engine_named(engine_name, workers)
-    if sum(one is not None for one in (trainer, layout, video)) > 1:
-        raise ConfigError("--for, --video and --layout exclude each other: give one of them")
-    if video is not None:
-        with Bars() as bars:
-            clips = export_videos(origin, root, video, workers, bars, engine=engine)
-        click.echo(f"{root}: {count_of(clips, 'clip')} of {origin} as {FORMS_OF_VIDEO[video]}")
-        return
-    if trainer is not None:
-        with Bars() as bars:
-            form = export_for(origin, root, trainer, workers, bars, engine=engine)
-        click.echo(f"{root}: the pairs of {origin} for {form.about}")
-        for line in form.lines:
-            click.echo("  " + line.replace("{root}", str(root)))
-        return
     with Bars() as bars:
-        info = export_set(
+        written = write_export(
             origin,
             root,
-            layout or "files",
-            workers,
-            bars,
-            low_codec="jpg" if low_codec == "jpeg" else low_codec,
+            layout=layout,
+            for_=trainer,
+            video=video,
+            low_codec=low_codec,
+            workers=workers,
+            progress=bars,
             engine=engine,
         )
-    count = count_of(sum(info.units.values()), sample_name(info))
-    click.echo(f"{root}: {count} of {origin} as {layout or 'files'}")
+    if isinstance(written, TrainerForm):
+        click.echo(f"{root}: the pairs of {origin} for {written.about}")
+        for line in written.lines:
+            click.echo("  " + line.replace("{root}", str(root)))
+    elif video is not None and isinstance(written, int):
+        click.echo(f"{root}: {count_of(written, 'clip')} of {origin} as {FORMS_OF_VIDEO[video]}")
+    elif isinstance(written, SetInfo):
+        count = count_of(sum(written.units.values()), sample_name(written))
+        click.echo(f"{root}: {count} of {origin} as {layout or 'files'}")

@@ -34,57 +34,59 @@ class _Size(click.ParamType[Any]):
     "--size",
     type=_Size(),
     required=True,
-    help="Images are resized to it, pixels: 512, or HEIGHTxWIDTH.",
-)
-@click.option(
-    "--device",
-    type=click.Choice(("cpu", "gpu")),
-    default="cpu",
-    show_default=True,
-    help="Where the server decodes and resizes.",
-)
-@click.option(
-    "--dtype",
-    type=click.Choice(("float32", "float16", "uint8")),
-    default="float32",
-    show_default=True,
-    help="Of the tensors.",
-)
-@click.option("--signed", is_flag=True, help="Values from -1 to 1 in place of 0 to 1.")
-@click.option(
-    "--layout",
-    type=click.Choice(("CHW", "HWC")),
-    default="CHW",
-    show_default=True,
-    help="Channels before the sides, or after them.",
-)
-@click.option(
-    "--max-batch",
-    type=click.IntRange(min=1),
-    default=64,
-    show_default=True,
-    help="Images of a request, at most.",
-)
-@click.option(
-    "--threads",
-    type=click.IntRange(min=1),
-    default=4,
-    show_default=True,
-    help="That decode on the server's CPU.",
-)
-@click.option(
-    "--ensemble",
-    type=click.Choice(BACKENDS),
-    default="python",
-    show_default=True,
-    help="Which backend the ensemble decodes with; dali is faster where the server has it.",
+    help="Resize images to this size, pixels: 512, or HEIGHTxWIDTH.",
 )
 @click.option(
     "--live-recipe",
     metavar="NAME",
     help="Make lows by this recipe, name or file: the server darkens; it needs gloam.",
 )
-@click.option("--seed", type=click.IntRange(min=0), help="Of the lows of --live-recipe.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), help="Random seed of the lows of --live-recipe."
+)
+@click.option(
+    "--dtype",
+    type=click.Choice(("float32", "float16", "uint8")),
+    default="float32",
+    show_default=True,
+    help="Data type of the tensors.",
+)
+@click.option("--signed", is_flag=True, help="Scale values to -1 to 1, not to 0 to 1.")
+@click.option(
+    "--layout",
+    type=click.Choice(("CHW", "HWC")),
+    default="CHW",
+    show_default=True,
+    help="Order of the axes: channels before height and width, or after them.",
+)
+@click.option(
+    "--max-batch",
+    type=click.IntRange(min=1),
+    default=64,
+    show_default=True,
+    help="Largest number of images in a request.",
+)
+@click.option(
+    "--threads",
+    type=click.IntRange(min=1),
+    default=4,
+    show_default=True,
+    help="Number of decoding threads on the server's CPU.",
+)
+@click.option(
+    "--ensemble",
+    type=click.Choice(BACKENDS),
+    default="python",
+    show_default=True,
+    help="Backend that the ensemble decodes with; dali is faster where the server has it.",
+)
+@click.option(
+    "--device",
+    type=click.Choice(("cpu", "gpu")),
+    default="cpu",
+    show_default=True,
+    help="Decode and resize on this device of the server.",
+)
 @user_errors
 def export_triton(
     root: Path,

@@ -9,7 +9,6 @@ import click
 from ...errors import ConfigError
 from ...storage.atomic import write_bytes
 from ...synth.fitting.fit import fit as fit_recipe
-from ...synth.fitting.fit import most_tried
 from ..common import Bars, user_errors, workers_option
 
 
@@ -19,24 +18,24 @@ from ..common import Bars, user_errors, workers_option
 @click.option(
     "--photos",
     type=click.Path(path_type=Path),
-    help="Without normals: ordinary photographs to darken, of scenes like those of the lows.",
-)
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=Path("fitted.yaml"),
-    show_default=True,
-    help="The recipe to write.",
+    help="Darken these ordinary photographs where there is no NORMAL_DIR; like scenes serve best.",
 )
 @click.option(
     "--tries",
     type=click.IntRange(min=0),
     default=64,
     show_default=True,
-    help="Recipes that are tried to move all parameters at once, some 20 for each step: of the"
-    " nearest that gloam ships, and again of one that is made up. 0 makes one up by moments alone.",
+    help="Number of recipes to try, some 20 for each step, from the nearest that gloam ships and"
+    " again from one that is made up. 0 makes one up by moments alone.",
 )
-@workers_option("Threads.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("fitted.yaml"),
+    show_default=True,
+    help="Write the recipe to this YAML file.",
+)
+@workers_option("Number of threads.")
 @user_errors
 def fit(
     lows: Path, normals: Path | None, photos: Path | None, *, out: Path, tries: int, workers: int
@@ -50,8 +49,7 @@ def fit(
     if out.suffix.lower() not in (".yaml", ".yml"):
         raise ConfigError(f"--out {out}: must end in .yaml")
     with Bars() as bars:
-        bars.stage("fitting", most_tried(tries))
-        found = fit_recipe(lows, normals, photos, workers=workers, evaluations=tries, at=bars.at)
+        found = fit_recipe(lows, normals, photos, workers=workers, tries=tries, progress=bars)
     write_bytes(out, found.yaml(out.stem).encode())
     for line in found.lines():
         click.echo(line)

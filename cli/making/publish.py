@@ -21,15 +21,19 @@ from ..common import Bars, engine_option, user_errors, workers_option
     type=click.Choice(FORMATS),
     default="webdataset",
     help=(
-        "Shards, Parquet as the Hub's viewer shows it, or the plan alone, of photographs that may"
-        " not be given away: gloam rebuild makes the same bytes of one's own copies."
+        "Write shards, Parquet as the Hub's viewer shows it, or the plan alone, for photographs"
+        " that may not be given away: gloam rebuild makes the same bytes from one's own copies."
     ),
 )
-@click.option("--license", default="other", help="As the Hub names it, such as cc-by-4.0.")
-@click.option("--citation", type=click.Path(path_type=Path, exists=True), help="A file of BibTeX.")
-@click.option("--url", default="", help="Where it will be found.")
-@click.option("--date", default="", metavar="YYYY-MM-DD", help="Of publishing, for Croissant.")
-@workers_option("Processes.")
+@click.option("--license", default="other", help="License, as the Hub names it, such as cc-by-4.0.")
+@click.option(
+    "--citation",
+    type=click.Path(path_type=Path, exists=True),
+    help="Cite as this file of BibTeX says.",
+)
+@click.option("--url", default="", help="Address of the published set.")
+@click.option("--date", default="", metavar="YYYY-MM-DD", help="Date of publishing, for Croissant.")
+@workers_option()
 @engine_option
 @user_errors
 def publish(

@@ -26,9 +26,9 @@ from ..common import (
     "sources",
     multiple=True,
     metavar="KIND=PATH",
-    help="Where this machine has a source of the set, by its kind or by its name; repeated.",
+    help="Read a source of the set, by its kind or its name, from this path; may be repeated.",
 )
-@workers_option("Processes.")
+@workers_option()
 @engine_option
 @user_errors
 def rebuild(

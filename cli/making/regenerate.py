@@ -24,10 +24,10 @@ from ..common import (
 @click.command()
 @click.argument("origin", metavar="SET", type=click.Path(path_type=Path))
 @click.argument("root", metavar="NEW", type=click.Path(path_type=Path))
-@recipe_option("Another recipe; see gloam recipes.  [default: the set's own]")
+@recipe_option("Make lows by another recipe; see gloam recipes.  [default: the set's own]")
 @overrides_option("Change one value of the recipe, such as camera.iso=6400.")
 @click.option(
-    "--seed", type=click.IntRange(min=0), help="Another seed of the lows.  [default: the set's own]"
+    "--seed", type=click.IntRange(min=0), help="Random seed of the lows.  [default: the set's own]"
 )
 @click.option(
     "--val",

@@ -7,8 +7,6 @@ from pathlib import Path
 import click
 
 from ...manifests.selection.plan import SPLITS
-from ...manifests.sets.pair_set import open_set
-from ...manifests.sets.stage import files_of_set
 from ...manifests.sets.stage import stage as stage_set
 from ..common import Bars, count_of, user_errors
 
@@ -28,11 +26,8 @@ def stage(root: Path, target: Path, split: str | None) -> None:
     Run again, it goes on where it was stopped. It refuses when FOLDER has no room or holds
     something else.
     """
-    splits = (split,) if split else SPLITS
     with Bars() as bars:
-        pairs = open_set(root)
-        bars.stage("copying", sum(file.size for file in files_of_set(pairs, splits)))
-        copied, kept = stage_set(pairs, target, splits, bars.at)
+        copied, kept = stage_set(root, target, split, bars)
     click.echo(
         f"{target}: {count_of(copied, 'file')} copied, {kept} were there already, every byte as it"
         " was built"

@@ -48,30 +48,37 @@ PLAN_SCHEMA = pa.schema(
 
 
 class PlanOptions(BaseModel):
-    """What the user says about the plan.
+    """Options of a plan; each field says what it is, and the command shows it.
 
-    Attributes
-    ----------
-    pairs : int, optional
-        How many pairs in all; None takes every suitable candidate, up to the sources' limits.
-    val : int, optional
-        How many of them are the validation split. None takes a hundredth, and at least one; of
-        clips whole sequences, where there are ten or more.
-    test : int
-        How many are for testing.
-    shard_size : int, optional
-        Pairs a shard at most. None takes 1000, and fewer (down to 50) for small sets, so that a
-        split has 32 shards for workers and readers to share.
-    seed : int
+    Without `val`, clips of ten or more sequences give whole sequences for validation. Without
+    `shard_size`, small sets have fewer pairs a shard (down to 50), so that a split has 32 shards
+    for workers and readers to share.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    pairs: int | None = Field(default=None, ge=1, le=MOST_PAIRS)
-    val: int | None = Field(default=0, ge=0, le=MOST_PAIRS)
-    test: int = Field(default=0, ge=0, le=MOST_PAIRS)
-    shard_size: int | None = Field(default=None, ge=1, le=100_000)
-    seed: int = Field(default=0, ge=0, lt=2**63)
+    pairs: int | None = Field(
+        default=None,
+        ge=1,
+        le=MOST_PAIRS,
+        description="Number of pairs in all; if left out, all suitable ones.",
+    )
+    val: int | None = Field(
+        default=0,
+        ge=0,
+        le=MOST_PAIRS,
+        description="Pairs for validation; if left out, a hundredth of all, at least one.",
+    )
+    test: int = Field(
+        default=0, ge=0, le=MOST_PAIRS, description="Pairs for testing, a split of its own."
+    )
+    shard_size: int | None = Field(
+        default=None,
+        ge=1,
+        le=100_000,
+        description="Largest number of pairs in a shard; if left out, 1000, fewer in small sets.",
+    )
+    seed: int = Field(default=0, ge=0, lt=2**63, description="Random seed.")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -18,12 +18,26 @@ from ...storage.atomic import sha256_bytes
 from ...storage.stores import place
 from ...storage.untrusted import read_regular
 from ..selection.plan import SPLITS
-from .info import CANDIDATES, PAIRS, PLAN, RECIPE, REFUSED, SetInfo, check_normals, read_set
+from .info import (
+    CANDIDATES,
+    PAIRS,
+    PLAN,
+    RECIPE,
+    REFUSED,
+    SET_FILE,
+    WORK_FOLDER,
+    SetInfo,
+    check_normals,
+    read_set,
+)
 from .layouts import layout_named
 from .layouts.layout import split_of
 from .receipts import Receipt, read_receipt
 from .sample import Sample, is_normal
 from .tables import read_checked
+
+if TYPE_CHECKING:
+    from .web_pipeline import PairPipeline
 
 TABLES = {"pairs": PAIRS, "plan": PLAN, "candidates": CANDIDATES, "refused": REFUSED}
 
@@ -210,6 +224,61 @@ class PairSet:
         for unit in self.units(split):
             yield from unit.pairs()
 
+    def webdataset(self, split: str = "train", *, shuffle: int = 0, seed: int = 0) -> PairPipeline:
+        """Make a pipeline of webdataset that reads the pairs of a split, decoded.
+
+        Shards are split over the ranks of torch.distributed, then over the workers of a DataLoader;
+        each of them reads whole shards. Any layout is read, at an address of a store too, and a set
+        of lows only with its normals.
+
+        Parameters
+        ----------
+        split : str
+            "train", "val" or "test".
+        shuffle : int
+            Size of the buffer that pairs are drawn from at random, after shards were shuffled; 0
+            keeps the order of the set. Give a DataLoader with workers `persistent_workers=True`:
+            others start over with each epoch, and repeat the order of the first.
+        seed : int
+            Random seed of the order, equal on all ranks; each epoch has another order.
+
+        Returns
+        -------
+        PairPipeline
+            Gives dicts: "__key__" (str), "low" and "normal" (uint8 arrays (H, W, 3), RGB; of clips
+            "low.000" and so on), "json" (the record, a dict), and other members as bytes. It goes
+            on with `.map`, `.batched` and the like, as any pipeline of webdataset.
+
+        Raises
+        ------
+        SetError
+            When the set has no such split, or stores no lows; or, while it is read, when a pair
+            cannot be read.
+
+        Examples
+        --------
+        >>> import gloam
+        >>> pipeline = gloam.open_set("SET").webdataset("train", shuffle=100, seed=1)
+        >>> for pair in pipeline:
+        ...     assert pair["low"].shape == pair["normal"].shape
+        """
+        if self.live:
+            raise SetError(
+                f"{self.root}: holds no lows, but draws: PairLoader makes them, and gloam export"
+                " SET NEW --low-codec png writes them",
+                path=self.root,
+            )
+        self.check_normals()
+        units = [unit for unit in self.units(split) if unit.count]
+        if not units:
+            raise SetError(
+                f"{self.root}: split {split!r}: must be one of {', '.join(self.counts)}",
+                path=self.root,
+            )
+        from .web_pipeline import web_pipeline  # it imports torch where that is installed
+
+        return web_pipeline(units, shuffle, seed)
+
     def table(self, name: str) -> pa.Table:
         """Read a table of the set as Arrow: "pairs", "plan", "candidates" or "refused".
 
@@ -242,6 +311,13 @@ class PairSet:
             When it is one.
         """
         check_normals(self.root, self.info, self.normals)
+
+
+def is_set(path: Path | PairSet) -> bool:
+    """Return whether a folder or an address is a set, or one that is not finished."""
+    if isinstance(path, PairSet):
+        return True
+    return (path / SET_FILE).is_file() or (path / WORK_FOLDER).is_dir()
 
 
 def of_images(pairs: PairSet) -> PairSet:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ...engines.engine import ignored
 from ...errors import SetError
+from ...progress import Progress, Silent
 from ...storage.atomic import atomic_write, remove_temporaries, remove_tree, sha256_file
 from ...storage.locks import exclusive
 from ...storage.stores import StorePath, each, place
@@ -67,9 +68,9 @@ def files_of_set(pairs: PairSet, splits: tuple[str, ...] = SPLITS) -> list[Stage
 
 def stage(
     pairs: PairSet | str | Path,
-    target: Path,
-    splits: tuple[str, ...] = SPLITS,
-    at: Callable[[int], None] = ignored,
+    target: str | Path,
+    split: str | None = None,
+    progress: Progress | None = None,
 ) -> tuple[int, int]:
     """Copy a set.
 
@@ -79,12 +80,13 @@ def stage(
     ----------
     pairs : PairSet or path
         A finished set.
-    target : Path
-        A folder to be made, or one in which a copy of the same set was begun.
-    splits : tuple of str
-        Which shards to copy; receipts and tables always come along.
-    at : function
-        Called with the number of bytes done so far.
+    target : str or Path
+        A folder to be made, such as /dev/shm/set, or one in which a copy of the same set was begun.
+    split : str, optional
+        Split to copy the shards of ("train", "val" or "test"), by default all; receipts and tables
+        always come along.
+    progress : Progress, optional
+        Told of the number of bytes done so far.
 
     Returns
     -------
@@ -94,12 +96,21 @@ def stage(
     ------
     SetError
         When the set is damaged, does not fit, or the target holds something else.
+
+    Examples
+    --------
+    >>> import gloam
+    >>> copied, kept = gloam.stage("SET", "memory/set")
+    >>> kept, gloam.verify("memory/set")
+    (0, [])
     """
     pairs, target = open_set(pairs), place(target)
     root, info = pairs.root, pairs.info
     if target.resolve() == root.resolve():
         raise SetError(f"{target}: is the set itself", path=target)
-    files = files_of_set(pairs, splits)
+    at = (progress or Silent()).at
+    files = files_of_set(pairs, (split,) if split else SPLITS)
+    (progress or Silent()).stage("copying", sum(file.size for file in files))
     _check_target(target, info)
     with exclusive(target / WORK_FOLDER / "lock"):
         missing = list(_missing(target, files))

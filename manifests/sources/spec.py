@@ -36,8 +36,7 @@ class Source(BaseModel):
         `ImageSets/Main/trainval.txt`, `instances_train2017` for COCO's
         `annotations/instances_train2017.json`; "" takes all.
     frames, stride, step : int
-        Of a source of clips: frames of each; frames from one to the next of them; frames from the
-        first one of a clip to that of the next clip (0: as many as a clip has).
+        For a source of clips; see their descriptions.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -47,9 +46,25 @@ class Source(BaseModel):
     name: str = Field(default="", pattern=r"^([a-z0-9][a-z0-9_-]{0,23})?$")
     limit: int | None = Field(default=None, ge=1, le=MOST_PAIRS)
     listing: str = ""
-    frames: int = Field(default=0, ge=0, le=1000)
-    stride: int = Field(default=1, ge=1, le=MOST_PAIRS)
-    step: int = Field(default=0, ge=0, le=MOST_PAIRS)
+    frames: int = Field(
+        default=0,
+        ge=0,
+        le=1000,
+        description="Frames of each clip; clips= sources (folders of frames, video files) need it.",
+    )
+    stride: int = Field(
+        default=1,
+        ge=1,
+        le=MOST_PAIRS,
+        description="Frames from one frame of a clip to its next one.",
+    )
+    step: int = Field(
+        default=0,
+        ge=0,
+        le=MOST_PAIRS,
+        description="Frames from the first one of a clip to that of the next clip; if left out,"
+        " as many as a clip has.",
+    )
 
     @model_validator(mode="after")
     def _clips(self) -> Source:

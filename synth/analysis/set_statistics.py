@@ -14,7 +14,9 @@ from ...engines.local import LocalEngine, count
 from ...errors import ImageRefused, SetError, SourceError
 from ...manifests.images.decode import decode_as_rgb
 from ...manifests.images.folders import image_pairs
-from ...manifests.sets.pair_set import PairSet, Unit
+from ...manifests.sets.pair_set import PairSet, Unit, is_set, open_set
+from ...progress import Progress, Silent
+from ...storage.stores import place
 from ..clips import frames_of, is_clip
 from ..draws.record import CameraDraw
 from ..models import component_of, parse_draw
@@ -75,6 +77,62 @@ def _percentiles(rows: list[dict[str, float]]) -> dict[str, Any]:
         "pairs": len(rows),
         "percentiles": {name: list(values) for name, values in found.items()},
     }
+
+
+def stats(
+    lows: PairSet | str | Path,
+    normals: PairSet | str | Path | None = None,
+    *,
+    pairs: int = 2000,
+    workers: int = 1,
+    progress: Progress | None = None,
+    engine: Engine | None = None,
+) -> Measured:
+    """Measure how dark, uneven and noisy the pairs of a set, or of two folders, are.
+
+    Parameters
+    ----------
+    lows : PairSet, str or Path
+        A finished set, or a folder of lows.
+    normals : PairSet, str or Path, optional
+        For a set of lows only, the set that it was made from; for a folder, one of normals of equal
+        names. Without, what can be said of lows alone is measured.
+    pairs : int
+        Largest number of pairs to measure, evenly spread.
+    workers : int
+        Processes.
+    progress : Progress, optional
+        Told of the number of pairs measured.
+    engine : Engine, optional
+        Where the work is done, instead of processes of this machine.
+
+    Returns
+    -------
+    Measured
+
+    Raises
+    ------
+    SetError, SourceError
+        When there is nothing to measure, or an image is damaged or has no partner.
+
+    Examples
+    --------
+    >>> import gloam
+    >>> measured = gloam.stats("SET")
+    >>> len(measured.rows), measured.rows[0]["exposure_ev"] > 0
+    (6, True)
+    """
+    shown = progress or Silent()
+    lows = lows if isinstance(lows, PairSet) else place(lows)
+    if is_set(lows):
+        found = open_set(lows, normals)
+        shown.stage("measuring pairs", min(pairs, len(found)))
+        return measure_set(found, pairs, workers, shown.at, engine=engine)
+    if isinstance(lows, PairSet) or isinstance(normals, PairSet):
+        raise SetError(f"{lows}: is no set, but its normals are; give two folders")
+    shown.stage("measuring pairs", None)
+    folder = None if normals is None else place(normals)
+    return measure_folders(lows, folder, pairs, workers, shown.at, engine=engine)
 
 
 def measure_set(

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from ...engines.engine import ignored
 from ...errors import SourceError
+from ...progress import Progress, Silent
 from . import checks
 from .estimates import (
     Dark,
@@ -112,7 +112,7 @@ def _row(dark: Dark, which: int) -> list[float]:
 
 
 def calibrate(
-    folder: Path, name: str = "", at: Callable[[int], None] = ignored
+    raws: str | Path, name: str = "", *, progress: Progress | None = None
 ) -> CameraCalibration:
     """Calibrate a camera from raw files of the dark and of flat light.
 
@@ -121,11 +121,17 @@ def calibrate(
 
     Parameters
     ----------
-    folder : Path
+    raws : str or Path
+        A folder of raw files.
     name : str
-        Of the camera in the file; by default what the raw files say.
-    at : function of a number
-        Gets how many files were read.
+        Name of the camera in the file; by default what the raw files say.
+    progress : Progress, optional
+        Told of the number of files read.
+
+    Returns
+    -------
+    CameraCalibration
+        Whose `yaml()` is a camera file.
 
     Raises
     ------
@@ -133,7 +139,17 @@ def calibrate(
         When files cannot be read, are of several cameras, or too few.
     ConfigError
         When rawpy or exifread is missing.
+
+    Examples
+    --------
+    >>> import gloam
+    >>> gloam.calibrate("photos")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    gloam.errors.SourceError: photos: holds no raw files (such as ...)
     """
+    folder, shown = Path(raws), progress or Silent()
+    shown.stage("reading raw files", None)
     files = [read_header(path) for path in find_raws(folder)]
     cameras = sorted({file.camera for file in files})
     if len(cameras) > 1:
@@ -146,7 +162,7 @@ def calibrate(
     def next_one() -> None:
         nonlocal read
         read += 1
-        at(read)
+        shown.at(read)
 
     findings: list[str] = []
     found = []

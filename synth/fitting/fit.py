@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from ...engines.engine import ignored
 from ...errors import ConfigError, ImageRefused, SourceError
 from ...manifests.images.decode import decode_as_rgb
 from ...manifests.images.folders import image_files
+from ...progress import Progress, Silent
 from ..analysis.pair_statistics import LABELS, MeasuredNormal
 from ..kernels.arrays import Pixels
 from ..recipes.annotated import annotated_yaml
@@ -68,54 +67,65 @@ class Fit:
         ]
 
 
-def most_tried(evaluations: int) -> int:
-    """Return about how many recipes `fit` tries at most."""
-    return 2 * evaluations + _TRIED_BESIDES
-
-
 def fit(
-    lows: Path,
-    normals: Path | None = None,
-    photographs: Path | None = None,
+    lows: str | Path,
+    normals: str | Path | None = None,
+    photos: str | Path | None = None,
     *,
     workers: int = 1,
-    evaluations: int = 64,
+    tries: int = 64,
     rounds: int = 8,
-    at: Callable[[int], None] = ignored,
+    progress: Progress | None = None,
 ) -> Fit:
     """Find a recipe whose lows have the statistics of real ones.
 
     Parameters
     ----------
-    lows : Path
-        A folder.
-    normals : Path, optional
-        Their normals: equal names but for the suffix.
-    photographs : Path, optional
+    lows : str or Path
+        A folder of real lows.
+    normals : str or Path, optional
+        A folder of their normals: equal names but for the suffix.
+    photos : str or Path, optional
         Without normals: ordinary photographs to darken, as like the scenes as can be had.
     workers : int
         Threads.
-    evaluations : int
+    tries : int
         Recipes that are tried by least squares, of the nearest that gloam ships, and again of one
         that is made up, before a last search by more images; less than twenty are too few for a
         step. With none, one is made up by moments alone.
     rounds : int
         By which parameters are moved first, each by the moment that it moves most.
-    at : function of a number
-        Gets how many recipes were tried.
+    progress : Progress, optional
+        Told of the number of recipes tried.
+
+    Returns
+    -------
+    Fit
 
     Raises
     ------
     SourceError
         When images are missing, damaged, or have no partner.
+
+    Examples
+    --------
+    >>> import gloam
+    >>> gloam.fit("nowhere", photos="photos")
+    Traceback (most recent call last):
+    ...
+    gloam.errors.SourceError: nowhere: not a folder
     """
+    lows = Path(lows)
+    normals, photos = (None if path is None else Path(path) for path in (normals, photos))
+    shown = progress or Silent()
+    shown.stage("fitting", 2 * tries + _TRIED_BESIDES)
     low_files = image_files(lows)
     with ThreadPoolExecutor(workers) as pool:
         if normals is not None:
             normal_files = image_files(normals)
             alone = sorted(low_files.keys() ^ normal_files.keys())
-            if photographs is not None:
-                raise ConfigError(f"{photographs}: with normals, no photographs are darkened")
+            if photos is not None:
+                raise ConfigError(f"{photos}: with normals, no photographs are darkened")
             if alone:
                 both = len(low_files.keys() & normal_files.keys())
                 raise SourceError(
@@ -136,14 +146,14 @@ def fit(
                     path=lows,
                 )
         else:
-            if photographs is None:
+            if photos is None:
                 raise SourceError(
                     f"{lows}: without normals, name a folder of ordinary photographs to darken"
                 )
             keys = spread(list(low_files), _MOST)
             images = list(pool.map(_image, (low_files[key] for key in keys)))
             rows = rows_of(images, [None] * len(images), pool)
-            others = image_files(photographs)
+            others = image_files(photos)
             keys = spread(list(others), _MOST)
             bases = list(pool.map(_base, keys, (others[key] for key in keys)))
         if not any(np.isfinite(row["autocorrelation"]) for row in rows):
@@ -152,8 +162,8 @@ def fit(
                 " is nothing to fit",
                 path=lows,
             )
-        candidates = Candidates(rows, bases, normals is not None, pool, at)
-        found = _nearest(candidates, rounds, evaluations)
+        candidates = Candidates(rows, bases, normals is not None, pool, shown.at)
+        found = _nearest(candidates, rounds, tries)
     warnings = untold(images, candidates.wanted, paired=normals is not None)
     return Fit(found.point, candidates.wanted, found.table, [*warnings, _whose(found)])
 

@@ -51,7 +51,7 @@ _MEASURED, _SHOWN, _WIDTH = 300, 4, 260
 def publish(
     origin: PairSet | str | Path,
     root: str | Path,
-    form: Format = "webdataset",
+    format: Format = "webdataset",
     *,
     license: str = "other",
     citation: str = "",
@@ -70,7 +70,7 @@ def publish(
     origin : PairSet or path
     root : str or Path
         New, empty, or begun by the same call.
-    form : str
+    format : str
         "webdataset" (shards, with indexes for DALI), "parquet" (images as the Hub's viewer shows
         them), or "plan": no pictures, for photographs that may not be given away.
     license : str
@@ -89,9 +89,17 @@ def publish(
     ------
     ConfigError, SetError
         When there is no such format, or a pair cannot be read.
+
+    Examples
+    --------
+    >>> import gloam
+    >>> from pathlib import Path
+    >>> gloam.publish("SET", "given", license="cc-by-4.0")
+    >>> Path("given/README.md").is_file(), len(list(Path("given/shards").glob("*.tar")))
+    (True, 2)
     """
-    if form not in FORMATS:
-        raise ConfigError(f"--format {form}: must be one of {', '.join(FORMATS)}", value=form)
+    if format not in FORMATS:
+        raise ConfigError(f"--format {format}: must be one of {', '.join(FORMATS)}", value=format)
     try:
         date = Date.fromisoformat(date).isoformat() if date else ""
     except ValueError as error:
@@ -105,9 +113,9 @@ def publish(
     write_units(
         origin,
         root,
-        {"published": form, **about},
-        partial(_write_unit, form, _chosen(suffixes)),
-        partial(_finish, origin, form, suffixes, about, engine),
+        {"published": format, **about},
+        partial(_write_unit, format, _chosen(suffixes)),
+        partial(_finish, origin, format, suffixes, about, engine),
         engine=engine,
         progress=progress,
     )

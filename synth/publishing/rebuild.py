@@ -67,6 +67,12 @@ def rebuild(
         When a photograph is gone, or is another one.
     SetError
         When what was made differs from what was published, with the units that do.
+
+    Examples
+    --------
+    >>> import gloam
+    >>> gloam.rebuild("SET", "again", ["folder=photos"]).info.counts
+    {'train': 4, 'val': 2, 'refused': 0}
     """
     published, root = place(published), place(root)
     if (published / FOLDER / SET_FILE).is_file():

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from ...engines.engine import ignored
 from ...errors import ConfigError
 from ...manifests.images.folders import image_pairs
+from ...progress import Progress, Silent
 from ..recipes.load import Recipe, load_recipe
 from .comparison import Group, Realism, compared
 from .patches import easiest
@@ -25,11 +25,11 @@ def realism(
     recipe: Recipe | str | None = None,
     overrides: Iterable[str] = (),
     against: Path | str | None = None,
-    photographs: Path | str | None = None,
+    photos: Path | str | None = None,
     pairs: int = 200,
     seed: int = 0,
     workers: int = 1,
-    at: Callable[[int], None] = ignored,
+    progress: Progress | None = None,
 ) -> Realism:
     """Say how well a recipe's lows, or those of a folder, can be told from real ones.
 
@@ -48,7 +48,7 @@ def realism(
         Single values of the recipe to change, such as `camera.iso=3200`.
     against : Path or str, optional
         In place of a recipe: a folder of lows; with `normals`, of those (equal names).
-    photographs : Path or str, optional
+    photos : Path or str, optional
         Without normals: ordinary photographs for the recipe to darken, as like the scenes as can
         be had.
     pairs : int
@@ -57,8 +57,8 @@ def realism(
         Of the recipe's draws; the control has the next one.
     workers : int
         Processes.
-    at : function of a number
-        Gets how many lows were measured.
+    progress : Progress, optional
+        Told of the number of lows measured.
 
     Raises
     ------
@@ -70,15 +70,17 @@ def realism(
     Examples
     --------
     >>> import gloam
-    >>> gloam.realism("nowhere", recipe="even", photographs="photographs")
+    >>> gloam.realism("nowhere", recipe="even", photos="photos")
     Traceback (most recent call last):
     ...
     gloam.errors.SourceError: nowhere: not a folder
     """
     require_classifier()
     lows = Path(lows)
-    normals, against, photographs = (
-        None if path is None else Path(path) for path in (normals, against, photographs)
+    shown = progress or Silent()
+    shown.stage("measuring pairs", None)
+    normals, against, photos = (
+        None if path is None else Path(path) for path in (normals, against, photos)
     )
     if (recipe is None) == (against is None):
         raise ConfigError("what to tell from real lows: give a recipe, or a folder of lows")
@@ -89,24 +91,24 @@ def realism(
     ]
     control: list[Sample] = []
     if against is not None:
-        if photographs is not None:
-            raise ConfigError(f"{photographs}: photographs are darkened by a recipe; name one")
+        if photos is not None:
+            raise ConfigError(f"{photos}: photographs are darkened by a recipe; name one")
         name = str(against)
         other = [
             Sample(key, normal, low, paired=paired)
             for key, low, normal in image_pairs(against, normals, pairs)
         ]
     else:
-        if (normals is None) == (photographs is None):
+        if (normals is None) == (photos is None):
             raise ConfigError(
                 f"{lows}: name the folder of their normals, or photographs to darken (--photos)"
             )
         loaded = load_recipe(recipe or "", overrides)
         name = loaded.name or "the recipe"
-        if photographs is None:
+        if photos is None:
             darkened = [(one.key, one.normal) for one in real]
         else:
-            darkened = [(key, path) for key, path, _ in image_pairs(photographs, None, pairs)]
+            darkened = [(key, path) for key, path, _ in image_pairs(photos, None, pairs)]
         other, control = (
             [
                 Sample(key, normal, recipe=loaded, seed=number, paired=paired)
@@ -115,7 +117,7 @@ def realism(
             for number in (seed, seed + 1)
         )
     groups = real, other, control
-    found = measure([one for group in groups for one in group], workers, at)
+    found = measure([one for group in groups for one in group], workers, shown.at)
     edges = np.cumsum([len(group) for group in groups]).tolist()
     parts = found[: edges[0]], found[edges[0] : edges[1]], found[edges[1] :]
     scenes = scenes_of(parts)

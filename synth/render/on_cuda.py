@@ -20,6 +20,7 @@ from ..kernels.batch.form_steps import Forms, Resizing
 from ..kernels.batch.launch_cuda import blocks_of, launch
 from ..kernels.taps import tap_count
 from .plan import DeviceDraws, IntArray, Plan, Tables, lay_out, plan_batch
+from .self_test import check_once
 
 Samples = npt.NDArray[np.uint8]
 
@@ -75,6 +76,7 @@ class CameraOnCuda:
         self._table: DrawTable | None = None
         self._generation = 0
         self._draws: Any = None
+        check_once(gpu_name(), self.render)
 
     def load(self, table: DrawTable) -> None:
         """Bring draws into device memory, for all batches until others are loaded."""
@@ -231,6 +233,12 @@ class CameraOnCuda:
         anchor, size = (self._float_anchor, 4) if floats else (self._anchor, 1)
         apart = np.asarray(addresses).astype(np.uint64) - np.uint64(address_of(anchor))
         return (apart.view(np.int64) // size).view(np.uint64)
+
+
+def gpu_name() -> str:
+    """Return the name of the current CUDA GPU."""
+    name = cuda.get_current_device().name
+    return name.decode() if isinstance(name, bytes) else str(name)
 
 
 def is_available() -> bool:

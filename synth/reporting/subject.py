@@ -15,7 +15,7 @@ import pyarrow as pa
 from ...engines.engine import Engine, ignored
 from ...manifests.images.folders import image_files
 from ...manifests.sets.close import photographs_in
-from ...manifests.sets.pair_set import PairSet, open_set
+from ...manifests.sets.pair_set import open_set
 from ..analysis.set_statistics import Measured, measure_folders, measure_set
 from .checks import Check, checks_of_pairs, checks_of_set
 from .leaks import leaks
@@ -168,12 +168,3 @@ def folder_subject(
         checks_of_pairs(measured),
         shown_of_folders(lows, normals, measured),
     )
-
-
-def is_set(path: Path | PairSet) -> bool:
-    """Return whether a folder or an address is a set, or one that is not finished."""
-    from ...manifests.sets.info import SET_FILE, WORK_FOLDER
-
-    if isinstance(path, PairSet):
-        return True
-    return (path / SET_FILE).is_file() or (path / WORK_FOLDER).is_dir()

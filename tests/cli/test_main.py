@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
+import re
 import subprocess
 import sys
 import tarfile
+from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner
 
+import gloam as face
 from gloam.cli.main import gloam
+from gloam.manifests.request import OutputOptions
+from gloam.manifests.selection.plan import PlanOptions
 
 from .running import error_line, run
 
@@ -23,6 +30,79 @@ def test_help_lists_the_commands_and_every_option_has_help():
         assert all(
             parameter.help for parameter in command.params if isinstance(parameter, click.Option)
         )
+
+
+NOT_OF_THE_FUNCTION = {
+    "build": {"camera_file", "task_index", "task_count"},  # an override; shares of one build
+    "verify": {"deep", "normals", "workers"},
+    "stats": {"json", "figure", "save_reference", "beside", "full"},
+    "realism": {"json", "figure"},
+    "preview": {"out"},
+    "fit": {"out"},
+    "calibrate": {"out", "figure"},
+    "doctor": {"json"},
+}
+"""Options of commands about what is printed, or written of what the function returns."""
+OTHER_WORDS = {
+    "set": "overrides",
+    "source": "sources",
+    "no_select": "select",
+    "low_only": "lows_only",
+    "for": "for_",
+}
+OF_THE_COMMAND_ALONE = {"studio", "export-triton", "bench", "recipes", "cameras"}
+
+
+def test_every_command_has_its_function_with_the_same_words():
+    for name in set(gloam.list_commands(None)) - OF_THE_COMMAND_ALONE:
+        parameters = inspect.signature(getattr(face, name)).parameters
+        for option in gloam.get_command(None, name).params:
+            if isinstance(option, click.Option):
+                word = option.opts[0].removeprefix("--").replace("-", "_")
+                if word not in NOT_OF_THE_FUNCTION.get(name, ()):
+                    assert OTHER_WORDS.get(word, word) in parameters, (name, word)
+
+
+def test_help_is_plain_and_imperative():
+    """No line of help, nor of a docstring, begins with a word that hangs on another sentence."""
+    hanging = re.compile(r"(Of|What|Where|As|That)\b")
+    for name in gloam.list_commands(None):
+        for option in gloam.get_command(None, name).params:
+            if isinstance(option, click.Option):
+                assert not hanging.match(option.help), (name, option.name)
+    for path in (Path(face.__file__).parent / "cli").resolve().rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef):
+                lines = (ast.get_docstring(node) or "").splitlines()
+                assert not [line for line in lines if hanging.match(line)], (path, lines)
+
+
+ORDER = ["set", "seed", "layout", "out", "json", "figure", "workers", "engine"]
+
+
+def test_options_stand_in_one_order_and_mean_the_same():
+    helps: dict[str, set[str]] = {}
+    for name in gloam.list_commands(None):
+        options = [o for o in gloam.get_command(None, name).params if isinstance(o, click.Option)]
+        words = [option.opts[0].removeprefix("--") for option in options]
+        known = [word for word in words if word in ORDER]
+        assert known == sorted(known, key=ORDER.index), (name, known)
+        for word, option in zip(words, options, strict=True):
+            if word in ("json", "engine"):
+                helps.setdefault(word, set()).add(option.help)
+    assert all(len(texts) == 1 for texts in helps.values()), helps
+
+
+def test_options_of_build_are_the_fields_of_its_models():
+    options = {option.name: option for option in gloam.get_command(None, "build").params}
+    for model in (PlanOptions, OutputOptions):
+        for name, field in model.model_fields.items():
+            assert options[name].help.startswith(field.description), name
+            assert options[name].default is None  # so that a build file may say it
+    quality = options["low_quality"]
+    assert (quality.type.min, quality.type.max) == (1, 100)
+    assert quality.help.endswith("[default: 95]")
+    assert options["seed"].help == "Random seed.  [default: 0]"
 
 
 def test_help_is_there_without_loading_the_kernels():

@@ -45,14 +45,29 @@ def content(root: Path) -> dict[str, bytes]:
     }
 
 
+class Ticks:
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.total: int | None = None
+        self.done: list[int] = []
+
+    def stage(self, name: str, total: int | None) -> None:
+        self.total = total
+
+    def at(self, done: int) -> None:
+        self.done.append(done)
+
+
 def test_a_copy_has_the_same_bytes_and_is_a_set(built, tmp_path):
-    ticks: list[int] = []
-    copied, kept = stage(built, tmp_path / "copy", at=ticks.append)
+    ticks = Ticks()
+    copied, kept = stage(built, tmp_path / "copy", progress=ticks)
     assert kept == 0
     assert copied == len(content(built))
     assert content(tmp_path / "copy") == content(built)
     assert verify_set(tmp_path / "copy") == []
-    assert ticks == sorted(ticks)
+    assert ticks.done == sorted(ticks.done)
+    assert ticks.done[-1] == ticks.total
 
 
 def test_a_stopped_copy_goes_on_and_damage_is_mended(built, tmp_path, monkeypatch):
@@ -102,7 +117,7 @@ def test_a_damaged_original_is_not_copied(built, tmp_path):
 
 
 def test_one_split_alone(built, tmp_path):
-    stage(built, tmp_path / "copy", ("val",))
+    stage(built, tmp_path / "copy", "val")
     assert not [
         name for name in content(tmp_path / "copy") if name.startswith(("shards/train", "train/"))
     ]

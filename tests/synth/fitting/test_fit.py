@@ -38,13 +38,13 @@ def real_pairs(folder: Path, photographs: Path, recipe: str, overrides=()) -> tu
 
 def test_lows_of_a_known_recipe_are_made_again(photographs, tmp_path):
     lows, normals = real_pairs(tmp_path, photographs, "even")
-    found = fit(lows, normals, workers=2, evaluations=12)
+    found = fit(lows, normals, workers=2, tries=12)
     for name, apart in (("exposure_ev", 0.3), ("field_ev", 0.15), ("exponent", 0.3)):
         assert abs(found.found[name][2] - found.wanted[name][2]) < apart, name
     assert found.found["noise_g"][2] == pytest.approx(found.wanted["noise_g"][2], rel=0.25)
-    start = fit(lows, normals, workers=2, evaluations=0, rounds=0)
+    start = fit(lows, normals, workers=2, tries=0, rounds=0)
     assert distance(found.wanted, found.found) < 0.6 * distance(start.wanted, start.found)
-    again = fit(lows, normals, workers=1, evaluations=12)
+    again = fit(lows, normals, workers=1, tries=12)
     assert again.parameters == found.parameters
 
 
@@ -75,7 +75,7 @@ def test_what_cannot_be_known_is_said(photographs, tmp_path, recipe, overrides, 
         for path in lows.iterdir():
             Image.open(path).save(path.with_suffix(".jpg"), quality=12)
             path.unlink()
-    found = fit(lows, normals, workers=2, evaluations=0, rounds=1)
+    found = fit(lows, normals, workers=2, tries=0, rounds=1)
     assert any(words in warning for warning in found.warnings), found.warnings
 
 
@@ -86,7 +86,7 @@ def test_one_image_and_three_are_enough(photographs, tmp_path, count, paired):
     for folder in (lows, normals) if paired else (lows,):
         for path in sorted(folder.iterdir())[count:]:
             path.unlink()
-    found = fit(lows, *((normals,) if paired else (None, normals)), workers=2, evaluations=22)
+    found = fit(lows, *((normals,) if paired else (None, normals)), workers=2, tries=22)
     assert f"{count} images: the spread" in found.warnings[0]
     found.parameters.recipe()
 
@@ -207,7 +207,7 @@ def test_levels_that_show_textures_are_left_out():
 def test_a_part_of_a_set_may_have_lights(photographs, tmp_path):
     recipe = "even:0.5,uneven:0.5"
     lows, normals = real_pairs(tmp_path, photographs, recipe)
-    found = fit(lows, normals, workers=2, evaluations=0, rounds=2)
+    found = fit(lows, normals, workers=2, tries=0, rounds=2)
     assert found.parameters.lit
     assert 0.2 < found.parameters.share < 0.7
     assert set(found.parameters.recipe().mixture) == {"lit", "others"}

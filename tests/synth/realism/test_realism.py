@@ -68,7 +68,7 @@ def test_what_is_missing_or_too_much_is_said(pairs, tmp_path):
     with pytest.raises(ConfigError, match="--photos"):
         gloam.realism(lows, recipe="even")
     with pytest.raises(ConfigError, match="darkened by a recipe"):
-        gloam.realism(lows, against=lows, photographs=normals)
+        gloam.realism(lows, against=lows, photos=normals)
     with pytest.raises(SourceError, match="not a folder"):
         gloam.realism(tmp_path / "nowhere", normals, recipe="even")
     few = tmp_path / "few"

@@ -20,7 +20,7 @@ from numba import cuda
 GPU = cuda.is_available()
 
 
-@pytest.mark.skipif(not GPU, reason="no CUDA GPU")
+@pytest.mark.gpu
 @pytest.mark.filterwarnings("ignore")
 def test_the_gpu_makes_the_same_bytes(photograph):
     draws = [draw(load_recipe(name), 0, name) for name in sorted(shipped_recipes())]
@@ -30,7 +30,7 @@ def test_the_gpu_makes_the_same_bytes(photograph):
         assert (low == render(normal, drawn)).all()
 
 
-@pytest.mark.skipif(not GPU, reason="no CUDA GPU")
+@pytest.mark.gpu
 @pytest.mark.filterwarnings("ignore")
 def test_refined_roots_and_reciprocals_are_those_of_the_compiler():
     """Of all float32 of two octaves, of which those of the others are copies."""

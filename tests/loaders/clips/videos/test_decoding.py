@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 
 from gloam.errors import ImageRefused
 from gloam.loaders.clips.stored_clips import clips_in
@@ -15,7 +14,7 @@ from gloam.manifests.clips.windows import Windows
 
 from ....clips import panned, write_video
 
-GPU = pytest.param(0, marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA GPU"))
+GPU = pytest.param(0, marks=pytest.mark.gpu)
 
 
 @pytest.fixture

@@ -1,0 +1,160 @@
+"""A contact sheet of what recipes make of photographs, or of clips."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from PIL import Image
+from pydantic import BaseModel
+
+from ...errors import ConfigError, GloamWarning, ImageRefused, SourceError
+from ...manifests.clips.listing import list_clips
+from ...manifests.clips.load_clip import load_clip
+from ...manifests.clips.windows import Windows, sequence_of
+from ...manifests.images.folders import images_below
+from ...manifests.images.load_normal import load_normal
+from ...manifests.images.opening import Pixels
+from ...manifests.sets.info import SET_FILE
+from ...manifests.sources import Location, list_source, read
+from ...manifests.sources.collections import SAMPLE_NAMES
+from ..recipes.load import DEFAULT, Overrides, Recipe, load_recipe, override_texts
+from .contact_sheet import Tile, grid_of, row_of, sheet, strip_of
+
+_MOST = 40
+
+
+def preview(
+    photos: str | Path | Iterable[str | Path] = (),
+    recipe: Recipe | str | Iterable[Recipe | str] = DEFAULT,
+    *,
+    overrides: Overrides = (),
+    grid: tuple[str, str] | None = None,
+    frames: int | None = None,
+    seed: int = 0,
+    width: int = 320,
+) -> Image.Image:
+    """Make a contact sheet: each photograph, its low, the low brightened, and a close-up.
+
+    Parameters
+    ----------
+    photos : str, Path, or several
+        Photographs, or folders, whose first four are shown; by default some inside scikit-image.
+    recipe : Recipe, str, or several
+        Names, YAML files or loaded recipes, each with rows of its own.
+    overrides : dict, str or iterable of str
+        Single values of the recipes to change.
+    grid : (str, str), optional
+        Values to vary over rows and columns: "camera.iso=400,1600", "exposure.ev=4,6".
+    frames : int, optional
+        For folders of frames or video files: number of frames shown of each clip.
+    seed : int
+        Random seed. The key of each low is its file's name.
+    width : int
+        Width of each picture, pixels.
+
+    Returns
+    -------
+    Pillow image, RGB
+
+    Raises
+    ------
+    ConfigError
+        When a recipe or an option is wrong.
+    SourceError
+        When a photograph cannot be read.
+
+    Examples
+    --------
+    >>> import gloam
+    >>> sheet = gloam.preview("photos", ["even", "uneven"], width=64)
+    >>> sheet.mode
+    'RGB'
+    """
+    paths = [Path(photos)] if isinstance(photos, str | Path) else [Path(one) for one in photos]
+    chosen = [recipe] if isinstance(recipe, str | BaseModel) else list(recipe)
+    changes = override_texts(overrides)
+    rows: list[list[Tile]] = []
+    if frames is not None:
+        if grid is not None:
+            raise ConfigError("--frames and --grid exclude each other")
+        loaded = [load_recipe(one, changes) for one in chosen]
+        for name, clip in _clips(paths, frames):
+            rows += [strip_of(clip, one, seed, name, width) for one in loaded]
+        return sheet(rows)
+    for name, data in _photographs(paths):
+        try:
+            normal = load_normal(data).pixels
+        except ImageRefused as refusal:
+            raise SourceError(f"{name}: {refusal}", path=name) from refusal
+        for one in chosen:
+            if grid is None:
+                rows.append(row_of(normal, load_recipe(one, changes), seed, name, width))
+            else:
+                down, across = _axis(grid[0]), _axis(grid[1])
+                labels = [[f"{row}, {column}" for column in across] for row in down]
+                table = [
+                    [load_recipe(one, [*changes, row, column]) for column in across] for row in down
+                ]
+                rows += grid_of(normal, table, labels, seed, name, width)
+    return sheet(rows)
+
+
+def _clips(photos: Sequence[Path], frames: int) -> Iterator[tuple[str, list[Pixels]]]:
+    """Yield the first clip of each sequence, of some."""
+    if not photos:
+        raise ConfigError("--frames: name folders of frames, or of video files")
+    for photo in photos:
+        first: dict[str, Location] = {}
+        for listed in list_clips(str(photo), Windows(frames), Counter()):
+            first.setdefault(sequence_of(listed.path), listed.location)
+            if len(first) > 4:
+                break
+        for name, place in list(first.items())[:4]:
+            try:
+                yield name, [frame.pixels for frame in load_clip(place, cuts=True)]
+            except ImageRefused as refusal:
+                warnings.warn(f"{photo}: {name}: {refusal}", GloamWarning, stacklevel=3)
+
+
+def _axis(text: str) -> list[str]:
+    """Read `camera.iso=400,1600` as two overrides; commas inside brackets do not part."""
+    key, equals, values = text.partition("=")
+    parts, depth = [""], 0
+    for letter in values:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    if not equals or not all(part.strip() for part in parts):
+        raise ConfigError(
+            f"--grid {text}: write it as KEY=VALUE,VALUE,..., for example camera.iso=400,1600"
+        )
+    return [f"{key}={part.strip()}" for part in parts]
+
+
+def _photographs(photos: Sequence[Path]) -> list[tuple[str, bytes]]:
+    if not photos:
+        first = sorted(list_source("sample", ""), key=lambda item: SAMPLE_NAMES.index(item.path))
+        return [(item.path, read(item.location)) for item in first[:4]]
+    files: list[Path] = []
+    for photo in photos:
+        if photo.is_dir():
+            found = images_below(photo)
+            if not found:
+                what = "; gloam report shows a set" if (photo / SET_FILE).is_file() else ""
+                raise SourceError(f"{photo}: holds no photographs{what}", path=photo)
+            files += found[:4]
+        else:
+            files.append(photo)
+    if len(files) > _MOST:
+        raise ConfigError(
+            f"{len(files)} photographs are too many for a sheet, {_MOST} the most; name fewer"
+        )
+    try:
+        return [(path.name, path.read_bytes()) for path in files]
+    except OSError as error:
+        raise SourceError(f"{error.filename}: {error.strerror}", path=error.filename) from error

@@ -1,0 +1,88 @@
+"""A set written in another way: as files or shards, as a trainer reads it, or as videos."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from ...engines.engine import Engine
+from ...errors import ConfigError
+from ...manifests.sets.info import SetInfo
+from ...manifests.sets.pair_set import PairSet
+from ...progress import Progress
+from ..building.regenerate import export as export_layout
+from .export_for import export_for
+from .trainers import TrainerForm
+from .video_files import Form, export_videos
+
+
+def export(
+    origin: PairSet | str | Path,
+    root: str | Path,
+    *,
+    layout: Literal["files", "shards"] | None = None,
+    for_: str | None = None,
+    video: Form | None = None,
+    low_codec: Literal["png", "jpeg", "none"] = "png",
+    workers: int = 1,
+    progress: Progress | None = None,
+    engine: Engine | None = None,
+) -> SetInfo | TrainerForm | int:
+    """Write the pairs of a set as files or shards, as a trainer reads them, or as videos.
+
+    Stopped, the same call continues.
+
+    Parameters
+    ----------
+    origin : PairSet, str or Path
+        A finished set.
+    root : str or Path
+        Folder to write: new, empty, or begun by the same call.
+    layout : str, optional
+        "files" (the default) or "shards": a set again, images and records byte for byte.
+    for_ : str, optional
+        Name of a trainer, such as "basicsr": the folder that its own loader reads.
+    video : str, optional
+        "ffv1" (lossless) or "mp4" (small): for sets of clips, a file for each.
+    low_codec : str
+        Codec of lows that are made of a live set for a layout: "png", "jpeg", or "none" to leave
+        them to loaders. Stored lows keep their bytes.
+    workers : int
+        Processes.
+    progress, engine
+        As `gloam.build` takes them.
+
+    Returns
+    -------
+    SetInfo, TrainerForm or int
+        For a layout, what the new set's `set.json` says; for a trainer, what to tell it; for
+        videos, their number.
+
+    Raises
+    ------
+    ConfigError
+        When an option is wrong, or two of `layout`, `for_` and `video` are given.
+    SetError
+        When the folder holds something else, or a pair cannot be read.
+
+    Examples
+    --------
+    >>> import gloam
+    >>> gloam.export("SET", "pairs", layout="files").counts
+    {'train': 4, 'val': 2, 'refused': 0}
+    """
+    if sum(one is not None for one in (for_, layout, video)) > 1:
+        raise ConfigError("--for, --video and --layout exclude each other: give one of them")
+    if video is not None:
+        return export_videos(origin, root, video, workers, progress, engine=engine)
+    if for_ is not None:
+        return export_for(origin, root, for_, workers, progress, engine=engine)
+    return export_layout(
+        origin,
+        root,
+        layout or "files",
+        workers,
+        progress,
+        low_codec="jpg" if low_codec == "jpeg" else low_codec,
+        engine=engine,
+    )

@@ -1,0 +1,153 @@
+"""A self-test: known lows, made again on this machine and compared bit by bit.
+
+It runs in `gloam doctor`, and when a process first makes lows by kernels that have not passed it:
+once for the CPU, once for each kind of GPU.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from llvmlite.binding import get_host_cpu_name
+
+from ...engines.process import is_own_process
+from ...errors import GloamWarning
+from ..camera.recipe import CameraRecipe
+from ..draws.camera import draw_camera
+from ..draws.table import DrawTable, table_of
+from ..kernels.arrays import Pixels
+from ..kernels.compiling.cache_folders import places
+from ..kernels.multiply_add import is_joined
+from ..parameters.columns import KeyedColumns
+from .kernel_args import kernel_args
+from .window import render_window
+
+Render = Callable[[Sequence[Pixels], DrawTable], list[Pixels]]
+RECIPES: tuple[dict[str, Any], ...] = (
+    {
+        "exposure": {"ev": 3},
+        "illumination": {"smooth": {"sigma_ev": 0.7}, "vignette": {"ev": 0.5}},
+        "camera": {"iso": 6400, "matrix": "random"},
+        "white_balance": {"red": 2.1, "blue": 1.7, "error_ev": 0.1},
+        "isp": {"contrast": 1.3, "chroma": {"strength": 0.5}},
+    },
+    {
+        "exposure": {"ev": 4},
+        "highlights": {"ev": 1},
+        "illumination": {
+            "lights": {"count": 2, "ev": 3, "warmth_ev": 1},
+            "scene": {"strength": 0.3},
+        },
+        "camera": {"name": "canon-5d4", "iso": 1600},
+        "isp": {"demosaic": "malvar"},
+    },
+)
+"""What the known lows are made by: all that is common, in both ways of demosaicking."""
+KNOWN = ("06a9292cab494645", "63b4de1dfd9795cf")
+"""SHA-256 of their samples, the first 16 digits: the same on every machine."""
+
+
+def known_lows() -> tuple[list[Pixels], list[DrawTable]]:
+    """Return the normals of the known lows, and the draws of each."""
+    y, x, channel = np.ogrid[0:61, 0:83, 0:3]
+    normal = ((x * (y + 7) * (channel + 3) + 5 * y * y) % 251).astype(np.uint8)
+    tables = []
+    for number, recipe in enumerate(RECIPES):
+        drawn = draw_camera(CameraRecipe.model_validate(recipe), KeyedColumns(number, ["known"]))
+        tables.append(table_of(drawn))
+    return [normal] * len(tables), tables
+
+
+def digest_of(low: Pixels) -> str:
+    """Hash the samples of a low."""
+    return hashlib.sha256(np.ascontiguousarray(low).tobytes()).hexdigest()[:16]
+
+
+def cpu_fault(known: Sequence[str] = KNOWN) -> str:
+    """Make the known lows on the CPU.
+
+    Returns
+    -------
+    str
+        What is wrong with them in one line, "" for nothing.
+    """
+    lows = [
+        render_window(normal, kernel_args(table, 0))
+        for normal, table in zip(*known_lows(), strict=True)
+    ]
+    return _fault("CPU", lows, known, is_joined())
+
+
+def gpu_fault(render: Render, known: Sequence[str] = KNOWN) -> str:
+    """Make the known lows by a GPU's function of normals and draws; see `cpu_fault`."""
+    lows = [render([normal], table)[0] for normal, table in zip(*known_lows(), strict=True)]
+    return _fault("GPU", lows, known, joined=False)
+
+
+def check_once(gpu: str = "", render: Render | None = None, known: Sequence[str] = KNOWN) -> None:
+    """Warn if this machine's kernels make other lows, unless they have been tested before.
+
+    Kernels that pass are marked beside their machine code, for this CPU and these compilers.
+
+    Parameters
+    ----------
+    gpu : str
+        Name of the GPU to test; "" tests the CPU.
+    render : function of normals and their draw table, optional
+        Makes lows on that GPU.
+    known : sequence of str
+        See `KNOWN`.
+    """
+    device = gpu or get_host_cpu_name()
+    versions = [_version(name) for name in ("numba", "llvmlite", "numba-cuda")]
+    folder = places().writable
+    tested = None if folder is None else folder / f"tested-{_hash('/'.join([device, *versions]))}"
+    if (device, tested) in _tested or (tested is not None and tested.exists()):
+        return
+    _tested.add((device, tested))  # before lows are made, which ask for it
+    fault = cpu_fault(known) if render is None else gpu_fault(render, known)
+    if fault and is_own_process():
+        print(f"gloam: {fault}", file=sys.stderr)
+    elif fault:
+        warnings.warn(fault, GloamWarning, stacklevel=3)
+    elif tested is not None:
+        with suppress(OSError):
+            tested.touch()
+
+
+_tested: set[tuple[str, Path | None]] = set()
+
+
+def _fault(device: str, lows: Sequence[Pixels], known: Sequence[str], joined: bool) -> str:
+    differ = sum(digest_of(low) != one for low, one in zip(lows, known, strict=True))
+    if not differ and not joined:
+        return ""
+    why = (
+        "its compiler joins multiplications and additions"
+        if joined
+        else "perhaps its compiler joins multiplications and additions"
+    )
+    return (
+        f"{differ} of {len(known)} known lows differ on this {device}: {why}, so that lows made"
+        f" here are not those of other machines (numba {_version('numba')}, llvmlite"
+        f" {_version('llvmlite')}); install the versions of gloam's constraints.txt"
+    )
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "none"
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,123 @@
+"""A page about a set, or about two folders of real pairs, in one file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from ...engines.engine import Engine
+from ...errors import ConfigError
+from ...manifests.sets.pair_set import is_set
+from ...progress import Progress, Silent
+from ...storage.atomic import write_bytes
+from ...storage.stores import place
+from ..analysis.pair_statistics import reference_statistics
+from ..analysis.references import read_reference
+from ..analysis.set_statistics import measure_folders
+from ..realism.comparison import Rows, compared_rows
+from ..realism.two_sample import require_classifier
+from .checks import Check
+from .page import page
+from .subject import folder_subject, set_subject
+
+
+def report(
+    first: str | Path,
+    second: str | Path | None = None,
+    *,
+    out: str | Path = "report.html",
+    normals: str | Path | None = None,
+    pairs: int = 600,
+    beside: Iterable[str | Path] = (),
+    workers: int = 1,
+    progress: Progress | None = None,
+    engine: Engine | None = None,
+) -> list[Check]:
+    """Write a page about a set: facts, checks, statistics, pictures.
+
+    Parameters
+    ----------
+    first : str or Path
+        A finished set, or a folder of lows.
+    second : str or Path, optional
+        Another set, shown beside the first; or a folder of normals of equal names.
+    out : str or Path
+        The page to write, .html: one file that asks for nothing from anywhere.
+    normals : str or Path, optional
+        The set that holds the normals of sets of lows only.
+    pairs : int
+        Largest number of pairs to measure of each, evenly spread.
+    beside : iterable of str or Path
+        References that `gloam stats --save-reference` wrote; folders of real lows, or folders that
+        hold low/ and normal/, to tell the set's lows from.
+    workers : int
+        Processes.
+    progress : Progress, optional
+        Told of the number of pairs measured.
+    engine : Engine, optional
+        Where the work is done, instead of processes of this machine.
+
+    Returns
+    -------
+    list of Check
+        All checks of the page, passed or not.
+
+    Raises
+    ------
+    ConfigError
+        When an option is wrong, or scikit-learn is missing for folders in `beside`.
+    SetError, SourceError
+        When a set or an image cannot be read.
+
+    Examples
+    --------
+    >>> import gloam
+    >>> checks = gloam.report("SET", out="report.html")
+    >>> checks[0].passed
+    True
+    """
+    first, out = place(first), place(out)
+    second = None if second is None else place(second)
+    normals = None if normals is None else place(normals)
+    others = [Path(path) for path in beside]
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise ConfigError(f"--out {out}: must end in .html")
+    files = [path for path in others if not path.is_dir()]
+    references = {**reference_statistics(), **dict(read_reference(path) for path in files)}
+    folders = [path for path in others if path.is_dir()]
+    if folders:
+        require_classifier()  # before minutes of measuring
+    if second is not None and is_set(first) != is_set(second):
+        raise ConfigError(
+            f"{second if is_set(first) else first}: not a set, but the other one is; give two sets,"
+            " or a folder of lows and one of normals"
+        )
+    shown = progress or Silent()
+    shown.stage("measuring pairs", None)
+    if not is_set(first):
+        subjects = [folder_subject(first, second, pairs, workers, shown.at, engine)]
+    else:
+        subjects = [set_subject(first, normals, pairs, workers, shown.at, engine)]
+        if second is not None:
+            # The second may be a set of lows that was made from the first.
+            subjects.append(set_subject(second, normals or first, pairs, workers, shown.at, engine))
+            if subjects[0].name == subjects[1].name:
+                both = zip(subjects, (first, second), strict=True)
+                subjects = [replace(subject, name=str(path)) for subject, path in both]
+    real = [_real_rows(path, pairs, workers, shown.at) for path in folders]
+    compared = [
+        compared_rows(f"{subject.name} beside {path}", rows, subject.measured.rows)
+        for subject in subjects
+        for path, rows in zip(folders, real, strict=True)
+    ]
+    write_bytes(out, page(subjects, references, compared).encode())
+    return [check for subject in subjects for check in subject.checks]
+
+
+def _real_rows(folder: Path, most: int, workers: int, at: Callable[[int], None]) -> Rows:
+    """Measure the real lows of a folder, or the pairs of its folders low and normal."""
+    low, normal = folder / "low", folder / "normal"
+    if low.is_dir() and normal.is_dir():
+        return measure_folders(low, normal, most, workers, at).rows
+    return measure_folders(folder, None, most, workers, at).rows
