@@ -64,6 +64,24 @@ class Tone(Section):
         OneOf(("both", "in")),
         about("both ways; or only in, as published code leaves the curve out on the way back"),
     ] = Constant("both")
+    exponent: Annotated[
+        Distribution,
+        Added(),
+        Within(0.7, 1.4),
+        about("g of y = x^g in linear light: contrast of the photograph's own camera, undone"),
+    ] = Constant(1.0)
+    shoulder: Annotated[
+        Distribution,
+        Added(),
+        Within(0, 6),
+        about("h of y (1 + h y^2): the photograph's compressed highlights, undone"),
+    ] = Constant(0.0)
+    toe: Annotated[
+        Distribution,
+        Added(),
+        Within(0.01, 0.1),
+        about("a of (1 + a) x^(1/2.4) - a on the way out; .04 is straight to level 7, .055 sRGB"),
+    ] = Constant(0.055)
 
 
 class Smooth(Section):

@@ -34,6 +34,9 @@ class ToneDraw(Drawn):
     transfer: Literal["srgb", "gamma"]
     gamma: float
     applied: Literal["both", "in"]
+    exponent: float = 1.0
+    shoulder: float = 0.0
+    toe: float = 0.055
 
 
 class SmoothDraw(Drawn):

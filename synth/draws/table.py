@@ -15,7 +15,7 @@ from ..degradations.columns import fill_degradations
 from ..degradations.spread import Spread
 from ..kernels.args import DRAW
 from ..kernels.chroma import MOST_TAPS, blur_weights
-from ..kernels.curves import linear_table
+from ..kernels.curves import linear_table, toe_of
 from ..kernels.demosaic import METHODS
 from ..kernels.exposure import Matrix
 from ..kernels.numbers.library import power, sine_and_cosine
@@ -229,11 +229,15 @@ def _fill_curves(
     """Fill in encoding and chroma noise reduction; returns the tables of light, and the blurs."""
     strength = columns["tone.strength"]
     gamma = np.where(columns["tone.transfer"] == "gamma", columns["tone.gamma"], 0.0)
-    tables: dict[tuple[float, float], int] = {}
+    tables: dict[tuple[float, ...], int] = {}
+    undone = strength, gamma, columns["tone.exponent"], columns["tone.shoulder"]
     draws["linear"] = [
         tables.setdefault(key, len(tables))
-        for key in zip(strength.tolist(), gamma.tolist(), strict=True)
+        for key in zip(*(column.tolist() for column in undone), strict=True)
     ]
+    toes = {a: toe_of(a) for a in set(draws["tone_toe"].tolist())}
+    own = [toes[a] for a in draws["tone_toe"].tolist()]
+    draws["toe_slope"], draws["toe_end"] = [t.slope for t in own], [t.end for t in own]
     draws["tone"] = np.where(columns["tone.applied"] == "both", strength, 0.0)
     draws["gamma"] = gamma
     draws["method"] = [METHODS[name] for name in columns["isp.demosaic"].tolist()]

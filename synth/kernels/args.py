@@ -29,6 +29,9 @@ DRAW = np.dtype(
         ("isp_contrast", "f8"),
         ("tone", "f8"),
         ("gamma", "f8"),
+        ("tone_toe", "f8"),
+        ("toe_slope", "f8"),
+        ("toe_end", "f8"),
         ("video_fps", "f8"),
         ("video_drift_ev", "f8"),
         ("video_flicker_ev", "f8"),
@@ -75,7 +78,7 @@ DRAW = np.dtype(
 """The draw of an image.
 
 slope_down, slope_across: direction of the gradient. tone, gamma: strength of the tone curve on the
-way out, and exponent of the transfer, 0 for sRGB's. method: of `demosaic`. taps: weights of the
+way out, and exponent of the transfer, 0 for sRGB's. toe_slope, toe_end: of `curves.Toe`. method: of `demosaic`. taps: weights of the
 chroma noise reduction, 0 for none. linear: number of its table. smooth: where in `Batch.smooth` the
 nodes of its smooth field lie. lights, first_light: how many, and the first. coloured: whether light
 has a colour. spread, first_spread: places that light spreads from, and where those lie in

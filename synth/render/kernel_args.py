@@ -92,7 +92,7 @@ def _unit_gaussian() -> npt.NDArray[np.float32]:
 
 
 def _development(draw: Any, blur: npt.NDArray[np.float32]) -> Development:
-    curve = draw.isp_contrast, draw.tone, draw.gamma
+    curve = draw.isp_contrast, draw.tone, draw.gamma, draw.tone_toe
     smooth = len(blur) > 0
     return Development(
         _python(args.colour_of)(draw),

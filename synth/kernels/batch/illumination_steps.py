@@ -9,7 +9,7 @@ import numpy as np
 
 from ..chroma import UNIT
 from ..compiling.compile import scalar
-from ..curves import LUMINANCE, encoded, rounded
+from ..curves import LUMINANCE, Toe, encoded, rounded
 from ..develop import ENCODE_CELLS
 from ..illumination import (
     CELLS,
@@ -222,7 +222,8 @@ def table_step(number, place, batch):
     draw = batch.draws[batch.images[number].draw]
     value = 0.0
     if place > 0:
-        value = encoded(batch.log_light[place], draw.isp_contrast, draw.tone, draw.gamma)
+        toe = Toe(draw.tone_toe, draw.toe_slope, draw.toe_end)
+        value = encoded(batch.log_light[place], draw.isp_contrast, draw.tone, draw.gamma, toe)
     if draw.taps > 0:
         batch.fine_table[number, place] = i16(rounded(value, float(UNIT)))
     else:
