@@ -18,7 +18,9 @@ from ..degradations.recipe import Degradations
 from ..kernels.demosaic import METHODS
 from ..parameters.distributions import Constant, Distribution
 from ..parameters.schema import Added, Chance, Each, OneOf, Section, Within, about
+from ..parameters.together import Together
 from .calibration import Calibration, read_cameras
+from .noise import Noise
 from .sensors import GAUSSIAN, MAX_LEVELS, TUKEY, camera_names, iso_range
 
 MAX_LIGHTS = 16
@@ -30,6 +32,12 @@ class Exposure(Section):
 
     ev: Annotated[
         Distribution, Within(-4, 16, "EV"), about("stops under the exposure of the normal")
+    ] = Constant(0.0)
+    by_brightness: Annotated[
+        Distribution,
+        Added(),
+        Within(-2, 2),
+        about("further stops for each stop that the normal's mean light lies above .18 of white"),
     ] = Constant(0.0)
 
 
@@ -310,4 +318,15 @@ class CameraRecipe(Section):
     white_balance: WhiteBalance = WhiteBalance()
     isp: Isp = Isp()
     degradations: Annotated[Degradations, Added()] = Degradations()
+    noise: Annotated[Noise, Added()] = Noise()
     video: Annotated[Video, Added()] = Video()
+    together: Annotated[dict[str, Together], Added()] = Field(
+        default={}, description="parameters that are drawn together, in place of their own"
+    )
+
+    @model_validator(mode="after")
+    def _drawn_once(self) -> CameraRecipe:
+        known: set[str] = set()
+        for name, group in self.together.items():
+            group.check(type(self), name, known)
+        return self

@@ -20,6 +20,13 @@ class DefocusDraw(Drawn):
     radius: float
 
 
+class ShiftDraw(Drawn):
+    """See `recipe.Shift`. angle: of its direction, in radians."""
+
+    length: float = 0.0
+    angle: float = 0.0
+
+
 class BandingDraw(Drawn):
     """See `recipe.Banding`. phase: of the first row, in turns."""
 
@@ -55,6 +62,7 @@ class DegradationsDraw(LastDegradationsDraw):
 
     motion: MotionDraw
     defocus: DefocusDraw
+    shift: ShiftDraw = ShiftDraw()
     banding: BandingDraw
     fixed_pattern: FixedPatternDraw
 

@@ -167,9 +167,7 @@ def _encode(log_light, contrast, tone, gamma, toe, values):
         values[i] = encoded(log_light[i], contrast, tone, gamma, toe)
 
 
-def encoding(
-    contrast: float, tone: float, gamma: float = 0.0, toe: float = SRGB_TOE
-) -> FloatArray:
+def encoding(contrast: float, tone: float, gamma: float = 0.0, toe: float = SRGB_TOE) -> FloatArray:
     """Return encoded values in [0, 1] of linear light (i / (ENCODE_CELLS - 1))^2.
 
     The steps are contrast exponent, sRGB transfer with a toe of such an a (or a plain gamma), tone

@@ -15,6 +15,7 @@ from ..illumination import (
     CELLS,
     FAINTEST,
     SAMPLES,
+    brightness_ev,
     cell_light,
     light_weight,
     lights_ev,
@@ -45,11 +46,12 @@ _RED, _GREEN, _BLUE = (float(share) for share in LUMINANCE)
 def luminance_thread_count(image, batch):
     """Count the cells of an image whose luminance matters."""
     draw = batch.draws[image.draw]
-    return (
-        FIELD
-        if image.height > 0 and (draw.lights > 0 or draw.illumination_scene_strength != 0.0)
-        else 0
+    matters = (
+        draw.lights > 0
+        or draw.illumination_scene_strength != 0.0
+        or draw.exposure_by_brightness != 0.0
     )
+    return FIELD if image.height > 0 and matters else 0
 
 
 @scalar
@@ -190,7 +192,15 @@ def mean_thread_count(image, batch):
 
 @scalar
 def mean_step(number, place, batch):
-    """Find the mean of an image's field, summed in order."""
+    """Find the mean of an image's field, summed in order, and its exposure."""
+    draw = batch.draws[batch.images[number].draw]
+    batch.exposure[number] = draw.exposure_ev
+    total = 0.0
+    if draw.exposure_by_brightness != 0.0:
+        for cell in range(FIELD):
+            total += batch.luminance[number, cell]
+        further = brightness_ev(total / FIELD, draw.exposure_by_brightness)
+        batch.exposure[number] = draw.exposure_ev + further
     total = 0.0
     for cell in range(0, FIELD, 8):  # eight at once: sums wait for what is loaded
         at = batch.field[number]
@@ -206,7 +216,7 @@ def light_step(number, cell, batch):
     batch.light[number, cell] = cell_light(
         batch.field[number, cell],
         batch.mean[number],
-        batch.draws[batch.images[number].draw].exposure_ev,
+        batch.exposure[number],
     )
 
 
