@@ -280,10 +280,11 @@ def _fill_noise(draws: npt.NDArray[Any], columns: Columns) -> None:
     # Three correlations that contradict each other: blue then has nothing of its own.
     bg = np.clip(bg, -np.sqrt(1 - rb * rb), np.sqrt(1 - rb * rb))
     bb = np.sqrt(np.maximum(1 - rb * rb - bg * bg, 0.0))
-    for name, value in zip(Mixing._fields, (rg, gg, rb, bg, bb), strict=True):
-        draws[f"mixing_{name}"] = value
     swing = np.sqrt(columns["noise.kurtosis"] / 3)
-    draws["noise_wide"], draws["noise_narrow"] = np.sqrt(1 + swing), np.sqrt(1 - swing)
+    names = *(f"mixing_{name}" for name in Mixing._fields), "noise_wide", "noise_narrow"
+    values = rg, gg, rb, bg, bb, np.sqrt(1 + swing), np.sqrt(1 - swing)
+    for name, value in zip(names, values, strict=True):
+        draws[name] = np.where(draws["noisy"] > 0, value, 0.0)
 
 
 def _read_noise(columns: Columns) -> npt.NDArray[np.float32]:

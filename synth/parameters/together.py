@@ -17,6 +17,7 @@ from .schema import Added, Section, within_of
 _Number = Annotated[float, Field(allow_inf_nan=False)]
 _Row = tuple[_Number, ...]
 _MOST_ROWS = 100_000
+_ROUNDED = 1e-3  # of a correlation, what is left of rounded numbers
 
 
 class Together(Section):
@@ -124,7 +125,7 @@ class Together(Section):
 def _root(covariance: Any) -> Any:
     """Return the lower triangle whose square is a covariance, by Cholesky, in plain numbers.
 
-    A LAPACK's last bits depend on the machine.
+    A LAPACK's last bits depend on the machine. Numbers may have been rounded, to four digits.
 
     Raises
     ------
@@ -132,19 +133,23 @@ def _root(covariance: Any) -> Any:
         When it is none.
     """
     matrix = np.array(covariance, np.float64)
+    if (np.diag(matrix) < 0).any():
+        raise ValueError
+    deviation = np.sqrt(np.diag(matrix))
+    scale = np.where(deviation > 0, deviation, 1.0)
+    matrix = matrix / scale[:, None] / scale
     root = np.zeros_like(matrix)
-    least = 1e-9 * float(np.abs(np.diag(matrix)).max(initial=0.0))
-    if np.abs(matrix - matrix.T).max(initial=0.0) > least:
+    if np.abs(matrix - matrix.T).max(initial=0.0) > _ROUNDED:
         raise ValueError
     for i in range(len(matrix)):
         for j in range(i + 1):
             rest = float(matrix[i, j]) - math.fsum((root[i, :j] * root[j, :j]).tolist())
             if i == j:
-                if rest < -least:
+                if rest < -_ROUNDED:
                     raise ValueError
-                root[i, i] = math.sqrt(max(rest, 0.0))
+                root[i, i] = math.sqrt(rest) if rest > _ROUNDED else 0.0
             elif root[j, j] > 0:
                 root[i, j] = rest / root[j, j]
-            elif abs(rest) > least:
+            elif abs(rest) > math.sqrt(_ROUNDED):
                 raise ValueError
-    return root
+    return root * deviation[:, None]

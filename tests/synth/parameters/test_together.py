@@ -41,6 +41,19 @@ def test_normally_distributed_ones_have_their_covariance():
     assert {one.white_balance.error_ev for one in draws} == {(0.1, 0.0)}
 
 
+def test_covariances_may_be_rounded():
+    deviation = np.array([1.08, 0.01, 0.0123])
+    covariance = [[float(f"{x:.4g}") for x in row] for row in np.outer(deviation, deviation)]
+    columns = ["exposure.ev", "tone.exponent", "noise.read.red"]
+    draws = draw_many(
+        recipe(a={"columns": columns, "mean": [5, 1, 1], "covariance": covariance}), 1, KEYS
+    )
+    found = np.corrcoef(
+        [(one.exposure.ev, one.tone.exponent, one.noise.read.red) for one in draws], rowvar=False
+    )
+    assert found == pytest.approx(np.ones((3, 3)), abs=2e-3)
+
+
 def test_groups_are_drawn_apart_and_leave_other_parameters_as_they_were():
     alone, both = recipe(tone=NORMAL), recipe(tone=NORMAL, camera=ROWS)
     for one, other in zip(
