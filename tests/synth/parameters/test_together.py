@@ -101,6 +101,12 @@ def test_what_is_wrong_is_named(changes, problem):
         recipe(camera=ROWS | changes)
 
 
+@pytest.mark.parametrize("override", ["exposure.ev=4", "white_balance.error_ev=0"])
+def test_changes_that_would_do_nothing_are_refused(override):
+    with pytest.raises(ConfigError, match="drawn together with others: change it"):
+        load_recipe(recipe(tone=NORMAL), [override])
+
+
 def test_no_parameter_is_in_two_groups():
     with pytest.raises(ConfigError, match="drawn in two groups"):
         recipe(one=ROWS, two=ROWS)
