@@ -72,10 +72,8 @@ def fill_degradations(draws: npt.NDArray[Any], columns: Columns) -> Spread:
     draws["pattern_upper"] = seeds >> np.uint64(32)
     draws["halved"] = columns[f"{_PATH}jpeg.chroma"] == HALVED
     names = "motion.length", "motion.angle", "defocus.radius", "shift.length", "shift.angle"
-    paths = (f"{_PATH}{name}" for name in names)
+    own = [columns.get(f"{_PATH}{name}", np.zeros(len(draws))).tolist() for name in names]
     spreads = Spreads()
-    places = [
-        spreads.place(*key) for key in zip(*(columns[path].tolist() for path in paths), strict=True)
-    ]
+    places = [spreads.place(*key) for key in zip(*own, strict=True)]
     draws["spread"], draws["first_spread"] = np.array(places, np.int64).reshape(-1, 2).T
     return spreads.concat()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from ..parameters.drawing import Drawn
+from ..parameters.drawing import Drawn, Off
 
 
 class MotionDraw(Drawn):
@@ -23,8 +23,11 @@ class DefocusDraw(Drawn):
 class ShiftDraw(Drawn):
     """See `recipe.Shift`. angle: of its direction, in radians."""
 
-    length: float = 0.0
-    angle: float = 0.0
+    length: float
+    angle: float
+
+
+NO_SHIFT = ShiftDraw(length=0.0, angle=0.0)
 
 
 class BandingDraw(Drawn):
@@ -58,11 +61,11 @@ class LastDegradationsDraw(Drawn):
 
 
 class DegradationsDraw(LastDegradationsDraw):
-    """All degradations of one image; a part that it has not is 0."""
+    """All degradations of one image; a part that it has not is 0, or None."""
 
     motion: MotionDraw
     defocus: DefocusDraw
-    shift: ShiftDraw = ShiftDraw()
+    shift: Annotated[ShiftDraw | None, Off(NO_SHIFT)] = None
     banding: BandingDraw
     fixed_pattern: FixedPatternDraw
 
