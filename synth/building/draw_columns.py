@@ -23,6 +23,7 @@ def draw_fields(recipe: Recipe) -> list[pa.Field]:
     a component of it: it is null in rows of the others.
     """
     held = {path for single in single_recipes(recipe) for path in _added(single)}
+    held |= {path for single in single_recipes(recipe) for path in _together(single)}
     kind = draw_type(model_of(recipe))
     return [pa.field(path, kind) for path, kind in _fields(kind, "", held)]
 
@@ -35,6 +36,14 @@ def _added(section: BaseModel, prefix: str = "") -> Iterator[str]:
             yield path
         if isinstance(value, BaseModel):
             yield from _added(value, f"{path}.")
+
+
+def _together(recipe: BaseModel) -> Iterator[str]:
+    """Yield the paths of what is drawn together, and of the sections that have it."""
+    for group in getattr(recipe, "together", {}).values():
+        for path in group.columns:
+            parts = path.split(".")
+            yield from (".".join(parts[: i + 1]) for i in range(len(parts)))
 
 
 def _fields(

@@ -21,9 +21,11 @@ from ..kernels.illumination import (
     FAINTEST,
     Lights,
     Parts,
+    brightness_ev,
     interpolate,
     light_of,
     mean_luminance,
+    mean_of,
     sum_field,
 )
 
@@ -116,7 +118,10 @@ def illumination_rows(
     total, colour = _summed(pixels, field)
     width = pixels.shape[1]
     light = np.empty((CELLS, CELLS), np.float32)
-    light_of(total, field.draw.exposure_ev, light)
+    exposure_ev, by_brightness = field.draw.exposure_ev, field.draw.exposure_by_brightness
+    if by_brightness:
+        exposure_ev += brightness_ev(mean_of(cell_luminance(pixels)), by_brightness)
+    light_of(total, exposure_ev, light)
     rows = _to_columns(light, width)
     if colour is None:
         return rows, np.empty((0, 3, width), np.float32)

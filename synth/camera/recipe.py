@@ -18,7 +18,9 @@ from ..degradations.recipe import Degradations
 from ..kernels.demosaic import METHODS
 from ..parameters.distributions import Constant, Distribution
 from ..parameters.schema import Added, Chance, Each, OneOf, Section, Within, about
+from ..parameters.together import Together
 from .calibration import Calibration, read_cameras
+from .noise import Noise
 from .sensors import GAUSSIAN, MAX_LEVELS, TUKEY, camera_names, iso_range
 
 MAX_LIGHTS = 16
@@ -30,6 +32,12 @@ class Exposure(Section):
 
     ev: Annotated[
         Distribution, Within(-4, 16, "EV"), about("stops under the exposure of the normal")
+    ] = Constant(0.0)
+    by_brightness: Annotated[
+        Distribution,
+        Added(),
+        Within(-2, 2),
+        about("further stops for each stop that the normal's mean light lies above .18 of white"),
     ] = Constant(0.0)
 
 
@@ -64,6 +72,24 @@ class Tone(Section):
         OneOf(("both", "in")),
         about("both ways; or only in, as published code leaves the curve out on the way back"),
     ] = Constant("both")
+    exponent: Annotated[
+        Distribution,
+        Added(),
+        Within(0.7, 1.4),
+        about("g of y = x^g in linear light: contrast of the photograph's own camera, undone"),
+    ] = Constant(1.0)
+    shoulder: Annotated[
+        Distribution,
+        Added(),
+        Within(0, 6),
+        about("h of y (1 + h y^2): the photograph's compressed highlights, undone"),
+    ] = Constant(0.0)
+    toe: Annotated[
+        Distribution,
+        Added(),
+        Within(0.01, 0.1),
+        about("a of (1 + a) x^(1/2.4) - a on the way out; .04 is straight to level 7, .055 sRGB"),
+    ] = Constant(0.055)
 
 
 class Smooth(Section):
@@ -292,4 +318,15 @@ class CameraRecipe(Section):
     white_balance: WhiteBalance = WhiteBalance()
     isp: Isp = Isp()
     degradations: Annotated[Degradations, Added()] = Degradations()
+    noise: Annotated[Noise, Added()] = Noise()
     video: Annotated[Video, Added()] = Video()
+    together: Annotated[dict[str, Together], Added()] = Field(
+        default={}, description="parameters that are drawn together, in place of their own"
+    )
+
+    @model_validator(mode="after")
+    def _drawn_once(self) -> CameraRecipe:
+        known: set[str] = set()
+        for name, group in self.together.items():
+            group.check(type(self), name, known)
+        return self

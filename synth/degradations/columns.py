@@ -43,6 +43,8 @@ def finish_degradations(columns: Columns, random: KeyedColumns) -> None:
         columns[f"{_PATH}jpeg.quality"] = quality.astype(np.int64)
     if f"{_PATH}motion.length" in columns:
         columns[f"{_PATH}motion.angle"] = math.pi * random.uniform(f"{_PATH}motion.angle")
+        if f"{_PATH}shift.length" in columns:
+            columns[f"{_PATH}shift.angle"] = 2 * math.pi * random.uniform(f"{_PATH}shift.angle")
         columns[f"{_PATH}banding.phase"] = random.uniform(f"{_PATH}banding.phase")
         seeds = random.bits(f"{_PATH}fixed_pattern.seed") >> np.uint64(1)
         columns[f"{_PATH}fixed_pattern.seed"] = seeds
@@ -69,10 +71,9 @@ def fill_degradations(draws: npt.NDArray[Any], columns: Columns) -> Spread:
     draws["pattern_lower"] = seeds & np.uint64(0xFFFFFFFF)
     draws["pattern_upper"] = seeds >> np.uint64(32)
     draws["halved"] = columns[f"{_PATH}jpeg.chroma"] == HALVED
-    paths = (f"{_PATH}{name}" for name in ("motion.length", "motion.angle", "defocus.radius"))
+    names = "motion.length", "motion.angle", "defocus.radius", "shift.length", "shift.angle"
+    own = [columns.get(f"{_PATH}{name}", np.zeros(len(draws))).tolist() for name in names]
     spreads = Spreads()
-    places = [
-        spreads.place(*key) for key in zip(*(columns[path].tolist() for path in paths), strict=True)
-    ]
+    places = [spreads.place(*key) for key in zip(*own, strict=True)]
     draws["spread"], draws["first_spread"] = np.array(places, np.int64).reshape(-1, 2).T
     return spreads.concat()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from ..parameters.drawing import Drawn
+from ..parameters.drawing import Drawn, Off
 
 
 class MotionDraw(Drawn):
@@ -18,6 +18,16 @@ class DefocusDraw(Drawn):
     """See `recipe.Defocus`."""
 
     radius: float
+
+
+class ShiftDraw(Drawn):
+    """See `recipe.Shift`. angle: of its direction, in radians."""
+
+    length: float
+    angle: float
+
+
+NO_SHIFT = ShiftDraw(length=0.0, angle=0.0)
 
 
 class BandingDraw(Drawn):
@@ -51,10 +61,11 @@ class LastDegradationsDraw(Drawn):
 
 
 class DegradationsDraw(LastDegradationsDraw):
-    """All degradations of one image; a part that it has not is 0."""
+    """All degradations of one image; a part that it has not is 0, or None."""
 
     motion: MotionDraw
     defocus: DefocusDraw
+    shift: Annotated[ShiftDraw | None, Off(NO_SHIFT)] = None
     banding: BandingDraw
     fixed_pattern: FixedPatternDraw
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from ..parameters.distributions import Constant, Distribution
-from ..parameters.schema import Chance, OneOf, Section, Within, about
+from ..parameters.schema import Added, Chance, OneOf, Section, Within, about
 
 MOST_LENGTH, MOST_RADIUS = 64, 16
 
@@ -32,6 +32,14 @@ class Defocus(Section):
     radius: Annotated[Distribution, Within(0, MOST_RADIUS, "pixels"), about("of the disc")] = (
         Constant(0.0)
     )
+
+
+class Shift(Section):
+    """Misregistration of the pair: the low lies beside its normal, in a random direction."""
+
+    length: Annotated[
+        Distribution, Within(0, 8, "pixels"), about("of the shift; may be parts of a pixel")
+    ] = Constant(0.0)
 
 
 class Banding(Section):
@@ -99,11 +107,12 @@ class LastDegradations(Section):
 class Degradations(LastDegradations):
     """What may befall a low besides darkness.
 
-    Blur and bands are of the light before the sensor, the fixed pattern is the sensor's own, JPEG
-    comes last.
+    Blur, shift and bands are of the light before the sensor, the fixed pattern is the sensor's own,
+    JPEG comes last.
     """
 
     motion: Motion = Motion()
     defocus: Defocus = Defocus()
+    shift: Annotated[Shift, Added()] = Shift()
     banding: Banding = Banding()
     fixed_pattern: FixedPattern = FixedPattern()

@@ -54,12 +54,19 @@ class Spreads:
 
     def __init__(self) -> None:
         self._parts: list[Spread] = []
-        self._known: dict[tuple[float, float, float], tuple[int, int]] = {}
+        self._known: dict[tuple[float, ...], tuple[int, int]] = {}
         self._end = 0
 
-    def place(self, length: float, angle: float, radius: float) -> tuple[int, int]:
+    def place(
+        self,
+        length: float,
+        angle: float,
+        radius: float,
+        shift: float = 0.0,
+        direction: float = 0.0,
+    ) -> tuple[int, int]:
         """Return how many places one has, and which is the first among all of them."""
-        key = length, angle if length else 0.0, radius
+        key = length, angle if length else 0.0, radius, shift, direction if shift else 0.0
         if key not in self._known:
             part = spread(*key)
             count = len(part.weights)
@@ -74,8 +81,10 @@ class Spreads:
 
 
 @lru_cache(maxsize=256)
-def spread(length: float, angle: float, radius: float) -> Spread:
-    """Return how light spreads along a line, and over a disc.
+def spread(
+    length: float, angle: float, radius: float, shift: float = 0.0, direction: float = 0.0
+) -> Spread:
+    """Return how light spreads along a line, and over a disc, all of it shifted.
 
     Parameters
     ----------
@@ -85,15 +94,19 @@ def spread(length: float, angle: float, radius: float) -> Spread:
         Of its direction, radians.
     radius : float
         Of the disc, pixels.
+    shift, direction : float
+        How far away light comes from, pixels, and where to, radians.
     """
-    if length <= 0 and radius <= 0:
+    if length <= 0 and radius <= 0 and shift <= 0:
         return NOTHING
     grid = _line(length, angle) if length > 0 else np.ones((1, 1))
     if radius > 0:
         grid = _spread_again(grid, _disc(radius))
+    if shift > 0:
+        grid = _spread_again(grid, _shifted(shift, direction))
     reach = len(grid) // 2
-    found = np.argwhere(grid > 0)
-    weights = grid[grid > 0]
+    found = np.argwhere(grid != 0)
+    weights = grid[grid != 0]
     weights = weights / math.fsum(weights.tolist())
     return Spread(np.ascontiguousarray(found - reach, dtype=np.int32), weights.astype(np.float32))
 
@@ -129,12 +142,29 @@ def _disc(radius: float) -> npt.NDArray[np.float64]:
     return grid
 
 
+def _shifted(length: float, angle: float) -> npt.NDArray[np.float64]:
+    """Return what of each pixel a point so far away takes, by cubic convolution.
+
+    That is R. G. Keys' kernel of a = -1/2 (IEEE TASSP 29(6), 1981).
+    """
+    reach = math.ceil(length) + 2
+    places = np.arange(-reach, reach + 1)
+    down, across = (_cubic(np.abs(places - length * part(angle))) for part in (math.sin, math.cos))
+    return down[:, None] * across
+
+
+def _cubic(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    near, far = (1.5 * x - 2.5) * x * x + 1, ((-0.5 * x + 2.5) * x - 4) * x + 2
+    weights: npt.NDArray[np.float64] = np.where(x < 1, near, np.where(x < 2, far, 0.0))
+    return weights
+
+
 def _spread_again(
     one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
     """Convolve two square grids about their middles; summed in order."""
     side = len(one) + len(other) - 1
     grid = np.zeros((side, side))
-    for y, x in np.argwhere(one > 0).tolist():
+    for y, x in np.argwhere(one != 0).tolist():
         grid[y : y + len(other), x : x + len(other)] += one[y, x] * other
     return grid

@@ -28,7 +28,11 @@ def draw_camera(recipe: CameraRecipe, random: KeyedColumns) -> Columns:
     random : KeyedColumns
         The random numbers of the images.
     """
-    columns = draw_section(recipe, random)
+    together = recipe.together
+    also = [path for group in together.values() for path in group.columns]
+    columns = draw_section(recipe, random, also=also)
+    for name, group in together.items():
+        group.fill(columns, random, name, type(recipe))
     finish_degradations(columns, random)
     _finish_field(columns, recipe, random)
     columns["camera.matrix"] = _matrices(columns["camera.matrix"] == "random", random)

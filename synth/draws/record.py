@@ -19,6 +19,7 @@ class ExposureDraw(Drawn):
     """See `recipe.Exposure`."""
 
     ev: float
+    by_brightness: float = 0.0
 
 
 class HighlightsDraw(Drawn):
@@ -34,6 +35,9 @@ class ToneDraw(Drawn):
     transfer: Literal["srgb", "gamma"]
     gamma: float
     applied: Literal["both", "in"]
+    exponent: float = 1.0
+    shoulder: float = 0.0
+    toe: float = 0.055
 
 
 class SmoothDraw(Drawn):
@@ -178,12 +182,54 @@ class VideoDraw(Drawn):
 NO_VIDEO = VideoDraw(fps=0.0, drift_ev=0.0, flicker_ev=0.0, flicker_hz=0.0, phase=0.0)
 
 
+class ChannelsDraw(Drawn):
+    """A number for each channel."""
+
+    red: float
+    green: float
+    blue: float
+
+
+class CorrelationDraw(Drawn):
+    """See `noise.Correlation`."""
+
+    red_green: float
+    green_blue: float
+    red_blue: float
+
+
+class NoiseDraw(Drawn):
+    """See `noise.Noise`."""
+
+    offset: ChannelsDraw
+    shot: ChannelsDraw
+    read: ChannelsDraw
+    tail_share: ChannelsDraw
+    tail: ChannelsDraw
+    rows: ChannelsDraw
+    correlation: CorrelationDraw
+    kurtosis: float
+
+
+_NONE = ChannelsDraw(red=0.0, green=0.0, blue=0.0)
+NO_NOISE = NoiseDraw(
+    offset=_NONE,
+    shot=_NONE,
+    read=_NONE,
+    tail_share=_NONE,
+    tail=_NONE,
+    rows=_NONE,
+    correlation=CorrelationDraw(red_green=0.0, green_blue=0.0, red_blue=0.0),
+    kurtosis=0.0,
+)
+
+
 class CameraDraw(Drawn):
     """Parameters of one low, as `recipe.CameraRecipe` has distributions.
 
     pixel_seed: 63 bits that key the noise of all samples (so that readers of JSON take it for a
-    signed 64-bit number). degradations: None where a recipe has none. video: None where all frames
-    of a clip are exposed alike.
+    signed 64-bit number). degradations, noise: None where a recipe has none. video: None where all
+    frames of a clip are exposed alike.
     """
 
     model: Literal["camera"] = "camera"
@@ -196,4 +242,5 @@ class CameraDraw(Drawn):
     white_balance: WhiteBalanceDraw
     isp: IspDraw
     degradations: Annotated[DegradationsDraw | None, Off(NO_DEGRADATIONS)] = None
+    noise: Annotated[NoiseDraw | None, Off(NO_NOISE)] = None
     video: Annotated[VideoDraw | None, Off(NO_VIDEO)] = None

@@ -28,6 +28,10 @@ from ..parameters.columns import Columns, Floats, KeyedColumns
 _OF_ARRAYS = Arithmetic(exp, log, np.sqrt, np.minimum)
 
 
+_SILENT = 2.0**-10, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0**20
+"""Of `_Columns`, from the gain on: a sensor that rounds and counts so finely that nothing shows."""
+
+
 class _Columns(NamedTuple):
     """As of `sensors.Sensor`: numbers, or arrays (N)."""
 
@@ -56,6 +60,8 @@ def draw_sensors(columns: Columns, random: KeyedColumns, recipe: CameraRecipe) -
             some = _sensors(name, isos[chosen], [one[chosen] for one in spreads], own_levels, own)
             for column, part in zip(sensors, some, strict=True):
                 column[chosen] = part
+    if "noise.kurtosis" in columns:  # noise of channels takes the place of the sensor's
+        sensors = _Columns(sensors.iso, *(np.full(len(random), number) for number in _SILENT))
     gaussian = (columns.pop("camera.read_noise") == GAUSSIAN) | (sensors.tukey_scale == 0)
     scale = np.where(gaussian, sensors.gaussian_sigma, sensors.tukey_scale)
     columns["camera.name"], columns["camera.iso"] = names, sensors.iso

@@ -13,9 +13,10 @@ import numpy.typing as npt
 from ..camera.illumination import light_tint
 from ..degradations.columns import fill_degradations
 from ..degradations.spread import Spread
-from ..kernels.args import DRAW
+from ..kernels.args import CHANNELS, DRAW
+from ..kernels.channel_noise import Mixing
 from ..kernels.chroma import MOST_TAPS, blur_weights
-from ..kernels.curves import linear_table
+from ..kernels.curves import linear_table, toe_of
 from ..kernels.demosaic import METHODS
 from ..kernels.exposure import Matrix
 from ..kernels.numbers.library import power, sine_and_cosine
@@ -149,6 +150,7 @@ def table_of(columns: Columns) -> DrawTable:
     smooth, lights = _fill_field(draws, columns)
     linear, blur = _fill_curves(draws, columns)
     spread = fill_degradations(draws, columns)
+    _fill_noise(draws, columns)
     return DrawTable(draws, linear, _read_noise(columns), blur, smooth, lights, spread)
 
 
@@ -229,11 +231,15 @@ def _fill_curves(
     """Fill in encoding and chroma noise reduction; returns the tables of light, and the blurs."""
     strength = columns["tone.strength"]
     gamma = np.where(columns["tone.transfer"] == "gamma", columns["tone.gamma"], 0.0)
-    tables: dict[tuple[float, float], int] = {}
+    tables: dict[tuple[float, ...], int] = {}
+    undone = strength, gamma, columns["tone.exponent"], columns["tone.shoulder"]
     draws["linear"] = [
         tables.setdefault(key, len(tables))
-        for key in zip(strength.tolist(), gamma.tolist(), strict=True)
+        for key in zip(*(column.tolist() for column in undone), strict=True)
     ]
+    toes = {a: toe_of(a) for a in set(draws["tone_toe"].tolist())}
+    own = [toes[a] for a in draws["tone_toe"].tolist()]
+    draws["toe_slope"], draws["toe_end"] = [t.slope for t in own], [t.end for t in own]
     draws["tone"] = np.where(columns["tone.applied"] == "both", strength, 0.0)
     draws["gamma"] = gamma
     draws["method"] = [METHODS[name] for name in columns["isp.demosaic"].tolist()]
@@ -246,6 +252,39 @@ def _fill_curves(
     draws["taps"] = np.count_nonzero(blur, axis=1)
     linear = [linear_table(*key) for key in tables]
     return np.array(linear, np.float32).reshape(-1, 256), blur
+
+
+def _fill_noise(draws: npt.NDArray[Any], columns: Columns) -> None:
+    """Fill in the noise of developed light, whose unit is a level of the curve's straight part."""
+    if "noise.kurtosis" not in columns:
+        return
+    level = 1 / (255 * draws["toe_slope"])
+    for name in CHANNELS:
+        offset, shot, read, share, tail, rows = (
+            columns[f"noise.{part}.{name}"]
+            for part in ("offset", "shot", "read", "tail_share", "tail", "rows")
+        )
+        draws["noisy"] |= (offset != 0) | (shot > 0) | (read > 0)
+        draws[f"{name}_offset"] = level * offset
+        draws[f"{name}_shot"] = level * shot
+        draws[f"{name}_read"] = level * read
+        draws[f"{name}_tail_share"] = (share * 2.0**32).astype(np.uint32)
+        draws[f"{name}_tail"] = level * read * tail
+        draws[f"{name}_tail_mean"] = level * read * tail * share
+        draws[f"{name}_rows"] = rows
+    rg, gb, rb = (
+        columns[f"noise.correlation.{pair}"] for pair in ("red_green", "green_blue", "red_blue")
+    )
+    gg = np.sqrt(1 - rg * rg)
+    bg = (gb - rg * rb) / gg
+    # Three correlations that contradict each other: blue then has nothing of its own.
+    bg = np.clip(bg, -np.sqrt(1 - rb * rb), np.sqrt(1 - rb * rb))
+    bb = np.sqrt(np.maximum(1 - rb * rb - bg * bg, 0.0))
+    swing = np.sqrt(columns["noise.kurtosis"] / 3)
+    names = *(f"mixing_{name}" for name in Mixing._fields), "noise_wide", "noise_narrow"
+    values = rg, gg, rb, bg, bb, np.sqrt(1 + swing), np.sqrt(1 - swing)
+    for name, value in zip(names, values, strict=True):
+        draws[name] = np.where(draws["noisy"] > 0, value, 0.0)
 
 
 def _read_noise(columns: Columns) -> npt.NDArray[np.float32]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .channel_noise import ChannelNoise, Mixing, OneChannel
 from .compiling.compile import scalar
 from .degradations.pattern import Pattern
 from .develop import Colour
@@ -18,9 +19,12 @@ from .exposure import Bands, Exposure, Matrix
 from .numbers.random_bits import PixelSeed
 from .sensor import Sensor
 
+CHANNELS = ("red", "green", "blue")
+_OF_CHANNELS = ("offset", "shot", "read", "tail", "tail_mean", "rows")
 DRAW = np.dtype(
     [
         ("exposure_ev", "f8"),
+        ("exposure_by_brightness", "f8"),
         ("illumination_scene_strength", "f8"),
         ("illumination_vignette_ev", "f8"),
         ("illumination_gradient_ev", "f8"),
@@ -29,6 +33,9 @@ DRAW = np.dtype(
         ("isp_contrast", "f8"),
         ("tone", "f8"),
         ("gamma", "f8"),
+        ("tone_toe", "f8"),
+        ("toe_slope", "f8"),
+        ("toe_end", "f8"),
         ("video_fps", "f8"),
         ("video_drift_ev", "f8"),
         ("video_flicker_ev", "f8"),
@@ -69,19 +76,26 @@ DRAW = np.dtype(
         ("degradations_banding_phase", "f4"),
         ("pattern_columns", "f4"),
         ("pattern_hot", "f4"),
+        ("noisy", "i4"),
+        *((f"{name}_tail_share", "u4") for name in CHANNELS),
+        *((f"{name}_{part}", "f4") for name in CHANNELS for part in _OF_CHANNELS),
+        *((f"mixing_{name}", "f4") for name in Mixing._fields),
+        ("noise_wide", "f4"),
+        ("noise_narrow", "f4"),
     ],
     align=True,
 )
 """The draw of an image.
 
 slope_down, slope_across: direction of the gradient. tone, gamma: strength of the tone curve on the
-way out, and exponent of the transfer, 0 for sRGB's. method: of `demosaic`. taps: weights of the
-chroma noise reduction, 0 for none. linear: number of its table. smooth: where in `Batch.smooth` the
-nodes of its smooth field lie. lights, first_light: how many, and the first. coloured: whether light
-has a colour. spread, first_spread: places that light spreads from, and where those lie in
-`Batch.spread_places`. patterned: whether the sensor has a fixed pattern. halved: whether JPEG's
-chroma is of 2 x 2 pixels. video_...: all 0 where frames of a clip are exposed alike. The rest is
-what `Exposure`, `Sensor`, `Colour` and `Pattern` hold.
+way out, and exponent of the transfer, 0 for sRGB's. toe_slope, toe_end: of `curves.Toe`. method: of
+`demosaic`. taps: weights of the chroma noise reduction, 0 for none. linear: number of its table.
+smooth: where in `Batch.smooth` the nodes of its smooth field lie. lights, first_light: how many,
+and the first. coloured: whether light has a colour. spread, first_spread: places that light spreads
+from, and where those lie in `Batch.spread_places`. patterned: whether the sensor has a fixed
+pattern. halved: whether JPEG's chroma is of 2 x 2 pixels. noisy: whether developed light has noise.
+video_...: all 0 where frames of a clip are exposed alike. The rest is what `Exposure`, `Sensor`,
+`Colour`, `Pattern` and `ChannelNoise` hold.
 """
 
 _NAMES = tuple(DRAW.fields or ())
@@ -138,6 +152,46 @@ def pattern_of(draw, gaussian):
         draw.pattern_hot,
         draw.camera_sensor_white - draw.camera_sensor_black,
         PixelSeed(draw.pattern_lower, draw.pattern_upper),
+        gaussian,
+    )
+
+
+@scalar
+def noise_of(draw, gaussian):
+    """Return the noise of a draw's developed light; gaussian: as of `pattern_of`."""
+    return ChannelNoise(
+        draw.noisy > 0,
+        OneChannel(
+            draw.red_offset,
+            draw.red_shot,
+            draw.red_read,
+            draw.red_tail_share,
+            draw.red_tail,
+            draw.red_tail_mean,
+            draw.red_rows,
+        ),
+        OneChannel(
+            draw.green_offset,
+            draw.green_shot,
+            draw.green_read,
+            draw.green_tail_share,
+            draw.green_tail,
+            draw.green_tail_mean,
+            draw.green_rows,
+        ),
+        OneChannel(
+            draw.blue_offset,
+            draw.blue_shot,
+            draw.blue_read,
+            draw.blue_tail_share,
+            draw.blue_tail,
+            draw.blue_tail_mean,
+            draw.blue_rows,
+        ),
+        Mixing(draw.mixing_gr, draw.mixing_gg, draw.mixing_br, draw.mixing_bg, draw.mixing_bb),
+        draw.noise_wide,
+        draw.noise_narrow,
+        PixelSeed(draw.seed_lower, draw.seed_upper),
         gaussian,
     )
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .channel_noise import develop_noisily
 from .chroma import reduce_chroma, split
 from .compiling.compile import kernel, row_kernel
 from .degradations.pattern import (
@@ -134,7 +135,7 @@ class _Room(NamedTuple):
 
 
 @kernel
-def expose_and_develop(rgb, low, window, scene, sensor, pattern, development):
+def expose_and_develop(rgb, low, window, scene, sensor, pattern, developing):
     """Fill `low` (h, w, 3) uint8 with a window of the darkened `rgb` (H, W, 3).
 
     Near edges of the window that are none of the picture's, chroma noise reduction misses what lies
@@ -150,9 +151,10 @@ def expose_and_develop(rgb, low, window, scene, sensor, pattern, development):
         Of `sensor`.
     pattern : Pattern
         Of `degradations.pattern`.
-    development : Development
-        Of `develop`.
+    developing : Development, ChannelNoise
+        Of `develop` and `channel_noise`.
     """
+    development = developing[0]
     method, blur = sensor.method, development.blur
     height, width, columns = window.height, window.width, rgb.shape[1]
     size = max(1, min(height, _BAND // width)) * width
@@ -180,7 +182,7 @@ def expose_and_develop(rgb, low, window, scene, sensor, pattern, development):
     each = 2 if method == BINNED else 1  # a quad has two columns
     fill_columns(pattern, 0, each, room.column_offsets[0])
     fill_columns(pattern, each - 1, each, room.column_offsets[1])
-    _fill_bands(rgb, low, window, scene, (sensor, pattern, development), room)
+    _fill_bands(rgb, low, window, scene, (sensor, pattern, developing), room)
     if blur.shape[0]:
         reduce_chroma(planes, blur, development.strength, low)
 
@@ -188,7 +190,7 @@ def expose_and_develop(rgb, low, window, scene, sensor, pattern, development):
 @row_kernel
 def _fill_bands(rgb, low, window, scene, camera, room):
     """Fill `low`, or the planes that chroma noise reduction makes it of, band after band."""
-    sensor, pattern, development = camera
+    sensor, pattern, (development, noise) = camera
     method = sensor.method
     height, width = window.height, window.width
     picture, columns = rgb.shape[0], rgb.shape[1]
@@ -262,7 +264,15 @@ def _fill_bands(rgb, low, window, scene, camera, room):
                 for x in range(n, 2 * n):
                     raw[x] *= f32(2)
         places = cells[:n], cells[n : 2 * n], cells[2 * n : 3 * n]
-        develop((raw[:n], raw[n : 2 * n], raw[2 * n : 3 * n]), development.colour, places)
+        if noise.there:
+            for i in range(count):
+                a, b = i * width, (i + 1) * width
+                part = raw[a:b], raw[n + a : n + b], raw[2 * n + a : 2 * n + b]
+                into = places[0][a:b], places[1][a:b], places[2][a:b]
+                place = window.top + top + i, window.left, columns, pixels
+                develop_noisily(part, development.colour, noise, place, into)
+        else:
+            develop((raw[:n], raw[n : 2 * n], raw[2 * n : 3 * n]), development.colour, places)
         part = slice(top * width, top * width + n)
         if development.blur.shape[0]:
             of_part = planes[0][part], planes[1][part], planes[2][part]

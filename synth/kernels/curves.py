@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +23,41 @@ f64 = np.float64
 
 DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.cuda`
 
-_LOG2_TOE = math.log2(0.0031308)  # below it the transfer function of sRGB is a straight line
+SRGB_TOE = 0.055
+"""a of sRGB's transfer function, 1.055 x^(1/2.4) - .055."""
+
+
+class Toe(NamedTuple):
+    """The dark end of a transfer function like sRGB's: a straight line, then (1 + a) x^(1/2.4) - a.
+
+    Attributes
+    ----------
+    a : float
+    slope : float
+        Of the line.
+    end : float
+        log2 of the light at which it ends.
+    """
+
+    a: float
+    slope: float
+    end: float
+
+
+def toe_of(a: float) -> Toe:
+    """Return the toe whose line meets the curve as its tangent; sRGB's rounded numbers for its a.
+
+    Examples
+    --------
+    >>> toe = toe_of(0.04)
+    >>> round(255 * toe.slope * 2**toe.end, 1)  # the level at which the line ends
+    7.3
+    """
+    if a == SRGB_TOE:
+        return Toe(a, 12.92, math.log2(0.0031308))
+    encoded_end = a / 1.4
+    end = 2.4 * math.log2((encoded_end + a) / (1 + a))
+    return Toe(a, encoded_end / 2**end, end)
 
 
 def srgb_to_linear(encoded: FloatArray) -> FloatArray:
@@ -67,14 +102,19 @@ def inverse_tone_curve(shown: FloatArray, strength: float) -> FloatArray:
 
 
 @lru_cache(maxsize=64)
-def linear_table(tone: float, gamma: float = 0.0) -> npt.NDArray[np.float32]:
+def linear_table(
+    tone: float, gamma: float = 0.0, exponent: float = 1.0, shoulder: float = 0.0
+) -> npt.NDArray[np.float32]:
     """Return the scene-linear light of the 256 levels of a photograph.
 
-    The steps are inverse tone curve, then inverse sRGB transfer (or a plain gamma).
+    The steps are inverse tone curve, then inverse sRGB transfer (or a plain gamma), and what the
+    photograph's own camera did to light, undone: y (1 + shoulder y^2) of y = x^exponent.
     """
     encoded = np.arange(256) / 255
     encoded = inverse_tone_curve(encoded, tone) if tone else encoded
-    table = (encoded**gamma if gamma else srgb_to_linear(encoded)).astype(np.float32)
+    light = encoded**gamma if gamma else srgb_to_linear(encoded)
+    light = light**exponent if exponent != 1 else light
+    table = (light * (1 + shoulder * light * light)).astype(np.float32)
     table.flags.writeable = False
     return table
 
@@ -100,16 +140,16 @@ def log_light() -> FloatArray:
 
 
 @scalar
-def encoded(log_light, contrast, tone, gamma):
+def encoded(log_light, contrast, tone, gamma, toe):
     """Return the encoded value of light, given as log2.
 
-    The steps are contrast exponent, sRGB transfer (or a plain gamma), tone curve.
+    The steps are contrast exponent, sRGB transfer with such a toe (or a plain gamma), tone curve.
     """
     light = contrast * log_light
-    toe = gamma == 0.0 and light <= _LOG2_TOE
-    power = exp2(light if toe else light * (1.0 / (gamma if gamma != 0.0 else 2.4)))
-    curve = power if gamma != 0.0 else 1.055 * power - 0.055
-    x = 12.92 * power if toe else curve
+    straight = gamma == 0.0 and light <= toe.end
+    power = exp2(light if straight else light * (1.0 / (gamma if gamma != 0.0 else 2.4)))
+    curve = power if gamma != 0.0 else (1.0 + toe.a) * power - toe.a
+    x = toe.slope * power if straight else curve
     return (1.0 - tone) * x + tone * (3.0 - 2.0 * x) * (x * x)
 
 
@@ -120,28 +160,33 @@ def rounded(value, scale):
 
 
 @kernel
-def _encode(log_light, contrast, tone, gamma, values):
+def _encode(log_light, contrast, tone, gamma, toe, values):
     """Fill `values` (N) with encoded light whose log2 is `log_light` (N); the first is dark."""
     values[0] = 0.0
     for i in range(1, values.shape[0]):
-        values[i] = encoded(log_light[i], contrast, tone, gamma)
+        values[i] = encoded(log_light[i], contrast, tone, gamma, toe)
 
 
-def encoding(contrast: float, tone: float, gamma: float = 0.0) -> FloatArray:
+def encoding(contrast: float, tone: float, gamma: float = 0.0, toe: float = SRGB_TOE) -> FloatArray:
     """Return encoded values in [0, 1] of linear light (i / (ENCODE_CELLS - 1))^2.
 
-    The steps are contrast exponent, sRGB transfer (or a plain gamma), tone curve.
+    The steps are contrast exponent, sRGB transfer with a toe of such an a (or a plain gamma), tone
+    curve.
     """
     values = np.empty(ENCODE_CELLS)
-    _encode(log_light(), float(contrast), float(tone), float(gamma), values)
+    _encode(log_light(), float(contrast), float(tone), float(gamma), toe_of(toe), values)
     return values
 
 
-def encode_table(contrast: float, tone: float, gamma: float = 0.0) -> npt.NDArray[np.uint8]:
+def encode_table(
+    contrast: float, tone: float, gamma: float = 0.0, toe: float = SRGB_TOE
+) -> npt.NDArray[np.uint8]:
     """Return `encoding` as 8-bit levels."""
-    return np.rint(255 * encoding(contrast, tone, gamma)).astype(np.uint8)
+    return np.rint(255 * encoding(contrast, tone, gamma, toe)).astype(np.uint8)
 
 
-def fine_table(contrast: float, tone: float, gamma: float = 0.0) -> npt.NDArray[np.int16]:
+def fine_table(
+    contrast: float, tone: float, gamma: float = 0.0, toe: float = SRGB_TOE
+) -> npt.NDArray[np.int16]:
     """Return `encoding` in the UNITs of `chroma`."""
-    return np.rint(UNIT * encoding(contrast, tone, gamma)).astype(np.int16)
+    return np.rint(UNIT * encoding(contrast, tone, gamma, toe)).astype(np.int16)

@@ -83,8 +83,8 @@ def encoding_cell(light):
 
 
 @scalar
-def develop_pixel(red, greens, blue, colour):
-    """Return a pixel's places in the encoding table, from the samples of red, two greens and blue.
+def developed_light(red, greens, blue, colour):
+    """Return a pixel's linear sRGB light, from the samples of red, two greens and blue.
 
     The steps are black, white balance, digital gain, colour matrix.
     """
@@ -92,8 +92,7 @@ def develop_pixel(red, greens, blue, colour):
     r = balanced(red, colour.black, colour.red_gain * unit)
     g = balanced(greens * f32(0.5), colour.black, colour.green_gain * unit)
     b = balanced(blue, colour.black, colour.blue_gain * unit)
-    r, g, b = transformed(colour.to_srgb, r, g, b)
-    return encoding_cell(r), encoding_cell(g), encoding_cell(b)
+    return transformed(colour.to_srgb, r, g, b)
 
 
 @row_kernel
@@ -105,8 +104,10 @@ def develop(raw, colour, cells):
     red, greens, blue = raw
     r_cells, g_cells, b_cells = cells
     for x in range(red.shape[0]):
-        r, g, b = develop_pixel(red[x], greens[x], blue[x], colour)
-        r_cells[x], g_cells[x], b_cells[x] = u16(r), u16(g), u16(b)
+        r, g, b = developed_light(red[x], greens[x], blue[x], colour)
+        r_cells[x] = u16(encoding_cell(r))
+        g_cells[x] = u16(encoding_cell(g))
+        b_cells[x] = u16(encoding_cell(b))
 
 
 @row_kernel

@@ -5,6 +5,7 @@ Its parts in EV are summed on a 32 x 32 grid; the grid becomes factors on light.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ FAINTEST = 2.0**-8
 """Of the light there is without lights; negative ones could take more than that."""
 _DARKEST = 2.0**-10  # light below this, in the photograph, carries no information about the scene
 _LOG2_E = 1 / np.log(2.0)
+_LOG2_GREY = math.log2(0.18)  # of light that cameras expose for
 _NEAREST = 1e-30  # squared distance whose logarithm is still taken
 
 
@@ -107,6 +109,12 @@ def vignette_ev(square_distance, corner):
     Illuminance falls with cos^4 of the angle to the axis.
     """
     return 2.0 * log2(1.0 + corner * square_distance)
+
+
+@scalar
+def brightness_ev(mean_luminance, by_brightness):
+    """Return the further stops that a picture of such a mean luminance is darkened by."""
+    return by_brightness * (log2(max(mean_luminance, _DARKEST)) - _LOG2_GREY)
 
 
 @scalar
@@ -253,6 +261,16 @@ def sum_field(luminance, parts, places, field, pools):
     for i in range(CELLS):
         for j in range(CELLS):
             field[i, j] -= total / (CELLS * CELLS)
+
+
+@kernel
+def mean_of(cells):
+    """Return the mean of cells (32, 32), summed in order."""
+    total = 0.0
+    for i in range(CELLS):
+        for j in range(CELLS):
+            total += cells[i, j]
+    return total / (CELLS * CELLS)
 
 
 @kernel

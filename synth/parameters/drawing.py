@@ -74,7 +74,9 @@ def _defaults(kind: type[Drawn]) -> tuple[tuple[str, Any], ...]:
     )
 
 
-def draw_section(section: Section, random: KeyedColumns, path: str = "") -> Columns:
+def draw_section(
+    section: Section, random: KeyedColumns, path: str = "", also: Sequence[str] = ()
+) -> Columns:
     """Draw all parameters of a section, and of the sections in it, for many images.
 
     Parameters
@@ -84,6 +86,8 @@ def draw_section(section: Section, random: KeyedColumns, path: str = "") -> Colu
         The random numbers of N images.
     path : str
         Of the section in its recipe, with a dot at its end.
+    also : sequence of str
+        Paths that are drawn even if they are `Added` and at their default.
 
     Returns
     -------
@@ -96,10 +100,10 @@ def draw_section(section: Section, random: KeyedColumns, path: str = "") -> Colu
     counts: Any = None
     for part in _parts(type(section)):
         value, own = getattr(section, part.name), path + part.name
-        if part.default == value:
+        if part.default == value and not any(f"{one}.".startswith(f"{own}.") for one in also):
             continue
         if part.inner:
-            columns |= draw_section(value, random, f"{own}.")
+            columns |= draw_section(value, random, f"{own}.", also)
         elif part.chance:
             columns[own] = random.uniform(own) < random.numbers(value, f"{own}.value")
         elif part.each or counts is not None:

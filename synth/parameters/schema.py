@@ -150,3 +150,22 @@ def _parsed(value: Any) -> Distribution:
 
 def _finding(message: str) -> PydanticCustomError:
     return PydanticCustomError("gloam", "{message}", {"message": message})
+
+
+def within_of(kind: type[BaseModel], path: str) -> Within | None:
+    """Return the bounds of a number that recipes of a kind draw once an image, by its path.
+
+    The last part of a path may say which of several (`Each`). None where there is no such number.
+    """
+    name, _, rest = path.partition(".")
+    field = kind.model_fields.get(name)
+    if field is None:
+        return None
+    annotation, marks = field.annotation, field.metadata
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        return None if annotation.repeated else within_of(annotation, rest)
+    times = next((mark.times for mark in marks if isinstance(mark, Each)), 0)
+    wanted = [str(i) for i in range(times)] or [""]
+    if rest not in wanted or any(isinstance(mark, Chance) for mark in marks):
+        return None
+    return next((mark for mark in marks if isinstance(mark, Within)), None)

@@ -158,7 +158,23 @@ def recipe_of(
             value=model,
             allowed=list(_RECIPES),
         )
-    return validated(_RECIPES[model], values, where)
+    recipe: Recipe = validated(_RECIPES[model], values, where)
+    if isinstance(recipe, CameraRecipe):
+        _check_drawn_together(recipe, overrides, where)
+    return recipe
+
+
+def _check_drawn_together(recipe: CameraRecipe, overrides: Iterable[str], where: str) -> None:
+    """Refuse changes of what is drawn together with others: they would do nothing."""
+    changed = {override.partition("=")[0].strip() for override in overrides}
+    for name, group in recipe.together.items():
+        for path in group.columns:
+            if changed & {path, path.rpartition(".")[0]}:
+                raise ConfigError(
+                    f"{where}: {path}: is drawn together with others: change it in together.{name},"
+                    " in a recipe file",
+                    key=path,
+                )
 
 
 def _check_darkness(values: dict[str, Any], where: str) -> None:

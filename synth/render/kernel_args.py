@@ -13,6 +13,7 @@ from ..degradations.jpeg import Jpeg
 from ..degradations.spread import Spread
 from ..draws.table import DrawTable
 from ..kernels import args
+from ..kernels.channel_noise import ChannelNoise
 from ..kernels.chroma import taken_at_once
 from ..kernels.curves import encode_table, fine_table
 from ..kernels.degradations.pattern import Pattern
@@ -40,6 +41,7 @@ class KernelArgs(NamedTuple):
     sensor : Sensor
     pattern : Pattern
     development : Development
+    noise : ChannelNoise
     jpeg : Jpeg
     """
 
@@ -51,6 +53,7 @@ class KernelArgs(NamedTuple):
     sensor: Sensor
     pattern: Pattern
     development: Development
+    noise: ChannelNoise
     jpeg: Jpeg
 
 
@@ -76,6 +79,7 @@ def kernel_args(table: DrawTable, number: int) -> KernelArgs:
         _python(args.sensor_of)(draw, noise),
         _python(args.pattern_of)(draw, _unit_gaussian()),
         _development(draw, table.blur[number, : taken_at_once(draw.taps)]),
+        _python(args.noise_of)(draw, _unit_gaussian()),
         Jpeg(draw.degradations_jpeg_quality, draw.halved > 0),
     )
 
@@ -92,7 +96,7 @@ def _unit_gaussian() -> npt.NDArray[np.float32]:
 
 
 def _development(draw: Any, blur: npt.NDArray[np.float32]) -> Development:
-    curve = draw.isp_contrast, draw.tone, draw.gamma
+    curve = draw.isp_contrast, draw.tone, draw.gamma, draw.tone_toe
     smooth = len(blur) > 0
     return Development(
         _python(args.colour_of)(draw),

@@ -189,6 +189,7 @@ def lay_out(
         field=new("field", (count, FIELD), np.float64),
         light_cell=new("light_cell", (count, 2 * MAX_LIGHTS), np.int32),
         mean=new("mean", (count,), np.float64),
+        exposure=new("exposure", (count,), np.float64),
         light=new("light", (count, FIELD), np.float32),
         colour=new("colour", (count, 3, FIELD), np.float32),
         table=new("table", (count, ENCODE_CELLS), np.uint8),

@@ -55,7 +55,8 @@ def render_window(
     span = _span_of(made, height, width, args.development.blur)
     low = np.empty((span.height, span.width, 3), np.uint8)
     scene = _scene(normal, span, args, normal if lit_as is None else lit_as)
-    expose_and_develop(normal, low, span, scene, args.sensor, args.pattern, args.development)
+    developing = args.development, args.noise
+    expose_and_develop(normal, low, span, scene, args.sensor, args.pattern, developing)
     return cut(jpeg(cut(low, span, made), args.jpeg), made, window)
 
 

@@ -102,7 +102,7 @@ class Batch(NamedTuple):
     log_light : float64 array (ENCODE_CELLS)
     luminance, cumulative, field : float64 arrays (N, 1024)
     light_cell : int32 array (N, most lights)
-    mean : float64 array (N)
+    mean, exposure : float64 arrays (N)
     light : float32 array (N, 1024)
     colour : float32 array (N, 3, 1024)
     table : uint8 array (N, ENCODE_CELLS)
@@ -148,6 +148,7 @@ class Batch(NamedTuple):
     field: npt.NDArray[np.float64]
     light_cell: npt.NDArray[np.int32]
     mean: npt.NDArray[np.float64]
+    exposure: npt.NDArray[np.float64]
     light: npt.NDArray[np.float32]
     colour: npt.NDArray[np.float32]
     table: npt.NDArray[np.uint8]

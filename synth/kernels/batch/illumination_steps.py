@@ -9,12 +9,13 @@ import numpy as np
 
 from ..chroma import UNIT
 from ..compiling.compile import scalar
-from ..curves import LUMINANCE, encoded, rounded
+from ..curves import LUMINANCE, Toe, encoded, rounded
 from ..develop import ENCODE_CELLS
 from ..illumination import (
     CELLS,
     FAINTEST,
     SAMPLES,
+    brightness_ev,
     cell_light,
     light_weight,
     lights_ev,
@@ -45,11 +46,12 @@ _RED, _GREEN, _BLUE = (float(share) for share in LUMINANCE)
 def luminance_thread_count(image, batch):
     """Count the cells of an image whose luminance matters."""
     draw = batch.draws[image.draw]
-    return (
-        FIELD
-        if image.height > 0 and (draw.lights > 0 or draw.illumination_scene_strength != 0.0)
-        else 0
+    matters = (
+        draw.lights > 0
+        or draw.illumination_scene_strength != 0.0
+        or draw.exposure_by_brightness != 0.0
     )
+    return FIELD if image.height > 0 and matters else 0
 
 
 @scalar
@@ -190,7 +192,15 @@ def mean_thread_count(image, batch):
 
 @scalar
 def mean_step(number, place, batch):
-    """Find the mean of an image's field, summed in order."""
+    """Find the mean of an image's field, summed in order, and its exposure."""
+    draw = batch.draws[batch.images[number].draw]
+    batch.exposure[number] = draw.exposure_ev
+    total = 0.0
+    if draw.exposure_by_brightness != 0.0:
+        for cell in range(FIELD):
+            total += batch.luminance[number, cell]
+        further = brightness_ev(total / FIELD, draw.exposure_by_brightness)
+        batch.exposure[number] = draw.exposure_ev + further
     total = 0.0
     for cell in range(0, FIELD, 8):  # eight at once: sums wait for what is loaded
         at = batch.field[number]
@@ -206,7 +216,7 @@ def light_step(number, cell, batch):
     batch.light[number, cell] = cell_light(
         batch.field[number, cell],
         batch.mean[number],
-        batch.draws[batch.images[number].draw].exposure_ev,
+        batch.exposure[number],
     )
 
 
@@ -222,7 +232,8 @@ def table_step(number, place, batch):
     draw = batch.draws[batch.images[number].draw]
     value = 0.0
     if place > 0:
-        value = encoded(batch.log_light[place], draw.isp_contrast, draw.tone, draw.gamma)
+        toe = Toe(draw.tone_toe, draw.toe_slope, draw.toe_end)
+        value = encoded(batch.log_light[place], draw.isp_contrast, draw.tone, draw.gamma, toe)
     if draw.taps > 0:
         batch.fine_table[number, place] = i16(rounded(value, float(UNIT)))
     else:

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..args import bands_of, colour_of, exposure_of, sensor_of
+from ..args import bands_of, colour_of, exposure_of, noise_of, sensor_of
+from ..channel_noise import ChannelNoise
 from ..compiling.compile import scalar
 from ..demosaic import BORDER
 from ..develop import Colour
@@ -68,6 +69,7 @@ class Output(NamedTuple):
     Attributes
     ----------
     colour : Colour
+    noise : ChannelNoise
     smoothed : bool
         Whether chroma is smoothed afterwards: pixels go from the place `plane` on.
     plane : int
@@ -80,6 +82,7 @@ class Output(NamedTuple):
     """
 
     colour: Colour
+    noise: ChannelNoise
     smoothed: bool
     plane: np.uint64
     table: npt.NDArray[np.uint8]
@@ -183,6 +186,7 @@ def output_of(number, batch):
     coded = draw.degradations_jpeg_quality > 0
     return Output(
         colour_of(draw),
+        noise_of(draw, GAUSSIAN),
         draw.taps > 0,
         image.plane,
         batch.table[number],

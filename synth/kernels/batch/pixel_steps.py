@@ -17,10 +17,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..channel_noise import noisy_pixel, row_noise
 from ..chroma import split_pixel
 from ..compiling.compile import scalar
 from ..demosaic import BILINEAR, BINNED, BORDER, MALVAR, Around, demosaic_site
-from ..develop import develop_pixel
+from ..develop import developed_light, encoding_cell
 from ..exposure import band_factor, between, expose_pixel, row_above
 from ..illumination import CELLS
 from ..numbers.pairs import joined
@@ -106,21 +107,35 @@ def write_made(output, place, levels, batch):
 
 
 @scalar
-def develop_to(output, pixel, samples, batch):
-    """Write a pixel of the low, or of the planes of an image whose chroma is to be smoothed."""
-    red, green, blue = develop_pixel(samples[0], samples[1], samples[2], output.colour)
+def develop_to(image, place, y, x, samples, batch):
+    """Write a pixel of the low, or of the planes of an image whose chroma is to be smoothed.
+
+    place: of it in the span; y, x: in the picture.
+    """
+    output = image.output
+    r, g, b = developed_light(samples[0], samples[1], samples[2], output.colour)
+    if output.noise.there:
+        noise, width = output.noise, image.light.width
+        pixel, pixels = u32(y * width + x), u32(image.light.height * width)
+        rows = (
+            row_noise(y, 0, pixels, noise),
+            row_noise(y, 1, pixels, noise),
+            row_noise(y, 2, pixels, noise),
+        )
+        r, g, b = noisy_pixel(r, g, b, pixel, pixels, rows, noise)
+    red, green, blue = encoding_cell(r), encoding_cell(g), encoding_cell(b)
     if output.smoothed:
         table = output.fine_table
         bright, r, b = split_pixel(
             i32(table[u32(red)]), i32(table[u32(green)]), i32(table[u32(blue)])
         )
-        at = output.plane + u64(pixel)
+        at = output.plane + u64(place)
         batch.bright[at] = i16(bright)
         batch.differences[at] = joined(r, b)
     else:
         levels = output.table
         made = levels[u32(red)], levels[u32(green)], levels[u32(blue)]
-        write_made(output, pixel, made, batch)
+        write_made(output, place, made, batch)
 
 
 @scalar
@@ -186,7 +201,7 @@ def quad_step(image, place, row, column, levels, batch):
     else:
         g = f32(2) * sense_site(green, second, both, sensor)
     b = sense_site(blue, third, below, sensor)
-    develop_to(image.output, place, (r, g, b), batch)
+    develop_to(image, place, y, x, (r, g, b), batch)
 
 
 @scalar
@@ -252,8 +267,9 @@ def mosaic_step(image, pixel, y, x, batch):
         m[own - u64(2)] + m[own + u64(2)],
         (m[north - one] + m[north + one]) + (m[south - one] + m[south + one]),
     )
-    odd = i32(y + u32(image.top)) & 1
+    down = i32(y + u32(image.top))
     across = i32(x + u32(image.left))
+    odd = down & 1
     sharp = f32(1) if image.sensor.method == MALVAR else f32(0)
     samples = demosaic_site(m[own], around, ((across + odd) & 1) == 1, odd, sharp)
-    develop_to(image.output, pixel, samples, batch)
+    develop_to(image, pixel, down, across, samples, batch)

@@ -7,7 +7,7 @@ import pytest
 
 import gloam
 from gloam.synth.building.draw_columns import draw_fields
-from gloam.synth.recipes.load import load_recipe
+from gloam.synth.recipes.load import load_recipe, recipe_of
 
 DEGRADED = ["degradations.jpeg.quality=90", "degradations.jpeg.probability=0.5"]
 
@@ -50,3 +50,13 @@ def test_tables_and_cards_hold_them(photographs, tmp_path):
     )
     found = [one["draw"]["degradations"] for one in loaded["json"]]
     assert [one and one["jpeg"]["quality"] for one in found] == qualities
+
+
+def test_what_was_added_later_is_there_where_a_recipe_draws_it():
+    shift = {f.name for f in draw_fields(load_recipe("even", ["degradations.shift.length=1"]))}
+    assert {"degradations.shift.length", "degradations.shift.angle"} <= shift
+    group = {"columns": ["noise.read.red", "tone.shoulder"], "rows": [[1, 2]]}
+    values = {"exposure": {"ev": 3}, "together": {"camera": group}}
+    together = {f.name for f in draw_fields(recipe_of(values, (), "test"))}
+    assert {"noise.read.red", "noise.shot.blue", "tone.shoulder"} <= together
+    assert not {"tone.toe", "tone.exponent"} & together

@@ -66,3 +66,11 @@ def test_nothing_spreads_by_nothing():
     whole = NOTHING.concat([spread(3, 0, 0), NOTHING, spread(0, 0, 1)])
     assert len(whole.weights) == len(whole.places)
     assert whole.weights.sum() == pytest.approx(2)
+
+
+@pytest.mark.parametrize(("length", "angle"), [(0.15, 0.0), (0.5, 2.0), (1.0, 3.1), (2.7, 5.5)])
+def test_shifted_light_comes_from_its_shift_away(length, angle):
+    places, weights = spread(0, 0, 0, length, angle)
+    assert weights.sum() == pytest.approx(1, abs=1e-6)
+    wanted = length * np.sin(angle), length * np.cos(angle)
+    assert (weights @ places).tolist() == pytest.approx(wanted, abs=1e-5)

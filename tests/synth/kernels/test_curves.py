@@ -11,6 +11,7 @@ from gloam.synth.kernels.curves import (
     linear_table,
     linear_to_srgb,
     srgb_to_linear,
+    toe_of,
     tone_curve,
 )
 from gloam.synth.kernels.develop import ENCODE_CELLS
@@ -45,3 +46,16 @@ def test_encoding_gives_every_level_back(tone):
 def test_contrast_darkens_the_dark():
     assert (encode_table(1.3, 0.0) <= encode_table(1.0, 0.0)).all()
     assert encode_table(1.3, 0.0)[[0, -1]].tolist() == [0, 255]
+
+
+@pytest.mark.parametrize("a", [0.01, 0.04, 0.0551, 0.1])
+def test_a_toe_s_line_meets_the_curve_as_its_tangent(a):
+    toe = toe_of(a)
+    end = 2.0**toe.end
+    assert (1 + a) * end ** (1 / 2.4) - a == pytest.approx(toe.slope * end, rel=1e-4)
+    assert (1 + a) / 2.4 * end ** (1 / 2.4 - 1) == pytest.approx(toe.slope, rel=3e-3)
+
+
+def test_light_before_the_photograph_s_shoulder_and_contrast():
+    x = srgb_to_linear(np.arange(256) / 255)
+    assert linear_table(0.0, 0.0, 1.1, 1.5) == pytest.approx(x**1.1 * (1 + 1.5 * x**2.2), rel=1e-6)

@@ -64,6 +64,7 @@ DEGRADATIONS = (
     "motion.length",
     "defocus.probability",
     "defocus.radius",
+    "shift.length",
     "banding.probability",
     "banding.depth",
     "banding.bands",
@@ -75,7 +76,15 @@ DEGRADATIONS = (
     "jpeg.quality",
     "jpeg.chroma",
 )
+CHANNELS = "offset", "shot", "read", "tail_share", "tail", "rows"
+NOISE = {
+    "noise.kurtosis",
+    *(f"noise.correlation.{pair}" for pair in ("red_green", "green_blue", "red_blue")),
+    *(f"noise.{part}.{name}" for part in CHANNELS for name in ("red", "green", "blue")),
+}
 ELSEWHERE: dict[str, set[str]] = {
+    "together": set(),
+    **{path: {"noise"} for path in NOISE},
     "name": set(),
     "about": set(),
     "illumination.probability": set(),
@@ -110,6 +119,7 @@ DECIDES = {
     "camera.iso": SENSOR - {"camera.sensor.black", "camera.sensor.white"},
     "camera.read_noise": {"camera.sensor.read_scale", "camera.sensor.read_shape"},
     "camera.levels": SENSOR - {"camera.sensor.read_shape"},
+    **{path: SENSOR | {"camera.sensor.read_noise"} for path in NOISE},
 }
 """What else than itself a parameter of a recipe decides."""
 WITHIN_ITS_CAMERA = {"camera.iso": 12800}

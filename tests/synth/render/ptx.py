@@ -42,6 +42,7 @@ DIMENSIONS = {
     "field": ("f8", 2),
     "light_cell": ("i4", 2),
     "mean": ("f8", 1),
+    "exposure": ("f8", 1),
     "light": ("f4", 2),
     "colour": ("f4", 3),
     "table": ("u1", 2),

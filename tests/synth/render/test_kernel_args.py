@@ -51,6 +51,7 @@ DIGESTS = {
     "uneven+8": ("c739ea951fab5188", "1e3be31484c60ad0", "ab4b115bfe7975c0"),
     "uneven+9": ("7b9dda514301c48c", "8873132a9ced10ae", "3bdb29397fd8082a"),
     "uneven+10": ("090bbd726c8a33e6", "5dd094bb8ee0cda5", "af32d1fbbcb54cbd"),
+    "uneven+11": ("c725a09493054dfb", "e775ae4e86174030", "9374cff556fda73a"),
     "gamma+jpeg": ("67220beb0ae31c1c", "4b664cfb2ee3863b", "8e5c299127c546bc"),
     "mixed": ("c6a6d87a3a7721f9", "0deaca0a6b26a3dc", "a63d557f7cd00c0a"),
 }

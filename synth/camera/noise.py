@@ -1,0 +1,99 @@
+"""The section `noise` of recipes: a camera that is known by its pictures alone, not by a sensor.
+
+It is what pictures show after demosaicing, white balance and colour matrix, and takes the place of
+the sensor's noise. Its unit is one 8-bit level of the straight, darkest part of the curve
+(`tone.toe`), in linear light: of sRGB 1 / (255 x 12.92) of white.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from ..parameters.distributions import Constant, Distribution
+from ..parameters.schema import Section, Within, about
+
+_Offset = Annotated[Distribution, Within(-8, 8, "levels"), about("that black is off by")]
+_Shot = Annotated[
+    Distribution, Within(0, 64, "levels"), about("gain K: variance for each level of light")
+]
+_Read = Annotated[
+    Distribution, Within(0, 64, "levels"), about("standard deviation, without the tail")
+]
+_Share = Annotated[Distribution, Within(0, 0.5), about("of the samples that have a tail")]
+_Tail = Annotated[Distribution, Within(0, 8), about("its mean, times the read noise")]
+_Rows = Annotated[Distribution, Within(0, 2), about("times a sample's own deviation")]
+_Correlation = Annotated[Distribution, Within(-0.9, 0.9), about("between their noise")]
+_NOTHING = Constant(0.0)
+
+
+class Offset(Section):
+    """Error of the black level."""
+
+    red: _Offset = _NOTHING
+    green: _Offset = _NOTHING
+    blue: _Offset = _NOTHING
+
+
+class Shot(Section):
+    """Shot noise, with the skewness of Poisson's."""
+
+    red: _Shot = _NOTHING
+    green: _Shot = _NOTHING
+    blue: _Shot = _NOTHING
+
+
+class Read(Section):
+    """Read noise, Gaussian."""
+
+    red: _Read = _NOTHING
+    green: _Read = _NOTHING
+    blue: _Read = _NOTHING
+
+
+class TailShare(Section):
+    """How many samples have more read noise, as hot pixels and telegraph noise make it."""
+
+    red: _Share = _NOTHING
+    green: _Share = _NOTHING
+    blue: _Share = _NOTHING
+
+
+class Tail(Section):
+    """How much more: positive, exponentially distributed, its mean over all samples taken off."""
+
+    red: _Tail = _NOTHING
+    green: _Tail = _NOTHING
+    blue: _Tail = _NOTHING
+
+
+class Rows(Section):
+    """Noise that a row shares."""
+
+    red: _Rows = _NOTHING
+    green: _Rows = _NOTHING
+    blue: _Rows = _NOTHING
+
+
+class Correlation(Section):
+    """Correlations of the channels' noise, as white balance and colour matrix leave them."""
+
+    red_green: _Correlation = _NOTHING
+    green_blue: _Correlation = _NOTHING
+    red_blue: _Correlation = _NOTHING
+
+
+class Noise(Section):
+    """Noise of developed light by channel, in place of the sensor's own; off unless given."""
+
+    offset: Offset = Offset()
+    shot: Shot = Shot()
+    read: Read = Read()
+    tail_share: TailShare = TailShare()
+    tail: Tail = Tail()
+    rows: Rows = Rows()
+    correlation: Correlation = Correlation()
+    kurtosis: Annotated[
+        Distribution,
+        Within(0, 2.9),
+        about("excess kurtosis of shot and read noise: each sample is of one of two widths"),
+    ] = _NOTHING

@@ -1,0 +1,175 @@
+"""Noise of developed light, channel by channel: that of a camera known by its pictures alone.
+
+Where no calibration of a sensor is at hand, noise is what pictures show after demosaicing, white
+balance and colour matrix: of each channel its own. Added to linear light before it is encoded.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .compiling.compile import row_kernel, scalar
+from .develop import developed_light, encoding_cell
+from .numbers.elementary import log2
+from .numbers.random_bits import (
+    CHANNEL,
+    CHANNEL_ROW,
+    CHANNEL_TAIL,
+    CHANNEL_WIDTH,
+    PixelSeed,
+    channel_sample,
+    random_word,
+    row_sample,
+    sample_state,
+)
+from .numbers.shot_and_read_noise import symmetric_quantile
+
+u16 = np.uint16
+u32 = np.uint32
+f32 = np.float32
+f64 = np.float64
+
+_NEPERS = -math.log(2)
+_LEAST = f32(1e-20)  # variance that is still divided by
+
+
+class OneChannel(NamedTuple):
+    """Noise of a channel, in linear light where white is 1, of float32.
+
+    Attributes
+    ----------
+    offset : float
+        That the black level is off by.
+    shot : float
+        Variance for each unit of light.
+    read : float
+        Standard deviation of the read noise without its tail.
+    tail_share : uint32
+        Of the samples that the tail adds to, of 2^32.
+    tail : float
+        Mean of what it adds to those, exponentially distributed.
+    tail_mean : float
+        Of what it adds to all, which is taken off.
+    rows : float
+        Standard deviation of what rows share, of a sample's own.
+    """
+
+    offset: np.float32
+    shot: np.float32
+    read: np.float32
+    tail_share: np.uint32
+    tail: np.float32
+    tail_mean: np.float32
+    rows: np.float32
+
+
+class Mixing(NamedTuple):
+    """Cholesky factor of the channels' correlations, of float32: `gr` is what green has of red."""
+
+    gr: np.float32
+    gg: np.float32
+    br: np.float32
+    bg: np.float32
+    bb: np.float32
+
+
+class ChannelNoise(NamedTuple):
+    """Noise of developed light.
+
+    Attributes
+    ----------
+    there : bool
+        Whether there is any; the rest is unused else.
+    red, green, blue : OneChannel
+    mixing : Mixing
+    wide, narrow : float32
+        Factors on Gaussian noise, each of half the samples: its kurtosis.
+    seed : PixelSeed
+    gaussian : float32 array (10)
+        Of `sensor.Noise`.
+    """
+
+    there: bool
+    red: OneChannel
+    green: OneChannel
+    blue: OneChannel
+    mixing: Mixing
+    wide: np.float32
+    narrow: np.float32
+    seed: PixelSeed
+    gaussian: npt.NDArray[np.float32]
+
+
+@scalar
+def row_noise(y, channel, pixels, noise):
+    """Draw what a channel of row `y` shares, standard normal, in a picture of so many pixels."""
+    index = row_sample(u32(3) * u32(y) + u32(channel), u32(3) * u32(pixels))
+    word = random_word(sample_state(index, noise.seed), CHANNEL_ROW)
+    return symmetric_quantile(word, noise.gaussian)
+
+
+@scalar
+def noisy_channel(light, z, state, of_row, own, noise):
+    """Return a channel's light with its noise.
+
+    z: standard normal, correlated with the other channels'. state: of its sample. of_row: what its
+    row shares. own: its `OneChannel`. Shot noise has the skewness of Poisson's, by the first term
+    of Cornish and Fisher's expansion.
+    """
+    factor = noise.wide if random_word(state, CHANNEL_WIDTH) & u32(1) else noise.narrow
+    z = z * factor
+    light = light + own.offset
+    shot = own.shot * max(light, f32(0))
+    variance = max(own.read * own.read + shot, _LEAST)
+    skewed = own.shot * shot / (f32(6) * variance) * (z * z - f32(1))
+    value = light + (np.sqrt(variance) * (z + own.rows * of_row) + skewed) - own.tail_mean
+    word = random_word(state, CHANNEL_TAIL)
+    if word < own.tail_share:
+        rank = (f64(word) + 0.5) / f64(own.tail_share)
+        value += own.tail * f32(log2(rank) * _NEPERS)
+    return value
+
+
+@scalar
+def noisy_pixel(red, green, blue, pixel, pixels, rows, noise):
+    """Return a pixel's light with its noise; `rows` is what its row shares of each channel."""
+    first = sample_state(channel_sample(0, pixel, pixels), noise.seed)
+    second = sample_state(channel_sample(1, pixel, pixels), noise.seed)
+    third = sample_state(channel_sample(2, pixel, pixels), noise.seed)
+    a = symmetric_quantile(random_word(first, CHANNEL), noise.gaussian)
+    b = symmetric_quantile(random_word(second, CHANNEL), noise.gaussian)
+    c = symmetric_quantile(random_word(third, CHANNEL), noise.gaussian)
+    mixing = noise.mixing
+    g = mixing.gr * a + mixing.gg * b
+    d = mixing.br * a + mixing.bg * b + mixing.bb * c
+    return (
+        noisy_channel(red, a, first, rows[0], noise.red, noise),
+        noisy_channel(green, g, second, rows[1], noise.green, noise),
+        noisy_channel(blue, d, third, rows[2], noise.blue, noise),
+    )
+
+
+@row_kernel
+def develop_noisily(raw, colour, noise, place, cells):
+    """Do what `develop` does, for part of a row, with noise of channels.
+
+    place: row and first column of the picture's, its width, and its pixels.
+    """
+    red, greens, blue = raw
+    r_cells, g_cells, b_cells = cells
+    y, left, width, pixels = place
+    rows = (
+        row_noise(y, 0, pixels, noise),
+        row_noise(y, 1, pixels, noise),
+        row_noise(y, 2, pixels, noise),
+    )
+    for x in range(red.shape[0]):
+        r, g, b = developed_light(red[x], greens[x], blue[x], colour)
+        r, g, b = noisy_pixel(r, g, b, u32(y * width + left + x), pixels, rows, noise)
+        r_cells[x] = u16(encoding_cell(r))
+        g_cells[x] = u16(encoding_cell(g))
+        b_cells[x] = u16(encoding_cell(b))

@@ -1,0 +1,155 @@
+"""Parameters that are drawn together: rows of a table, or normally distributed ones."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from ...errors import ConfigError
+from ...manifests.config import Finding, load_yaml
+from .columns import Columns, KeyedColumns, Ragged
+from .schema import Added, Section, within_of
+
+_Number = Annotated[float, Field(allow_inf_nan=False)]
+_Row = tuple[_Number, ...]
+_MOST_ROWS = 100_000
+_ROUNDED = 1e-3  # of a correlation, what is left of rounded numbers
+
+
+class Together(Section):
+    """Parameters of a recipe that are drawn together, in place of their own distributions.
+
+    Either rows of values, such as those fitted to real pairs or the settings of a camera, one of
+    which is taken; or their means and covariances. `from: FILE` takes these from a YAML file when
+    a recipe is read: they become part of it.
+
+    columns: paths, such as `exposure.ev`; `white_balance.error_ev.0` where a number is drawn
+    several times. weights: how often each row is taken, all alike where not given. What a normal
+    distribution draws beyond a parameter's bounds is cut to them.
+    """
+
+    columns: tuple[str, ...] = Field(min_length=1)
+    rows: Annotated[tuple[_Row, ...], Added()] = Field(default=(), max_length=_MOST_ROWS)
+    weights: Annotated[_Row, Added()] = ()
+    mean: Annotated[_Row, Added()] = ()
+    covariance: Annotated[tuple[_Row, ...], Added()] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_file(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or "from" not in values:
+            return values
+        rest = {name: value for name, value in values.items() if name != "from"}
+        try:
+            return {**load_yaml(Path(str(values["from"]))), **rest}
+        except ConfigError as error:
+            raise ValueError(f"from: {error}") from None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Together:
+        count = len(self.columns)
+        if bool(self.rows) == bool(self.mean):
+            raise ValueError("must have either rows, or mean and covariance")
+        if len(set(self.columns)) < count:
+            raise ValueError("columns: one is named twice")
+        for number, row in enumerate(self.rows):
+            if len(row) != count:
+                raise ValueError(f"rows: number {number} has {len(row)} values, not {count}")
+        if self.weights and (len(self.weights) != len(self.rows) or min(self.weights) <= 0):
+            raise ValueError("weights: must be as many as rows, each above 0")
+        if self.mean:
+            sizes = {len(self.mean), len(self.covariance), *map(len, self.covariance)}
+            if sizes != {count}:
+                raise ValueError(f"mean and covariance must be of {count} columns")
+            try:
+                _root(self.covariance)
+            except ValueError:
+                raise ValueError("covariance: must be symmetric and not negative") from None
+        return self
+
+    def check(self, recipe: type[Section], name: str, known: set[str]) -> None:
+        """Check columns and rows against the fields of a recipe.
+
+        known: paths of other groups, to which those of this one are added.
+
+        Raises
+        ------
+        Finding
+            When a path is none of a number of it, drawn elsewhere too, or a value outside its
+            bounds.
+        """
+        key = f"together.{name}"
+        for i, path in enumerate(self.columns):
+            bounds = within_of(recipe, path)
+            if bounds is None:
+                raise Finding(f"{key}.columns", path, "no number of this recipe that can be drawn")
+            if path in known:
+                raise Finding(f"{key}.columns", path, "is drawn in two groups")
+            known.add(path)
+            values = [row[i] for row in self.rows] or [self.mean[i]]
+            for value in (min(values), max(values)):
+                if not bounds.low <= value <= bounds.high or (bounds.whole and self.mean):
+                    raise Finding(f"{key}.{path}", value, f"allowed is {bounds}")
+
+    def fill(
+        self, columns: Columns, random: KeyedColumns, name: str, recipe: type[Section]
+    ) -> None:
+        """Draw the parameters of many images, and put them into their columns."""
+        drawn = self._draw(random, f"together.{name}")
+        for path, values in zip(self.columns, drawn.T, strict=True):
+            bounds = within_of(recipe, path)
+            assert bounds is not None
+            values = np.clip(values, bounds.low, bounds.high)
+            section, _, last = path.rpartition(".")
+            if last.isdigit():
+                several: Ragged = columns[section]
+                several.table[:, int(last)] = values
+            else:
+                columns[path] = values.astype(np.int64) if bounds.whole else values
+
+    def _draw(self, random: KeyedColumns, purpose: str) -> Any:
+        if self.rows:
+            ends = np.cumsum(self.weights or np.ones(len(self.rows)))
+            place = np.searchsorted(ends, random.uniform(purpose) * ends[-1], side="right")
+            return np.array(self.rows)[np.minimum(place, len(ends) - 1)]
+        drawn = np.tile(np.array(self.mean), (len(random), 1))
+        for j, column in enumerate(_root(self.covariance).T):
+            drawn += random.gaussian(purpose, j)[:, None] * column
+        return drawn
+
+
+def _root(covariance: Any) -> Any:
+    """Return the lower triangle whose square is a covariance, by Cholesky, in plain numbers.
+
+    A LAPACK's last bits depend on the machine. Numbers may have been rounded, to four digits.
+
+    Raises
+    ------
+    ValueError
+        When it is none.
+    """
+    matrix = np.array(covariance, np.float64)
+    if (np.diag(matrix) < 0).any():
+        raise ValueError
+    deviation = np.sqrt(np.diag(matrix))
+    scale = np.where(deviation > 0, deviation, 1.0)
+    matrix = matrix / scale[:, None] / scale
+    root = np.zeros_like(matrix)
+    if np.abs(matrix - matrix.T).max(initial=0.0) > _ROUNDED:
+        raise ValueError
+    for i in range(len(matrix)):
+        for j in range(i + 1):
+            rest = float(matrix[i, j]) - math.fsum((root[i, :j] * root[j, :j]).tolist())
+            if i == j:
+                if rest < -_ROUNDED:
+                    raise ValueError
+                root[i, i] = math.sqrt(rest) if rest > _ROUNDED else 0.0
+            elif root[j, j] > 0:
+                root[i, j] = rest / root[j, j]
+            elif abs(rest) > math.sqrt(_ROUNDED):
+                raise ValueError
+    return root * deviation[:, None]

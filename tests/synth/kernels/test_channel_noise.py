@@ -1,0 +1,75 @@
+"""Noise of developed light: what recipes say is what lows measure."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gloam.synth.models import draw, render
+from gloam.synth.recipes.load import recipe_of
+
+
+def light_of(noise, level=5.0, shape=(400, 500), toe=0.055):
+    """The light of a low, in levels of the straight part, of an even normal there.
+
+    Such levels go up to 9: noise is kept small, and measured by a curve that is straight."""
+    recipe = recipe_of({"exposure": {"ev": 0}, "tone": {"toe": toe}, "noise": noise}, (), "test")
+    normal = np.full((*shape, 3), level, np.uint8)
+    return render(normal, draw(recipe, 3, "k")).astype(float)
+
+
+def test_read_and_shot_noise_have_their_variance():
+    read, shot = {"red": 0.9, "green": 0.5, "blue": 0.7}, {"green": 0.2}
+    low = light_of({"read": read, "shot": shot})
+    rounding = 1 / 12
+    assert low.mean((0, 1)) == pytest.approx([5, 5, 5], abs=0.02)
+    wanted = [0.9**2, 0.5**2 + 0.2 * 5, 0.7**2]
+    assert low.var((0, 1)) - rounding == pytest.approx(wanted, rel=0.03)
+
+
+def test_channels_correlate_as_the_recipe_says():
+    read = {"red": 0.9, "green": 0.9, "blue": 0.9}
+    correlation = {"red_green": 0.6, "green_blue": 0.2, "red_blue": -0.3}
+    found = np.corrcoef(light_of({"read": read, "correlation": correlation}).reshape(-1, 3).T)
+    wanted = np.array([0.6, 0.2, -0.3]) * 0.81 / (0.81 + 1 / 12)  # rounding is each one's own
+    assert found[[0, 1, 0], [1, 2, 2]] == pytest.approx(wanted, abs=0.015)
+
+
+def test_the_tail_is_positive_and_its_mean_is_taken_off():
+    low = light_of(
+        {"read": {"green": 0.6}, "tail_share": {"green": 0.1}, "tail": {"green": 2.0}}, level=4
+    )[..., 1]
+    assert low.mean() == pytest.approx(4, abs=0.02)
+    tail = 0.6 * 2.0
+    assert low.var() - 1 / 12 == pytest.approx(0.6**2 + tail**2 * (0.2 - 0.01), rel=0.05)
+    deviation = low - low.mean()
+    # Of a share p of exponentials: 6 p - 6 p^2 + 2 p^3 of the cubed mean.
+    third = tail**3 * (0.6 - 0.06 + 0.002)
+    assert (deviation**3).mean() == pytest.approx(third, rel=0.1)
+
+
+@pytest.mark.parametrize("kurtosis", [0.0, 0.9])
+def test_two_widths_make_the_kurtosis(kurtosis):
+    low = light_of({"read": {"green": 1.0}, "kurtosis": kurtosis})[..., 1]
+    deviation = low - low.mean()
+    rounded = (1 + 1 / 12) ** 2
+    found = ((deviation**4).mean() / (deviation**2).mean() ** 2 - 3) * rounded
+    assert found == pytest.approx(kurtosis, abs=0.08)
+
+
+def test_shot_noise_is_as_skewed_as_poisson_s():
+    low = light_of({"shot": {"green": 0.25}}, level=6)[..., 1]
+    deviation = low - low.mean()
+    assert (deviation**3).mean() == pytest.approx(0.25**2 * 6, rel=0.1)
+
+
+def test_rows_share_what_they_share():
+    low = light_of({"read": {"green": 0.8}, "rows": {"green": 0.5}}, shape=(600, 400))[..., 1]
+    own = (0.64 + 1 / 12) / 400
+    assert low.mean(1).var() - own == pytest.approx((0.5 * 0.8) ** 2, rel=0.15)
+
+
+def test_black_may_be_off_and_levels_are_those_of_the_curve_s_own_straight_part():
+    assert light_of({"offset": {"red": 2.0, "blue": -1.0}}).mean((0, 1)).tolist() == [7, 5, 4]
+    dark = light_of({"read": {"green": 0.7}}, level=0, toe=0.04)[..., 1]
+    assert (dark > 0).mean() == pytest.approx(0.2375, abs=0.01)  # P(z > .5 / .7)

@@ -1,0 +1,112 @@
+"""Parameters that are drawn together."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import yaml
+
+from gloam.errors import ConfigError
+from gloam.synth.draws.table import table_of_records
+from gloam.synth.models import draw, draw_many, draw_table
+from gloam.synth.recipes.load import load_recipe, recipe_of, recipe_yaml
+
+ROWS = {"columns": ["noise.read.red", "noise.shot.red"], "rows": [[1, 2], [0.1, 0.2]]}
+NORMAL = {
+    "columns": ["exposure.ev", "tone.shoulder", "white_balance.error_ev.0"],
+    "mean": [5, 1.2, 0.1],
+    "covariance": [[1, -0.3, 0], [-0.3, 0.25, 0], [0, 0, 0]],
+}
+KEYS = [f"k{i}" for i in range(2000)]
+
+
+def recipe(**together):
+    return recipe_of({"exposure": {"ev": 3}, "together": together}, (), "test")
+
+
+def test_rows_are_taken_whole_and_as_often_as_they_weigh():
+    draws = draw_many(recipe(camera=ROWS | {"weights": [3, 1]}), 1, KEYS)
+    pairs = [(one.noise.read.red, one.noise.shot.red) for one in draws]
+    assert set(pairs) == {(1, 2), (0.1, 0.2)}
+    assert pairs.count((1, 2)) / len(pairs) == pytest.approx(0.75, abs=0.03)
+    assert {one.noise.read.green for one in draws} == {0}
+
+
+def test_normally_distributed_ones_have_their_covariance():
+    draws = draw_many(recipe(tone=NORMAL), 1, KEYS)
+    ev, shoulder = np.array([(one.exposure.ev, one.tone.shoulder) for one in draws]).T
+    assert (ev.mean(), ev.std()) == pytest.approx((5, 1), abs=0.06)
+    assert np.corrcoef(ev, shoulder)[0, 1] == pytest.approx(-0.6, abs=0.05)
+    assert shoulder.min() >= 0  # cut to the parameter's bounds
+    assert {one.white_balance.error_ev for one in draws} == {(0.1, 0.0)}
+
+
+def test_covariances_may_be_rounded():
+    deviation = np.array([1.08, 0.01, 0.0123])
+    covariance = [[float(f"{x:.4g}") for x in row] for row in np.outer(deviation, deviation)]
+    columns = ["exposure.ev", "tone.exponent", "noise.read.red"]
+    draws = draw_many(
+        recipe(a={"columns": columns, "mean": [5, 1, 1], "covariance": covariance}), 1, KEYS
+    )
+    found = np.corrcoef(
+        [(one.exposure.ev, one.tone.exponent, one.noise.read.red) for one in draws], rowvar=False
+    )
+    assert found == pytest.approx(np.ones((3, 3)), abs=2e-3)
+
+
+def test_groups_are_drawn_apart_and_leave_other_parameters_as_they_were():
+    alone, both = recipe(tone=NORMAL), recipe(tone=NORMAL, camera=ROWS)
+    for one, other in zip(
+        draw_many(alone, 1, KEYS[:50]), draw_many(both, 1, KEYS[:50]), strict=True
+    ):
+        assert other.changed({"noise": None, "camera": one.camera}) == one
+
+
+def test_a_table_is_that_of_its_records():
+    made = recipe(tone=NORMAL, camera=ROWS)
+    records = [draw(made, 4, key) for key in KEYS[:20]]
+    table, wanted = draw_table(made, 4, KEYS[:20]), table_of_records(records)
+    assert (table.draws == wanted.draws).all()
+
+
+def test_a_file_becomes_part_of_the_recipe(tmp_path):
+    (tmp_path / "pairs.yaml").write_text(yaml.safe_dump(ROWS))
+    (tmp_path / "own.yaml").write_text(
+        f"exposure: {{ev: 3}}\ntogether: {{camera: {{from: {tmp_path / 'pairs.yaml'}}}}}\n"
+    )
+    made = load_recipe(str(tmp_path / "own.yaml"))
+    text = recipe_yaml(made).decode()
+    assert "pairs.yaml" not in text
+    assert recipe_of(yaml.safe_load(text), (), "again") == made
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"columns": ["noise.read.red", "noise.read.grey"]}, "noise.read.grey: no number"),
+        ({"columns": ["noise.read.red", "illumination.lights.ev"]}, "no number"),
+        ({"columns": ["noise.read.red", "white_balance.error_ev"]}, "no number"),
+        ({"columns": ["noise.read.red"]}, "number 0 has 2 values, not 1"),
+        ({"columns": ["noise.read.red", "noise.read.red"]}, "named twice"),
+        ({"rows": [[1, 2], [1, 99]]}, "noise.shot.red = 99: allowed is 0 to 64 levels"),
+        ({"rows": []}, "either rows, or mean and covariance"),
+        ({"weights": [1]}, "weights: must be as many as rows"),
+        ({"rows": [], "mean": [1, 1], "covariance": [[1, 2], [2, 1]]}, "covariance: must be"),
+        ({"rows": [], "mean": [1, 1], "covariance": [[1]]}, "must be of 2 columns"),
+        ({"from": "nowhere.yaml"}, "nowhere.yaml"),
+    ],
+)
+def test_what_is_wrong_is_named(changes, problem):
+    with pytest.raises(ConfigError, match=problem):
+        recipe(camera=ROWS | changes)
+
+
+@pytest.mark.parametrize("override", ["exposure.ev=4", "white_balance.error_ev=0"])
+def test_changes_that_would_do_nothing_are_refused(override):
+    with pytest.raises(ConfigError, match="drawn together with others: change it"):
+        load_recipe(recipe(tone=NORMAL), [override])
+
+
+def test_no_parameter_is_in_two_groups():
+    with pytest.raises(ConfigError, match="drawn in two groups"):
+        recipe(one=ROWS, two=ROWS)
