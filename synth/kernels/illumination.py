@@ -112,6 +112,16 @@ def vignette_ev(square_distance, corner):
 
 
 @scalar
+def luminance_matters(draw):
+    """Return whether a draw looks at the photograph's own light."""
+    return (
+        draw.lights > 0
+        or draw.illumination_scene_strength != 0.0
+        or draw.exposure_by_brightness != 0.0
+    )
+
+
+@scalar
 def brightness_ev(mean_luminance, by_brightness):
     """Return the further stops that a picture of such a mean luminance is darkened by."""
     return by_brightness * (log2(max(mean_luminance, _DARKEST)) - _LOG2_GREY)

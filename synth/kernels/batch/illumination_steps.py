@@ -19,6 +19,7 @@ from ..illumination import (
     cell_light,
     light_weight,
     lights_ev,
+    luminance_matters,
     per_corner,
     pool,
     sample_place,
@@ -45,13 +46,7 @@ _RED, _GREEN, _BLUE = (float(share) for share in LUMINANCE)
 @scalar
 def luminance_thread_count(image, batch):
     """Count the cells of an image whose luminance matters."""
-    draw = batch.draws[image.draw]
-    matters = (
-        draw.lights > 0
-        or draw.illumination_scene_strength != 0.0
-        or draw.exposure_by_brightness != 0.0
-    )
-    return FIELD if image.height > 0 and matters else 0
+    return FIELD if image.height > 0 and luminance_matters(batch.draws[image.draw]) else 0
 
 
 @scalar

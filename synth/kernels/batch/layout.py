@@ -9,6 +9,7 @@ from ..compiling.compile import kernel, scalar
 from ..degradations.jpeg import BESIDE, UNIT
 from ..demosaic import BILINEAR, BORDER
 from ..develop import ENCODE_CELLS
+from ..illumination import luminance_matters
 from .arrays import FIELD
 
 STEPS = (
@@ -97,7 +98,7 @@ def lay_out_images(images, draws, has_degradations, most, totals):
         images[i].made, images[i].coded = totals[5], totals[6]
         pixels, sites = rows * columns, (rows + 2 * BORDER) * (columns + 2 * BORDER)
         window, made = image.rows * image.columns, image.made_rows * image.made_columns
-        if draw.lights > 0 or draw.illumination_scene_strength != 0.0:
+        if luminance_matters(draw):
             most[_LUMINANCE] = FIELD
         if draw.lights > 0:
             most[_LIGHTS] = 1

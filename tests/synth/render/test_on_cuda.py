@@ -13,6 +13,8 @@ from gloam.synth.models import draw, render
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
 from gloam.synth.renderers import CpuRenderer, CudaRenderer, renderer_on
 
+from .test_kernel_args import RECIPES
+
 pytest.importorskip("numba_cuda")
 import numba
 from numba import cuda
@@ -23,7 +25,9 @@ GPU = cuda.is_available()
 @pytest.mark.gpu
 @pytest.mark.filterwarnings("ignore")
 def test_the_gpu_makes_the_same_bytes(photograph):
-    draws = [draw(load_recipe(name), 0, name) for name in sorted(shipped_recipes())]
+    shipped = [load_recipe(name) for name in sorted(shipped_recipes())]
+    # Beside them those of the digests, which have every parameter between them.
+    draws = [draw(recipe, 0, str(i)) for i, recipe in enumerate([*shipped, *RECIPES.values()])]
     normals = [np.ascontiguousarray(photograph[i:, 3 * i :]) for i in range(len(draws))]
     lows = CudaRenderer().render(normals, draws)
     for low, normal, drawn in zip(lows, normals, draws, strict=True):
