@@ -10,12 +10,16 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    SerializationInfo,
     SerializerFunctionWrapHandler,
     model_serializer,
 )
 from pydantic_core import PydanticCustomError, core_schema
 
 from .distributions import ALLOWED, Choice, Constant, Distribution, parse, shown
+
+WHOLE = {"whole": True}
+"""The context by which all values of a section are dumped."""
 
 
 class Section(BaseModel):
@@ -28,8 +32,13 @@ class Section(BaseModel):
     repeated: ClassVar[bool] = False
 
     @model_serializer(mode="wrap")
-    def _without_what_is_added(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _without_what_is_added(
+        self, handler: SerializerFunctionWrapHandler, info: SerializationInfo
+    ) -> dict[str, Any]:
+        """Leave out what is `Added` and at its default, unless the context asks for the whole."""
         values: dict[str, Any] = handler(self)
+        if info.context == WHOLE:
+            return values
         for name, field in type(self).model_fields.items():
             added = any(isinstance(mark, Added) for mark in field.metadata)
             if added and getattr(self, name) == field.default:

@@ -18,6 +18,7 @@ from ..analysis.contact_sheet import brightened
 from ..analysis.pair_statistics import LABELS, pair_statistics, reference_statistics
 from ..kernels.png.file import encode_png
 from ..models import component_of, draw, low_maker, render
+from ..parameters.schema import WHOLE
 from ..recipes.annotated import annotated_yaml
 from ..recipes.load import Recipe, load_recipe, recipe_of, shipped_recipes
 from ..recipes.mixture import MixtureRecipe
@@ -210,20 +211,8 @@ class Workbench:
 
 def _values_of(recipe: Recipe) -> Values:
     """Return all values of a recipe, those too that files leave out where they change nothing."""
-    values: Values = recipe.model_dump(mode="json")
-    for part, own in _parts(recipe, values):
-        for name in type(part).model_fields:
-            if name not in own:
-                own[name] = getattr(part, name).model_dump(mode="json")
+    values: Values = recipe.model_dump(mode="json", context=WHOLE)
     return values
-
-
-def _parts(recipe: Recipe, values: Values) -> Iterator[tuple[Recipe, Values]]:
-    if isinstance(recipe, MixtureRecipe):
-        for name, component in recipe.mixture.items():
-            yield component.recipe, values["mixture"][name]["recipe"]
-    else:
-        yield recipe, values
 
 
 def _recipe(values: Values) -> Recipe:
