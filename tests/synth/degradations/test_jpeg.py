@@ -107,7 +107,7 @@ def test_no_quality_is_no_jpeg():
     image = picture(1, 20, 20)
     assert jpeg(image, Jpeg(0, True)) is image
     window = Window(3, 4, 5, 6)
-    assert jpeg_span(window, 20, 20, None) == window
+    assert jpeg_span(window, 20, 20, Jpeg(0, True)) == window
 
 
 def test_its_bytes_are_a_promise():
