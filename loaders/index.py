@@ -99,6 +99,8 @@ class Contents:
     def shards(self, kind: str = "low") -> tuple[list[str], list[str]]:
         """Return paths of tars and of their indexes, those that hold the lows or the normals."""
         root = self.root if kind == "low" else self.normal_root
+        # DALI keeps files open by their names: a relative one may be another file by now.
+        root = root if isinstance(root, StorePath) else Path(os.path.abspath(root))
         return [str(shard_path(root, u)) for u in self.units], [
             str(index_path(root, u)) for u in self.units
         ]
