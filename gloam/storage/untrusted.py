@@ -40,8 +40,6 @@ _PATH = rf"{_FILE}(?:/{_FILE}){{0,7}}"
 
 KEY_PATTERN = rf"^{_KEY}$"
 KEY = re.compile(rf"{_KEY}\Z")
-UNIT = re.compile(rf"{_UNIT}\Z")
-MEMBER = re.compile(rf"{_MEMBER}\Z")
 ENDING = re.compile(rf"{_ENDING}\Z")
 """What follows a key and a dot in a file's name: `low.png`, `normal.000.jpg`, `cls`."""
 INDEX_GROUP = re.compile(rf"({_ENDING}) ([0-9]{{1,15}}) ([0-9]{{1,15}}) ({_KEY})\.\1([ \n])")
