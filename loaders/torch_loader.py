@@ -35,7 +35,7 @@ from .live.lows import is_live, live_lows
 from .memory.reused import ReusedMemory
 from .memory.rooms import Room, Rooms
 from .options import Nothing, Options, make_options, same_number
-from .ranks_and_order import epoch_order, epoch_seed, usable_cores
+from .ranks_and_order import epoch_order, usable_cores
 from .samples import Collate, Place, Samples, ToldBatches, ToldSamples, values_of
 
 
@@ -317,19 +317,12 @@ class TorchLoader(EpochLoader):
         return super().__getstate__() | {"_loader": None, "_rooms": None, "_ending": None}
 
     def _places(self) -> Iterator[list[Place]]:
-        """Yield what is left of the running epoch: batches of pairs and of their draws' seeds."""
-        epoch, seed, count = self.epoch, self.options.seed, self.contents.count
-        order = epoch_order(count, seed, epoch, self.options.shuffle)
+        """Yield what is left of the running epoch: batches of pairs."""
+        epoch, count = self.epoch, self.contents.count
+        order = epoch_order(count, self.options.seed, epoch, self.options.shuffle)
         for batch in range(self._batch, len(self)):
-            yield [
-                Place(
-                    self._pair(n),
-                    epoch_seed(seed, epoch, f"draws of pair {n}"),
-                    epoch,
-                    self._labels(n),
-                )
-                for n in order[self._places_of(batch) % count].tolist()
-            ]
+            numbers = order[self._places_of(batch) % count].tolist()
+            yield [Place(self._pair(n), epoch, self._labels(n)) for n in numbers]
 
     def _labels(self, number: int) -> PairLabels | None:
         if self._columns is None:

@@ -26,7 +26,7 @@ from ..devices import find_device
 from ..epochs import EpochLoader
 from ..live.lows import is_live, live_lows
 from ..options import Nothing, Options, make_options, same_number
-from ..ranks_and_order import epoch_order, epoch_seed, usable_cores
+from ..ranks_and_order import epoch_order, usable_cores
 from ..torch_loader import TorchLoader
 from .clip_bytes import has_videos
 from .clip_samples import ClipPlace, ClipSamples, CollateClips
@@ -253,23 +253,16 @@ last_batch, keys, device, rank, world_size, workers, prefetch
             self._dali.close()
 
     def _places(self) -> Iterator[list[Any]]:
-        """Yield what is left of the running epoch: batches of clips and of their draws' seeds."""
+        """Yield what is left of the running epoch: batches of clips."""
         epoch = self.epoch
         for batch in range(self._batch, len(self)):
             yield self._batch_places(epoch, batch)
 
     def _batch_places(self, epoch: int, batch: int) -> list[ClipPlace]:
-        """Return the clips of a batch and their draws' seeds."""
-        options, order = self.options, self._order(epoch)
-        return [
-            ClipPlace(
-                self._clips.clips[n],
-                epoch_seed(options.seed, epoch, f"draws of pair {n}"),
-                epoch,
-                n,
-            )
-            for n in order[self._places_of(batch) % len(order)].tolist()
-        ]
+        """Return the clips of a batch."""
+        order = self._order(epoch)
+        numbers = order[self._places_of(batch) % len(order)].tolist()
+        return [ClipPlace(self._clips.clips[n], epoch, n) for n in numbers]
 
     def _order(self, epoch: int) -> Any:
         """Return the numbers of all ranks' clips in an epoch's order."""

@@ -212,7 +212,7 @@ class DaliClips:
             ahead=_AHEAD,
             on_gpu=self._decoder,
         )
-        common = common | {"forms": batches.forms if self._options.changes else None}
+        common = common | {"crops": batches.crops}
         if not decoded:
             return external_pairs(batches.pairs, **common)
         on_gpu = self._decoder is not None

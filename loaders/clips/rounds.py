@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from ...manifests.images.header import read_header
 from ..dali.batches import check_one_size, tensor_of
+from ..dali.encoded import MOST_PIXELS
 from .clip_bytes import normal_of
-from .stored_batches import MOST_PIXELS
 from .stored_clips import StoredClip
 
 _FRAMES = 512

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ...manifests.images.header import read_header
-from ..forms import change_of
+from ..augment import crop_numbers
 from ..options import Options
 from .clip_bytes import Bytes, Clip, frames_of
 from .clip_samples import ClipPlace
@@ -21,7 +20,6 @@ from .low_pixels import clip_lows
 if TYPE_CHECKING:
     from .lows_on_gpu import LowsOnGpu
 
-MOST_PIXELS = 1 << 30  # what a set may hold
 Pixels = npt.NDArray[np.uint8]
 T = TypeVar("T")
 
@@ -123,10 +121,12 @@ class StoredBatches:
         normals = [one for clip in clips for one in clip.normals]
         return normals, numbers_of(len(normals))
 
-    def forms(self, info: Any) -> Any:
-        """Return the changes of all frames of a batch (N, 7), those of a clip alike."""
-        changes = [clip.change for clip in self._clips.of(info.iteration)]
-        return np.repeat(np.array(changes), self._frames, axis=0)
+    def crops(self, info: Any) -> Any:
+        """Return the random numbers of the crops of all frames (N, 7), those of a clip alike."""
+        places = self._places_of(info.iteration)
+        keys = [place.clip.key for place in places]
+        numbers = crop_numbers(self._options, places[0].epoch, keys)
+        return np.repeat(numbers, self._frames, axis=0)
 
     def _begin(self, number: int) -> list[Future[Clip]]:
         places, room = self._places_of(number), None
@@ -138,14 +138,11 @@ class StoredBatches:
         return made
 
     def _one(self, room: _Room | None, number: int, place: ClipPlace) -> Clip:
-        read, change = frames_of(place.clip), None
+        read = frames_of(place.clip)
         lows, normals = read[: self._frames], read[self._frames :]
-        if self._options.changes:
-            header = read_header(normals[0].tobytes(), MOST_PIXELS)
-            drawn = change_of(header.height, header.width, self._options, place.seed)
-            change = np.array(drawn, np.int32)
-        made = lows if room is None else clip_lows(lows, lambda size: room.of(number, size))
-        return Clip(made, normals, change)
+        if room is None:
+            return Clip(lows, normals)
+        return Clip(clip_lows(lows, lambda size: room.of(number, size)), normals)
 
 
 class _Spare:

@@ -149,17 +149,15 @@ class ImageLoader(DaliLoader):
         from . import image_pipelines
 
         builder = self._builder
-        common = builder.common(epoch, checkpoint)
-        if builder.by_number:
-            made = image_pipelines.external_images(builder.source(epoch).normals, **common)
-        elif self._paths:
+        self._numbers_of = numbers = builder.source_numbers(epoch)
+        common = builder.common(epoch, checkpoint) | {"crops": builder.crops(epoch, numbers)}
+        if self._paths and not builder.by_number:
             made = image_pipelines.file_images(self._paths, **common, **builder.sharding(epoch))
-        elif self.reader == "webdataset":
+        elif self.reader == "webdataset" and not builder.by_number:
             shards = self.contents.shards("normal")
             made = image_pipelines.webdataset_images(*shards, **common, **builder.sharding(epoch))
         else:
-            made = image_pipelines.external_images(builder.source(epoch).normals, **common)
-        self._numbers_of = builder.source_numbers(epoch)
+            made = image_pipelines.external_images(builder.source(numbers).normals, **common)
         pipeline = builder.built(made)
         if self.options.device == "gpu":
             return pipeline
@@ -168,6 +166,7 @@ class ImageLoader(DaliLoader):
             pipeline,
             self.options,
             self._numbers,
+            lambda numbers: [self.contents.pairs[int(number)].key for number in numbers],
             builder.epoch_of(epoch),
             before if checkpoint is not None else 0,
         )

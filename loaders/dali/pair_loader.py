@@ -55,7 +55,7 @@ class PairLoader(DaliLoader):
         draws what the set has stored, or would have. By default "fresh" for train, "set" for val.
     labels : bool
         Yield the labels of a set that was built with `--labels`: a dict, see
-        `gloam.loaders.labels.batch_labels`. Crops and flips are then drawn by gloam, not by DALI.
+        `gloam.loaders.labels.batch_labels`.
     cache, cache_gb : optional
         Of a set in a store: a folder of this machine that its shards are copied to while they are
         loaded, and 10^9 bytes that they may take.
@@ -207,7 +207,19 @@ class PairLoader(DaliLoader):
     def _build(self, epoch: int, checkpoint: bytes | None) -> Any:
         """Build the pipeline of an epoch."""
         place = self.epoch, self._batch
-        self._labels = self._label_source(epoch)
+        builder = self._builder
+        numbers = builder.source_numbers(epoch)
+        crops = builder.crops(epoch, numbers)
+        if self._columns is not None:
+            pairs = self.contents.pairs
+            self._labels = LabelSource(
+                self._columns,
+                self.options,
+                numbers,
+                builder.epoch_of(epoch),
+                lambda numbers: [pairs[number].key for number in numbers],
+            )
+            crops = self._labels.ahead_of(crops)
         if self._resident and self.options.last_batch == "padded":
             raise LoaderError(
                 f"{self.contents.name}: resident pairs are each rank's own, and last_batch='padded'"
@@ -215,30 +227,13 @@ class PairLoader(DaliLoader):
             )
         if self._resident:
             try:
-                return self._builder.build_resident(place, self._pools)
+                return builder.build_resident(place, self._pools)
             except DoesNotFit as error:
                 if self._resident != "auto":
                     raise
                 print(f"{error}; loading it batch by batch", file=sys.stderr)
                 self._resident = False
-        forms = None
-        if self._labels is not None and self.live is None and self.options.changes:
-            forms = self._labels.forms
-        return self._builder.build(epoch, checkpoint, place, forms)
-
-    def _label_source(self, epoch: int) -> LabelSource | None:
-        if self._columns is None:
-            return None
-        builder = self._builder
-        pairs = self.contents.pairs
-        by_keys = bool(self._resident) or self.live is not None
-        return LabelSource(
-            self._columns,
-            self.options,
-            builder.source_numbers(epoch),
-            builder.epoch_of(epoch),
-            (lambda numbers: [pairs[number].key for number in numbers]) if by_keys else None,
-        )
+        return builder.build(epoch, checkpoint, place, numbers, crops)
 
     def __getstate__(self) -> dict[str, Any]:
         return super().__getstate__() | {"_pools": {}, "_labels": None}

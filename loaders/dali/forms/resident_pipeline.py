@@ -17,13 +17,14 @@ import numpy as np
 from ....synth.kernels.arrays import Window
 from ....synth.models import model_of
 from ....synth.parameters.columns import Keys
+from ...augment import draw_crops
 from ...columns import Pairs
 from ...live.draws import MadeAhead
 from ...live.host_forms import HostBatch, pair_of
 from ...live.lows import LiveLows
 from ...live.pool import ResidentPool
 from ...options import Options
-from .forming import AHEAD, Begun, Form, drawn_changes
+from .forming import AHEAD, Begun, Form
 from .live_pipeline import LowsOnGpu
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class ResidentPipeline:
         keys = [self._pairs[number].key for number in numbers]
         normals = [one[-1] for one in images]
         sizes = np.array([normal.shape[:2] for normal in normals], np.int64)
-        changes = drawn_changes(self._options, keys, sizes, epoch)
+        crops = draw_crops(self._options, epoch, keys, sizes)
         maker = None if self._live is None else self._live.maker(keys, epoch)
 
         def low_of(i: int, window: Window) -> Any:
@@ -121,14 +122,14 @@ class ResidentPipeline:
             return images[i][0][top : top + height, left : left + width]
 
         made = pair_of(self._options, normals, low_of)
-        return HostBatch(self._options, self._threads, normals, changes, made), numbers
+        return HostBatch(self._options, self._threads, crops, made), numbers
 
 
 class _Epoch(NamedTuple):
-    """What an epoch's batches take from: the order, and the changes of all pairs of this rank."""
+    """What an epoch's batches take from: the order, and the crops of all pairs of this rank."""
 
     order: Any
-    changes: Any
+    crops: Any
 
 
 class ResidentOnGpu:
@@ -192,8 +193,8 @@ class ResidentOnGpu:
         self._epochs.close()
 
     def _epoch(self, epoch: int) -> _Epoch:
-        changes = drawn_changes(self._options, self._known, self._pool.sizes, epoch)
-        return _Epoch(self._course.order(epoch), changes)
+        crops = draw_crops(self._options, epoch, self._known, self._pool.sizes)
+        return _Epoch(self._course.order(epoch), crops)
 
     def _on_stream(self, stream: Any) -> tuple[Any, Any, Any]:
         while len(self._begun) <= AHEAD:
@@ -210,14 +211,14 @@ class ResidentOnGpu:
         self._done += 1
         begun, places = Begun(numbers), numbers - self._first
         sizes = self._pool.sizes[places]
-        changes: Any = None if of_epoch.changes is None else of_epoch.changes[places]
+        crops = of_epoch.crops[places]
         if self._lows is not None and self._options.size is not None:
             at = self._pool.at["normal"][places]
-            begun.images = self._lows.formed(places, epoch, sizes, at, changes)
+            begun.images = self._lows.formed(places, epoch, sizes, at, crops)
             return begun
         normals = [self._pool.image("normal", int(place)) for place in places]
         lows = self._whole(places, epoch, sizes, normals)
-        self._form.begin(begun, lows, normals, changes, stream)
+        self._form.begin(begun, lows, normals, crops, stream)
         return begun
 
     def _whole(self, places: Any, epoch: int, sizes: Any, normals: Sequence[Any]) -> list[Any]:

@@ -39,7 +39,7 @@ def decoders(monkeypatch) -> list[dict[str, Any]]:
 
 
 def on_gpu(shards):
-    options = PairLoader(shards, batch_size=2, **PLAIN).options
+    options = PairLoader(shards, batch_size=2, **PLAIN, crop="resize").options
     return options.model_copy(update={"device": "gpu"})
 
 
