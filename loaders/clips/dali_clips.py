@@ -162,14 +162,14 @@ class DaliClips:
 
     def _built(self, epoch: int, batch: int, device_id: int | None) -> Any:
         far = AT_ONCE if self._contents.far else 1
-        self._pool = pool = ThreadPoolExecutor(max(self._options.threads, far))
+        self._pool = pool = ThreadPoolExecutor(max(self._options.workers, far))
         own = self._options.batch_size * self._contents.frames
         self._together = self._at_once(own, device_id)
         places_at = partial(self._places_at, self._rounds(epoch, batch))
         common: dict[str, Any] = {
             "options": self._options,
             "batch_size": self._together * own,
-            "num_threads": max(self._options.threads, 1),
+            "num_threads": max(self._options.workers, 1),
             "device_id": device_id,
             "prefetch_queue_depth": min(self._options.prefetch, 3),  # of many images each
         }
@@ -275,7 +275,7 @@ class DaliClips:
             return [[place.number for place in places] for places in rest]
 
         wanted = Wanted(self._contents, groups, place, numbers_of)
-        workers = self._options.threads
+        workers = self._options.workers
         if self.by_dali:
             return by_dali(wanted, workers, self._segments, pool, common)
         return by_pyav(wanted, workers, common["device_id"])

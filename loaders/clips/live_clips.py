@@ -68,8 +68,8 @@ class LiveClips:
         self._source, self._live, self._options = source, live, options
         self._frames, self._places_of = frames, places_of
         self._device = device_id
-        self._pool = ThreadPoolExecutor(max(options.threads, 1))
-        self._draws = None if device_id is None else EpochDraws(live, keys, options.threads)
+        self._pool = ThreadPoolExecutor(max(options.workers, 1))
+        self._draws = None if device_id is None else EpochDraws(live, keys, options.workers)
         self._camera: Any = None
         self._ahead: Ahead | None = None
         self._held = HeldUntilRead(_AHEAD)

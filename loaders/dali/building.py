@@ -156,7 +156,7 @@ class PipelineBuilder:
         return {
             "options": options,
             "batch_size": options.batch_size,
-            "num_threads": options.threads,
+            "num_threads": options.workers,
             "device_id": self.device_id,
             "seed": epoch_seed(options.seed, epoch, f"draws of rank {self.rank.rank}"),
             "prefetch_queue_depth": options.prefetch,
@@ -206,7 +206,7 @@ class PipelineBuilder:
                     contents.pairs,
                     range(first, last),
                     self._decoded,
-                    options.threads,
+                    options.workers,
                     contents.name,
                 )
             return ResidentPipeline(pools["host"], contents.pairs, live, options, course)
@@ -281,7 +281,7 @@ class PipelineBuilder:
 
     def source(self, numbers: Callable[[int], list[int]]) -> EncodedPairs:
         """Return what reads a pipeline's pairs, where gloam does."""
-        threads = self.options.threads
+        threads = self.options.workers
         if self.contents.far:
             threads = max(threads, AT_ONCE)
         given = self.contents.layout is None
@@ -393,7 +393,7 @@ class PipelineBuilder:
                 options,
                 live,
                 batch_size=_FILLING,
-                num_threads=options.threads,
+                num_threads=options.workers,
                 device_id=self.device_id,
                 prefetch_queue_depth=2,
                 **pipelines.SIDE_BY_SIDE,

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import base64
-import importlib.util
 import os
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...errors import LoaderError
+from ..backend import is_installed
 from ..dataset import first_batch
-from ..devices import find_device, has_torch
+from ..devices import Device, find_device, has_torch
 from ..epochs import EpochLoader
 from ..index import Contents
 from ..live.lows import LiveLows
-from ..options import Options, make_options, same_number
-from ..ranks_and_order import local_ranks, usable_cores
+from ..options import Options, make_options
+from ..ranks_and_order import decoder_load, usable_cores
 from .batches import ReadyBatches
 from .building import PipelineBuilder
 from .failures import explained
 
 _FEW = 64  # batches, which a GPU decodes in a second
-_MANY_GPUS = 4  # of a host: see `options.Options.hw_decoder_load`
 
 
 class DaliLoader(EpochLoader):
@@ -31,28 +30,18 @@ class DaliLoader(EpochLoader):
     num_workers = 0
     _gives_tensors = True  # of torch, which must be installed then
 
-    def _options(
-        self,
-        unknown: Mapping[str, object],
-        training: bool,
-        device: Any,
-        device_id: int | None,
-        live: bool = False,
-        **given: Any,
-    ) -> Options:
-        """Find the device, and validate the options of a loader.
+    _wanted: Device
+
+    def _options(self, given: Mapping[str, Any], training: bool, live: bool) -> Options:
+        """Find the device, and validate the options.
 
         Parameters
         ----------
-        unknown : mapping
-            What was given besides the options that there are.
+        given : mapping
+            Options of `options.check_names`.
         training : bool
             Whether it shuffles and drops, by default.
-        device, device_id
-            As given.
         live : bool
-        **given
-            The options, `workers` and `threads`.
 
         Raises
         ------
@@ -60,30 +49,32 @@ class DaliLoader(EpochLoader):
             When there is no such device, or an option is wrong.
         """
         check_installed(self._gives_tensors)
-        self._wanted = find_device(device, device_id)
+        device = given.get("device", "auto")
+        self._wanted = find_device(device)
         if self._wanted.kind == "mps" and device == "auto":
             self._wanted = find_device("cpu")
         if self._wanted.kind == "mps":
             raise LoaderError(
-                "device 'mps': DALI knows CUDA's GPUs alone; take device='cpu', or TorchLoader"
+                "device 'mps': DALI knows CUDA's GPUs alone; take device='cpu' or backend='torch'"
             )
-        threads = same_number(given.pop("workers"), given.pop("threads"))
-        if given["hw_decoder_load"] is None:
-            given["hw_decoder_load"] = decoder_load(live)
+        given = {name: value for name, value in given.items() if value is not None}
         return make_options(
-            unknown, training, device=self._wanted.kind, threads=threads or usable_cores(), **given
+            {"hw_decoder_load": decoder_load(live), **given},
+            training,
+            device=self._wanted.kind,
+            workers=given.get("workers") or usable_cores(),
         )
 
-    def _set_up(
+    def __init__(
         self,
         contents: Contents,
         options: Options,
         reader: str,
         rank: int | None,
         world_size: int | None,
-        lows: LiveLows | None = None,
+        live: LiveLows | None = None,
     ) -> None:
-        super().__init__(contents, options, reader, rank, world_size, lows)
+        super().__init__(contents, options, reader, rank, world_size, live)
         self._pipeline: Any = None
         self._base = 0  # the epoch that the pipeline was built for; it goes on through the next
         # DALI's own state, of the place that a pipeline is to be built at
@@ -276,23 +267,6 @@ class DaliLoader(EpochLoader):
         return list(dict.fromkeys(number for batch in ahead for number in numbers(batch)))
 
 
-def decoder_load(live: bool) -> float:
-    """Return which share of JPEGs a GPU's decoding hardware gets by default, cores the rest.
-
-    What cores decode differs a little from what the hardware does: a live low is to be a function
-    of its key.
-    """
-    return 1.0 if live or local_ranks() >= _MANY_GPUS else 0.9
-
-
-def is_installed() -> bool:
-    """Return whether DALI is there."""
-    return (
-        importlib.util.find_spec("nvidia") is not None
-        and importlib.util.find_spec("nvidia.dali") is not None
-    )
-
-
 def check_installed(torch_too: bool) -> None:
     """Check that DALI is installed, and torch where tensors are handed out.
 
@@ -302,8 +276,8 @@ def check_installed(torch_too: bool) -> None:
     """
     if not is_installed():
         raise LoaderError(
-            "PairLoader needs NVIDIA DALI, which runs on Linux: pip install nvidia-dali-cuda120;"
-            " TorchLoader does not"
+            "backend='dali' needs NVIDIA DALI, which runs on Linux: pip install"
+            " nvidia-dali-cuda120; backend='torch' does not"
         )
     if torch_too and not has_torch():
-        raise LoaderError("PairLoader hands out torch tensors: pip install 'gloam[torch]'")
+        raise LoaderError("batches are torch tensors: pip install 'gloam[torch]'")

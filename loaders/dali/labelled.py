@@ -47,7 +47,7 @@ class LabelSource:
     ) -> None:
         self._columns, self._options = columns, options
         self._numbers, self._epoch_of, self._keys = numbers, epoch_of, keys
-        self._pool = ThreadPoolExecutor(max(options.threads, 1))
+        self._pool = ThreadPoolExecutor(max(options.workers, 1))
         self._ahead: dict[int, _Batch] = {}
 
     def ahead_of(self, crops: Callable[[Any], Any]) -> Callable[[Any], Any]:

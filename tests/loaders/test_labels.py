@@ -50,9 +50,7 @@ LOADERS = {
 
 def loader(kind: str, sets: dict[str, Path], **options):
     name, which, more = LOADERS[kind]
-    common = {"batch_size": BATCH, "device": "cpu", "labels": True, "keys": True, "threads": 2}
-    if "workers" in more:
-        del common["threads"]
+    common = {"batch_size": BATCH, "device": "cpu", "labels": True, "keys": True, "workers": 2}
     return getattr(gloam, name)(sets[which], **{**common, "dtype": "uint8", **more, **options})
 
 

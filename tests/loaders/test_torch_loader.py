@@ -214,7 +214,7 @@ def test_pictures_that_are_turned_come_whole(options, kind):
         for one in pictures
     ]
     make = TorchLoader if kind == "torch" else PairLoader
-    more = {"workers": 0} if kind == "torch" else {"resident": True, "threads": 2}
+    more = {"workers": 0} if kind == "torch" else {"resident": True, "workers": 2}
     seen = set()
     with make(
         pairs, device="cpu", layout="HWC", dtype="uint8", augment=True, **options, **more

@@ -83,7 +83,7 @@ class Form:
         pipeline = pipelines.formed_pairs(
             self._options,
             batch_size=self._options.batch_size,
-            num_threads=max(self._options.threads, 1),
+            num_threads=max(self._options.workers, 1),
             device_id=self._device_id,
             prefetch_queue_depth=1,
         )

@@ -49,7 +49,7 @@ class HostImages:
     ) -> None:
         self._decoded, self._options, self._done = decoded, options, done
         self._numbers, self._keys, self._epoch_of = numbers, keys, epoch_of
-        self._pool = ThreadPoolExecutor(max(options.threads, 1))
+        self._pool = ThreadPoolExecutor(max(options.workers, 1))
 
     def checkpoint(self) -> Any:
         """Return the state of the reader."""

@@ -68,7 +68,7 @@ class LivePipeline:
     ) -> None:
         self._normals, self._live, self._options = normals, live, options
         self._keys_of, self._epoch_of = keys_of, epoch_of
-        self._pool = ThreadPoolExecutor(max(options.threads, 1))
+        self._pool = ThreadPoolExecutor(max(options.workers, 1))
         by_gpu = options.device == "gpu" and model_of(live.recipe) == "camera"
         self._on_gpu = LowsOnGpu(live, options, keys) if by_gpu else None
         self._form = Form(options, device_id) if device_id is not None else None
@@ -185,7 +185,7 @@ class LowsOnGpu:
 
     def __init__(self, live: LiveLows, options: Options, keys: Sequence[str]) -> None:
         self._options = options
-        self.draws = EpochDraws(live, keys, options.threads)
+        self.draws = EpochDraws(live, keys, options.workers)
         self._camera: Any = None
         self._loaded: Any = None
 

@@ -86,7 +86,7 @@ class ResidentPipeline:
     ) -> None:
         self._pool, self._pairs, self._live, self._options = pool, pairs, live, options
         self._course, self._done = course, 0
-        self._threads = ThreadPoolExecutor(max(options.threads, 1))
+        self._threads = ThreadPoolExecutor(max(options.workers, 1))
         self._begun: deque[tuple[HostBatch, list[int]]] = deque()
 
     def checkpoint(self) -> bytes:

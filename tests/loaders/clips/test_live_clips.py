@@ -25,7 +25,7 @@ from gloam.synth.recipes.load import load_recipe
 
 FRAMES = 3
 RECIPE = load_recipe("even:0.5,uneven:0.5", ["mixture.even.video.drift_ev=uniform(-1, 1)"])
-OPTIONS = Options(batch_size=2, size=(24, 32), crop="random", augment=True, threads=1)
+OPTIONS = Options(batch_size=2, size=(24, 32), crop="random", augment=True, workers=1)
 
 
 class Decoded:
@@ -112,7 +112,7 @@ def test_without_crops_frames_are_whole(monkeypatch):
     given = []
     monkeypatch.setattr(cuda_tensors, "new_camera", lambda: SimpleNamespace(load=given.append))
     monkeypatch.setattr(cuda_tensors, "formed_pairs", lambda *rest: given.append(rest))
-    clips = live_clips(Decoded(), Options(batch_size=2, size=(24, 32), threads=1))
+    clips = live_clips(Decoded(), Options(batch_size=2, size=(24, 32), workers=1))
     clips._on_stream(Stream())
     clips.close()
     sizes = [[*frame.shape[:2]] for clip in Decoded().clips for frame in clip]

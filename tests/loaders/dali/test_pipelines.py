@@ -13,7 +13,7 @@ from gloam.loaders.index import contents_of
 pytest.importorskip("nvidia.dali")
 pytest.importorskip("torch")
 
-PLAIN = {"device": "cpu", "threads": 2, "size": (40, 56)}
+PLAIN = {"device": "cpu", "workers": 2, "size": (40, 56)}
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from ...errors import LoaderError, SourceError
-from ...manifests.images.folders import image_files
+from ..errors import LoaderError, SourceError
+from ..manifests.images.folders import image_files
 
 
 class ImageFiles(NamedTuple):
