@@ -287,20 +287,24 @@ class PipelineBuilder:
         given = self.contents.layout is None
         return EncodedPairs(self.contents.pairs, self.contents.nearest, numbers, threads, given)
 
-    def source_numbers(self, epoch: int) -> Callable[[int], list[int]]:
+    def source_numbers(
+        self, epoch: int, start: tuple[int, bytes] | None = None
+    ) -> OrderedNumbers | ReaderNumbers:
         """Return what tells the numbers of the pairs of a pipeline's batches.
 
-        Several may ask: for images, crops and labels.
+        Parameters
+        ----------
+        epoch : int
+            The pipeline begins with.
+        start : (batch, state), optional
+            See `ReaderNumbers`.
         """
         if self._ordered:
             size = self.options.batch_size
             return OrderedNumbers(self.order, self._places, epoch, self.epoch_batches(), size)
-        # DALI asks for crops ahead, by as much as its two queues hold.
-        return lru_cache(maxsize=4 * self.options.prefetch + 8)(
-            ReaderNumbers(partial(self._numbers, epoch))
-        )
+        return ReaderNumbers(partial(self._numbers, epoch), self.epoch_batches(), start)
 
-    def _numbers(self, epoch: int, folder: Path) -> Any:
+    def _numbers(self, epoch: int, folder: Path, state: bytes | None) -> Any:
         """Build a pipeline of the numbers of pairs, in the order of DALI's own reader."""
         from . import pipelines
 
@@ -310,6 +314,8 @@ class PipelineBuilder:
             "batch_size": options.batch_size,
             "num_threads": 1,
             "device_id": None,
+            "enable_checkpointing": True,
+            "checkpoint": state,
             **self.sharding(epoch),
         }
         if self.reader == "webdataset":

@@ -19,6 +19,7 @@ from ..options import Options, make_options
 from ..ranks_and_order import decoder_load, usable_cores
 from .batches import ReadyBatches
 from .building import PipelineBuilder
+from .encoded import ReaderNumbers
 from .failures import explained
 
 _FEW = 64  # batches, which a GPU decodes in a second
@@ -79,6 +80,9 @@ class DaliLoader(EpochLoader):
         self._base = 0  # the epoch that the pipeline was built for; it goes on through the next
         # DALI's own state, of the place that a pipeline is to be built at
         self._resume: bytes | None = None
+        # the same of the reader of numbers, see `ReaderNumbers.start`
+        self._start: tuple[int, bytes] | None = None
+        self._source: Any = None  # of numbers, for the pipeline that runs
         # the same of the pipeline that runs, where it was asked for
         self._checkpoint: bytes | None = None
         self._padding = 0  # batches that DALI has left of the epoch before this place
@@ -113,10 +117,11 @@ class DaliLoader(EpochLoader):
 
     def state_dict(self) -> dict[str, Any]:
         """Return where the loader is: a small dict of JSON values. Take it between batches."""
-        dali = self._dali_state()
+        dali, start = self._dali_state(), self._numbers_start()
         return super().state_dict() | {
             "base": self._base,
-            "dali": base64.b64encode(dali).decode("ascii") if dali else "",
+            "dali": _as_text(dali),
+            "numbers": [start[0], _as_text(start[1])] if start is not None else [],
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -129,6 +134,8 @@ class DaliLoader(EpochLoader):
         """
         super().load_state_dict(state)
         self._base, self._resume = int(state["base"]), base64.b64decode(state["dali"]) or None
+        numbers = state.get("numbers")  # states of gloam before it had one crop have none
+        self._start = (int(numbers[0]), base64.b64decode(numbers[1])) if numbers else None
 
     def pipeline(self, epoch: int = 0) -> Any:
         """Return the DALI pipeline of an epoch, built, of this rank's samples.
@@ -138,11 +145,13 @@ class DaliLoader(EpochLoader):
         return self._build(epoch, None)
 
     def __getstate__(self) -> dict[str, Any]:
-        dali = self._dali_state()
+        dali, start = self._dali_state(), self._numbers_start()
         return super().__getstate__() | {
             "_pipeline": None,
             "_checkpoint": None,
             "_resume": dali,
+            "_start": start,
+            "_source": None,
             "_padding": 0,
             "_next": None,
         }
@@ -155,6 +164,23 @@ class DaliLoader(EpochLoader):
         if self._checkpoint is None:
             self._checkpoint = self._pipeline.checkpoint()
         return self._checkpoint
+
+    def _source_numbers(self, epoch: int, checkpoint: bytes | None) -> Any:
+        """Return what tells the numbers of the batches of an epoch's pipeline."""
+        start = None if checkpoint is None else self._start
+        self._source = self._builder.source_numbers(epoch, start)
+        return self._source
+
+    def _numbers_start(self) -> tuple[int, bytes] | None:
+        """Return where a reader of numbers may begin that goes on from this place."""
+        if self._pipeline is None or not isinstance(self._source, ReaderNumbers):
+            return self._start
+        return self._source.start(self._done)
+
+    @property
+    def _done(self) -> int:
+        """The batch that comes next, counted from the pipeline's beginning."""
+        return (self.epoch - self._base) * self._builder.epoch_batches() + self._batch
 
     def _begin(self) -> Iterator[tuple[Any, ...]]:
         self._copy_ahead()
@@ -187,7 +213,7 @@ class DaliLoader(EpochLoader):
 
     def _moved(self) -> None:
         self._drop()
-        self._resume = None
+        self._resume = self._start = None
         self._base, self._padding = self.epoch, 0
 
     def _abandoned(self, left: int) -> None:
@@ -261,8 +287,7 @@ class DaliLoader(EpochLoader):
 
         Those are the pairs of the next batch and of the ones that it makes ahead.
         """
-        first = (self.epoch - self._base) * self._builder.epoch_batches() + self._batch
-        numbers = self._builder.source_numbers(self._base)
+        first, numbers = self._done, self._builder.source_numbers(self._base, self._numbers_start())
         ahead = range(first, first + self.options.prefetch + 1)
         return list(dict.fromkeys(number for batch in ahead for number in numbers(batch)))
 
@@ -281,3 +306,7 @@ def check_installed(torch_too: bool) -> None:
         )
     if torch_too and not has_torch():
         raise LoaderError("batches are torch tensors: pip install 'gloam[torch]'")
+
+
+def _as_text(state: bytes | None) -> str:
+    return base64.b64encode(state or b"").decode("ascii")

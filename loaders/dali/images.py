@@ -26,7 +26,7 @@ class DaliImages(ImageLoader, DaliLoader):
         from . import image_pipelines
 
         builder = self._builder
-        self._numbers_of = numbers = builder.source_numbers(epoch)
+        numbers = self._source_numbers(epoch, checkpoint)
         common = builder.common(epoch, checkpoint) | {"crops": builder.crops(epoch, numbers)}
         if self._paths and not builder.by_number:
             made = image_pipelines.file_images(self._paths, **common, **builder.sharding(epoch))
@@ -48,14 +48,11 @@ class DaliImages(ImageLoader, DaliLoader):
             before if checkpoint is not None else 0,
         )
 
-    def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"_numbers_of": None}
-
     def _numbers(self, done: int, given: Any) -> Any:
         """Return the numbers of a batch's images, which shards do not tell."""
         if self._paths or self.reader != "webdataset" or self._builder.by_number:
             return np.array(given.as_cpu().as_tensor()).ravel()
-        return self._numbers_of(done)
+        return self._source(done)
 
     def _handed_out(self, outputs: tuple[Any, ...], count: int, done: int) -> tuple[Any, ...]:
         import torch

@@ -48,7 +48,7 @@ class DaliPairs(PairLoader, DaliLoader):
         """Build the pipeline of an epoch."""
         place = self.epoch, self._batch
         builder = self._builder
-        numbers = builder.source_numbers(epoch)
+        numbers = self._source_numbers(epoch, checkpoint)
         crops = builder.crops(epoch, numbers)
         if self._columns is not None:
             pairs = self.contents.pairs

@@ -48,12 +48,15 @@ def test_every_checked_option_has_a_typed_name():
     assert set(Options.model_fields) <= names
     for kind in (ImageOptions, ClipOptions):
         assert set(LoaderOptions.__annotations__) <= set(kind.__annotations__)
-    for kind in (LoaderOptions, ImageOptions, PairOptions, ClipOptions):
-        about = inspect.getdoc(kind) or ""
-        inherited = {
-            n for base in kind.__orig_bases__ for n in getattr(base, "__annotations__", ())
-        }
-        for name in set(kind.__annotations__) - inherited:
+    common, images = inspect.getdoc(LoaderOptions) or "", inspect.getdoc(ImageOptions) or ""
+    for kind, inherited in (
+        (LoaderOptions, ""),
+        (ImageOptions, common),
+        (PairOptions, common + "\n" + images),
+        (ClipOptions, common),
+    ):
+        about = f"{inherited}\n{inspect.getdoc(kind)}"
+        for name in kind.__annotations__:
             assert re.search(rf"^([a-z_]+, )*{name}\b", about, re.MULTILINE), name
 
 
