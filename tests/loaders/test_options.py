@@ -111,7 +111,7 @@ def test_a_backend_is_chosen_by_its_name(shards, monkeypatch):
     for wrong in ({"reader": "file"}, {"resident": True}):
         with pytest.raises(LoaderError, match="goes with backend='dali'"):
             PairLoader(shards, backend="torch", **options, **wrong)
-    with pytest.raises(LoaderError, match="is of backend='torch'"):
+    with pytest.raises(LoaderError, match="this loader has backend='torch'"):
         TorchLoader(shards, backend="dali", **options)
 
 
