@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 from ..errors import LoaderError
 from .devices import find_device
+
+_CLASSES = {  # imported when they are first used: neither DALI nor torch need be there
+    ("PairLoader", "dali"): "dali.pairs.DaliPairs",
+    ("PairLoader", "torch"): "torch_loader.TorchLoader",
+    ("ImageLoader", "dali"): "dali.images.DaliImages",
+    ("ImageLoader", "torch"): "torch_images.TorchImages",
+}
 
 
 def choose_backend(given: Mapping[str, Any]) -> str:
@@ -25,6 +33,12 @@ def choose_backend(given: Mapping[str, Any]) -> str:
     if not is_installed() or find_device(given.get("device", "auto")).kind == "mps":
         return "torch"
     return "dali"
+
+
+def class_of(loader: str, given: Mapping[str, Any]) -> Any:
+    """Return the class of a loader for the backend that its options ask for."""
+    module, _, name = _CLASSES[loader, choose_backend(given)].rpartition(".")
+    return getattr(import_module(f".{module}", __package__), name)
 
 
 def check_backend(given: Mapping[str, Any], backend: str) -> None:

@@ -12,7 +12,7 @@ from ..manifests.labels.labels import CLASS
 from ..manifests.sets.info import SET_FILE
 from ..manifests.sets.pair_set import PairSet, open_set
 from ..storage.stores import place
-from .backend import check_backend, choose_backend
+from .backend import check_backend, class_of
 from .epochs import EpochLoader
 from .image_files import ImageFiles, images_in, images_listed
 from .index import Contents, cached_in, contents_of, of_images
@@ -68,11 +68,8 @@ class ImageLoader(EpochLoader):
         """Choose the backend: what is returned is a DaliImages or a TorchImages."""
         if cls is not ImageLoader:
             return super().__new__(cls)
-        if choose_backend(options) == "dali":
-            from .dali.images import DaliImages as Chosen
-        else:
-            from .torch_images import TorchImages as Chosen  # type: ignore[assignment]
-        return super().__new__(Chosen)  # type: ignore[return-value]
+        made: Self = super().__new__(class_of("ImageLoader", options))
+        return made
 
     def __init__(
         self, data: PairSet | str | Path, split: str = "train", **options: Unpack[ImageOptions]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from .backend import check_backend, choose_backend
+from .backend import check_backend, class_of
 from .epochs import EpochLoader
 from .index import Contents, cached_in, contents_of, open_data
 from .labels import LabelColumns, label_columns
@@ -69,11 +69,8 @@ class PairLoader(EpochLoader):
         """Choose the backend: what is returned is a DaliPairs or a TorchLoader."""
         if cls is not PairLoader:
             return super().__new__(cls)
-        if choose_backend(options) == "dali":
-            from .dali.pairs import DaliPairs as Chosen
-        else:
-            from .torch_loader import TorchLoader as Chosen  # type: ignore[assignment]
-        return super().__new__(Chosen)  # type: ignore[return-value]
+        made: Self = super().__new__(class_of("PairLoader", options))
+        return made
 
     def __init__(
         self,

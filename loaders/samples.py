@@ -24,7 +24,7 @@ from .devices import converted
 from .labels import MovedLabels, PairLabels, together
 from .live.lows import LiveLows
 from .memory.reused import ReusedMemory
-from .memory.rooms import Room, Rooms, shared
+from .memory.shared_buffers import BufferHandle, SharedBufferPool, shared
 from .options import Options
 
 Pixels = npt.NDArray[np.uint8]
@@ -135,7 +135,7 @@ class Batch:
         Of the pairs, in order, once they are turned; see `turned_shape`.
     members : int
         Images of each: low and normal.
-    rooms : Rooms, optional
+    rooms : SharedBufferPool, optional
         Where they are written while there is room, else to memory of their own.
 
     Raises
@@ -149,7 +149,7 @@ class Batch:
         options: Options,
         shapes: Sequence[tuple[int, int]],
         members: int = 2,
-        rooms: Rooms | None = None,
+        rooms: SharedBufferPool | None = None,
     ) -> None:
         check_sizes(shapes, options)
         height, width = (max(sides) for sides in zip(*shapes, strict=True))
@@ -175,7 +175,7 @@ class Batch:
         for image, into in zip(images, self._into[:, number], strict=True):
             place_form(image, flips, self._shift, self._scale, self._steps, into)
 
-    def made(self) -> tuple[Room] | tuple[torch.Tensor, ...]:
+    def made(self) -> tuple[BufferHandle] | tuple[torch.Tensor, ...]:
         """Return the room with low and normal, or else both."""
         return self.tensors() if self._room is None else (self._room,)
 
@@ -219,7 +219,7 @@ class Collate:
     low and normal, while there is one.
     """
 
-    def __init__(self, options: Options, rooms: Rooms | None = None) -> None:
+    def __init__(self, options: Options, rooms: SharedBufferPool | None = None) -> None:
         self._options, self._rooms = options, rooms
 
     def __call__(self, samples: Sequence[Sample]) -> tuple[Any, ...]:
@@ -281,5 +281,5 @@ class ToldBatches:
             batch = self._collate(samples)
         except GloamError as refusal:
             return refusal
-        kept = isinstance(batch[0], Room) or batch[0].is_shared()
+        kept = isinstance(batch[0], BufferHandle) or batch[0].is_shared()
         return batch if kept else converted(batch, np.asarray)

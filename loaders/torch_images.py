@@ -12,7 +12,7 @@ from .augment import CropFlip, crop_numbers, draw_crop
 from .columns import StoredPair
 from .dataset import ImageDataset
 from .image_loader import ImageLoader
-from .memory.rooms import Rooms
+from .memory.shared_buffers import SharedBufferPool
 from .options import Options
 from .ranks_and_order import epoch_order
 from .samples import Batch, Pixels, sized, turned_shape
@@ -81,7 +81,7 @@ class TorchImages(ImageLoader, WorkerLoader):
         self._dataset = ImageSamples(self.contents, self._classes_of, self._asked)
         self._prepare()
 
-    def _collate(self, options: Options, rooms: Rooms | None) -> Any:
+    def _collate(self, options: Options, rooms: SharedBufferPool | None) -> Any:
         return CollateImages(options)
 
     def _places(self) -> Iterator[list[ImagePlace]]:

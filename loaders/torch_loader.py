@@ -13,7 +13,7 @@ from .columns import StoredPair
 from .dataset import DECODERS
 from .index import Contents
 from .labels import PairLabels
-from .memory.rooms import Rooms
+from .memory.shared_buffers import SharedBufferPool
 from .options import Options
 from .pair_loader import PairLoader
 from .ranks_and_order import epoch_order
@@ -54,17 +54,17 @@ class TorchLoader(PairLoader, WorkerLoader):
         self._dataset = Samples(self.contents, self._asked, decoder, self.live)
         self._prepare()
 
-    def _collate(self, options: Options, rooms: Rooms | None) -> Any:
+    def _collate(self, options: Options, rooms: SharedBufferPool | None) -> Any:
         return Collate(options, rooms)
 
-    def _rooms_for(self, device: torch.device) -> Rooms | None:
+    def _rooms_for(self, device: torch.device) -> SharedBufferPool | None:
         """Return rooms for batches of one size that values are made of, as those are copies."""
         options = self.options
         if options.size is None or options.dtype == "uint8" or device.type != "cpu":
             return None
         size = 2 * options.batch_size * 3 * math.prod(options.size)
         try:
-            return Rooms(size, self.num_workers, options.prefetch)
+            return SharedBufferPool(size, self.num_workers, options.prefetch)
         except RuntimeError:  # of torch: /dev/shm is small, as in containers; see `ToldBatches`
             return None
 

@@ -22,7 +22,7 @@ from ..storage.store_requests import environment, take_environment
 from .devices import Device, converted, find_device
 from .epochs import EpochLoader
 from .memory.reused import ReusedMemory
-from .memory.rooms import Room, Rooms
+from .memory.shared_buffers import BufferHandle, SharedBufferPool
 from .options import Options, make_options
 from .ranks_and_order import decoder_load, usable_cores
 from .samples import ToldBatches, ToldSamples, values_of
@@ -38,7 +38,7 @@ class WorkerLoader(EpochLoader):
     _dataset: Any
     _wanted: Device
     _loader: DataLoader[Any] | None = None
-    _rooms: Rooms | None = None  # of its processes
+    _rooms: SharedBufferPool | None = None  # of its processes
     _ending: Any = None  # what ends them
 
     def _options(self, given: Mapping[str, Any], training: bool, live: bool) -> Options:
@@ -91,7 +91,7 @@ class WorkerLoader(EpochLoader):
         return self._collate(self.options, None)
 
     @abstractmethod
-    def _collate(self, options: Options, rooms: Rooms | None) -> Any:
+    def _collate(self, options: Options, rooms: SharedBufferPool | None) -> Any:
         """Return what makes a batch of samples, in shared memory where there is some."""
 
     @property
@@ -115,7 +115,7 @@ class WorkerLoader(EpochLoader):
         ahead: tuple[Any, ...] | None = None
         memory = ReusedMemory()
         for batch in self._batches(device):
-            room = batch[0] if isinstance(batch[0], Room) else None
+            room = batch[0] if isinstance(batch[0], BufferHandle) else None
             if self._rooms is not None and room is not None:
                 batch = (*self._rooms.open(room), *batch[1:])
             with torch.cuda.stream(stream):
@@ -197,7 +197,7 @@ class WorkerLoader(EpochLoader):
             self._ending.atexit = False  # multiprocessing ends them then
         return self._loader
 
-    def _rooms_for(self, device: torch.device) -> Rooms | None:
+    def _rooms_for(self, device: torch.device) -> SharedBufferPool | None:
         """Return shared memory for batches of one size; None where batches go another way."""
         return None
 

@@ -17,7 +17,7 @@ from ...storage.stores import place
 from ..dali.batches import ReadyBatches
 from ..dataset import first_batch
 from ..live.lows import is_live, live_lows
-from ..memory.rooms import Rooms
+from ..memory.shared_buffers import SharedBufferPool
 from ..options import ClipOptions, Options, check_names
 from ..ranks_and_order import epoch_order
 from ..worker_loader import WorkerLoader
@@ -78,8 +78,6 @@ class ClipLoader(WorkerLoader):
     >>> tuple(low.shape), tuple(normal.shape)
     ((2, 3, 3, 32, 32), (2, 3, 3, 32, 32))
     """
-
-    _columns = None
 
     def __init__(
         self, data: PairSet | str | Path, split: str = "train", **options: Unpack[ClipOptions]
@@ -155,7 +153,7 @@ class ClipLoader(WorkerLoader):
         """What makes a batch of the samples of `dataset`."""
         return super().collate_fn if self._dali is None else first_batch
 
-    def _collate(self, options: Options, rooms: Rooms | None) -> Any:
+    def _collate(self, options: Options, rooms: SharedBufferPool | None) -> Any:
         return CollateClips(options)
 
     def _begin(self) -> Iterator[tuple[Any, ...]]:

@@ -19,12 +19,12 @@ from ..dali.building import built
 from ..dali.failures import last_words
 from ..live.lows import LiveLows
 from ..options import Options
+from .batch_groups import BatchGroups, batches_per_group, largest_of, split
 from .clip_bytes import Bytes, frames_of
 from .clip_samples import ClipPlace, ClipSamples
 from .frame_sources import Pictures
 from .live_clips import LiveClips
 from .low_pixels import first_low, is_png
-from .rounds import Rounds, at_once, divided, largest_of
 from .stored_batches import BatchesAhead, StoredBatches, gpu_decoder, numbers_of
 from .stored_clips import ClipContents
 from .videos.order import Groups
@@ -228,12 +228,12 @@ class DaliClips:
                 self._largest = largest_of(self._contents.clips)
             except (LoaderError, ImageRefused):  # told when it comes
                 return 1
-        return at_once(frames, max(self._largest, math.prod(self._options.size or [0])))
+        return batches_per_group(frames, max(self._largest, math.prod(self._options.size or [0])))
 
-    def _rounds(self, epoch: int, batch: int) -> Rounds:
-        return Rounds(self._together, self._batches(), epoch, batch)
+    def _rounds(self, epoch: int, batch: int) -> BatchGroups:
+        return BatchGroups(self._together, self._batches(), epoch, batch)
 
-    def _places_at(self, rounds: Rounds, number: int) -> list[ClipPlace]:
+    def _places_at(self, rounds: BatchGroups, number: int) -> list[ClipPlace]:
         """Return the places of the batches of a round."""
         epoch, batches = rounds.of(number)
         return [place for batch in batches for place in self._places_of(epoch, batch)]
@@ -298,7 +298,7 @@ class DaliClips:
         _, batches = self._rounds(epoch, batch).of(0)
         frames = self._contents.frames
         counts = [frames * len(self._places_of(epoch, number)) for number in batches]
-        return list(zip(divided(low, counts), divided(normal, counts), strict=True))
+        return list(zip(split(low, counts), split(normal, counts), strict=True))
 
     def _damage(self, epoch: int, batch: int) -> LoaderError | None:
         """Return what is wrong with a clip of the batches that it was at."""

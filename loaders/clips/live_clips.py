@@ -16,16 +16,16 @@ from ...synth.draws.table import DrawTable
 from ...synth.kernels.arrays import Window
 from ..augment import draw_crops
 from ..live.draws import EpochDraws
-from ..live.held import HeldUntilRead
 from ..live.host_forms import HostBatch, pair_of
 from ..live.lows import LiveLows
+from ..live.stream_keepalive import StreamKeepAlive
 from ..options import Options
 from .clip_samples import ClipPlace
 from .frame_sources import Pictures
 from .videos.reading import VideoFrames
 
 if TYPE_CHECKING:
-    from ..dali.forms.ahead import Ahead
+    from ..dali.forms.prefetch import CudaPrefetcher
 
 Whole = npt.NDArray[np.int64]
 _AHEAD = 2  # batches that are made while one is used
@@ -34,7 +34,7 @@ _AHEAD = 2  # batches that are made while one is used
 class LiveClips:
     """What runs in place of a DALI pipeline of stored clips: the same outputs.
 
-    A batch of it is a round of the loader's, see `rounds`.
+    A batch of it is a round of the loader's, see `batch_groups`.
 
     Parameters
     ----------
@@ -71,8 +71,8 @@ class LiveClips:
         self._pool = ThreadPoolExecutor(max(options.workers, 1))
         self._draws = None if device_id is None else EpochDraws(live, keys, options.workers)
         self._camera: Any = None
-        self._ahead: Ahead | None = None
-        self._held = HeldUntilRead(_AHEAD)
+        self._ahead: CudaPrefetcher | None = None
+        self._held = StreamKeepAlive(_AHEAD)
         self._done = 0
 
     def run(self, stream: Any = None) -> tuple[Any, ...]:
@@ -86,9 +86,9 @@ class LiveClips:
         if self._device is None:
             return self._on_cpu()
         if self._ahead is None:
-            from ..dali.forms.ahead import Ahead
+            from ..dali.forms.prefetch import CudaPrefetcher
 
-            self._ahead = Ahead(self._on_stream, _AHEAD, self._device)
+            self._ahead = CudaPrefetcher(self._on_stream, _AHEAD, self._device)
         made = self._ahead.next()
         return (*made.images, None)
 

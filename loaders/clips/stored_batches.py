@@ -53,7 +53,7 @@ class StoredBatches:
     """The sources that a pipeline of stored clips asks, by DALI's BatchInfo.
 
     It asks all of them for a batch, and copies what it gets, before it asks for the next one. Its
-    batches are rounds of the loader's, see `rounds`.
+    batches are rounds of the loader's, see `batch_groups`.
 
     Threads that make one call a clip wait the less for the interpreter's lock, and DALI takes an
     array of all frames a tenth faster than a list of them.
@@ -91,8 +91,8 @@ class StoredBatches:
         self._on_gpu = on_gpu
         self._lows: dict[int, Future[Any]] = {}
         self._clips = BatchesAhead(self._begin, ahead)
-        self._rooms: dict[int, _Room] = {}
-        self._spare = _Spare()
+        self._rooms: dict[int, BatchBuffer] = {}
+        self._spare = BufferPool()
 
     def pairs(self, info: Any) -> tuple[list[Bytes], list[Bytes], Any]:
         """Return encoded lows and normals, and numbers, of a batch."""
@@ -131,13 +131,13 @@ class StoredBatches:
     def _begin(self, number: int) -> list[Future[Clip]]:
         places, room = self._places_of(number), None
         if self._decodes_lows and self._on_gpu is None:
-            room = self._rooms[number] = _Room(len(places), self._frames, self._spare)
+            room = self._rooms[number] = BatchBuffer(len(places), self._frames, self._spare)
         made = [self._pool.submit(self._one, room, i, place) for i, place in enumerate(places)]
         if self._on_gpu is not None:
             self._lows[number] = self._on_gpu.begin(number, made)
         return made
 
-    def _one(self, room: _Room | None, number: int, place: ClipPlace) -> Clip:
+    def _one(self, room: BatchBuffer | None, number: int, place: ClipPlace) -> Clip:
         read = frames_of(place.clip)
         lows, normals = read[: self._frames], read[self._frames :]
         if room is None:
@@ -145,7 +145,7 @@ class StoredBatches:
         return Clip(clip_lows(lows, lambda size: room.of(number, size)), normals)
 
 
-class _Spare:
+class BufferPool:
     """Memory of batches that are over, to be taken again: fresh one costs a tenth of decoding."""
 
     def __init__(self) -> None:
@@ -164,17 +164,17 @@ class _Spare:
             self._held.append(memory)
 
 
-class _Room:
+class BatchBuffer:
     """Memory for the lows of a batch, those of clips of the size of the first one that is made.
 
     Parameters
     ----------
     clips, frames : int
-    spare : _Spare
+    spare : BufferPool
         Where it comes from.
     """
 
-    def __init__(self, clips: int, frames: int, spare: _Spare) -> None:
+    def __init__(self, clips: int, frames: int, spare: BufferPool) -> None:
         self._clips, self._frames, self._spare = clips, frames, spare
         self._lock = threading.Lock()
         self._made: Pixels | None = None

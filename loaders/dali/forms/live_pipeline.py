@@ -23,14 +23,14 @@ from ....synth.kernels.arrays import Window
 from ....synth.models import model_of
 from ...augment import draw_crops
 from ...live.draws import EpochDraws
-from ...live.held import HeldUntilRead
 from ...live.host_forms import HostBatch, pair_of
 from ...live.lows import LiveLows
+from ...live.stream_keepalive import StreamKeepAlive
 from ...options import Options
 from .forming import AHEAD, Begun, Form
 
 if TYPE_CHECKING:
-    from .ahead import Ahead
+    from .prefetch import CudaPrefetcher
 
 Whole = npt.NDArray[np.integer[Any]]
 _AHEAD = 2  # batches that are made while one is used
@@ -74,10 +74,10 @@ class LivePipeline:
         self._form = Form(options, device_id) if device_id is not None else None
         self._done = 0
         self._device = device_id
-        self._ahead: Ahead | None = None
+        self._ahead: CudaPrefetcher | None = None
         self._state: Any = None
         self._begun: deque[Begun] = deque()
-        self._held = HeldUntilRead(_HELD)
+        self._held = StreamKeepAlive(_HELD)
 
     def checkpoint(self) -> Any:
         """Return the state of the reader, at the last batch that was given."""
@@ -92,9 +92,9 @@ class LivePipeline:
         if self._device is None:
             return self._on_cpu()
         if self._ahead is None:
-            from .ahead import Ahead
+            from .prefetch import CudaPrefetcher
 
-            self._ahead = Ahead(self._on_stream, _AHEAD, self._device)
+            self._ahead = CudaPrefetcher(self._on_stream, _AHEAD, self._device)
         made = self._ahead.next()
         self._state = made.state
         return (*made.images, made.labels)

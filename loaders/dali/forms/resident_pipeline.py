@@ -29,7 +29,7 @@ from .live_pipeline import LowsOnGpu
 
 if TYPE_CHECKING:
     from ...live.cuda_pool import CudaPool
-    from .ahead import Ahead
+    from .prefetch import CudaPrefetcher
 
 _AHEAD = 4  # batches that are made while one is used
 
@@ -168,7 +168,7 @@ class ResidentOnGpu:
         self._epochs = MadeAhead(self._epoch)
         self._form = Form(options, device_id)
         self._device = device_id
-        self._ahead: Ahead | None = None
+        self._ahead: CudaPrefetcher | None = None
         self._begun: deque[Begun] = deque()
 
     def checkpoint(self) -> bytes:
@@ -178,9 +178,9 @@ class ResidentOnGpu:
     def run(self, stream: Any = None) -> tuple[Any, ...]:
         """Make the next batch: lows, normals, numbers."""
         if self._ahead is None:
-            from .ahead import Ahead
+            from .prefetch import CudaPrefetcher
 
-            self._ahead = Ahead(self._on_stream, _AHEAD, self._device)
+            self._ahead = CudaPrefetcher(self._on_stream, _AHEAD, self._device)
         made = self._ahead.next()
         return (*made.images, made.labels)
 
