@@ -110,10 +110,9 @@ def test_resume_at_every_batch_gives_the_same_rest(make):
         with make("train", **options) as second:
             second.load_state_dict(state)
             assert second.state_dict() == state
-            rest = batches(second) + batches(
-                second
-            )  # what was left of the epoch, or a whole one, and the next one
-        assert len(rest) == (2 * length - stop if stop < length else 2 * length)
+            # What was left of the epoch, which may be nothing, and the next one.
+            rest = batches(second) + batches(second)
+        assert len(rest) == 2 * length - stop
         following = expected[stop : stop + len(rest)]
         assert [n for n, _ in rest] == [n for n, _ in following]
         assert all(torch.equal(a, b) for (_, a), (_, b) in zip(rest, following, strict=True))
