@@ -76,8 +76,8 @@ def main() -> None:
         "pairs, JPEG": partial(pairs, args.folder / "jpeg"),
         "pairs, PNG, reader external": partial(pairs, args.folder / "png", reader="external"),
         "pairs, live": partial(pairs, args.folder / "jpeg", **live),
-        "clips, PNG": partial(clips, reader="dali"),
-        "clips, live": partial(clips, reader="dali", **live),
+        "clips, PNG": partial(clips, backend="dali"),
+        "clips, live": partial(clips, backend="dali", **live),
     }
     with recorded(args.record):
         on = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"

@@ -66,15 +66,17 @@ def main() -> None:
     ways: dict[str, Callable[[], Iterable[Any]]] = {
         "PyAV by hand, videos, no lows": partial(by_hand, videos, cores)
     }
+    pyav = {"pyav": {"decoder": "pyav"}}
     for name, data, more in (
         ("tar members, stored", root, {}),
         ("tar members, live", root, {"live": True}),
         ("tar members, live, random crops", root, {"live": True, "crop": "random"}),
         ("videos, live", videos, {"frames": FRAMES, "recipe": "even"}),
     ):
-        for reader in ("dali", "workers") if data == root else ("dali", "pyav", "workers"):
-            make = partial(gloam.ClipLoader, data, reader=reader, **common | more)
-            ways[f"ClipLoader, {name}, {reader}"] = make
+        who = {"dali": {"backend": "dali"}, "workers": {"backend": "torch"}}
+        for how, asked in who.items() if data == root else (who | pyav).items():
+            make = partial(gloam.ClipLoader, data, **common | more | asked)
+            ways[f"ClipLoader, {name}, {how}"] = make
     with recorded(args.record):
         on = torch.cuda.get_device_name() if device == "cuda" else "no GPU"
         print(f"{cores} cores, {on}; clips of {FRAMES} frames, {WIDTH} x {HEIGHT} to {SIZE}")

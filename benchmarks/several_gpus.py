@@ -157,7 +157,7 @@ def pipeline_speed(definition: Any, shards: Path) -> float:
 
 def loader_speed(shards: Path, alone: bool) -> float:
     part = {"rank": 0, "world_size": 1} if alone else {}
-    with PairLoader(shards, batch_size=BATCH, size=192, threads=usable_cores(), **part) as loader:
+    with PairLoader(shards, batch_size=BATCH, size=192, workers=usable_cores(), **part) as loader:
         batches = iter(loader)
 
         def step() -> None:

@@ -16,16 +16,16 @@ os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")
 
 if TYPE_CHECKING:
     from .clips.clip_loader import ClipLoader
-    from .dali.image_loader import ImageLoader
-    from .dali.pair_loader import PairLoader
+    from .image_loader import ImageLoader
     from .index import pairs_in
+    from .pair_loader import PairLoader
     from .torch_loader import TorchLoader
 
 __all__ = ["ClipLoader", "ImageLoader", "PairLoader", "TorchLoader", "pairs_in"]
 _HOMES = {
     "ClipLoader": "clips.clip_loader",
-    "ImageLoader": "dali.image_loader",
-    "PairLoader": "dali.pair_loader",
+    "ImageLoader": "image_loader",
+    "PairLoader": "pair_loader",
     "TorchLoader": "torch_loader",
     "pairs_in": "index",
 }

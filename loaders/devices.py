@@ -52,7 +52,7 @@ class Device:
         return self.number or 0
 
 
-def find_device(device: Any, number: int | None = None) -> Device:
+def find_device(device: Any) -> Device:
     """Read "auto", "cpu", "gpu" or "cuda", "cuda:1", a number, or a torch.device.
 
     "auto" is a GPU if torch sees one, and the CPU otherwise.
@@ -60,7 +60,7 @@ def find_device(device: Any, number: int | None = None) -> Device:
     Raises
     ------
     LoaderError
-        When it is none of these, or two different numbers were given.
+        When it is none of these.
     """
     text = (
         f"gpu:{device}" if isinstance(device, int) and not isinstance(device, bool) else str(device)
@@ -72,14 +72,9 @@ def find_device(device: Any, number: int | None = None) -> Device:
             " torch.device"
         )
     kind = "gpu" if match[1] == "cuda" else match[1]
-    own = int(match[2]) if match[2] else None
-    if own is not None and number not in (None, own):
-        raise LoaderError(
-            f"device {device!r} and device_id {number}: are two different GPUs; give one of the two"
-        )
     if kind == "auto":
         kind = _seen_by_torch()
-    return Device(kind, (number if own is None else own) if kind == "gpu" else None)
+    return Device(kind, int(match[2]) if match[2] and kind == "gpu" else None)
 
 
 def _seen_by_torch() -> str:

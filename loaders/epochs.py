@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import os
 import sys
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn, Self
 
 from ..errors import LoaderError
@@ -25,7 +24,7 @@ from .ranks_and_order import Rank, find_rank, in_process_group
 from .state import check_state, fingerprint
 
 
-class EpochLoader(ABC):
+class EpochLoader:
     """An iterable over batches of pairs; each pass is one epoch.
 
     Attributes
@@ -131,22 +130,22 @@ class EpochLoader(ABC):
         return SequentialSampler(self.dataset)
 
     @property
-    @abstractmethod
     def num_workers(self) -> int:
         """Processes that read beside this one."""
+        raise NotImplementedError
 
     @property
-    @abstractmethod
     def dataset(self) -> Any:
         """The pairs of all ranks: it has a length."""
+        raise NotImplementedError
 
     @property
-    @abstractmethod
     def batch_sampler(self) -> Any:
         """What begins an epoch of the loader when it is iterated.
 
         It is for tools that skip batches by it (Accelerate's `skip_first_batches`).
         """
+        raise NotImplementedError
 
     def __len__(self) -> int:
         """Return how many batches an epoch has for this rank."""
@@ -245,25 +244,29 @@ class EpochLoader(ABC):
             f" {self.epoch}>"
         )
 
-    @abstractmethod
+    def _options(self, given: Mapping[str, Any], training: bool, live: bool) -> Options:
+        """Find the device, and validate the options that were given."""
+        raise NotImplementedError
+
     def _begin(self) -> Iterator[tuple[Any, ...]]:
         """Return the batches from `_batch` of `epoch` on."""
+        raise NotImplementedError
 
     def _copy_ahead(self) -> None:
         """Begin to copy shards out of a store, where that is asked for."""
         if self.contents.cache is not None:
             self.contents.cache.begin()
 
-    @abstractmethod
     def _moved(self) -> None:
         """Drop what was made ready: the place is another one now."""
+        raise NotImplementedError
 
     def _abandoned(self, left: int) -> None:
         """Drop what was made ready: the last epoch was left with so many batches to come."""
         self._moved()
 
-    @abstractmethod
-    def _free(self) -> None: ...
+    def _free(self) -> None:
+        raise NotImplementedError
 
     def _fingerprint(self) -> dict[str, Any]:
         own = fingerprint(self.contents, self.options, self.rank, self.reader)

@@ -20,8 +20,8 @@ from ..manifests.sets.info import PAIRS
 from ..manifests.sets.layouts.extents import Extent, Extents
 from ..manifests.sets.pair_set import PairSet
 from ..storage.tables import read_table
+from .augment import CropFlip
 from .columns import read_extent
-from .forms import Change
 from .index import Contents
 from .options import Options
 
@@ -154,16 +154,9 @@ def joined(rows: Iterable[Rows]) -> Rows:
     return Rows(*map(np.concatenate, zip(*rows, strict=True)))
 
 
-def whole(sizes: Whole) -> npt.NDArray[np.int32]:
-    """Return the changes (see `forms.Change`) of pairs that are taken whole."""
-    changes = np.zeros((len(sizes), 7), np.int32)
-    changes[:, 2:4] = sizes
-    return changes
-
-
 def batch_labels(
     rows: Rows,
-    changes: npt.NDArray[Any],
+    crops: npt.NDArray[Any],
     masks: Sequence[npt.NDArray[np.uint8]],
     roles: Sequence[str],
     options: Options,
@@ -173,8 +166,8 @@ def batch_labels(
     Parameters
     ----------
     rows : Rows
-    changes : array (N, 7)
-        Of `forms.Change`.
+    crops : array (N, 7)
+        See `augment.draw_crops`.
     masks : sequence of uint8 arrays (H, W)
         Moved already; see `moved_mask`.
     roles : sequence of str
@@ -193,7 +186,7 @@ def batch_labels(
     if CLASS in roles:
         made["class"] = torch.from_numpy(rows.numbers.astype(np.int64))
     if BOXES in roles:
-        boxes, kept = _moved_boxes(rows, changes, options)
+        boxes, kept = _moved_boxes(rows, crops, options)
         ends = np.concatenate([[0], np.cumsum(rows.counts)])
         inside = np.concatenate([[0], np.cumsum(kept)])
         counts = np.diff(inside[ends]).tolist()
@@ -216,17 +209,17 @@ def batch_labels(
 
 
 def _moved_boxes(
-    rows: Rows, changes: npt.NDArray[Any], options: Options
+    rows: Rows, crops: npt.NDArray[Any], options: Options
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
     """Move boxes as pixels move; and say which still are at least a pixel wide and high."""
-    whose = np.repeat(np.arange(len(changes)), rows.counts)
-    kept, windows = np.asarray(changes, np.float32)[:, [3, 2]], changes[:, [1, 0]]  # x before y
+    whose = np.repeat(np.arange(len(crops)), rows.counts)
+    kept, windows = np.asarray(crops, np.float32)[:, [3, 2]], crops[:, [1, 0]]  # x before y
     sides = kept if options.size is None else np.array([options.size[::-1]], np.float32) + 0 * kept
     points = rows.boxes.reshape(-1, 2, 2) - windows.astype(np.float32)[whose, None]
     points *= (sides / kept)[whose, None]
     limits = sides[whose, None]
     points = np.minimum(np.maximum(points, 0, out=points), limits, out=points)
-    flips = changes[:, 4:].astype(bool)
+    flips = crops[:, 4:].astype(bool)
     if flips.any():
         for axis in (0, 1):
             one = flips[whose, axis]
@@ -237,7 +230,7 @@ def _moved_boxes(
     return points.reshape(-1, 4), wide
 
 
-def moved_mask(extent: Extent, change: npt.NDArray[Any], options: Options) -> Any:
+def moved_mask(extent: Extent, crop: npt.NDArray[Any], options: Options) -> Any:
     """Read a mask and move it as the pixels of its pair: each takes the nearest one's value.
 
     Returns
@@ -253,7 +246,7 @@ def moved_mask(extent: Extent, change: npt.NDArray[Any], options: Options) -> An
     mask: Any = cv2.imdecode(data, cv2.IMREAD_UNCHANGED)
     if mask is None or mask.ndim != 2:
         raise LoaderError(f"{extent.path}: a mask at byte {extent.offset} cannot be decoded")
-    top, left, height, width, across, down, turned = (int(value) for value in change)
+    top, left, height, width, across, down, turned = (int(value) for value in crop)
     mask = mask[top : top + height, left : left + width]
     if options.size is not None and options.size != (height, width):
         mask = nearest(mask, options.size)
@@ -276,25 +269,25 @@ class PairLabels(NamedTuple):
     roles: tuple[str, ...]
     mask: Extent | None
 
-    def moved(self, change: Change, options: Options) -> MovedLabels:
+    def moved(self, crop: CropFlip, options: Options) -> MovedLabels:
         """Read and move the mask, if there is one; boxes are moved with those of the batch."""
-        drawn = np.array([change], np.int64)
+        drawn = np.array([crop], np.int64)
         mask = None if self.mask is None else moved_mask(self.mask, drawn[0], options)
         return MovedLabels(self.row, self.roles, drawn, mask)
 
 
 class MovedLabels(NamedTuple):
-    """The labels of one pair, and the change (1, 7) of its images."""
+    """The labels of one pair, and the crop (1, 7) of its images."""
 
     row: Rows
     roles: tuple[str, ...]
-    change: npt.NDArray[np.int64]
+    crop: npt.NDArray[np.int64]
     mask: npt.NDArray[np.uint8] | None
 
 
 def together(labels: Sequence[MovedLabels], options: Options) -> dict[str, Any]:
     """Return the labels of a batch of pairs; see `batch_labels`."""
     rows = joined(one.row for one in labels)
-    changes = np.concatenate([one.change for one in labels])
+    crops = np.concatenate([one.crop for one in labels])
     masks = [one.mask for one in labels if one.mask is not None]
-    return batch_labels(rows, changes, masks, labels[0].roles, options)
+    return batch_labels(rows, crops, masks, labels[0].roles, options)

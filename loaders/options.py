@@ -1,82 +1,234 @@
-"""How pairs are loaded: one validated object that all readers share."""
+"""The options of loaders: their names and types, and one checked object that all parts share."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from typing import Any, Literal, TypedDict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from ..errors import LoaderError
 
+if TYPE_CHECKING:
+    import torch
 
-class Options(BaseModel):
-    """Processing and order.
+    from ..synth.recipes.load import Recipe
+
+BACKENDS = ("auto", "dali", "torch")
+
+
+Size = int | tuple[int, int]
+Crop = Literal["resize", "random", "random-resized"]
+Backend = Literal["auto", "dali", "torch"]
+
+
+class LoaderOptions(TypedDict, total=False):
+    """The options of every loader; all but `batch_size` may be left out.
 
     Attributes
     ----------
     batch_size : int
-        Of this rank.
+        Samples a batch, of this rank.
     size : (height, width), int or None
-        Of the images that come out; None keeps each pair's own.
+        Size of the images that come out; None, the default, keeps each pair's own.
     crop : str
         How `size` is reached: "random" (a window at native resolution; smaller images are enlarged
         first), "resize" (the whole image, aspect not kept, which averages most of a low's noise
         away) or "random-resized" (a window of .35 to 1 of the area, as in ImageNet training).
         Loaders of pairs and clips take "random" for split train where a size is given, and "resize"
-        otherwise; ImageLoader takes "resize".
+        otherwise; ImageLoader takes "resize". Windows and flips are a function of seed, epoch, key
+        and the image's size, the same for every loader and backend.
     augment : bool
         Flips and rotations by 90 degrees, all eight equally likely (four for images that are not
-        square). The same for both images of a pair, as is every crop.
+        square). The same for both images of a pair, as is every crop. By default False.
     pad : bool
         With size None: fill up to the largest image of a batch with black, to the right and below.
+        By default False.
     dtype : str
-        "float32", "float16" or "uint8".
+        "float32", the default, "float16" or "uint8".
     value_range : (low, high)
-        (0, 1) or (-1, 1); for uint8 always 0 to 255.
+        (0, 1), the default, or (-1, 1); for uint8 always 0 to 255.
     layout : str
-        "CHW" or "HWC".
+        "CHW", the default, or "HWC".
     framework : str
-        "torch" tensors, "numpy" arrays (on the CPU) or "cupy" arrays (on a GPU), over the same
-        memory.
+        "torch" tensors, the default, "numpy" arrays (on the CPU) or "cupy" arrays (on a GPU), over
+        the same memory.
     shuffle : bool
-    shuffle_buffer : int
-        Samples among which the webdataset and file readers draw the next one; shards are shuffled
-        as a whole besides. (The external reader and TorchLoader shuffle without limit.) No more
-        than a rank has; and at most 8,190 of files, as Linux maps no more of them at once.
+        Draw a new order in every epoch. By default True for split train, False otherwise.
     seed : int
+        Random seed of order, crops, flips and new lows; 0 by default.
     last_batch : str, optional
         "drop" gives every rank equally many whole batches, as many as all samples fill; "partial"
         every sample once; "even" every sample once and every rank equally many batches, of one
         sample only where `batch_size` is not 1; "padded" every rank equally many whole batches,
         samples from the beginning of the epoch filling the last ones: rank r has batch
         b * world_size + r of the epoch, and `padded` of the loader says how many samples at the end
-        of a batch are such repetitions. By default None for validation: "padded" where Accelerate
-        gathers from several ranks (so Hugging Face's Trainer does), "even" in another process group
-        of torch.distributed, else "partial".
+        of a batch are such repetitions. By default "drop" for train, and for validation "padded"
+        where Accelerate gathers from several ranks (so Hugging Face's Trainer does), "even" in
+        another process group of torch.distributed, else "partial".
     keys : bool
-        Yield the pairs' keys as a third item.
-    labels : bool
-        Yield the pairs' labels as the last item; see `labels.batch_labels`.
-    device : str
-        "gpu" or "cpu".
-    threads : int
-        That decode on the CPU, or processes of TorchLoader, which may be 0.
-    hw_decoder_load : float
-        Share of JPEGs that the GPU's hardware decoder takes, the rest goes to its cores. PairLoader
-        takes .9, and 1 where four processes or more of one host train together. On an H200 that is
-        fastest when nothing else runs (benchmarks/results/loaders-h200.txt); 1 is for models that
-        train as fast as pairs are decoded, as they need the cores themselves. What the cores decode
-        passes the host's memory as coefficients, which several GPUs share
-        (benchmarks/results/several-gpus-h200.txt).
-    exact : bool
-        Of live lows: decode normals on the CPU, as libjpeg-turbo does.
-    resident_side : int, optional
-        Longer side of the images that stay in memory; longer ones are made smaller.
+        Yield the samples' keys, after the images. By default False.
+    device : str, int or torch.device
+        "cuda" (or "gpu"), "cuda:1", "cpu", or "auto", the default: a GPU if torch sees one. Where
+        no number is given, torch's current one when the first batch is made. backend="torch" knows
+        Apple's "mps" as well.
+    rank, world_size : int
+        This process among those that train together. By default found at the first batch, from
+        torch.distributed, torchrun's or SLURM's environment, or 0 of 1.
+    workers : int
+        Threads that read and decode (DALI), or processes (torch; 0 decodes in this one). By default
+        this rank's share of the cores.
     prefetch : int
-        Batches made ahead. Four keep the GPU's decoders busy while a step of training holds its
-        cores.
+        Batches made ahead, of each process with torch; 4 by default, which keeps a GPU's decoders
+        busy while a step of training holds its cores.
+    backend : str
+        "dali" (NVIDIA DALI: reads, decodes and resizes, on a GPU or the CPU), "torch" (a DataLoader
+        with processes that decode on the CPU), or "auto", the default: DALI where it is installed
+        and knows the device. Batches differ by decoder and resizer alone, and by the order of
+        DALI's own readers, see `reader`.
+    """
+
+    batch_size: Required[int]
+    size: Size | None
+    crop: Crop | None
+    augment: bool
+    pad: bool
+    dtype: Literal["float32", "float16", "uint8"]
+    value_range: tuple[float, float]
+    layout: Literal["CHW", "HWC"]
+    framework: Literal["torch", "numpy", "cupy"]
+    shuffle: bool | None
+    seed: int
+    last_batch: Literal["drop", "partial", "even", "padded"] | None
+    keys: bool
+    device: str | int | torch.device
+    rank: int | None
+    world_size: int | None
+    workers: int | None
+    prefetch: int
+    backend: Backend
+
+
+class ImageOptions(LoaderOptions, total=False):
+    """The options of ImageLoader.
+
+    Attributes
+    ----------
+    shuffle_buffer : int
+        Samples among which the webdataset and file readers of DALI draw the next one, 4,096 by
+        default; shards are shuffled as a whole besides. (The external reader and backend="torch"
+        shuffle without limit.) No more than a rank has; and at most 8,190 of files, as Linux maps
+        no more of them at once.
+    hw_decoder_load : float
+        Share of JPEGs that the GPU's hardware decoder takes, the rest goes to its cores: .9 by
+        default, and 1 for live lows and where four processes or more of one host train together.
+        On an H200 that is fastest when nothing else runs (benchmarks/results/loaders-h200.txt); 1
+        is for models that train as fast as pairs are decoded, as they need the cores themselves.
+        What the cores decode passes the host's memory as coefficients, which several GPUs share
+        (benchmarks/results/several-gpus-h200.txt).
+    cache : str or Path
+        Of a set in a store: a folder of this machine that its shards are copied to while they are
+        loaded.
+    cache_gb : float
+        10^9 bytes that they may take.
+    """
+
+    shuffle_buffer: int
+    hw_decoder_load: float | None
+    cache: str | Path | None
+    cache_gb: float | None
+
+
+class PairOptions(ImageOptions, total=False):
+    """The options of PairLoader and TorchLoader.
+
+    Attributes
+    ----------
+    labels : bool
+        Yield the labels of a set that was built with `--labels`, as the last item: a dict, see
+        `gloam.loaders.labels.batch_labels`. By default False.
+    normals : str or Path
+        Of a set of lows only (`gloam regenerate --low-only`): the set that it was made from.
+    live : bool
+        Make each low when its pair is read, from the decoded normal: exact noise without stored
+        lows, new noise in every epoch, or another recipe. `data` may then be a list of normals
+        alone. By default so for sets that hold no lows (`gloam build --low-codec none`).
+    recipe : Recipe or str
+        Recipe of live lows; by default the set's own, or "uneven" for lists.
+    draws : str
+        Of live lows: "fresh" draws anew in every epoch, a function of (seed, epoch, key); "set"
+        draws what the set has stored, or would have. By default "fresh" for train, "set" for val.
+    exact : bool
+        Of live lows: decode normals as the set's lows were made from them, with libjpeg-turbo on
+        the CPU. A GPU's decoder differs by up to 3 levels, and so do the lows; backend="torch" is
+        always exact. By default False.
+    resident : bool or "auto"
+        With DALI: keep this rank's pairs in memory, decoded once: the GPU's, or the host's for
+        device="cpu"; normals alone where lows are live. Each rank keeps its own part, shuffled anew
+        in every epoch. "auto" does so where they fit, and reads them as the external reader does
+        otherwise. By default False.
+    resident_side : int
+        Longer side of what stays in memory; longer images are made smaller.
+    reader : str
+        Of DALI: "webdataset" for shards, "file" for files, "external" for lists and for either (it
+        reads at offsets and shuffles without limit, in the order of backend="torch"); "auto", the
+        default, takes what fits.
+    decoder : str
+        With backend="torch": "opencv", the default, or "pillow".
+    """
+
+    labels: bool
+    normals: str | Path | None
+    live: bool | None
+    recipe: Recipe | str | None
+    draws: Literal["fresh", "set"] | None
+    exact: bool | None
+    resident: bool | Literal["auto"]
+    resident_side: int | None
+    reader: Literal["auto", "webdataset", "file", "external"]
+    decoder: Literal["opencv", "pillow"] | None
+
+
+class ClipOptions(LoaderOptions, total=False):
+    """The options of ClipLoader.
+
+    Attributes
+    ----------
+    frames : int
+        Frames of each clip, where `data` is no set (8); a set's clips have as many as it was built
+        with.
+    stride, step : int
+        There: from one frame of a clip to its next one (1), and from the first frame of a clip to
+        that of the next clip (`frames`), as DALI's video readers have them.
+    live : bool
+        Make lows when a clip is read: of a set's recipe or another one; folders are always live.
+    recipe, draws
+        See `PairOptions`.
+    decoder : str
+        "dali", or "pyav" for videos: PyAV in processes, part by part, each group of frames once an
+        epoch. By default what is faster and can read the clips, see `backend.choose_decoder`; with
+        backend="torch" each process decodes its own clips.
+    """
+
+    frames: int | None
+    stride: int | None
+    step: int | None
+    live: bool | None
+    recipe: Recipe | str | None
+    draws: Literal["fresh", "set"] | None
+    decoder: Literal["dali", "pyav"] | None
+
+
+_ELSEWHERE = {"threads": "workers=4", "device_id": 'device="cuda:1"'}
+"""What options are called now."""
+
+
+class Options(BaseModel):
+    """Checked options, with their defaults, as pipelines and batches need them.
+
+    `LoaderOptions`, `ImageOptions` and `PairOptions` say what each means.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -97,7 +249,7 @@ class Options(BaseModel):
     keys: bool = False
     labels: bool = False
     device: Literal["gpu", "cpu"] = "cpu"
-    threads: int = Field(default=4, ge=0)
+    workers: int = Field(default=4, ge=0)
     hw_decoder_load: float = Field(default=0.9, ge=0, le=1)
     exact: bool = False
     resident_side: int | None = Field(default=None, ge=1)
@@ -149,53 +301,72 @@ class Options(BaseModel):
 
         A state fits only the same.
         """
-        ignored = {"device", "threads", "hw_decoder_load", "prefetch", "framework"}
+        ignored = {"device", "workers", "hw_decoder_load", "prefetch", "framework"}
         if not self.labels:  # as states were before there were any
             ignored.add("labels")
         return self.model_dump(mode="json", exclude=ignored)
 
 
-class Nothing(TypedDict):
-    """The type of keywords that there are not.
+def check_names(given: Mapping[str, Any], kind: Any) -> None:
+    """Check that there are options of these names.
 
-    Editors and type checkers show them, and `make_options` names them.
+    Parameters
+    ----------
+    given : mapping
+    kind : TypedDict
+        `PairOptions`, say.
+
+    Raises
+    ------
+    LoaderError
+        Naming the option that is meant.
     """
+    known = list(kind.__annotations__)
+    for name in given:
+        if name in known:
+            continue
+        if name == "reader" and kind is ClipOptions:
+            meant = 'backend="dali" or "torch", or decoder="dali" or "pyav", is meant'
+        elif name in _ELSEWHERE:
+            meant = f"{_ELSEWHERE[name]} is meant"
+        elif near := difflib.get_close_matches(name, known, 1, 0.6):
+            meant = f"{near[0]} is meant?"
+        else:
+            meant = f"there are {', '.join(known)}"
+        raise LoaderError(f"{name}: no such option; {meant}")
+    if given.get("backend", "auto") not in BACKENDS:
+        raise LoaderError(f"backend {given['backend']!r}: must be one of {', '.join(BACKENDS)}")
 
 
-def make_options(unknown: Mapping[str, object], training: bool, **values: Any) -> Options:
+def make_options(given: Mapping[str, Any], training: bool, **found: Any) -> Options:
     """Validate the options of a loader.
 
     Parameters
     ----------
-    unknown : mapping
-        What was given besides the options that there are.
+    given : mapping
+        Options of `check_names`; None is the default.
     training : bool
-        Whether what is not given (None) is as for training.
-    **values
-        Those.
+        Whether the defaults are those of training.
+    **found
+        Fields of `Options` that a loader finds by itself.
 
     Raises
     ------
     LoaderError
         Naming the option, its value and what is allowed.
     """
-    for name in unknown:
-        known = [*Options.model_fields, "workers", "rank", "world_size"]
-        near = difflib.get_close_matches(name, known, 1, 0.6)
-        raise LoaderError(
-            f"{name}: no such option"
-            + (f"; {near[0]} is meant?" if near else f"; there are {', '.join(known)}")
-        )
-    if values.get("batch_size") is None:
+    values = {
+        name: value
+        for name, value in {**given, **found}.items()
+        if name in Options.model_fields and value is not None
+    }
+    if "batch_size" not in values:
         raise LoaderError(
             "batch_size is missing: say how many pairs a batch holds, as in batch_size=16"
         )
-    if values["shuffle"] is None:
-        values["shuffle"] = training
-    if values["last_batch"] is None and training:
-        values["last_batch"] = "drop"
-    if values["crop"] is None:
-        values["crop"] = "random" if training and values["size"] is not None else "resize"
+    values.setdefault("shuffle", training)
+    values.setdefault("last_batch", "drop" if training else None)
+    values.setdefault("crop", "random" if training and "size" in values else "resize")
     try:
         return Options(**values)
     except ValidationError as error:
@@ -205,22 +376,3 @@ def make_options(unknown: Mapping[str, object], training: bool, **values: Any) -
         raise LoaderError(
             f"{where} = {first['input']!r}: {message}" if where else message
         ) from error
-
-
-def same_number(workers: int | None, threads: int | None) -> int | None:
-    """Return how many decode side by side, by either of its two names.
-
-    Raises
-    ------
-    LoaderError
-        When they differ, or are below 0.
-    """
-    if None not in (workers, threads) and workers != threads:
-        raise LoaderError(
-            f"workers = {workers}, threads = {threads}: are two names of one number; give one of"
-            " them"
-        )
-    name, number = ("threads", threads) if workers is None else ("workers", workers)
-    if isinstance(number, int) and number < 0:
-        raise LoaderError(f"{name} = {number}: must be 0 or more")
-    return number

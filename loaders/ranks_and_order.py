@@ -24,6 +24,7 @@ _LOCAL = (
     "SLURM_NTASKS_PER_NODE",
 )
 _VARIABLES = (("RANK", "WORLD_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS"))
+_MANY_GPUS = 4  # of a host: see `options.ImageOptions.hw_decoder_load`
 
 
 @dataclass(frozen=True)
@@ -142,6 +143,15 @@ def local_ranks() -> int:
 def usable_cores() -> int:
     """Return this process's share of the cores, when several of one host train together."""
     return max(1, available_cores() // local_ranks())
+
+
+def decoder_load(live: bool) -> float:
+    """Return which share of JPEGs a GPU's decoding hardware gets by default, cores the rest.
+
+    What cores decode differs a little from what the hardware does: a live low is to be a function
+    of its key.
+    """
+    return 1.0 if live or local_ranks() >= _MANY_GPUS else 0.9
 
 
 def epoch_seed(seed: int, epoch: int, purpose: str) -> int:

@@ -17,14 +17,14 @@ from ..errors import GloamError
 from ..storage.stores import AT_ONCE, in_store
 from ..synth.kernels.arrays import Window
 from ..synth.kernels.forms import place_form, place_values, resized
+from .augment import CropFlip, check_sizes, crop_numbers, draw_crop
 from .columns import StoredPair, fetched
 from .dataset import PairDataset
 from .devices import converted
-from .forms import Change, change_of, check_sizes
 from .labels import MovedLabels, PairLabels, together
 from .live.lows import LiveLows
 from .memory.reused import ReusedMemory
-from .memory.rooms import Room, Rooms, shared
+from .memory.shared_buffers import BufferHandle, SharedBufferPool, shared
 from .options import Options
 
 Pixels = npt.NDArray[np.uint8]
@@ -34,7 +34,6 @@ class Place(NamedTuple):
     """All that a process needs to make one sample, so that none holds a list of the set."""
 
     pair: StoredPair
-    seed: int
     epoch: int = 0
     labels: PairLabels | None = None
 
@@ -49,45 +48,43 @@ class Samples(PairDataset, Dataset[Any]):
         self._options = options
 
     def __getitems__(self, places: list[Any]) -> list[Any]:
-        """Return the samples of a batch; out of a store they are read side by side."""
-        if self._contents.far and any(isinstance(p, Place) and _far(p.pair) for p in places):
+        """Return the samples of a batch of one epoch; out of a store they are read side by side."""
+        if not all(isinstance(place, Place) for place in places):
+            return [super(Samples, self).__getitem__(place) for place in places]
+        if self._contents.far and any(_far(place.pair) for place in places):
             with ThreadPoolExecutor(AT_ONCE) as pool:
                 read = list(pool.map(fetched, [place.pair for place in places]))
             places = [place._replace(pair=pair) for place, pair in zip(places, read, strict=True)]
-        epochs = {place.epoch for place in places if isinstance(place, Place)}
-        whole = len(epochs) == 1 and all(isinstance(place, Place) for place in places)
-        if self._live is None or not whole:
-            return [self[place] for place in places]
-        maker = self._live.maker([place.pair.key for place in places], epochs.pop())
+        keys, epoch = [place.pair.key for place in places], places[0].epoch
+        maker = None if self._live is None else self._live.maker(keys, epoch)
         return [
-            self._sample(place, partial(maker.low, number)) for number, place in enumerate(places)
+            self._sample(place, numbers, None if maker is None else partial(maker.low, i))
+            for i, (place, numbers) in enumerate(
+                zip(places, crop_numbers(self._options, epoch, keys), strict=True)
+            )
         ]
 
     def __getitem__(self, place: Any) -> Any:
-        if not isinstance(place, Place):
-            return super().__getitem__(place)
-        live, key = self._live, place.pair.key
-        if live is None:
-            return self._sample(place)
-        return self._sample(
-            place, lambda normal, window: live.low(normal, key, place.epoch, window)
-        )
+        return self.__getitems__([place])[0]
 
     def _sample(
-        self, place: Place, made: Callable[[Pixels, Window], Pixels] | None = None
+        self,
+        place: Place,
+        numbers: npt.NDArray[np.float64],
+        made: Callable[[Pixels, Window], Pixels] | None,
     ) -> Sample:
         """Return the sample of a pair, whose low is made of its normal, or stored."""
         pair = place.pair
         if made is None:
             low, normal = self.decoded(pair)
-            inner = change = change_of(low.shape[0], low.shape[1], self._options, place.seed)
+            inner = crop = draw_crop(self._options, numbers, *low.shape[:2])
         else:
             normal = self.normal(pair)
-            change = change_of(normal.shape[0], normal.shape[1], self._options, place.seed)
-            low, inner = made(normal, change.window), change.within()
-        labels = None if place.labels is None else place.labels.moved(change, self._options)
-        sizes = sized(low, inner, self._options), sized(normal, change, self._options)
-        return Sample(*sizes, change, pair.key, labels)
+            crop = draw_crop(self._options, numbers, *normal.shape[:2])
+            low, inner = made(normal, crop.window), crop.within()
+        labels = None if place.labels is None else place.labels.moved(crop, self._options)
+        sizes = sized(low, inner, self._options), sized(normal, crop, self._options)
+        return Sample(*sizes, crop, pair.key, labels)
 
 
 def _far(pair: StoredPair) -> bool:
@@ -101,7 +98,7 @@ class Sample(NamedTuple):
     Attributes
     ----------
     low, normal : uint8 arrays (H, W, 3)
-    change : Change
+    crop : CropFlip
         Of which flips and turn are left to do.
     key : str
     labels : MovedLabels, optional
@@ -109,23 +106,23 @@ class Sample(NamedTuple):
 
     low: Pixels
     normal: Pixels
-    change: Change
+    crop: CropFlip
     key: str
     labels: MovedLabels | None = None
 
 
-def sized(image: Pixels, change: Change, options: Options) -> Pixels:
+def sized(image: Pixels, crop: CropFlip, options: Options) -> Pixels:
     """Return the window of an image that is kept, contiguous, resized where it has to be."""
-    top, left, height, width = change.window
+    top, left, height, width = crop.window
     if options.size is not None and options.size != (height, width):
-        return resized(np.ascontiguousarray(image), change.window, options.size)
+        return resized(np.ascontiguousarray(image), crop.window, options.size)
     return np.ascontiguousarray(image[top : top + height, left : left + width])
 
 
-def turned_shape(shape: Sequence[int], change: Change) -> tuple[int, int]:
-    """Return height and width of an image that a change may turn."""
+def turned_shape(shape: Sequence[int], crop: CropFlip) -> tuple[int, int]:
+    """Return height and width of an image that may be turned."""
     height, width = shape[:2]
-    return (width, height) if change.turned else (height, width)
+    return (width, height) if crop.turned else (height, width)
 
 
 class Batch:
@@ -138,7 +135,7 @@ class Batch:
         Of the pairs, in order, once they are turned; see `turned_shape`.
     members : int
         Images of each: low and normal.
-    rooms : Rooms, optional
+    rooms : SharedBufferPool, optional
         Where they are written while there is room, else to memory of their own.
 
     Raises
@@ -152,7 +149,7 @@ class Batch:
         options: Options,
         shapes: Sequence[tuple[int, int]],
         members: int = 2,
-        rooms: Rooms | None = None,
+        rooms: SharedBufferPool | None = None,
     ) -> None:
         check_sizes(shapes, options)
         height, width = (max(sides) for sides in zip(*shapes, strict=True))
@@ -172,13 +169,13 @@ class Batch:
         self._into = self._made.numpy().reshape(members, len(shapes), -1)
         self._half = options.dtype == "float16"
 
-    def place(self, number: int, images: Sequence[Pixels], change: Change) -> None:
-        """Write the images of a pair, which have their size, with the flips of a change."""
-        flips = int(change.across), int(change.down), int(change.turned)
+    def place(self, number: int, images: Sequence[Pixels], crop: CropFlip) -> None:
+        """Write the images of a pair, which have their size, with the flips of a crop."""
+        flips = int(crop.across), int(crop.down), int(crop.turned)
         for image, into in zip(images, self._into[:, number], strict=True):
             place_form(image, flips, self._shift, self._scale, self._steps, into)
 
-    def made(self) -> tuple[Room] | tuple[torch.Tensor, ...]:
+    def made(self) -> tuple[BufferHandle] | tuple[torch.Tensor, ...]:
         """Return the room with low and normal, or else both."""
         return self.tensors() if self._room is None else (self._room,)
 
@@ -222,15 +219,15 @@ class Collate:
     low and normal, while there is one.
     """
 
-    def __init__(self, options: Options, rooms: Rooms | None = None) -> None:
+    def __init__(self, options: Options, rooms: SharedBufferPool | None = None) -> None:
         self._options, self._rooms = options, rooms
 
     def __call__(self, samples: Sequence[Sample]) -> tuple[Any, ...]:
         """Return a batch of samples."""
-        shapes = [turned_shape(sample.normal.shape, sample.change) for sample in samples]
+        shapes = [turned_shape(sample.normal.shape, sample.crop) for sample in samples]
         batch = Batch(self._options, shapes, rooms=self._rooms)
         for number, sample in enumerate(samples):
-            batch.place(number, (sample.low, sample.normal), sample.change)
+            batch.place(number, (sample.low, sample.normal), sample.crop)
         made: tuple[Any, ...] = batch.made()
         if self._options.keys:
             made = (*made, [sample.key for sample in samples])
@@ -284,5 +281,5 @@ class ToldBatches:
             batch = self._collate(samples)
         except GloamError as refusal:
             return refusal
-        kept = isinstance(batch[0], Room) or batch[0].is_shared()
+        kept = isinstance(batch[0], BufferHandle) or batch[0].is_shared()
         return batch if kept else converted(batch, np.asarray)

@@ -12,8 +12,8 @@ import torch
 from ...errors import LoaderError
 from ...manifests.sets.info import SET_FILE
 from ...manifests.sets.pair_set import open_set
+from ..backend import is_installed
 from ..clips.clip_loader import ClipLoader
-from ..dali.dali_loader import is_installed
 from .pairs import Bench, machine_facts, timed
 
 
@@ -56,13 +56,13 @@ def bench_clips(
     for name, options in ways:
         make = partial(loaded, device=device, **common, **options)
         who: dict[str, Callable[[], ClipLoader]] = {}
-        dali, pyav = partial(make, reader="dali"), partial(make, reader="pyav")
+        dali, pyav = partial(make, backend="dali"), partial(make, decoder="pyav")
         if is_installed() and (device == "cuda" or name == "stored") and _can(dali):
             who[f"DALI, {device}"] = dali
         if not of_set and _can(pyav):
             who[f"PyAV, {device}"] = pyav
         for processes in workers:
-            who[f"{processes} workers"] = partial(make, reader="workers", workers=processes)
+            who[f"{processes} workers"] = partial(make, backend="torch", workers=processes)
         for how, by_them in who.items():
             full = f"ClipLoader, {name}, {how}"
             say(full)

@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from ...engines.forkserver import prepare_workers
 from ...engines.process import end_with_parent, main_left_alone, prepare_own_process
-from ..dali.image_files import images_in, images_listed
+from ..image_files import images_in, images_listed
 from .pairs import Bench, Speed, machine_facts, timed
 
 
@@ -54,11 +54,13 @@ def bench_images(
 
 def _dali(root: Path, batch_size: int, size: int, gpu: bool, seconds: float) -> Speed:
     try:
-        from ..dali.image_loader import ImageLoader
+        from ..image_loader import ImageLoader
     except ImportError as error:
         return Speed("DALI", 0, 0, f"not run: {error}")
     device = "gpu" if gpu else "cpu"
-    make = partial(ImageLoader, root, batch_size=batch_size, size=size, device=device)
+    make = partial(
+        ImageLoader, root, batch_size=batch_size, size=size, device=device, backend="dali"
+    )
     return timed("DALI", make, seconds)
 
 

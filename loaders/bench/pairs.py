@@ -156,11 +156,12 @@ def _dali(
     options: dict[str, Any],
 ) -> Speed:
     try:
-        from ..dali.pair_loader import PairLoader
+        from ..pair_loader import PairLoader
     except ImportError as error:
         return Speed(name, 0, 0, f"not run: {error}")
     device = "gpu" if gpu else "cpu"
-    return timed(name, lambda: PairLoader(root, split, device=device, **common | options), seconds)
+    how: dict[str, Any] = {"backend": "dali", **common, **options}
+    return timed(name, lambda: PairLoader(root, split, device=device, **how), seconds)
 
 
 def timed(name: str, make: Callable[[], Any], seconds: float) -> Speed:

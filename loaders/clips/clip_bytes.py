@@ -35,12 +35,10 @@ class Clip(NamedTuple):
         The array may be a part of its batch's; a list is of encoded lows, or of decoded ones.
     normals : list of uint8 arrays (N)
         Encoded.
-    change : int32 array (7), optional
     """
 
     lows: Any
     normals: list[Bytes]
-    change: npt.NDArray[np.int32] | None
 
 
 def frames_of(clip: StoredClip) -> list[Bytes]:

@@ -7,38 +7,31 @@ import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Unpack
+from typing import Any, Unpack
 
-import torch
-from torch.utils.data import DataLoader
-
-from ...engines.forkserver import prepare_workers
 from ...errors import LoaderError
 from ...manifests.clips.windows import Windows
 from ...manifests.sets.info import SET_FILE
 from ...manifests.sets.pair_set import PairSet, open_set
 from ...storage.stores import place
-from ...synth.recipes.load import Recipe
 from ..dali.batches import ReadyBatches
-from ..dali.dali_loader import decoder_load
 from ..dataset import first_batch
-from ..devices import find_device
-from ..epochs import EpochLoader
 from ..live.lows import is_live, live_lows
-from ..options import Nothing, Options, make_options, same_number
-from ..ranks_and_order import epoch_order, epoch_seed, usable_cores
-from ..torch_loader import TorchLoader
+from ..memory.shared_buffers import SharedBufferPool
+from ..options import ClipOptions, Options, check_names
+from ..ranks_and_order import epoch_order
+from ..worker_loader import WorkerLoader
+from .backend import choose_decoder, not_by_dali, not_by_pyav, pyav_is_faster
 from .clip_bytes import has_videos
 from .clip_samples import ClipPlace, ClipSamples, CollateClips
 from .stored_clips import ClipContents, clips_in, clips_of_set
 from .videos.order import group_clips
-from .who_decodes import not_by_dali, not_by_pyav, pyav_is_faster, who_decodes
 
 
-class ClipLoader(TorchLoader):
+class ClipLoader(WorkerLoader):
     """Low and normal clips, (N, T, C, H, W) each: the same crop, resize and flips for all frames.
 
-    It is a loader as `TorchLoader` is: epochs, ranks, states. On a GPU, DALI decodes and gloam's
+    It has the epochs, ranks and states of `PairLoader`. On a GPU, DALI decodes and gloam's
     kernels make live lows; on a CPU processes do both, for videos threads make the lows.
 
     Parameters
@@ -48,31 +41,22 @@ class ClipLoader(TorchLoader):
         live.
     split : str
         Of a set.
-    frames : int, optional
-        Of each clip, where `data` is no set (8); a set's clips have as many as it was built with.
-    stride, step : int, optional
-        There: from one frame of a clip to its next one (1), and from the first frame of a clip to
-        that of the next clip (`frames`), as DALI's video readers have them.
-    live : bool, optional
-        Make lows when a clip is read: of a set's recipe or another one; folders are always live.
-    recipe, draws
-        As of `PairLoader`.
-    reader : str
-        "dali", "pyav" for videos, or "workers". On a GPU "auto" takes DALI, where it is installed
-        and can read the clips: members of a set's shards, JPEGs and PNGs, or videos of 8 bits,
-        4:2:0 and BT.601 (H.264, HEVC) that are shown as they are coded; live ones with a size, by a
-        recipe of the camera model. Otherwise PyAV decodes videos in processes, part by part, also
-        small ones that many cores decode faster (see `who_decodes`), and workers make whole
+    **options
+        See `gloam.loaders.options.ClipOptions`; `batch_size` must be given.
+
+        With backend="torch", `workers` processes make whole batches. Otherwise batches are made in
+        this process: `workers` are threads, and for videos that PyAV decodes processes, too; and at
+        most 3 batches are made ahead. On a GPU small batches are made a few at a time (512 frames,
+        or half a GiB of them), and as many of those are.
+
+        backend="auto" does so on a GPU where DALI is installed and can read the clips: members of a
+        set's shards, JPEGs and PNGs, or videos of 8 bits, 4:2:0 and BT.601 (H.264, HEVC) that are
+        shown as they are coded; live ones with a size, by a recipe of the camera model. Otherwise
+        PyAV decodes videos, also small ones that many cores decode faster, and workers make whole
         batches of all else; and where DALI fails at what those decode, "auto" says so and takes
-        them.
-        All draw the same crops, flips and lows. Resized, they may differ by a level; JPEGs that a
-        GPU decodes by up to 5 levels where colours meet, and colours of videos by more there, as
-        DALI does not interpolate them.
-    batch_size, size, crop, augment, pad, dtype, value_range, layout, framework, shuffle, seed, \
-last_batch, keys, device, rank, world_size, workers, prefetch
-        As of `TorchLoader`. Where workers do not make whole batches, `workers` are threads, and for
-        videos processes, too; and at most 3 batches are made ahead. On a GPU small batches are made
-        a few at a time (512 frames, or half a GiB of them), and as many of those are.
+        them. All draw the same crops, flips and lows. Resized, they may differ by a level; JPEGs
+        that a GPU decodes by up to 5 levels where colours meet, and colours of videos by more
+        there, as DALI does not interpolate them.
 
     Raises
     ------
@@ -96,43 +80,14 @@ last_batch, keys, device, rank, world_size, workers, prefetch
     """
 
     def __init__(
-        self,
-        data: PairSet | str | Path,
-        split: str = "train",
-        *,
-        frames: int | None = None,
-        stride: int | None = None,
-        step: int | None = None,
-        batch_size: int | None = None,
-        size: int | tuple[int, int] | None = None,
-        crop: Literal["resize", "random", "random-resized"] | None = None,
-        augment: bool = False,
-        pad: bool = False,
-        dtype: Literal["float32", "float16", "uint8"] = "float32",
-        value_range: tuple[float, float] = (0, 1),
-        layout: Literal["CHW", "HWC"] = "CHW",
-        framework: Literal["torch", "numpy", "cupy"] = "torch",
-        shuffle: bool | None = None,
-        seed: int = 0,
-        last_batch: Literal["drop", "partial", "even", "padded"] | None = None,
-        keys: bool = False,
-        live: bool | None = None,
-        recipe: Recipe | str | None = None,
-        draws: Literal["fresh", "set"] | None = None,
-        reader: Literal["auto", "dali", "pyav", "workers"] = "auto",
-        device: str | int | torch.device = "auto",
-        device_id: int | None = None,
-        rank: int | None = None,
-        world_size: int | None = None,
-        workers: int | None = None,
-        threads: int | None = None,
-        prefetch: int = 4,
-        **unknown: Unpack[Nothing],
+        self, data: PairSet | str | Path, split: str = "train", **options: Unpack[ClipOptions]
     ) -> None:
+        check_names(options, ClipOptions)
         training = split == "train"
-        processes = same_number(workers, threads)
-        self._wanted = find_device(device, device_id)
-        held: PairSet | list[Any]
+        recipe, draws = options.get("recipe"), options.get("draws")
+        frames, stride, step = options.get("frames"), options.get("stride"), options.get("step")
+        held: PairSet | list[Any] = []
+        live = True
         if isinstance(data, PairSet) or (place(data) / SET_FILE).is_file():
             held = open_set(data)
             if (frames, stride, step) != (None, None, None):
@@ -141,51 +96,30 @@ last_batch, keys, device, rank, world_size, workers, prefetch
                     f" clips of {held.frames} frames; leave them out",
                     path=held.root,
                 )
-            live = is_live(held, live, recipe=recipe, draws=draws)
+            live = is_live(held, options.get("live"), recipe=recipe, draws=draws)
             contents = clips_of_set(held, split, live)
         else:
-            held, live = [], True
             contents = clips_in(data, Windows(_given(frames, 8), _given(stride, 1), step or 0))
-        options = make_options(
-            unknown,
-            training,
-            batch_size=batch_size,
-            size=size,
-            crop=crop,
-            augment=augment,
-            pad=pad,
-            dtype=dtype,
-            value_range=value_range,
-            layout=layout,
-            framework=framework,
-            shuffle=shuffle,
-            seed=seed,
-            last_batch=last_batch,
-            keys=keys,
-            device="gpu" if self._wanted.kind == "gpu" else "cpu",
-            threads=usable_cores() if processes is None else processes,
-            prefetch=prefetch,
-            hw_decoder_load=decoder_load(bool(live)),
-        )
-        lows = live_lows(held, recipe, draws, seed, training) if live else None
+        chosen = self._options(options, training, live)
+        lows = live_lows(held, recipe, draws, chosen.seed, training) if live else None
         self._groups = group_clips(contents.clips) if has_videos(contents) else None
         order = "clips" if self._groups is None else "videos"
-        EpochLoader.__init__(self, contents, options, order, rank, world_size, lows)
+        rank, world_size = options.get("rank"), options.get("world_size")
+        super().__init__(contents, chosen, order, rank, world_size, lows)
         self._clips: ClipContents = contents
-        self._samples = ClipSamples(contents, options, lows)
-        self._dataset = self._samples  # type: ignore[assignment]
-        self._columns = None
-        self._loader: DataLoader[Any] | None = None
+        self._dataset = self._samples = ClipSamples(contents, chosen, lows)
         self._ordered: dict[int, Any] = {}
         self._dali: Any = None
-        self._falls_back = reader == "auto"
+        backend, decoder = options.get("backend", "auto"), options.get("decoder")
+        self._falls_back = backend == "auto" and decoder is None
         self._begin_with(
-            who_decodes(
-                reader,
-                options.device,
-                partial(not_by_dali, contents, options, lows),
-                partial(not_by_pyav, contents, options, lows),
-                partial(pyav_is_faster, contents, options),
+            choose_decoder(
+                backend,
+                decoder,
+                chosen.device,
+                partial(not_by_dali, contents, chosen, lows),
+                partial(not_by_pyav, contents, chosen, lows),
+                partial(pyav_is_faster, contents, chosen),
             )
         )
 
@@ -195,7 +129,7 @@ last_batch, keys, device, rank, world_size, workers, prefetch
             self._dali.close()
             self._dali = None
         if reader == "workers":
-            prepare_workers([__name__], self.num_workers + 1)
+            self._prepare()
             return
         from .dali_clips import DaliClips
 
@@ -219,11 +153,8 @@ last_batch, keys, device, rank, world_size, workers, prefetch
         """What makes a batch of the samples of `dataset`."""
         return super().collate_fn if self._dali is None else first_batch
 
-    def _collate(self, options: Options) -> Any:
+    def _collate(self, options: Options, rooms: SharedBufferPool | None) -> Any:
         return CollateClips(options)
-
-    def _rooms_for(self, device: torch.device) -> None:
-        return None  # few batches, and large
 
     def _begin(self) -> Iterator[tuple[Any, ...]]:
         if self._dali is None:
@@ -253,23 +184,16 @@ last_batch, keys, device, rank, world_size, workers, prefetch
             self._dali.close()
 
     def _places(self) -> Iterator[list[Any]]:
-        """Yield what is left of the running epoch: batches of clips and of their draws' seeds."""
+        """Yield what is left of the running epoch: batches of clips."""
         epoch = self.epoch
         for batch in range(self._batch, len(self)):
             yield self._batch_places(epoch, batch)
 
     def _batch_places(self, epoch: int, batch: int) -> list[ClipPlace]:
-        """Return the clips of a batch and their draws' seeds."""
-        options, order = self.options, self._order(epoch)
-        return [
-            ClipPlace(
-                self._clips.clips[n],
-                epoch_seed(options.seed, epoch, f"draws of pair {n}"),
-                epoch,
-                n,
-            )
-            for n in order[self._places_of(batch) % len(order)].tolist()
-        ]
+        """Return the clips of a batch."""
+        order = self._order(epoch)
+        numbers = order[self._places_of(batch) % len(order)].tolist()
+        return [ClipPlace(self._clips.clips[n], epoch, n) for n in numbers]
 
     def _order(self, epoch: int) -> Any:
         """Return the numbers of all ranks' clips in an epoch's order."""

@@ -15,9 +15,9 @@ from ...manifests.clips.windows import frame_files
 from ...manifests.images.header import MAX_PIXELS
 from ...manifests.sets.layouts.extents import Extent
 from ...synth.clips import frame_name, render_clip
+from ..augment import CropFlip, crop_numbers, draw_crop
 from ..columns import read_extent
 from ..dataset import ReadyBatch, place_of
-from ..forms import Change, change_of
 from ..live.lows import LiveLows
 from ..options import Options
 from ..samples import Batch, sized, turned_shape
@@ -31,7 +31,6 @@ class ClipPlace(NamedTuple):
     """All that a process needs to make one sample."""
 
     clip: StoredClip
-    seed: int
     epoch: int = 0
     number: int = 0  # of the clip among all
 
@@ -41,7 +40,7 @@ class ClipSample(NamedTuple):
 
     lows: list[Pixels]
     normals: list[Pixels]
-    change: Change
+    crop: CropFlip
     key: str
 
 
@@ -72,14 +71,14 @@ class ClipSamples(Dataset[Any]):
             return self._lows(clip, normals, None, 0), normals
         clip = place.clip
         normals = self._normals(clip)
-        height, width = normals[0].shape[:2]
-        change = change_of(height, width, self._options, place.seed)
-        lows = self._lows(clip, normals, change, place.epoch)
-        inner = change if self._live is None else change.within()
+        numbers = crop_numbers(self._options, place.epoch, [clip.key])[0]
+        crop = draw_crop(self._options, numbers, *normals[0].shape[:2])
+        lows = self._lows(clip, normals, crop, place.epoch)
+        inner = crop if self._live is None else crop.within()
         return ClipSample(
             [sized(low, inner, self._options) for low in lows],
-            [sized(normal, change, self._options) for normal in normals],
-            change,
+            [sized(normal, crop, self._options) for normal in normals],
+            crop,
             clip.key,
         )
 
@@ -98,7 +97,7 @@ class ClipSamples(Dataset[Any]):
             ) from None
 
     def _lows(
-        self, clip: StoredClip, normals: list[Pixels], change: Change | None, epoch: int
+        self, clip: StoredClip, normals: list[Pixels], crop: CropFlip | None, epoch: int
     ) -> list[Pixels]:
         if self._live is None:
             lows = self._decoded(clip, "low", clip.lows)
@@ -106,7 +105,7 @@ class ClipSamples(Dataset[Any]):
                 raise LoaderError(f"{clip.key}: low and normal differ in size", key=clip.key)
             return lows
         drawn = self._live.draw(clip.key, epoch)
-        window = None if change is None else change.window
+        window = None if crop is None else crop.window
         return render_clip(normals, drawn, window)
 
     def _decoded(self, clip: StoredClip, role: str, extents: Sequence[Extent]) -> list[Pixels]:
@@ -136,11 +135,11 @@ class CollateClips:
     def __call__(self, samples: Sequence[ClipSample]) -> tuple[Any, ...]:
         """Return a batch of samples."""
         frames = len(samples[0].normals)
-        shapes = [turned_shape(one.normals[0].shape, one.change) for one in samples]
+        shapes = [turned_shape(one.normals[0].shape, one.crop) for one in samples]
         batch = Batch(self._options, [shape for shape in shapes for _ in range(frames)])
         for number, one in enumerate(samples):
             for frame, pair in enumerate(zip(one.lows, one.normals, strict=True)):
-                batch.place(number * frames + frame, pair, one.change)
+                batch.place(number * frames + frame, pair, one.crop)
         made = tuple(
             images.view(len(samples), frames, *images.shape[1:]) for images in batch.tensors()
         )

@@ -19,12 +19,12 @@ from ..dali.building import built
 from ..dali.failures import last_words
 from ..live.lows import LiveLows
 from ..options import Options
+from .batch_groups import BatchGroups, batches_per_group, largest_of, split
 from .clip_bytes import Bytes, frames_of
 from .clip_samples import ClipPlace, ClipSamples
 from .frame_sources import Pictures
 from .live_clips import LiveClips
 from .low_pixels import first_low, is_png
-from .rounds import Rounds, at_once, divided, largest_of
 from .stored_batches import BatchesAhead, StoredBatches, numbers_of
 from .stored_clips import ClipContents
 from .videos.order import Groups
@@ -157,14 +157,14 @@ class DaliClips:
 
     def _built(self, epoch: int, batch: int, device_id: int | None) -> Any:
         far = AT_ONCE if self._contents.far else 1
-        self._pool = pool = ThreadPoolExecutor(max(self._options.threads, far))
+        self._pool = pool = ThreadPoolExecutor(max(self._options.workers, far))
         own = self._options.batch_size * self._contents.frames
         self._together = self._at_once(own, device_id)
         places_at = partial(self._places_at, self._rounds(epoch, batch))
         common: dict[str, Any] = {
             "options": self._options,
             "batch_size": self._together * own,
-            "num_threads": max(self._options.threads, 1),
+            "num_threads": max(self._options.workers, 1),
             "device_id": device_id,
             "prefetch_queue_depth": min(self._options.prefetch, 3),  # of many images each
         }
@@ -202,7 +202,7 @@ class DaliClips:
             decodes_lows=decoded,
             ahead=_AHEAD,
         )
-        common = common | {"forms": batches.forms if self._options.changes else None}
+        common = common | {"crops": batches.crops}
         if not decoded:
             return external_pairs(batches.pairs, **common)
         return pairs_of_decoded_lows(batches.lows, batches.normals, **common)
@@ -217,12 +217,12 @@ class DaliClips:
                 self._largest = largest_of(self._contents.clips)
             except (LoaderError, ImageRefused):  # told when it comes
                 return 1
-        return at_once(frames, max(self._largest, math.prod(self._options.size or [0])))
+        return batches_per_group(frames, max(self._largest, math.prod(self._options.size or [0])))
 
-    def _rounds(self, epoch: int, batch: int) -> Rounds:
-        return Rounds(self._together, self._batches(), epoch, batch)
+    def _rounds(self, epoch: int, batch: int) -> BatchGroups:
+        return BatchGroups(self._together, self._batches(), epoch, batch)
 
-    def _places_at(self, rounds: Rounds, number: int) -> list[ClipPlace]:
+    def _places_at(self, rounds: BatchGroups, number: int) -> list[ClipPlace]:
         """Return the places of the batches of a round."""
         epoch, batches = rounds.of(number)
         return [place for batch in batches for place in self._places_of(epoch, batch)]
@@ -264,7 +264,7 @@ class DaliClips:
             return [[place.number for place in places] for places in rest]
 
         wanted = Wanted(self._contents, groups, place, numbers_of)
-        workers = self._options.threads
+        workers = self._options.workers
         if self.by_dali:
             return by_dali(wanted, workers, self._segments, pool, common)
         return by_pyav(wanted, workers, common["device_id"])
@@ -287,7 +287,7 @@ class DaliClips:
         _, batches = self._rounds(epoch, batch).of(0)
         frames = self._contents.frames
         counts = [frames * len(self._places_of(epoch, number)) for number in batches]
-        return list(zip(divided(low, counts), divided(normal, counts), strict=True))
+        return list(zip(split(low, counts), split(normal, counts), strict=True))
 
     def _damage(self, epoch: int, batch: int) -> LoaderError | None:
         """Return what is wrong with a clip of the batches that it was at."""

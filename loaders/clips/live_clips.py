@@ -14,18 +14,18 @@ from ...synth.clips import frame_maker
 from ...synth.draws.clips import frame_table
 from ...synth.draws.table import DrawTable
 from ...synth.kernels.arrays import Window
-from ..forms import change_of
+from ..augment import draw_crops
 from ..live.draws import EpochDraws
-from ..live.held import HeldUntilRead
 from ..live.host_forms import HostBatch, pair_of
 from ..live.lows import LiveLows
+from ..live.stream_keepalive import StreamKeepAlive
 from ..options import Options
 from .clip_samples import ClipPlace
 from .frame_sources import Pictures
 from .videos.reading import VideoFrames
 
 if TYPE_CHECKING:
-    from ..dali.forms.ahead import Ahead
+    from ..dali.forms.prefetch import CudaPrefetcher
 
 Whole = npt.NDArray[np.int64]
 _AHEAD = 2  # batches that are made while one is used
@@ -34,7 +34,7 @@ _AHEAD = 2  # batches that are made while one is used
 class LiveClips:
     """What runs in place of a DALI pipeline of stored clips: the same outputs.
 
-    A batch of it is a round of the loader's, see `rounds`.
+    A batch of it is a round of the loader's, see `batch_groups`.
 
     Parameters
     ----------
@@ -68,11 +68,11 @@ class LiveClips:
         self._source, self._live, self._options = source, live, options
         self._frames, self._places_of = frames, places_of
         self._device = device_id
-        self._pool = ThreadPoolExecutor(max(options.threads, 1))
-        self._draws = None if device_id is None else EpochDraws(live, keys, options.threads)
+        self._pool = ThreadPoolExecutor(max(options.workers, 1))
+        self._draws = None if device_id is None else EpochDraws(live, keys, options.workers)
         self._camera: Any = None
-        self._ahead: Ahead | None = None
-        self._held = HeldUntilRead(_AHEAD)
+        self._ahead: CudaPrefetcher | None = None
+        self._held = StreamKeepAlive(_AHEAD)
         self._done = 0
 
     def run(self, stream: Any = None) -> tuple[Any, ...]:
@@ -86,9 +86,9 @@ class LiveClips:
         if self._device is None:
             return self._on_cpu()
         if self._ahead is None:
-            from ..dali.forms.ahead import Ahead
+            from ..dali.forms.prefetch import CudaPrefetcher
 
-            self._ahead = Ahead(self._on_stream, _AHEAD, self._device)
+            self._ahead = CudaPrefetcher(self._on_stream, _AHEAD, self._device)
         made = self._ahead.next()
         return (*made.images, None)
 
@@ -102,7 +102,7 @@ class LiveClips:
 
     def _on_cpu(self) -> tuple[Any, ...]:
         frames, places = self._source.next(), self._next_places()
-        normals, changes = frames.images, self._changes(places, frames.sizes)
+        normals, crops = frames.images, self._crops(places, frames.sizes)
         draws = [self._live.draw(place.clip.key, place.epoch) for place in places]
         maker = frame_maker(draws, self._frames)
 
@@ -110,7 +110,7 @@ class LiveClips:
             return maker.low(i, normals[i], window, normals[i - i % self._frames])
 
         made = pair_of(self._options, normals, low_of)
-        batch = HostBatch(self._options, self._pool, normals, changes, made)
+        batch = HostBatch(self._options, self._pool, crops, made)
         return (*batch.images(), None)
 
     def _on_stream(self, stream: Any) -> tuple[Any, Any, Any]:
@@ -118,7 +118,7 @@ class LiveClips:
         from ..live.cuda_tensors import formed_pairs, new_camera
 
         frames, places = self._source.next(stream), self._next_places()
-        changes = self._changes(places, frames.sizes)
+        crops = self._crops(places, frames.sizes)
         if self._camera is None:
             self._camera = new_camera()
         self._camera.load(self._drawn(places))
@@ -126,7 +126,7 @@ class LiveClips:
             self._camera,
             frames.sizes,
             frames.at,
-            changes,
+            crops,
             self._options,
             np.arange(len(frames.sizes)),
             np.repeat(frames.at[:: self._frames], self._frames),
@@ -146,8 +146,8 @@ class LiveClips:
         self._done += 1
         return places
 
-    def _changes(self, places: Sequence[ClipPlace], sizes: Whole) -> Any:
-        """Return the changes of all frames, those of a clip alike (N, 7), as processes draw them.
+    def _crops(self, places: Sequence[ClipPlace], sizes: Whole) -> Any:
+        """Return the crops of all frames, those of a clip alike (N, 7), as processes draw them.
 
         Raises
         ------
@@ -158,10 +158,5 @@ class LiveClips:
         for n in np.flatnonzero((sizes != np.repeat(firsts, self._frames, axis=0)).any(axis=1)):
             key = places[int(n) // self._frames].clip.key
             raise LoaderError(f"{key}: its frames differ in size", key=key)
-        if not self._options.changes:
-            return None
-        drawn = [
-            change_of(int(height), int(width), self._options, place.seed)
-            for place, (height, width) in zip(places, firsts, strict=True)
-        ]
-        return np.repeat(np.array(drawn, np.int32), self._frames, axis=0)
+        keys, epoch = [place.clip.key for place in places], places[0].epoch
+        return np.repeat(draw_crops(self._options, epoch, keys, firsts), self._frames, axis=0)

@@ -10,14 +10,12 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ...manifests.images.header import read_header
-from ..forms import change_of
+from ..augment import crop_numbers
 from ..options import Options
 from .clip_bytes import Bytes, Clip, frames_of
 from .clip_samples import ClipPlace
 from .low_pixels import clip_lows
 
-MOST_PIXELS = 1 << 30  # what a set may hold
 Pixels = npt.NDArray[np.uint8]
 T = TypeVar("T")
 
@@ -51,7 +49,7 @@ class StoredBatches:
     """The sources that a pipeline of stored clips asks, by DALI's BatchInfo.
 
     It asks all of them for a batch, and copies what it gets, before it asks for the next one. Its
-    batches are rounds of the loader's, see `rounds`.
+    batches are rounds of the loader's, see `batch_groups`.
 
     Threads that make one call a clip wait the less for the interpreter's lock, and DALI takes an
     array of all frames a tenth faster than a list of them.
@@ -84,8 +82,8 @@ class StoredBatches:
         self._pool, self._places_of, self._options = pool, places_of, options
         self._frames, self._decodes_lows = frames, decodes_lows
         self._clips = BatchesAhead(self._begin, ahead)
-        self._rooms: dict[int, _Room] = {}
-        self._spare = _Spare()
+        self._rooms: dict[int, BatchBuffer] = {}
+        self._spare = BufferPool()
 
     def pairs(self, info: Any) -> tuple[list[Bytes], list[Bytes], Any]:
         """Return encoded lows and normals, and numbers, of a batch."""
@@ -110,29 +108,28 @@ class StoredBatches:
         normals = [one for clip in clips for one in clip.normals]
         return normals, numbers_of(len(normals))
 
-    def forms(self, info: Any) -> Any:
-        """Return the changes of all frames of a batch (N, 7), those of a clip alike."""
-        changes = [clip.change for clip in self._clips.of(info.iteration)]
-        return np.repeat(np.array(changes), self._frames, axis=0)
+    def crops(self, info: Any) -> Any:
+        """Return the random numbers of the crops of all frames (N, 7), those of a clip alike."""
+        places = self._places_of(info.iteration)
+        keys = [place.clip.key for place in places]
+        numbers = crop_numbers(self._options, places[0].epoch, keys)
+        return np.repeat(numbers, self._frames, axis=0)
 
     def _begin(self, number: int) -> list[Future[Clip]]:
         places, room = self._places_of(number), None
         if self._decodes_lows:
-            room = self._rooms[number] = _Room(len(places), self._frames, self._spare)
+            room = self._rooms[number] = BatchBuffer(len(places), self._frames, self._spare)
         return [self._pool.submit(self._one, room, i, place) for i, place in enumerate(places)]
 
-    def _one(self, room: _Room | None, number: int, place: ClipPlace) -> Clip:
-        read, change = frames_of(place.clip), None
+    def _one(self, room: BatchBuffer | None, number: int, place: ClipPlace) -> Clip:
+        read = frames_of(place.clip)
         lows, normals = read[: self._frames], read[self._frames :]
-        if self._options.changes:
-            header = read_header(normals[0].tobytes(), MOST_PIXELS)
-            drawn = change_of(header.height, header.width, self._options, place.seed)
-            change = np.array(drawn, np.int32)
-        made = lows if room is None else clip_lows(lows, lambda size: room.of(number, size))
-        return Clip(made, normals, change)
+        if room is None:
+            return Clip(lows, normals)
+        return Clip(clip_lows(lows, lambda size: room.of(number, size)), normals)
 
 
-class _Spare:
+class BufferPool:
     """Memory of batches that are over, to be taken again: fresh one costs a tenth of decoding."""
 
     def __init__(self) -> None:
@@ -151,17 +148,17 @@ class _Spare:
             self._held.append(memory)
 
 
-class _Room:
+class BatchBuffer:
     """Memory for the lows of a batch, those of clips of the size of the first one that is made.
 
     Parameters
     ----------
     clips, frames : int
-    spare : _Spare
+    spare : BufferPool
         Where it comes from.
     """
 
-    def __init__(self, clips: int, frames: int, spare: _Spare) -> None:
+    def __init__(self, clips: int, frames: int, spare: BufferPool) -> None:
         self._clips, self._frames, self._spare = clips, frames, spare
         self._lock = threading.Lock()
         self._made: Pixels | None = None

@@ -16,6 +16,7 @@ import numpy as np
 
 from ...errors import LoaderError
 from ...storage.stores import AT_ONCE
+from ..augment import crop_numbers
 from ..columns import StoredPair
 from ..dataset import decoded_pair
 from ..index import Contents
@@ -93,7 +94,12 @@ class PipelineBuilder:
     device_id: int | None
 
     def build(
-        self, epoch: int, checkpoint: bytes | None, place: tuple[int, int], forms: Any = None
+        self,
+        epoch: int,
+        checkpoint: bytes | None,
+        place: tuple[int, int],
+        numbers: Callable[[int], list[int]],
+        crops: Callable[[Any], Any],
     ) -> Any:
         """Build the pipeline of an epoch.
 
@@ -105,8 +111,10 @@ class PipelineBuilder:
             DALI's own state to go on from.
         place : (epoch, batch)
             Where that is.
-        forms : function, optional
-            What becomes of stored pairs, see `operators.Forms`; by default DALI draws it.
+        numbers : function of a batch's number
+            See `source_numbers`.
+        crops : function of DALI's BatchInfo
+            See `operators.Crops`.
 
         Raises
         ------
@@ -118,13 +126,13 @@ class PipelineBuilder:
         contents = self.contents
         common = self.common(epoch, checkpoint)
         if self.live is not None:
-            return self._live(self.live, common, epoch, checkpoint is not None, place)
+            return self._live(self.live, common, epoch, checkpoint is not None, place, numbers)
         if self.by_number:
-            pipeline = pipelines.external_pairs(self.source(epoch), forms=forms, **common)
+            pipeline = pipelines.external_pairs(self.source(numbers), crops=crops, **common)
         elif self.reader == "webdataset":
             others = contents.shards("normal") if contents.two_sets else None
             pipeline = pipelines.webdataset_pairs(
-                *contents.shards(), **common, **self.sharding(epoch), normals=others, forms=forms
+                *contents.shards(), **common, **self.sharding(epoch), normals=others, crops=crops
             )
         else:
             lists = str(contents.list_path("low")), str(contents.list_path("normal"))
@@ -135,7 +143,7 @@ class PipelineBuilder:
                 **common,
                 **self.sharding(epoch),
                 normal_root=roots[1],
-                forms=forms,
+                crops=crops,
             )
         return self.built(pipeline)
 
@@ -148,7 +156,7 @@ class PipelineBuilder:
         return {
             "options": options,
             "batch_size": options.batch_size,
-            "num_threads": options.threads,
+            "num_threads": options.workers,
             "device_id": self.device_id,
             "seed": epoch_seed(options.seed, epoch, f"draws of rank {self.rank.rank}"),
             "prefetch_queue_depth": options.prefetch,
@@ -198,7 +206,7 @@ class PipelineBuilder:
                     contents.pairs,
                     range(first, last),
                     self._decoded,
-                    options.threads,
+                    options.workers,
                     contents.name,
                 )
             return ResidentPipeline(pools["host"], contents.pairs, live, options, course)
@@ -261,25 +269,42 @@ class PipelineBuilder:
         options = self.options
         return first + epoch_order(last - first, options.seed, epoch, options.shuffle)
 
-    def source(self, epoch: int) -> EncodedPairs:
-        """Return what reads a pipeline's pairs, where gloam does."""
-        return self._encoded(self.source_numbers(epoch))
+    def crops(self, epoch: int, numbers: Callable[[int], list[int]]) -> Callable[[Any], Any]:
+        """Return what draws the crops of a pipeline's batches, by the keys of their pairs."""
+        epoch_of = self.epoch_of(epoch)
 
-    def _encoded(self, numbers: Callable[[int], list[int]]) -> EncodedPairs:
-        threads = self.options.threads
+        def drawn(info: Any) -> list[Any]:
+            keys = [self.contents.pairs[number].key for number in numbers(info.iteration)]
+            return list(crop_numbers(self.options, epoch_of(info.iteration), keys))
+
+        return drawn
+
+    def source(self, numbers: Callable[[int], list[int]]) -> EncodedPairs:
+        """Return what reads a pipeline's pairs, where gloam does."""
+        threads = self.options.workers
         if self.contents.far:
             threads = max(threads, AT_ONCE)
         given = self.contents.layout is None
         return EncodedPairs(self.contents.pairs, self.contents.nearest, numbers, threads, given)
 
-    def source_numbers(self, epoch: int) -> Callable[[int], list[int]]:
-        """Return what tells the numbers of the pairs of a pipeline's batches."""
+    def source_numbers(
+        self, epoch: int, start: tuple[int, bytes] | None = None
+    ) -> OrderedNumbers | ReaderNumbers:
+        """Return what tells the numbers of the pairs of a pipeline's batches.
+
+        Parameters
+        ----------
+        epoch : int
+            The pipeline begins with.
+        start : (batch, state), optional
+            See `ReaderNumbers`.
+        """
         if self._ordered:
             size = self.options.batch_size
             return OrderedNumbers(self.order, self._places, epoch, self.epoch_batches(), size)
-        return ReaderNumbers(partial(self._numbers, epoch))
+        return ReaderNumbers(partial(self._numbers, epoch), self.epoch_batches(), start)
 
-    def _numbers(self, epoch: int, folder: Path) -> Any:
+    def _numbers(self, epoch: int, folder: Path, state: bytes | None) -> Any:
         """Build a pipeline of the numbers of pairs, in the order of DALI's own reader."""
         from . import pipelines
 
@@ -289,6 +314,8 @@ class PipelineBuilder:
             "batch_size": options.batch_size,
             "num_threads": 1,
             "device_id": None,
+            "enable_checkpointing": True,
+            "checkpoint": state,
             **self.sharding(epoch),
         }
         if self.reader == "webdataset":
@@ -308,6 +335,7 @@ class PipelineBuilder:
         epoch: int,
         resumed: bool,
         place: tuple[int, int],
+        numbers: Callable[[int], list[int]],
     ) -> Any:
         """Build the pipelines of live lows."""
         from . import pipelines
@@ -315,7 +343,7 @@ class PipelineBuilder:
 
         contents, options = self.contents, self.options
         if self.by_number:
-            normals = pipelines.external_normals(self.source(epoch).normals, **common)
+            normals = pipelines.external_normals(self.source(numbers).normals, **common)
         elif self.reader == "webdataset":
             normals = pipelines.webdataset_normals(
                 *contents.shards("normal"), **common, **self.sharding(epoch)
@@ -363,7 +391,7 @@ class PipelineBuilder:
         options, batches = self.options, -(-(last - first) // _FILLING)
         places = partial(Rank().places, last - first, _FILLING, "partial")
         numbers = OrderedNumbers(partial(_in_order, first, last), places, 0, batches, _FILLING)
-        source = self._encoded(numbers)
+        source = self.source(numbers)
         live = self.live is not None
         pipeline = self.built(
             pipelines.whole_pairs(
@@ -371,7 +399,7 @@ class PipelineBuilder:
                 options,
                 live,
                 batch_size=_FILLING,
-                num_threads=options.threads,
+                num_threads=options.workers,
                 device_id=self.device_id,
                 prefetch_queue_depth=2,
                 **pipelines.SIDE_BY_SIDE,

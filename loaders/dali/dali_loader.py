@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import base64
-import importlib.util
 import os
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...errors import LoaderError
+from ..backend import is_installed
 from ..dataset import first_batch
-from ..devices import find_device, has_torch
+from ..devices import Device, find_device, has_torch
 from ..epochs import EpochLoader
 from ..index import Contents
 from ..live.lows import LiveLows
-from ..options import Options, make_options, same_number
-from ..ranks_and_order import local_ranks, usable_cores
+from ..options import Options, make_options
+from ..ranks_and_order import decoder_load, usable_cores
 from .batches import ReadyBatches
 from .building import PipelineBuilder
+from .encoded import ReaderNumbers
 from .failures import explained
 
 _FEW = 64  # batches, which a GPU decodes in a second
-_MANY_GPUS = 4  # of a host: see `options.Options.hw_decoder_load`
 
 
 class DaliLoader(EpochLoader):
@@ -31,28 +31,18 @@ class DaliLoader(EpochLoader):
     num_workers = 0
     _gives_tensors = True  # of torch, which must be installed then
 
-    def _options(
-        self,
-        unknown: Mapping[str, object],
-        training: bool,
-        device: Any,
-        device_id: int | None,
-        live: bool = False,
-        **given: Any,
-    ) -> Options:
-        """Find the device, and validate the options of a loader.
+    _wanted: Device
+
+    def _options(self, given: Mapping[str, Any], training: bool, live: bool) -> Options:
+        """Find the device, and validate the options.
 
         Parameters
         ----------
-        unknown : mapping
-            What was given besides the options that there are.
+        given : mapping
+            Options of `options.check_names`.
         training : bool
             Whether it shuffles and drops, by default.
-        device, device_id
-            As given.
         live : bool
-        **given
-            The options, `workers` and `threads`.
 
         Raises
         ------
@@ -60,34 +50,39 @@ class DaliLoader(EpochLoader):
             When there is no such device, or an option is wrong.
         """
         check_installed(self._gives_tensors)
-        self._wanted = find_device(device, device_id)
+        device = given.get("device", "auto")
+        self._wanted = find_device(device)
         if self._wanted.kind == "mps" and device == "auto":
             self._wanted = find_device("cpu")
         if self._wanted.kind == "mps":
             raise LoaderError(
-                "device 'mps': DALI knows CUDA's GPUs alone; take device='cpu', or TorchLoader"
+                "device 'mps': DALI knows CUDA's GPUs alone; take device='cpu' or backend='torch'"
             )
-        threads = same_number(given.pop("workers"), given.pop("threads"))
-        if given["hw_decoder_load"] is None:
-            given["hw_decoder_load"] = decoder_load(live)
+        given = {name: value for name, value in given.items() if value is not None}
         return make_options(
-            unknown, training, device=self._wanted.kind, threads=threads or usable_cores(), **given
+            {"hw_decoder_load": decoder_load(live), **given},
+            training,
+            device=self._wanted.kind,
+            workers=given.get("workers") or usable_cores(),
         )
 
-    def _set_up(
+    def __init__(
         self,
         contents: Contents,
         options: Options,
         reader: str,
         rank: int | None,
         world_size: int | None,
-        lows: LiveLows | None = None,
+        live: LiveLows | None = None,
     ) -> None:
-        super().__init__(contents, options, reader, rank, world_size, lows)
+        super().__init__(contents, options, reader, rank, world_size, live)
         self._pipeline: Any = None
         self._base = 0  # the epoch that the pipeline was built for; it goes on through the next
         # DALI's own state, of the place that a pipeline is to be built at
         self._resume: bytes | None = None
+        # the same of the reader of numbers, see `ReaderNumbers.start`
+        self._start: tuple[int, bytes] | None = None
+        self._source: Any = None  # of numbers, for the pipeline that runs
         # the same of the pipeline that runs, where it was asked for
         self._checkpoint: bytes | None = None
         self._padding = 0  # batches that DALI has left of the epoch before this place
@@ -122,10 +117,11 @@ class DaliLoader(EpochLoader):
 
     def state_dict(self) -> dict[str, Any]:
         """Return where the loader is: a small dict of JSON values. Take it between batches."""
-        dali = self._dali_state()
+        dali, start = self._dali_state(), self._numbers_start()
         return super().state_dict() | {
             "base": self._base,
-            "dali": base64.b64encode(dali).decode("ascii") if dali else "",
+            "dali": _as_text(dali),
+            "numbers": [start[0], _as_text(start[1])] if start is not None else [],
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -138,6 +134,8 @@ class DaliLoader(EpochLoader):
         """
         super().load_state_dict(state)
         self._base, self._resume = int(state["base"]), base64.b64decode(state["dali"]) or None
+        numbers = state.get("numbers")  # states of gloam before it had one crop have none
+        self._start = (int(numbers[0]), base64.b64decode(numbers[1])) if numbers else None
 
     def pipeline(self, epoch: int = 0) -> Any:
         """Return the DALI pipeline of an epoch, built, of this rank's samples.
@@ -147,11 +145,13 @@ class DaliLoader(EpochLoader):
         return self._build(epoch, None)
 
     def __getstate__(self) -> dict[str, Any]:
-        dali = self._dali_state()
+        dali, start = self._dali_state(), self._numbers_start()
         return super().__getstate__() | {
             "_pipeline": None,
             "_checkpoint": None,
             "_resume": dali,
+            "_start": start,
+            "_source": None,
             "_padding": 0,
             "_next": None,
         }
@@ -164,6 +164,23 @@ class DaliLoader(EpochLoader):
         if self._checkpoint is None:
             self._checkpoint = self._pipeline.checkpoint()
         return self._checkpoint
+
+    def _source_numbers(self, epoch: int, checkpoint: bytes | None) -> Any:
+        """Return what tells the numbers of the batches of an epoch's pipeline."""
+        start = None if checkpoint is None else self._start
+        self._source = self._builder.source_numbers(epoch, start)
+        return self._source
+
+    def _numbers_start(self) -> tuple[int, bytes] | None:
+        """Return where a reader of numbers may begin that goes on from this place."""
+        if self._pipeline is None or not isinstance(self._source, ReaderNumbers):
+            return self._start
+        return self._source.start(self._done)
+
+    @property
+    def _done(self) -> int:
+        """The batch that comes next, counted from the pipeline's beginning."""
+        return (self.epoch - self._base) * self._builder.epoch_batches() + self._batch
 
     def _begin(self) -> Iterator[tuple[Any, ...]]:
         self._copy_ahead()
@@ -196,7 +213,7 @@ class DaliLoader(EpochLoader):
 
     def _moved(self) -> None:
         self._drop()
-        self._resume = None
+        self._resume = self._start = None
         self._base, self._padding = self.epoch, 0
 
     def _abandoned(self, left: int) -> None:
@@ -270,27 +287,9 @@ class DaliLoader(EpochLoader):
 
         Those are the pairs of the next batch and of the ones that it makes ahead.
         """
-        first = (self.epoch - self._base) * self._builder.epoch_batches() + self._batch
-        numbers = self._builder.source_numbers(self._base)
+        first, numbers = self._done, self._builder.source_numbers(self._base, self._numbers_start())
         ahead = range(first, first + self.options.prefetch + 1)
         return list(dict.fromkeys(number for batch in ahead for number in numbers(batch)))
-
-
-def decoder_load(live: bool) -> float:
-    """Return which share of JPEGs a GPU's decoding hardware gets by default, cores the rest.
-
-    What cores decode differs a little from what the hardware does: a live low is to be a function
-    of its key.
-    """
-    return 1.0 if live or local_ranks() >= _MANY_GPUS else 0.9
-
-
-def is_installed() -> bool:
-    """Return whether DALI is there."""
-    return (
-        importlib.util.find_spec("nvidia") is not None
-        and importlib.util.find_spec("nvidia.dali") is not None
-    )
 
 
 def check_installed(torch_too: bool) -> None:
@@ -302,8 +301,12 @@ def check_installed(torch_too: bool) -> None:
     """
     if not is_installed():
         raise LoaderError(
-            "PairLoader needs NVIDIA DALI, which runs on Linux: pip install nvidia-dali-cuda120;"
-            " TorchLoader does not"
+            "backend='dali' needs NVIDIA DALI, which runs on Linux: pip install"
+            " nvidia-dali-cuda120; backend='torch' does not"
         )
     if torch_too and not has_torch():
-        raise LoaderError("PairLoader hands out torch tensors: pip install 'gloam[torch]'")
+        raise LoaderError("batches are torch tensors: pip install 'gloam[torch]'")
+
+
+def _as_text(state: bytes | None) -> str:
+    return base64.b64encode(state or b"").decode("ascii")

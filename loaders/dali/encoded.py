@@ -23,6 +23,7 @@ from ...manifests.sets.layouts.extents import Extent
 from ..columns import Pairs, fetched, read_extent
 from ..dataset import check_one_shape
 
+_RECENT = 64  # batches: more than DALI asks for ahead
 MOST_PIXELS = 1 << 30  # of an image whose size is read
 
 
@@ -65,31 +66,56 @@ class OrderedNumbers:
 class ReaderNumbers:
     """The same by the order of one of DALI's readers, which reads numbers in place of images.
 
-    So a set in a store comes in the order of the local one, while its images are read by ranges.
+    So a set in a store comes in the order of the local one, while its images are read by ranges;
+    and the crops of a set's pairs are drawn by their keys before DALI decodes them.
 
     Parameters
     ----------
-    make : function of a folder
-        Writes there what the reader reads, and returns its pipeline.
+    make : function of a folder and a state of DALI or None
+        Writes there what the reader reads, and returns its pipeline, which goes on from the state.
+    batches : int
+        An epoch has.
+    start : (batch, state), optional
+        A `start` of another one, which it goes on from.
     """
 
-    def __init__(self, make: Callable[[Path], Any]) -> None:
-        self._make, self._done = make, 0
+    def __init__(
+        self,
+        make: Callable[[Path, bytes | None], Any],
+        batches: int,
+        start: tuple[int, bytes] | None = None,
+    ) -> None:
+        self._make, self._batches, self._done = make, batches, 0
+        self._starts: list[tuple[int, bytes]] = [] if start is None else [start]
+        self._read: dict[int, list[int]] = {}  # the last batches: images, crops and labels ask
         self._pipeline: Any = None
         self._folder: Path | None = None
 
     def __call__(self, done: int) -> list[int]:
         """Return the numbers of a batch, counted from the reader's beginning."""
-        if self._pipeline is None or done < self._done:
+        if done not in self._read and (self._pipeline is None or done < self._done):
             if self._folder is None:
                 self._folder = Path(mkdtemp(prefix="gloam-"))
                 weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-            self._pipeline, self._done = self._make(self._folder), 0
-        while True:
+            self._done, state = self.start(done) or (0, None)
+            self._pipeline = self._make(self._folder, state)
+        while done not in self._read:
+            if self._done and self._done % self._batches == 0:
+                first = self._done, self._pipeline.checkpoint()
+                self._starts = [*[one for one in self._starts if one[0] != first[0]][-7:], first]
             (labels,) = self._pipeline.run()
+            if self._done >= done:
+                self._read[done] = [_number(np.array(labels.at(i))) for i in range(len(labels))]
+                self._read = dict(list(self._read.items())[-_RECENT:])
             self._done += 1
-            if self._done > done:
-                return [_number(np.array(labels.at(i))) for i in range(len(labels))]
+        return self._read[done]
+
+    def start(self, done: int) -> tuple[int, bytes] | None:
+        """Return the last batch that began an epoch before a batch, and the reader's state there.
+
+        From the beginning, a long training would take minutes to find its place again.
+        """
+        return max((one for one in self._starts if one[0] <= done), default=None)
 
 
 def _number(label: Any) -> int:

@@ -34,7 +34,7 @@ def explained(
         Returns the numbers of the pairs that DALI was at.
     """
     numbers = suspects()
-    found = _first_damage(contents, numbers, options.threads)
+    found = _first_damage(contents, numbers, options.workers)
     if found is None:
         found = _first_unknown(contents, options, numbers)
     if found is None:

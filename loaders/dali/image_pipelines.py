@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..options import Options
-from .forms.operators import decoded, fn, processed, types
+from .forms.operators import Crops, decoded, fn, processed, types
 from .pipelines import NORMAL, pipeline_def, reading, sharded
 
 
@@ -17,6 +17,7 @@ def file_images(
     rank: int = 0,
     world: int = 1,
     shuffle_seed: int = 0,
+    crops: Crops | None = None,
 ) -> tuple[Any, ...]:
     """Read image files; yields images and the files' numbers.
 
@@ -28,6 +29,8 @@ def file_images(
         This process's part of them.
     shuffle_seed : int
         Of the reader.
+    crops : function, optional
+        See `operators.Crops`.
     """
     how = reading(options, rank, world, shuffle_seed)
     data, number = fn.readers.file(
@@ -37,7 +40,7 @@ def file_images(
         stick_to_shard=True,
         **how,
     )
-    return formed_image(data, options), number
+    return formed_image(data, options, crops), number
 
 
 @pipeline_def(enable_conditionals=True)
@@ -48,6 +51,7 @@ def webdataset_images(
     rank: int = 0,
     world: int = 1,
     shuffle_seed: int = 0,
+    crops: Crops | None = None,
 ) -> tuple[Any, ...]:
     """Read the normals of a set's shards, in the order of `pipelines.webdataset_normals`."""
     far = paths[0].startswith("s3://")
@@ -58,19 +62,21 @@ def webdataset_images(
         name="reader",
         **sharded(options, rank, world, shuffle_seed, far),
     )
-    return formed_image(data, options), fn.constant(idata=0, dtype=types.INT32)
+    return formed_image(data, options, crops), fn.constant(idata=0, dtype=types.INT32)
 
 
 @pipeline_def(enable_conditionals=True)
-def external_images(source: Callable[[Any], tuple[Any, ...]], options: Options) -> tuple[Any, ...]:
+def external_images(
+    source: Callable[[Any], tuple[Any, ...]], options: Options, crops: Crops | None = None
+) -> tuple[Any, ...]:
     """Take encoded images and their numbers from a function of DALI's BatchInfo."""
     data, number = fn.external_source(source=source, num_outputs=2, batch=True, batch_info=True)
-    return formed_image(data, options), number
+    return formed_image(data, options, crops), number
 
 
-def formed_image(data: Any, options: Options) -> Any:
+def formed_image(data: Any, options: Options, crops: Crops | None) -> Any:
     """Decode an encoded image and bring it into form; see `operators.processed`."""
     if options.device == "cpu":  # the rest is `forms.host_images`
         return decoded(data, options)
-    (image,) = processed([data], options)
+    (image,) = processed([data], options, crops)
     return image

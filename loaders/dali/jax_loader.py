@@ -10,10 +10,10 @@ from nvidia.dali.plugin.base_iterator import LastBatchPolicy
 from nvidia.dali.plugin.jax import DALIGenericIterator
 
 from ...errors import LoaderError
-from .pair_loader import PairLoader
+from .pairs import DaliPairs
 
 
-class _Pipelines(PairLoader):
+class _Pipelines(DaliPairs):
     """For its pipelines alone."""
 
     _gives_tensors = False
@@ -34,7 +34,7 @@ def jax_iterator(
     Parameters
     ----------
     data, split, **options
-        As of `PairLoader`; say device="gpu" and device_id=, as torch is not asked here. Batches are
+        As of `PairLoader`; say device="cuda:0", as torch is not asked here. Batches are
         whole: DALI's iterator for JAX has no partial ones.
     epoch : int
         Its number; the order is a function of (seed, epoch).

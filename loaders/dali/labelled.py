@@ -1,4 +1,4 @@
-"""Labels beside the batches of a DALI pipeline: whose they are, and how those are changed."""
+"""Labels beside the batches of a DALI pipeline, cropped and flipped as its images are."""
 
 from __future__ import annotations
 
@@ -9,22 +9,21 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...synth.parameters.columns import Keys
-from ..labels import LabelColumns, batch_labels, moved_mask, whole
+from ..augment import draw_crops
+from ..labels import LabelColumns, batch_labels, moved_mask
 from ..options import Options
-from .forms.forming import drawn_changes
 
 
 class _Batch(NamedTuple):
     """A batch that is on its way."""
 
     numbers: npt.NDArray[np.int64]
-    changes: npt.NDArray[Any]
+    crops: npt.NDArray[Any]
     masks: list[Future[Any]]
 
 
 class LabelSource:
-    """The labels of a pipeline's batches; and the changes of their pairs, where it draws none.
+    """The labels of a pipeline's batches.
 
     Parameters
     ----------
@@ -34,9 +33,8 @@ class LabelSource:
         Returns those of its pairs.
     epoch_of : function of a batch's number
         Returns its epoch.
-    keys : function of numbers, optional
-        Returns the keys of pairs whose changes are drawn by them, as they are for live and resident
-        pairs; others are drawn by their numbers.
+    keys : function of numbers
+        Returns the keys of their pairs.
     """
 
     def __init__(
@@ -45,16 +43,21 @@ class LabelSource:
         options: Options,
         numbers: Callable[[int], Any],
         epoch_of: Callable[[int], int],
-        keys: Callable[[list[int]], list[str]] | None = None,
+        keys: Callable[[list[int]], list[str]],
     ) -> None:
         self._columns, self._options = columns, options
         self._numbers, self._epoch_of, self._keys = numbers, epoch_of, keys
-        self._pool = ThreadPoolExecutor(max(options.threads, 1))
+        self._pool = ThreadPoolExecutor(max(options.workers, 1))
         self._ahead: dict[int, _Batch] = {}
 
-    def forms(self, info: Any) -> list[Any]:
-        """Return the windows and flips of DALI's next batch."""
-        return list(self._begin(info.iteration).changes)
+    def ahead_of(self, crops: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Return a function that begins to read a batch's masks when DALI asks for its crops."""
+
+        def drawn(info: Any) -> Any:
+            self._begin(info.iteration)
+            return crops(info)
+
+        return drawn
 
     def labels(self, done: int, count: int, numbers: Any = None) -> dict[str, Any]:
         """Return the labels of the first pairs of a batch; see `labels.batch_labels`.
@@ -65,7 +68,7 @@ class LabelSource:
         self._ahead = {number: one for number, one in self._ahead.items() if number > done}
         masks = [mask.result() for mask in batch.masks[:count]]
         rows = self._columns.take(batch.numbers[:count])
-        return batch_labels(rows, batch.changes[:count], masks, self._columns.roles, self._options)
+        return batch_labels(rows, batch.crops[:count], masks, self._columns.roles, self._options)
 
     def close(self) -> None:
         """End the threads that read masks."""
@@ -73,22 +76,13 @@ class LabelSource:
 
     def _begin(self, done: int, given: Any = None) -> _Batch:
         numbers = np.asarray(self._numbers(done) if given is None else given, np.int64)
-        changes = self._changes(numbers, self._epoch_of(done))
+        keys, sizes = self._keys(numbers.tolist()), self._columns.sizes[numbers]
+        crops = draw_crops(self._options, self._epoch_of(done), keys, sizes)
         masks = []
         if self._columns.masks is not None:
             masks = [
-                self._pool.submit(moved_mask, self._columns.masks[number], change, self._options)
-                for number, change in zip(numbers.tolist(), changes, strict=True)
+                self._pool.submit(moved_mask, self._columns.masks[number], crop, self._options)
+                for number, crop in zip(numbers.tolist(), crops, strict=True)
             ]
-        self._ahead[done] = batch = _Batch(numbers, changes, masks)
+        self._ahead[done] = batch = _Batch(numbers, crops, masks)
         return batch
-
-    def _changes(self, numbers: npt.NDArray[np.int64], epoch: int) -> npt.NDArray[Any]:
-        options, sizes = self._options, self._columns.sizes[numbers]
-        named = numbers.tolist()
-        keys = Keys([str(n) for n in named]) if self._keys is None else self._keys(named)
-        changes = drawn_changes(options, keys, sizes, epoch)
-        if changes is None:
-            return whole(sizes)
-        made: npt.NDArray[Any] = changes
-        return made

@@ -20,7 +20,8 @@ from ...manifests.sets.layouts.shard_index import INDEX_VERSION
 from ..options import Options
 from .forms.operators import (
     BATCHES,
-    Forms,
+    Crops,
+    cropped,
     decoded,
     decoded_by_two,
     fn,
@@ -43,7 +44,7 @@ to wait either: where a GPU is busy with training, images are then overwritten b
 before they are resized (DALI 2.4: 1 to 6 % of batches, benchmarks/results/busy-h200.txt)."""
 DECODERS_ALONE = SIDE_BY_SIDE | {"stream_policy": dali.StreamPolicy.PER_OPERATOR}
 """For those whose decoders have no operators on a GPU behind them, and whose outputs stay until all
-that reads them is done; see `live.held`."""
+that reads them is done; see `live.stream_keepalive`."""
 
 LOW, NORMAL = "low.png;low.jpg", "normal.jpg;normal.png"
 
@@ -58,7 +59,7 @@ def webdataset_pairs(
     shuffle_seed: int = 0,
     *,
     normals: tuple[Sequence[str], Sequence[str]] | None = None,
-    forms: Forms | None = None,
+    crops: Crops | None = None,
 ) -> tuple[Any, ...]:
     """Read the pairs of a set's shards, with their indexes.
 
@@ -74,8 +75,8 @@ def webdataset_pairs(
     normals : two sequences of str, optional
         Tars and indexes of the set that holds the normals, where `paths` are those of a set of lows
         only: two readers then go in step, and the records of both are yielded.
-    forms : function, optional
-        What becomes of the pairs; see `Forms`.
+    crops : function, optional
+        See `Crops`; needed where the options crop or flip.
 
     Raises
     ------
@@ -98,10 +99,10 @@ def webdataset_pairs(
         there = {"paths": list(normals[0]), "index_paths": list(normals[1])}
         record, low = fn.readers.webdataset(ext=["json", LOW], **here, **common)
         other, normal = fn.readers.webdataset(ext=["json", NORMAL], **there, **common)
-        low, normal = processed([low, normal], options, forms)
+        low, normal = processed([low, normal], options, crops)
         return low, normal, fn.pad(record), fn.pad(other)
     record, low, normal = fn.readers.webdataset(ext=["json", LOW, NORMAL], **here, **common)
-    low, normal = processed([low, normal], options, forms)
+    low, normal = processed([low, normal], options, crops)
     return low, normal, fn.pad(record) if options.keys else fn.constant(idata=0, dtype=types.INT32)
 
 
@@ -116,7 +117,7 @@ def file_pairs(
     shuffle_seed: int = 0,
     *,
     normal_root: str = "",
-    forms: Forms | None = None,
+    crops: Crops | None = None,
 ) -> tuple[Any, ...]:
     """Read the pairs of a set in files, by two file readers kept in step.
 
@@ -128,7 +129,7 @@ def file_pairs(
         The set's folder, which the lists' paths are relative to.
     low_list, normal_list : str
         Files of lines `path label`.
-    options, rank, world, shuffle_seed, forms
+    options, rank, world, shuffle_seed, crops
         As of `webdataset_pairs`.
     normal_root : str
         That of the normals, where they lie in another set.
@@ -140,7 +141,7 @@ def file_pairs(
     normal, normal_label = fn.readers.file(
         file_root=normal_root or file_root, file_list=normal_list, **common
     )
-    low, normal = processed([low, normal], options, forms)
+    low, normal = processed([low, normal], options, crops)
     return low, normal, low_label, normal_label
 
 
@@ -239,14 +240,14 @@ def reading(options: Options, rank: int, world: int, shuffle_seed: int) -> dict[
 def external_pairs(
     source: Callable[[Any], tuple[Any, ...]],
     options: Options,
-    forms: Forms | None = None,
+    crops: Crops | None = None,
 ) -> tuple[Any, ...]:
     """Take pairs from a function of DALI's BatchInfo.
 
     It returns lists of encoded lows and normals (uint8 arrays) and of numbers.
     """
     low, normal, label = fn.external_source(source=source, num_outputs=3, **BATCHES)
-    low, normal = processed([low, normal], options, forms)
+    low, normal = processed([low, normal], options, crops)
     return low, normal, label
 
 
@@ -255,17 +256,16 @@ def pairs_of_decoded_lows(
     lows: Callable[[Any], Any],
     normals: Callable[[Any], tuple[Any, ...]],
     options: Options,
-    forms: Forms | None = None,
+    crops: Crops | None = None,
 ) -> tuple[Any, ...]:
     """Take lows (H, W, 3) uint8 beside encoded normals and numbers.
 
-    All from functions of DALI's BatchInfo. Images are not cut or flipped, or by `forms`.
+    All from functions of DALI's BatchInfo.
     """
     low = fn.external_source(source=lows, layout="HWC", **BATCHES)
     low = low.gpu() if options.device == "gpu" else low
     normal, label = fn.external_source(source=normals, num_outputs=2, **BATCHES)
-    form = None if forms is None else fn.external_source(source=forms, **BATCHES)
-    window, flips = (None, None) if form is None else (form[:4], form[4:])
+    window, flips = cropped(normal, options, crops)
     low, normal = formed([low, decoded(normal, options)], window, flips, options)
     return low, normal, label
 
@@ -362,7 +362,7 @@ def release_memory() -> None:
 
 @pipeline_def(enable_conditionals=True)
 def formed_pairs(options: Options) -> tuple[Any, ...]:
-    """Bring decoded pairs into form on a GPU, by changes that are fed along with them.
+    """Bring decoded pairs into form on a GPU, by crops that are fed along with them.
 
     Its inputs are "low" and "normal" (uint8, HWC), "window" (top, left, height, width: int32) and
     "flips" (across, down, turned: int32).

@@ -106,7 +106,7 @@ def formed_pairs(
     camera: CameraOnCuda,
     sizes: Whole,
     normals: Whole,
-    changes: Whole | None,
+    crops: Whole,
     options: Options,
     numbers: Whole,
     firsts: Whole | None = None,
@@ -123,8 +123,8 @@ def formed_pairs(
         Height, width of the normals.
     normals : array (N)
         Their addresses.
-    changes : array (N, 7), optional
-        `forms.Change`; by default images are taken whole.
+    crops : array (N, 7)
+        See `augment.draw_crops`.
     options : Options
         With a size.
     numbers : array (N)
@@ -141,14 +141,11 @@ def formed_pairs(
 
     assert options.size is not None
     count, (rows, columns) = len(sizes), options.size
-    if changes is None:
-        changes = np.zeros((count, 7), np.int64)
-        changes[:, 2:4] = sizes
-    resizes = bool((changes[:, 2:4] != options.size).any())
+    resizes = bool((crops[:, 2:4] != options.size).any())
     last, floats = options.layout == "HWC", options.dtype != "uint8"
     shape = (2, count, rows, columns, 3) if last else (2, count, 3, rows, columns)
     made = torch.empty(shape, dtype=torch.float32 if floats else torch.uint8, device="cuda")
-    samples = 3 * changes[:, 2:4].astype(np.uint64).prod(axis=1)
+    samples = 3 * crops[:, 2:4].astype(np.uint64).prod(axis=1)
     ends = np.cumsum(samples)
     lows = torch.empty(int(ends[-1]), dtype=torch.uint8, device="cuda")
     steps = np.arange(count, dtype=np.uint64) * np.uint64(3 * rows * columns)
@@ -161,7 +158,7 @@ def formed_pairs(
         np.uint64(lows.data_ptr()) + ends - samples,
         firsts=firsts,
         numbers=numbers,
-        windows=changes,
+        windows=crops,
         formed=Formed(
             low,
             normal,

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...synth.kernels.arrays import Window
-from ..forms import Change
+from ..augment import CropFlip
 from ..options import Options
 from ..samples import Batch, sized, turned_shape
 
@@ -24,10 +24,9 @@ class HostBatch:
     ----------
     options : Options
     pool : Executor
-    images : sequence of uint8 arrays (H, W, 3)
-    changes : array (N, 7), optional
-        Of `forms.Change`; by default the images are taken whole.
-    made : function of an image's number and its Change
+    crops : int array (N, 7)
+        See `augment.draw_crops`.
+    made : function of an image's number and its CropFlip
         Returns what the batch holds of it, each in the size that is asked for.
     members : int
         How many those are.
@@ -42,24 +41,16 @@ class HostBatch:
         self,
         options: Options,
         pool: Executor,
-        images: Sequence[Pixels],
-        changes: Any,
-        made: Callable[[int, Change], Sequence[Pixels]],
+        crops: npt.NDArray[np.int32],
+        made: Callable[[int, CropFlip], Sequence[Pixels]],
         members: int = 2,
     ) -> None:
         self._made = made
-        drawn = []
-        for i, image in enumerate(images):
-            whole = 0, 0, *image.shape[:2]
-            top, left, height, width = map(int, changes[i, :4]) if options.cuts else whole
-            flips = (0, 0, 0) if changes is None else changes[i, 4:]
-            drawn.append(Change(top, left, height, width, *map(bool, flips)))
-        shapes = [
-            options.size or turned_shape((change.height, change.width), change) for change in drawn
-        ]
+        drawn = [CropFlip(*crop) for crop in crops.tolist()]
+        shapes = [options.size or turned_shape((one.height, one.width), one) for one in drawn]
         self._batch = Batch(options, shapes, members)
         self._tasks: list[Future[None]] = [
-            pool.submit(self._one, i, change) for i, change in enumerate(drawn)
+            pool.submit(self._one, i, crop) for i, crop in enumerate(drawn)
         ]
 
     def images(self) -> tuple[Any, ...]:
@@ -68,13 +59,13 @@ class HostBatch:
             task.result()
         return self._batch.tensors()
 
-    def _one(self, i: int, change: Change) -> None:
-        self._batch.place(i, self._made(i, change), change)
+    def _one(self, i: int, crop: CropFlip) -> None:
+        self._batch.place(i, self._made(i, crop), crop)
 
 
 def pair_of(
     options: Options, normals: Sequence[Pixels], low_of: Callable[[int, Window], Pixels]
-) -> Callable[[int, Change], Sequence[Pixels]]:
+) -> Callable[[int, CropFlip], Sequence[Pixels]]:
     """Return what makes low and normal of a pair for a `HostBatch`.
 
     Parameters
@@ -85,8 +76,8 @@ def pair_of(
         Returns that window of a pair's low, uint8.
     """
 
-    def made(i: int, change: Change) -> Sequence[Pixels]:
-        low = sized(low_of(i, change.window), change.within(), options)
-        return low, sized(normals[i], change, options)
+    def made(i: int, crop: CropFlip) -> Sequence[Pixels]:
+        low = sized(low_of(i, crop.window), crop.within(), options)
+        return low, sized(normals[i], crop, options)
 
     return made

@@ -51,7 +51,7 @@ from nvidia.dali.plugin.triton import autoserialize
 
 
 @autoserialize
-@pipeline_def(batch_size={options.batch_size}, num_threads={options.threads}, \
+@pipeline_def(batch_size={options.batch_size}, num_threads={options.workers}, \
 device_id={0 if gpu else None})
 def preprocess():
     encoded = fn.external_source(name="{INPUT}", device="cpu", dtype=types.UINT8, ndim=1)

@@ -83,7 +83,7 @@ def export_triton(
             value_range=value_range,
             layout=layout,
             device=device,
-            threads=threads,
+            workers=threads,
         )
     except ValidationError as error:
         first = error.errors()[0]

@@ -68,6 +68,9 @@ class Keys:
         self.lengths = np.array([len(end) for end in ends], np.int64)
         self.bytes = as_words(ends).view(np.uint8)
 
+    def __len__(self) -> int:
+        return len(self.lengths)
+
     def take(self, places: npt.NDArray[np.integer[Any]]) -> Keys:
         """Return some of the keys, in that order."""
         some = object.__new__(Keys)

@@ -45,7 +45,7 @@ def loader_of(kind: str, data: Any, **options: Any) -> Any:
     more = {"live": True} if live else {}
     if reader == "torch":
         return TorchLoader(data, workers=1, device="cpu", **_FORM, **more, **options)
-    return PairLoader(data, reader=reader, device="cpu", threads=2, **_FORM, **more, **options)
+    return PairLoader(data, reader=reader, device="cpu", workers=2, **_FORM, **more, **options)
 
 
 KINDS = ["auto", "auto live", "external", "external live", "torch", "torch live"]

@@ -21,7 +21,7 @@ from .numbered import numbered
 pytest.importorskip("nvidia.dali")
 pytest.importorskip("torch")
 
-PLAIN = {"device": "cpu", "threads": 2, "size": (40, 56)}
+PLAIN = {"device": "cpu", "workers": 2, "size": (40, 56)}
 
 
 def test_folders_of_other_peoples_pairs_load(tmp_path):

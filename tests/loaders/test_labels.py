@@ -10,7 +10,7 @@ import torch
 
 import gloam
 from gloam.errors import LoaderError
-from gloam.loaders.forms import change_of
+from gloam.loaders.augment import crop_numbers, draw_crop
 from gloam.loaders.labels import Rows, batch_labels
 from gloam.loaders.options import Options
 from gloam.synth.building.regenerate import export
@@ -50,9 +50,7 @@ LOADERS = {
 
 def loader(kind: str, sets: dict[str, Path], **options):
     name, which, more = LOADERS[kind]
-    common = {"batch_size": BATCH, "device": "cpu", "labels": True, "keys": True, "threads": 2}
-    if "workers" in more:
-        del common["threads"]
+    common = {"batch_size": BATCH, "device": "cpu", "labels": True, "keys": True, "workers": 2}
     return getattr(gloam, name)(sets[which], **{**common, "dtype": "uint8", **more, **options})
 
 
@@ -176,12 +174,12 @@ def test_what_has_no_labels_says_so(photographs, tmp_path, sets):
 
 def test_only_what_is_wholly_outside_of_a_crop_is_left_out():
     options = Options(batch_size=1, size=(50, 50), crop="random")
-    change = change_of(100, 100, options, 1)
+    crop = draw_crop(options, crop_numbers(options, 0, ["k"])[0], 100, 100)
     boxes = np.array(
         [
-            [change.left - 20, change.top, change.left, change.top + 9],
-            [change.left - 20, change.top, change.left + 2, change.top + 9],
-            [change.left + 10, change.top + 10, change.left + 30, change.top + 90],
+            [crop.left - 20, crop.top, crop.left, crop.top + 9],
+            [crop.left - 20, crop.top, crop.left + 2, crop.top + 9],
+            [crop.left + 10, crop.top + 10, crop.left + 30, crop.top + 90],
         ],
         np.float32,
     )
@@ -192,7 +190,7 @@ def test_only_what_is_wholly_outside_of_a_crop_is_left_out():
         np.arange(3, dtype=np.int32),
         *np.zeros((2, 3), bool),
     )
-    made = batch_labels(rows, np.array([change]), [], ("boxes", "classes"), options)
+    made = batch_labels(rows, np.array([crop]), [], ("boxes", "classes"), options)
     assert made["classes"][0].tolist() == [1, 2]
     assert made["boxes"][0].tolist() == [[0, 0, 2, 9], [10, 10, 30, 50]]
     assert "class" not in made

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import inspect
+import pickle
+import re
 
 import pytest
 
 import gloam
 from gloam.errors import LoaderError
-from gloam.loaders import PairLoader, TorchLoader
-from gloam.loaders.options import Options
+from gloam.loaders import PairLoader, TorchLoader, backend
+from gloam.loaders.options import ClipOptions, ImageOptions, LoaderOptions, Options, PairOptions
+from gloam.loaders.torch_images import TorchImages
+
+from .numbered import TRAIN
 
 pytest.importorskip("nvidia.dali")
 torch = pytest.importorskip("torch")
@@ -38,54 +43,76 @@ def test_wrong_options_are_named(shards, options, word):
         PairLoader(shards, **{"device": "cpu"} | options)
 
 
+def test_every_checked_option_has_a_typed_name():
+    names = set(PairOptions.__annotations__)
+    assert set(Options.model_fields) <= names
+    for kind in (ImageOptions, ClipOptions):
+        assert set(LoaderOptions.__annotations__) <= set(kind.__annotations__)
+    common, images = inspect.getdoc(LoaderOptions) or "", inspect.getdoc(ImageOptions) or ""
+    for kind, inherited in (
+        (LoaderOptions, ""),
+        (ImageOptions, common),
+        (PairOptions, common + "\n" + images),
+        (ClipOptions, common),
+    ):
+        about = f"{inherited}\n{inspect.getdoc(kind)}"
+        for name in kind.__annotations__:
+            assert re.search(rf"^([a-z_]+, )*{name}\b", about, re.MULTILINE), name
+
+
 def test_options_are_spelt_alike(shards):
-    ours, theirs = (
-        inspect.signature(loader.__init__).parameters for loader in (PairLoader, TorchLoader)
-    )
-    assert set(ours) - set(theirs) == {"reader", "resident", "resident_side"}
-    assert set(theirs) - set(ours) == {"decoder"}
-    for name, field in Options.model_fields.items():
-        assert name in ours, name
-        if name == "resident_side":
-            continue  # pools are of PairLoader alone
-        assert ours[name].kind == theirs[name].kind == inspect.Parameter.KEYWORD_ONLY
-        if name not in (
-            "batch_size",
-            "device",
-            "threads",
-            "hw_decoder_load",
-            "shuffle",
-            "last_batch",
-            "crop",
-            "exact",
-        ):
-            assert ours[name].default == theirs[name].default == field.default, name
-    for loader in (PairLoader, TorchLoader):
+    for loader in (PairLoader, TorchLoader, gloam.ImageLoader):
         for device in ("cpu", torch.device("cpu")):
-            loader(shards, batch_size=2, device=device, threads=1).close()
             loader(shards, batch_size=2, device=device, workers=1).close()
-        for device, word in (
-            ("tpu", "must be 'auto'"),
-            ("cuda:x", "must be 'auto'"),
-            ("auto:1", "must be 'auto'"),
+        for wrong, word in (
+            ({"device": "tpu"}, "must be 'auto'"),
+            ({"device": "cuda:x"}, "must be 'auto'"),
+            ({"device": "auto:1"}, "must be 'auto'"),
+            ({"device": "cpu", "device_id": 2}, 'device_id: no such option; device="cuda:1" is'),
+            ({"threads": 2}, "threads: no such option; workers=4 is meant"),
+            ({"workers": -1}, "workers = -1: Input should be greater than or equal to 0"),
+            ({"batchsize": 4}, "batchsize: no such option; batch_size is meant"),
+            ({"gamma_ray": 9}, "gamma_ray: no such option; there are batch_size, size"),
+            ({"backend": "tensorflow"}, "must be one of auto, dali, torch"),
         ):
             with pytest.raises(LoaderError, match=word):
-                loader(shards, batch_size=2, device=device)
-        with pytest.raises(LoaderError, match="two different GPUs"):
-            loader(shards, batch_size=2, device="cuda:1", device_id=2)
-        with pytest.raises(LoaderError, match="two names of one number"):
-            loader(shards, batch_size=2, threads=1, workers=2)
-        for name in ("workers", "threads"):
-            with pytest.raises(LoaderError, match=f"{name} = -1: must be 0 or more"):
-                loader(shards, batch_size=2, **{name: -1})
-        with pytest.raises(LoaderError, match="batchsize: no such option; batch_size is meant"):
-            loader(shards, batchsize=4)
+                loader(shards, batch_size=2, **wrong)
         with pytest.raises(LoaderError, match="batch_size is missing"):
             loader(shards)
-        with pytest.raises(
-            LoaderError, match="gamma_ray: no such option; there are batch_size, size"
+
+
+def test_a_backend_is_chosen_by_its_name(shards, monkeypatch):
+    options = {"batch_size": 4, "device": "cpu", "workers": 0, "size": 24, "keys": True}
+    for front, torchs in ((PairLoader, TorchLoader), (gloam.ImageLoader, TorchImages)):
+        with (
+            front(shards, backend="torch", **options) as one,
+            front(shards, backend="dali", **options) as other,
+            front(shards, **options) as auto,
         ):
-            loader(shards, batch_size=2, gamma_ray=9)
+            assert isinstance(one, torchs)
+            assert isinstance(other, front)
+            assert not isinstance(other, torchs)
+            assert type(auto) is type(other)
+            assert pickle.loads(pickle.dumps(one)).contents.count == TRAIN
+            whole = {
+                key: image for batch in one for image, key in zip(batch[0], batch[-1], strict=True)
+            }
+            others = {
+                key: image
+                for batch in other
+                for image, key in zip(batch[0], batch[-1], strict=True)
+            }
+            both = set(whole) & set(others)
+            assert len(both) > TRAIN // 2
+            assert max((whole[key] - others[key]).abs().max() for key in both) < 2 / 255
+    monkeypatch.setattr(backend, "is_installed", lambda: False)
+    assert isinstance(PairLoader(shards, **options), TorchLoader)
+    assert isinstance(gloam.ImageLoader(shards, **options), TorchImages)
+    for wrong in ({"reader": "file"}, {"resident": True}):
+        with pytest.raises(LoaderError, match="goes with backend='dali'"):
+            PairLoader(shards, backend="torch", **options, **wrong)
+    with pytest.raises(LoaderError, match="this loader has backend='torch'"):
+        TorchLoader(shards, backend="dali", **options)
 
 
 @pytest.mark.parametrize("loader", [PairLoader, TorchLoader])

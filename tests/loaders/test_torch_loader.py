@@ -21,7 +21,7 @@ import torch
 from gloam.errors import LoaderError
 from gloam.loaders import PairLoader, TorchLoader
 from gloam.loaders.index import contents_of
-from gloam.loaders.memory.rooms import Room, Rooms
+from gloam.loaders.memory.shared_buffers import BufferHandle, SharedBufferPool
 from gloam.manifests.images.encode import encode
 
 from .numbered import TRAIN, VAL, mixed_sizes, numbers
@@ -142,15 +142,17 @@ def test_rooms_are_written_to_again_and_no_batch_changes(root, dtype):
 
 
 def test_rooms_that_are_taken_are_not_given_out(monkeypatch):
-    rooms = Rooms(12, workers=2, prefetch=1)
-    monkeypatch.setattr("gloam.loaders.memory.rooms.get_worker_info", lambda: SimpleNamespace(id=1))
+    rooms = SharedBufferPool(12, workers=2, prefetch=1)
+    monkeypatch.setattr(
+        "gloam.loaders.memory.shared_buffers.get_worker_info", lambda: SimpleNamespace(id=1)
+    )
     taken = [rooms.take((2, 6)) for _ in range(4)]
     assert [room and room.number for room in taken] == [3, 4, 5, None]
     rooms.open(taken[1])[:] = 7
     rooms.give_back(taken[1])
     assert rooms.take((2, 7)) is None  # too small
     assert rooms.take((3, 4)) == (4, (3, 4))
-    assert rooms.open(Room(4, (12,))).tolist() == [7] * 12
+    assert rooms.open(BufferHandle(4, (12,))).tolist() == [7] * 12
     rooms.begin()
     assert rooms.take((1,)).number == 3
 
@@ -214,7 +216,7 @@ def test_pictures_that_are_turned_come_whole(options, kind):
         for one in pictures
     ]
     make = TorchLoader if kind == "torch" else PairLoader
-    more = {"workers": 0} if kind == "torch" else {"resident": True, "threads": 2}
+    more = {"workers": 0} if kind == "torch" else {"resident": True, "workers": 2}
     seen = set()
     with make(
         pairs, device="cpu", layout="HWC", dtype="uint8", augment=True, **options, **more

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ....manifests.clips.video import decoded_sequence
+from .arena import Memory
 from .order import Groups, Part, Runs
 from .processes import VideoProcesses
-from .rooms import Memory
 
 _AHEAD = 2  # runs that are decoded while others are used: a window of shuffled clips is two
 _MOST_AHEAD = 3 << 30  # bytes of more runs, where a run has fewer parts than there are processes
@@ -106,7 +106,7 @@ def _memory(shape: tuple[int, ...]) -> Memory:
 
 
 class _Locked:
-    """Rooms whose pages are locked, so that a GPU copies from them by itself.
+    """Shared memory whose pages are locked, so that a GPU copies from it by itself.
 
     They stay so until nobody holds this any more: a room is filled again and again.
     """

@@ -23,8 +23,8 @@ from ....manifests.clips.segments import Segment, Segments
 from ....manifests.clips.video import decoded_sequence
 from ....manifests.sources import Location
 from ....storage.store_requests import environment, take_environment
+from .arena import ArenaView, Memory, SharedMemoryArena
 from .order import Part
-from .rooms import Filled, Memory, Rooms
 
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ class VideoProcesses:
     """
 
     def __init__(self, count: int, size: int) -> None:
-        self._rooms = Rooms(size)
+        self._rooms = SharedMemoryArena(size)
         self._lock = threading.Lock()
         start = prepare_workers([__name__, "av"], count + 1)
         try:
@@ -119,12 +119,12 @@ class VideoProcesses:
             ) from error
 
 
-_filled: Filled | None = None
+_filled: ArenaView | None = None
 _segments: dict[bool, Segments] = {}
 
 
 def _begin(rooms: Any, variables: dict[str, str]) -> None:
-    """Get a process ready; rooms come as `Filled`."""
+    """Get a process ready; rooms come as `ArenaView`."""
     global _filled
     take_environment(variables)
     _filled = rooms

@@ -1,21 +1,14 @@
-"""What becomes of decoded pairs: changes that are a function of (seed, epoch, key).
-
-On a GPU they are fed to DALI.
-"""
+"""Decoded pairs on a GPU, which DALI crops, resizes and flips."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ....synth.parameters.columns import Keys
-from ...forms import changes_of
 from ...options import Options
-from ...ranks_and_order import epoch_seed
 from .. import pipelines
 from ..batches import tensor_of
 
@@ -57,7 +50,7 @@ class Form:
         self._pipelines: list[Any] = []
         self._within: deque[tuple[Begun, Any]] = deque()
 
-    def begin(self, begun: Begun, lows: Any, normals: Any, changes: Any, stream: Any) -> None:
+    def begin(self, begun: Begun, lows: Any, normals: Any, crops: Any, stream: Any) -> None:
         """Begin to form a batch on a GPU: DALI does it while the next ones are decoded.
 
         Parameters
@@ -65,8 +58,8 @@ class Form:
         begun : Begun
             Gets its images from `finish`, or when the one after the next is begun.
         lows, normals : lists of tensors, or a list of DALI
-        changes : array (N, 7), optional
-            See `drawn_changes`.
+        crops : array (N, 7)
+            See `augment.draw_crops`.
         stream : CUDA stream of torch
             That inputs are made on, and outputs are for.
         """
@@ -76,7 +69,7 @@ class Form:
             self.finish(self._within[0][0], stream)
         self._pipelines.append(self._pipelines.pop(0))
         pipeline = self._pipelines[0]
-        self._feed(pipeline, lows, normals, changes, stream)
+        self._feed(pipeline, lows, normals, crops, stream)
         begun.inputs = begun.inputs, lows, normals
         self._within.append((begun, pipeline))
 
@@ -90,36 +83,19 @@ class Form:
         pipeline = pipelines.formed_pairs(
             self._options,
             batch_size=self._options.batch_size,
-            num_threads=max(self._options.threads, 1),
+            num_threads=max(self._options.workers, 1),
             device_id=self._device_id,
             prefetch_queue_depth=1,
         )
         pipeline.build()
         return pipeline
 
-    def _feed(self, form: Any, lows: Any, normals: Any, changes: Any, stream: Any) -> None:
+    def _feed(self, form: Any, lows: Any, normals: Any, crops: Any, stream: Any) -> None:
         options = self._options
         form.feed_input("low", lows, cuda_stream=stream)
         form.feed_input("normal", normals, cuda_stream=stream)
         if options.cuts:
-            form.feed_input("window", np.ascontiguousarray(changes[:, :4]))
+            form.feed_input("window", np.ascontiguousarray(crops[:, :4]))
         if options.augment:
-            form.feed_input("flips", np.ascontiguousarray(changes[:, 4:]))
+            form.feed_input("flips", np.ascontiguousarray(crops[:, 4:]))
         form.schedule_run()
-
-
-def drawn_changes(options: Options, keys: Sequence[str] | Keys, sizes: Any, epoch: int) -> Any:
-    """Draw the windows and flips of pairs: `forms.Change` as int32 array (N, 7), or None for none.
-
-    Parameters
-    ----------
-    options : Options
-    keys : sequence of str or Keys
-        Of the pairs.
-    sizes : array (N, 2)
-        Height, width.
-    epoch : int
-    """
-    if not options.changes:
-        return None
-    return changes_of(sizes, options, epoch_seed(options.seed, epoch, "forms"), keys)

@@ -13,12 +13,10 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from ....synth.parameters.columns import Keys
-from ...forms import Change
+from ...augment import CropFlip, draw_crops
 from ...live.host_forms import HostBatch
 from ...options import Options
 from ...samples import sized
-from .forming import drawn_changes
 
 Pixels = npt.NDArray[np.uint8]
 
@@ -32,7 +30,9 @@ class HostImages:
         Of decoded images and numbers.
     options : Options
     numbers : function of a batch's number and of the pipeline's numbers
-        Returns those of its images, by which their changes are drawn.
+        Returns those of its images.
+    keys : function of numbers
+        Returns the keys of their images.
     epoch_of : function of a batch's number
     done : int
         Batches that the pipeline has given before.
@@ -43,12 +43,13 @@ class HostImages:
         decoded: Any,
         options: Options,
         numbers: Callable[[int, Any], Sequence[int]],
+        keys: Callable[[Sequence[int]], Sequence[str]],
         epoch_of: Callable[[int], int],
         done: int = 0,
     ) -> None:
         self._decoded, self._options, self._done = decoded, options, done
-        self._numbers, self._epoch_of = numbers, epoch_of
-        self._pool = ThreadPoolExecutor(max(options.threads, 1))
+        self._numbers, self._keys, self._epoch_of = numbers, keys, epoch_of
+        self._pool = ThreadPoolExecutor(max(options.workers, 1))
 
     def checkpoint(self) -> Any:
         """Return the state of the reader."""
@@ -64,28 +65,27 @@ class HostImages:
         numbers, epoch = self._numbers(self._done, labels), self._epoch_of(self._done)
         self._done += 1
         images = [np.asarray(decoded.at(i)) for i in range(len(decoded))]
-        options, keys = self._options, Keys([str(number) for number in numbers])
-        sizes = np.array([image.shape[:2] for image in images], np.int64)
-        changes = drawn_changes(options, keys, sizes, epoch)
+        options, sizes = self._options, [image.shape[:2] for image in images]
+        crops = draw_crops(options, epoch, self._keys(numbers), sizes)
 
-        def made(i: int, change: Change) -> Sequence[Pixels]:
-            return (formed(images[i], change, options),)
+        def made(i: int, crop: CropFlip) -> Sequence[Pixels]:
+            return (formed(images[i], crop, options),)
 
-        batch = HostBatch(options, self._pool, images, changes, made, members=1)
+        batch = HostBatch(options, self._pool, crops, made, members=1)
         return batch.images()[0], np.asarray(numbers, np.int64)
 
 
-def formed(image: Pixels, change: Change, options: Options) -> Pixels:
+def formed(image: Pixels, crop: CropFlip, options: Options) -> Pixels:
     """Return the window of an image that is kept, in the size that is asked for.
 
     Where it is enlarged along both sides OpenCV does it, within a level of `samples.sized`.
     """
     height, width = options.size or (0, 0)
-    if change.height > height or change.width > width:
-        return sized(image, change, options)
-    top, left = change.top, change.left
-    window = image[top : top + change.height, left : left + change.width]
-    if (height, width) == (change.height, change.width):
+    if crop.height > height or crop.width > width:
+        return sized(image, crop, options)
+    top, left = crop.top, crop.left
+    window = image[top : top + crop.height, left : left + crop.width]
+    if (height, width) == (crop.height, crop.width):
         return np.ascontiguousarray(window)
     larger: Pixels = np.asarray(cv2.resize(window, (width, height), interpolation=cv2.INTER_LINEAR))
     return larger

@@ -21,15 +21,16 @@ import numpy.typing as npt
 
 from ....synth.kernels.arrays import Window
 from ....synth.models import model_of
+from ...augment import draw_crops
 from ...live.draws import EpochDraws
-from ...live.held import HeldUntilRead
 from ...live.host_forms import HostBatch, pair_of
 from ...live.lows import LiveLows
+from ...live.stream_keepalive import StreamKeepAlive
 from ...options import Options
-from .forming import AHEAD, Begun, Form, drawn_changes
+from .forming import AHEAD, Begun, Form
 
 if TYPE_CHECKING:
-    from .ahead import Ahead
+    from .prefetch import CudaPrefetcher
 
 Whole = npt.NDArray[np.integer[Any]]
 _AHEAD = 2  # batches that are made while one is used
@@ -67,16 +68,16 @@ class LivePipeline:
     ) -> None:
         self._normals, self._live, self._options = normals, live, options
         self._keys_of, self._epoch_of = keys_of, epoch_of
-        self._pool = ThreadPoolExecutor(max(options.threads, 1))
+        self._pool = ThreadPoolExecutor(max(options.workers, 1))
         by_gpu = options.device == "gpu" and model_of(live.recipe) == "camera"
         self._on_gpu = LowsOnGpu(live, options, keys) if by_gpu else None
         self._form = Form(options, device_id) if device_id is not None else None
         self._done = 0
         self._device = device_id
-        self._ahead: Ahead | None = None
+        self._ahead: CudaPrefetcher | None = None
         self._state: Any = None
         self._begun: deque[Begun] = deque()
-        self._held = HeldUntilRead(_HELD)
+        self._held = StreamKeepAlive(_HELD)
 
     def checkpoint(self) -> Any:
         """Return the state of the reader, at the last batch that was given."""
@@ -91,9 +92,9 @@ class LivePipeline:
         if self._device is None:
             return self._on_cpu()
         if self._ahead is None:
-            from .ahead import Ahead
+            from .prefetch import CudaPrefetcher
 
-            self._ahead = Ahead(self._on_stream, _AHEAD, self._device)
+            self._ahead = CudaPrefetcher(self._on_stream, _AHEAD, self._device)
         made = self._ahead.next()
         self._state = made.state
         return (*made.images, made.labels)
@@ -109,7 +110,7 @@ class LivePipeline:
     def _on_cpu(self) -> tuple[Any, ...]:
         normals, _, labels = self._normals.run()
         keys, epoch = self._read(labels)
-        changes = drawn_changes(self._options, keys, _sizes(normals), epoch)
+        crops = draw_crops(self._options, epoch, keys, _sizes(normals))
         arrays = [np.asarray(normals.at(i)) for i in range(len(keys))]
 
         maker = self._live.maker(keys, epoch)
@@ -118,7 +119,7 @@ class LivePipeline:
             return maker.low(i, arrays[i], window)
 
         made = pair_of(self._options, arrays, low_of)
-        batch = HostBatch(self._options, self._pool, arrays, changes, made)
+        batch = HostBatch(self._options, self._pool, crops, made)
         return (*batch.images(), labels)
 
     def _on_stream(self, stream: Any) -> tuple[Any, Any, Any]:
@@ -139,7 +140,7 @@ class LivePipeline:
         if self._on_gpu is None:
             import torch
 
-            changes = drawn_changes(self._options, keys, sizes, epoch)
+            crops = draw_crops(self._options, epoch, keys, sizes)
             arrays = [np.asarray(one) for one in normals.as_cpu()]
             made = self._pool.map(partial(self._live.low, epoch=epoch), arrays, keys)
             lows = [torch.from_numpy(low).cuda() for low in made]
@@ -148,14 +149,14 @@ class LivePipeline:
 
             places = self._on_gpu.draws.numbers(keys)
             known = self._on_gpu.draws.keys.take(places)
-            changes = drawn_changes(self._options, known, sizes, epoch)
+            crops = draw_crops(self._options, epoch, known, sizes)
             at = addresses([normals[i] for i in range(len(keys))])
             if self._options.size is not None:
-                begun.images = self._on_gpu.formed(places, epoch, sizes, at, changes)
+                begun.images = self._on_gpu.formed(places, epoch, sizes, at, crops)
                 return begun
             self._on_gpu.whole(places, epoch, sizes, at, [lows[i] for i in range(len(keys))])
         assert self._form is not None
-        self._form.begin(begun, lows, normals, changes, stream)
+        self._form.begin(begun, lows, normals, crops, stream)
         return begun
 
     def _read(self, labels: Any) -> tuple[list[str], int]:
@@ -184,7 +185,7 @@ class LowsOnGpu:
 
     def __init__(self, live: LiveLows, options: Options, keys: Sequence[str]) -> None:
         self._options = options
-        self.draws = EpochDraws(live, keys, options.threads)
+        self.draws = EpochDraws(live, keys, options.workers)
         self._camera: Any = None
         self._loaded: Any = None
 
@@ -197,12 +198,12 @@ class LowsOnGpu:
         self._ready(epoch).launch(sizes, normals, addresses(lows), numbers=places)
 
     def formed(
-        self, places: Whole, epoch: int, sizes: Whole, normals: Whole, changes: Whole | None
+        self, places: Whole, epoch: int, sizes: Whole, normals: Whole, crops: Whole
     ) -> tuple[Any, Any]:
         """Make lows and normals of a size; see `cuda_tensors.formed_pairs`."""
         from ...live.cuda_tensors import formed_pairs
 
-        return formed_pairs(self._ready(epoch), sizes, normals, changes, self._options, places)
+        return formed_pairs(self._ready(epoch), sizes, normals, crops, self._options, places)
 
     def close(self) -> None:
         """End the threads that draw."""

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 from nvidia import dali
 
+from ....errors import LoaderError
+from ...augment import window_of
 from ...options import Options
 
 fn: Any = dali.fn
 types: Any = dali.types
 
-Forms = Callable[[Any], list[Any]]
-"""Of DALI's BatchInfo: returns for each pair of a batch the window (top, left, height, width) and
-the flips (across, down, turned) as int32 array (7)."""
+Crops = Callable[[Any], Any]
+"""Of DALI's BatchInfo: returns a row of `augment.crop_numbers` for each image of a batch."""
 BATCHES = {"batch": True, "batch_info": True}
 """How DALI is to call a function for a batch."""
+MATH = SimpleNamespace(
+    floor=dali.math.floor, sqrt=dali.math.sqrt, minimum=dali.math.min, maximum=dali.math.max
+)
+"""What `augment.window_of` computes with in a pipeline."""
 _TYPES = {"float32": types.FLOAT, "float16": types.FLOAT16, "uint8": types.UINT8}
 
 
@@ -77,36 +83,31 @@ def decoded_by_two(images: Any, options: Options) -> Any:
     return made
 
 
-def processed(images: list[Any], options: Options, forms: Forms | None = None) -> list[Any]:
-    """Decode and bring into form encoded images of one size, with the same draws for all.
+def processed(images: list[Any], options: Options, crops: Crops | None) -> list[Any]:
+    """Decode, crop, resize and flip encoded images of one size, all alike.
 
-    The draws are DALI's own, or those of a function.
+    Raises
+    ------
+    LoaderError
+        When images are to be cropped or flipped, and `crops` does not say how.
     """
-    if forms is not None:
-        form = fn.external_source(source=forms, **BATCHES)
-        return formed(_alike(decoded, images, options=options), form[:4], form[4:], options)
-    if options.crop == "random":
-        shape = fn.peek_image_shape(images[-1])
-    images = _alike(decoded, images, options=options)
-    if options.size is not None:
-        if options.crop == "resize":
-            images = _alike(fn.resize, images, size=options.size, antialias=True)
-        elif options.crop == "random-resized":
-            how = {"size": options.size, "random_area": [0.35, 1.0], "antialias": True}
-            images = _alike(fn.random_resized_crop, images, **how)
-        else:
-            height, width = options.size
-            if shape[0] < height or shape[1] < width:
-                larger = {"size": options.size, "mode": "not_smaller", "antialias": True}
-                images = _alike(fn.resize, images, **larger)
-            at_x, at_y = fn.random.uniform(range=[0.0, 1.0]), fn.random.uniform(range=[0.0, 1.0])
-            images = _alike(fn.crop, images, crop=options.size, crop_pos_x=at_x, crop_pos_y=at_y)
-    if options.augment:
-        across, down = fn.random.coin_flip(), fn.random.coin_flip()
-        images = _alike(fn.flip, images, horizontal=across, vertical=down)
-        if options.square:
-            images = _turned(images, fn.random.coin_flip(dtype=types.BOOL))
-    return normalised(images, options)
+    window, flips = cropped(images[-1], options, crops)
+    return formed(_alike(decoded, images, options=options), window, flips, options)
+
+
+def cropped(image: Any, options: Options, crops: Crops | None) -> tuple[Any, Any]:
+    """Return the window (top, left, height, width) and the flips of an encoded image, as int32."""
+    if not options.changes:
+        return None, None
+    if crops is None:
+        raise LoaderError("crops is missing: pipelines with a crop or augment=True need them")
+    numbers = fn.external_source(source=crops, **BATCHES)
+    flips = fn.cast(numbers[4:], dtype=types.INT32)
+    if not options.cuts:
+        return None, flips
+    shape = fn.cast(fn.peek_image_shape(image), dtype=types.FLOAT64)
+    places = window_of(shape[0], shape[1], [numbers[i] for i in range(4)], options, MATH)
+    return fn.cast(fn.stack(*places), dtype=types.INT32), flips
 
 
 def _turned(images: list[Any], turned: Any) -> list[Any]:

@@ -17,18 +17,19 @@ import numpy as np
 from ....synth.kernels.arrays import Window
 from ....synth.models import model_of
 from ....synth.parameters.columns import Keys
+from ...augment import draw_crops
 from ...columns import Pairs
 from ...live.draws import MadeAhead
 from ...live.host_forms import HostBatch, pair_of
 from ...live.lows import LiveLows
 from ...live.pool import ResidentPool
 from ...options import Options
-from .forming import AHEAD, Begun, Form, drawn_changes
+from .forming import AHEAD, Begun, Form
 from .live_pipeline import LowsOnGpu
 
 if TYPE_CHECKING:
     from ...live.cuda_pool import CudaPool
-    from .ahead import Ahead
+    from .prefetch import CudaPrefetcher
 
 _AHEAD = 4  # batches that are made while one is used
 
@@ -85,7 +86,7 @@ class ResidentPipeline:
     ) -> None:
         self._pool, self._pairs, self._live, self._options = pool, pairs, live, options
         self._course, self._done = course, 0
-        self._threads = ThreadPoolExecutor(max(options.threads, 1))
+        self._threads = ThreadPoolExecutor(max(options.workers, 1))
         self._begun: deque[tuple[HostBatch, list[int]]] = deque()
 
     def checkpoint(self) -> bytes:
@@ -111,7 +112,7 @@ class ResidentPipeline:
         keys = [self._pairs[number].key for number in numbers]
         normals = [one[-1] for one in images]
         sizes = np.array([normal.shape[:2] for normal in normals], np.int64)
-        changes = drawn_changes(self._options, keys, sizes, epoch)
+        crops = draw_crops(self._options, epoch, keys, sizes)
         maker = None if self._live is None else self._live.maker(keys, epoch)
 
         def low_of(i: int, window: Window) -> Any:
@@ -121,14 +122,14 @@ class ResidentPipeline:
             return images[i][0][top : top + height, left : left + width]
 
         made = pair_of(self._options, normals, low_of)
-        return HostBatch(self._options, self._threads, normals, changes, made), numbers
+        return HostBatch(self._options, self._threads, crops, made), numbers
 
 
 class _Epoch(NamedTuple):
-    """What an epoch's batches take from: the order, and the changes of all pairs of this rank."""
+    """What an epoch's batches take from: the order, and the crops of all pairs of this rank."""
 
     order: Any
-    changes: Any
+    crops: Any
 
 
 class ResidentOnGpu:
@@ -167,7 +168,7 @@ class ResidentOnGpu:
         self._epochs = MadeAhead(self._epoch)
         self._form = Form(options, device_id)
         self._device = device_id
-        self._ahead: Ahead | None = None
+        self._ahead: CudaPrefetcher | None = None
         self._begun: deque[Begun] = deque()
 
     def checkpoint(self) -> bytes:
@@ -177,9 +178,9 @@ class ResidentOnGpu:
     def run(self, stream: Any = None) -> tuple[Any, ...]:
         """Make the next batch: lows, normals, numbers."""
         if self._ahead is None:
-            from .ahead import Ahead
+            from .prefetch import CudaPrefetcher
 
-            self._ahead = Ahead(self._on_stream, _AHEAD, self._device)
+            self._ahead = CudaPrefetcher(self._on_stream, _AHEAD, self._device)
         made = self._ahead.next()
         return (*made.images, made.labels)
 
@@ -192,8 +193,8 @@ class ResidentOnGpu:
         self._epochs.close()
 
     def _epoch(self, epoch: int) -> _Epoch:
-        changes = drawn_changes(self._options, self._known, self._pool.sizes, epoch)
-        return _Epoch(self._course.order(epoch), changes)
+        crops = draw_crops(self._options, epoch, self._known, self._pool.sizes)
+        return _Epoch(self._course.order(epoch), crops)
 
     def _on_stream(self, stream: Any) -> tuple[Any, Any, Any]:
         while len(self._begun) <= AHEAD:
@@ -210,14 +211,14 @@ class ResidentOnGpu:
         self._done += 1
         begun, places = Begun(numbers), numbers - self._first
         sizes = self._pool.sizes[places]
-        changes: Any = None if of_epoch.changes is None else of_epoch.changes[places]
+        crops = of_epoch.crops[places]
         if self._lows is not None and self._options.size is not None:
             at = self._pool.at["normal"][places]
-            begun.images = self._lows.formed(places, epoch, sizes, at, changes)
+            begun.images = self._lows.formed(places, epoch, sizes, at, crops)
             return begun
         normals = [self._pool.image("normal", int(place)) for place in places]
         lows = self._whole(places, epoch, sizes, normals)
-        self._form.begin(begun, lows, normals, changes, stream)
+        self._form.begin(begun, lows, normals, crops, stream)
         return begun
 
     def _whole(self, places: Any, epoch: int, sizes: Any, normals: Sequence[Any]) -> list[Any]:

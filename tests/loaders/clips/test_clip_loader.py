@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader
 import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import LoaderError
-from gloam.loaders.clips import clip_bytes, dali_clips, who_decodes
+from gloam.loaders.clips import backend, clip_bytes, dali_clips
 from gloam.loaders.clips.videos import reading
 from gloam.manifests.clips.video import decoded_frames
 from gloam.manifests.clips.windows import video_and_times
@@ -56,8 +56,8 @@ WAYS = {
     "processes": {"workers": 2},
     "live": {"live": True, "draws": "set"},
     "live, processes": {"live": True, "draws": "set", "workers": 2},
-    "dali": {"reader": "dali", "workers": 2},
-    "dali, live": {"reader": "dali", "workers": 2, "live": True, "draws": "set"},
+    "dali": {"backend": "dali", "workers": 2},
+    "dali, live": {"backend": "dali", "workers": 2, "live": True, "draws": "set"},
 }
 
 
@@ -209,36 +209,39 @@ def test_tools_that_skip_batches_get_those_of_dali(made):
 
 
 @pytest.mark.parametrize(
-    ("reader", "dali", "pyav", "device", "installed", "expected"),
+    ("asked", "decoder", "dali", "pyav", "device", "installed", "expected"),
     [
-        ("auto", "", "", "gpu", True, "dali"),
-        ("auto", "", "faster", "gpu", True, "pyav"),
-        ("auto", "", "no", "gpu", True, "dali"),
-        ("auto", "", "no", "gpu", False, "workers"),
-        ("auto", "", "", "gpu", False, "pyav"),
-        ("auto", "no", "", "gpu", True, "pyav"),
-        ("auto", "no", "no", "gpu", True, "workers"),
-        ("auto", "", "", "cpu", True, "pyav"),
-        ("auto", "", "no", "cpu", True, "workers"),
-        ("workers", "", "", "gpu", True, "workers"),
-        ("pyav", "", "", "cpu", False, "pyav"),
-        ("dali", "", "no", "cpu", True, "dali"),
+        ("auto", None, "", "", "gpu", True, "dali"),
+        ("auto", None, "", "faster", "gpu", True, "pyav"),
+        ("auto", None, "", "no", "gpu", True, "dali"),
+        ("auto", None, "", "no", "gpu", False, "workers"),
+        ("auto", None, "", "", "gpu", False, "pyav"),
+        ("auto", None, "no", "", "gpu", True, "pyav"),
+        ("auto", None, "no", "no", "gpu", True, "workers"),
+        ("auto", None, "", "", "cpu", True, "pyav"),
+        ("auto", None, "", "no", "cpu", True, "workers"),
+        ("torch", None, "", "", "gpu", True, "workers"),
+        ("torch", "pyav", "", "", "gpu", True, "workers"),
+        ("auto", "pyav", "", "", "cpu", False, "pyav"),
+        ("dali", "pyav", "", "", "gpu", True, "pyav"),
+        ("dali", None, "", "no", "cpu", True, "dali"),
+        ("auto", "dali", "", "faster", "gpu", True, "dali"),
     ],
 )
-def test_who_decodes(monkeypatch, reader, dali, pyav, device, installed, expected):
-    monkeypatch.setattr(who_decodes, "is_installed", lambda: installed)
+def test_who_decodes(monkeypatch, asked, decoder, dali, pyav, device, installed, expected):
+    monkeypatch.setattr(backend, "is_installed", lambda: installed)
     faster = pyav == "faster"
-    found = who_decodes.who_decodes(
-        reader, device, lambda: dali, lambda: "" if faster else pyav, lambda: faster
+    found = backend.choose_decoder(
+        asked, decoder, device, lambda: dali, lambda: "" if faster else pyav, lambda: faster
     )
     assert found == expected
 
 
 def test_many_pyav_is_faster_at_small_frames(videos):
     loaded = loader(videos, frames=4)
-    few, many = (loaded.options.model_copy(update={"threads": count}) for count in (0, 1))
-    assert who_decodes.pyav_is_faster(loaded.contents, many)  # 96 x 72
-    assert not who_decodes.pyav_is_faster(loaded.contents, few)
+    few, many = (loaded.options.model_copy(update={"workers": count}) for count in (0, 1))
+    assert backend.pyav_is_faster(loaded.contents, many)  # 96 x 72
+    assert not backend.pyav_is_faster(loaded.contents, few)
 
 
 @pytest.mark.parametrize(
@@ -256,7 +259,7 @@ def test_what_dali_makes_live(made, recipe, size, device, expected):
     given = {} if recipe is None else {"live": True, "recipe": recipe}
     loaded = loader(made, size=size, **given)
     options = loaded.options.model_copy(update={"device": device})
-    found = who_decodes.not_by_dali(loaded.contents, options, loaded.live)
+    found = backend.not_by_dali(loaded.contents, options, loaded.live)
     assert expected in found if expected else found == ""
 
 
@@ -294,8 +297,8 @@ def test_dali_decodes_videos(videos):
 )
 def test_videos_that_dali_does_not_decode(tmp_path, name, codec, form, shape, expected):
     write_video(tmp_path / name, panned(0, 5, shape=shape), codec, form)
-    with pytest.raises(LoaderError, match=f"reader 'dali' does not decode all.*{expected}"):
-        loader(tmp_path, frames=3, reader="dali", size=32, batch_size=1)
+    with pytest.raises(LoaderError, match=f"backend 'dali' does not decode all.*{expected}"):
+        loader(tmp_path, frames=3, backend="dali", size=32, batch_size=1)
     options = {"frames": 3, "size": 32, "batch_size": 1}
     assert len(list(loader(tmp_path, **options))) == 1
 
@@ -313,7 +316,7 @@ def test_frames_that_are_not_those_of_pyav_are_noticed(videos, monkeypatch, caps
     with pytest.raises(dali_clips.DaliFailed, match="are not those that PyAV decodes"):
         list(loader(videos, **options))
     falling = loader(videos, **options)
-    falling._falls_back = True  # as of reader="auto" on a GPU
+    falling._falls_back = True  # as of backend="auto" on a GPU
     assert falling.num_workers == 0
     for one, other in zip(whole, falling, strict=True):
         assert one[2] == other[2]
@@ -330,7 +333,7 @@ def test_pyav_decodes_videos_exactly(tmp_path):
         write_video(tmp_path / name, panned(seed, 30), g=group, bf="2")
     options = {"frames": 4, "stride": 2, "step": 3, "recipe": "even", "draws": "set"}
     options |= {"dtype": "uint8", "layout": "HWC", "batch_size": 3, "last_batch": "partial"}
-    loaded = loader(tmp_path, reader="pyav", workers=2, **options)
+    loaded = loader(tmp_path, decoder="pyav", workers=2, **options)
     places = {clip.key: clip.place for clip in loaded.contents.clips}
     epochs = []
     for _ in range(2):
@@ -345,10 +348,10 @@ def test_pyav_decodes_videos_exactly(tmp_path):
         assert sorted(seen) == sorted(places)
         epochs.append(seen)
     assert epochs[0] != epochs[1]
-    begun = loader(tmp_path, reader="pyav", workers=2, **options)
+    begun = loader(tmp_path, decoder="pyav", workers=2, **options)
     running = iter(begun)
     taken = [next(running)[2] for _ in range(2)]
-    other = loader(tmp_path, reader="workers", **options)  # processes go on from its state
+    other = loader(tmp_path, backend="torch", **options)  # processes go on from its state
     other.load_state_dict(pickle.loads(pickle.dumps(begun.state_dict())))
     rest = [keys for *_, keys in other]
     assert [key for keys in (*taken, *rest) for key in keys] == epochs[0]
@@ -358,7 +361,7 @@ def test_pyav_decodes_videos_exactly(tmp_path):
 
 def test_pyav_names_a_damaged_video(tmp_path):
     path = write_video(tmp_path / "a.mkv", panned(0, 30), g="5")
-    loaded = loader(tmp_path, frames=4, size=32, reader="pyav", workers=2, shuffle=False)
+    loaded = loader(tmp_path, frames=4, size=32, decoder="pyav", workers=2, shuffle=False)
     data = bytearray(path.read_bytes())
     data[len(data) // 2 :] = bytes(len(data) - len(data) // 2)
     path.write_bytes(data)
@@ -415,14 +418,21 @@ def test_a_damaged_frame_is_named_by_dali_too(made, tmp_path):
         list(loader(root, **options))
 
 
-def test_wrong_readers_get_a_line(made, source, monkeypatch):
-    with pytest.raises(LoaderError, match="reader 'x': must be one of auto, dali, pyav, workers"):
-        loader(made, reader="x")
-    with pytest.raises(LoaderError, match="reader 'dali' reads JPEGs and PNGs, or videos"):
-        loader(source, reader="dali", frames=3)
-    monkeypatch.setattr(who_decodes, "is_installed", lambda: False)
+def test_wrong_backends_get_a_line(made, source, monkeypatch):
+    for options, words in (
+        ({"backend": "x"}, "backend 'x': must be one of auto, dali, torch"),
+        ({"decoder": "x"}, "decoder 'x': must be dali or pyav"),
+        ({"decoder": "pyav"}, "decoder 'pyav' reads videos alone: leave decoder out"),
+        ({"backend": "torch", "decoder": "dali"}, "goes with backend='dali'"),
+        ({"reader": "pyav"}, 'reader: no such option; backend="dali" or "torch", or decoder='),
+    ):
+        with pytest.raises(LoaderError, match=words):
+            loader(made, **options)
+    with pytest.raises(LoaderError, match="backend 'dali' reads JPEGs and PNGs, or videos"):
+        loader(source, backend="dali", frames=3)
+    monkeypatch.setattr(backend, "is_installed", lambda: False)
     with pytest.raises(LoaderError, match="needs NVIDIA DALI: pip install"):
-        loader(made, reader="dali")
+        loader(made, backend="dali")
 
 
 def test_folders_and_videos_without_a_set(source):

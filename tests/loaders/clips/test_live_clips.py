@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from gloam.errors import LoaderError
+from gloam.loaders.augment import draw_crops
 from gloam.loaders.clips.clip_samples import ClipPlace
 from gloam.loaders.clips.frame_sources import Pictures
 from gloam.loaders.clips.live_clips import LiveClips
 from gloam.loaders.clips.stored_clips import StoredClip
-from gloam.loaders.forms import change_of
 from gloam.loaders.live import cuda_tensors
 from gloam.loaders.live.lows import LiveLows
 from gloam.loaders.options import Options
@@ -25,7 +25,7 @@ from gloam.synth.recipes.load import load_recipe
 
 FRAMES = 3
 RECIPE = load_recipe("even:0.5,uneven:0.5", ["mixture.even.video.drift_ev=uniform(-1, 1)"])
-OPTIONS = Options(batch_size=2, size=(24, 32), crop="random", augment=True, threads=1)
+OPTIONS = Options(batch_size=2, size=(24, 32), crop="random", augment=True, workers=1)
 
 
 class Decoded:
@@ -52,7 +52,7 @@ class Decoded:
 
 def places(number):
     keys = [f"clip{2 * number + i}" for i in range(2)]
-    return [ClipPlace(StoredClip(key, (), ()), 70 + number, 4) for key in keys]
+    return [ClipPlace(StoredClip(key, (), ()), 4) for key in keys]
 
 
 class Stream:
@@ -86,15 +86,16 @@ def test_kernels_get_frames_windows_and_the_draws_of_frames(monkeypatch, draws):
     clips.close()
     frames = [frame for clip in decoded.clips for frame in clip]
     for number in range(3):
-        table, (_, sizes, at, changes, _, numbers, firsts) = given[2 * number : 2 * number + 2]
+        table, (_, sizes, at, crops, _, numbers, firsts) = given[2 * number : 2 * number + 2]
         assert sizes.tolist() == [list(frame.shape[:2]) for frame in frames]
         assert numbers.tolist() == list(range(2 * FRAMES))
         for i, frame in enumerate(frames):
             np.testing.assert_array_equal(pixels(at[i], *sizes[i]), frame)
             first = decoded.clips[i // FRAMES][0]
             np.testing.assert_array_equal(pixels(firsts[i], *sizes[i]), first)
-            change = change_of(*frame.shape[:2], OPTIONS, 70 + number)
-            assert changes[i].tolist() == list(map(int, change))
+            key = places(number)[i // FRAMES].clip.key
+            (crop,) = draw_crops(OPTIONS, 4, [key], [frame.shape[:2]])
+            assert crops[i].tolist() == crop.tolist()
         drawn = [
             frame_draw(draw(RECIPE, clips._live.seed_of(4), place.clip.key), n)
             for place in places(number)
@@ -107,14 +108,15 @@ def test_kernels_get_frames_windows_and_the_draws_of_frames(monkeypatch, draws):
         np.testing.assert_array_equal(table.read, wanted.read)
 
 
-def test_without_changes_frames_are_whole(monkeypatch):
+def test_without_crops_frames_are_whole(monkeypatch):
     given = []
     monkeypatch.setattr(cuda_tensors, "new_camera", lambda: SimpleNamespace(load=given.append))
     monkeypatch.setattr(cuda_tensors, "formed_pairs", lambda *rest: given.append(rest))
-    clips = live_clips(Decoded(), Options(batch_size=2, size=(24, 32), threads=1))
+    clips = live_clips(Decoded(), Options(batch_size=2, size=(24, 32), workers=1))
     clips._on_stream(Stream())
     clips.close()
-    assert given[1][3] is None
+    sizes = [[*frame.shape[:2]] for clip in Decoded().clips for frame in clip]
+    assert given[1][3].tolist() == [[0, 0, *size, 0, 0, 0] for size in sizes]
 
 
 def test_frames_that_differ_in_size_are_named(monkeypatch):

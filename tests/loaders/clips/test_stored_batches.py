@@ -37,7 +37,7 @@ def batches_of(made, clips, count, **options):
     loader = gloam.ClipLoader(made.root, batch_size=count, workers=0, device="cpu", **options)
 
     def places_of(number):
-        return [ClipPlace(clips[(count * number + i) % len(clips)], i, 0, 0) for i in range(count)]
+        return [ClipPlace(clips[(count * number + i) % len(clips)], 0, 0) for i in range(count)]
 
     pool = ThreadPoolExecutor(4)
     return StoredBatches(
@@ -66,11 +66,11 @@ def test_lows_are_those_of_the_set_batch_after_batch(made, lows, sizes):
     assert len(seen) <= 5  # of those that are made ahead, and no more
 
 
-def test_frames_of_a_clip_share_a_change(made):
+def test_frames_of_a_clip_share_a_crop(made):
     clips = list(clips_of_set(made, "train", False).clips)
     batches, _ = batches_of(made, clips, 2, size=32, crop="random", augment=True)
-    changes = batches.forms(SimpleNamespace(iteration=0))
-    assert changes.shape == (2 * FRAMES, 7)
-    assert (changes[:FRAMES] == changes[0]).all()
-    assert (changes[FRAMES:] == changes[FRAMES]).all()
-    assert (changes[0] != changes[FRAMES]).any()
+    crops = batches.crops(SimpleNamespace(iteration=0))
+    assert crops.shape == (2 * FRAMES, 7)
+    assert (crops[:FRAMES] == crops[0]).all()
+    assert (crops[FRAMES:] == crops[FRAMES]).all()
+    assert (crops[0] != crops[FRAMES]).any()

@@ -15,7 +15,7 @@ from gloam.loaders.index import contents_of
 pytest.importorskip("nvidia.dali")
 pytest.importorskip("torch")
 
-PLAIN = {"device": "cpu", "threads": 2, "size": (40, 56)}
+PLAIN = {"device": "cpu", "workers": 2, "size": (40, 56)}
 
 
 def test_a_damaged_image_is_named_by_shard_key_and_member(shards, tmp_path):

@@ -50,7 +50,7 @@ def which(images: torch.Tensor) -> list[int]:
     return ((images.mean((1, 2, 3)) * 255 - 5) / 10).round().int().tolist()
 
 
-OPTIONS = {"batch_size": 4, "size": 24, "device": "cpu", "threads": 2}
+OPTIONS = {"batch_size": 4, "size": 24, "device": "cpu", "workers": 2}
 
 
 def test_every_image_comes_with_its_class(folder):

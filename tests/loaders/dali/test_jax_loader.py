@@ -25,7 +25,7 @@ def test_batches_are_those_of_pair_loader(layout, request):
         "seed": 2,
         "augment": True,
         "device": "cpu",
-        "threads": 2,
+        "workers": 2,
     }
     batches = list(jax_iterator(root, epoch=1, **options))
     assert len(batches) == TRAIN // 4

@@ -26,7 +26,7 @@ READERS = [
     "webdataset-lows",
     "file-lows",
 ]
-PLAIN = {"device": "cpu", "threads": 2, "size": (40, 56)}
+PLAIN = {"device": "cpu", "workers": 2, "size": (40, 56)}
 
 
 @pytest.fixture(params=READERS)

@@ -13,7 +13,7 @@ from gloam.loaders.index import contents_of
 pytest.importorskip("nvidia.dali")
 pytest.importorskip("torch")
 
-PLAIN = {"device": "cpu", "threads": 2, "size": (40, 56)}
+PLAIN = {"device": "cpu", "workers": 2, "size": (40, 56)}
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def decoders(monkeypatch) -> list[dict[str, Any]]:
 
 
 def on_gpu(shards):
-    options = PairLoader(shards, batch_size=2, **PLAIN).options
+    options = PairLoader(shards, batch_size=2, **PLAIN, crop="resize").options
     return options.model_copy(update={"device": "gpu"})
 
 
@@ -90,3 +90,21 @@ def test_where_many_train_together_the_hardware_decodes_everything(
         PairLoader(shards, batch_size=2, hw_decoder_load=0.5, **PLAIN).options.hw_decoder_load
         == 0.5
     )
+
+
+@pytest.mark.parametrize("layout", ["shards", "files"])
+def test_numbers_go_on_from_the_beginning_of_an_epoch(layout, request):
+    """Found again from the first batch on, the place of a long training would take minutes."""
+    with PairLoader(request.getfixturevalue(layout), batch_size=4, backend="dali", **PLAIN) as one:
+        builder, batches = one._builder, one._builder.epoch_batches()
+        first = builder.source_numbers(0)
+        numbers = [first(done) for done in range(3 * batches)]
+        start = first.start(2 * batches + 1)
+        assert start[0] == 2 * batches
+        assert first.start(batches - 1) is None
+        other = builder.source_numbers(0, start)
+        assert [other(done) for done in range(2 * batches + 1, 3 * batches)] == numbers[
+            2 * batches + 1 :
+        ]
+        assert other(0) == numbers[0]
+        assert sorted(n for batch in numbers[:batches] for n in batch[:4])[0] == 0

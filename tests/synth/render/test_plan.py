@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import pytest
 
-from gloam.loaders.forms import Change
+from gloam.loaders.augment import CropFlip
 from gloam.synth.clips import render_clip
 from gloam.synth.draws.clips import frame_table
 from gloam.synth.draws.record import CameraDraw
@@ -285,7 +285,7 @@ def test_windows_of_any_draws_are_those_of_the_whole_lows_flipped_and_turned(
     )
     for i, (low, normal, window) in enumerate(zip(lows, normals, windows, strict=True)):
         whole = render(normal, draws[numbers[i]])
-        change = Change(*window.tolist())
+        change = CropFlip(*window.tolist())
         part = slice(change.top, change.top + side), slice(change.left, change.left + side)
         assert (low == whole[part]).all(), change
         for image, made in ((whole, forms.low), (normal, forms.normal)):
@@ -327,7 +327,7 @@ def test_windows_are_resized_as_image_by_image(photograph, channels_last, size):
         normals, table_of_records([drawn]), numbers, windows, forms, (formed, formed), resizing
     )
     steps = (1, 3 * columns, 3) if channels_last else (rows * columns, columns, 1)
-    for i, change in enumerate(Change(*window) for window in windows.tolist()):
+    for i, change in enumerate(CropFlip(*window) for window in windows.tolist()):
         inside = Window(0, 0, change.height, change.width)
         for image, window, made in (
             (lows[i], inside, low),
@@ -339,7 +339,7 @@ def test_windows_are_resized_as_image_by_image(photograph, channels_last, size):
             assert (made[formed[i] :][:samples] == wanted).all(), change
 
 
-def _changed(image: Any, change: Change) -> Any:
+def _changed(image: Any, change: CropFlip) -> Any:
     """A window of an image, flipped, then turned."""
     window = change.window
     image = image[window.top :, window.left :][: window.height, : window.width]

@@ -136,7 +136,7 @@ def decode_on_and_on(processes, part):
 SCRIPT = """
 import sys, gloam
 loader = gloam.ClipLoader(
-    sys.argv[1], frames=3, batch_size=1, size=24, device="cpu", reader="pyav", workers=2,
+    sys.argv[1], frames=3, batch_size=1, size=24, device="cpu", decoder="pyav", workers=2,
     recipe="even",
 )
 while True:

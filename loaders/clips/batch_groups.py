@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from ...manifests.images.header import read_header
 from ..dali.batches import check_one_size, tensor_of
+from ..dali.encoded import MOST_PIXELS
 from .clip_bytes import normal_of
-from .stored_batches import MOST_PIXELS
 from .stored_clips import StoredClip
 
 _FRAMES = 512
@@ -32,7 +32,7 @@ def largest_of(clips: Sequence[StoredClip]) -> int:
     return max(header.height * header.width for header in headers)
 
 
-def at_once(frames: int, pixels: int) -> int:
+def batches_per_group(frames: int, pixels: int) -> int:
     """Return how many batches a round has.
 
     Parameters
@@ -46,7 +46,7 @@ def at_once(frames: int, pixels: int) -> int:
     return max(min(_FRAMES, room) // frames, 1)
 
 
-class Rounds(NamedTuple):
+class BatchGroups(NamedTuple):
     """The rounds from a batch of an epoch on; none goes on beyond its epoch.
 
     Attributes
@@ -73,7 +73,7 @@ class Rounds(NamedTuple):
         return self.epoch + epochs, range(begin if number else self.batch, end)
 
 
-def divided(images: Any, counts: list[int]) -> list[Any]:
+def split(images: Any, counts: list[int]) -> list[Any]:
     """Return torch tensors of the batches of a round: of one alone, over DALI's memory.
 
     Of several, each has memory of its own: who keeps one, or changes it in place, keeps and changes

@@ -20,10 +20,11 @@ _MOST = 5 << 30
 shuffled are 1 GiB, and up to 3 are made ahead."""
 
 
-class Rooms:
-    """Rooms that are lent to processes, which fill them, and get back into use.
+class SharedMemoryArena:
+    """Memory that is lent to processes, which fill it, and comes back into use.
 
-    They take memory where they were filled. Pickled as a process is started, they become `Filled`.
+    It grows where it was filled. Pickled as a process is started, it becomes
+    an `ArenaView`.
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ class Rooms:
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Filled, (reduction.DupFd(self._handle), self.size)
+        return ArenaView, (reduction.DupFd(self._handle), self.size)
 
     def take(self) -> int:
         """Return the number of a room that nobody uses."""
@@ -95,8 +96,8 @@ class Rooms:
             self._used[number] = 0
 
 
-class Filled:
-    """Rooms as a process sees them that fills them.
+class ArenaView:
+    """A SharedMemoryArena as a process that fills it sees it.
 
     Parameters
     ----------

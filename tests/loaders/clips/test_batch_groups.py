@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import gloam
 from gloam.errors import LoaderError
 from gloam.loaders.clips import dali_clips
-from gloam.loaders.clips.rounds import Rounds, at_once, largest_of
+from gloam.loaders.clips.batch_groups import BatchGroups, batches_per_group, largest_of
 from gloam.loaders.clips.stored_clips import clips_of_set
 
 from ...clips import davis, panned, write_video
@@ -19,7 +19,7 @@ from ...clips import davis, panned, write_video
 @given(st.integers(1, 9), st.integers(1, 20), st.integers(0, 3), st.data())
 def test_rounds_have_every_batch_once_and_end_with_epochs(together, batches, epoch, data):
     batch = data.draw(st.integers(0, batches - 1))
-    rounds = Rounds(together, batches, epoch, batch)
+    rounds = BatchGroups(together, batches, epoch, batch)
     found = [(now, n) for i in range(30) for now, some in [rounds.of(i)] for n in some]
     number = epoch * batches + batch
     assert found == [divmod(number + i, batches) for i in range(len(found))]
@@ -27,10 +27,10 @@ def test_rounds_have_every_batch_once_and_end_with_epochs(together, batches, epo
 
 
 def test_how_many_batches_are_made_at_once():
-    assert at_once(16 * 8, 192 * 192) == 4
-    assert at_once(64 * 8, 192 * 192) == 1
-    assert at_once(8, 192 * 192) == 64
-    assert at_once(16 * 8, 1920 * 1080) == 1
+    assert batches_per_group(16 * 8, 192 * 192) == 4
+    assert batches_per_group(64 * 8, 192 * 192) == 1
+    assert batches_per_group(8, 192 * 192) == 64
+    assert batches_per_group(16 * 8, 1920 * 1080) == 1
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def made(tmp_path_factory):
 def test_the_largest_frames_say_how_many(made):
     clips = clips_of_set(gloam.open_set(made), "train", False).clips
     assert largest_of(clips) == 72 * 96
-    common = {"batch_size": 4, "device": "cpu", "workers": 2, "reader": "dali"}
+    common = {"batch_size": 4, "device": "cpu", "workers": 2, "backend": "dali"}
 
     def at_once_of(device_id, **options):
         with gloam.ClipLoader(made, **common, **options) as loader:
@@ -58,7 +58,7 @@ def test_the_largest_frames_say_how_many(made):
 
 def batches_of(made, monkeypatch, together, *, skip=0, **options):
     monkeypatch.setattr(dali_clips.DaliClips, "_at_once", lambda *_: together)
-    common = {"device": "cpu", "workers": 2, "reader": "dali", "keys": True, "seed": 1}
+    common = {"device": "cpu", "workers": 2, "backend": "dali", "keys": True, "seed": 1}
     with gloam.ClipLoader(made, **(common | options)) as loader:
         if not skip:
             return [*loader, *loader]

@@ -15,15 +15,15 @@ from torch.utils.data import get_worker_info
 _AHEAD = 2  # batches beyond those made ahead: one is written, one read
 
 
-class Room(NamedTuple):
+class BufferHandle(NamedTuple):
     """A batch in a room, as it comes from the process that made it."""
 
     number: int
     shape: tuple[int, ...]
 
 
-class Rooms:
-    """Rooms of equal size, some for each process, which takes those that nobody reads.
+class SharedBufferPool:
+    """Shared buffers of equal size, some for each process, which takes those that nobody reads.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Rooms:
         """Begin a pass: batches of former ones are nobody's any more."""
         self._taken[-1] += 1
 
-    def take(self, shape: tuple[int, ...]) -> Room | None:
+    def take(self, shape: tuple[int, ...]) -> BufferHandle | None:
         """Take a room for bytes of a shape, in a process that makes batches.
 
         None where all are taken, or too small.
@@ -56,14 +56,14 @@ class Rooms:
         for number in range(worker.id * self._each, (worker.id + 1) * self._each):
             if int(self._taken[number]) != now:
                 self._taken[number] = now
-                return Room(number, shape)
+                return BufferHandle(number, shape)
         return None
 
-    def open(self, room: Room) -> torch.Tensor:
+    def open(self, room: BufferHandle) -> torch.Tensor:
         """Return what a room holds, uint8 of its shape; only until it is given back."""
         return self._bytes[room.number, : math.prod(room.shape)].view(room.shape)
 
-    def give_back(self, room: Room) -> None:
+    def give_back(self, room: BufferHandle) -> None:
         """Let the room be written to again."""
         self._taken[room.number] = 0
 

@@ -1,11 +1,11 @@
-"""loaders.live.held, on a stand-in for CUDA's streams that is behind as far as a test says."""
+"""StreamKeepAlive, on a stand-in for CUDA's streams that is behind as far as a test says."""
 
 from __future__ import annotations
 
 import weakref
 from collections import deque
 
-from gloam.loaders.live.held import HeldUntilRead
+from gloam.loaders.live.stream_keepalive import StreamKeepAlive
 
 
 class Memory:
@@ -34,14 +34,14 @@ class Stream:
         return Event(self)
 
 
-def kept(held: HeldUntilRead, stream: Stream) -> weakref.ref[Memory]:
+def kept(held: StreamKeepAlive, stream: Stream) -> weakref.ref[Memory]:
     memory = Memory()
     held.keep([memory], stream)
     return weakref.ref(memory)
 
 
 def test_what_is_read_is_let_go_of_and_nothing_before():
-    stream, held = Stream(), HeldUntilRead(3)
+    stream, held = Stream(), StreamKeepAlive(3)
     first, second = kept(held, stream), kept(held, stream)
     assert first() is not None
     assert second() is not None
@@ -54,7 +54,7 @@ def test_what_is_read_is_let_go_of_and_nothing_before():
 
 
 def test_where_too_much_would_be_kept_the_oldest_is_waited_for():
-    stream, held = Stream(), HeldUntilRead(2)
+    stream, held = Stream(), StreamKeepAlive(2)
     memories = [kept(held, stream) for _ in range(5)]
     assert [memory() is not None for memory in memories] == [False, False, False, True, True]
     assert list(stream.waited) == [1, 2, 3]
@@ -63,7 +63,7 @@ def test_where_too_much_would_be_kept_the_oldest_is_waited_for():
 
 def test_all_is_waited_for_before_the_rest_is_let_go_of():
     stream = Stream()
-    held = HeldUntilRead(4)
+    held = StreamKeepAlive(4)
     memories = [kept(held, stream) for _ in range(3)]
     del held
     assert list(stream.waited) == [3]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from ...errors import LoaderError, SourceError
-from ...manifests.images.folders import image_files
-from ...storage.untrusted import read_regular
+from ..errors import LoaderError, SourceError
+from ..manifests.images.folders import image_files
+from ..storage.untrusted import read_regular
 
 
 class ImageFiles(NamedTuple):

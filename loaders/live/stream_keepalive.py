@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 
-class HeldUntilRead:
+class StreamKeepAlive:
     """What a GPU's kernels were told to read.
 
     DALI's decoders write into memory that was given back as soon as it is, without waiting for what

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 
 
-class Made(NamedTuple):
+class PrefetchedBatch(NamedTuple):
     """A batch that is ready once `event` has passed on its GPU, or what went wrong."""
 
     images: tuple[torch.Tensor, ...] = ()
@@ -26,7 +26,7 @@ class Made(NamedTuple):
     error: BaseException | None = None
 
 
-class Ahead:
+class CudaPrefetcher:
     """Batches of a function, a few of them made ahead.
 
     Parameters
@@ -40,14 +40,14 @@ class Ahead:
     """
 
     def __init__(self, make: Any, depth: int, device: int) -> None:
-        self._made: queue.Queue[Made] = queue.Queue(depth)
+        self._made: queue.Queue[PrefetchedBatch] = queue.Queue(depth)
         self._stop = threading.Event()
         self._device = device
         # The thread holds no reference to whoever makes, or to this object: dropping them ends it.
         arguments = weakref.WeakMethod(make), self._made, self._stop, device
         threading.Thread(target=_work, args=arguments, daemon=True).start()
 
-    def next(self) -> Made:
+    def next(self) -> PrefetchedBatch:
         """Return the next batch, on torch's current stream.
 
         Raises
@@ -77,7 +77,7 @@ class Ahead:
 
 def _work(
     reference: weakref.WeakMethod[Callable[[Any], tuple[Any, Any, Any]]],
-    made: queue.Queue[Made],
+    made: queue.Queue[PrefetchedBatch],
     stop: threading.Event,
     device: int,
 ) -> None:
@@ -90,9 +90,9 @@ def _work(
         try:
             with torch.cuda.stream(stream):
                 images, labels, state = make(stream)
-                one = Made(images, labels, state, stream.record_event())
+                one = PrefetchedBatch(images, labels, state, stream.record_event())
         except BaseException as error:  # raised where the batch is taken
-            one = Made(error=error)
+            one = PrefetchedBatch(error=error)
         del make
         while not stop.is_set():
             with suppress(queue.Full):

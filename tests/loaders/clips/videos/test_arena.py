@@ -1,4 +1,4 @@
-"""Rooms that processes share come back into use, and take memory where they were filled."""
+"""Shared memory comes back into use, and takes room where it was filled."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import sys
 import numpy as np
 import pytest
 
-from gloam.loaders.clips.videos import rooms as rooms_module
-from gloam.loaders.clips.videos.rooms import Filled, Rooms
+from gloam.loaders.clips.videos import arena
+from gloam.loaders.clips.videos.arena import ArenaView, SharedMemoryArena
 
 
 def fill(filled, number, size):
@@ -20,7 +20,7 @@ def fill(filled, number, size):
 
 
 def test_a_process_fills_rooms_that_this_one_reads():
-    rooms = Rooms(10_000)
+    rooms = SharedMemoryArena(10_000)
     taken = [rooms.take() for _ in range(3)]
     assert len(set(taken)) == 3
     assert rooms.size >= 10_000
@@ -36,7 +36,7 @@ def test_a_process_fills_rooms_that_this_one_reads():
 
 
 def test_rooms_are_free_when_no_array_shows_them():
-    rooms = Rooms(5000)
+    rooms = SharedMemoryArena(5000)
     number = rooms.take()
     shown = rooms.lent(number, 4800).reshape(2, 20, 40, 3)
     part = shown[1, :, 3]
@@ -55,8 +55,8 @@ def test_rooms_are_free_when_no_array_shows_them():
 @pytest.mark.skipif(sys.platform != "linux", reason="counts pages as Linux does")
 def test_free_rooms_are_emptied_when_all_take_too_much(monkeypatch):
     size = 64 * mmap.PAGESIZE
-    monkeypatch.setattr(rooms_module, "_MOST", 2 * size)
-    rooms = Rooms(size)
+    monkeypatch.setattr(arena, "_MOST", 2 * size)
+    rooms = SharedMemoryArena(size)
 
     def held():
         return os.stat(f"/proc/self/fd/{rooms._handle}").st_blocks * 512
@@ -80,14 +80,14 @@ def test_free_rooms_are_emptied_when_all_take_too_much(monkeypatch):
 
 
 def test_a_process_maps_a_room_once():
-    rooms = Rooms(4096)
+    rooms = SharedMemoryArena(4096)
     number = rooms.take()
 
     class Handle:
         def detach(self):
             return os.dup(rooms._handle)
 
-    filled = Filled(Handle(), rooms.size)
+    filled = ArenaView(Handle(), rooms.size)
     filled.memory(number)[:3] = 1, 2, 3
     filled.memory(number)[3] = 4
     assert rooms.memory(number)[:5].tolist() == [1, 2, 3, 4, 0]

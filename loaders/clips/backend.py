@@ -7,55 +7,67 @@ from collections.abc import Callable
 from ...errors import ImageRefused, LoaderError
 from ...manifests.clips.video import video_facts
 from ...synth.models import model_of
-from ..dali.dali_loader import is_installed
+from ..backend import is_installed
 from ..live.lows import LiveLows
 from ..options import Options
 from .clip_bytes import beyond_dali, has_videos
 from .stored_clips import ClipContents
 
-READERS = ("auto", "dali", "pyav", "workers")
 _PIXELS_A_CORE = 60_000
 """Of a frame: cores decode as many frames a second as a GPU if each has so many pixels of one, or
 less. 16 cores beside an H200 gave 2.4 times as many frames of 848 x 480 as its decoders, and 1.6
 times as many of 1280 x 720."""
 
 
-def who_decodes(
-    reader: str,
+def choose_decoder(
+    backend: str,
+    decoder: str | None,
     device: str,
     by_dali: Callable[[], str],
     by_pyav: Callable[[], str],
     pyav_is_faster: Callable[[], bool],
 ) -> str:
-    """Return who decodes: "dali", "pyav" or "workers".
+    """Return who decodes: "dali", "pyav", or "workers" that make whole batches.
 
     Parameters
     ----------
-    reader, device : str
+    backend, decoder, device : str
         As asked for.
     by_dali, by_pyav : functions
         Return why they cannot; "" where they can.
     pyav_is_faster : function
         Returns whether, where both can.
+
+    Raises
+    ------
+    LoaderError
+        When what is asked for cannot be.
     """
-    if reader not in READERS:
-        raise LoaderError(f"reader {reader!r}: must be one of {', '.join(READERS)}", key="reader")
-    if reader == "auto":
-        pyav = not by_pyav()
-        if device != "gpu" or not is_installed() or (pyav and pyav_is_faster()) or by_dali():
-            return "pyav" if pyav else "workers"
+    if decoder not in (None, "dali", "pyav"):
+        raise LoaderError(f"decoder {decoder!r}: must be dali or pyav", key="decoder")
+    if backend == "torch":
+        if decoder == "dali":
+            raise LoaderError("decoder 'dali' goes with backend='dali'", key="decoder")
+        return "workers"
+    if decoder == "pyav":
+        if why_not := by_pyav():
+            raise LoaderError(f"decoder 'pyav' {why_not}: leave decoder out", key="decoder")
+        return "pyav"
+    if backend == "dali" or decoder == "dali":
+        asked = "backend" if backend == "dali" else "decoder"
+        if not is_installed():
+            raise LoaderError(
+                f"{asked} 'dali' needs NVIDIA DALI: pip install nvidia-dali-cuda120; or leave"
+                f" {asked} out",
+                key=asked,
+            )
+        if why_not := by_dali():
+            raise LoaderError(f"{asked} 'dali' {why_not}: leave {asked} out", key=asked)
         return "dali"
-    if reader == "dali" and not is_installed():
-        raise LoaderError(
-            "reader 'dali' needs NVIDIA DALI: pip install nvidia-dali-cuda120; or leave reader out",
-            key="reader",
-        )
-    why_not = ""
-    if reader != "workers":
-        why_not = by_dali() if reader == "dali" else by_pyav()
-    if why_not:
-        raise LoaderError(f"reader {reader!r} {why_not}: leave reader out", key="reader")
-    return reader
+    pyav = not by_pyav()
+    if device != "gpu" or not is_installed() or (pyav and pyav_is_faster()) or by_dali():
+        return "pyav" if pyav else "workers"
+    return "dali"
 
 
 def not_by_dali(contents: ClipContents, options: Options, lows: LiveLows | None) -> str:
@@ -77,7 +89,7 @@ def pyav_is_faster(contents: ClipContents, options: Options) -> bool:
         height, width = video_facts(contents.clips[0].video[0]).size
     except ImageRefused:
         return False
-    return height * width <= options.threads * _PIXELS_A_CORE
+    return height * width <= options.workers * _PIXELS_A_CORE
 
 
 def _not_on_gpu(options: Options, lows: LiveLows | None) -> str:

@@ -1,0 +1,186 @@
+"""Random crops and flips of pairs: a function of seed, epoch, key and the image's size.
+
+Every loader and backend takes them from here, so that all cut the same window of a pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import LoaderError
+from ..synth.kernels.arrays import Window
+from ..synth.parameters.columns import KeyedColumns, Keys
+from .options import Options
+from .ranks_and_order import epoch_seed
+
+_AREA = (0.35, 1.0)  # shares of the area that "random-resized" keeps
+_ASPECT = (3 / 4, 4 / 3)  # its widths to heights, as in ImageNet training
+
+Floats = npt.NDArray[np.float64]
+
+
+class CropFlip(NamedTuple):
+    """Window, flips and transposition of both images of a pair.
+
+    Attributes
+    ----------
+    top, left, height, width : int
+        The window that is kept, in pixels of the whole image.
+    across, down : bool
+        Whether left and right, top and bottom of the resized window are swapped.
+    turned : bool
+        Whether its rows and columns are swapped then.
+    """
+
+    top: int
+    left: int
+    height: int
+    width: int
+    across: bool
+    down: bool
+    turned: bool
+
+    @property
+    def window(self) -> Window:
+        """Return the window that is kept of both images."""
+        return Window(self.top, self.left, self.height, self.width)
+
+    def within(self) -> CropFlip:
+        """Return the same for an image that is the window already."""
+        return self._replace(top=0, left=0)
+
+
+def check_sizes(shapes: Sequence[tuple[int, ...]], options: Options) -> None:
+    """Check that images can be one batch.
+
+    Parameters
+    ----------
+    shapes : sequence of tuples
+        Their height, width.
+    options : Options
+
+    Raises
+    ------
+    LoaderError
+        When they differ and are not padded.
+    """
+    different = sorted(set(shapes))
+    if len(different) > 1 and not options.pad:
+        shown = ", ".join(map(str, different[:3]))
+        raise LoaderError(
+            f"images of one batch have different sizes ({shown}): give size=, pad=True or"
+            " batch_size=1"
+        )
+
+
+def crop_numbers(options: Options, epoch: int, keys: Sequence[str] | Keys) -> Floats:
+    """Draw the random numbers of crops and flips, before sizes are known.
+
+    Parameters
+    ----------
+    options : Options
+    epoch : int
+    keys : sequence of str or Keys
+        Keys of N pairs.
+
+    Returns
+    -------
+    float64 array (N, 7)
+        Share of the area and aspect of a "random-resized" window, its place from 0 (top, left) to
+        below 1 (bottom, right), and 0 or 1 for each of `CropFlip`'s flips.
+    """
+    numbers = np.zeros((len(keys), 7))
+    if not options.changes:
+        return numbers
+    random = KeyedColumns(epoch_seed(options.seed, epoch, "forms"), keys)
+    if options.crop == "random-resized":
+        numbers[:, 0] = _AREA[0] + (_AREA[1] - _AREA[0]) * random.uniform("area")
+        numbers[:, 1] = _ASPECT[0] * (_ASPECT[1] / _ASPECT[0]) ** random.uniform("aspect")
+    if options.cuts:
+        numbers[:, 2], numbers[:, 3] = random.uniform("top"), random.uniform("left")
+    if options.augment:
+        bits = random.bits("flips")
+        for i in range(3 if options.square else 2):
+            numbers[:, 4 + i] = (bits >> np.uint64(i)) & np.uint64(1)
+    return numbers
+
+
+def window_of(height: Any, width: Any, numbers: Any, options: Options, math: Any) -> list[Any]:
+    """Return top, left, height and width of windows, whole numbers as float64.
+
+    The same operations serve NumPy's arrays and DALI's nodes, and give both the same window.
+
+    Parameters
+    ----------
+    height, width : float64 arrays (N), or nodes
+        Sizes of the images.
+    numbers : sequence of 4
+        The first columns of `crop_numbers`, as arrays or nodes.
+    options : Options
+    math : module
+        `floor`, `sqrt`, `minimum` and `maximum`; numpy, say.
+    """
+    area, aspect, top, left = numbers
+    h, w = height, width
+    if options.crop == "random" and options.size is not None:
+        # Of smaller images a window of the asked aspect is enlarged, as large as it can be.
+        share = math.maximum(options.size[0] / height, options.size[1] / width)
+        share = math.maximum(share, 1.0)
+        h = math.minimum(height, math.floor(options.size[0] / share + 0.5))
+        w = math.minimum(width, math.floor(options.size[1] / share + 0.5))
+    elif options.crop == "random-resized":
+        pixels = area * height * width
+        h, w = math.sqrt(pixels / aspect), math.sqrt(pixels * aspect)
+        h = math.minimum(height, math.maximum(math.floor(h + 0.5), 1.0))
+        w = math.minimum(width, math.maximum(math.floor(w + 0.5), 1.0))
+    return [math.floor(top * (height - h + 1)), math.floor(left * (width - w + 1)), h, w]
+
+
+def crops_of(numbers: Floats, options: Options, sizes: Any) -> npt.NDArray[np.int32]:
+    """Return the crops and flips that random numbers are for images of some sizes.
+
+    Parameters
+    ----------
+    numbers : float64 array (N, 7)
+        See `crop_numbers`.
+    options : Options
+    sizes : array (N, 2)
+        Height and width of each image.
+
+    Returns
+    -------
+    int32 array (N, 7)
+        Rows are `CropFlip`.
+    """
+    height, width = np.array(sizes, np.float64).reshape(-1, 2).T
+    crops = np.empty((len(numbers), 7), np.int32)
+    crops[:, :4] = np.stack(window_of(height, width, numbers[:, :4].T, options, np), axis=1)
+    crops[:, 4:] = numbers[:, 4:]
+    return crops
+
+
+def draw_crops(
+    options: Options, epoch: int, keys: Sequence[str] | Keys, sizes: Any
+) -> npt.NDArray[np.int32]:
+    """Draw the crops and flips of pairs: int32 array (N, 7), see `crops_of`.
+
+    Parameters
+    ----------
+    options : Options
+    epoch : int
+    keys : sequence of str or Keys
+        Keys of N pairs.
+    sizes : array (N, 2)
+        Height and width of their images.
+    """
+    return crops_of(crop_numbers(options, epoch, keys), options, sizes)
+
+
+def draw_crop(options: Options, numbers: Floats, height: int, width: int) -> CropFlip:
+    """Return the crop and flips of one image, by its row (7) of `crop_numbers`."""
+    top, left, h, w, *flips = crops_of(numbers[None], options, [(height, width)])[0].tolist()
+    return CropFlip(top, left, h, w, *map(bool, flips))

@@ -1,0 +1,133 @@
+"""Batches of (low, normal) from a set, through DALI."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ...errors import LoaderError
+from ..dataset import PairDataset
+from ..index import Contents
+from ..live.pool import DoesNotFit
+from ..pair_loader import PairLoader
+from .batches import keys_of, tensor_of
+from .dali_loader import DaliLoader
+from .labelled import LabelSource
+
+READERS = ("webdataset", "file", "external")
+
+
+class DaliPairs(PairLoader, DaliLoader):
+    """PairLoader with backend="dali"."""
+
+    _labels: LabelSource | None = None
+
+    def _reader(self, contents: Contents, given: Mapping[str, Any]) -> str:
+        resident = given.get("resident", False)
+        if resident not in (True, False, "auto"):
+            raise LoaderError(f"resident {resident!r}: must be True, False or 'auto'")
+        if given.get("resident_side") is not None and not resident:
+            raise LoaderError("resident_side goes with resident=True")
+        if given.get("decoder") is not None:
+            raise LoaderError("decoder goes with backend='torch': leave it out")
+        return _reader("external" if resident else given.get("reader", "auto"), contents)
+
+    def _set_up(self, given: Mapping[str, Any]) -> None:
+        self._resident = given.get("resident", False)
+        self._pools: dict[str, Any] = {}  # what is in memory, decoded
+
+    @property
+    def dataset(self) -> PairDataset:
+        """The pairs of all ranks; `dataset[i]` decodes one of them on the CPU."""
+        return PairDataset(self.contents, live=self.live)
+
+    def _build(self, epoch: int, checkpoint: bytes | None) -> Any:
+        """Build the pipeline of an epoch."""
+        place = self.epoch, self._batch
+        builder = self._builder
+        numbers = self._source_numbers(epoch, checkpoint)
+        crops = builder.crops(epoch, numbers)
+        if self._columns is not None:
+            pairs = self.contents.pairs
+            self._labels = LabelSource(
+                self._columns,
+                self.options,
+                numbers,
+                builder.epoch_of(epoch),
+                lambda numbers: [pairs[number].key for number in numbers],
+            )
+            crops = self._labels.ahead_of(crops)
+        if self._resident and self.options.last_batch == "padded":
+            raise LoaderError(
+                f"{self.contents.name}: resident pairs are each rank's own, and last_batch='padded'"
+                " gives them in turn: leave resident out, or take last_batch='partial'"
+            )
+        if self._resident:
+            try:
+                return builder.build_resident(place, self._pools)
+            except DoesNotFit as error:
+                if self._resident != "auto":
+                    raise
+                print(f"{error}; loading it batch by batch", file=sys.stderr)
+                self._resident = False
+        return builder.build(epoch, checkpoint, place, numbers, crops)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"_pools": {}, "_labels": None}
+
+    def _drop(self) -> None:
+        super()._drop()
+        if self._labels is not None:
+            self._labels.close()
+            self._labels = None
+
+    def _handed_out(self, outputs: tuple[Any, ...], count: int, done: int) -> tuple[Any, ...]:
+        made = self._batch_of(outputs, count)
+        if self._labels is None:
+            return made
+        numbers = outputs[2] if self._resident else None
+        return (*made, self._labels.labels(done, count, numbers))
+
+    def _batch_of(self, outputs: tuple[Any, ...], count: int) -> tuple[Any, ...]:
+        low, normal, *labels = outputs
+        by_number = self._builder.by_number
+        if self.reader == "file" and self.live is None and not by_number:
+            numbers = [np.array(label.as_cpu().as_tensor()).ravel() for label in labels]
+            if (numbers[0] != numbers[1]).any():
+                raise LoaderError(
+                    f"{self.contents.name}: the lists of lows and normals are out of step; gloam"
+                    " verify the set",
+                    path=self.contents.name,
+                )
+        keys: list[str] = []
+        own = self.reader == "webdataset" and not by_number
+        if own and self.contents.two_sets and self.live is None:
+            keys, others = (keys_of(label, count) for label in labels)
+            if keys != others:
+                where = f"{self.contents.name} and the normals of {self.contents.normal_root}"
+                raise LoaderError(f"{where} are out of step; gloam verify both")
+        images = tuple(tensor_of(images)[:count] for images in (low, normal))
+        if not self.options.keys:
+            return images
+        if own:
+            return (*images, keys or keys_of(labels[0], count))
+        if self._resident:
+            return (*images, [self.contents.pairs[int(number)].key for number in labels[0][:count]])
+        places = np.array(labels[0].as_cpu().as_tensor()).ravel()[:count]
+        return (*images, [self.contents.pairs[int(place)].key for place in places])
+
+
+def _reader(reader: str, contents: Contents) -> str:
+    fitting = contents.reader
+    if reader == "auto":
+        return fitting
+    if reader not in READERS:
+        raise LoaderError(f"reader {reader!r}: must be auto or one of {', '.join(READERS)}")
+    if reader not in (fitting, "external"):
+        raise LoaderError(
+            f"reader {reader!r} cannot read {contents.name}, which lies otherwise; take {fitting!r}"
+        )
+    return reader

@@ -1,0 +1,118 @@
+"""ImageLoader: batches of (images, labels), by either backend."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Self, Unpack
+
+import numpy as np
+
+from ..errors import LoaderError
+from ..manifests.labels.labels import CLASS
+from ..manifests.sets.info import SET_FILE
+from ..manifests.sets.pair_set import PairSet, open_set
+from ..storage.stores import place
+from .backend import check_backend, class_of
+from .epochs import EpochLoader
+from .image_files import ImageFiles, images_in, images_listed
+from .index import Contents, cached_in, contents_of, of_images
+from .labels import label_columns
+from .options import ImageOptions, check_names
+
+
+class ImageLoader(EpochLoader):
+    """A DataLoader of (images, labels) for training on photographs themselves.
+
+    Parameters
+    ----------
+    data : str, Path or PairSet
+        A folder of class folders (as torchvision's ImageFolder has it), a text file of `path label`
+        or `path` lines, or a set, whose normals are loaded.
+    split : str
+        Of a set: "train", "val" or "test"; by default images are loaded as for training: shuffled,
+        in whole batches. "val" takes every image once, in order.
+    **options
+        See `gloam.loaders.options.ImageOptions`; `batch_size` must be given, `backend` says who
+        decodes.
+
+    Attributes
+    ----------
+    classes : list of str
+        Names of the classes, by their numbers; empty where there are none.
+
+    Yields
+    ------
+    images : tensor (N, 3, H, W) or (N, H, W, 3)
+    labels : int64 tensor (N)
+        Numbers of classes, -1 without; on the images' device.
+    keys : list of str
+        With keys=True: files' names without suffix, or keys of pairs.
+
+    Raises
+    ------
+    LoaderError, SetError
+        As `PairLoader`.
+
+    Examples
+    --------
+    >>> import gloam
+    >>> loader = gloam.ImageLoader("photos", batch_size=2, size=64, device="cpu")
+    >>> images, labels = next(iter(loader))
+    >>> tuple(images.shape), labels.tolist()
+    ((2, 3, 64, 64), [-1, -1])
+    """
+
+    _backend = "dali"
+
+    def __new__(cls, *args: Any, **options: Any) -> Self:
+        """Choose the backend: what is returned is a DaliImages or a TorchImages."""
+        if cls is not ImageLoader:
+            return super().__new__(cls)
+        made: Self = super().__new__(class_of("ImageLoader", options))
+        return made
+
+    def __init__(
+        self, data: PairSet | str | Path, split: str = "train", **options: Unpack[ImageOptions]
+    ) -> None:
+        check_names(options, ImageOptions)
+        check_backend(options, self._backend)
+        images, contents = _found(data, split)
+        given = {**options, "crop": options.get("crop") or "resize"}
+        chosen = self._options(given, split == "train", False)
+        contents = cached_in(contents, options.get("cache"), options.get("cache_gb"))
+        reader = self._reader(contents.reader if images is None else "file")
+        rank, world_size = options.get("rank"), options.get("world_size")
+        super().__init__(contents, chosen, reader, rank, world_size)
+        if images is not None:
+            self.classes, numbers = images.names, np.array(images.labels, np.int64)
+        else:
+            held = of_images(open_set(data))
+            self.classes, numbers = [], np.full(contents.count, -1, np.int64)
+            if held.info.build.labelled:
+                columns = label_columns(held, contents)
+                if CLASS in columns.roles:
+                    self.classes = columns.names
+                    numbers = columns.numbers.astype(np.int64)
+        self._classes_of, self._paths = numbers, images.paths if images else []
+        self._set_up()
+
+    def _reader(self, fitting: str) -> str:
+        """Return what reads, as states know it."""
+        return fitting
+
+    def _set_up(self) -> None:
+        """Set up what makes batches."""
+
+
+def _found(data: PairSet | str | Path, split: str) -> tuple[ImageFiles | None, Contents]:
+    """Find out what was given: files, or None of a set."""
+    if isinstance(data, PairSet) or (place(data) / SET_FILE).is_file():
+        return None, contents_of(data, split, live=True)
+    path = place(data)
+    if path.is_dir():
+        images = images_in(path)
+    elif path.is_file():
+        images = images_listed(path)
+    else:
+        raise LoaderError(f"{data}: no such folder, list or set")
+    return images, contents_of(images.paths, split, live=True)

@@ -1,0 +1,95 @@
+"""Batches of (images, labels) that worker processes decode and make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch.utils.data import Dataset
+
+from .augment import CropFlip, crop_numbers, draw_crop
+from .columns import StoredPair
+from .dataset import ImageDataset
+from .image_loader import ImageLoader
+from .memory.shared_buffers import SharedBufferPool
+from .options import Options
+from .ranks_and_order import epoch_order
+from .samples import Batch, Pixels, sized, turned_shape
+from .worker_loader import WorkerLoader
+
+
+class ImagePlace(NamedTuple):
+    """All that a process needs to make one sample."""
+
+    image: StoredPair
+    epoch: int
+    label: int
+
+
+class ImageSample(NamedTuple):
+    """An image that has the size of its batch, but not its flips, layout and type yet."""
+
+    image: Pixels
+    crop: CropFlip
+    key: str
+    label: int
+
+
+class ImageSamples(ImageDataset, Dataset[Any]):
+    """Images in the form that the options ask for."""
+
+    def __init__(self, contents: Any, classes: Any, options: Options) -> None:
+        super().__init__(contents, classes)
+        self._options = options
+
+    def __getitem__(self, place: Any) -> Any:
+        if not isinstance(place, ImagePlace):
+            return super().__getitem__(place)
+        image, key = self.normal(place.image), place.image.key
+        numbers = crop_numbers(self._options, place.epoch, [key])[0]
+        crop = draw_crop(self._options, numbers, *image.shape[:2])
+        return ImageSample(sized(image, crop, self._options), crop, key, place.label)
+
+
+class CollateImages:
+    """Samples to (images, labels), or (images, labels, keys), of tensors."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    def __call__(self, samples: Sequence[ImageSample]) -> tuple[Any, ...]:
+        """Return a batch of samples."""
+        shapes = [turned_shape(sample.image.shape, sample.crop) for sample in samples]
+        batch = Batch(self._options, shapes, members=1)
+        for number, sample in enumerate(samples):
+            batch.place(number, (sample.image,), sample.crop)
+        labels = torch.tensor([sample.label for sample in samples])
+        made = (*batch.tensors(), labels)
+        return (*made, [sample.key for sample in samples]) if self._options.keys else made
+
+
+class TorchImages(ImageLoader, WorkerLoader):
+    """ImageLoader with backend="torch"."""
+
+    _backend = "torch"
+
+    def _reader(self, fitting: str) -> str:
+        return "torch"
+
+    def _set_up(self) -> None:
+        self._dataset = ImageSamples(self.contents, self._classes_of, self._asked)
+        self._prepare()
+
+    def _collate(self, options: Options, rooms: SharedBufferPool | None) -> Any:
+        return CollateImages(options)
+
+    def _places(self) -> Iterator[list[ImagePlace]]:
+        epoch, count, pairs = self.epoch, self.contents.count, self.contents.pairs
+        order = epoch_order(count, self.options.seed, epoch, self.options.shuffle)
+        for batch in range(self._batch, len(self)):
+            numbers = order[self._places_of(batch) % count].tolist()
+            yield [
+                ImagePlace(pairs[n].moved(self.contents.nearest), epoch, int(self._classes_of[n]))
+                for n in numbers
+            ]
