@@ -32,7 +32,7 @@ from gloam.synth.recipes.load import load_recipe
 from gloam.synth.building.request import Request
 
 image = np.full((32, 32, 3), 128, np.uint8)
-darken(image, "gamma")
+darken(image, "gamma", key="image")
 sources = (Source(kind="folder", path=sys.argv[1], name="p"),)
 build(Request(sources=sources, recipe=load_recipe("gamma")), Path(sys.argv[2]))
 """

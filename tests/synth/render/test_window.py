@@ -32,6 +32,7 @@ SILENT = {
     "camera.sensor.read_scale": 0.0,
     "camera.sensor.row_sigma": 0.0,
     "degradations": None,
+    "noise": None,
 }
 QUIET = SILENT | {
     "camera.sensor.gain": 1e-4,
