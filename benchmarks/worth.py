@@ -1,22 +1,30 @@
-"""What a recipe is worth: a network trained on its lows alone, tested on real pairs it never saw.
+"""What a recipe is worth: a network trained on its lows, judged on real pairs that it never saw.
 
-    python benchmarks/worth.py PHOTOGRAPHS --test LOL/eval15/low LOL/eval15/high \
-        [--recipe even --recipe train ...] [--real LOL/our485/low LOL/our485/high] \
-        [--seeds 3] [--steps 4000] [--record worth]
-    python benchmarks/worth.py PHOTOGRAPHS --test LOW NORMAL --small     # minutes on a CPU
+    python benchmarks/worth.py PHOTOGRAPHS --recipe even --real LOL/our485/low LOL/our485/high \
+        [--test LOL/eval15/low LOL/eval15/high] [--counts 0 15 60] [--held 15] [--seeds 3] \
+        [--steps 4000] [--record worth]
+    python benchmarks/worth.py PHOTOGRAPHS --real LOW NORMAL --small     # minutes on a CPU
 
 A residual U-Net (2 M parameters) sees a window of the low and a copy of the whole low, so that
-exposure is no guess. Its lows are made live of PHOTOGRAPHS, anew in every step; those of `--real`
-are a set's own. Printed are PSNR (dB) and SSIM over each `--test` set, the mean over seeds with the
-bootstrap's 95 % interval over images (1,000 draws), beside a blind gain: linear light scaled until
-the mean grey is .45. What the figures mean, and what not: docs/worth.md.
+exposure is no guess. Lows of recipes are made live of PHOTOGRAPHS, anew in every step. Of `--real`
+`--held` scenes are for judging, the others for training (scenes are told by perceptual hashes);
+`--counts` says how many of these pairs are trained on: 0 (the recipe alone), and else alone, after
+the recipe's (half of the steps each), and mixed with them in every batch, half each. Where
+`--counts` is 0 alone, all real pairs are for judging.
+
+A row has, over the scenes held back and over each `--test` set: PSNR in dB, PSNR once one gain in
+linear light is fitted to the normal, SSIM, and LPIPS (AlexNet) where `lpips` is installed; the mean
+over seeds with the bootstrap's 95 % interval over scenes (1,000 draws). Beside it the low as it is,
+and a blind gain: linear light scaled until the mean grey is .45. What the figures mean, and what
+not: docs/worth.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import cv2
@@ -29,13 +37,17 @@ from torch import nn
 import gloam
 from gloam.loaders.index import pairs_in
 from gloam.manifests.images.decode import decode_as_rgb
+from gloam.manifests.selection.duplicates import near_duplicates
+from gloam.manifests.selection.measures import measured
 from gloam.synth.kernels.curves import LEVEL_LIGHT, linear_to_srgb
 from gloam.synth.recipes.load import load_recipe
 
 RECIPES = ("train", "even", "uneven", "upi", "gamma", "mbllen", "agllnet", "maet-gpu")
+Pair = tuple[np.ndarray, np.ndarray]
 _LONGEST = 640  # pixels of a training image's longer side
 _GLANCE = 64  # of the copy of the whole
 _GREY = 0.45
+_ALIKE = 3  # bits of perceptual hashes by which one scene's pictures differ
 
 
 def main() -> None:
@@ -43,9 +55,11 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("photographs", type=Path)
-    parser.add_argument("--test", nargs=2, action="append", required=True, type=Path)
-    parser.add_argument("--real", nargs=2, type=Path)
+    parser.add_argument("--real", nargs=2, type=Path, required=True)
+    parser.add_argument("--test", nargs=2, action="append", default=[], type=Path)
     parser.add_argument("--recipe", action="append", default=[])
+    parser.add_argument("--counts", nargs="+", type=int, default=[0], help="real pairs trained on")
+    parser.add_argument("--held", type=int, default=15, help="scenes of --real for judging")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=4000)
     parser.add_argument("--batch", type=int, default=16)
@@ -61,54 +75,86 @@ def main() -> None:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     with recorded(args.record):
         name = torch.cuda.get_device_name() if device.type == "cuda" else "CPU"
-        print(f"{args.steps} steps of {args.batch}, {args.seeds} seeds, {name}")
-        tests = [read_pairs(low, normal) for low, normal in args.test]
-        print("| trained on | " + " | ".join(str(low) for low, _ in args.test) + " |")
-        print("| --- |" + " --- |" * len(tests))
-        show("no network: gain", [[scores(blind(low), normal) for low, normal in t] for t in tests])
+        real = read_pairs(*args.real)
+        scenes = scenes_of(real)
+        last = sorted(set(scenes))[-args.held if any(args.counts) else 0 :]
+        train = [pair for pair, scene in zip(real, scenes, strict=True) if scene not in last]
+        judged_on = [pair for pair, scene in zip(real, scenes, strict=True) if scene in last]
+        judges = [Judge("scenes held back", judged_on)]
+        judges += [Judge(str(low), read_pairs(low, normal)) for low, normal in args.test]
         photographs = read_images(sorted(pairs_in(args.photographs))[: args.images])
-        ways: list[tuple[str, Source]] = [
-            (recipe, Synthetic(photographs, recipe, device)) for recipe in args.recipe or RECIPES
-        ]
-        if args.real:
-            ways.append(("real pairs", Real(read_pairs(*args.real))))
-        for name, source in ways:
-            by_seed = []
-            for seed in range(args.seeds):
-                model = trained(source, seed, args, device)
-                by_seed.append([judged(model, test, device) for test in tests])
-            show(name, [np.mean([one[i] for one in by_seed], axis=0) for i in range(len(tests))])
+        print(
+            f"{args.steps} steps of {args.batch}, {args.seeds} seeds, {name};"
+            f" {len(photographs)} photographs, {len(train)} real pairs to train on"
+        )
+        for judge in judges:
+            print(f"{judge.name}: {len(judge.pairs)} pairs of {len(set(judge.scenes))} scenes")
+            for way, made in {"the low as it is": as_it_is, "blind gain": blind}.items():
+                judge.show(way, [[judge.scores(made(low), normal) for low, normal in judge.pairs]])
+        for way, source in ways(args, train, photographs, device):
+            models = [trained(source, seed, args, device) for seed in range(args.seeds)]
+            for judge in judges:
+                judge.show(way, [judge.judged(model, device) for model in models])
+
+
+def ways(
+    args: argparse.Namespace, real: list[Pair], photographs: list[np.ndarray], device: torch.device
+) -> Iterator[tuple[str, Source]]:
+    """Name what is trained on, and give it: pairs for a step."""
+    made = {name: Synthetic(photographs, name, device).pairs for name in args.recipe or RECIPES}
+    for count in args.counts:
+        if count > len(real):
+            raise SystemExit(f"--counts {count}: there are {len(real)} real pairs to train on")
+        if not count:
+            yield from made.items()
+            continue
+        few = Real(real[:count]).pairs
+        yield f"{count} real", few
+        for name, synthetic in made.items():
+            half = args.steps // 2
+            yield f"{name}, then {count} real", functools.partial(one_after, synthetic, few, half)
+            yield f"{name} and {count} real", functools.partial(mixed, synthetic, few)
 
 
 # ---- pairs
 
 
 def read_images(paths: Sequence[str]) -> list[np.ndarray]:
-    """Photographs, uint8 RGB, at most `_LONGEST` pixels long."""
-    made = []
+    """Read photographs, uint8 RGB, at most `_LONGEST` pixels long."""
+    images = []
     for path in paths:
         image = decode_as_rgb(Path(path).read_bytes())
         share = _LONGEST / max(image.shape[:2])
         if share < 1:
             size = round(image.shape[1] * share), round(image.shape[0] * share)
             image = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
-        made.append(np.ascontiguousarray(image))
-    return made
+        images.append(np.ascontiguousarray(image))
+    return images
 
 
-def read_pairs(lows: Path, normals: Path) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Real pairs, whole."""
+def read_pairs(lows: Path, normals: Path) -> list[Pair]:
+    """Read real pairs, whole."""
     return [
         (decode_as_rgb(Path(low).read_bytes()), decode_as_rgb(Path(normal).read_bytes()))
         for low, normal in pairs_in(lows, normals)
     ]
 
 
+def scenes_of(pairs: Sequence[Pair]) -> list[int]:
+    """Number the scene of each pair; normals that look alike are of one."""
+    hashes = np.array([measured(normal).perceptual_hash for _, normal in pairs], np.uint64)
+    repeats = near_duplicates(hashes, np.ones(len(pairs), np.bool_), _ALIKE)
+    return [number if same < 0 else int(same) for number, same in enumerate(repeats)]
+
+
+Source = Callable[[np.random.Generator, int, int], Iterator[tuple[torch.Tensor, torch.Tensor]]]
+
+
 class Synthetic:
-    """Pairs made live: for each step other photographs, other draws."""
+    """Make pairs live: for each step other photographs, other draws."""
 
     def __init__(self, photographs: list[np.ndarray], recipe: str, device: torch.device) -> None:
-        self.recipe, self.device = load_recipe(recipe), device
+        self.recipe = load_recipe(recipe)
         on_gpu = device.type == "cuda"
         self.images = [torch.from_numpy(p).to(device) if on_gpu else p for p in photographs]
 
@@ -121,17 +167,28 @@ class Synthetic:
 
 
 class Real:
-    """Pairs of a set of real ones."""
+    """Give real pairs, by chance."""
 
-    def __init__(self, pairs: list[tuple[np.ndarray, np.ndarray]]) -> None:
-        self.held = pairs
+    def __init__(self, pairs: list[Pair]) -> None:
+        self.kept = [(floats(low), floats(normal)) for low, normal in pairs]
 
     def pairs(self, rng: np.random.Generator, step: int, count: int) -> Iterator[tuple]:
-        for i in rng.integers(0, len(self.held), count):
-            yield tuple(map(floats, self.held[i]))
+        yield from (self.kept[i] for i in rng.integers(0, len(self.kept), count))
 
 
-Source = Synthetic | Real
+def one_after(
+    first: Source, second: Source, half: int, rng: np.random.Generator, step: int, count: int
+) -> Iterator[tuple]:
+    """Give pairs of one source, from step `half` on of the other."""
+    return (first if step < half else second)(rng, step, count)
+
+
+def mixed(
+    first: Source, second: Source, rng: np.random.Generator, step: int, count: int
+) -> Iterator[tuple]:
+    """Give a batch, half of either source."""
+    yield from first(rng, step, count - count // 2)
+    yield from second(rng, step, count // 2)
 
 
 def floats(image: np.ndarray | torch.Tensor) -> torch.Tensor:
@@ -198,7 +255,7 @@ def trained(source: Source, seed: int, args: argparse.Namespace, device: torch.d
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 1e-3, total_steps=args.steps)
     for step in range(args.steps):
         lows, normals, wholes = [], [], []
-        for low, normal in source.pairs(rng, step, args.batch):
+        for low, normal in source(rng, step, args.batch):
             low, normal = (one.to(device, non_blocking=True) for one in (low, normal))
             wholes.append(glanced(low[None])[0])
             part, target = window(low, normal, args.size, rng)
@@ -233,23 +290,76 @@ def window(
 # ---- judging
 
 
-@torch.no_grad()
-def judged(
-    model: nn.Module, pairs: Sequence[tuple[np.ndarray, np.ndarray]], device: torch.device
-) -> np.ndarray:
-    """PSNR and SSIM of each pair."""
-    found = []
-    for low, normal in pairs:
-        image = floats(low).to(device)[None]
-        height, width = image.shape[2:]
-        padded = F.pad(image, (0, -width % 8, 0, -height % 8), mode="replicate")
-        made = model(padded, glanced(image))[0, :, :height, :width].clamp(0, 1)
-        found.append(scores(made.permute(1, 2, 0).cpu().numpy(), normal))
-    return np.array(found)
+class Judge:
+    """Scores over one set of real pairs."""
+
+    def __init__(self, name: str, pairs: Sequence[Pair]) -> None:
+        self.name, self.pairs, self.scenes = name, pairs, scenes_of(pairs)
+        self.perceptual = perceptual()
+
+    @torch.no_grad()
+    def judged(self, model: nn.Module, device: torch.device) -> list[tuple[float, ...]]:
+        """Score what a network makes of each low."""
+        found = []
+        for low, normal in self.pairs:
+            image = floats(low).to(device)[None]
+            height, width = image.shape[2:]
+            padded = F.pad(image, (0, -width % 8, 0, -height % 8), mode="replicate")
+            made = model(padded, glanced(image))[0, :, :height, :width].clamp(0, 1)
+            found.append(self.scores(made.permute(1, 2, 0).cpu().numpy(), normal))
+        return found
+
+    def scores(self, made: np.ndarray, normal: np.ndarray) -> tuple[float, ...]:
+        """Return PSNR, PSNR after one gain, SSIM, and LPIPS if there is one."""
+        target = normal.astype(np.float64) / 255
+        a, b = LEVEL_LIGHT[np.rint(made * 255).astype(np.uint8)], LEVEL_LIGHT[normal]
+        gain = float((a * b).sum() / max((a * a).sum(), 1e-12))
+        aligned = linear_to_srgb(np.clip(gain * a, 0, 1))
+        rest = (self.perceptual(made, target),) if self.perceptual else ()
+        return psnr(made, target), psnr(aligned, target), ssim(made, target), *rest
+
+    def show(self, way: str, seeds: Sequence[Sequence[tuple[float, ...]]]) -> None:
+        """Print a row: means, and the bootstrap's interval over scenes."""
+        values = np.mean(seeds, axis=0)
+        scenes = np.unique(self.scenes)
+        of_scene = np.array([values[np.equal(self.scenes, one)].mean(axis=0) for one in scenes])
+        rng = np.random.default_rng(0)
+        draws = of_scene[rng.integers(0, len(scenes), (1000, len(scenes)))].mean(axis=1)
+        low, high = np.percentile(draws, (2.5, 97.5), axis=0)
+        names = ("dB", "dB after one gain", "SSIM", "LPIPS")
+        cells = [
+            f"{mean:.{digits}f} {name} ({first:.{digits}f} to {last:.{digits}f})"
+            for mean, first, last, name, digits in zip(
+                values.mean(axis=0), low, high, names, (2, 2, 3, 3), strict=False
+            )
+        ]
+        spread = " ".join(f"{np.mean(one, axis=0)[0]:.2f}" for one in seeds)
+        print(f"| {way} | {self.name} | " + " | ".join(cells) + f" | {spread} |", flush=True)
+
+
+def perceptual() -> Callable[[np.ndarray, np.ndarray], float] | None:
+    """Return LPIPS, where the package `lpips` and AlexNet's weights are on this machine."""
+    try:
+        import lpips
+
+        network = lpips.LPIPS(net="alex", verbose=False)
+    except Exception as error:  # not installed, or no weights
+        print(f"no LPIPS: {type(error).__name__}")
+        return None
+
+    def distance(made: np.ndarray, target: np.ndarray) -> float:
+        one, two = (torch.tensor(x).permute(2, 0, 1)[None].float() for x in (made, target))
+        return float(network(one, two, normalize=True))
+
+    return distance
+
+
+def as_it_is(low: np.ndarray) -> np.ndarray:
+    return low / 255
 
 
 def blind(low: np.ndarray) -> np.ndarray:
-    """A low whose linear light is scaled until its mean grey, sRGB, is .45."""
+    """Scale a low's linear light until its mean grey, sRGB, is .45."""
     light, least, most = LEVEL_LIGHT[low], 1.0, 4096.0
     for _ in range(30):
         gain = math.sqrt(least * most)
@@ -258,9 +368,14 @@ def blind(low: np.ndarray) -> np.ndarray:
     return np.asarray(linear_to_srgb(np.minimum(light * most, 1)))
 
 
-def scores(made: np.ndarray, normal: np.ndarray) -> tuple[float, float]:
-    """PSNR in dB, and SSIM by Wang et al. (2004): 11 x 11 Gaussian window, sigma 1.5, RGB."""
-    a, b = made.astype(np.float64), normal.astype(np.float64) / 255
+def psnr(a: np.ndarray, b: np.ndarray) -> float:
+    """PSNR in dB of values in [0, 1], over all channels."""
+    return -10 * math.log10(max(float(((a - b) ** 2).mean()), 1e-10))
+
+
+def ssim(a: np.ndarray, b: np.ndarray) -> float:
+    """SSIM by Wang et al. (2004): 11 x 11 Gaussian window, sigma 1.5, the mean of RGB."""
+    a = a.astype(np.float64)
 
     def mean(x: np.ndarray) -> np.ndarray:
         return cv2.GaussianBlur(x, (11, 11), 1.5)[5:-5, 5:-5]
@@ -269,26 +384,10 @@ def scores(made: np.ndarray, normal: np.ndarray) -> tuple[float, float]:
     variances = mean(a * a) - one * one, mean(b * b) - two * two
     covariance = mean(a * b) - one * two
     first, second = 0.01**2, 0.03**2
-    ssim = ((2 * one * two + first) * (2 * covariance + second)) / (
+    found = ((2 * one * two + first) * (2 * covariance + second)) / (
         (one * one + two * two + first) * (variances[0] + variances[1] + second)
     )
-    return -10 * math.log10(max(float(((a - b) ** 2).mean()), 1e-10)), float(ssim.mean())
-
-
-def show(name: str, tests: Sequence[Sequence[tuple[float, float]]]) -> None:
-    """Print a row: means, and the bootstrap's interval over images."""
-    rng = np.random.default_rng(0)
-    cells = []
-    for found in tests:
-        values = np.asarray(found)
-        draws = values[rng.integers(0, len(values), (1000, len(values)))].mean(axis=1)
-        (low_db, low_ssim), (high_db, high_ssim) = np.percentile(draws, (2.5, 97.5), axis=0)
-        db, ssim = values.mean(axis=0)
-        cells.append(
-            f"{db:.2f} ({low_db:.1f} to {high_db:.1f}) / {ssim:.3f} ({low_ssim:.2f} to"
-            f" {high_ssim:.2f})"
-        )
-    print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+    return float(found.mean())
 
 
 if __name__ == "__main__":
