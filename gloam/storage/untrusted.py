@@ -38,12 +38,12 @@ _ENDING = rf"(?:{_MEMBER}\.{_SUFFIX}|[a-z]+)"
 _FILE = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}"
 _PATH = rf"{_FILE}(?:/{_FILE}){{0,7}}"
 
-KEY_PATTERN = rf"^{_KEY}$"
+LONGEST_KEY = 80
+KEY_LETTERS = "^[a-z0-9][a-z0-9_-]*$"
 KEY = re.compile(rf"{_KEY}\Z")
+_PLAIN = re.compile(rf"{_PATH}\Z")
 ENDING = re.compile(rf"{_ENDING}\Z")
 """What follows a key and a dot in a file's name: `low.png`, `normal.000.jpg`, `cls`."""
-INDEX_GROUP = re.compile(rf"({_ENDING}) ([0-9]{{1,15}}) ([0-9]{{1,15}}) ({_KEY})\.\1([ \n])")
-"""A member in an index, and what follows it: `low.png 1536 70 KEY.low.png`."""
 SAMPLE_NAME = rf"^{_KEY}\.{_ENDING}$"
 """What a file in a shard is called: `KEY.low.png`."""
 _SAMPLE_FILE = rf"(?:{_SPLIT})/[a-z]+/{_KEY}\.(?:[0-9]{{1,9}}\.)?{_SUFFIX}"
@@ -60,7 +60,6 @@ MOST_PAIRS = 10**9
 _MOST_IN_MEMORY = 1 << 30  # bytes of a file that is read whole: ten times what gloam writes so
 
 LayoutName = Annotated[str, StringConstraints(pattern="^(?:shards|files)$")]
-Split = Annotated[str, StringConstraints(pattern=f"^(?:{_SPLIT})$")]
 UnitName = Annotated[str, StringConstraints(pattern=f"^{_UNIT}$")]
 Key = Annotated[str, StringConstraints(pattern=f"^{_KEY}$")]
 MemberName = Annotated[str, StringConstraints(pattern=f"^{_MEMBER}$")]
@@ -114,13 +113,13 @@ def inside(root: Path, name: str, where: object = None) -> Path:
         When that leaves the folder, by the name or by a link on the way.
     """
     source = f"{root}: " if where is None else f"{root}: {where}: "
-    if outside(name):
+    if not _PLAIN.match(name) and outside(name):
         raise SetError(f"{source}{shown(name)} names a file outside the set", path=root)
     if isinstance(root, StorePath):
         return root / name
     path = os.fspath(root)
     for part in name.split("/"):
-        path = os.path.join(path, part)
+        path = f"{path}/{part}"
         try:
             mode = os.lstat(path).st_mode
         except OSError:

@@ -215,9 +215,7 @@ def _identities(listed: pa.Table, max_pixels: int) -> npt.NDArray[np.uint64]:
 
 
 def _load_cache(cache: Path) -> pa.Table:
-    parts = [
-        read_table(path, schema=_CACHE_SCHEMA) for path in sorted(cache.glob("part-*.parquet"))
-    ]
+    parts = map(read_table, sorted(cache.glob("part-*.parquet")))
     return pa.concat_tables([_CACHE_SCHEMA.empty_table(), *parts])
 
 

@@ -21,7 +21,6 @@ from gloam.storage.untrusted import (
     SetPath,
     Side,
     Size,
-    Split,
     Suffix,
     UnitName,
     inside,
@@ -110,7 +109,6 @@ def test_no_more_is_read_than_a_file_has_or_may_have(tmp_path: Path) -> None:
     [
         (Key, ["a", "voc-2007_1", "a" * 80], ["", "A", "-a", "a" * 81, "a.b", "a/b", "a\n", 3]),
         (UnitName, ["train-000000", "val-1234567"], ["train-0", "x-000000", "../train-000000"]),
-        (Split, ["train", "val", "test"], ["", "trains", "train\n"]),
         (MemberName, ["low", "normal.007"], ["", "Low", "low.", "low.x", "../low", "low/x"]),
         (Suffix, ["", "png", "npy"], ["p/g", "..", "png\n", "x" * 11]),
         (SetPath, ["set.json", "a/b/c.d", "receipts/train-000000.json"], [*ODD, ".gloam/x", "a b"]),

@@ -304,7 +304,7 @@ def test_records_through_a_shard_that_was_cut_are_refused(shard: Path) -> None:
     path = shard_path(shard, UNIT)
     place = read_index(index_path(shard, UNIT))[3][0].offset
     os.truncate(path, place + 20)
-    with pytest.raises(SetError, match="do not lie in a tar of"):
+    with pytest.raises(SetError, match="does not lie in its tar"):
         next(SHARDS.records(shard, RECEIPT))
 
 
