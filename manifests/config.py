@@ -78,10 +78,7 @@ class _Loader(yaml.SafeLoader):
 def _count(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
     """Count the values of a text with its aliases followed, each of which is looked at once.
 
-    Raises
-    ------
-    ValueError
-        When a value holds itself, or there are too many.
+    Raises ValueError when a value holds itself, or there are too many.
     """
     if node not in known:
         known[node] = 0
@@ -98,10 +95,7 @@ def _count(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
 def load_yaml(path: Path) -> dict[str, Any]:
     """Read a mapping from a YAML file of at most 512 KiB, by the safe loader.
 
-    Raises
-    ------
-    ConfigError
-        When the file cannot be read, is too large, is not YAML, or is not a mapping.
+    Raises ConfigError when the file cannot be read, is too large, is not YAML, or is not a mapping.
     """
     try:
         if path.exists() and not (path.is_file() or path.is_dir()):
@@ -118,10 +112,7 @@ def load_yaml(path: Path) -> dict[str, Any]:
 def parse_yaml(text: str, where: object) -> dict[str, Any]:
     """Read a mapping from YAML, by the safe loader; `where` is named in errors.
 
-    Raises
-    ------
-    ConfigError
-        When it is too large, is not YAML, or is not a mapping.
+    Raises ConfigError when it is too large, is not YAML, or is not a mapping.
     """
     if len(text) > _LARGEST:
         raise ConfigError(f"{where}: more than {_LARGEST >> 10} KiB of text", path=where)
@@ -143,10 +134,7 @@ def parse_yaml(text: str, where: object) -> dict[str, Any]:
 def validated(model: type[M], values: dict[str, Any], where: str) -> M:
     """Make a model from a mapping.
 
-    Raises
-    ------
-    ConfigError
-        With one line a finding: where, key, value and what is allowed.
+    Raises ConfigError with one line a finding: where, key, value and what is allowed.
     """
     try:
         return model.model_validate(values)

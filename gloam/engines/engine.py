@@ -74,10 +74,7 @@ class Engine(Protocol):
 def check_paths(engine: Engine, *paths: Path | str | None) -> None:
     """Refuse relative paths where jobs run elsewhere.
 
-    Raises
-    ------
-    ConfigError
-        When there is one.
+    Raises ConfigError when there is one.
     """
     for path in paths if engine.far else ():
         if path and not in_store(path) and not Path(path).is_absolute():

@@ -44,12 +44,7 @@ def exclusive(path: Path, shared: bool = False) -> Iterator[None]:
     it is taken over on the same machine alone.
 
     With `shared`, together with others that share it: tasks of one build, which write disjoint
-    shards.
-
-    Raises
-    ------
-    SetError
-        When another process holds it; says which.
+    shards. Raises SetError when another process holds it; says which.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     if isinstance(path, StorePath):

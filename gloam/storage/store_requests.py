@@ -51,10 +51,7 @@ def take_environment(variables: dict[str, str]) -> None:
 def obstore() -> Any:
     """Return the module that makes requests.
 
-    Raises
-    ------
-    ConfigError
-        When it is not installed.
+    Raises ConfigError when it is not installed.
     """
     try:
         import obstore as module
@@ -101,12 +98,8 @@ def _client_of(process: int, scheme: str, bucket: str) -> Any:
 def patient(path: PurePath, call: Callable[[], T]) -> T:
     """Make a request, and make it again while the store fails and patience lasts.
 
-    Raises
-    ------
-    FileNotFoundError, FileExistsError, PermissionError
-        When the store says so.
-    OSError
-        When it goes on failing; its first line, and for how long it was tried.
+    Raises FileNotFoundError, FileExistsError, PermissionError when the store says so; OSError when
+    it goes on failing; its first line, and for how long it was tried.
     """
     errors = obstore().exceptions
     begun, pause = time.monotonic(), 0.1

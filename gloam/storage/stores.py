@@ -187,10 +187,7 @@ class StorePath(PosixPath):
     def create(self, data: bytes) -> bool:
         """Write the whole object if there is none; returns whether it holds these bytes now.
 
-        Raises
-        ------
-        OSError
-            When the store fails.
+        Raises OSError when the store fails.
         """
         try:
             self._request(obstore().put, self.key, data, mode="create")
@@ -277,12 +274,8 @@ class _Reader(io.RawIOBase):
 def place(path: str | os.PathLike[str]) -> Path:
     """Return a folder or a file as a Path, an address of a store as a StorePath.
 
-    Raises
-    ------
-    SetError
-        When it is an address of something that is no store of s3, gs or az.
-    ConfigError
-        When it names no bucket.
+    Raises SetError when it is an address of something that is no store of s3, gs or az; ConfigError
+    when it names no bucket.
 
     Examples
     --------

@@ -19,10 +19,7 @@ _LARGE = 1 << 26  # bytes of a table that is worth threads, which a small one ha
 def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """Read a table, or those of some columns that it has.
 
-    Raises
-    ------
-    OSError, ValueError
-        When the file is missing, or is not Parquet.
+    Raises OSError, ValueError when the file is missing, or is not Parquet.
     """
     with _opened(path) as file:
         large = file.size() >= _LARGE

@@ -142,10 +142,8 @@ def _below(root: Path, link: str) -> bool:
 def open_regular(path: Path) -> BufferedReader:
     """Open a file to read it, or an object of a store.
 
-    Raises
-    ------
-    OSError
-        When it is missing, or is no regular file: reading a pipe or a device may never end.
+    Raises OSError when it is missing, or is no regular file: reading a pipe or a device may never
+    end.
     """
     if isinstance(path, StorePath):
         return cast(BufferedReader, path.open("rb"))
@@ -161,10 +159,7 @@ def open_regular(path: Path) -> BufferedReader:
 def opened(root: Path, name: str) -> Iterator[BufferedReader]:
     """Open a file of a set for the length of the block.
 
-    Raises
-    ------
-    SetError
-        When it lies outside the set, is missing, or is no regular file.
+    Raises SetError when it lies outside the set, is missing, or is no regular file.
     """
     path = inside(root, name)
     try:
@@ -178,12 +173,8 @@ def opened(root: Path, name: str) -> Iterator[BufferedReader]:
 def read_regular(path: Path, most: int = _MOST_IN_MEMORY) -> bytes:
     """Read a whole file, or an object of a store.
 
-    Files of which the system does not know the size (those of /proc) are taken for empty.
-
-    Raises
-    ------
-    OSError
-        When it is missing, no regular file, or larger than `most` bytes.
+    Files of which the system does not know the size (those of /proc) are taken for empty. Raises
+    OSError when it is missing, no regular file, or larger than `most` bytes.
     """
     if isinstance(path, StorePath):
         data, status = path.read_first(most)
@@ -204,10 +195,7 @@ def read_regular(path: Path, most: int = _MOST_IN_MEMORY) -> bytes:
 def parse_json(data: bytes | str) -> Any:
     """Read JSON of a file that anybody may have written.
 
-    Raises
-    ------
-    ValueError
-        When it is none, is nested more than some 200 times, or has NaN or infinity.
+    Raises ValueError when it is none, is nested more than some 200 times, or has NaN or infinity.
     """
     return from_json(data, allow_inf_nan=False)
 

@@ -52,10 +52,7 @@ def load_clip(
 def video_pixels(place: Location, max_pixels: int) -> list[Pixels]:
     """Decode the frames of a clip of a video, uint8 RGB (H, W, 3) each.
 
-    Raises
-    ------
-    ImageRefused
-        When one is not there, or has more pixels.
+    Raises ImageRefused when one is not there, or has more pixels.
     """
     video, times = video_and_times(place)
     frames = decoded_frames(video, times)
@@ -70,10 +67,7 @@ def video_pixels(place: Location, max_pixels: int) -> list[Pixels]:
 def check_frames(frames: list[Normal], cuts: bool = False) -> None:
     """Refuse a clip whose frames differ in size, or hold a scene change.
 
-    Raises
-    ------
-    ImageRefused
-        When it is one.
+    Raises ImageRefused when it is one.
     """
     sizes = sorted({frame.size for frame in frames})
     if len(sizes) > 1:

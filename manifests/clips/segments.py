@@ -62,12 +62,8 @@ class Segment:
         """Return why other decoders do not find frames of its video in it; "" where they do.
 
         In videos whose pictures are refreshed bit by bit the first frame that is decoded is not the
-        first one: what lies before key frames of such is needed, too.
-
-        Raises
-        ------
-        ImageRefused
-            When nothing can be decoded.
+        first one: what lies before key frames of such is needed, too. Raises ImageRefused when
+        nothing can be decoded.
         """
         import av
 
@@ -168,10 +164,7 @@ class Segments:
 def coded_size(video: Location) -> tuple[int, int] | None:
     """Return height and width of a video's frames with their margins; None where it has none.
 
-    Raises
-    ------
-    ImageRefused
-        When nothing can be decoded.
+    Raises ImageRefused when nothing can be decoded.
     """
     with opened(video) as (container, stream):
         codec = stream.codec_context

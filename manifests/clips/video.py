@@ -34,14 +34,8 @@ def frame_times(place: Location) -> list[int]:
     """Return the presentation times of a video's frames, in order: of those that are shown.
 
     It reads the file's packets and decodes none but the first frame, which shows whether the
-    decoder leaves out what the packets begin with.
-
-    Raises
-    ------
-    ImageRefused
-        When it holds no video, or is damaged from its beginning on.
-    ConfigError
-        When PyAV is missing.
+    decoder leaves out what the packets begin with. Raises ImageRefused when it holds no video, or
+    is damaged from its beginning on; ConfigError when PyAV is missing.
     """
     with opened(place) as (container, stream):
         times, bare = [], 0
@@ -68,12 +62,8 @@ def frame_times(place: Location) -> list[int]:
 def key_frames(place: Location) -> tuple[list[int], tuple[int, int]]:
     """Return the presentation times of a video's key frames, in order; height and width.
 
-    It reads packets and decodes none.
-
-    Raises
-    ------
-    ImageRefused
-        When it holds no video, or is damaged from its beginning on.
+    It reads packets and decodes none. Raises ImageRefused when it holds no video, or is damaged
+    from its beginning on.
     """
     with opened(place) as (container, stream):
         times: list[int] = []
@@ -248,10 +238,7 @@ class VideoFacts:
 def video_facts(place: Location) -> VideoFacts:
     """Return what a video's first frame says of it.
 
-    Raises
-    ------
-    ImageRefused
-        When it holds no video, or its first frame cannot be decoded.
+    Raises ImageRefused when it holds no video, or its first frame cannot be decoded.
     """
     with opened(place) as (container, stream):
         try:
@@ -271,14 +258,8 @@ def video_facts(place: Location) -> VideoFacts:
 def opened(place: Location) -> Iterator[tuple[Any, Any]]:
     """Open a video; yields its container and its first video stream, of PyAV.
 
-    Cover art and thumbnails, which FFmpeg gives as streams of their own, are none.
-
-    Raises
-    ------
-    ImageRefused
-        When it holds no video.
-    ConfigError
-        When PyAV is missing.
+    Cover art and thumbnails, which FFmpeg gives as streams of their own, are none. Raises
+    ImageRefused when it holds no video; ConfigError when PyAV is missing.
     """
     av = _av()
     if not place.size:

@@ -31,12 +31,8 @@ _ALPHA = ("RGBA", "LA", "PA", "La", "RGBa")
 def decode(data: bytes, suffix: str) -> Pixels:
     """Decode a stored image of a set, "jpg" or "png", to RGB (H, W, 3) uint8.
 
-    What is stored is upright and in sRGB, whatever its metadata say.
-
-    Raises
-    ------
-    ImageRefused
-        "damaged", also for what decoders only warn of, such as a file that ends early.
+    What is stored is upright and in sRGB, whatever its metadata say. Raises ImageRefused:
+    "damaged", also for what decoders only warn of, such as a file that ends early.
     """
     with _refusing():
         if not data.startswith(jpeg.BEGINNING if suffix == "jpg" else png.SIGNATURE):
@@ -50,12 +46,8 @@ def decode(data: bytes, suffix: str) -> Pixels:
 def decode_small(data: bytes, header: Header, side: int) -> Pixels:
     """Decode an image roughly reduced to a longer side of at least `side` pixels.
 
-    Fast, for measuring only.
-
-    Raises
-    ------
-    ImageRefused
-        "damaged"; the whole stream is read, so what passes here can also be decoded at full size.
+    Fast, for measuring only. Raises ImageRefused: "damaged"; the whole stream is read, so what
+    passes here can also be decoded at full size.
     """
     if header.format == "JPEG":
         with _refusing():

@@ -149,12 +149,8 @@ def _unreadable(error: OSError) -> None:
 def images_below(folder: Path) -> list[Path]:
     """Return the images below a folder by their endings, in the order of their paths.
 
-    Hidden files are left out (see `is_hidden`).
-
-    Raises
-    ------
-    SourceError
-        When the folder cannot be listed.
+    Hidden files are left out (see `is_hidden`). Raises SourceError when the folder cannot be
+    listed.
     """
     files = (folder / name for name, _ in files_below(folder))
     return sorted(path for path in files if path.suffix.lower() in SUFFIXES)
@@ -163,12 +159,8 @@ def images_below(folder: Path) -> list[Path]:
 def image_files(folder: Path) -> dict[str, Path]:
     """List the images below a folder, in the order of their paths.
 
-    Each is under its relative path without suffix; see `images_below`.
-
-    Raises
-    ------
-    SourceError
-        When there is no such folder, no image in it, or two of one name.
+    Each is under its relative path without suffix; see `images_below`. Raises SourceError when
+    there is no such folder, no image in it, or two of one name.
     """
     if not folder.is_dir():
         raise SourceError(f"{folder}: not a folder", path=folder)

@@ -80,10 +80,7 @@ class Header:
 def read_header(data: bytes, max_pixels: int = MAX_PIXELS) -> Header:
     """Read an image's header without decoding it.
 
-    Raises
-    ------
-    ImageRefused
-        "empty", "not an image", "too large" or "damaged".
+    Raises ImageRefused: "empty", "not an image", "too large" or "damaged".
     """
     if not data:
         raise ImageRefused(Reason.EMPTY, "the file has no bytes")

@@ -14,10 +14,7 @@ _COLOUR = b"colrnclx"  # type of the box, and of what it holds (ISO/IEC 14496-12
 def profile_of(image: Image.Image, data: bytes) -> bytes:
     """Return the ICC profile of an opened image: its own, or one of its code points.
 
-    Raises
-    ------
-    ImageRefused
-        "unsupported", for a high dynamic range.
+    Raises ImageRefused: "unsupported", for a high dynamic range.
     """
     profile: bytes = image.info.get("icc_profile") or b""
     if profile or data[4:8] != b"ftyp":

@@ -74,11 +74,8 @@ class JpegHeader:
 def read_jpeg(data: bytes) -> JpegHeader:
     """Read the header of a JPEG without decoding it.
 
-    Raises
-    ------
-    ImageRefused
-        "damaged", "unsupported" (lossless and hierarchical ones, of 12 bits, or of 2 components),
-        or "not an image" where nothing but the beginning is there.
+    Raises ImageRefused: "damaged", "unsupported" (lossless and hierarchical ones, of 12 bits, or of
+    2 components), or "not an image" where nothing but the beginning is there.
     """
     frame, width, height, components, scans, end = 0, 0, 0, 0, 0, 2
     turns: list[tuple[int, bool]] = []

@@ -34,10 +34,7 @@ _ORIENTATION = 0x0112
 def open_lazily(data: bytes) -> Image.Image:
     """Open an image without decoding it.
 
-    Raises
-    ------
-    ImageRefused
-        "not an image" when no format's header is there.
+    Raises ImageRefused: "not an image" when no format's header is there.
     """
     try:
         with warnings.catch_warnings():

@@ -66,10 +66,7 @@ class PngHeader:
     def colours(self) -> bytes:
         """Return the ICC profile that its samples are shown by, or nothing.
 
-        Raises
-        ------
-        ImageRefused
-            "unsupported", for a high dynamic range.
+        Raises ImageRefused: "unsupported", for a high dynamic range.
         """
         return cicp_profile(*self.cicp) if len(self.cicp) == 2 else self.profile
 
@@ -77,10 +74,7 @@ class PngHeader:
 def read_png(data: bytes) -> PngHeader:
     """Read the header of a PNG without decoding it; checksums of the pixels are not compared.
 
-    Raises
-    ------
-    ImageRefused
-        "damaged".
+    Raises ImageRefused: "damaged".
     """
     header = found = b""
     turn, profile, cicp, transparent, odd, text = 1, b"", b"", b"", set(), 0
@@ -133,10 +127,7 @@ def read_png(data: bytes) -> PngHeader:
 def decode_png(data: bytes, header: PngHeader) -> Image.Image:
     """Decode a PNG to an image of 8-bit samples, in the colours that it stores.
 
-    Raises
-    ------
-    ImageRefused
-        "damaged", when a checksum of the pixels differs, or the file ends early.
+    Raises ImageRefused: "damaged", when a checksum of the pixels differs, or the file ends early.
     """
     own_mask = header.colour in (GREY, RGB) and bool(header.transparent)
     kinds = _PIXELS if own_mask else (*_PIXELS, b"tRNS")
@@ -186,10 +177,7 @@ def _transparent(samples: npt.NDArray[Any], header: PngHeader) -> npt.NDArray[np
 def _chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
     """Yield kind, and where the content begins and ends, of all chunks.
 
-    Raises
-    ------
-    ImageRefused
-        "damaged", where the file ends early.
+    Raises ImageRefused: "damaged", where the file ends early.
     """
     place = len(SIGNATURE)
     while True:

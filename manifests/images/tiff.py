@@ -63,10 +63,7 @@ class TiffHeader:
 def read_tiff(data: bytes) -> TiffHeader:
     """Read the tags of a TIFF without decoding it.
 
-    Raises
-    ------
-    ImageRefused
-        "damaged".
+    Raises ImageRefused: "damaged".
     """
     try:
         with tifffile.TiffFile(io.BytesIO(data)) as file:
@@ -89,10 +86,7 @@ def read_tiff(data: bytes) -> TiffHeader:
 def decode_tiff(data: bytes, header: TiffHeader) -> Image.Image:
     """Decode a TIFF to an upright image of 8-bit samples, in the colours that it stores.
 
-    Raises
-    ------
-    ImageRefused
-        "unsupported" or "damaged".
+    Raises ImageRefused: "unsupported" or "damaged".
     """
     page = header.page
     if page.sampleformat == _FLOAT or page.sampleformat in _COMPLEX:

@@ -147,10 +147,7 @@ class Annotations:
     def _take(self, file: str, value: Any, names: dict[int | str, str]) -> None:
         """Take what a file says.
 
-        Raises
-        ------
-        ValueError
-            When it is not laid out as COCO's.
+        Raises ValueError when it is not laid out as COCO's.
         """
         images = self._take_images(file, _list_of(value, "images"))
         own: dict[int | str, str] = {}
@@ -223,10 +220,7 @@ class Annotations:
 def _annotate(image: _Image, one: Any, names: dict[int | str, str], origin: str) -> None:
     """Add an annotation to its image.
 
-    Raises
-    ------
-    _Odd
-        When there is anything wrong with it.
+    Raises _Odd when there is anything wrong with it.
     """
     if "caption" in one:
         caption = one["caption"]

@@ -75,10 +75,7 @@ class Placement:
     def runs(self, runs: Sequence[int]) -> tuple[int, ...]:
         """Move which pixels are an object's own, as COCO counts them.
 
-        Raises
-        ------
-        ValueError
-            When they are of another size.
+        Raises ValueError when they are of another size.
         """
         width, height = self.given
         mask = mask_of(runs, height, width)
@@ -88,10 +85,7 @@ class Placement:
 def numbers_in(data: bytes) -> Mask:
     """Decode a mask, uint8 (H, W).
 
-    Raises
-    ------
-    ValueError
-        When it is damaged, or its samples are no numbers of classes.
+    Raises ValueError when it is damaged, or its samples are no numbers of classes.
     """
     try:
         with open_lazily(data) as image:

@@ -105,10 +105,7 @@ def _side(text: str | None) -> int:
 def _marked(one: ElementTree.Element, origin: str) -> Marked:
     """Read an object.
 
-    Raises
-    ------
-    ValueError
-        When it has no name, or no box of numbers.
+    Raises ValueError when it has no name, or no box of numbers.
     """
     name, box = one_line(one.findtext("name") or ""), one.find("bndbox")
     if not name:

@@ -47,10 +47,7 @@ EVERYTHING = Profile()
 def load_profile(path: Path | None = None) -> Profile:
     """Read a profile, or the one that gloam ships.
 
-    Raises
-    ------
-    gloam.errors.ConfigError
-        When the file is missing or holds an unknown key or a wrong value.
+    Raises ConfigError when the file is missing or holds an unknown key or a wrong value.
     """
     if path is None:
         with resources.as_file(resources.files(__package__) / "bounds.yaml") as shipped:

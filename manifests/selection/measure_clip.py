@@ -17,10 +17,7 @@ _LARGEST = ("clipped", "dark")
 def measure_clip(place: Location, max_pixels: int = MAX_PIXELS) -> Measures:
     """Measure a clip: its first, middle and last frame, of each measure the worst.
 
-    Raises
-    ------
-    ImageRefused
-        As of `load_clip`.
+    Raises ImageRefused as `load_clip` does.
     """
     files = frame_files(place)
     if files is None:

@@ -190,10 +190,7 @@ def _usual_val(sequences: npt.NDArray[np.object_] | None, pairs: int) -> int:
 def splits_of(keys: list[str], seed: int, val: int, test: int) -> list[str]:
     """Return the split of each pair of a plan, as `make_plan` chooses them.
 
-    Raises
-    ------
-    ConfigError
-        When nothing would be left to train on.
+    Raises ConfigError when nothing would be left to train on.
     """
     _check_splits(val, test, len(keys))
     splits = np.full(len(keys), TRAIN, object)

@@ -186,11 +186,8 @@ def write_set(root: Path, info: SetInfo) -> None:
 def read_set(root: Path) -> SetInfo:
     """Read a finished set's `set.json`.
 
-    Raises
-    ------
-    SetError
-        When the set is not there, not finished, of a newer format, or its `set.json` is not as it
-        was written.
+    Raises SetError when the set is not there, not finished, of a newer format, or its `set.json` is
+    not as it was written.
     """
     path = root / SET_FILE
     if not path.is_file():
@@ -219,12 +216,7 @@ def read_set(root: Path) -> SetInfo:
 def check_normals(root: Path, info: SetInfo, normals: Path | None = None) -> SetInfo:
     """Check that a set's normals are in it or, if it holds lows only, in the set given for them.
 
-    Returns the one that has them.
-
-    Raises
-    ------
-    SetError
-        When they are in neither, or are not wanted.
+    Returns the one that has them. Raises SetError when they are in neither, or are not wanted.
     """
     if not info.build.lows_only or info.build.origin is None:
         if normals is not None:
@@ -263,12 +255,7 @@ def write_note(root: Path, note: BuildNote) -> None:
 def read_note(root: Path) -> BuildNote | None:
     """Read the note of the build that a folder holds, finished or under way.
 
-    None when it holds none.
-
-    Raises
-    ------
-    SetError
-        When there is one, but it cannot be read.
+    None when it holds none. Raises SetError when there is one, but it cannot be read.
     """
     path = note_path(root)
     if path.is_file():
@@ -308,10 +295,7 @@ def _parse(data: bytes, path: Path) -> Any:
 def facts_of(path: Path) -> FileFacts:
     """Measure the size and checksum of a file.
 
-    Raises
-    ------
-    SetError
-        When it cannot be read.
+    Raises SetError when it cannot be read.
     """
     try:
         sha256, size = sha256_and_size(path)

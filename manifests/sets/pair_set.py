@@ -86,10 +86,8 @@ class Unit:
     def pairs(self) -> Iterator[Sample]:
         """Yield its pairs, in order, whole.
 
-        Raises
-        ------
-        SetError
-            When a pair cannot be read, or a normal is not the one that its low was made from.
+        Raises SetError when a pair cannot be read, or a normal is not the one that its low was made
+        from.
         """
         if not self.count:
             return
@@ -214,11 +212,8 @@ class PairSet:
     def pairs(self, split: str | None = None) -> Iterator[Sample]:
         """Yield all pairs, or those of a split, in order; `Sample.pixels` gives their pixels.
 
-        Raises
-        ------
-        SetError
-            When a pair cannot be read, or the set holds lows only and was opened without its
-            normals.
+        Raises SetError when a pair cannot be read, or the set holds lows only and was opened
+        without its normals.
         """
         self.check_normals()
         for unit in self.units(split):
@@ -282,10 +277,7 @@ class PairSet:
     def table(self, name: str) -> pa.Table:
         """Read a table of the set as Arrow: "pairs", "plan", "candidates" or "refused".
 
-        Raises
-        ------
-        SetError
-            When there is no such table, or it cannot be read.
+        Raises SetError when there is no such table, or it cannot be read.
         """
         if name not in TABLES:
             raise SetError(
@@ -305,10 +297,7 @@ class PairSet:
     def check_normals(self) -> None:
         """Refuse a set of lows only that was opened without its normals.
 
-        Raises
-        ------
-        SetError
-            When it is one.
+        Raises SetError when it is one.
         """
         check_normals(self.root, self.info, self.normals)
 
@@ -323,10 +312,7 @@ def is_set(path: Path | PairSet) -> bool:
 def of_images(pairs: PairSet) -> PairSet:
     """Refuse a set of clips, for what takes pairs of images alone.
 
-    Raises
-    ------
-    SetError
-        When it is one.
+    Raises SetError when it is one.
     """
     if pairs.frames:
         raise SetError(

@@ -147,10 +147,7 @@ def write_receipt(root: Path, receipt: Receipt) -> None:
 def read_receipt(root: Path, unit: str) -> Receipt:
     """Read a receipt, exactly as it was written.
 
-    Raises
-    ------
-    SetError
-        When it is missing, damaged (also by a single bit), or of another format.
+    Raises SetError when it is missing, damaged (also by a single bit), or of another format.
     """
     path = receipt_path(root, unit)
     try:

@@ -55,10 +55,7 @@ def table_of(
 ) -> pa.Table:
     """Return the rows of some pairs of a unit.
 
-    Raises
-    ------
-    SetError
-        When a record holds values that no draw has.
+    Raises SetError when a record holds values that no draw has.
     """
     kept = list(records)
     try:

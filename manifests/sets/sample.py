@@ -93,10 +93,7 @@ class Sample:
     def pixels(self) -> tuple[Pixels, Pixels]:
         """Decode the low and the normal, uint8 RGB (H, W, 3).
 
-        Raises
-        ------
-        ImageRefused
-            When one of them is damaged, or not there.
+        Raises ImageRefused when one of them is damaged, or not there.
         """
         return self.decoded(LOW), self.decoded(NORMAL)
 
@@ -270,10 +267,7 @@ def record_facts(data: bytes, where: str) -> tuple[str, Set[str]]:
 def parse_record(data: bytes, where: str) -> dict[str, Any]:
     """Read a record's bytes.
 
-    Raises
-    ------
-    SetError
-        When they are not a record of this format.
+    Raises SetError when they are not a record of this format.
     """
     try:
         record = parse_json(data)
@@ -289,12 +283,7 @@ def parse_record(data: bytes, where: str) -> dict[str, Any]:
 def check_format(version: Any, where: object) -> None:
     """Refuse what another gloam wrote.
 
-    Raises
-    ------
-    SetError
-        When the version is not `FORMAT`.
-    DamagedError
-        When it is no version at all.
+    Raises SetError when the version is not `FORMAT`; DamagedError when it is no version at all.
     """
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise DamagedError(f"{where}: damaged: format {version!r}", path=where)

@@ -42,12 +42,8 @@ class StagedFile:
 def files_of_set(pairs: PairSet, splits: tuple[str, ...] = SPLITS) -> list[StagedFile]:
     """List every file of a set in the order in which it is copied.
 
-    Shards, their receipts, tables and lists, and set.json last.
-
-    Raises
-    ------
-    SetError
-        When a receipt is missing or damaged.
+    Shards, their receipts, tables and lists, and set.json last. Raises SetError when a receipt is
+    missing or damaged.
     """
     files = []
     for unit in pairs.units():

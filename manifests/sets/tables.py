@@ -19,10 +19,7 @@ _MOST_SHARDS = 10**9
 def read_plan(root: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """Read a set's plan, or some of its columns.
 
-    Raises
-    ------
-    SetError
-        When it cannot be read, or has a key, a split or a shard that no plan has.
+    Raises SetError when it cannot be read, or has a key, a split or a shard that no plan has.
     """
     path = root / PLAN
     table = read_checked(path, columns)
@@ -48,10 +45,7 @@ def read_checked(
 ) -> pa.Table:
     """Read a table of a set, whose keys must be keys; with `keyless`, or be empty.
 
-    Raises
-    ------
-    SetError
-        When it cannot be read, lacks a column, or has a key that gloam does not give.
+    Raises SetError when it cannot be read, lacks a column, or has a key that gloam does not give.
     """
     try:
         table = read_table(path, columns)

@@ -20,10 +20,7 @@ from .verify import unit_problems
 def prepare_output(root: Path) -> None:
     """Make the folder of a set, unless it is one or is empty.
 
-    Raises
-    ------
-    SetError
-        When it holds something else or cannot be written.
+    Raises SetError when it holds something else or cannot be written.
     """
     try:
         # In this order another builder may begin or end meanwhile: its work's folder is there
@@ -52,12 +49,8 @@ def prepare_output(root: Path) -> None:
 def working_on(root: Path) -> Iterator[None]:
     """Hold a set's folder for the length of the block.
 
-    Left-overs of killed writers, and of a finished set's work, are deleted.
-
-    Raises
-    ------
-    SetError
-        When the folder holds something else or cannot be written, or another process works on it.
+    Left-overs of killed writers, and of a finished set's work, are deleted. Raises SetError when
+    the folder holds something else or cannot be written, or another process works on it.
     """
     prepare_output(root)
     with exclusive(root / WORK_FOLDER / "lock"):
@@ -92,12 +85,8 @@ def left_as_it_was(root: Path) -> Iterator[None]:
 def refuse_mixing(root: Path, note: BuildNote) -> None:
     """Refuse a plan that replaces a damaged one and is not the same.
 
-    The units that are there say which it was.
-
-    Raises
-    ------
-    SetError
-        When a unit of another build is there.
+    The units that are there say which it was. Raises SetError when a unit of another build is
+    there.
     """
     for path in sorted((root / RECEIPTS).glob("*.json")):
         try:

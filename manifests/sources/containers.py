@@ -273,14 +273,8 @@ def read_file(path: str | Path, most: int) -> bytes:
     """Read a regular file of a disk.
 
     Nothing waits: a pipe that was put in its place is refused, and of files that say that they have
-    no bytes (such as those of /proc) none is read.
-
-    Raises
-    ------
-    ImageRefused
-        "too large" when it has more bytes than `most`.
-    OSError
-        When it cannot be read, or is no regular file.
+    no bytes (such as those of /proc) none is read. Raises ImageRefused: "too large" when it has
+    more bytes than `most`; OSError when it cannot be read, or is no regular file.
     """
     with open(path, "rb", opener=_without_waiting) as file:
         status = os.fstat(file.fileno())

@@ -219,10 +219,7 @@ def _next_tar(handle: IO[bytes], place: int, end: int, passed: Counter[str]) -> 
 def read_sparse(handle: IO[bytes], offset: int) -> bytes:
     """Return the bytes of a sparse member, its holes filled, by the place of its header.
 
-    Raises
-    ------
-    tarfile.TarError, OSError, ValueError, RuntimeError
-        When it is no longer there.
+    Raises tarfile.TarError, OSError, ValueError, RuntimeError when it is no longer there.
     """
     view = Window(handle, offset, handle.seek(0, os.SEEK_END))
     with tarfile.open(fileobj=view, mode="r:", **_TEXT) as archive:  # type: ignore[call-overload]

@@ -15,10 +15,7 @@ _MOST = 1 << 32
 def read_entry(path: str, entry: Entry) -> bytes:
     """Read a file of a source.
 
-    Raises
-    ------
-    SourceError
-        When it cannot be read.
+    Raises SourceError when it cannot be read.
     """
     try:
         return read(entry.location, _MOST)
@@ -29,10 +26,7 @@ def read_entry(path: str, entry: Entry) -> bytes:
 def read_text(path: str, entry: Entry) -> str:
     """Read a file of a source as text.
 
-    Raises
-    ------
-    SourceError
-        When it cannot be read, or is none.
+    Raises SourceError when it cannot be read, or is none.
     """
     try:
         return read_entry(path, entry).decode("utf-8-sig")
@@ -43,10 +37,7 @@ def read_text(path: str, entry: Entry) -> str:
 def read_beside(path: Path) -> str:
     """Read a text file that lies beside a source.
 
-    Raises
-    ------
-    SourceError
-        When it cannot be read, or is none.
+    Raises SourceError when it cannot be read, or is none.
     """
     try:
         data = path.read_bytes() if isinstance(path, StorePath) else read_file(path, _MOST)

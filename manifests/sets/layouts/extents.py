@@ -38,10 +38,7 @@ class Extent:
     def read(self) -> bytes:
         """Read the bytes.
 
-        Raises
-        ------
-        SetError
-            When the file cannot be read, or ends before them.
+        Raises SetError when the file cannot be read, or ends before them.
         """
         if self.data is not None:
             return self.data
@@ -142,10 +139,7 @@ class TarKeys:
 def key_in(name: Extent) -> str:
     """Return the key in a member's name, by where that stands.
 
-    Raises
-    ------
-    SetError
-        When no key stands there.
+    Raises SetError when no key stands there.
     """
     key = name.read().partition(b".")[0].decode("latin-1")
     if not KEY.match(key):

@@ -126,10 +126,7 @@ class Files:
     def samples(self, root: Path, receipt: Receipt) -> Iterator[Sample]:
         """Yield the samples among the files of a receipt, in order.
 
-        Raises
-        ------
-        SetError
-            When a file is missing or cannot be read.
+        Raises SetError when a file is missing or cannot be read.
         """
         split = split_of(receipt.unit)
         sample: Sample | None = None
@@ -199,10 +196,7 @@ class Files:
     ) -> None:
         """Refuse lists that are missing, or of another length.
 
-        Raises
-        ------
-        SetError
-            When there is one.
+        Raises SetError when there is one.
         """
         for name in names:
             path = list_path(root, f"{split}-{name}")

@@ -80,19 +80,13 @@ class Layout(Protocol):
     def samples(self, root: Path, receipt: Receipt) -> Iterator[Sample]:
         """Yield the samples of a unit, in order, whole.
 
-        Raises
-        ------
-        SetError
-            When one cannot be read.
+        Raises SetError when one cannot be read.
         """
 
     def examine(self, root: Path, unit: str, path: str) -> Examined:
         """Read one of a unit's files through: its checksum, and what in it no set holds.
 
-        Raises
-        ------
-        OSError
-            When it cannot be read.
+        Raises OSError when it cannot be read.
         """
 
     def damage(self, root: Path, unit: str, path: str) -> list[tuple[str, str]]:
@@ -109,10 +103,7 @@ class Layout(Protocol):
     ) -> None:
         """Refuse what loaders would read, where it is not what was built.
 
-        Raises
-        ------
-        SetError
-            When a file or a list is missing or another one; it says what to do.
+        Raises SetError when a file or a list is missing or another one; it says what to do.
         """
 
     def member_path(self, split: str, key: str, member: str) -> str:
@@ -148,10 +139,7 @@ def number_of(unit: str) -> int:
 def read_list(path: Path) -> list[str]:
     """Read the lines of one of a set's lists.
 
-    Raises
-    ------
-    SetError
-        When it cannot be read, or has a line that gloam does not write.
+    Raises SetError when it cannot be read, or has a line that gloam does not write.
     """
     try:
         data = read_regular(path)

@@ -35,10 +35,7 @@ class Examined(NamedTuple):
 def examine_shard(root: Path, unit: str) -> Examined:
     """Read the tar of a unit through, by its index.
 
-    Raises
-    ------
-    OSError
-        When it cannot be read.
+    Raises OSError when it cannot be read.
     """
     digest = hashlib.sha256()
     odd: list[tuple[str, str]] = []

@@ -129,10 +129,7 @@ def tar_headers(
 ) -> npt.NDArray[np.uint8]:
     """Return tarfile's USTAR headers of files, (files, 512): all at once take a tenth of its time.
 
-    Raises
-    ------
-    ValueError
-        When a name or a size does not fit.
+    Raises ValueError when a name or a size does not fit.
     """
     numbers = np.asarray(sizes, np.int64)
     if max(map(len, names)) > NAME or numbers.max() >= 8**11:

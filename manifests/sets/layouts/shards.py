@@ -86,10 +86,7 @@ class Shards:
     def samples(self, root: Path, receipt: Receipt) -> Iterator[Sample]:
         """Yield the samples of a shard in order, whole.
 
-        Raises
-        ------
-        SetError
-            When the tar is missing, damaged, or its members are not whole samples.
+        Raises SetError when the tar is missing, damaged, or its members are not whole samples.
         """
         return read_samples(shard_path(root, receipt.unit))
 
@@ -121,12 +118,7 @@ class Shards:
         """Refuse what is not as it was built.
 
         Tars and indexes of other sizes than the receipts', other indexes, and a list that names
-        others.
-
-        Raises
-        ------
-        SetError
-            When there is one.
+        others. Raises SetError when there is one.
         """
         for _ in _columns(root, units, (), False):
             pass
@@ -209,10 +201,7 @@ def _columns(
 def _read_unit(root: Path, unit: str) -> tuple[bytes, int]:
     """Read a unit's index, and the size of its tar.
 
-    Raises
-    ------
-    SetError
-        When one of them is not that of the receipt.
+    Raises SetError when one of them is not that of the receipt.
     """
     receipt = read_receipt(root, unit)
     facts = {file.path: file for file in receipt.files}
@@ -252,10 +241,7 @@ def _size(path: Path) -> int:
 def read_samples(path: Path) -> Iterator[Sample]:
     """Yield the samples of a tar in order, whole, by walking the tar itself (not the index).
 
-    Raises
-    ------
-    SetError
-        When the tar is missing, damaged, or its members are not whole samples.
+    Raises SetError when the tar is missing, damaged, or its members are not whole samples.
     """
     try:
         size = _size(path)
