@@ -30,15 +30,15 @@ class GloamError(Exception):
     Parameters
     ----------
     message : str
-        What is wrong with what, and the way out.
+        The fault, where it is, and the way out.
     path : object, optional
         The file or folder that it is about. Where the message begins with it, `what` is the rest.
     key : str, optional
-        Of a recipe or a file of options, such as `camera.iso`; or of a pair.
+        Key of a recipe or a file of options, such as `camera.iso`; or of a pair.
     value : object, optional
-        What stands there.
+        The wrong value.
     allowed : object, optional
-        What may stand there.
+        Values that are right.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class GloamError(Exception):
 
     @property
     def what(self) -> str:
-        """What is wrong, without the path that the message begins with."""
+        """The message without the path that the message begins with."""
         return str(self) if self.path is None else str(self).removeprefix(f"{self.path}: ")
 
 
@@ -120,7 +120,7 @@ class Reason(StrEnum):
     """It has a format or a form that gloam does not read."""
     TOO_LARGE = "too large"
     SCENE_CHANGE = "scene change"
-    """Of a clip: its frames show more than one scene."""
+    """The frames of a clip show more than one scene."""
     FILE_NAME = "file name"
     """Not valid text."""
 
@@ -132,7 +132,7 @@ class ImageRefused(GloamError):
     ----------
     reason : Reason
     detail : str
-        What exactly was wrong.
+        The fault in words.
     """
 
     def __init__(self, reason: Reason, detail: str) -> None:

@@ -33,16 +33,16 @@ def cut(value: Any) -> str:
 
 
 class Finding(ValueError):
-    """What a validator of several fields finds wrong with one of them.
+    """Raised by a validator of several fields for one of them.
 
     Parameters
     ----------
     key : str
         The field.
     value : object
-        What it holds.
+        Its value.
     problem : str
-        What is wrong, and what is allowed.
+        The fault, and the values that are allowed.
     """
 
     def __init__(self, key: str, value: Any, problem: str) -> None:

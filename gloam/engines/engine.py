@@ -1,4 +1,4 @@
-"""What an engine is: where jobs run.
+"""The engine protocol: runs jobs.
 
 There are `local.LocalEngine`, processes of this machine, and `ray.RayEngine`, tasks of a cluster.
 """

@@ -34,10 +34,10 @@ def prepare_workers(modules: Sequence[str], workers: int, deaf: bool = False) ->
     Parameters
     ----------
     modules : names of modules
-        What is loaded in them need not be loaded in each worker. No effect when a server is running
+        Loaded once, not in each worker. No effect when a server is running
         already.
     workers : int
-        As of that engine; 1 does nothing.
+        Number of that engine's; 1 does nothing.
     deaf : bool
         Whether Ctrl-C is to be blocked for good in the server and in all that is forked from it.
         Else there are moments in which a worker that begins would show it as a traceback. For a

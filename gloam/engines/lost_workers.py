@@ -31,7 +31,7 @@ class Parted(Protocol):
 
 
 class WorkerStates:
-    """What each worker of a pool is at, in memory that all share.
+    """The job and part that each worker of a pool is at, in shared memory.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a process of gloam's own is, and how it differs from one that only imports gloam."""
+"""Settings of gloam's own processes, which one that only imports gloam does not get."""
 
 from __future__ import annotations
 

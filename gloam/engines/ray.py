@@ -36,7 +36,7 @@ class RayEngine:
     Parameters
     ----------
     address : str
-        Of the cluster, as `ray.init` takes it; "" for the one that `RAY_ADDRESS` or this machine
+        Address of the cluster for `ray.init`; "" for the one that `RAY_ADDRESS` or this machine
         knows, or else one of this machine alone, which ends with the engine.
 
     Raises
@@ -60,7 +60,7 @@ class RayEngine:
     ) -> Iterator[R]:
         """Run `function` on every job; results come in the jobs' order.
 
-        What a job has counted is known when it is done.
+        Progress is reported when a job is done.
         """
         ray, remaining = self._ray, enumerate(jobs)
         running: dict[Any, int] = {}
@@ -104,7 +104,7 @@ class RayEngine:
 
     @property
     def cores(self) -> int:
-        """How many tasks can run at once, as the cluster stands."""
+        """Number of tasks that can run at once, as the cluster stands."""
         return max(int(self._ray.cluster_resources().get("CPU", 1)), 1)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""How a command ends before its time.
+"""Ending a command early.
 
 Ctrl-C and SIGTERM leave one line and a set that the same command continues.
 """

@@ -35,7 +35,7 @@ U = TypeVar("U")
 
 
 class Status(NamedTuple):
-    """What a store tells of an object, named as `os.stat_result` has it."""
+    """Status of an object, named as `os.stat_result` has it."""
 
     st_size: int
     st_mtime_ns: int
@@ -64,7 +64,7 @@ class StorePath(PosixPath):
 
     @property
     def key(self) -> str:
-        """What it is called in its bucket."""
+        """Its name in its bucket."""
         return "/".join(self.parts[2:])
 
     def _request(self, call: Callable[..., T], *args: Any, **options: Any) -> T:

@@ -1,4 +1,4 @@
-"""What is believed of a set that somebody else wrote: names, numbers, and what a file is.
+"""Validation of sets that somebody else wrote: names, numbers, kinds of files.
 
 Sums in a set guard against accidents, not against people: whoever edits a set seals it again. So
 every name and number is checked here where bytes become objects, and every path is joined here.
@@ -27,7 +27,7 @@ from ..errors import SetError
 from .stores import StorePath
 
 SPLITS = ("train", "val", "test")
-"""What a set is cut into; most have no test split."""
+"""Splits of a set; most have no test split."""
 
 _SPLIT = "|".join(SPLITS)
 _KEY = "[a-z0-9][a-z0-9_-]{0,79}"
@@ -43,9 +43,9 @@ KEY_LETTERS = "^[a-z0-9][a-z0-9_-]*$"
 KEY = re.compile(rf"{_KEY}\Z")
 _PLAIN = re.compile(rf"{_PATH}\Z")
 ENDING = re.compile(rf"{_ENDING}\Z")
-"""What follows a key and a dot in a file's name: `low.png`, `normal.000.jpg`, `cls`."""
+"""Ending of a file's name, behind key and dot: `low.png`, `normal.000.jpg`, `cls`."""
 SAMPLE_NAME = rf"^{_KEY}\.{_ENDING}$"
-"""What a file in a shard is called: `KEY.low.png`."""
+"""Name of a file in a shard: `KEY.low.png`."""
 _SAMPLE_FILE = rf"(?:{_SPLIT})/[a-z]+/{_KEY}\.(?:[0-9]{{1,9}}\.)?{_SUFFIX}"
 _UNIT_FILE = rf"shards/{_UNIT}\.(?:tar|idx)"
 UNIT_FILE = re.compile(rf"(?:{_UNIT_FILE}|{_SAMPLE_FILE})\Z")
@@ -55,7 +55,7 @@ LIST_LINES = re.compile(rf"(?:{_UNIT_FILE}\n)*+\Z|(?:{_SAMPLE_FILE} [0-9]{{1,15}
 """A list of shards or of their indexes, or of a set in files: `train/low/KEY.png 0`."""
 
 MOST_BYTES = 1 << 48
-"""Of one file, 256 TiB: beyond every file system's files, and far from where sums overflow."""
+"""Largest size of a file, 256 TiB: beyond every file system's files, and far from where sums overflow."""
 MOST_PAIRS = 10**9
 _MOST_IN_MEMORY = 1 << 30  # bytes of a file that is read whole: ten times what gloam writes so
 
@@ -71,7 +71,7 @@ Digest = Annotated[str, StringConstraints(pattern="^[0-9a-f]{0,64}$")]
 Size = Annotated[int, Field(ge=0, le=MOST_BYTES)]
 Count = Annotated[int, Field(ge=0, le=MOST_PAIRS)]
 Side = Annotated[int, Field(ge=1, le=1 << 20)]
-"""Of an image, pixels."""
+"""Width or height of an image, pixels."""
 
 
 def outside(name: str) -> bool:

@@ -26,9 +26,9 @@ def load_clip(
     Parameters
     ----------
     place : Location
-        Of `listing.list_clips`.
+        Location from `listing.list_clips`.
     max_side, max_pixels : int
-        As of `load_normal`.
+        See `load_normal`.
     cuts : bool
         Whether a clip may hold a scene change.
 

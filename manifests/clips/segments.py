@@ -42,9 +42,9 @@ class Segment:
         When its frames are shown in the video, in order; in the file they follow one another in
         steps of 40 ms.
     size : (height, width)
-        Of what is shown of a frame, from its upper left corner on.
+        Size of the part of a frame that is shown, from its upper left corner on.
     coded : (height, width)
-        Of the frames in the file.
+        Size of the frames in the file.
     """
 
     data: bytes
@@ -115,7 +115,7 @@ class Segments:
         ----------
         video : Location
         times : sequence of int
-            As of `video.decoded_frames`.
+            See `video.decoded_frames`.
         cut : function, optional
             In place of this object's.
 
@@ -215,7 +215,7 @@ def cut_segment(
 def _packets(container: Any, stream: Any, times: Sequence[int]) -> list[Any]:
     """Return packets from the last key frame before a clip to the first one after it.
 
-    What is shown before the key frame, and may need one further back, is left out.
+    Frames shown before the key frame, which may need one further back, are left out.
     """
     packets: list[Any] = []
     wanted = set(times)

@@ -19,13 +19,13 @@ SUFFIXES = (
     ".ts", ".mts", ".m2ts", ".m2t", ".3gp", ".3g2", ".wmv", ".asf", ".flv", ".f4v", ".ogv", ".ogm",
     ".mxf", ".dv", ".divx", ".y4m",
 )  # fmt: skip
-"""Of files that are taken for videos."""
+"""Suffixes of files that are taken for videos."""
 UNREAD = (
     ".rm", ".rmvb", ".insv", ".360", ".lrv", ".h264", ".264", ".h265", ".hevc", ".265", ".ivf",
     ".nut", ".mjpeg", ".mjpg", ".yuv", ".bik", ".swf", ".braw", ".r3d", ".crm", ".mod", ".tod",
     ".trp", ".tp", ".amv", ".wtv", ".dvr-ms",
 )  # fmt: skip
-"""Of videos that are not read: a source counts them."""
+"""Suffixes of videos that are not read: a source counts them."""
 _BT601 = 2, 5, 6  # of FFmpeg's AVColorSpace: unspecified, and both that have its matrix
 _MOST_BYTES = 1 << 34  # of a video in an archive or a store, which is read whole
 
@@ -85,7 +85,7 @@ def decoded_frames(place: Location, times: Sequence[int]) -> list[Pixels]:
     Parameters
     ----------
     place : Location
-        Of the file.
+        Location of the file.
     times : sequence of int
         Presentation times in rising order, of `frame_times`.
 
@@ -112,12 +112,12 @@ def decoded_sequence(
 
     Returns
     -------
-    That array.
+    The array.
 
     Raises
     ------
     ImageRefused
-        As `decoded_frames`; also when frames differ in size.
+        See `decoded_frames`; also when frames differ in size.
     """
     number = {time: i for i, time in enumerate(times)}
     made: Pixels | None = None
@@ -212,16 +212,16 @@ def _way(sign: int) -> slice:
 
 @dataclass(frozen=True)
 class VideoFacts:
-    """What a decoder has to know of a video.
+    """Facts of a video that a decoder has to know.
 
     Attributes
     ----------
     codec : str
-        As FFmpeg calls it: "h264", "hevc", ...
+        FFmpeg's name: "h264", "hevc", ...
     form : str
-        Of its pixels: "yuv420p", ...
+        FFmpeg's pixel format: "yuv420p", ...
     size : (height, width)
-        Of its frames as they are coded.
+        Size of its frames as they are coded.
     upright : bool
         Whether they are shown as they are coded: neither turned, mirrored nor interlaced.
     bt601 : bool

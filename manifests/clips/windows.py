@@ -1,4 +1,4 @@
-"""Which frames of a sequence are clips, and how a clip's place is written down."""
+"""Windows: the frames of a sequence that are clips, and locations of clips."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Windows:
     Attributes
     ----------
     frames : int
-        Of a clip.
+        Frames of a clip.
     stride : int
         From a frame of a clip to its next one.
     step : int

@@ -31,7 +31,7 @@ _ALPHA = ("RGBA", "LA", "PA", "La", "RGBa")
 def decode(data: bytes, suffix: str) -> Pixels:
     """Decode a stored image of a set, "jpg" or "png", to RGB (H, W, 3) uint8.
 
-    What is stored is upright and in sRGB, whatever its metadata say. Raises ImageRefused:
+    Stored images are upright and in sRGB, whatever their metadata say. Raises ImageRefused:
     "damaged", also for what decoders only warn of, such as a file that ends early.
     """
     with _refusing():
@@ -104,9 +104,9 @@ def shown_otherwise(data: bytes, pixels: Pixels) -> str:
     Parameters
     ----------
     data : bytes
-        Of the image.
+        The encoded image.
     pixels : uint8 array (H, W, 3)
-        What `decode` makes of it.
+        The result of `decode`.
     """
     for name, reader in (("OpenCV", _by_opencv), ("Pillow", _by_pillow)):
         try:

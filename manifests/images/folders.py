@@ -18,13 +18,13 @@ _SYSTEM_FOLDERS = frozenset({"__MACOSX", "@eaDir", "@Recycle", "#recycle", "$REC
 _MOST_LINKS = 100_000
 """Links to folders that are followed in one folder: ImageNet-21k has 21,841 classes."""
 HIDDEN = "hidden files"
-"""What files that `is_hidden` leaves out are counted as."""
+"""Name under which files that `is_hidden` leaves out are counted."""
 
 
 def is_hidden(path: str) -> bool:
     """Return whether a file is one that systems and tools leave among photographs.
 
-    That is what lies in a folder whose name begins with a dot (`.ipynb_checkpoints`, `.git`,
+    These are files in a folder whose name begins with a dot (`.ipynb_checkpoints`, `.git`,
     `.thumbnails`), in `__MACOSX`, `@eaDir`, `@Recycle`, `#recycle` or `$RECYCLE.BIN`; and files
     whose names begin with `._` (AppleDouble). The one rule of sources, archives inside archives,
     folders of pairs and of raw files.

@@ -1,4 +1,4 @@
-"""What a photograph is, by its first bytes.
+"""Headers of photographs.
 
 Format, size, and whether its bytes can be kept as a normal.
 """
@@ -55,7 +55,7 @@ MAX_BYTES = 256 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Header:
-    """What the first bytes of an image say.
+    """Facts from the first bytes of an image.
 
     Attributes
     ----------

@@ -44,7 +44,7 @@ _FEW = 16  # bytes before a marker that firmware leaves there (libjpeg-turbo's i
 
 @dataclass(frozen=True)
 class JpegHeader:
-    """What the segments of a JPEG say.
+    """Facts from the segments of a JPEG.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class JpegHeader:
     components : int
         1, 3 or 4.
     orientation : int
-        Of its first EXIF block.
+        Value of its first EXIF block.
     certain : bool
         Whether every reader takes the same orientation from its metadata.
     profile : bytes
@@ -138,7 +138,7 @@ def decode_jpeg(data: bytes, header: JpegHeader, side: int | None = None) -> Pix
     ----------
     data : bytes
     header : JpegHeader
-        Of `data`: without it no decoder sees a frame that it would write beyond its memory for.
+        Header of `data`: without it no decoder sees a frame that it would write beyond its memory for.
     side : int, optional
         Reduce roughly, to a longer side of at least so many pixels.
 
@@ -177,7 +177,7 @@ def decode_jpeg(data: bytes, header: JpegHeader, side: int | None = None) -> Pix
 def _segments(data: bytes) -> Iterator[tuple[int, int, int, int]]:
     """Yield marker, start, and where the content begins and ends, of the segments up to the end.
 
-    As libjpeg goes: bytes that are no marker are passed over. Of a sequential JPEG of one scan what
+    Like libjpeg it passes over bytes that are no marker. Of a sequential JPEG of one scan what
     follows that scan's header is not looked at.
     """
     place, components, sequential, pattern = 2, 0, False, _MARKER
@@ -209,7 +209,7 @@ def _edited(data: bytes, edits: list[tuple[int, int, bytes]]) -> bytes:
 def _is_whole(data: bytes, warning: str) -> bool:
     """Return whether a JPEG of which libjpeg warns has all of its pixels.
 
-    That is so where firmware left a few bytes behind a restart interval: the interval was decoded
+    It has where firmware left a few bytes behind a restart interval: the interval was decoded
     before them, and all markers of the scan are there, in their order.
     """
     found = _EXTRANEOUS.search(warning)

@@ -51,7 +51,7 @@ def open_lazily(data: bytes) -> Image.Image:
 def _identified(data: bytes) -> Image.Image:
     """Open an image as `Image.open` does, but for its limit of pixels.
 
-    That limit is the program's own to set, and gloam has one of its own.
+    Pillow's limit is the program's to set, and gloam has one of its own.
     """
     Image.preinit()
     if data[4:8] == b"ftyp" and data[8:12] in _HEIF_BRANDS and b"avif" not in data[8:32]:

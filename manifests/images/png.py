@@ -32,7 +32,7 @@ _MOST_TEXT = 1 << 20  # bytes, Pillow's MAX_TEXT_CHUNK
 
 @dataclass(frozen=True)
 class PngHeader:
-    """What the chunks of a PNG say.
+    """Facts from the chunks of a PNG.
 
     Attributes
     ----------
@@ -44,13 +44,13 @@ class PngHeader:
     transparent : bytes
         Its tRNS chunk, or nothing.
     orientation : int
-        Of its EXIF chunk, where that stands before the pixels; behind them it says nothing.
+        Value of its EXIF chunk, where that stands before the pixels; behind them it says nothing.
     profile : bytes
         Its ICC profile, or nothing.
     cicp : bytes
         Colour primaries and transfer function as numbers of ITU-T H.273, or nothing.
     odd : str
-        What readers take differently, "orientation", "animation" or "metadata", or "".
+        A feature that readers take differently, "orientation", "animation" or "metadata", or "".
     """
 
     width: int

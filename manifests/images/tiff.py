@@ -37,7 +37,7 @@ _SEPARATE = 2  # of PlanarConfiguration
 
 @dataclass(frozen=True)
 class TiffHeader:
-    """What the tags of a TIFF's first picture say.
+    """Facts from the tags of a TIFF's first picture.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class TiffHeader:
     profile : bytes
         Its ICC profile, or nothing.
     convert : str
-        What it is that keeps it from being a normal.
+        The reason why it cannot be a normal.
     page : tifffile.TiffPage
     """
 

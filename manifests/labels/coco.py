@@ -23,7 +23,7 @@ _SHOWN = 40  # characters of a value that is told
 
 
 class _Odd(ValueError):
-    """What is wrong with an annotation: its kind, and what it holds."""
+    """A fault of an annotation: its kind, and the value."""
 
     def __init__(self, kind: str, value: Any) -> None:
         super().__init__(f"{kind} {_shown(value)}")
@@ -32,7 +32,7 @@ class _Odd(ValueError):
 
 @dataclass
 class _Image:
-    """What the files say of one image."""
+    """Annotations of one image, from all files."""
 
     name: str = ""
     size: tuple[int, int] = (0, 0)
@@ -44,12 +44,12 @@ class _Image:
 
 
 class Annotations:
-    """What the annotation files of a COCO source say.
+    """All annotation files of a COCO source.
 
     Parameters
     ----------
     path : str
-        Of the source.
+        Path of the source.
     photographs : collection of str
         The paths of all its photographs.
     listing : str

@@ -19,7 +19,7 @@ from ...storage.atomic import atomic_write
 from ...storage.untrusted import parse_json
 
 FOLDERS = {"instances": "annotations", "captions": "captions"}
-"""Where files lie, by their kind."""
+"""Folder of the files of each kind."""
 FIRST = 1
 """The id of the first class: number 0 is background to many detectors."""
 
@@ -40,7 +40,7 @@ def write_annotations(
     Parameters
     ----------
     path : Path
-        Of the file.
+        Path of the file.
     records : iterable of (row of `pairs.parquet`, name of the image's file, record)
     classes : sequence of str
         Names; number i has the id i + 1.
@@ -50,7 +50,7 @@ def write_annotations(
     Returns
     -------
     Path
-        Of the file: COCO's `images` (ids are rows of `pairs.parquet`), `annotations`, and for
+        The file: COCO's `images` (ids are rows of `pairs.parquet`), `annotations`, and for
         instances `categories`.
     """
     made = 0

@@ -15,7 +15,7 @@ CLASS, BOXES, CLASSES, MASK = "cls", "boxes", "classes", "mask"
 NO_CLASS = -1
 """The number of a photograph without a class, among others that have one."""
 VOID = 255
-"""What a mask holds where nothing is said (VOC's border)."""
+"""Value of a mask's unlabelled pixels (VOC's border)."""
 _DIGITS = 3  # of coordinates, in pixels
 
 
@@ -56,7 +56,7 @@ class Marked:
     Attributes
     ----------
     name : str
-        Of its class.
+        Name of its class.
     box : (left, top, right, bottom)
         Pixels, from the image's upper left corner to the object's edges: the right and lower edges
         of an object that ends in column 9, row 4 are 10 and 5.
@@ -70,7 +70,7 @@ class Marked:
         Or which pixels are its own: lengths of runs outside and inside in turn, column by column,
         as COCO counts them.
     runs_of : (width, height)
-        Of the image that the runs are of, (0, 0) when that is not said.
+        Size of the image that the runs are of, (0, 0) when that is not said.
     origin : str
         File and number of the annotation, to name it by.
     """
@@ -87,18 +87,18 @@ class Marked:
 
 @dataclass(frozen=True)
 class Labels:
-    """What is known of one photograph.
+    """Labels of one photograph.
 
     Attributes
     ----------
     name : str
-        Of its own class, "" without one.
+        Name of its own class, "" without one.
     marked : tuple of Marked
     captions : tuple of str
     mask : bytes
         A PNG whose samples are numbers of classes, as the source counts them; empty without one.
     size : (width, height)
-        Of the image that the annotations speak of; (0, 0) when they do not say.
+        Size of the image that the annotations speak of; (0, 0) when they do not say.
     """
 
     name: str = ""

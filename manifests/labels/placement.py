@@ -1,4 +1,4 @@
-"""How labels move with their photograph when it is turned by its EXIF orientation and shrunk."""
+"""Moving labels with their photograph when it is turned by EXIF and shrunk."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Placement:
     Attributes
     ----------
     given : (width, height)
-        Of the image that the labels speak of.
+        Size of the image that the labels speak of.
     turn : int
         EXIF orientation to be applied to them, 1 (none) to 8.
     stored : (width, height)
-        Of the stored normal.
+        Size of the stored normal.
     """
 
     given: tuple[int, int]
@@ -115,9 +115,9 @@ def placement_of(data: bytes, stored: tuple[int, int], said: tuple[int, int]) ->
     data : bytes
         The photograph.
     stored : (width, height)
-        Of the normal.
+        Size of the normal.
     said : (width, height)
-        What the annotations give as the image's size, (0, 0) for nothing. They speak of the pixels
+        Size of the image by its annotations, (0, 0) for none. They speak of the pixels
         as they lie in the file (so COCO's and VOC's do, whose tools know no EXIF), unless this is
         the size of the upright image, and of that alone. Of a smaller or larger copy they are
         scaled.

@@ -49,13 +49,13 @@ def read_all(plan: pa.Table, listed: pa.Table, sources: Sequence[Source]) -> tup
     Parameters
     ----------
     plan, listed : pyarrow.Table
-        Of `make_plan` and `list_candidates`.
+        Tables of `make_plan` and `list_candidates`.
     sources : sequence of Source
 
     Returns
     -------
     tuple of bytes
-        What `labels.parquet` and `classes.txt` hold: the names of the classes in the order of their
+        Contents of `labels.parquet` and `classes.txt`: the names of the classes in the order of their
         numbers, those of the first source first.
 
     Raises
@@ -179,7 +179,7 @@ class UnitLabels:
         data : bytes
             The photograph.
         stored : (width, height)
-            Of the normal.
+            Size of the normal.
         """
         labels = from_json(*self._rows[key])
         try:

@@ -33,7 +33,7 @@ def read_labels(
     Parameters
     ----------
     path : str
-        Of the source.
+        Path of the source.
     photographs : collection of str
         The paths of all its photographs.
     images : sequence of str

@@ -1,4 +1,4 @@
-"""Which candidates make good normals: bounds on their measures, from a YAML profile."""
+"""Selection of candidates that make good normals: bounds on their measures, from a YAML profile."""
 
 from __future__ import annotations
 

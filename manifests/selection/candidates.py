@@ -40,7 +40,7 @@ _CACHE_SCHEMA = MEASURE_SCHEMA.append(pa.field("identity", pa.uint64()))
 _PLACE = tuple(field.name for field in fields(Location))
 ENDS_PROCESS = "a decoder crashes on it, and ends the process"
 NO_MEMORY = "memory ran out while it was read"
-"""Of photographs that are refused for what they do to workers."""
+"""Details of photographs that are refused for what they do to workers."""
 _JOB = 64
 _PART = 2048
 
@@ -151,7 +151,7 @@ def measure_candidates(
     cache : Path
         Folder for the measurements; made if missing.
     engine : Engine
-        Where they are measured.
+        Engine that measures them.
     max_pixels : int
         Refuse images with more.
     at : function

@@ -1,4 +1,4 @@
-"""What is measured of a clip."""
+"""Measures of a clip."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def make_plan(
     Parameters
     ----------
     candidates : pyarrow.Table
-        Of `gloam.manifests.selection.candidates.measure_candidates`.
+        Table of `gloam.manifests.selection.candidates.measure_candidates`.
     sources : list of Source
         For their names, order and limits.
     profile : Profile
@@ -175,8 +175,8 @@ def make_plan(
 def _usual_val(sequences: npt.NDArray[np.object_] | None, pairs: int) -> int:
     """Return the size of a validation split that nobody said: a hundredth, at least one.
 
-    Of clips, whose sequences are given in the order in which they are held out, whole sequences.
-    Of fewer than ten one would cost too much.
+    Clips give whole sequences, in the order given here.
+    One of fewer than ten would cost too much.
     """
     val = min(max(1, pairs // _HUNDREDTH), pairs - 1)
     if sequences is None:

@@ -72,16 +72,16 @@ def finish_set(
     ----------
     root : Path
     name, layout, recipe : str
-        As `SetInfo` holds them.
+        See `SetInfo`.
     note : BuildNote
     libraries : dict
         Versions for the record.
     draw_fields : list of pyarrow.Field
         Columns of the drawn parameters, named by their paths in the records' `draw`.
     receipts : dict
-        Of all units, by their names.
+        Receipts of all units, by their names.
     engine : Engine, optional
-        Where the records of large sets are read; here by default.
+        Reads the records of large sets; this process by default.
     """
     units = sorted((split_of(unit), number_of(unit)) for unit in receipts)
     names = {unit_name(split, number): (split, number) for split, number in units}

@@ -40,9 +40,9 @@ from .sample import FORMAT, check_format
 SET_FILE = "set.json"
 README = "README.md"
 EDITABLE = (README,)
-"""What lies beside and is anybody's to edit: no checksum covers it."""
+"""Files that anybody may edit: no checksum covers them."""
 WORK_FOLDER = ".gloam"
-"""What a build needs until it is finished: its note, its lock, measurements. Deleted at the end."""
+"""Folder of a build's note, lock and measurements; deleted at the end."""
 PLAN, CANDIDATES, PAIRS, REFUSED, RECIPE = (
     "plan.parquet",
     "candidates.parquet",
@@ -63,20 +63,20 @@ class Origin(TypedDict):
 
 
 class BuildNote(BaseModel):
-    """What a set is a function of, besides the photographs.
+    """All that a set is a function of, besides the photographs.
 
     Attributes
     ----------
     format : int
     request : RecordedRequest
     versions : dict
-        Of gloam and of the libraries whose code decides bytes.
+        Versions of gloam and of the libraries whose code decides bytes.
     plan_sha256 : str
-        Of `plan.parquet`.
+        Checksum of `plan.parquet`.
     origin : Origin, optional
-        Of a set that was made from another one with changes.
+        Origin of a set that was made from another one with changes.
     labels_sha256 : str
-        Of `labels.parquet`, "" in a set without labels.
+        Checksum of `labels.parquet`, "" in a set without labels.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -128,7 +128,7 @@ class SetInfo(BaseModel):
     counts : dict
         Pairs of each split, and images refused.
     fingerprint : str
-        Of `build`.
+        Fingerprint of `build`.
     build : BuildNote
     libraries : dict
         Versions of everything else that took part, for the record.
@@ -136,7 +136,7 @@ class SetInfo(BaseModel):
     files : dict of path to FileFacts
         Every file of the set but the units' own, which their receipts hold, and this one.
     sha256 : str
-        Of this file with this field empty.
+        Checksum of this file with this field empty.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

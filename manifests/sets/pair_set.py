@@ -49,7 +49,7 @@ class Unit:
     Attributes
     ----------
     root : Path
-        Of the set.
+        Folder of the set.
     layout : str
         "shards" or "files".
     name : str
@@ -57,7 +57,7 @@ class Unit:
     count : int
         Pairs.
     normal_root : Path, optional
-        Of a set of lows only: the set that holds its normals.
+        The set that holds the normals of a set of lows only.
     normal_layout : str
     """
 
@@ -75,7 +75,7 @@ class Unit:
 
     @cached_property
     def receipt(self) -> Receipt:
-        """What is known of its files."""
+        """Facts of its files."""
         return read_receipt(self.root, self.name)
 
     def records(self) -> Iterator[dict[str, Any]]:
@@ -122,7 +122,7 @@ class PairSet:
     root : str or Path
         Its folder.
     normals : str, Path or PairSet, optional
-        Of a set of lows only: the set that it was made from.
+        The set that a set of lows only was made from.
 
     Raises
     ------
@@ -153,7 +153,7 @@ class PairSet:
             else (None if normals is None else place(normals))
         )
         self.normal_layout = self.info.layout
-        """How its normals lie, here or in that other set."""
+        """Layout of its normals, here or in that other set."""
         if normals is not None:
             self.normal_layout = check_normals(self.root, self.info, self.normals).layout
 
@@ -331,12 +331,12 @@ def open_set(root: str | Path | PairSet, normals: str | Path | PairSet | None = 
     root : str, Path or PairSet
         Its folder; a set that is open already is given back.
     normals : str, Path or PairSet, optional
-        Of a set of lows only: the set that it was made from.
+        The set that a set of lows only was made from.
 
     Raises
     ------
     SetError
-        As `PairSet`.
+        See `PairSet`.
 
     Examples
     --------

@@ -66,7 +66,7 @@ class UnitFile(FileFacts):
 
 
 class Receipt(BaseModel):
-    """What is known of a finished unit.
+    """Facts of a finished unit.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Receipt(BaseModel):
     unit : str
         Such as `train-000000`.
     fingerprint : str
-        Of the build that wrote it: plan, recipe, seed, options, versions.
+        Hash of the build that wrote it: plan, recipe, seed, options, versions.
     pairs : int
         Pairs written.
     refused : list of RefusedPair
@@ -84,7 +84,7 @@ class Receipt(BaseModel):
     files : list of UnitFile
         In the order in which they were written: pair by pair.
     sha256 : str
-        Of the receipt itself with this field empty.
+        Checksum of the receipt itself with this field empty.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

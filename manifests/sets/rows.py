@@ -36,7 +36,7 @@ def schema_of(members: Iterable[str], labelled: bool, draw_fields: Sequence[pa.F
     Parameters
     ----------
     members : iterable of str
-        Of each sample.
+        Members of each sample.
     labelled : bool
     draw_fields : sequence of pyarrow.Field
         Columns of the drawn parameters, named by their paths in the records' `draw`.

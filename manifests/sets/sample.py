@@ -54,7 +54,7 @@ class Sample:
     ----------
     key : str
     record : dict
-        What `KEY.json` holds; see `make_sample`.
+        Content of `KEY.json`; see `make_sample`.
     members : mapping of name to Encoded
         In the order in which they are stored: "low", "normal". A set of lows only has no normals.
     """
@@ -131,7 +131,7 @@ def split_ending(text: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a sample's photograph is from.
+    """Origin of a sample's photograph.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ class Origin:
     path : str
         In that source.
     width, height : int
-        Of the stored normal, pixels.
+        Size of the stored normal, pixels.
     converted : str
         Why the normal is not the photograph byte for byte, or "".
     """
@@ -169,7 +169,7 @@ def make_sample(
         The parameters that made the low, as JSON values.
     members : mapping of name to Encoded
     labels : dict, optional
-        What the record holds of labels; see `gloam.manifests.labels.labels.record_of`.
+        Labels in the record; see `gloam.manifests.labels.labels.record_of`.
 
     Raises
     ------

@@ -25,14 +25,12 @@ class ShardCache:
     Parameters
     ----------
     folder : Path
-        Of this machine; the copies of each set lie in a folder of their own in it.
+        Folder of this machine; the copies of each set lie in a folder of their own in it.
     limit : int, optional
         Bytes that this set's copies may take; what the disk has free, less a twentieth, is a limit
         too.
-    identity : str
-        Of the set.
-    root : Path
-        Of the set.
+    identity, root : str, Path
+        Identity and folder of the set.
     units : sequence of str
     """
 

@@ -31,7 +31,7 @@ _MOST_SAID = 20  # odd names and numbers of one file
 
 
 class Kind(StrEnum):
-    """What sort of thing is wrong."""
+    """Kinds of problems."""
 
     MISSING = "missing"
     UNREADABLE = "unreadable"
@@ -59,9 +59,9 @@ class Problem:
     where : str
         Path in the set, and the member or key if it is known.
     what : str
-        What is wrong.
+        The fault.
     mend : str
-        What to do about it.
+        The way to mend it.
     kind : Kind
     remark : bool
         Whether it is no damage, but a file that is not of the set.
@@ -196,7 +196,7 @@ def _check_file(
 def unit_problems(root: Path, layout: str, unit: str, checksums: bool) -> list[Problem]:
     """Report what is wrong with the files of one unit, by its receipt.
 
-    Where bytes differ, the members concerned are named.
+    Members whose bytes differ are named.
     """
     return _check_unit(root, layout, unit, checksums)[1]
 

@@ -34,9 +34,9 @@ _TEXTS = ("readme", "license", "copying", "makefile", "changelog")
 _BEHIND = re.compile(f"({'|'.join(map(re.escape, sorted(SUFFIXES, reverse=True)))})(?![a-z])")
 """A suffix with more behind it, as downloads and backups have: `.jpg_large`, `.jpeg?x=1`."""
 _BESIDE = (".json", ".txt", ".xml", ".xmp", ".yaml", ".yml", ".csv", ".npy", ".html", ".md5")
-"""Of files about a photograph that bear its name."""
+"""Suffixes of files about a photograph that bear its name."""
 _ARCHIVES = (".tar", ".zip", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".7z", ".rar")
-"""Of archives inside a source, which are not read but for plain tars inside a tar."""
+"""Suffixes of archives inside a source, which are not read but for plain tars inside a tar."""
 _MOST_SHARDS = 1_000_000
 _IAPR = re.compile(r"(^|/)images/\d+/[^/]+\.jpe?g$", re.IGNORECASE)
 
@@ -52,7 +52,7 @@ class Listed:
     name : str
         The source's own name of it, from which its key is made.
     location : Location
-        Where its bytes are.
+        Location of its bytes.
     """
 
     path: str
@@ -68,7 +68,7 @@ def list_source(
     Parameters
     ----------
     kind, path, listing : str
-        As of `Source`.
+        See `Source`.
     passed : Counter, optional
         Counts, by kind, the files that may be photographs and are not taken: of formats that are
         not read, archives, files without a suffix or with more behind it (`.jpg.1`, `.jpg!w600`),
@@ -455,7 +455,7 @@ KINDS: dict[str, Callable[[str, str, Counter[str]], Iterator[Listed]]] = {
     "sample": _sample,
     CLIPS: _clips,
 }
-"""How each kind of source is listed: (path, list name, what is passed over) to photographs."""
+"""Functions that list each kind of source: (path, list name, counts of files passed over)."""
 LISTED_KINDS = ("voc", "coco")
 """Kinds whose sources hold lists of images to choose from."""
 

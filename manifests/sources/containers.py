@@ -45,7 +45,7 @@ _DAMAGE = (
     RuntimeError,
     struct.error,
 )
-"""What the standard library raises on damaged archives; RuntimeError also on encrypted members, and
+"""Exceptions of the standard library on damaged archives; RuntimeError also on encrypted members, and
 on tars nested too deep."""
 _ARCHIVE_ERRORS = (tarfile.TarError, *_DAMAGE)
 _MEMBER_ERRORS = (zlib.error, lzma.LZMAError, KeyError, *_ARCHIVE_ERRORS)
@@ -59,7 +59,7 @@ _COMPRESSIONS = {
 
 @dataclass(frozen=True)
 class Location:
-    """Where the bytes of one file lie.
+    """Location of the bytes of one file.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What the user says about a source.
+"""Sources as users write them.
 
 `KIND=PATH`, `KIND=PATH@LIST`, `KIND=PATH:LIMIT`, or the same in a build file.
 """
@@ -28,7 +28,7 @@ class Source(BaseModel):
     path : str
         Folder, archive or pattern; "" for the embedded sample.
     name : str
-        What its keys begin with; the kind, if not given.
+        Prefix of its keys; the kind, if not given.
     limit : int, optional
         At most so many pairs are taken from it.
     listing : str

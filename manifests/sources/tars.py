@@ -18,12 +18,12 @@ from ..images.folders import HIDDEN, is_hidden
 REPLACED = "replaced by a later file of the name"
 LINKS = "links inside the archive"
 _TEXT = {"encoding": "utf-8", "errors": "surrogateescape"}
-"""Of names, whatever the locale is."""
+"""Encoding of names, whatever the locale is."""
 _STEP = 1 << 20  # bytes that are read at a time behind the end mark
 
 
 class Span(NamedTuple):
-    """Where the bytes of a member lie.
+    """Byte range of a member.
 
     Attributes
     ----------
@@ -83,18 +83,18 @@ def list_tar(
 ) -> Iterator[tuple[str, Span]]:
     """Yield the files of a tar, in the order of their places.
 
-    As unpacking has it, the last of several members of one name counts, and a hard link is the file
+    Like unpacking it takes the last of several members of one name, and a hard link for the file
     that it is linked to. A second tar behind the first, as `cat a.tar b.tar` makes them, is read
     on; of a tar inside the tar the members come in its place.
 
     Parameters
     ----------
     handle : file
-        Of the tar, or of one that it is a part of.
+        The tar, or a file that it is a part of.
     bounds : (start, end)
         Bytes of the tar in it.
     container : str
-        What messages name.
+        Name for messages.
     passed : Counter
         Counts, by kind, the members that are left out.
 

@@ -1,4 +1,4 @@
-"""Where the bytes of members lie, as columns.
+"""Extents: byte ranges of members, as columns.
 
 A set in tars takes 16 bytes a pair, one in files as many as its names have.
 """
@@ -21,7 +21,7 @@ from ....storage.untrusted import KEY, open_regular, read_regular, shown
 
 @dataclass(frozen=True)
 class Extent:
-    """Where the bytes of one member are.
+    """Byte range of one member.
 
     In memory, or `size` bytes at `offset` of a file (all of it for size -1).
     """

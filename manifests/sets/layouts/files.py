@@ -43,7 +43,7 @@ DRAW = "draw"
 class FilesWriter:
     """Writes the files of one unit; `close` makes them durable.
 
-    What is left without it is overwritten by the next run.
+    Without it the next run overwrites the files.
     """
 
     def __init__(self, root: Path, unit: str) -> None:

@@ -1,4 +1,4 @@
-"""What a layout is: a way in which a set holds its samples.
+"""The layout protocol: a way in which a set holds its samples.
 
 There are two, `shards.Shards` and `files.Files`.
 
@@ -24,7 +24,7 @@ from .shard_check import Examined
 class UnitWriter(Protocol):
     """Writes one unit: a context manager.
 
-    What is left without `close` is overwritten by the next run.
+    Without `close` the next run overwrites the files.
     """
 
     def __enter__(self) -> UnitWriter: ...
@@ -52,9 +52,9 @@ class Layout(Protocol):
     Attributes
     ----------
     name : str
-        As `set.json` has it.
+        Its name in `set.json`.
     reader : str
-        Of DALI's readers the one that takes it.
+        DALI's reader that takes it.
     folders : tuple of str
         Those that its units' files lie in.
     """

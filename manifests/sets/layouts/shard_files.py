@@ -22,7 +22,7 @@ from .shard_index import INDEX_VERSION
 
 FOLDER = "shards"
 _SIZE, _CHECKSUM = 124, 148
-"""Where size and checksum stand in a USTAR header (POSIX.1-1988)."""
+"""Offsets of size and checksum in a USTAR header (POSIX.1-1988)."""
 
 
 def shard_name(unit: str) -> str:

@@ -120,7 +120,7 @@ def _members(words: list[str], lines: list[str], tar_bytes: int) -> Members:
 
 @dataclass(frozen=True)
 class Columns:
-    """Where the members of some names lie, of the samples of several indexes in order.
+    """Offsets and sizes of the members of some kinds, of the samples of several indexes in order.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class Columns:
     blocks, sizes : uint32 arrays (samples, names)
         Their first byte in blocks of 512 bytes, and how many bytes they have.
     names : list of str, optional
-        Of each sample's first member.
+        Names of each sample's first member.
     """
 
     counts: list[int]
