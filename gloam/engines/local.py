@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import multiprocessing
 import shutil
-import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -25,11 +24,11 @@ from itertools import islice
 from typing import Any, Generic
 
 from ..errors import WorkerLost
-from ..storage.store_requests import environment, take_environment
+from ..storage.store_requests import environment
 from .engine import J, R, ignored
 from .forkserver import prepare_workers
 from .lost_workers import Parted, WorkerStates, ends_process
-from .process import end_with_parent, main_left_alone, prepare_own_process
+from .process import begin_worker, main_left_alone
 
 _counter: Any = None
 _states: WorkerStates | None = None
@@ -313,9 +312,6 @@ def _kill(pool: ProcessPoolExecutor) -> list[Any]:
 
 def _begin_worker(counter: Counter, states: WorkerStates, variables: dict[str, str]) -> None:
     global _counter, _states
-    take_environment(variables)
-    prepare_own_process()
+    begin_worker(variables)
     _counter, _states = counter, states
     states.join()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    end_with_parent()

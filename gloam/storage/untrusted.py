@@ -46,16 +46,16 @@ ENDING = re.compile(rf"{_ENDING}\Z")
 """Ending of a file's name, behind key and dot: `low.png`, `normal.000.jpg`, `cls`."""
 SAMPLE_NAME = rf"^{_KEY}\.{_ENDING}$"
 """Name of a file in a shard: `KEY.low.png`."""
-_SAMPLE_FILE = rf"(?:{_SPLIT})/[a-z]+/{_KEY}\.(?:[0-9]{{1,9}}\.)?{_SUFFIX}"
-_UNIT_FILE = rf"shards/{_UNIT}\.(?:tar|idx)"
-UNIT_FILE = re.compile(rf"(?:{_UNIT_FILE}|{_SAMPLE_FILE})\Z")
-"""A file of a unit: `shards/train-000000.tar`, or `train/low/KEY.png`."""
+_IN_SPLIT = rf"/[a-z]+/{_KEY}\.(?:[0-9]{{1,9}}\.)?{_SUFFIX}"
+_SAMPLE_FILE, _UNIT_FILE = rf"(?:{_SPLIT}){_IN_SPLIT}", rf"shards/{_UNIT}\.(?:tar|idx)"
+UNIT_FILE = re.compile(rf"(?:shards/({_UNIT})\.(?:tar|idx)|({_SPLIT}){_IN_SPLIT})\Z")
+"""A file of a unit, `shards/train-000000.tar` or `train/low/KEY.png`; groups: unit, split."""
 # Possessive: nothing is kept to go back to, of lists of millions of lines.
 LIST_LINES = re.compile(rf"(?:{_UNIT_FILE}\n)*+\Z|(?:{_SAMPLE_FILE} [0-9]{{1,15}}\n)*+\Z".encode())
 """A list of shards or of their indexes, or of a set in files: `train/low/KEY.png 0`."""
 
 MOST_BYTES = 1 << 48
-"""Largest size of a file, 256 TiB: beyond every file system's files, and far from where sums overflow."""
+"""Largest size of a file, 256 TiB: beyond every file system's, and far from overflow of sums."""
 MOST_PAIRS = 10**9
 _MOST_IN_MEMORY = 1 << 30  # bytes of a file that is read whole: ten times what gloam writes so
 
@@ -165,7 +165,7 @@ def opened(root: Path, name: str) -> Iterator[BufferedReader]:
     try:
         handle = open_regular(path)
     except OSError as error:
-        raise SetError(f"{path}: {error.strerror or error}", path=path) from error
+        raise unreadable(path, error) from error
     with handle:
         yield handle
 
@@ -190,6 +190,19 @@ def read_regular(path: Path, most: int = _MOST_IN_MEMORY) -> bytes:
             None, f"has {size:,} bytes, more than the {most:,} that it may have", str(path)
         )
     return data
+
+
+def read_file(path: Path, most: int = _MOST_IN_MEMORY) -> bytes:
+    """Read a whole file of a set; raises SetError when `read_regular` raises."""
+    try:
+        return read_regular(path, most)
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def unreadable(path: Path | str, error: OSError) -> SetError:
+    """Return the error for a file of a set that cannot be read."""
+    return SetError(f"{path}: {error.strerror or error}", path=path)
 
 
 def parse_json(data: bytes | str) -> Any:

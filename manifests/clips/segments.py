@@ -18,7 +18,7 @@ import numpy as np
 
 from ...errors import ImageRefused, Reason, said_by
 from ..sources.containers import Location
-from .video import decoded_frames, errors, opened
+from .video import decoded_frames, errors, first_frame, opened
 
 _MOST_BYTES = 1 << 30  # of segments that are kept
 _TICK = 40  # ms from frame to frame: only their order matters
@@ -170,12 +170,7 @@ def coded_size(video: Location) -> tuple[int, int] | None:
         codec = stream.codec_context
         if codec.codec.canonical_name not in _WITH_MARGINS:
             return None
-        try:
-            frame = next(container.decode(stream), None)
-        except errors() as error:
-            raise ImageRefused(Reason.DAMAGED, said_by(error)) from error
-        if frame is None:
-            raise ImageRefused(Reason.DAMAGED, "no frame of it can be decoded")
+        frame = first_frame(container, stream)
         coded = codec.coded_height, codec.coded_width
         return None if coded == (frame.height, frame.width) else coded
 
@@ -199,16 +194,13 @@ def cut_segment(
         When a frame is not there, or the video is damaged.
     """
     with opened(video) as (container, stream):
-        try:
-            second = max(int(1 / stream.time_base), 1)
-            for back in (0, 1, 4, 16, None):  # files seek by times of decoding, which are earlier
-                target = 0 if back is None else max(times[0] - back * second, 0)
-                container.seek(target, stream=stream, backward=True)
-                packets = _packets(container, stream, times)
-                if set(times) <= {packet.pts for packet in packets}:
-                    return _written(stream, packets, coded)
-        except errors() as error:
-            raise ImageRefused(Reason.DAMAGED, said_by(error)) from error
+        second = max(int(1 / stream.time_base), 1)
+        for back in (0, 1, 4, 16, None):  # files seek by times of decoding, which are earlier
+            target = 0 if back is None else max(times[0] - back * second, 0)
+            container.seek(target, stream=stream, backward=True)
+            packets = _packets(container, stream, times)
+            if set(times) <= {packet.pts for packet in packets}:
+                return _written(stream, packets, coded)
     raise ImageRefused(Reason.DAMAGED, f"{len(times)} frames are not there as packets")
 
 

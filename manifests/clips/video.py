@@ -38,18 +38,14 @@ def frame_times(place: Location) -> list[int]:
     is damaged from its beginning on; ConfigError when PyAV is missing.
     """
     with opened(place) as (container, stream):
-        times, bare = [], 0
-        try:
+        times: list[int] = []
+        bare = 0
+        with as_far_as_sound(times):
             for packet in container.demux(stream):
-                if packet.size == 0:
-                    continue
-                if packet.pts is None:
+                if packet.size and packet.pts is None:
                     bare += 1
-                elif not packet.is_discard:
+                elif packet.size and not packet.is_discard:
                     times.append(int(packet.pts))
-        except errors() as error:
-            if not times:
-                raise ImageRefused(Reason.DAMAGED, said_by(error)) from error
     if bare or len(set(times)) < len(times):  # raw streams have no times: what is decoded counts
         return _decoded_times(place)
     times.sort()
@@ -67,15 +63,12 @@ def key_frames(place: Location) -> tuple[list[int], tuple[int, int]]:
     """
     with opened(place) as (container, stream):
         times: list[int] = []
-        try:
-            times.extend(  # of what is damaged, as far as it goes
+        with as_far_as_sound(times):
+            times.extend(
                 int(packet.pts)
                 for packet in container.demux(stream)
                 if packet.size and packet.is_keyframe and packet.pts is not None
             )
-        except errors() as error:
-            if not times:
-                raise ImageRefused(Reason.DAMAGED, said_by(error)) from error
         return sorted(times), (stream.codec_context.height, stream.codec_context.width)
 
 
@@ -136,39 +129,37 @@ def _decoded(place: Location, times: Sequence[int]) -> Iterator[tuple[int, Pixel
     wanted = set(times)
     reformatter = _av().video.reformatter.VideoReformatter()  # frames share its tables
     with opened(place) as (container, stream):
-        try:
-            for sought in (True, False):
-                if sought:
-                    container.seek(int(times[0]), stream=stream, backward=True)
-                else:  # an index that leads astray: from the beginning
-                    container.seek(0, stream=stream, backward=True)
-                for frame in container.decode(stream):
-                    time = _time_of(frame)
-                    if time in wanted:
-                        wanted.discard(time)
-                        yield time, _upright(frame, reformatter)
-                    if time is not None and time >= times[-1]:
-                        break
-                if not wanted:
-                    return
-        except errors() as error:
-            raise ImageRefused(Reason.DAMAGED, said_by(error)) from error
+        for start in (int(times[0]), 0):  # from the beginning where an index leads astray
+            container.seek(start, stream=stream, backward=True)
+            for frame in container.decode(stream):
+                time = _time_of(frame)
+                if time in wanted:
+                    wanted.discard(time)
+                    yield time, _upright(frame, reformatter)
+                if time is not None and time >= times[-1]:
+                    break
+            if not wanted:
+                return
     raise ImageRefused(Reason.DAMAGED, f"{len(wanted)} of {len(times)} frames cannot be decoded")
 
 
 def _decoded_times(place: Location, most: int | None = None) -> list[int]:
     times: list[int] = []
-    with opened(place) as (container, stream):
-        try:
-            for frame in container.decode(stream):
-                time = _time_of(frame)
-                times.append(len(times) if time is None else time)
-                if len(times) == most:
-                    break
-        except errors() as error:
-            if not times:
-                raise ImageRefused(Reason.DAMAGED, said_by(error)) from error
+    with opened(place) as (container, stream), as_far_as_sound(times):
+        for frame in container.decode(stream):
+            time = _time_of(frame)
+            times.append(len(times) if time is None else time)
+            if len(times) == most:
+                break
     return times
+
+
+def first_frame(container: Any, stream: Any) -> Any:
+    """Decode the first frame of an opened video; raises ImageRefused where there is none."""
+    frame = next(container.decode(stream), None)
+    if frame is None:
+        raise ImageRefused(Reason.DAMAGED, "no frame of it can be decoded")
+    return frame
 
 
 def _time_of(frame: Any) -> int | None:
@@ -241,12 +232,7 @@ def video_facts(place: Location) -> VideoFacts:
     Raises ImageRefused when it holds no video, or its first frame cannot be decoded.
     """
     with opened(place) as (container, stream):
-        try:
-            frame = next(container.decode(stream), None)
-        except errors() as error:
-            raise ImageRefused(Reason.DAMAGED, said_by(error)) from error
-        if frame is None:
-            raise ImageRefused(Reason.DAMAGED, "no frame of it can be decoded")
+        frame = first_frame(container, stream)
         turned = _orientation(frame) != (False, (slice(None), slice(None)))
         upright = not turned and not frame.interlaced_frame
         codec, size = stream.codec_context.codec.canonical_name, (frame.height, frame.width)
@@ -259,7 +245,8 @@ def opened(place: Location) -> Iterator[tuple[Any, Any]]:
     """Open a video; yields its container and its first video stream, of PyAV.
 
     Cover art and thumbnails, which FFmpeg gives as streams of their own, are none. Raises
-    ImageRefused when it holds no video; ConfigError when PyAV is missing.
+    ImageRefused when it holds no video, or is found to be damaged within the block; ConfigError
+    when PyAV is missing.
     """
     av = _av()
     if not place.size:
@@ -282,7 +269,20 @@ def opened(place: Location) -> Iterator[tuple[Any, Any]]:
             raise ImageRefused(Reason.NOT_AN_IMAGE, "it has no video stream")
         stream.thread_type = "SLICE"  # workers are the parallelism
         stream.codec_context.thread_count = 1
-        yield container, stream
+        try:
+            yield container, stream
+        except errors() as error:
+            raise ImageRefused(Reason.DAMAGED, said_by(error)) from error
+
+
+@contextmanager
+def as_far_as_sound(found: Sequence[object]) -> Iterator[None]:
+    """End the block at damage, if anything was found before."""
+    try:
+        yield
+    except errors():
+        if not found:
+            raise
 
 
 def errors() -> tuple[type[BaseException], ...]:

@@ -15,19 +15,9 @@ from .colour import is_srgb
 from .opening import first_line, open_lazily, orientation
 
 SUFFIXES = (
-    ".jpg",
-    ".jpeg",
-    ".jpe",
-    ".jfif",
-    ".png",
-    ".tif",
-    ".tiff",
-    ".bmp",
-    ".webp",
-    ".avif",
-    ".heic",
+    ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".tif", ".tiff", ".bmp", ".webp", ".avif", ".heic",
     ".heif",
-)
+)  # fmt: skip
 """File name endings, in lower case, that a source takes for photographs."""
 RAWS = (
     ".dng", ".cr2", ".cr3", ".crw", ".nef", ".nrw", ".arw", ".srf", ".sr2", ".raf", ".orf", ".rw2",

@@ -23,16 +23,8 @@ MAX_SCANS = 100
 long as a whole decoding."""
 
 _EXIF, _XMP, _ICC = b"Exif\0", b"http://ns.adobe.com/x", b"ICC_PROFILE\0"
-_APP0, _APP1, _APP2, _APP14, _SOI, _EOI, _SOS, _DRI = (
-    0xE0,
-    0xE1,
-    0xE2,
-    0xEE,
-    0xD8,
-    0xD9,
-    0xDA,
-    0xDD,
-)
+_APP0, _APP1, _APP2, _APP14 = 0xE0, 0xE1, 0xE2, 0xEE
+_SOI, _EOI, _SOS, _DRI = 0xD8, 0xD9, 0xDA, 0xDD
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}  # table B.1; the others are no frames
 _SEQUENTIAL, _DECODED = (0xC0, 0xC1, 0xC9), (0xC0, 0xC1, 0xC2, 0xC9, 0xCA)
 _ALONE = (0x01, *range(0xD0, 0xD8), _SOI)  # markers without content
@@ -138,7 +130,7 @@ def decode_jpeg(data: bytes, header: JpegHeader, side: int | None = None) -> Pix
     ----------
     data : bytes
     header : JpegHeader
-        Header of `data`: without it no decoder sees a frame that it would write beyond its memory for.
+        Header of `data`: a frame that decoders would write beyond their memory for was refused.
     side : int, optional
         Reduce roughly, to a longer side of at least so many pixels.
 

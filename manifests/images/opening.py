@@ -18,16 +18,7 @@ Pixels = npt.NDArray[np.uint8]
 S = TypeVar("S", bound=np.generic)
 
 FORMATS = ("JPEG", "PNG", "TIFF", "BMP", "WEBP", "AVIF")
-_HEIF_BRANDS = (
-    b"heic",
-    b"heix",
-    b"heim",
-    b"heis",
-    b"hevc",
-    b"hevx",
-    b"mif1",
-    b"msf1",
-)  # ISO/IEC 23008-12
+_HEIF_BRANDS = b"heic heix heim heis hevc hevx mif1 msf1".split()  # ISO/IEC 23008-12
 _ORIENTATION = 0x0112
 
 
@@ -38,9 +29,7 @@ def open_lazily(data: bytes) -> Image.Image:
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # Pillow warns of odd metadata that does not concern the pixels
+            warnings.simplefilter("ignore")  # of metadata that do not concern the pixels
             return _identified(data)
     except UnidentifiedImageError:
         raise ImageRefused(
@@ -66,9 +55,8 @@ def _identified(data: bytes) -> Image.Image:
         if isinstance(accepted, str):  # what this Pillow lacks
             raise ImageRefused(Reason.UNSUPPORTED, accepted)
         if accepted:
-            with suppress(
-                SyntaxError, IndexError, TypeError, struct.error
-            ):  # as `Image.open`: another format, or a damaged header
+            # As `Image.open`: another format, or a damaged header.
+            with suppress(SyntaxError, IndexError, TypeError, struct.error):
                 return factory(io.BytesIO(data), "")
     raise UnidentifiedImageError
 

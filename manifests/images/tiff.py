@@ -25,10 +25,8 @@ _BITS, _ORIENTATION = 258, 274
 _BY_TIFFFILE = (1, 8, 32946)  # of the tag Compression: none, and Deflate
 _BY_OPENCV = (5, 32773)  # LZW, PackBits
 _EVERYWHERE = (*_BY_TIFFFILE, *_BY_OPENCV, 2, 3, 4, 6, 7, 32771)  # others as libraries were built
-_MOST_SAMPLES, _LARGEST_TILE = (
-    8,
-    8192,
-)  # of a TIFF that takes no more memory than its width and height let expect
+# Of a TIFF that takes no more memory than its width and height let expect.
+_MOST_SAMPLES, _LARGEST_TILE = 8, 8192
 _WHITE_IS_ZERO, _BLACK_IS_ZERO, _RGB, _PALETTE, _CMYK = 0, 1, 2, 3, 5  # PhotometricInterpretation
 _FLOAT, _COMPLEX = 3, (5, 6)  # of SampleFormat
 _ASSOCIATED, _UNASSOCIATED = 1, 2  # of ExtraSamples: alpha

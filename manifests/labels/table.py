@@ -55,8 +55,8 @@ def read_all(plan: pa.Table, listed: pa.Table, sources: Sequence[Source]) -> tup
     Returns
     -------
     tuple of bytes
-        Contents of `labels.parquet` and `classes.txt`: the names of the classes in the order of their
-        numbers, those of the first source first.
+        Contents of `labels.parquet` and `classes.txt`: the names of the classes in the order of
+        their numbers, those of the first source first.
 
     Raises
     ------

@@ -30,11 +30,12 @@ from ...storage.untrusted import (
     UnitName,
     finding,
     parse_json,
-    read_regular,
+    read_file,
     shown,
+    unreadable,
 )
 from ..request import RecordedRequest
-from .receipts import FileFacts
+from .receipts import FileFacts, Sealed
 from .sample import FORMAT, check_format
 
 SET_FILE = "set.json"
@@ -43,13 +44,8 @@ EDITABLE = (README,)
 """Files that anybody may edit: no checksum covers them."""
 WORK_FOLDER = ".gloam"
 """Folder of a build's note, lock and measurements; deleted at the end."""
-PLAN, CANDIDATES, PAIRS, REFUSED, RECIPE = (
-    "plan.parquet",
-    "candidates.parquet",
-    "pairs.parquet",
-    "refused.parquet",
-    "recipe.yaml",
-)
+PLAN, CANDIDATES = "plan.parquet", "candidates.parquet"
+PAIRS, REFUSED, RECIPE = "pairs.parquet", "refused.parquet", "recipe.yaml"
 
 
 class Origin(TypedDict):
@@ -112,7 +108,7 @@ class BuildNote(BaseModel):
         return sha256_bytes(canonical_json(self.model_dump()))
 
 
-class SetInfo(BaseModel):
+class SetInfo(Sealed):
     """The content of `set.json`.
 
     Attributes
@@ -138,8 +134,6 @@ class SetInfo(BaseModel):
     sha256 : str
         Checksum of this file with this field empty.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: int = FORMAT
     name: str
@@ -172,11 +166,6 @@ class SetInfo(BaseModel):
         counts = ", ".join(f"{name} {count:,}" for name, count in self.counts.items())
         return f"<SetInfo {self.name}: {counts}>"
 
-    def sealed(self) -> SetInfo:
-        """Return the same with its checksum."""
-        bare = self.model_copy(update={"sha256": ""})
-        return self.model_copy(update={"sha256": sha256_bytes(canonical_json(bare.model_dump()))})
-
 
 def write_set(root: Path, info: SetInfo) -> None:
     """Publish `set.json`; everything else must be on disk before."""
@@ -202,7 +191,7 @@ def read_set(root: Path) -> SetInfo:
             else ""
         )
         raise SetError(f"{root}: not a gloam set (it has no {SET_FILE}){pairs}", path=root)
-    data = _read(path)
+    data = read_file(path)
     value = _parse(data, path)
     try:
         info = SetInfo.model_validate(value)
@@ -260,7 +249,7 @@ def read_note(root: Path) -> BuildNote | None:
     path = note_path(root)
     if path.is_file():
         try:
-            return BuildNote.model_validate(_parse(_read(path), path))
+            return BuildNote.model_validate(_parse(read_file(path), path))
         except ValidationError as error:
             raise _unknown(error, path) from error
     return read_set(root).build if (root / SET_FILE).is_file() else None
@@ -273,13 +262,6 @@ def _unknown(error: ValidationError, path: Path) -> SetError:
         option = shown(".".join(map(str, first["loc"])))[1:-1]
         return SetError(f"{path}: is of another gloam: {option} is unknown to this one", path=path)
     return DamagedError(f"{path}: damaged: {finding(error)}", path=path)
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return read_regular(path)
-    except OSError as error:
-        raise SetError(f"{path}: {error.strerror or error}", path=path) from error
 
 
 def _parse(data: bytes, path: Path) -> Any:
@@ -300,7 +282,7 @@ def facts_of(path: Path) -> FileFacts:
     try:
         sha256, size = sha256_and_size(path)
     except OSError as error:
-        raise SetError(f"{path}: {error.strerror or error}", path=path) from error
+        raise unreadable(path, error) from error
     return FileFacts(sha256=sha256, bytes=size)
 
 

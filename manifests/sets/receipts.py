@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from pydantic import (
     BaseModel,
@@ -30,7 +30,7 @@ from ...storage.untrusted import (
     finding,
     inside,
     parse_json,
-    read_regular,
+    read_file,
     shown,
 )
 from .sample import check_format
@@ -65,7 +65,18 @@ class UnitFile(FileFacts):
     path: SetPath
 
 
-class Receipt(BaseModel):
+class Sealed(BaseModel):
+    """A file of a set that holds its own checksum, made with an empty one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def sealed(self) -> Self:
+        """Return the same with its checksum."""
+        bare = self.model_copy(update={"sha256": ""})
+        return self.model_copy(update={"sha256": sha256_bytes(canonical_json(bare.model_dump()))})
+
+
+class Receipt(Sealed):
     """Facts of a finished unit.
 
     Attributes
@@ -87,8 +98,6 @@ class Receipt(BaseModel):
         Checksum of the receipt itself with this field empty.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     format: int
     unit: UnitName
     fingerprint: Digest
@@ -101,10 +110,10 @@ class Receipt(BaseModel):
     @model_validator(mode="after")
     def _names_its_own_files(self) -> Receipt:
         """Refuse files of other units, and of other parts of the set."""
-        split, shard = self.unit.rpartition("-")[0], f"shards/{self.unit}."
+        own = {self.unit, self.unit.rpartition("-")[0]}
         for file in self.files:
-            own = file.path.startswith((shard, f"{split}/"))
-            if not own or not UNIT_FILE.match(file.path):
+            match = UNIT_FILE.match(file.path)
+            if match is None or own.isdisjoint(match.groups()):
                 raise ValueError(f"{shown(file.path)} is no file of {self.unit}")
         return self
 
@@ -115,11 +124,6 @@ class Receipt(BaseModel):
         if not self.left_out:
             del values["left_out"]
         return values
-
-    def sealed(self) -> Receipt:
-        """Return the same with its checksum."""
-        bare = self.model_copy(update={"sha256": ""})
-        return self.model_copy(update={"sha256": sha256_bytes(canonical_json(bare.model_dump()))})
 
     def facts(self) -> FileFacts:
         """Return size and checksum of its own file."""
@@ -150,11 +154,9 @@ def read_receipt(root: Path, unit: str) -> Receipt:
     Raises SetError when it is missing, damaged (also by a single bit), or of another format.
     """
     path = receipt_path(root, unit)
+    data = read_file(path)
     try:
-        data = read_regular(path)
         value = parse_json(data)
-    except OSError as error:
-        raise SetError(f"{path}: {error.strerror or error}", path=path) from error
     except ValueError as error:
         raise SetError(f"{path}: damaged receipt: {error}", path=path) from error
     if isinstance(value, dict) and "format" in value:

@@ -13,7 +13,8 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
+from functools import partial
+from itertools import chain, pairwise
 from pathlib import Path, PurePosixPath
 
 from braceexpand import braceexpand
@@ -26,8 +27,9 @@ from .containers import Entry, Location, list_container, shown_path
 from .matching import bare, match, plain, unmatched
 from .text import read_beside, read_text
 
-_SYNSET = re.compile(r"(^|/)n\d{8}/[^/]+$")
-_IMAGENET_FLAT = re.compile(r"(^|/)ILSVRC2012_(val|test)_\d+\.JPEG$")
+_IMAGENET = re.compile(r"(^|/)(n\d{8}/[^/]+|ILSVRC2012_(val|test)_\d+\.JPEG)$")
+_IAPR = re.compile(r"(^|/)images/\d+/[^/]+\.jpe?g$", re.IGNORECASE)
+_STREETSCENES = re.compile(r"(^|/)Original/[^/]+\.jpg$", re.IGNORECASE)
 _FLAGS = ("1", "0", "-1")
 _LOWS = "lows of gloam's pairs"
 _TEXTS = ("readme", "license", "copying", "makefile", "changelog")
@@ -38,7 +40,6 @@ _BESIDE = (".json", ".txt", ".xml", ".xmp", ".yaml", ".yml", ".csv", ".npy", ".h
 _ARCHIVES = (".tar", ".zip", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".7z", ".rar")
 """Suffixes of archives inside a source, which are not read but for plain tars inside a tar."""
 _MOST_SHARDS = 1_000_000
-_IAPR = re.compile(r"(^|/)images/\d+/[^/]+\.jpe?g$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,11 @@ def list_source(
         When the source is missing, broken, or not laid out as its kind says.
     """
     passed = Counter() if passed is None else passed
+    if listing and kind not in LISTED_KINDS:
+        raise SourceError(
+            f"{kind}: has no lists, so @{listing} means nothing; lists are for voc and coco",
+            path=kind,
+        )
     images = KINDS[kind](path, listing, passed)
     try:
         first = next(images)
@@ -152,21 +158,19 @@ def unread_kind(path: str) -> str:
     return "" if suffix else "without suffix"
 
 
-def _without_lows(entries: Iterable[Entry], passed: Counter[str]) -> Iterator[Entry]:
-    """Leave out the lows of pairs: members KEY.low.* that are followed by KEY.normal.*."""
-    held: Entry | None = None
-    for entry in entries:
+def _without_lows(
+    entries: Iterable[Entry], passed: Counter[str], in_folders: bool = False
+) -> Iterator[Entry]:
+    """Leave out the lows of pairs: members KEY.low.* before KEY.normal.*, or files of low/."""
+    for entry, after in pairwise(chain(entries, [None])):
+        assert entry is not None
         key, _, part = entry.name.partition(".")
-        if held is not None:
-            if part.startswith("normal.") and held.name.partition(".")[0] == key:
-                passed[_LOWS] += 1
-            else:
-                yield held
-        held = entry if part.startswith("low.") else None
-        if held is None:
+        normal = after is not None and after.name.startswith(f"{key}.normal.")
+        in_low = in_folders and PurePosixPath(entry.name).parent.name == "low"
+        if (part.startswith("low.") and normal) or in_low:
+            passed[_LOWS] += 1
+        else:
             yield entry
-    if held is not None:
-        yield held
 
 
 def _by_stem(entries: Iterable[Entry]) -> Iterator[Listed]:
@@ -187,16 +191,7 @@ def _without_suffix(path: str) -> str:
     return f"{folder}{slash}{os.path.splitext(name)[0]}"
 
 
-def _refuse_list(kind: str, listing: str) -> None:
-    if listing:
-        raise SourceError(
-            f"{kind}: has no lists, so @{listing} means nothing; lists are for voc and coco",
-            path=kind,
-        )
-
-
 def _folder(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
-    _refuse_list("folder", listing)
     if place(path).is_file():
         raise SourceError(f"folder={path}: not a folder (a tar or zip is an archive= source)")
     for normal in ("normal", "high", "gt"):
@@ -207,21 +202,11 @@ def _folder(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
                 path=path,
             )
     entries = _photographs(path, passed)
-    if (place(path) / "set.json").is_file():  # a set of gloam's, in folders
-        entries = _normals_of_set(entries, passed)
-    return _by_path(_without_lows(entries, passed))
-
-
-def _normals_of_set(entries: Iterable[Entry], passed: Counter[str]) -> Iterator[Entry]:
-    for entry in entries:
-        if PurePosixPath(entry.name).parent.name == "low":
-            passed[_LOWS] += 1
-        else:
-            yield entry
+    in_folders = (place(path) / "set.json").is_file()  # a set of gloam's
+    return _by_path(_without_lows(entries, passed, in_folders))
 
 
 def _archive(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
-    _refuse_list("archive", listing)
     if place(path).is_dir():
         raise SourceError(f"archive={path}: a folder, not an archive (use folder=)")
     return _by_path(_without_lows(_photographs(path, passed), passed))
@@ -229,7 +214,6 @@ def _archive(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
 
 def _classes(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     """List a folder of class folders, or an archive of one."""
-    _refuse_list("classes", listing)
     for entry in _photographs(path, passed):
         if "/" in entry.name:
             yield Listed(entry.name, _without_suffix(entry.name), entry.location)
@@ -237,9 +221,9 @@ def _classes(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
             passed["outside of class folders"] += 1
 
 
-def _imagenet(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
-    _refuse_list("imagenet", listing)
-    pattern = re.compile(f"{_SYNSET.pattern}|{_IMAGENET_FLAT.pattern}")
+def _matching(
+    pattern: re.Pattern[str], path: str, listing: str, passed: Counter[str]
+) -> Iterator[Listed]:
     return _by_stem(_photographs(path, passed, pattern))
 
 
@@ -325,20 +309,7 @@ def _coco(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     return _by_stem(e for name, e in images.items() if name in kept)
 
 
-def _iapr(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
-    _refuse_list("iapr", listing)
-    return _by_stem(_photographs(path, passed, _IAPR))
-
-
-def _streetscenes(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
-    _refuse_list("streetscenes", listing)
-    return _by_stem(
-        _photographs(path, passed, re.compile(r"(^|/)Original/[^/]+\.jpg$", re.IGNORECASE))
-    )
-
-
 def _webdataset(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
-    _refuse_list("webdataset", listing)
     try:
         if (many := _expansions(path)) > _MOST_SHARDS:
             raise SourceError(
@@ -406,29 +377,13 @@ def _expansions(pattern: str) -> int:
 
 
 SAMPLE_NAMES = (
-    "astronaut.png",
-    "cat.png",
-    "chelsea.png",
-    "coffee.png",
-    "color.png",
-    "eagle.png",
-    "hubble_deep_field.jpg",
-    "ihc.png",
-    "motorcycle_left.png",
-    "motorcycle_right.png",
-    "retina.jpg",
-    "rocket.jpg",
-    "skin.jpg",
-    "camera.png",
-    "moon.png",
-    "brick.png",
-    "grass.png",
-    "gravel.png",
-)
+    "astronaut.png", "cat.png", "chelsea.png", "coffee.png", "color.png", "eagle.png",
+    "hubble_deep_field.jpg", "ihc.png", "motorcycle_left.png", "motorcycle_right.png", "retina.jpg",
+    "rocket.jpg", "skin.jpg", "camera.png", "moon.png", "brick.png", "grass.png", "gravel.png",
+)  # fmt: skip
 
 
 def _sample(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
-    _refuse_list("sample", listing)
     import skimage
 
     folder = Path(skimage.__file__).parent / "data"
@@ -437,17 +392,16 @@ def _sample(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
 
 def _clips(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     """Refuse to list clips as photographs: `manifests.clips` knows which frames they have."""
-    _refuse_list(CLIPS, listing)
     raise SourceError(f"{CLIPS}={path}: holds clips, which are listed with their frames", path=path)
 
 
 CLIPS = "clips"
 KINDS: dict[str, Callable[[str, str, Counter[str]], Iterator[Listed]]] = {
-    "imagenet": _imagenet,
+    "imagenet": partial(_matching, _IMAGENET),
     "voc": _voc,
     "coco": _coco,
-    "iapr": _iapr,
-    "streetscenes": _streetscenes,
+    "iapr": partial(_matching, _IAPR),
+    "streetscenes": partial(_matching, _STREETSCENES),
     "folder": _folder,
     "classes": _classes,
     "archive": _archive,
@@ -460,10 +414,8 @@ LISTED_KINDS = ("voc", "coco")
 """Kinds whose sources hold lists of images to choose from."""
 
 _EXPECTED = {
-    "imagenet": (
-        "expected folders nNNNNNNNN of images, the train tar that holds their tars, or files"
-        " ILSVRC2012_val_*.JPEG"
-    ),
+    "imagenet": "expected folders nNNNNNNNN of images, the train tar that holds their tars, or"
+    " files ILSVRC2012_val_*.JPEG",
     "voc": "expected a folder JPEGImages",
     "coco": "expected image files",
     "iapr": "expected images/NN/*.jpg",

@@ -35,19 +35,9 @@ SPARSE = -3
 """The offset of a location that is a sparse member of a tar."""
 _ESCAPED = "surrogateescape"
 _OPEN_FILES = 32
-_DAMAGE = (
-    zipfile.BadZipFile,
-    EOFError,
-    OSError,
-    ValueError,
-    IndexError,
-    OverflowError,
-    RuntimeError,
-    struct.error,
-)
-"""Exceptions of the standard library on damaged archives; RuntimeError also on encrypted members, and
-on tars nested too deep."""
-_ARCHIVE_ERRORS = (tarfile.TarError, *_DAMAGE)
+# Of the standard library on damaged archives; RuntimeError also of encryption and deep nesting.
+_DAMAGE = zipfile.BadZipFile, EOFError, OSError, ValueError, IndexError, OverflowError, RuntimeError
+_ARCHIVE_ERRORS = (tarfile.TarError, struct.error, *_DAMAGE)
 _MEMBER_ERRORS = (zlib.error, lzma.LZMAError, KeyError, *_ARCHIVE_ERRORS)
 _COMPRESSIONS = {
     re.compile(rb"\x1f\x8b"): "gunzip",

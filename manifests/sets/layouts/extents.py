@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ....errors import SetError
 from ....storage.stores import StorePath, place
-from ....storage.untrusted import KEY, open_regular, read_regular, shown
+from ....storage.untrusted import KEY, open_regular, read_regular, shown, unreadable
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Extent:
                 handle.seek(self.offset)
                 data = handle.read(self.size)
         except OSError as error:
-            raise SetError(f"{self.path}: {error.strerror or error}", path=self.path) from error
+            raise unreadable(self.path, error) from error
         return self._whole(data)
 
     def _whole(self, data: bytes) -> bytes:

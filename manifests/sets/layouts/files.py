@@ -23,7 +23,7 @@ from ....storage.atomic import (
     write_bytes,
 )
 from ....storage.stores import AT_ONCE, StorePath, each
-from ....storage.untrusted import inside, read_regular, shown
+from ....storage.untrusted import inside, read_file, read_regular, shown, unreadable
 from ...labels.labels import MASK
 from ...selection.plan import SPLITS
 from ..info import WORK_FOLDER
@@ -120,7 +120,7 @@ class Files:
         paths = [
             inside(root, file.path) for file in receipt.files if file.path.split("/")[1] == DRAW
         ]
-        for path, data in zip(paths, each(_read, paths, root), strict=True):
+        for path, data in zip(paths, each(read_file, paths, root), strict=True):
             yield _record(data, path)
 
     def samples(self, root: Path, receipt: Receipt) -> Iterator[Sample]:
@@ -131,7 +131,7 @@ class Files:
         split = split_of(receipt.unit)
         sample: Sample | None = None
         paths = [inside(root, file.path) for file in receipt.files]
-        contents = iter(each(_read, paths, root))
+        contents = iter(each(read_file, paths, root))
         for file in receipt.files:  # in the order in which they were written: sample by sample
             if file.path.split("/")[1] == DRAW:
                 if sample is not None:
@@ -233,7 +233,7 @@ def _refuse_links(root: Path, folder: str) -> None:
         with os.scandir(inside(root, folder)) as found:
             odd = next((one for one in found if not one.is_file(follow_symlinks=False)), None)
     except OSError as error:
-        raise SetError(f"{root / folder}: {error.strerror or error}", path=root / folder) from error
+        raise unreadable(root / folder, error) from error
     if odd is not None:
         inside(root, f"{folder}/{odd.name}")
         if not os.path.isfile(odd.path):
@@ -288,10 +288,3 @@ def _record(data: bytes, path: Path) -> dict[str, Any]:
     if record["key"] != path.stem:
         raise SetError(f"{path}: is the record of {shown(record['key'])}", path=path)
     return record
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return read_regular(path)
-    except OSError as error:
-        raise SetError(f"{path}: {error.strerror or error}", path=path) from error

@@ -13,8 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
 
-from ....errors import DamagedError, SetError
-from ....storage.untrusted import LIST_LINES, outside, read_regular, shown
+from ....errors import DamagedError
+from ....storage.untrusted import LIST_LINES, outside, read_file, shown
 from ..receipts import Receipt
 from ..sample import Sample
 from .extents import Extents, Keys
@@ -141,10 +141,7 @@ def read_list(path: Path) -> list[str]:
 
     Raises SetError when it cannot be read, or has a line that gloam does not write.
     """
-    try:
-        data = read_regular(path)
-    except OSError as error:
-        raise SetError(f"{path}: {error.strerror or error}", path=path) from error
+    data = read_file(path)
     lines = data.decode("utf-8", "replace").splitlines()
     if not LIST_LINES.match(data):
         odd = next((line for line in lines if not LIST_LINES.match(f"{line}\n".encode())), "")

@@ -24,7 +24,7 @@ from ....storage.untrusted import (
     MOST_BYTES,
     SAMPLE_NAME,
     outside,
-    read_regular,
+    read_file,
     shown,
 )
 from ..sample import split_ending
@@ -80,14 +80,12 @@ def read_members(path: Path, tar_bytes: int | None = None) -> Members:
         When it is missing, not an index of version 1.2, or names what a shard cannot hold.
     """
     try:
-        first, _, body = read_regular(path).decode("ascii").partition("\n")
+        first, _, body = read_file(path).decode("ascii").partition("\n")
         lines = body.removesuffix("\n").split("\n") if body else []
         if first != f"{INDEX_VERSION} {len(lines)}" or body[-1:] not in ("", "\n"):
             raise ValueError(f"first line says {shown(first)}, {len(lines)} samples follow")
         words = body.removesuffix("\n").replace("\n", " ").split(" ") if body else []
         return _members(words, lines, MOST_BYTES if tar_bytes is None else tar_bytes)
-    except OSError as error:
-        raise SetError(f"{path}: {error.strerror or error}", path=path) from error
     except ValueError as error:
         raise SetError(
             f"{path}: not a DALI index of {INDEX_VERSION}: {error}", path=path

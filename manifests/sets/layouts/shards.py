@@ -31,6 +31,7 @@ from ....storage.untrusted import (
     outside,
     read_regular,
     shown,
+    unreadable,
 )
 from ..receipts import Receipt, read_receipt
 from ..sample import RECORD, Encoded, Sample, parse_record, split_ending
@@ -81,7 +82,7 @@ class Shards:
                     _check_key(record, sample[0].name, where)
                     yield record
         except OSError as error:
-            raise SetError(f"{path}: {error.strerror or error}", path=path) from error
+            raise unreadable(path, error) from error
 
     def samples(self, root: Path, receipt: Receipt) -> Iterator[Sample]:
         """Yield the samples of a shard in order, whole.
