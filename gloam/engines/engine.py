@@ -14,6 +14,8 @@ from ..storage.stores import in_store
 
 J = TypeVar("J")
 R = TypeVar("R")
+Counted = Callable[[int], Any]
+"""Called with the number of things that jobs have counted so far."""
 
 
 def ignored(counted: int) -> None:
@@ -36,10 +38,7 @@ class Engine(Protocol):
         """Whether jobs may run on other machines, or in another folder."""
 
     def map(
-        self,
-        function: Callable[[J], R],
-        jobs: Iterable[J],
-        at: Callable[[int], Any] = ignored,
+        self, function: Callable[[J], R], jobs: Iterable[J], at: Counted = ignored
     ) -> Iterator[R]:
         """Run `function` on every job; results come in the jobs' order.
 

@@ -25,7 +25,7 @@ from typing import Any, Generic
 
 from ..errors import WorkerLost
 from ..storage.store_requests import environment
-from .engine import J, R, ignored
+from .engine import Counted, J, R, ignored
 from .forkserver import prepare_workers
 from .lost_workers import Parted, WorkerStates, ends_process
 from .process import begin_worker, main_left_alone
@@ -102,10 +102,7 @@ class LocalEngine:
     far = False
 
     def map(
-        self,
-        function: Callable[[J], R],
-        jobs: Iterable[J],
-        at: Callable[[int], Any] = ignored,
+        self, function: Callable[[J], R], jobs: Iterable[J], at: Counted = ignored
     ) -> Iterator[R]:
         """Run `function` on every job; results come in the jobs' order."""
         if self.workers <= 1:
@@ -118,7 +115,7 @@ class LocalEngine:
 
 
 @contextmanager
-def counted(at: Callable[[int], Any] = ignored) -> Iterator[_LocalCounter]:
+def counted(at: Counted = ignored) -> Iterator[_LocalCounter]:
     """Count what jobs within the block count, in this process."""
     global _counter
     outer, _counter = _counter, _LocalCounter(at)
@@ -128,16 +125,14 @@ def counted(at: Callable[[int], Any] = ignored) -> Iterator[_LocalCounter]:
         _counter = outer
 
 
-def _map_here(
-    function: Callable[[J], R], jobs: Iterable[J], at: Callable[[int], Any]
-) -> Iterator[R]:
+def _map_here(function: Callable[[J], R], jobs: Iterable[J], at: Counted) -> Iterator[R]:
     with counted(at):
         for job in jobs:
             yield function(job)
 
 
 class _LocalCounter:
-    def __init__(self, at: Callable[[int], Any]) -> None:
+    def __init__(self, at: Counted) -> None:
         self._at, self.value = at, 0
 
     def add(self, amount: int) -> None:
@@ -190,7 +185,7 @@ class _Pool:
 
 
 def _map_in_processes(
-    function: Callable[[J], R], jobs: Iterable[J], engine: LocalEngine, at: Callable[[int], Any]
+    function: Callable[[J], R], jobs: Iterable[J], engine: LocalEngine, at: Counted
 ) -> Iterator[R]:
     workers = engine.workers
     module = getattr(getattr(function, "func", function), "__module__", None)
@@ -279,10 +274,7 @@ def _work(function: Callable[[J], R], number: int, job: J) -> R:
 
 
 def _wait(
-    future: Future[R],
-    counter: Counter,
-    at: Callable[[int], Any],
-    pool: ProcessPoolExecutor | None = None,
+    future: Future[R], counter: Counter, at: Counted, pool: ProcessPoolExecutor | None = None
 ) -> R:
     manager = getattr(pool, "_executor_manager_thread", None)
     while True:

@@ -37,7 +37,7 @@ MEASURE_SCHEMA = pa.schema(
     + [pa.field("reason", pa.string()), pa.field("detail", pa.string())]
 )
 _CACHE_SCHEMA = MEASURE_SCHEMA.append(pa.field("identity", pa.uint64()))
-_PLACE = tuple(field.name for field in fields(Location))
+_LOCATION = tuple(field.name for field in fields(Location))
 ENDS_PROCESS = "a decoder crashes on it, and ends the process"
 NO_MEMORY = "memory ran out while it was read"
 """Details of photographs that are refused for what they do to workers."""
@@ -75,7 +75,7 @@ def list_candidates(
     names: list[str] = []
     origins: list[str] = []
     paths: list[str] = []
-    places: list[tuple[str, str, int, int, int]] = []
+    where: list[tuple[str | int, ...]] = []
     for source in sources:
         before = len(paths)
         over: Counter[str] = Counter()
@@ -84,14 +84,14 @@ def list_candidates(
             names.append(image.name)
             paths.append(image.path)
             at = image.location
-            places.append((at.container, at.member, at.offset, at.size, at.stamp))
+            where.append((at.container, at.member, at.offset, at.size, at.stamp))
             if len(paths) % 1000 == 0:
                 progress(len(paths))
         if passed is not None and over:
             passed[source.name] = over
         _check_unique(source, paths[before:])
     progress(len(paths))
-    located = dict(zip(_PLACE, map(list, zip(*places, strict=True)), strict=True))
+    located = dict(zip(_LOCATION, map(list, zip(*where, strict=True)), strict=True))
     return pa.table(
         {"source": origins, "key": make_keys(origins, names, paths), "path": paths} | located
     )
@@ -112,7 +112,7 @@ def _check_unique(source: Source, paths: list[str]) -> None:
 
 def locations(table: pa.Table) -> Iterator[Location]:
     """Yield the location of each row of a table of candidates."""
-    columns = [table.column(name).to_pylist() for name in _PLACE]
+    columns = [table.column(name).to_pylist() for name in _LOCATION]
     for row in zip(*columns, strict=True):
         yield Location(*row)
 

@@ -35,16 +35,8 @@ _USUAL_SHARDS = 32
 _HUNDREDTH = 100
 _FEW_SEQUENCES = 10
 
-PLAN_SCHEMA = pa.schema(
-    [
-        pa.field("key", pa.string()),
-        pa.field("split", pa.string()),
-        pa.field("shard", pa.int32()),
-        pa.field("source", pa.string()),
-        pa.field("path", pa.string()),
-        pa.field("bytes", pa.int64()),
-    ]
-)
+_TEXTS = dict.fromkeys(("key", "split", "shard", "source", "path", "bytes"), pa.string())
+PLAN_SCHEMA = pa.schema(_TEXTS | {"shard": pa.int32(), "bytes": pa.int64()})
 
 
 class PlanOptions(BaseModel):

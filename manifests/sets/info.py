@@ -9,14 +9,7 @@ import json
 from pathlib import Path
 from typing import Any, NotRequired
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    SerializerFunctionWrapHandler,
-    ValidationError,
-    model_serializer,
-    model_validator,
-)
+from pydantic import ValidationError, model_validator
 from typing_extensions import TypedDict
 
 from ...errors import DamagedError, SetError
@@ -35,7 +28,7 @@ from ...storage.untrusted import (
     unreadable,
 )
 from ..request import RecordedRequest
-from .receipts import FileFacts, Sealed
+from .receipts import FileFacts, Frozen, Sealed
 from .sample import FORMAT, check_format
 
 SET_FILE = "set.json"
@@ -58,7 +51,7 @@ class Origin(TypedDict):
     """Whether the normals stayed there."""
 
 
-class BuildNote(BaseModel):
+class BuildNote(Frozen):
     """All that a set is a function of, besides the photographs.
 
     Attributes
@@ -75,7 +68,7 @@ class BuildNote(BaseModel):
         Checksum of `labels.parquet`, "" in a set without labels.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    later = ("labels_sha256",)
 
     format: int = FORMAT
     request: RecordedRequest
@@ -83,14 +76,6 @@ class BuildNote(BaseModel):
     plan_sha256: Digest
     origin: Origin | None = None
     labels_sha256: Digest = ""
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave the labels out of sets without, whose notes were written before there were any."""
-        values: dict[str, Any] = whole(self)
-        if not self.labels_sha256:
-            del values["labels_sha256"]
-        return values
 
     @property
     def labelled(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import (
     BaseModel,
@@ -38,10 +38,21 @@ from .sample import check_format
 FOLDER = "receipts"
 
 
-class RefusedPair(BaseModel):
-    """A planned image that could not be made into a pair, and why."""
+class Frozen(BaseModel):
+    """A part of a set's own files: exactly as it was written, empty `later` fields left out."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+    later: ClassVar[tuple[str, ...]] = ()
+    """Fields that sets had not before there were labels."""
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        values: dict[str, Any] = whole(self)
+        return {name: one for name, one in values.items() if one or name not in self.later}
+
+
+class RefusedPair(Frozen):
+    """A planned image that could not be made into a pair, and why."""
 
     key: Key
     source: str
@@ -50,10 +61,8 @@ class RefusedPair(BaseModel):
     detail: str
 
 
-class FileFacts(BaseModel):
+class FileFacts(Frozen):
     """Size and checksum of one file of a set."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     sha256: Digest
     bytes: Size
@@ -65,10 +74,8 @@ class UnitFile(FileFacts):
     path: SetPath
 
 
-class Sealed(BaseModel):
+class Sealed(Frozen):
     """A file of a set that holds its own checksum, made with an empty one."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     def sealed(self) -> Self:
         """Return the same with its checksum."""
@@ -98,6 +105,8 @@ class Receipt(Sealed):
         Checksum of the receipt itself with this field empty.
     """
 
+    later = ("left_out",)
+
     format: int
     unit: UnitName
     fingerprint: Digest
@@ -116,14 +125,6 @@ class Receipt(Sealed):
             if match is None or own.isdisjoint(match.groups()):
                 raise ValueError(f"{shown(file.path)} is no file of {self.unit}")
         return self
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out what units had not before there were annotations that are left out."""
-        values: dict[str, Any] = whole(self)
-        if not self.left_out:
-            del values["left_out"]
-        return values
 
     def facts(self) -> FileFacts:
         """Return size and checksum of its own file."""
