@@ -144,6 +144,6 @@ class ImageRefused(GloamError):
         return type(self), (self.reason, self.detail)
 
 
-def said_by(error: BaseException) -> str:
-    """Return the first line of what an exception says, or else its type's name."""
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)
+def first_line(error: BaseException) -> str:
+    """Return the first line of an exception's text, cut at 200, or else its type's name."""
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)[:200]

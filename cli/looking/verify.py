@@ -11,7 +11,7 @@ from ...engines.by_name import engine_named
 from ...manifests.sets.info import EDITABLE
 from ...manifests.sets.pair_set import open_set
 from ...manifests.sets.verify import Problem, verify_set
-from ...storage.stores import place
+from ...storage.stores import as_path
 from ...synth.publishing.unit_by_unit import MARK, verify_export
 from ..common import (
     USER_ERROR,
@@ -60,8 +60,8 @@ def verify(
 
     Every problem is named, and what mends it. Exits with 0 only when there is none.
     """
-    if (place(root) / MARK).is_file():
-        _verify_export(place(root))
+    if (as_path(root) / MARK).is_file():
+        _verify_export(as_path(root))
         return
     engine = engine_named(engine_name, workers)
     with Bars() as bars:

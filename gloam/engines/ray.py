@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConfigError, WorkerLost, said_by
+from ..errors import ConfigError, WorkerLost, first_line
 from .engine import Counted, J, R, ignored
 from .local import counted
 from .process import prepare_own_process
@@ -118,7 +118,7 @@ class RayEngine:
         except errors.RayError as error:
             raise WorkerLost(
                 f"a worker of the cluster was lost {_RETRIES + 1} times, perhaps because memory ran"
-                f" out ({said_by(error)}); what was finished is kept: run the same command"
+                f" out ({first_line(error)}); what was finished is kept: run the same command"
                 " again to continue"
             ) from None
 
@@ -162,7 +162,7 @@ def _connect(ray: Any, address: str) -> bool:
         with _own_signals():
             ray.init(address=known or "local", **how)
     except Exception as error:
-        raise ConfigError(f"--engine ray:{known}: {said_by(error)}", key="engine") from error
+        raise ConfigError(f"--engine ray:{known}: {first_line(error)}", key="engine") from error
     return not known
 
 

@@ -45,7 +45,7 @@ def stoppable() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
-def leave(code: int) -> NoReturn:
+def exit_now(code: int) -> NoReturn:
     """End at once.
 
     The executor's own clean-up at exit can wait for ever, or complain, once its processes were
@@ -63,4 +63,4 @@ def leave(code: int) -> NoReturn:
 def _stop(number: int, frame: FrameType | None) -> NoReturn:
     with suppress(OSError):  # not through sys.stderr, which a progress bar may be writing to
         os.write(2, (b"\n" if os.isatty(2) else b"") + _STOPPED)
-    leave(_INTERRUPTED + number)
+    exit_now(_INTERRUPTED + number)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ImageRefused, Reason, said_by
+from ...errors import ImageRefused, Reason, first_line
 from ..sources.containers import Location
 from .video import decoded_frames, errors, first_frame, opened
 
@@ -71,7 +71,7 @@ class Segment:
             with av.open(io.BytesIO(self.data), "r") as container:
                 frame = next(container.decode(video=0), None)
         except errors() as error:
-            raise ImageRefused(Reason.DAMAGED, said_by(error)) from error
+            raise ImageRefused(Reason.DAMAGED, first_line(error)) from error
         if frame is None or frame.time is None or frame.time >= _TICK / 2000:
             return "is refreshed bit by bit, without key frames"
         height, width = self.size
@@ -117,7 +117,7 @@ class Segments:
         times : sequence of int
             See `video.decoded_frames`.
         cut : function, optional
-            In place of this object's.
+            Used instead of this object's.
 
         Raises
         ------
@@ -229,7 +229,7 @@ def _written(stream: Any, packets: Sequence[Any], coded: tuple[int, int] | None)
     import av
 
     times = sorted(packet.pts for packet in packets)
-    place = {time: i for i, time in enumerate(times)}
+    order = {time: i for i, time in enumerate(times)}
     file = io.BytesIO()
     with av.open(file, "w", format="matroska") as made:
         # Opaque: no encoder of that name need be there.
@@ -240,7 +240,7 @@ def _written(stream: Any, packets: Sequence[Any], coded: tuple[int, int] | None)
             packets = [changed for packet in packets for changed in header.filter(packet)]
             into.codec_context.height, into.codec_context.width = coded
         for number, packet in enumerate(packets):
-            packet.pts, packet.dts = _TICK * place[packet.pts], _TICK * (number - _DELAY)
+            packet.pts, packet.dts = _TICK * order[packet.pts], _TICK * (number - _DELAY)
             packet.time_base, packet.stream = Fraction(1, 1000), into
             made.mux(packet)
     size = stream.codec_context.height, stream.codec_context.width

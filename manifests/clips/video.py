@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ConfigError, ImageRefused, Reason, said_by
+from ...errors import ConfigError, ImageRefused, Reason, first_line
 from ..images.opening import Pixels
 from ..sources.containers import Location, path_of, read
 
@@ -30,14 +30,14 @@ _BT601 = 2, 5, 6  # of FFmpeg's AVColorSpace: unspecified, and both that have it
 _MOST_BYTES = 1 << 34  # of a video in an archive or a store, which is read whole
 
 
-def frame_times(place: Location) -> list[int]:
+def frame_times(location: Location) -> list[int]:
     """Return the presentation times of a video's frames, in order: of those that are shown.
 
     It reads the file's packets and decodes none but the first frame, which shows whether the
     decoder leaves out what the packets begin with. Raises ImageRefused when it holds no video, or
     is damaged from its beginning on; ConfigError when PyAV is missing.
     """
-    with opened(place) as (container, stream):
+    with opened(location) as (container, stream):
         times: list[int] = []
         bare = 0
         with as_far_as_sound(times):
@@ -47,21 +47,21 @@ def frame_times(place: Location) -> list[int]:
                 elif packet.size and not packet.is_discard:
                     times.append(int(packet.pts))
     if bare or len(set(times)) < len(times):  # raw streams have no times: what is decoded counts
-        return _decoded_times(place)
+        return _decoded_times(location)
     times.sort()
-    first = next(iter(_decoded_times(place, 1)), None)
+    first = next(iter(_decoded_times(location, 1)), None)
     if first is None:
         raise ImageRefused(Reason.DAMAGED, "no frame of it can be decoded")
-    return [time for time in times if time >= first] if first in times else _decoded_times(place)
+    return [time for time in times if time >= first] if first in times else _decoded_times(location)
 
 
-def key_frames(place: Location) -> tuple[list[int], tuple[int, int]]:
+def key_frames(location: Location) -> tuple[list[int], tuple[int, int]]:
     """Return the presentation times of a video's key frames, in order; height and width.
 
     It reads packets and decodes none. Raises ImageRefused when it holds no video, or is damaged
     from its beginning on.
     """
-    with opened(place) as (container, stream):
+    with opened(location) as (container, stream):
         times: list[int] = []
         with as_far_as_sound(times):
             times.extend(
@@ -72,12 +72,12 @@ def key_frames(place: Location) -> tuple[list[int], tuple[int, int]]:
         return sorted(times), (stream.codec_context.height, stream.codec_context.width)
 
 
-def decoded_frames(place: Location, times: Sequence[int]) -> list[Pixels]:
+def decoded_frames(location: Location, times: Sequence[int]) -> list[Pixels]:
     """Decode frames of a video, upright, uint8 RGB (H, W, 3) each.
 
     Parameters
     ----------
-    place : Location
+    location : Location
         Location of the file.
     times : sequence of int
         Presentation times in rising order, of `frame_times`.
@@ -87,18 +87,18 @@ def decoded_frames(place: Location, times: Sequence[int]) -> list[Pixels]:
     ImageRefused
         When one of them is not there, or cannot be decoded.
     """
-    found = {time: np.array(pixels) for time, pixels in _decoded(place, times)}
+    found = {time: np.array(pixels) for time, pixels in _decoded(location, times)}
     return [found[time] for time in times]
 
 
 def decoded_sequence(
-    place: Location, times: Sequence[int], room: Callable[[tuple[int, ...]], Pixels]
+    location: Location, times: Sequence[int], room: Callable[[tuple[int, ...]], Pixels]
 ) -> Pixels:
     """Decode frames of a video, as `decoded_frames`, one after the other into one array.
 
     Parameters
     ----------
-    place, times
+    location, times
     room : function of a shape (F, H, W, 3)
         Returns the uint8 array that is filled: one that was used before spares the system the
         cleaning of fresh memory, which takes as long as decoding small frames.
@@ -114,7 +114,7 @@ def decoded_sequence(
     """
     number = {time: i for i, time in enumerate(times)}
     made: Pixels | None = None
-    for time, pixels in _decoded(place, times):
+    for time, pixels in _decoded(location, times):
         if made is None:
             made = room((len(times), *pixels.shape))
         if pixels.shape != made.shape[1:]:
@@ -124,11 +124,11 @@ def decoded_sequence(
     return made
 
 
-def _decoded(place: Location, times: Sequence[int]) -> Iterator[tuple[int, Pixels]]:
+def _decoded(location: Location, times: Sequence[int]) -> Iterator[tuple[int, Pixels]]:
     """Yield the time and the pixels of each frame that is wanted; they last until the next one."""
     wanted = set(times)
     reformatter = _av().video.reformatter.VideoReformatter()  # frames share its tables
-    with opened(place) as (container, stream):
+    with opened(location) as (container, stream):
         for start in (int(times[0]), 0):  # from the beginning where an index leads astray
             container.seek(start, stream=stream, backward=True)
             for frame in container.decode(stream):
@@ -143,9 +143,9 @@ def _decoded(place: Location, times: Sequence[int]) -> Iterator[tuple[int, Pixel
     raise ImageRefused(Reason.DAMAGED, f"{len(wanted)} of {len(times)} frames cannot be decoded")
 
 
-def _decoded_times(place: Location, most: int | None = None) -> list[int]:
+def _decoded_times(location: Location, most: int | None = None) -> list[int]:
     times: list[int] = []
-    with opened(place) as (container, stream), as_far_as_sound(times):
+    with opened(location) as (container, stream), as_far_as_sound(times):
         for frame in container.decode(stream):
             time = _time_of(frame)
             times.append(len(times) if time is None else time)
@@ -226,12 +226,12 @@ class VideoFacts:
     bt601: bool
 
 
-def video_facts(place: Location) -> VideoFacts:
+def video_facts(location: Location) -> VideoFacts:
     """Return what a video's first frame says of it.
 
     Raises ImageRefused when it holds no video, or its first frame cannot be decoded.
     """
-    with opened(place) as (container, stream):
+    with opened(location) as (container, stream):
         frame = first_frame(container, stream)
         turned = _orientation(frame) != (False, (slice(None), slice(None)))
         upright = not turned and not frame.interlaced_frame
@@ -241,7 +241,7 @@ def video_facts(place: Location) -> VideoFacts:
 
 
 @contextmanager
-def opened(place: Location) -> Iterator[tuple[Any, Any]]:
+def opened(location: Location) -> Iterator[tuple[Any, Any]]:
     """Open a video; yields its container and its first video stream, of PyAV.
 
     Cover art and thumbnails, which FFmpeg gives as streams of their own, are none. Raises
@@ -249,18 +249,18 @@ def opened(place: Location) -> Iterator[tuple[Any, Any]]:
     when PyAV is missing.
     """
     av = _av()
-    if not place.size:
+    if not location.size:
         raise ImageRefused(Reason.EMPTY, "the file has no bytes")
-    plain = place.offset == -1 and path_of(place.container).is_dir()
+    plain = location.offset == -1 and path_of(location.container).is_dir()
     file: Any = (
-        str(path_of(f"{place.container}/{place.member}"))
+        str(path_of(f"{location.container}/{location.member}"))
         if plain
-        else io.BytesIO(read(place, _MOST_BYTES))
+        else io.BytesIO(read(location, _MOST_BYTES))
     )
     try:
         container = av.open(file)
     except errors() as error:
-        raise ImageRefused(Reason.NOT_AN_IMAGE, said_by(error)) from error
+        raise ImageRefused(Reason.NOT_AN_IMAGE, first_line(error)) from error
     with container:
         kinds = av.stream.Disposition
         pictures = kinds.attached_pic | kinds.timed_thumbnails
@@ -272,7 +272,7 @@ def opened(place: Location) -> Iterator[tuple[Any, Any]]:
         try:
             yield container, stream
         except errors() as error:
-            raise ImageRefused(Reason.DAMAGED, said_by(error)) from error
+            raise ImageRefused(Reason.DAMAGED, first_line(error)) from error
 
 
 @contextmanager

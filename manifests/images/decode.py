@@ -17,12 +17,12 @@ import cv2
 import numpy as np
 from PIL import Image, ImageOps
 
-from ...errors import ImageRefused, Reason
+from ...errors import ImageRefused, Reason, first_line
 from . import jpeg, png, tiff
 from .colour import to_srgb
 from .header import Header
 from .isobmff import profile_of
-from .opening import Pixels, first_line, open_lazily, orientation, upright
+from .opening import Pixels, open_lazily, orientation, upright
 
 _NEAR = 1.0  # levels on average by which libraries' JPEG decoding may differ
 _ALPHA = ("RGBA", "LA", "PA", "La", "RGBa")

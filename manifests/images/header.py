@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from PIL import Image
 
-from ...errors import ImageRefused, Reason
+from ...errors import ImageRefused, Reason, first_line
 from . import jpeg, png, tiff
 from .colour import is_srgb
-from .opening import first_line, open_lazily, orientation
+from .opening import open_lazily, orientation
 
 SUFFIXES = (
     ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".tif", ".tiff", ".bmp", ".webp", ".avif", ".heic",

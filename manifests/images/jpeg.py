@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import simplejpeg
 
-from ...errors import ImageRefused, Reason
+from ...errors import ImageRefused, Reason, first_line
 from .exif import exif_orientation, xmp_turns
-from .opening import Pixels, first_line
+from .opening import Pixels
 
 BEGINNING = b"\xff\xd8\xff"
 MAX_SCANS = 100
@@ -172,30 +172,30 @@ def _segments(data: bytes) -> Iterator[tuple[int, int, int, int]]:
     Like libjpeg it passes over bytes that are no marker. Of a sequential JPEG of one scan what
     follows that scan's header is not looked at.
     """
-    place, components, sequential, pattern = 2, 0, False, _MARKER
-    while (match := pattern.search(data, place)) is not None:
-        marker, place = match[1][0], match.end()
+    offset, components, sequential, pattern = 2, 0, False, _MARKER
+    while (match := pattern.search(data, offset)) is not None:
+        marker, offset = match[1][0], match.end()
         if marker == _EOI:
             return
         if marker in _ALONE:
             continue
-        end = place + max(2, int.from_bytes(data[place : place + 2], "big"))
+        end = offset + max(2, int.from_bytes(data[offset : offset + 2], "big"))
         if end > len(data):
             return
-        yield marker, match.start(), place + 2, end
+        yield marker, match.start(), offset + 2, end
         if marker in _FRAMES:
-            components, sequential = data[place + 7], marker in _SEQUENTIAL
-        if marker == _SOS and sequential and data[place + 2] == components:
+            components, sequential = data[offset + 7], marker in _SEQUENTIAL
+        if marker == _SOS and sequential and data[offset + 2] == components:
             return
-        pattern, place = _MARKER_IN_SCAN if marker == _SOS else _MARKER, end
+        pattern, offset = _MARKER_IN_SCAN if marker == _SOS else _MARKER, end
 
 
 def _edited(data: bytes, edits: list[tuple[int, int, bytes]]) -> bytes:
-    pieces, place = [], 0
+    pieces, offset = [], 0
     for begin, end, new in edits:
-        pieces += [data[place:begin], new]
-        place = end
-    return b"".join([*pieces, data[place:]])
+        pieces += [data[offset:begin], new]
+        offset = end
+    return b"".join([*pieces, data[offset:]])
 
 
 def _is_whole(data: bytes, warning: str) -> bool:
@@ -213,7 +213,7 @@ def _is_whole(data: bytes, warning: str) -> bool:
         if marker == _DRI:
             interval = int.from_bytes(content[:2], "big")
         elif marker in _FRAMES:
-            down, across = (int.from_bytes(content[place : place + 2], "big") for place in (1, 3))
+            down, across = (int.from_bytes(content[i : i + 2], "big") for i in (1, 3))
             sampling = content[7::3]
     units = -(-across // (8 * (max(sampling) >> 4))) * -(
         -down // (8 * max(v & 15 for v in sampling))

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, UnidentifiedImageError
 
-from ...errors import ImageRefused, Reason, said_by
+from ...errors import ImageRefused, Reason
 
 Pixels = npt.NDArray[np.uint8]
 S = TypeVar("S", bound=np.generic)
@@ -107,8 +107,3 @@ def upright(pixels: npt.NDArray[S], turn: int) -> npt.NDArray[S]:
 def to_8_bit(values: npt.NDArray[np.uint16]) -> Pixels:
     """Bring 16-bit samples to the nearest of 256 levels."""
     return ((values.astype(np.uint32) + 128) // 257).astype(np.uint8)
-
-
-def first_line(error: BaseException) -> str:
-    """Return what an exception says, on one line."""
-    return said_by(error)[:200]

@@ -179,16 +179,16 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
 
     Raises ImageRefused: "damaged", where the file ends early.
     """
-    place = len(SIGNATURE)
+    offset = len(SIGNATURE)
     while True:
-        end = place + 8 + int.from_bytes(data[place : place + 4], "big")
+        end = offset + 8 + int.from_bytes(data[offset : offset + 4], "big")
         if end + 4 > len(data):
             raise ImageRefused(Reason.DAMAGED, "the PNG ends early")
-        kind = data[place + 4 : place + 8]
-        yield kind, place + 8, end
+        kind = data[offset + 4 : offset + 8]
+        yield kind, offset + 8, end
         if kind == b"IEND":
             return
-        place = end + 4
+        offset = end + 4
 
 
 def _inflated(data: bytes) -> bytes:

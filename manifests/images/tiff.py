@@ -17,8 +17,8 @@ import numpy.typing as npt
 import tifffile
 from PIL import Image
 
-from ...errors import ImageRefused, Reason
-from .opening import first_line, open_lazily, to_8_bit, upright
+from ...errors import ImageRefused, Reason, first_line
+from .opening import open_lazily, to_8_bit, upright
 
 MARKS = (b"II*\x00", b"MM\x00*", b"II+\x00", b"MM\x00+")
 _BITS, _ORIENTATION = 258, 274

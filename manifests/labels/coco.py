@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from ...errors import SourceError
-from ...storage.stores import place
+from ...storage.stores import as_path
 from ..sources.containers import list_container
 from ..sources.matching import match, plain
 from ..sources.text import read_beside, read_text
@@ -116,7 +116,7 @@ class Annotations:
 
     def _texts(self, listing: str) -> list[tuple[str, str]]:
         """Read the annotation files, the instances first."""
-        root = place(self._path)
+        root = as_path(self._path)
         inside = [
             entry
             for entry in list_container(root)

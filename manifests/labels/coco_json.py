@@ -56,14 +56,14 @@ def write_annotations(
     made = 0
     with atomic_write(path) as handle, TemporaryFile() as rest:
         handle.write(b'{"images":[')
-        for place, (row, name, record) in enumerate(records):
+        for index, (row, name, record) in enumerate(records):
             image = {
                 "id": row,
                 "file_name": name,
                 "width": record["width"],
                 "height": record["height"],
             }
-            _write(handle, image, place)
+            _write(handle, image, index)
             labels = record["labels"]
             of_kind = _captions(labels) if kind == "captions" else _instances(labels)
             for annotation in of_kind:
@@ -80,8 +80,8 @@ def write_annotations(
     return path
 
 
-def _write(handle: IO[bytes], value: Any, place: int) -> None:
-    handle.write((b"," if place else b"") + _json(value))
+def _write(handle: IO[bytes], value: Any, index: int) -> None:
+    handle.write((b"," if index else b"") + _json(value))
 
 
 def _json(value: Any) -> bytes:

@@ -107,7 +107,7 @@ class Labels:
     mask: bytes = field(default=b"", repr=False)
     size: tuple[int, int] = (0, 0)
 
-    def placed(self, place: Placement) -> tuple[Labels, list[LeftOut]]:
+    def placed(self, placement: Placement) -> tuple[Labels, list[LeftOut]]:
         """Return them as they lie on the stored normal, and what has no place there.
 
         They are turned, scaled, and cut at its edges. The mask is left as it is.
@@ -116,10 +116,10 @@ class Labels:
         left_out: list[LeftOut] = []
         for one in self.marked:
             try:
-                kept.append(_placed(one, place))
+                kept.append(_placed(one, placement))
             except ValueError as error:
                 left_out.append(LeftOut("box or mask", f"{one.origin}: {error}"))
-        return replace(self, marked=tuple(kept), size=place.stored), left_out
+        return replace(self, marked=tuple(kept), size=placement.stored), left_out
 
     def as_json(self) -> str:
         """Return all but the mask as text, from which `from_json` makes them again."""
@@ -145,19 +145,19 @@ def from_json(text: str, mask: bytes = b"") -> Labels:
     return Labels(value["name"], marked, tuple(value["captions"]), mask, tuple(value["size"]))
 
 
-def _placed(one: Marked, place: Placement) -> Marked:
-    box = _rounded(place.box(one.box))
+def _placed(one: Marked, placement: Placement) -> Marked:
+    box = _rounded(placement.box(one.box))
     if box[2] <= box[0] or box[3] <= box[1]:
-        raise ValueError(f"nothing of its box lies inside the image of {place.shown}")
-    if one.runs and one.runs_of not in ((0, 0), place.given):
+        raise ValueError(f"nothing of its box lies inside the image of {placement.shown}")
+    if one.runs and one.runs_of not in ((0, 0), placement.given):
         width, height = one.runs_of
-        raise ValueError(f"a mask of {width} x {height} for an image of {place.shown}")
+        raise ValueError(f"a mask of {width} x {height} for an image of {placement.shown}")
     return replace(
         one,
         box=box,
-        polygons=tuple(_rounded(place.points(part)) for part in one.polygons),
-        runs=place.runs(one.runs) if one.runs else (),
-        runs_of=place.stored if one.runs else (0, 0),
+        polygons=tuple(_rounded(placement.points(part)) for part in one.polygons),
+        runs=placement.runs(one.runs) if one.runs else (),
+        runs_of=placement.stored if one.runs else (0, 0),
     )
 
 

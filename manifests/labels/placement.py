@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import ImageRefused, said_by
+from ...errors import ImageRefused, first_line
 from ..images.header import read_header
 from ..images.opening import open_lazily, upright
 from .runs import mask_of, runs_of
@@ -95,7 +95,7 @@ def numbers_in(data: bytes) -> Mask:
                 raise ValueError(f"a mask of {image.width} x {image.height}")
             return np.asarray(image)
     except (ImageRefused, OSError, SyntaxError) as error:
-        raise ValueError(f"a damaged mask: {said_by(error)}") from error
+        raise ValueError(f"a damaged mask: {first_line(error)}") from error
 
 
 def nearest(mask: Mask, size: tuple[int, int]) -> Mask:

@@ -193,8 +193,8 @@ class UnitLabels:
             return placed, left_out
         try:
             mask = numbers_in(labels.mask)
-            place = placement_of(data, stored, mask.shape[::-1])
-            return replace(placed, mask=encode_grey(place.pixels(mask))), left_out
+            placement = placement_of(data, stored, mask.shape[::-1])
+            return replace(placed, mask=encode_grey(placement.pixels(mask))), left_out
         except ValueError as error:
             left_out.append(LeftOut("mask", f"its mask: {error}"))
             return replace(placed, mask=b""), left_out

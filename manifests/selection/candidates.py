@@ -119,7 +119,7 @@ def locations(table: pa.Table) -> Iterator[Location]:
 
 @dataclass(frozen=True)
 class _MeasureJob:
-    places: tuple[Location, ...]
+    located: tuple[Location, ...]
     max_pixels: int
     deadly: frozenset[int] = frozenset()
 
@@ -142,7 +142,7 @@ def measure_candidates(
     """Add the columns of `MEASURE_SCHEMA` to a table of `list_candidates`.
 
     Measurements are kept in `cache` (Parquet parts of some thousand rows, each whole or absent) by
-    the file's place, size and modification time, so that an interrupted run goes on where it was
+    the file's location, size and modification time, so that an interrupted run goes on where it was
     and a changed file is measured anew.
 
     Parameters
@@ -183,8 +183,7 @@ def measure_candidates(
     measured = pa.concat_tables([known, *fresh]).combine_chunks()
     stored = measured.column("identity").to_numpy()
     order = np.argsort(stored, kind="stable")
-    place = order[np.searchsorted(stored[order], identity)]
-    found = measured.take(place)
+    found = measured.take(order[np.searchsorted(stored[order], identity)])
     for field in MEASURE_SCHEMA:
         listed = listed.append_column(field, found.column(field.name))
     return listed
@@ -233,7 +232,7 @@ def _store(
 
 def _measure(job: _MeasureJob) -> list[tuple[float | int | str, ...]]:
     rows: list[tuple[float | int | str, ...]] = []
-    for part in range(len(job.places)):
+    for part in range(len(job.located)):
         begin_part(part)
         try:
             if part in job.deadly:
@@ -248,7 +247,7 @@ def _measure(job: _MeasureJob) -> list[tuple[float | int | str, ...]]:
 
 
 def _measures_of(job: _MeasureJob, part: int) -> Measures:
-    place = job.places[part]
-    if is_clip(place):
-        return measure_clip(place, job.max_pixels)
-    return measure(read(place), job.max_pixels)
+    location = job.located[part]
+    if is_clip(location):
+        return measure_clip(location, job.max_pixels)
+    return measure(read(location), job.max_pixels)

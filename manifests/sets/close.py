@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from ...engines.engine import Engine
 from ...engines.local import LocalEngine
 from ...storage.atomic import atomic_write, remove_temporaries, remove_tree
-from ...storage.stores import each
+from ...storage.stores import map_concurrent
 from ...storage.tables import read_table
 from ..labels.coco_json import annotation_path, write_annotations
 from ..labels.labels import BOXES
@@ -96,7 +96,7 @@ def finish_set(
     files.append(_write_refused(root, receipts, read_left_out(root) if note.labelled else []))
     for split, own in by_split.items():
         files += layout_named(layout).write_lists(root, split, [one for one in own if one.pairs])
-    facts = dict(zip(files, each(facts_of, files, root), strict=True))
+    facts = dict(zip(files, map_concurrent(facts_of, files, root), strict=True))
     facts |= {receipt_path(root, unit): receipt.facts() for unit, receipt in receipts.items()}
     counts = {
         split: sum(receipt.pairs for receipt in by_split.get(split, ()))
@@ -139,7 +139,7 @@ def _write_pairs(
     if sum(receipt.pairs for receipt in filled) > _MANY:
         tables = (engine or LocalEngine()).map(read, filled)
     else:
-        tables = each(read, filled, root)
+        tables = map_concurrent(read, filled, root)
     path = root / PAIRS
     with atomic_write(path) as handle, pq.ParquetWriter(handle, schema) as writer:
         for table in tables:

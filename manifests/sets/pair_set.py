@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from ...errors import SetError
 from ...storage.atomic import sha256_bytes
-from ...storage.stores import place
+from ...storage.stores import as_path
 from ...storage.untrusted import read_regular
 from ..selection.plan import SPLITS
 from .info import (
@@ -145,12 +145,12 @@ class PairSet:
     """
 
     def __init__(self, root: str | Path, normals: str | Path | PairSet | None = None) -> None:
-        self.root = place(root)
+        self.root = as_path(root)
         self.info: SetInfo = read_set(self.root)
         self.normals = (
             normals.root
             if isinstance(normals, PairSet)
-            else (None if normals is None else place(normals))
+            else (None if normals is None else as_path(normals))
         )
         self.normal_layout = self.info.layout
         """Layout of its normals, here or in that other set."""

@@ -18,7 +18,7 @@ from pydantic import (
 
 from ...errors import SetError
 from ...storage.atomic import canonical_json, sha256_bytes, write_bytes
-from ...storage.stores import StorePath, each
+from ...storage.stores import StorePath, map_concurrent
 from ...storage.untrusted import (
     UNIT_FILE,
     Count,
@@ -178,7 +178,7 @@ def read_receipt(root: Path, unit: str) -> Receipt:
 
 def read_receipts(root: Path, units: Sequence[str]) -> dict[str, Receipt]:
     """Read some units' receipts; `read_receipt` says what is raised."""
-    return dict(zip(units, each(partial(read_receipt, root), units, root), strict=True))
+    return dict(zip(units, map_concurrent(partial(read_receipt, root), units, root), strict=True))
 
 
 def is_done(root: Path, unit: str, fingerprint: str) -> bool:

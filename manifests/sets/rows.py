@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ...errors import SetError, said_by
+from ...errors import SetError, first_line
 
 _UNFIT = (pa.ArrowException, OverflowError, TypeError, KeyError, AttributeError)
 _TEXT, _NUMBER = pa.string(), pa.int32()
@@ -60,7 +60,7 @@ def table_of(
             except _UNFIT as error:
                 raise SetError(
                     f"{record['key']}: its record holds values that gloam does not write:"
-                    f" {said_by(error)}"
+                    f" {first_line(error)}"
                 ) from error
         raise
 

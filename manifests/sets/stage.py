@@ -13,7 +13,7 @@ from ...errors import SetError
 from ...progress import Progress, Silent
 from ...storage.atomic import atomic_write, remove_temporaries, remove_tree, sha256_file
 from ...storage.locks import exclusive
-from ...storage.stores import StorePath, each, place
+from ...storage.stores import StorePath, as_path, map_concurrent
 from ...storage.untrusted import inside, open_regular
 from ..labels.coco_json import FOLDERS as ANNOTATIONS
 from ..selection.plan import SPLITS
@@ -86,7 +86,7 @@ def stage(
     >>> kept, gloam.verify("memory/set")
     (0, [])
     """
-    pairs, target = open_set(pairs), place(target)
+    pairs, target = open_set(pairs), as_path(target)
     root, info = pairs.root, pairs.info
     if target.resolve() == root.resolve():
         raise SetError(f"{target}: is the set itself", path=target)
@@ -105,7 +105,7 @@ def stage(
         # What says that the copy is whole comes last, by itself.
         *others, last = missing if missing else [None]
         remote = target if isinstance(target, StorePath) else root
-        for size in each(partial(_copy, root, target), others, remote):
+        for size in map_concurrent(partial(_copy, root, target), others, remote):
             done += size
             at(done)
         if last is not None:

@@ -16,7 +16,7 @@ from ...engines.engine import Engine, check_paths, ignored
 from ...engines.process import available_cores
 from ...errors import SetError
 from ...storage.atomic import sha256_file
-from ...storage.stores import StorePath, each
+from ...storage.stores import StorePath, map_concurrent
 from ...storage.untrusted import inside
 from .info import EDITABLE, PAIRS, PLAN, SET_FILE, WORK_FOLDER, SetInfo
 from .layouts import layout_named
@@ -126,7 +126,7 @@ def verify_set(
         results = engine.map(check, units)
     else:
         # Hashing lets go of the interpreter's lock.
-        results = each(check, units, root, 1 if quick else available_cores())
+        results = map_concurrent(check, units, root, 1 if quick else available_cores())
     receipts: dict[str, Receipt | None] = {}
     for unit, (receipt, found) in zip(units, results, strict=True):
         receipts[unit] = receipt

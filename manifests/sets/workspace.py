@@ -10,7 +10,7 @@ from pathlib import Path
 from ...errors import GloamError, SetError
 from ...storage.atomic import remove_temporaries, remove_tree
 from ...storage.locks import exclusive
-from ...storage.stores import StorePath, each
+from ...storage.stores import StorePath, map_concurrent
 from .info import SET_FILE, WORK_FOLDER, BuildNote, note_path
 from .receipts import FOLDER as RECEIPTS
 from .receipts import is_done, read_receipt
@@ -119,4 +119,8 @@ def missing_units(root: Path, layout: str, units: Iterable[str], note: BuildNote
         )
 
     names = list(units)
-    return [unit for unit, lacks in zip(names, each(missing, names, root), strict=True) if lacks]
+    return [
+        unit
+        for unit, lacks in zip(names, map_concurrent(missing, names, root), strict=True)
+        if lacks
+    ]

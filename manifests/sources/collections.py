@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from braceexpand import braceexpand
 
 from ...errors import SourceError
-from ...storage.stores import place
+from ...storage.stores import as_path
 from ..images.folders import HIDDEN, is_hidden
 from ..images.header import SUFFIXES, UNREAD
 from .containers import Entry, Location, list_container, shown_path
@@ -100,7 +100,7 @@ def list_source(
 
 def _way_out(kind: str, path: str) -> str:
     """Say what may be meant by a source that holds no photograph of its kind; "" if nothing."""
-    root = place(path)
+    root = as_path(path)
     if (root / "set.json").is_file() and (root / "shards").is_dir():
         return (
             f"; it is a gloam set: webdataset='{path}/shards/*.tar' takes its normals, gloam"
@@ -128,7 +128,7 @@ def _is_photograph(entry: Entry) -> bool:
 def _photographs(
     path: str, passed: Counter[str], pattern: re.Pattern[str] | None = None
 ) -> Iterator[Entry]:
-    for entry in _images(list_container(place(path), passed), passed):
+    for entry in _images(list_container(as_path(path), passed), passed):
         if pattern is None or pattern.search(entry.name):
             yield entry
         else:
@@ -192,22 +192,22 @@ def _without_suffix(path: str) -> str:
 
 
 def _folder(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
-    if place(path).is_file():
+    if as_path(path).is_file():
         raise SourceError(f"folder={path}: not a folder (a tar or zip is an archive= source)")
     for normal in ("normal", "high", "gt"):
-        if all((place(path) / name).is_dir() for name in ("low", normal)):
+        if all((as_path(path) / name).is_dir() for name in ("low", normal)):
             raise SourceError(
                 f"folder={path}: holds low/ and {normal}/, so pairs: folder={path}/{normal} takes"
                 " the normals alone; loaders read the pairs as they are, by gloam.pairs_in",
                 path=path,
             )
     entries = _photographs(path, passed)
-    in_folders = (place(path) / "set.json").is_file()  # a set of gloam's
+    in_folders = (as_path(path) / "set.json").is_file()  # a set of gloam's
     return _by_path(_without_lows(entries, passed, in_folders))
 
 
 def _archive(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
-    if place(path).is_dir():
+    if as_path(path).is_dir():
         raise SourceError(f"archive={path}: a folder, not an archive (use folder=)")
     return _by_path(_without_lows(_photographs(path, passed), passed))
 
@@ -228,7 +228,7 @@ def _matching(
 
 
 def _voc(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
-    entries = list(list_container(place(path), passed))
+    entries = list(list_container(as_path(path), passed))
     images = [
         e for e in _images(entries, passed) if PurePosixPath(e.name).parent.name == "JPEGImages"
     ]
@@ -275,9 +275,9 @@ def _coco(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     if not listing:
         return _by_stem(_photographs(path, passed))
     # The images and the annotations come as two downloads; unpacked or not, they lie side by side.
-    entries = list(list_container(place(path), passed))
+    entries = list(list_container(as_path(path), passed))
     ending = f"annotations/{listing}.json"
-    beside = place(path).parent / ending
+    beside = as_path(path).parent / ending
     found = [e for e in entries if f"/{e.name}".endswith(f"/{ending}")]
     if found:
         text = read_text(path, found[0])
@@ -321,8 +321,10 @@ def _webdataset(path: str, listing: str, passed: Counter[str]) -> Iterator[Liste
         raise SourceError(f"webdataset={path}: {error}") from error
     shards: list[Path] = []
     for pattern in patterns:
-        parent = place(pattern).parent
-        matches = sorted(parent.glob(place(pattern).name)) if "*" in pattern else [place(pattern)]
+        parent = as_path(pattern).parent
+        matches = (
+            sorted(parent.glob(as_path(pattern).name)) if "*" in pattern else [as_path(pattern)]
+        )
         if not matches:
             raise SourceError(f"webdataset={pattern}: matches no shard")
         shown = [shard for shard in matches if not is_hidden(shard.name)]

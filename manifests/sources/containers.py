@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ...errors import ImageRefused, Reason, SourceError
-from ...storage.stores import StorePath, in_store, place
+from ...storage.stores import StorePath, as_path, in_store
 from ..images.folders import HIDDEN, files_below, is_hidden
 from ..images.header import MAX_BYTES
 from .tars import LINKS, REPLACED, list_tar, plain_name, read_sparse
@@ -204,7 +204,7 @@ def _text(path: str | Path) -> str:
 
 def path_of(text: str) -> Path:
     """Return the path of a location's container, or of a file in it, from its text."""
-    return place(text if in_store(text) else os.fsdecode(text.encode("utf-8", _ESCAPED)))
+    return as_path(text if in_store(text) else os.fsdecode(text.encode("utf-8", _ESCAPED)))
 
 
 def shown_path(path: str | Path) -> str:

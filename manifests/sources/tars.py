@@ -40,31 +40,31 @@ class Span(NamedTuple):
 
 
 class Window:
-    """A part of an open file as a file of its own, each reader at its own place."""
+    """A part of an open file as a file of its own, each reader at its own offset."""
 
     def __init__(self, handle: IO[bytes], start: int, end: int) -> None:
-        self._handle, self._start, self._end, self._place = handle, start, end, 0
+        self._handle, self._start, self._end, self._offset = handle, start, end, 0
 
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes; fewer where the part ends before."""
-        left = max(0, self._end - self._start - self._place)
+        left = max(0, self._end - self._start - self._offset)
         size = left if size < 0 else min(size, left)
-        self._handle.seek(self._start + self._place)
+        self._handle.seek(self._start + self._offset)
         data = self._handle.read(size)
-        self._place += len(data)
+        self._offset += len(data)
         return data
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """Go to a place, and return it."""
-        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: self._end - self._start}[
+        """Go to an offset, and return it."""
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._offset, os.SEEK_END: self._end - self._start}[
             whence
         ]
-        self._place = base + offset
-        return self._place
+        self._offset = base + offset
+        return self._offset
 
     def tell(self) -> int:
-        """Return the place."""
-        return self._place
+        """Return the offset."""
+        return self._offset
 
 
 def plain_name(name: str) -> str:
@@ -182,25 +182,25 @@ def _unpacked(member: tarfile.TarInfo) -> int:
     return int(said.get("GNU.sparse.realsize", said.get("GNU.sparse.size", member.size)))
 
 
-def _check_end(view: Window, place: int, container: str) -> None:
+def _check_end(view: Window, offset: int, container: str) -> None:
     """Tell the end of a tar from a header that cannot be read.
 
     Tarfile takes both for the end and says nothing.
     """
-    view.seek(place)
+    view.seek(offset)
     block = view.read(tarfile.BLOCKSIZE)
     if len(block) < tarfile.BLOCKSIZE:
         raise SourceError(
-            f"{container}: has no end mark at byte {place}; the archive was cut short",
+            f"{container}: has no end mark at byte {offset}; the archive was cut short",
             path=container,
         )
     if block.count(0) < len(block):
-        raise SourceError(f"{container}: damaged header at byte {place}", path=container)
+        raise SourceError(f"{container}: damaged header at byte {offset}", path=container)
 
 
-def _next_tar(handle: IO[bytes], place: int, end: int, passed: Counter[str]) -> int | None:
+def _next_tar(handle: IO[bytes], offset: int, end: int, passed: Counter[str]) -> int | None:
     """Return where another tar begins behind an end mark, if one does."""
-    view = Window(handle, place, end)
+    view = Window(handle, offset, end)
     while data := view.read(_STEP):
         rest = data.lstrip(b"\0")
         if rest:
@@ -212,12 +212,12 @@ def _next_tar(handle: IO[bytes], place: int, end: int, passed: Counter[str]) -> 
             except tarfile.HeaderError:
                 passed["data behind the end of the archive"] += 1
                 return None
-            return place + begin
+            return offset + begin
     return None
 
 
 def read_sparse(handle: IO[bytes], offset: int) -> bytes:
-    """Return the bytes of a sparse member, its holes filled, by the place of its header.
+    """Return the bytes of a sparse member, its holes filled, by the offset of its header.
 
     Raises tarfile.TarError, OSError, ValueError, RuntimeError when it is no longer there.
     """

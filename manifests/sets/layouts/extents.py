@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ....errors import SetError
-from ....storage.stores import StorePath, place
+from ....storage.stores import StorePath, as_path
 from ....storage.untrusted import KEY, open_regular, read_regular, shown, unreadable
 
 
@@ -44,7 +44,7 @@ class Extent:
             return self.data
         try:
             if self.path[2:5] == "://":
-                stored = place(self.path)
+                stored = as_path(self.path)
                 if self.size < 0 or not isinstance(stored, StorePath):
                     return read_regular(stored)
                 return self._whole(stored.read_range(self.offset, self.size))
@@ -127,7 +127,7 @@ class TarKeys:
     def __len__(self) -> int:
         return len(self.members)
 
-    def place(self, number: int) -> Extent:
+    def as_path(self, number: int) -> Extent:
         """Return where the name of a member stands."""
         member = self.members[number]
         return Extent(member.path, member.offset - BLOCK, NAME)

@@ -22,7 +22,7 @@ from ....storage.atomic import (
     temporary_beside,
     write_bytes,
 )
-from ....storage.stores import AT_ONCE, StorePath, each
+from ....storage.stores import AT_ONCE, StorePath, map_concurrent
 from ....storage.untrusted import inside, read_file, read_regular, shown, unreadable
 from ...labels.labels import MASK
 from ...selection.plan import SPLITS
@@ -120,7 +120,7 @@ class Files:
         paths = [
             inside(root, file.path) for file in receipt.files if file.path.split("/")[1] == DRAW
         ]
-        for path, data in zip(paths, each(read_file, paths, root), strict=True):
+        for path, data in zip(paths, map_concurrent(read_file, paths, root), strict=True):
             yield _record(data, path)
 
     def samples(self, root: Path, receipt: Receipt) -> Iterator[Sample]:
@@ -131,7 +131,7 @@ class Files:
         split = split_of(receipt.unit)
         sample: Sample | None = None
         paths = [inside(root, file.path) for file in receipt.files]
-        contents = iter(each(read_file, paths, root))
+        contents = iter(map_concurrent(read_file, paths, root))
         for file in receipt.files:  # in the order in which they were written: sample by sample
             if file.path.split("/")[1] == DRAW:
                 if sample is not None:

@@ -21,7 +21,7 @@ import pyarrow as pa
 from ....engines.process import available_cores
 from ....errors import SetError
 from ....storage.atomic import sha256_bytes, sha256_file
-from ....storage.stores import StorePath, each
+from ....storage.stores import StorePath, map_concurrent
 from ....storage.untrusted import (
     ENDING,
     KEY,
@@ -179,7 +179,9 @@ def _columns(
     first = 0
     # Hashing lets go of the interpreter's lock.
     threads = available_cores() if len(units) >= _MANY else 1
-    for number, (text, size) in enumerate(each(partial(_read_unit, root), units, root, threads), 1):
+    for number, (text, size) in enumerate(
+        map_concurrent(partial(_read_unit, root), units, root, threads), 1
+    ):
         texts.append(text)
         sizes.append(size)
         if sum(map(len, texts)) < _AT_ONCE and number < len(units):
