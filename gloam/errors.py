@@ -19,7 +19,7 @@ SetError and SourceError are no OSErrors: what reads archives would take them fo
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 
 class GloamError(Exception):
@@ -61,6 +61,11 @@ class GloamError(Exception):
     ) -> None:
         super().__init__(message)
         self.path, self.key, self.value, self.allowed = path, key, value, allowed
+
+    @classmethod
+    def at(cls, path: object, what: str) -> Self:
+        """Return the error about a file or a folder, which its message begins with."""
+        return cls(f"{path}: {what}", path=path)
 
     @property
     def what(self) -> str:

@@ -99,13 +99,13 @@ def load_yaml(path: Path) -> dict[str, Any]:
     """
     try:
         if path.exists() and not (path.is_file() or path.is_dir()):
-            raise ConfigError(f"{path}: not a regular file", path=path)
+            raise ConfigError.at(path, "not a regular file")
         with path.open("rb") as file:
             text = file.read(_LARGEST + 1).decode("utf-8")
     except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror or error}", path=path) from error
+        raise ConfigError.at(path, error.strerror or str(error)) from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: not YAML: {error}", path=path) from error
+        raise ConfigError.at(path, f"not YAML: {error}") from error
     return parse_yaml(text, path)
 
 
@@ -115,19 +115,15 @@ def parse_yaml(text: str, where: object) -> dict[str, Any]:
     Raises ConfigError when it is too large, is not YAML, or is not a mapping.
     """
     if len(text) > _LARGEST:
-        raise ConfigError(f"{where}: more than {_LARGEST >> 10} KiB of text", path=where)
+        raise ConfigError.at(where, f"more than {_LARGEST >> 10} KiB of text")
     try:
         value = yaml.load(text, _Loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ConfigError(
-            f"{where}: not YAML: {' '.join(str(error).split())[:1000]}", path=where
-        ) from error
+        raise ConfigError.at(where, f"not YAML: {' '.join(str(error).split())[:1000]}") from error
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise ConfigError(
-            f"{where}: expected keys and values, found a {type(value).__name__}", path=where
-        )
+        raise ConfigError.at(where, f"expected keys and values, found a {type(value).__name__}")
     return value
 
 

@@ -89,10 +89,9 @@ def _own_name() -> str:
 
 
 def _held(path: Path, holder: str, way_out: str = "") -> SetError:
-    return SetError(
-        f"{path.parent.parent}: {holder.strip() or 'another process'} is working on it; wait for it"
-        f" or end it{way_out}",
-        path=path.parent.parent,
+    return SetError.at(
+        path.parent.parent,
+        f"{holder.strip() or 'another process'} is working on it; wait for it or end it{way_out}",
     )
 
 

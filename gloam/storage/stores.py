@@ -287,9 +287,8 @@ def as_path(path: str | os.PathLike[str]) -> Path:
     text = os.fspath(path)
     match = _ADDRESS.match(text)
     if _OTHERS.match(text) and not Path(text.partition("/")[0]).exists():
-        raise SetError(
-            f"{text}: sets lie in folders, or in stores at {', '.join(f'{s}://' for s in SCHEMES)}",
-            path=text,
+        raise SetError.at(
+            text, f"sets lie in folders, or in stores at {', '.join(f'{s}://' for s in SCHEMES)}"
         )
     if match is None or Path(f"{match[1]}:").exists():
         return Path(path)

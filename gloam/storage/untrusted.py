@@ -202,7 +202,7 @@ def read_file(path: Path, most: int = _MOST_IN_MEMORY) -> bytes:
 
 def unreadable(path: Path | str, error: OSError) -> SetError:
     """Return the error for a file of a set that cannot be read."""
-    return SetError(f"{path}: {error.strerror or error}", path=path)
+    return SetError.at(path, error.strerror or str(error))
 
 
 def parse_json(data: bytes | str) -> Any:

@@ -102,10 +102,10 @@ def _walk(root: Path, passed: Counter[str]) -> Iterator[tuple[str, os.stat_resul
                     continue
             kept.append(name)
         if links > _MOST_LINKS:
-            raise SourceError(
-                f"{root}: holds more than {_MOST_LINKS:,} links to folders; give the folders that"
+            raise SourceError.at(
+                root,
+                f"holds more than {_MOST_LINKS:,} links to folders; give the folders that"
                 " they lead to",
-                path=root,
             )
         folders[:] = kept
         below = os.path.relpath(folder, root).replace(os.sep, "/")
@@ -141,9 +141,7 @@ def _leads_back(link: str, root: Path) -> bool:
 
 
 def _unreadable(error: OSError) -> None:
-    raise SourceError(
-        f"{error.filename}: {error.strerror or error}", path=error.filename
-    ) from error
+    raise SourceError.at(error.filename, error.strerror or str(error)) from error
 
 
 def images_below(folder: Path) -> list[Path]:
@@ -163,19 +161,19 @@ def image_files(folder: Path) -> dict[str, Path]:
     there is no such folder, no image in it, or two of one name.
     """
     if not folder.is_dir():
-        raise SourceError(f"{folder}: not a folder", path=folder)
+        raise SourceError.at(folder, "not a folder")
     found: dict[str, Path] = {}
     for path in images_below(folder):
         name = path.relative_to(folder).with_suffix("").as_posix()
         if name in found:
-            raise SourceError(
-                f"{path}: {found[name].name} has the same name but for its suffix; which of the"
+            raise SourceError.at(
+                path,
+                f"{found[name].name} has the same name but for its suffix; which of the"
                 " two is meant?",
-                path=path,
             )
         found[name] = path
     if not found:
-        raise SourceError(f"{folder}: holds no images ({', '.join(sorted(SUFFIXES))})", path=folder)
+        raise SourceError.at(folder, f"holds no images ({', '.join(sorted(SUFFIXES))})")
     return found
 
 

@@ -77,15 +77,15 @@ class Annotations:
         texts = self._texts(listing)
         if not texts:
             wanted = f"{_FOLDERS[0]}/{listing or 'instances_*'}.json"
-            raise SourceError(
-                f"{path}: has no {wanted}, neither inside nor beside it, so no labels", path=path
+            raise SourceError.at(
+                path, f"has no {wanted}, neither inside nor beside it, so no labels"
             )
         for name, text in texts:
             try:
                 self._take(encodable(name), _parsed(text), names)
             except (ValueError, RecursionError) as error:
-                raise SourceError(
-                    f"{path}: {name} is not a COCO annotation file: {error}", path=path
+                raise SourceError.at(
+                    path, f"{name} is not a COCO annotation file: {error}"
                 ) from error
         self.classes = list(dict.fromkeys(names[number] for number in sorted(names, key=_order)))
         paths = {plain(one): one for one in photographs}

@@ -166,16 +166,14 @@ def read_set(root: Path) -> SetInfo:
     path = root / SET_FILE
     if not path.is_file():
         if (root / WORK_FOLDER).is_dir():
-            raise SetError(
-                f"{root}: the set is not finished; run its gloam build command again", path=root
-            )
+            raise SetError.at(root, "the set is not finished; run its gloam build command again")
         folders = [name for name in ("low", "normal", "high") if (root / name).is_dir()]
         pairs = (
             f"; pairs_in({str(root / 'low')!r}, {str(root / folders[1])!r}) gives loaders its pairs"
             if folders[0:1] == ["low"] and len(folders) > 1
             else ""
         )
-        raise SetError(f"{root}: not a gloam set (it has no {SET_FILE}){pairs}", path=root)
+        raise SetError.at(root, f"not a gloam set (it has no {SET_FILE}){pairs}")
     data = read_file(path)
     value = _parse(data, path)
     try:
@@ -183,7 +181,7 @@ def read_set(root: Path) -> SetInfo:
     except ValidationError as error:
         raise _unknown(error, path) from error
     if info.sealed() != info or canonical_json(info.model_dump()) != data:
-        raise DamagedError(f"{path}: damaged: not as it was written", path=path)
+        raise DamagedError.at(path, "damaged: not as it was written")
     return info
 
 
@@ -194,24 +192,22 @@ def check_normals(root: Path, info: SetInfo, normals: Path | None = None) -> Set
     """
     if not info.build.lows_only or info.build.origin is None:
         if normals is not None:
-            raise SetError(
-                f"{root}: holds its own normals; leave out those of {normals}", path=root
-            )
+            raise SetError.at(root, f"holds its own normals; leave out those of {normals}")
         return info
     origin = info.build.origin
     if normals is None:
-        raise SetError(
-            f"{root}: holds lows only; name the set that it was made from too, which holds its"
+        raise SetError.at(
+            root,
+            f"holds lows only; name the set that it was made from too, which holds its"
             " normals: --normals of report, normals= of loaders, the second argument of stats"
             f" (it is called {origin['name']!r} in its set.json)",
-            path=root,
         )
     given = read_set(normals)
     if given.sha256 != origin["sha256"]:
-        raise SetError(
-            f"{normals}: is not the set that {root} was made from: its set.json has the checksum "
+        raise SetError.at(
+            normals,
+            f"is not the set that {root} was made from: its set.json has the checksum "
             f"{given.sha256[:16]}, wanted is {origin['sha256'][:16]}",
-            path=normals,
         )
     return given
 
@@ -245,15 +241,15 @@ def _unknown(error: ValidationError, path: Path) -> SetError:
     first = error.errors()[0]
     if first["type"] == "extra_forbidden" and "request" in first["loc"]:
         option = shown(".".join(map(str, first["loc"])))[1:-1]
-        return SetError(f"{path}: is of another gloam: {option} is unknown to this one", path=path)
-    return DamagedError(f"{path}: damaged: {finding(error)}", path=path)
+        return SetError.at(path, f"is of another gloam: {option} is unknown to this one")
+    return DamagedError.at(path, f"damaged: {finding(error)}")
 
 
 def _parse(data: bytes, path: Path) -> Any:
     try:
         value = parse_json(data)
     except ValueError as error:
-        raise DamagedError(f"{path}: damaged: {error}", path=path) from error
+        raise DamagedError.at(path, f"damaged: {error}") from error
     if isinstance(value, dict) and "format" in value:
         check_format(value["format"], path)
     return value

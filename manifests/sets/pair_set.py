@@ -106,10 +106,10 @@ class Unit:
                 name not in known or sha256_bytes(one.data) != known[name]["sha256"]
                 for name, one in normals.items()
             ):
-                raise SetError(
-                    f"{self.normal_root}: {self.name}: {other.key}: its normal is not the one that"
+                raise SetError.at(
+                    self.normal_root,
+                    f"{self.name}: {other.key}: its normal is not the one that"
                     f" {pair.key} was made from",
-                    path=self.normal_root,
                 )
             yield replace(pair, members={**pair.members, **normals})
 
@@ -258,17 +258,16 @@ class PairSet:
         ...     assert pair["low"].shape == pair["normal"].shape
         """
         if self.live:
-            raise SetError(
-                f"{self.root}: holds no lows, but draws: PairLoader makes them, and gloam export"
+            raise SetError.at(
+                self.root,
+                "holds no lows, but draws: PairLoader makes them, and gloam export"
                 " SET NEW --low-codec png writes them",
-                path=self.root,
             )
         self.check_normals()
         units = [unit for unit in self.units(split) if unit.count]
         if not units:
-            raise SetError(
-                f"{self.root}: split {split!r}: must be one of {', '.join(self.counts)}",
-                path=self.root,
+            raise SetError.at(
+                self.root, f"split {split!r}: must be one of {', '.join(self.counts)}"
             )
         from .web_pipeline import web_pipeline  # it imports torch where that is installed
 
@@ -280,9 +279,7 @@ class PairSet:
         Raises SetError when there is no such table, or it cannot be read.
         """
         if name not in TABLES:
-            raise SetError(
-                f"{self.root}: table {name!r}: must be one of {', '.join(TABLES)}", path=self.root
-            )
+            raise SetError.at(self.root, f"table {name!r}: must be one of {', '.join(TABLES)}")
         return read_checked(self.root / TABLES[name], keyless=name == "refused")
 
     @property
@@ -292,7 +289,7 @@ class PairSet:
         try:
             return read_regular(path).decode("utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise SetError(f"{path}: cannot be read: {error}", path=path) from error
+            raise SetError.at(path, f"cannot be read: {error}") from error
 
     def check_normals(self) -> None:
         """Refuse a set of lows only that was opened without its normals.
@@ -315,10 +312,10 @@ def of_images(pairs: PairSet) -> PairSet:
     Raises SetError when it is one.
     """
     if pairs.frames:
-        raise SetError(
-            f"{pairs.root}: holds clips of {pairs.frames} frames, which this does not take yet;"
+        raise SetError.at(
+            pairs.root,
+            f"holds clips of {pairs.frames} frames, which this does not take yet;"
             " gloam export SET DIR --layout files gives folders of frames",
-            path=pairs.root,
         )
     return pairs
 

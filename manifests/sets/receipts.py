@@ -159,20 +159,20 @@ def read_receipt(root: Path, unit: str) -> Receipt:
     try:
         value = parse_json(data)
     except ValueError as error:
-        raise SetError(f"{path}: damaged receipt: {error}", path=path) from error
+        raise SetError.at(path, f"damaged receipt: {error}") from error
     if isinstance(value, dict) and "format" in value:
         check_format(value["format"], path)
     try:
         receipt = Receipt.model_validate(value, strict=True)
     except ValidationError as error:
-        raise SetError(f"{path}: damaged receipt: {finding(error)}", path=path) from error
+        raise SetError.at(path, f"damaged receipt: {finding(error)}") from error
     bare = canonical_json(value | {"sha256": ""})
     if (
         receipt.sha256 != sha256_bytes(bare)
         or canonical_json(value) != data
         or receipt.unit != unit
     ):
-        raise SetError(f"{path}: damaged receipt: not as it was written", path=path)
+        raise SetError.at(path, "damaged receipt: not as it was written")
     return receipt
 
 

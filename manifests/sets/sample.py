@@ -286,15 +286,14 @@ def check_format(version: Any, where: object) -> None:
     Raises SetError when the version is not `FORMAT`; DamagedError when it is no version at all.
     """
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        raise DamagedError(f"{where}: damaged: format {version!r}", path=where)
+        raise DamagedError.at(where, f"damaged: format {version!r}")
     if version > FORMAT:
-        raise SetError(
-            f"{where}: written by a newer gloam (format {version}); upgrade gloam to read it",
-            path=where,
+        raise SetError.at(
+            where, f"written by a newer gloam (format {version}); upgrade gloam to read it"
         )
     if version < FORMAT:
-        raise SetError(
-            f"{where}: written by an older gloam (format {version}, this one has {FORMAT}); build"
+        raise SetError.at(
+            where,
+            f"written by an older gloam (format {version}, this one has {FORMAT}); build"
             " the set anew, in another folder, or read it with that gloam",
-            path=where,
         )

@@ -89,7 +89,7 @@ def stage(
     pairs, target = open_set(pairs), as_path(target)
     root, info = pairs.root, pairs.info
     if target.resolve() == root.resolve():
-        raise SetError(f"{target}: is the set itself", path=target)
+        raise SetError.at(target, "is the set itself")
     at = (progress or Silent()).at
     files = files_of_set(pairs, (split,) if split else SPLITS)
     whole = sum(file.bytes for file in files)
@@ -118,9 +118,7 @@ def _check_target(target: Path, info: SetInfo) -> None:
     """Refuse a folder unless it is new, empty, or a copy of this very set, whole or begun."""
     if (target / SET_FILE).is_file():
         if read_set(target).sha256 != info.sha256:
-            raise SetError(
-                f"{target}: holds another set; give another folder, or delete it", path=target
-            )
+            raise SetError.at(target, "holds another set; give another folder, or delete it")
     elif target.exists():
         known = {Path(path).name for path in info.files} | {f"{unit}.json" for unit in info.units}
         own = {*_FOLDERS, *SPLITS, README, WORK_FOLDER, *known}
@@ -131,9 +129,8 @@ def _check_target(target: Path, info: SetInfo) -> None:
         ]
         receipts = (target / "receipts").glob("*.json")
         if strange or any(path.name not in known for path in receipts):
-            raise SetError(
-                f"{target}: holds other files ({(strange or ['receipts'])[0]}); give a new folder",
-                path=target,
+            raise SetError.at(
+                target, f"holds other files ({(strange or ['receipts'])[0]}); give a new folder"
             )
 
 
@@ -155,20 +152,16 @@ def _check_free(target: Path, needed: int) -> None:
         return
     free = shutil.disk_usage(target).free
     if needed > free:
-        raise SetError(
-            f"{target}: the set needs {_size(needed)} more, {_size(free)} are free",
-            path=target,
-        )
+        raise SetError.at(target, f"the set needs {_size(needed)} more, {_size(free)} are free")
 
 
 def _copy(root: Path, target: Path, file: UnitFile) -> int:
     try:
         return copy_checked(root, target, file)
     except OSError as error:
-        raise SetError(
-            f"{error.filename or target / file.path}: {error.strerror or error}; run it again"
-            " to continue",
-            path=error.filename or target / file.path,
+        raise SetError.at(
+            error.filename or target / file.path,
+            f"{error.strerror or error}; run it again to continue",
         ) from error
 
 
@@ -207,7 +200,5 @@ def copy_checked(
             copy.write(piece)
             at(size)
         if file.sha256 and (digest.hexdigest() != file.sha256 or size != file.bytes):
-            raise SetError(
-                f"{path}: is damaged; gloam verify the set, gloam build mends it", path=path
-            )
+            raise SetError.at(path, "is damaged; gloam verify the set, gloam build mends it")
     return size

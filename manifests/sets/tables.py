@@ -26,11 +26,11 @@ def read_plan(root: Path, columns: Sequence[str] | None = None) -> pa.Table:
     if "split" in table.column_names and not set(pc.unique(table["split"]).to_pylist()) <= {
         *SPLITS
     }:
-        raise DamagedError(f"{path}: damaged: has splits that are none", path=path)
+        raise DamagedError.at(path, "damaged: has splits that are none")
     if "shard" in table.column_names and len(table):
         least, most = (one.as_py() for one in pc.min_max(table["shard"]).values())
         if least is None or not 0 <= least <= most < _MOST_SHARDS:
-            raise DamagedError(f"{path}: damaged: has shard {shown(most)}", path=path)
+            raise DamagedError.at(path, f"damaged: has shard {shown(most)}")
     return table
 
 
@@ -50,17 +50,17 @@ def read_checked(
     try:
         table = read_table(path, columns)
     except (OSError, ValueError, pa.ArrowException) as error:
-        raise SetError(f"{path}: cannot be read: {error}", path=path) from error
+        raise SetError.at(path, f"cannot be read: {error}") from error
     missing = set(columns or ()) - set(table.column_names)
     if missing:
-        raise DamagedError(f"{path}: damaged: has no column {min(missing)}", path=path)
+        raise DamagedError.at(path, f"damaged: has no column {min(missing)}")
     if "key" in table.column_names:
         odd = table["key"].filter(pc.invert(_is_key(table["key"])))
         odd = odd.filter(pc.not_equal(odd, "")) if keyless else odd
         if len(odd) or table["key"].null_count:
             key = odd[0].as_py() if len(odd) else None
             beyond = "names a file outside the set" if outside(str(key)) else "is no key"
-            raise DamagedError(f"{path}: damaged: {shown(key)} {beyond}", path=path)
+            raise DamagedError.at(path, f"damaged: {shown(key)} {beyond}")
     return table
 
 

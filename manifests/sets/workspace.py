@@ -26,23 +26,20 @@ def prepare_output(root: Path) -> None:
         # In this order another builder may begin or end meanwhile: its work's folder is there
         # before all else, and goes when set.json has come.
         if root.is_symlink() and not root.exists():
-            raise SetError(
-                f"{root}: is a link to {os.readlink(root)}, which is not there; choose another"
+            raise SetError.at(
+                root,
+                f"is a link to {os.readlink(root)}, which is not there; choose another"
                 " folder, or make that one",
-                path=root,
             )
         used = root.exists() and (not root.is_dir() or any(root.iterdir()))
         ours = (root / WORK_FOLDER).is_dir() or (root / SET_FILE).is_file()
         if used and not ours:
-            raise SetError(
-                f"{root}: exists and is not a gloam set; choose another folder or empty it",
-                path=root,
+            raise SetError.at(
+                root, "exists and is not a gloam set; choose another folder or empty it"
             )
         (root / WORK_FOLDER).mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise SetError(
-            f"{root}: cannot be written: {error.strerror or error}", path=root
-        ) from error
+        raise SetError.at(root, f"cannot be written: {error.strerror or error}") from error
 
 
 @contextmanager
@@ -94,11 +91,11 @@ def refuse_mixing(root: Path, note: BuildNote) -> None:
         except SetError:
             continue
         if other:
-            raise SetError(
-                f"{root}: its plan or set.json is damaged, and these settings or sources are not"
+            raise SetError.at(
+                root,
+                "its plan or set.json is damaged, and these settings or sources are not"
                 " those it was built with; repeat its command as it was with the sources as they"
                 " were, or build a new set",
-                path=root,
             )
 
 

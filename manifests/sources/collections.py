@@ -83,9 +83,8 @@ def list_source(
     """
     passed = Counter() if passed is None else passed
     if listing and kind not in LISTED_KINDS:
-        raise SourceError(
-            f"{kind}: has no lists, so @{listing} means nothing; lists are for voc and coco",
-            path=kind,
+        raise SourceError.at(
+            kind, f"has no lists, so @{listing} means nothing; lists are for voc and coco"
         )
     images = KINDS[kind](path, listing, passed)
     try:
@@ -245,7 +244,7 @@ def _of_voc_list(path: str, entries: list[Entry], images: list[Entry], listing: 
     ending = f"ImageSets/Main/{listing}.txt"
     found = [e for e in entries if f"/{e.name}".endswith(f"/{ending}")]
     if not found:
-        raise SourceError(f"{path}: has no {ending}", path=path)
+        raise SourceError.at(path, f"has no {ending}")
     there = {bare(plain(e.name)) for e in images}
     wanted: set[str] = set()
     for entry in found:  # VOC's archives of several years hold a list each
@@ -264,10 +263,10 @@ def _of_voc_list(path: str, entries: list[Entry], images: list[Entry], listing: 
 def _refuse_missing(path: str, listing: str, wanted: Collection[str], lacks: Iterable[str]) -> None:
     missing = sorted(lacks)
     if missing:
-        raise SourceError(
-            f"{path}: {len(missing)} of {len(wanted)} images of the list {listing} are missing,"
+        raise SourceError.at(
+            path,
+            f"{len(missing)} of {len(wanted)} images of the list {listing} are missing,"
             f" such as {missing[0].rpartition('/')[2]}",
-            path=path,
         )
 
 
@@ -284,25 +283,23 @@ def _coco(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     elif beside.is_file():
         text = read_beside(beside)
     else:
-        raise SourceError(f"{path}: has no {ending}, neither inside nor beside it", path=path)
+        raise SourceError.at(path, f"has no {ending}, neither inside nor beside it")
     try:
         named = [image.get("file_name") for image in json.loads(text)["images"]]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise SourceError(
-            f"{path}: {ending} is not a COCO annotation file: {error!r}", path=path
-        ) from error
+        raise SourceError.at(path, f"{ending} is not a COCO annotation file: {error!r}") from error
     wanted = {plain(name): None for name in named if isinstance(name, str) and plain(name)}
     if not wanted:
-        raise SourceError(f"{path}: {ending} names no image", path=path)
+        raise SourceError.at(path, f"{ending} names no image")
     if odd := sum(not isinstance(name, str) or not plain(name) for name in named):
         passed["images of the list without a file_name"] += odd
     images = {plain(e.name): e for e in _images(entries, passed)}
     matches = match(wanted, images, path)
     if matches.unclear:
-        raise SourceError(
-            f"{path}: {len(matches.unclear)} images of the list {listing} are not clear:"
+        raise SourceError.at(
+            path,
+            f"{len(matches.unclear)} images of the list {listing} are not clear:"
             f" {min(matches.unclear.values())}; give the folder or archive of the one",
-            path=path,
         )
     _refuse_missing(path, listing, wanted, unmatched(wanted, matches))
     kept = set(matches.found.values())

@@ -110,9 +110,8 @@ def list_container(path: Path, passed: Counter[str] | None = None) -> Iterator[E
         return _list_folder(path, passed)
     if not path.is_file():
         there = path.exists()
-        raise SourceError(
-            f"{path}: {'neither a folder nor a file' if there else 'no such file or folder'}",
-            path=path,
+        raise SourceError.at(
+            path, f"{'neither a folder nor a file' if there else 'no such file or folder'}"
         )
     return _list_archive(path, passed)
 
@@ -141,7 +140,7 @@ def _list_archive(path: Path, passed: Counter[str]) -> Iterator[Entry]:
         else:
             yield from _list_tar(path, passed)
     except _ARCHIVE_ERRORS as error:
-        raise SourceError(f"{path}: not a readable tar or zip: {error}", path=path) from error
+        raise SourceError.at(path, f"not a readable tar or zip: {error}") from error
 
 
 def _is_zip(path: Path) -> bool:
@@ -178,10 +177,10 @@ def _list_tar(path: Path, passed: Counter[str]) -> Iterator[Entry]:
         begin = handle.read(10)
         for mark, command in _COMPRESSIONS.items():
             if mark.match(begin):
-                raise SourceError(
-                    f"{path}: a compressed tar cannot be read in random order; make it a plain one"
+                raise SourceError.at(
+                    path,
+                    f"a compressed tar cannot be read in random order; make it a plain one"
                     f" first, for example: {command} -k {path.name}",
-                    path=path,
                 )
         status, container = path.stat(), _text(path)
         for name, span in list_tar(handle, (0, status.st_size), str(path), passed):

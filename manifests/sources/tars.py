@@ -148,9 +148,8 @@ def _members(
             for member in archive:
                 archive.members = []  # tarfile keeps every header otherwise: gigabytes for ImageNet
                 if archive.offset <= member.offset:  # a negative size: it would go round for ever
-                    raise SourceError(
-                        f"{container}: damaged header at byte {start + member.offset}",
-                        path=container,
+                    raise SourceError.at(
+                        container, f"damaged header at byte {start + member.offset}"
                     )
                 if member.issym() or (member.islnk() and not plain_name(member.linkname)):
                     passed[LINKS] += 1
@@ -168,9 +167,7 @@ def _span(member: tarfile.TarInfo, start: int, end: int, container: str) -> Span
     pieces: Any = member.sparse  # of a sparse member: offsets and sizes
     stored = sum(size for _, size in pieces) if member.issparse() else member.size
     if start + member.offset_data + stored > end:
-        raise SourceError(
-            f"{container}: ends inside {member.name}; the archive was cut short", path=container
-        )
+        raise SourceError.at(container, f"ends inside {member.name}; the archive was cut short")
     if member.issparse():
         return Span(start + member.offset, _unpacked(member), sparse=True)
     return Span(start + member.offset_data, member.size)
@@ -190,12 +187,11 @@ def _check_end(view: Window, offset: int, container: str) -> None:
     view.seek(offset)
     block = view.read(tarfile.BLOCKSIZE)
     if len(block) < tarfile.BLOCKSIZE:
-        raise SourceError(
-            f"{container}: has no end mark at byte {offset}; the archive was cut short",
-            path=container,
+        raise SourceError.at(
+            container, f"has no end mark at byte {offset}; the archive was cut short"
         )
     if block.count(0) < len(block):
-        raise SourceError(f"{container}: damaged header at byte {offset}", path=container)
+        raise SourceError.at(container, f"damaged header at byte {offset}")
 
 
 def _next_tar(handle: IO[bytes], offset: int, end: int, passed: Counter[str]) -> int | None:

@@ -20,7 +20,7 @@ def read_entry(path: str, entry: Entry) -> bytes:
     try:
         return read(entry.location, _MOST)
     except ImageRefused as error:
-        raise SourceError(f"{path}: {entry.name} cannot be read: {error}", path=path) from error
+        raise SourceError.at(path, f"{entry.name} cannot be read: {error}") from error
 
 
 def read_text(path: str, entry: Entry) -> str:
@@ -31,7 +31,7 @@ def read_text(path: str, entry: Entry) -> str:
     try:
         return read_entry(path, entry).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise SourceError(f"{path}: {entry.name} cannot be read: {error}", path=path) from error
+        raise SourceError.at(path, f"{entry.name} cannot be read: {error}") from error
 
 
 def read_beside(path: Path) -> str:
@@ -43,4 +43,4 @@ def read_beside(path: Path) -> str:
         data = path.read_bytes() if isinstance(path, StorePath) else read_file(path, _MOST)
         return data.decode("utf-8-sig")
     except (ImageRefused, OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"{path}: cannot be read: {error}", path=path) from error
+        raise SourceError.at(path, f"cannot be read: {error}") from error

@@ -61,9 +61,8 @@ class Extent:
 
     def _whole(self, data: bytes) -> bytes:
         if len(data) != self.size:
-            raise SetError(
-                f"{self.path}: ends inside an image; gloam verify the set, gloam build mends it",
-                path=self.path,
+            raise SetError.at(
+                self.path, "ends inside an image; gloam verify the set, gloam build mends it"
             )
         return data
 
@@ -143,9 +142,7 @@ def key_in(name: Extent) -> str:
     """
     key = name.read().partition(b".")[0].decode("latin-1")
     if not KEY.match(key):
-        raise SetError(
-            f"{name.path}: {shown(key)} is no key of a sample; gloam verify the set", path=name.path
-        )
+        raise SetError.at(name.path, f"{shown(key)} is no key of a sample; gloam verify the set")
     return key
 
 

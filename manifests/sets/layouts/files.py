@@ -141,9 +141,7 @@ class Files:
             elif sample is not None:
                 name, suffix = split_ending(member_of(file.path, sample.key))
                 if name not in sample.record["members"]:
-                    raise SetError(
-                        f"{root}: {file.path} is not of {split}'s {sample.key}", path=root
-                    )
+                    raise SetError.at(root, f"{file.path} is not of {split}'s {sample.key}")
                 members = {**sample.members, name: Encoded(next(contents), suffix)}
                 sample = Sample(sample.key, sample.record, members)
         if sample is not None:
@@ -202,10 +200,9 @@ class Files:
             path = list_path(root, f"{split}-{name}")
             lines = len(read_list(path))
             if lines != count:
-                raise SetError(
-                    f"{path}: has {lines} lines, the set {count} pairs; gloam verify says what was"
-                    " changed",
-                    path=path,
+                raise SetError.at(
+                    path,
+                    f"has {lines} lines, the set {count} pairs; gloam verify says what was changed",
                 )
         if not isinstance(root, StorePath):
             for name in names:
@@ -237,7 +234,7 @@ def _refuse_links(root: Path, folder: str) -> None:
     if odd is not None:
         inside(root, f"{folder}/{odd.name}")
         if not os.path.isfile(odd.path):
-            raise SetError(f"{odd.path}: is not a regular file", path=odd.path)
+            raise SetError.at(odd.path, "is not a regular file")
 
 
 def _sort_folders(root: Path, split: str) -> None:
@@ -286,5 +283,5 @@ def _record(data: bytes, path: Path) -> dict[str, Any]:
     """Read a record; refuse one that speaks of another sample than its file's name."""
     record = parse_record(data, str(path))
     if record["key"] != path.stem:
-        raise SetError(f"{path}: is the record of {shown(record['key'])}", path=path)
+        raise SetError.at(path, f"is the record of {shown(record['key'])}")
     return record

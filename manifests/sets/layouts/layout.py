@@ -147,7 +147,5 @@ def read_list(path: Path) -> list[str]:
         odd = next((line for line in lines if not LIST_LINES.match(f"{line}\n".encode())), "")
         beyond = outside(odd.rpartition(" ")[0] or odd)
         what = "names a file outside the set" if beyond else "is no line of a list"
-        raise DamagedError(
-            f"{path}: {shown(odd)} {what}; gloam verify says what was changed", path=path
-        )
+        raise DamagedError.at(path, f"{shown(odd)} {what}; gloam verify says what was changed")
     return lines

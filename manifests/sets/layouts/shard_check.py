@@ -78,7 +78,7 @@ def _check_contiguous(members: Members, path: Path) -> None:
     """Refuse members with anything between them, or none."""
     ends = members.offsets + -(-members.sizes // BLOCK) * BLOCK
     if not members.names or (members.offsets != [BLOCK, *(ends[:-1] + BLOCK)]).any():
-        raise SetError(f"{path}: its members do not follow one another", path=path)
+        raise SetError.at(path, "its members do not follow one another")
 
 
 def _parts(members: Members) -> Iterator[tuple[slice, int, int]]:
@@ -117,7 +117,7 @@ def _odd_records(
         try:
             key, known = record_facts(record, name)
             if key != name.partition(".")[0] or not known >= own:
-                raise SetError(f"{name}: is the record of {shown(key)}", path=name)
+                raise SetError.at(name, f"is the record of {shown(key)}")
         except SetError as error:
             odd.append((name, error.what.removeprefix(f"{name}: ")))
     return odd

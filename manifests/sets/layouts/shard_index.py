@@ -87,9 +87,7 @@ def read_members(path: Path, tar_bytes: int | None = None) -> Members:
         words = body.removesuffix("\n").replace("\n", " ").split(" ") if body else []
         return _members(words, lines, MOST_BYTES if tar_bytes is None else tar_bytes)
     except ValueError as error:
-        raise SetError(
-            f"{path}: not a DALI index of {INDEX_VERSION}: {error}", path=path
-        ) from error
+        raise SetError.at(path, f"not a DALI index of {INDEX_VERSION}: {error}") from error
 
 
 def _members(words: list[str], lines: list[str], tar_bytes: int) -> Members:

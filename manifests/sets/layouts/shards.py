@@ -127,10 +127,8 @@ class Shards:
         lines, expected = read_list(path), [shard_name(unit) for unit in units]
         if lines != expected:
             strange = sorted(set(lines) - set(expected)) or ["its order"]
-            raise SetError(
-                f"{path}: {strange[0]} does not belong to the set; gloam verify says what was"
-                " changed",
-                path=path,
+            raise SetError.at(
+                path, f"{strange[0]} does not belong to the set; gloam verify says what was changed"
             )
 
     def member_path(self, split: str, key: str, member: str) -> str:
@@ -194,10 +192,10 @@ def _columns(
                     read_columns([text], [size], names, named)
                 except (ValueError, IndexError) as own:
                     path = index_path(root, unit)
-                    raise SetError(
-                        f"{path}: not a DALI index of {INDEX_VERSION} of this set: {own}", path=path
+                    raise SetError.at(
+                        path, f"not a DALI index of {INDEX_VERSION} of this set: {own}"
                     ) from error
-            raise SetError(f"{root}: its indexes do not go together: {error}", path=root) from error
+            raise SetError.at(root, f"its indexes do not go together: {error}") from error
         texts, sizes, first = [], [], number
 
 
@@ -216,19 +214,17 @@ def _read_unit(root: Path, unit: str) -> tuple[bytes, int]:
         text = read_regular(index)
     except OSError as error:
         path = index if error.filename == str(index) else tar
-        raise SetError(
-            f"{path}: {error.strerror or error}; gloam build with the set's options makes it again",
-            path=path,
+        raise SetError.at(
+            path, f"{error.strerror or error}; gloam build with the set's options makes it again"
         ) from error
     for path, name, right in (
         (tar, shard_name(unit), lambda file: file.bytes == size),
         (index, index_name(unit), lambda file: file.sha256 == sha256_bytes(text)),
     ):
         if name not in facts or not right(facts[name]):
-            raise SetError(
-                f"{path}: is not the one that was built; gloam build with the set's options makes"
-                " it again",
-                path=path,
+            raise SetError.at(
+                path,
+                "is not the one that was built; gloam build with the set's options makes it again",
             )
     return text, size
 
@@ -265,11 +261,9 @@ def read_samples(path: Path) -> Iterator[Sample]:
             tar.seek(archive.offset)
             end = tar.read(tarfile.BLOCKSIZE)
             if end != bytes(tarfile.BLOCKSIZE):
-                raise SetError(
-                    f"{path}: damaged header, or cut short, at byte {archive.offset}", path=path
-                )
+                raise SetError.at(path, f"damaged header, or cut short, at byte {archive.offset}")
     except (tarfile.TarError, OSError, EOFError, ValueError) as error:
-        raise SetError(f"{path}: {error}", path=path) from error
+        raise SetError.at(path, f"{error}") from error
 
 
 def _check_header(header: tarfile.TarInfo, tar_bytes: int, path: Path) -> None:
@@ -279,9 +273,9 @@ def _check_header(header: tarfile.TarInfo, tar_bytes: int, path: Path) -> None:
         beyond = (
             "names a file outside the set" if outside(header.name) else "is no file of a sample"
         )
-        raise SetError(f"{path}: {shown(header.name)} {beyond}", path=path)
+        raise SetError.at(path, f"{shown(header.name)} {beyond}")
     if not header.isreg() or header.issparse() or header.offset_data + header.size > tar_bytes:
-        raise SetError(f"{path}: {header.name} is no whole regular file", path=path)
+        raise SetError.at(path, f"{header.name} is no whole regular file")
 
 
 def _sample(files: list[tuple[str, bytes]], names: list[str], where: str) -> Sample:
@@ -300,7 +294,7 @@ def _sample(files: list[tuple[str, bytes]], names: list[str], where: str) -> Sam
     _check_key(record, files[0][0], where)
     strange = members.keys() - record["members"].keys()
     if strange:
-        raise SetError(f"{where}: {files[0][0]} knows nothing of {min(strange)}", path=where)
+        raise SetError.at(where, f"{files[0][0]} knows nothing of {min(strange)}")
     return Sample(keys.pop(), record, members)
 
 
