@@ -18,8 +18,7 @@ from ..manifests.images.folders import image_files
 from ..manifests.selection.plan import SPLITS
 from ..manifests.sets.layouts import layout_named
 from ..manifests.sets.layouts.extents import Extent, Extents, Keys
-from ..manifests.sets.layouts.layout import Layout
-from ..manifests.sets.layouts.lists import list_path
+from ..manifests.sets.layouts.layout import Layout, list_path
 from ..manifests.sets.layouts.shard_files import index_path, shard_path
 from ..manifests.sets.pair_set import PairSet, open_set
 from ..manifests.sets.shard_cache import ShardCache

@@ -23,15 +23,7 @@ def ignored(counted: int) -> None:
 
 
 class Engine(Protocol):
-    """Runs a function over jobs.
-
-    Which engine it is, and how many workers it has, decides no byte of a result.
-
-    Attributes
-    ----------
-    far : bool
-        Whether jobs may run on other machines, or in another folder.
-    """
+    """Runs a function over jobs: no engine, and no number of workers, decides a byte of results."""
 
     @property
     def far(self) -> bool:
@@ -71,10 +63,7 @@ class Engine(Protocol):
 
 
 def check_paths(engine: Engine, *paths: Path | str | None) -> None:
-    """Refuse relative paths where jobs run elsewhere.
-
-    Raises ConfigError when there is one.
-    """
+    """Refuse relative paths where jobs run elsewhere. Raises ConfigError when there is one."""
     for path in paths if engine.far else ():
         if path and not in_store(path) and not Path(path).is_absolute():
             raise ConfigError(

@@ -49,10 +49,7 @@ def take_environment(variables: dict[str, str]) -> None:
 
 
 def obstore() -> Any:
-    """Return the module that makes requests.
-
-    Raises ConfigError when it is not installed.
-    """
+    """Return the module that makes requests. Raises ConfigError when it is not installed."""
     try:
         import obstore as module
     except ImportError as error:

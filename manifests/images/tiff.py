@@ -59,10 +59,7 @@ class TiffHeader:
 
 
 def read_tiff(data: bytes) -> TiffHeader:
-    """Read the tags of a TIFF without decoding it.
-
-    Raises ImageRefused: "damaged".
-    """
+    """Read the tags of a TIFF without decoding it. Raises ImageRefused: "damaged"."""
     try:
         with tifffile.TiffFile(io.BytesIO(data)) as file:
             page: Any = file.pages.first

@@ -145,10 +145,7 @@ class Annotations:
         return texts
 
     def _take(self, file: str, value: Any, names: dict[int | str, str]) -> None:
-        """Take what a file says.
-
-        Raises ValueError when it is not laid out as COCO's.
-        """
+        """Take what a file says. Raises ValueError when it is not laid out as COCO's."""
         images = self._take_images(file, _list_of(value, "images"))
         own: dict[int | str, str] = {}
         listed = _list_of(value, "categories") if value.get("categories") else []
@@ -218,10 +215,7 @@ class Annotations:
 
 
 def _annotate(image: _Image, one: Any, names: dict[int | str, str], origin: str) -> None:
-    """Add an annotation to its image.
-
-    Raises _Odd when there is anything wrong with it.
-    """
+    """Add an annotation to its image. Raises _Odd when there is anything wrong with it."""
     if "caption" in one:
         caption = one["caption"]
         if not isinstance(caption, str) or not caption.strip():

@@ -103,10 +103,7 @@ def _side(text: str | None) -> int:
 
 
 def _marked(one: ElementTree.Element, origin: str) -> Marked:
-    """Read an object.
-
-    Raises ValueError when it has no name, or no box of numbers.
-    """
+    """Read an object. Raises ValueError when it has no name, or no box of numbers."""
     name, box = one_line(one.findtext("name") or ""), one.find("bndbox")
     if not name:
         raise ValueError("has no name")

@@ -256,10 +256,7 @@ def _parse(data: bytes, path: Path) -> Any:
 
 
 def facts_of(path: Path) -> FileFacts:
-    """Measure the size and checksum of a file.
-
-    Raises SetError when it cannot be read.
-    """
+    """Measure the size and checksum of a file. Raises SetError when it cannot be read."""
     try:
         sha256, size = sha256_and_size(path)
     except OSError as error:

@@ -265,10 +265,7 @@ def record_facts(data: bytes, where: str) -> tuple[str, Set[str]]:
 
 
 def parse_record(data: bytes, where: str) -> dict[str, Any]:
-    """Read a record's bytes.
-
-    Raises SetError when they are not a record of this format.
-    """
+    """Read a record's bytes. Raises SetError when they are not a record of this format."""
     try:
         record = parse_json(data)
         if isinstance(record, dict) and "key" in record and type(record.get("format")) is int:

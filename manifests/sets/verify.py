@@ -20,8 +20,7 @@ from ...storage.stores import StorePath, map_concurrent
 from ...storage.untrusted import inside
 from .info import EDITABLE, PAIRS, PLAN, SET_FILE, WORK_FOLDER, SetInfo
 from .layouts import layout_named
-from .layouts.layout import read_list
-from .layouts.lists import FOLDER as LISTS
+from .layouts.layout import LISTS, read_list
 from .layouts.shard_check import Examined
 from .pair_set import PairSet, open_set
 from .receipts import FileFacts, Receipt, read_receipt
@@ -118,7 +117,10 @@ def verify_set(
     """
     pairs = open_set(pairs)
     root, info = pairs.root, pairs.info
-    problems = list(_own_files(root, info, quick))
+    problems: list[Problem] = []
+    for name, facts in info.files.items():
+        examine = None if quick else partial(_examine, root, name)
+        problems += _check_file(root, name, facts, examine)
     check = partial(_check_unit, root, info.layout, checksums=not quick)
     units = list(info.units)
     if engine is not None and engine.far:
@@ -140,12 +142,6 @@ def verify_set(
     return [replace(problem, mend=made_again) for problem in problems] + list(
         _strangers(root, info, receipts, strict)
     )
-
-
-def _own_files(root: Path, info: SetInfo, quick: bool) -> Iterator[Problem]:
-    for name, facts in info.files.items():
-        examine = None if quick else partial(_examine, root, name)
-        yield from _check_file(root, name, facts, examine)
 
 
 def _examine(root: Path, name: str) -> Examined:

@@ -13,10 +13,7 @@ _MOST = 1 << 32
 
 
 def read_entry(path: str, entry: Entry) -> bytes:
-    """Read a file of a source.
-
-    Raises SourceError when it cannot be read.
-    """
+    """Read a file of a source. Raises SourceError when it cannot be read."""
     try:
         return read(entry.location, _MOST)
     except ImageRefused as error:
@@ -24,10 +21,7 @@ def read_entry(path: str, entry: Entry) -> bytes:
 
 
 def read_text(path: str, entry: Entry) -> str:
-    """Read a file of a source as text.
-
-    Raises SourceError when it cannot be read, or is none.
-    """
+    """Read a file of a source as text. Raises SourceError when it cannot be read, or is none."""
     try:
         return read_entry(path, entry).decode("utf-8-sig")
     except UnicodeDecodeError as error:

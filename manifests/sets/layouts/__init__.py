@@ -12,10 +12,7 @@ LAYOUTS: dict[str, Layout] = {layout.name: layout for layout in (SHARDS, FILES)}
 
 
 def layout_named(name: str) -> Layout:
-    """Return the layout of a name.
-
-    Raises SetError when there is none.
-    """
+    """Return the layout of a name. Raises SetError when there is none."""
     if name not in LAYOUTS:
         raise SetError(f"layout {name!r}: must be one of {', '.join(LAYOUTS)}")
     return LAYOUTS[name]

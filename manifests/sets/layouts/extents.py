@@ -36,10 +36,7 @@ class Extent:
         return f"{self.path}: {key}.{member}" if self.path else f"pair {key}, {member}"
 
     def read(self) -> bytes:
-        """Read the bytes.
-
-        Raises SetError when the file cannot be read, or ends before them.
-        """
+        """Read the bytes. Raises SetError when the file cannot be read, or ends before them."""
         if self.data is not None:
             return self.data
         try:

@@ -30,8 +30,7 @@ from ..info import WORK_FOLDER
 from ..receipts import Receipt
 from ..sample import LOW, NORMAL, RECORD, Encoded, Sample, parse_record, split_ending
 from .extents import Extents, Filed, Keys, Texts
-from .layout import read_list, split_of
-from .lists import list_path, write_list
+from .layout import list_path, read_list, split_of, write_list
 from .shard_check import Examined
 
 METADATA = "metadata.jsonl"
@@ -192,10 +191,7 @@ class Files:
     def check(
         self, root: Path, split: str, units: Sequence[str], count: int, names: Sequence[str]
     ) -> None:
-        """Refuse lists that are missing, or of another length.
-
-        Raises SetError when there is one.
-        """
+        """Refuse lists that are missing or of another length, and links among images."""
         for name in names:
             path = list_path(root, f"{split}-{name}")
             lines = len(read_list(path))

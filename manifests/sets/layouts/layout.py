@@ -8,33 +8,28 @@ and verified at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Protocol
 
 from ....errors import DamagedError
-from ....storage.untrusted import LIST_LINES, outside, read_file, shown
+from ....storage.atomic import atomic_write
+from ....storage.untrusted import LIST_LINES, inside, outside, read_file, shown
 from ..receipts import Receipt
 from ..sample import Sample
 from .extents import Extents, Keys
 from .shard_check import Examined
 
+LISTS = "lists"
+"""The folder of a set's lists."""
+
 
 class UnitWriter(Protocol):
-    """Writes one unit: a context manager.
-
-    Without `close` the next run overwrites the files.
-    """
+    """Writes one unit: a context manager. Without `close` the next run overwrites the files."""
 
     def __enter__(self) -> UnitWriter: ...
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *exception: object) -> None: ...
 
     def add(self, sample: Sample) -> None:
         """Write a sample's record and members."""
@@ -47,25 +42,15 @@ class UnitWriter(Protocol):
 
 
 class Layout(Protocol):
-    """A way in which a set holds its samples.
-
-    Attributes
-    ----------
-    name : str
-        Its name in `set.json`.
-    reader : str
-        DALI's reader that takes it.
-    folders : tuple of str
-        Those that its units' files lie in.
-    """
+    """A way in which a set holds its samples."""
 
     @property
     def name(self) -> str:
-        """Its name, as `set.json` has it."""
+        """Its name in `set.json`."""
 
     @property
     def reader(self) -> str:
-        """The one of DALI's readers that takes it."""
+        """DALI's reader that takes it."""
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -78,10 +63,7 @@ class Layout(Protocol):
         """Yield the records of a unit, in order, without reading its images."""
 
     def samples(self, root: Path, receipt: Receipt) -> Iterator[Sample]:
-        """Yield the samples of a unit, in order, whole.
-
-        Raises SetError when one cannot be read.
-        """
+        """Yield the samples of a unit, in order, whole. Raises SetError when one cannot be read."""
 
     def examine(self, root: Path, unit: str, path: str) -> Examined:
         """Read one of a unit's files through: its checksum, and what in it no set holds.
@@ -107,10 +89,7 @@ class Layout(Protocol):
         """
 
     def member_path(self, split: str, key: str, member: str) -> str:
-        """Return what a file of a sample is called where its images are found.
-
-        `member` is what follows the key elsewhere: `normal.jpg`.
-        """
+        """Return the path of a sample's file, in its set or tar; `member`: `normal.jpg`, say."""
 
     def extents(
         self, root: Path, split: str, units: Sequence[str], names: Sequence[str], *, held: bool
@@ -134,6 +113,19 @@ def split_of(unit: str) -> str:
 def number_of(unit: str) -> int:
     """Return the number of a unit in its split: 7 of `train-000007`."""
     return int(unit.rpartition("-")[2])
+
+
+def list_path(root: Path, name: str) -> Path:
+    """Return where a list such as `train-low` lies in a set."""
+    return inside(root, f"{LISTS}/{name}.txt")
+
+
+def write_list(root: Path, name: str, lines: Iterable[str]) -> Path:
+    """Publish a list of shards, indexes, lows or normals, line by line; returns its path."""
+    path = list_path(root, name)
+    with atomic_write(path) as handle:
+        handle.writelines(f"{line}\n".encode("ascii") for line in lines)
+    return path
 
 
 def read_list(path: Path) -> list[str]:

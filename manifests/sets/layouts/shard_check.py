@@ -33,10 +33,7 @@ class Examined(NamedTuple):
 
 
 def examine_shard(root: Path, unit: str) -> Examined:
-    """Read the tar of a unit through, by its index.
-
-    Raises OSError when it cannot be read.
-    """
+    """Read the tar of a unit through, by its index. Raises OSError when it cannot be read."""
     digest = hashlib.sha256()
     odd: list[tuple[str, str]] = []
     with open_regular(shard_path(root, unit)) as handle:

@@ -36,8 +36,7 @@ from ....storage.untrusted import (
 from ..receipts import Receipt, read_receipt
 from ..sample import RECORD, Encoded, Sample, parse_record, split_ending
 from .extents import Extents, Keys, TarKeys, Tarred, Texts
-from .layout import read_list
-from .lists import list_path, write_list
+from .layout import list_path, read_list, write_list
 from .shard_check import Examined, examine_shard
 from .shard_files import (
     FOLDER,
@@ -85,10 +84,7 @@ class Shards:
             raise unreadable(path, error) from error
 
     def samples(self, root: Path, receipt: Receipt) -> Iterator[Sample]:
-        """Yield the samples of a shard in order, whole.
-
-        Raises SetError when the tar is missing, damaged, or its members are not whole samples.
-        """
+        """Yield the samples of a shard in order, whole; see `read_samples`."""
         return read_samples(shard_path(root, receipt.unit))
 
     def examine(self, root: Path, unit: str, path: str) -> Examined:
@@ -99,7 +95,12 @@ class Shards:
 
     def damage(self, root: Path, unit: str, path: str) -> list[tuple[str, str]]:
         """List the damaged members of a shard, by the checksums in its records."""
-        return damaged_members(root, unit) if path.endswith(".tar") else []
+        try:
+            tar = read_regular(inside(root, path), MOST_BYTES)
+            index = read_index(index_path(root, unit), len(tar)) if path.endswith(".tar") else []
+        except (SetError, OSError):
+            return []
+        return [found for sample in index for found in _damage(tar, sample, path)]
 
     def write_lists(self, root: Path, split: str, receipts: Sequence[Receipt]) -> list[Path]:
         """Write `lists/{split}-shards.txt` and `-indexes.txt`.
@@ -116,11 +117,7 @@ class Shards:
     def check(
         self, root: Path, split: str, units: Sequence[str], count: int, names: Sequence[str]
     ) -> None:
-        """Refuse what is not as it was built.
-
-        Tars and indexes of other sizes than the receipts', other indexes, and a list that names
-        others. Raises SetError when there is one.
-        """
+        """Refuse tars and indexes that are not the receipts', and a list that names others."""
         for _ in _columns(root, units, (), False):
             pass
         path = list_path(root, f"{split}-shards")
@@ -302,17 +299,6 @@ def _check_key(record: dict[str, Any], name: str, where: str) -> None:
     """Refuse a record that speaks of another sample than its file's name."""
     if record["key"] != name.partition(".")[0]:
         raise SetError(f"{where}: the record of {shown(record['key'])} stands in {name}")
-
-
-def damaged_members(root: Path, unit: str) -> list[tuple[str, str]]:
-    """List the members of a shard that are not as its records say, each with what is wrong."""
-    path = shard_path(root, unit)
-    try:
-        tar = read_regular(path, MOST_BYTES)
-        index = read_index(index_path(root, unit), len(tar))
-    except (SetError, OSError):
-        return []
-    return [found for sample in index for found in _damage(tar, sample, str(path))]
 
 
 def _damage(tar: bytes, sample: list[Member], where: str) -> list[tuple[str, str]]:
