@@ -28,7 +28,7 @@ from ...storage.untrusted import (
     unreadable,
 )
 from ..request import RecordedRequest
-from .receipts import FileFacts, Frozen, Sealed
+from .receipts import FileFacts, Grown, Sealed
 from .sample import FORMAT, check_format
 
 SET_FILE = "set.json"
@@ -51,7 +51,7 @@ class Origin(TypedDict):
     """Whether the normals stayed there."""
 
 
-class BuildNote(Frozen):
+class BuildNote(Grown):
     """All that a set is a function of, besides the photographs.
 
     Attributes

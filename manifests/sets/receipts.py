@@ -39,9 +39,14 @@ FOLDER = "receipts"
 
 
 class Frozen(BaseModel):
-    """A part of a set's own files: exactly as it was written, empty `later` fields left out."""
+    """A part of a set's own files."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Grown(Frozen):
+    """A part that has more fields than in older sets: the `later` ones are left out where empty."""
+
     later: ClassVar[tuple[str, ...]] = ()
     """Fields that sets had not before there were labels."""
 
@@ -83,7 +88,7 @@ class Sealed(Frozen):
         return self.model_copy(update={"sha256": sha256_bytes(canonical_json(bare.model_dump()))})
 
 
-class Receipt(Sealed):
+class Receipt(Grown, Sealed):
     """Facts of a finished unit.
 
     Attributes
