@@ -514,12 +514,12 @@ def _frames(root: Path) -> bool:
 
 def put_in_store(root: Path, address: str) -> Path:
     """Put a set's files into a store."""
-    from gloam.storage.stores import place
+    from gloam.storage.stores import as_path
 
     for path in root.rglob("*"):
         if path.is_file():
-            (place(address) / path.relative_to(root).as_posix()).put(path.read_bytes())
-    return place(address)
+            (as_path(address) / path.relative_to(root).as_posix()).put(path.read_bytes())
+    return as_path(address)
 
 
 def faults(

@@ -83,7 +83,7 @@ def test_forged_sets_in_a_store_do_no_harm(honest: dict[str, Path], bucket: str)
         "[print(*forged.faults(honest, forged.STORE[name], name, random.Random(1),"
         f" {bucket!r} + '/forged')) for name in {list(STORE)!r}]",
     )
-    assert found.split() == []
+    assert found.split() == [], found
 
 
 @pytest.mark.parametrize("layout", ["shards", "files"])
