@@ -75,10 +75,7 @@ def user_errors(function: F) -> F:
 def check_png(option: str, path: Path) -> None:
     """Refuse a picture's path that does not say what it will hold.
 
-    Raises
-    ------
-    ConfigError
-        When it does not end in .png.
+    Raises ConfigError when it does not end in .png.
     """
     if path.suffix.lower() != ".png":
         raise ConfigError(f"{option} {path}: must end in .png")
@@ -161,10 +158,7 @@ camera_file_option = click.option(
 def camera_overrides(path: Path | None) -> tuple[str, ...]:
     """Return what makes a recipe take the camera of a file, the first one where there are several.
 
-    Raises
-    ------
-    ConfigError
-        When the file holds none.
+    Raises ConfigError when the file holds none.
     """
     if path is None:
         return ()

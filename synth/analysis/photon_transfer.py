@@ -40,15 +40,7 @@ _CLEAR = 3.0  # standard deviations from black or white at which clipping no lon
 class TransferPoint:
     """Noise of green in one bin of levels, over pixels of equal camera and ISO.
 
-    Attributes
-    ----------
-    camera : str
-    iso : float
-    level : float
-        Mean noise-free level, of 255.
-    measured, expected : float
-        Variance in levels^2.
-    pixels : int
+    level: mean noise-free level, of 255. measured, expected: variance in levels^2.
     """
 
     camera: str
@@ -65,11 +57,7 @@ def transfer_points(low: Pixels, normal: Pixels, draw: CameraDraw) -> list[Trans
     There are none of a demosaiced one, whose noise is not white, and where a fixed pattern or JPEG
     changed the noise.
 
-    Parameters
-    ----------
-    low, normal : uint8 arrays (H, W, 3)
-    draw : CameraDraw
-        Of the pair.
+    low, normal: uint8 arrays (H, W, 3). draw: of the pair.
     """
     if draw.isp.demosaic not in ("binned", "none"):
         return []

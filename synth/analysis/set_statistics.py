@@ -35,16 +35,11 @@ _GROUP = 20  # pairs of folders a task
 class Measured:
     """What was measured.
 
-    Attributes
-    ----------
-    rows : list of dict
-        The statistics of each pair.
-    transfer : list of TransferPoint
-        The photon transfer curve, where the pairs have draws of the camera model.
-    components : list of str
-        The recipe of a mixture that each pair was drawn by; empty where there is no mixture.
-    keys, units : lists of str
-        Of each pair: its key, and the unit of a set that holds it ("" of folders).
+    rows: the statistics of each pair.
+    transfer: the photon transfer curve, where the pairs have draws of the camera model.
+    components: the recipe of a mixture that each pair was drawn by; empty where there is no
+      mixture.
+    keys, units: of each pair: its key, and the unit of a set that holds it ("" of folders).
     """
 
     rows: list[dict[str, float]]
@@ -148,10 +143,8 @@ def measure_set(
 
     Each unit of which pairs are measured is read whole: `most_units` says of how many at most.
 
-    Raises
-    ------
-    SetError
-        When a pair cannot be read, or the set holds lows only and was opened without its normals.
+    Raises SetError when a pair cannot be read, or the set holds lows only and was opened without
+    its normals.
     """
     pairs.check_normals()
     engine = engine or LocalEngine(workers)
@@ -222,11 +215,8 @@ def measure_folders(
 
     Images have equal names in both; suffixes may differ.
 
-    Raises
-    ------
-    SourceError
-        When there is nothing to measure, an image has no partner, sizes differ or an image is
-        damaged.
+    Raises SourceError when there is nothing to measure, an image has no partner, sizes differ or an
+    image is damaged.
     """
     engine = engine or LocalEngine(workers)
     check_paths(engine, lows, normals)

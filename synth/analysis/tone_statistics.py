@@ -52,15 +52,9 @@ TONE_LABELS = {
 def tone_statistics(low: Pixels, normal: Pixels) -> dict[str, float]:
     """Measure what became of a normal's light.
 
-    Parameters
-    ----------
-    low, normal : uint8 arrays (H, W, 3) of equal size
-        RGB.
+    low, normal: uint8 arrays (H, W, 3) of equal size, RGB.
 
-    Returns
-    -------
-    dict
-        By the names of `TONE_LABELS`; NaN where a picture has too few blocks of a level.
+    Returns a dict by the names of `TONE_LABELS`; NaN where a picture has too few blocks of a level.
     """
     light, lit = (_blocks(image) for image in (low, normal))
     level = 255 * linear_to_srgb(np.minimum(lit, 1))

@@ -44,20 +44,13 @@ from .worker import make_unit
 class Report:
     """What a build did.
 
-    Attributes
-    ----------
-    root : Path
-    info : SetInfo
-    candidates : int
-        Photographs that the sources hold.
-    reasons : dict of source to Counter of reason
-        Photographs that did not become pairs, those that the number of pairs left out included.
-    made : int
-        Units that this run made; the others were done before.
-    passed : dict of source to Counter of kind
-        Files of the sources that may be photographs and are not taken, where this run listed them.
-    left_out : dict of source to list of (reason, detail)
-        Annotations that are not taken.
+    candidates: photographs that the sources hold.
+    reasons: dict of source to Counter of reason, photographs that did not become pairs, those that
+      the number of pairs left out included.
+    made: units that this run made; the others were done before.
+    passed: dict of source to Counter of kind, files of the sources that may be photographs and are
+      not taken, where this run listed them.
+    left_out: dict of source to list of (reason, detail), annotations that are not taken.
     """
 
     root: Path
@@ -98,34 +91,19 @@ def build(
 ) -> Report:
     """Build a set, or continue or repair one that was begun with the same request.
 
-    Parameters
-    ----------
-    request : Request
-    root : Path
-        Folder of the set; new, empty, or of this same build.
-    workers : int
-        Processes of this machine. Has no influence on a single byte.
-    cache : Path, optional
-        Folder to keep measurements of candidates in, for later builds; by default they live as long
-        as the build.
-    progress : Progress, optional
-    max_refused : float
-        Largest share of the planned pairs that may fail while they are made; with more the set is
-        left open.
-    engine : Engine, optional
-        Where the work is done, instead of processes of this machine.
+    root: folder of the set; new, empty, or of this same build.
+    workers: processes of this machine. Has no influence on a single byte.
+    cache: folder to keep measurements of candidates in, for later builds; by default they live as
+      long as the build.
+    max_refused: largest share of the planned pairs that may fail while they are made; with more the
+      set is left open.
+    engine: where the work is done, instead of processes of this machine.
 
-    Raises
-    ------
-    SetError
-        When the folder cannot be written, holds something else, or a build with another request; or
-        when too many pairs failed, all of which it names.
-    SourceError
-        When a source is missing, broken, or changed since the plan was made.
-    ConfigError
-        When there are fewer suitable candidates than pairs asked for.
-    WorkerLost
-        When a worker died. As after any other stop, the same call continues.
+    Raises SetError when the folder cannot be written, holds something else, or a build with another
+    request; or when too many pairs failed, all of which it names; SourceError when a source is
+    missing, broken, or changed since the plan was made; ConfigError when there are fewer suitable
+    candidates than pairs asked for; WorkerLost when a worker died:
+    as after any other stop, the same call continues.
     """
     run = _begun(request, root, engine or LocalEngine(workers), cache, progress)
     with left_as_it_was(root), working_on(root):
@@ -164,20 +142,10 @@ def build_task(
     Whoever comes first plans, the others wait for it. When all tasks are done, `build` with the
     same request closes the set.
 
-    Parameters
-    ----------
-    request, root, workers, cache, progress, engine
-        As of `build`.
-    task : Task
+    request, root, workers, cache, progress, engine: as of `build`.
 
-    Returns
-    -------
-    (made, left) : shards that this call made, and those of other tasks that are not there yet
-
-    Raises
-    ------
-    SetError, SourceError, ConfigError, WorkerLost
-        As of `build`.
+    Returns (made, left): shards that this call made, and those of other tasks that are not there
+    yet. Raises SetError, SourceError, ConfigError, WorkerLost as of `build`.
     """
     run = _begun(request, root, engine or LocalEngine(workers), cache, progress)
     prepare_output(root)

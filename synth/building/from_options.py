@@ -162,17 +162,10 @@ def make_request(
 ) -> Request:
     """Make one request from a build file and what goes before it.
 
-    Parameters
-    ----------
-    sources, config, recipe, overrides, profile, select
-        As of `build`.
-    options : dict
-        Of plan and output, by name; None where they were not given.
+    sources, config, recipe, overrides, profile, select: as of `build`. options: of plan and output,
+    by name; None where they were not given.
 
-    Raises
-    ------
-    ConfigError
-        With the key, its value and what is allowed.
+    Raises ConfigError with the key, its value and what is allowed.
     """
     file = validated(BuildFile, load_yaml(Path(config)), str(config)) if config else BuildFile()
     given = {name: value for name, value in options.items() if value is not None}

@@ -167,15 +167,10 @@ def export(
 
     When it was stopped, the same call continues.
 
-    Parameters
-    ----------
-    origin, root, workers, progress, engine
-        As of `regenerate`.
-    layout : str
-        "shards" or "files".
-    low_codec : str
-        Of the lows of a live set, which are made: "png", "jpg", or "none" to leave it live. Stored
-        lows stay as they are.
+    origin, root, workers, progress, engine: as of `regenerate`.
+    layout: "shards" or "files".
+    low_codec: of the lows of a live set, which are made: "png", "jpg", or "none" to leave it live.
+      Stored lows stay as they are.
     """
     origin, root = open_set(origin), place(root)
     info = origin.info

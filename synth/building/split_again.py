@@ -28,14 +28,8 @@ class Part(NamedTuple):
 class SplitAgain(NamedTuple):
     """A set's pairs in other splits.
 
-    Attributes
-    ----------
-    plan : bytes
-        The new `plan.parquet`.
-    labels : bytes
-        The new `labels.parquet`, its row groups being those of the new plan; b"" where there are
-        no labels.
-    parts : dict of new unit to Part
+    plan: the new `plan.parquet`. labels: the new `labels.parquet`, its row groups being those of
+    the new plan; b"" where there are no labels. parts: dict of new unit to Part.
     """
 
     plan: bytes
@@ -49,12 +43,8 @@ def split_again(origin: PairSet, val: int, test: int) -> SplitAgain:
     They are those that a build with these numbers would choose. Each shard is cut into one of every
     split, so that a pair is read and written once, and never moves between shards.
 
-    Raises
-    ------
-    ConfigError
-        When nothing would be left to train on.
-    SetError
-        When it is a set of clips, whose sequences may not be parted.
+    Raises ConfigError when nothing would be left to train on; SetError when it is a set of clips,
+    whose sequences may not be parted.
     """
     if origin.frames:
         raise SetError(

@@ -77,10 +77,8 @@ class UnitJob:
 def make_unit(job: UnitJob) -> Receipt:
     """Make a unit's pairs and publish them, then the receipt.
 
-    Raises
-    ------
-    SourceError
-        When a photograph that was measured cannot be read any more; nothing is published then.
+    Raises SourceError when a photograph that was measured cannot be read any more; nothing is
+    published then.
     """
     refused: list[RefusedPair] = []
     left_out: list[RefusedPair] = []
@@ -200,10 +198,7 @@ def _refuse(
 ) -> None:
     """Note a photograph or clip that cannot be used.
 
-    Raises
-    ------
-    SourceError
-        When it could be read before.
+    Raises SourceError when it could be read before.
     """
     if refusal.reason is Reason.UNREADABLE and not job.unmeasured:
         raise SourceError(

@@ -37,15 +37,7 @@ _FEWEST_DARKS = 2
 class AtIso:
     """What was found at one ISO.
 
-    Attributes
-    ----------
-    iso : float
-    gain : Estimate
-        DN per electron.
-    dark : Dark
-    points : Transfer
-    darks, flats : int
-        Frames that it rests on.
+    gain: DN per electron. darks, flats: frames that it rests on.
     """
 
     iso: float
@@ -60,13 +52,7 @@ class AtIso:
 class CameraCalibration:
     """A camera's calibration, with its errors.
 
-    Attributes
-    ----------
-    name, source : str
-    black, white : int
-    isos : list of AtIso
-    findings : list of str
-        What is wrong with which files.
+    findings: what is wrong with which files.
     """
 
     name: str

@@ -20,12 +20,8 @@ _FINE = 8
 class Spread(NamedTuple):
     """How light spreads.
 
-    Attributes
-    ----------
-    places : int32 array (P, 2)
-        From how many rows and columns away it comes; none where nothing spreads.
-    weights : float32 array (P)
-        How much of it: they sum to 1.
+    places: int32 array (P, 2), from how many rows and columns away it comes; none where nothing
+    spreads. weights: float32 array (P), how much of it: they sum to 1.
     """
 
     places: npt.NDArray[np.int32]
@@ -86,16 +82,8 @@ def spread(
 ) -> Spread:
     """Return how light spreads along a line, and over a disc, all of it shifted.
 
-    Parameters
-    ----------
-    length : float
-        Of the line, pixels.
-    angle : float
-        Of its direction, radians.
-    radius : float
-        Of the disc, pixels.
-    shift, direction : float
-        How far away light comes from, pixels, and where to, radians.
+    length: of the line, pixels. angle: of its direction, radians. radius: of the disc, pixels.
+    shift, direction: how far away light comes from, pixels, and where to, radians.
     """
     if length <= 0 and radius <= 0 and shift <= 0:
         return NOTHING

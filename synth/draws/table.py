@@ -46,16 +46,13 @@ _DEFAULTS = {
 class DrawTable:
     """The draws of N images as kernels read them: see `kernels.batch.arrays.Batch`.
 
-    Attributes
-    ----------
-    draws : array (N) of DRAW
-    linear : float32 array (T, 256)
-    read : float32 array (N, 2, 10)
-    blur : float32 array (N, MOST_TAPS)
-    smooth : float64 array
-    lights : float64 array (L, 7)
-    spread : Spread
-        Of all draws, one after another's.
+    draws: array (N) of DRAW.
+    linear: float32 array (T, 256).
+    read: float32 array (N, 2, 10).
+    blur: float32 array (N, MOST_TAPS).
+    smooth: float64 array.
+    lights: float64 array (L, 7).
+    spread: of all draws, one after another's.
     """
 
     draws: npt.NDArray[Any]
@@ -134,10 +131,7 @@ def table_of_records(records: Sequence[CameraDraw]) -> DrawTable:
 def table_of(columns: Columns) -> DrawTable:
     """Return the table of drawn values: computed in float64, rounded once.
 
-    Parameters
-    ----------
-    columns : Columns
-        Of N images, by the paths of `CameraDraw`; degradations and video may be left out.
+    columns: of N images, by the paths of `CameraDraw`; degradations and video may be left out.
     """
     seeds = columns["pixel_seed"].astype(np.uint64)
     columns = {path: np.full(len(seeds), value) for path, value in _DEFAULTS.items()} | columns

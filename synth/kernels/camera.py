@@ -102,20 +102,16 @@ def _sense_mosaic(rgb, scene, sensor, pattern, window, raw):
 class _Room(NamedTuple):
     """Room to work for a band of pixels (N): flat, as slices of them stay contiguous to a compiler.
 
-    Attributes
-    ----------
-    red, green, blue, counts : float32 arrays (N)
-    states, shot, words : uint32 arrays (N)
-    offsets, raw : float32 arrays (3 N)
-    cells : uint16 array (3 N)
-    column_offsets : float32 array (2, W)
-        Of the pattern: what the left and right column of each quad, or pixel, adds.
-    pattern : PatternRoom
-        Of a row.
-    mosaic : float32 array (h + 4, w + 4)
-        DN of a window's sites, where they are demosaiced.
-    planes : three int16 arrays (h w)
-        Brightness and colour differences of the window, where these are smoothed.
+    red, green, blue, counts: float32 arrays (N).
+    states, shot, words: uint32 arrays (N).
+    offsets, raw: float32 arrays (3 N).
+    cells: uint16 array (3 N).
+    column_offsets: float32 array (2, W) of the pattern: what the left and right column of each
+      quad, or pixel, adds.
+    pattern: of a row.
+    mosaic: float32 array (h + 4, w + 4), DN of a window's sites, where they are demosaiced.
+    planes: three int16 arrays (h w), brightness and colour differences of the window, where these
+      are smoothed.
     """
 
     red: npt.NDArray[np.float32]
@@ -141,18 +137,11 @@ def expose_and_develop(rgb, low, window, scene, sensor, pattern, developing):
     Near edges of the window that are none of the picture's, chroma noise reduction misses what lies
     beyond: as far as the blur reaches, samples are others than those of the whole.
 
-    Parameters
-    ----------
-    window : Window
-        Of even top and left, for a mosaic's sake.
-    scene : Scene
-        Of `exposure`.
-    sensor : Sensor
-        Of `sensor`.
-    pattern : Pattern
-        Of `degradations.pattern`.
-    developing : Development, ChannelNoise
-        Of `develop` and `channel_noise`.
+    window: Window of even top and left, for a mosaic's sake.
+    scene: Scene of `exposure`.
+    sensor: Sensor of `sensor`.
+    pattern: Pattern of `degradations.pattern`.
+    developing: Development, ChannelNoise of `develop` and `channel_noise`.
     """
     development = developing[0]
     method, blur = sensor.method, development.blur

@@ -40,22 +40,13 @@ _LEAST = f32(1e-20)  # variance that is still divided by
 class OneChannel(NamedTuple):
     """Noise of a channel, in linear light where white is 1, of float32.
 
-    Attributes
-    ----------
-    offset : float
-        That the black level is off by.
-    shot : float
-        Variance for each unit of light.
-    read : float
-        Standard deviation of the read noise without its tail.
-    tail_share : uint32
-        Of the samples that the tail adds to, of 2^32.
-    tail : float
-        Mean of what it adds to those, exponentially distributed.
-    tail_mean : float
-        Of what it adds to all, which is taken off.
-    rows : float
-        Standard deviation of what rows share, of a sample's own.
+    offset: that the black level is off by.
+    shot: variance for each unit of light.
+    read: standard deviation of the read noise without its tail.
+    tail_share: of the samples that the tail adds to, of 2^32.
+    tail: mean of what it adds to those, exponentially distributed.
+    tail_mean: of what it adds to all, which is taken off.
+    rows: standard deviation of what rows share, of a sample's own.
     """
 
     offset: np.float32
@@ -80,17 +71,8 @@ class Mixing(NamedTuple):
 class ChannelNoise(NamedTuple):
     """Noise of developed light.
 
-    Attributes
-    ----------
-    there : bool
-        Whether there is any; the rest is unused else.
-    red, green, blue : OneChannel
-    mixing : Mixing
-    wide, narrow : float32
-        Factors on Gaussian noise, each of half the samples: its kurtosis.
-    seed : PixelSeed
-    gaussian : float32 array (10)
-        Of `sensor.Noise`.
+    there: whether there is any; the rest is unused else. wide, narrow: factors on Gaussian noise,
+    each of half the samples: its kurtosis. gaussian: float32 array (10) of `sensor.Noise`.
     """
 
     there: bool

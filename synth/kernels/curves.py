@@ -30,13 +30,7 @@ SRGB_TOE = 0.055
 class Toe(NamedTuple):
     """The dark end of a transfer function like sRGB's: a straight line, then (1 + a) x^(1/2.4) - a.
 
-    Attributes
-    ----------
-    a : float
-    slope : float
-        Of the line.
-    end : float
-        log2 of the light at which it ends.
+    slope: of the line. end: log2 of the light at which it ends.
     """
 
     a: float

@@ -25,14 +25,8 @@ TOP = f32(ENCODE_CELLS - 1)
 class Colour(NamedTuple):
     """How a camera makes colours of samples, of float32.
 
-    Attributes
-    ----------
-    black, white : float
-        Levels, DN.
-    red_gain, green_gain, blue_gain : float
-        The camera's own, erring white balance and digital gain.
-    to_srgb : Matrix
-        Camera RGB, white balanced, to linear sRGB.
+    black, white: levels, DN. red_gain, green_gain, blue_gain: the camera's own, erring white
+    balance and digital gain. to_srgb: camera RGB, white balanced, to linear sRGB.
     """
 
     black: np.float32
@@ -46,17 +40,10 @@ class Colour(NamedTuple):
 class Development(NamedTuple):
     """What becomes of a sensor's samples.
 
-    Attributes
-    ----------
-    colour : Colour
-    table : uint8 array (ENCODE_CELLS)
-        Level of each place of the encoding table.
-    fine_table : int16 array (ENCODE_CELLS)
-        The same in the UNITs of `chroma`.
-    blur : float32 array (n)
-        Weights of the chroma noise reduction, or none.
-    strength : float
-        Of the chroma noise reduction, 0 to 1.
+    table: uint8 array (ENCODE_CELLS), level of each place of the encoding table.
+    fine_table: int16 array (ENCODE_CELLS), the same in the UNITs of `chroma`.
+    blur: float32 array (n), weights of the chroma noise reduction, or none.
+    strength: of the chroma noise reduction, 0 to 1.
     """
 
     colour: Colour

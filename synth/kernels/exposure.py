@@ -41,14 +41,9 @@ class Matrix(NamedTuple):
 class Exposure(NamedTuple):
     """How a camera sees light, of float32.
 
-    Attributes
-    ----------
-    to_camera : Matrix
-        Linear sRGB to camera RGB, divided by the white balance gains.
-    electrons : float
-        Of a sample of linear value 1: (white - black) / K.
-    highlights : float
-        By how much white is brightened, less 1: 2^ev - 1.
+    to_camera: linear sRGB to camera RGB, divided by the white balance gains.
+    electrons: of a sample of linear value 1: (white - black) / K.
+    highlights: by how much white is brightened, less 1: 2^ev - 1.
     """
 
     to_camera: Matrix
@@ -59,14 +54,8 @@ class Exposure(NamedTuple):
 class Bands(NamedTuple):
     """Bands of light that comes and goes while rows are read, of float32.
 
-    Attributes
-    ----------
-    depth : float
-        Share of the light that comes and goes; 0 for no bands.
-    number : float
-        Over the picture's height.
-    phase : float
-        Of the first row, in turns.
+    depth: share of the light that comes and goes; 0 for no bands. number: over the picture's
+    height. phase: of the first row, in turns.
     """
 
     depth: np.float32
@@ -77,20 +66,14 @@ class Bands(NamedTuple):
 class Scene(NamedTuple):
     """The light that a photograph becomes.
 
-    Attributes
-    ----------
-    linear : float32 array (256)
-        Linear light of each level.
-    illumination : float32 array (rows, W)
-        Factor on it at the centres of evenly spaced rows, already interpolated to every column.
-    cast : float32 array (rows, 3, W) or (0, 3, W)
-        Further factors on red, green and blue, where the light has a colour.
-    exposure : Exposure
-        Without highlights where light is spread: `lit` has them.
-    bands : Bands
-    lit : float32 array (3, H W) or (3, 0)
-        Red, green and blue light of the pixels that are made, where it is spread:
-        `degradations.blur`.
+    linear: float32 array (256), linear light of each level.
+    illumination: float32 array (rows, W), factor on it at the centres of evenly spaced rows,
+      already interpolated to every column.
+    cast: float32 array (rows, 3, W) or (0, 3, W), further factors on red, green and blue, where the
+      light has a colour.
+    exposure: without highlights where light is spread: `lit` has them.
+    lit: float32 array (3, H W) or (3, 0), red, green and blue light of the pixels that are made,
+      where it is spread: `degradations.blur`.
     """
 
     linear: npt.NDArray[np.float32]

@@ -24,12 +24,8 @@ u8 = np.uint8
 class Taps(NamedTuple):
     """What each of n output pixels along an axis is the sum of.
 
-    Attributes
-    ----------
-    first : int64 array (n)
-        The first input pixel; it may lie beyond the edge.
-    weights : float32 array (n, k)
-        Of it and the next ones; they sum to 1.
+    first: int64 array (n), the first input pixel; it may lie beyond the edge. weights: float32
+    array (n, k) of it and the next ones; they sum to 1.
     """
 
     first: npt.NDArray[np.int64]
@@ -157,14 +153,10 @@ def resized(image: Pixels, window: Window, size: tuple[int, int]) -> Pixels:
 def place_form(image, flips, shift, scale, steps, out):
     """Fill flat samples with a picture (H, W, 3), flipped and turned.
 
-    Parameters
-    ----------
-    flips : three int
-        Whether it is flipped across, down, and turned: rows become columns, after the flips.
-    shift, scale : float32
-        A level becomes (level - shift) * scale.
-    steps : three int
-        From a channel of `out` to the next, from a row, and from a column.
+    flips: three int, whether it is flipped across, down, and turned: rows become columns, after the
+      flips.
+    shift, scale: float32, a level becomes (level - shift) * scale.
+    steps: three int, from a channel of `out` to the next, from a row, and from a column.
     """
     across, down, turned = flips
     channel, row_step, column_step = steps

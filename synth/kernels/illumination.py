@@ -36,17 +36,11 @@ DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.cuda`
 class Lights(NamedTuple):
     """What of lights a cell needs, a row a light, of float64.
 
-    Attributes
-    ----------
-    place : array (L)
-        In [0, 1) of the cells in order, each as long as its weight.
-    ev : array (L)
-        At the middle.
-    radius : array (L)
-        A share of the image's longer side.
-    falloff : array (L)
-    tint : array (L, 3)
-        Factors on R, G and B, of luminance 1.
+    place: array (L), in [0, 1) of the cells in order, each as long as its weight.
+    ev: array (L), at the middle.
+    radius: array (L), a share of the image's longer side.
+    falloff: array (L).
+    tint: array (L, 3), factors on R, G and B, of luminance 1.
     """
 
     place: FloatArray
@@ -203,19 +197,11 @@ def _light_pools(luminance, lights, y, x, pools):
 class Parts(NamedTuple):
     """What a field is the sum of, of float64.
 
-    Attributes
-    ----------
-    smooth, cubic : arrays (n, n), (32, n)
-        Nodes in EV and what of them each cell takes; n may be 0.
-    lights : Lights
-    blur : array (32, 32)
-        What of its neighbours' luminance each cell takes, and
-    scene : float
-        the share of log2 of it that is added.
-    vignette : float
-        EV that the corners lack.
-    gradient : array (2)
-        EV for each unit of y and of x.
+    smooth, cubic: arrays (n, n), (32, n), nodes in EV and what of them each cell takes; n may be 0.
+    blur: array (32, 32), what of its neighbours' luminance each cell takes.
+    scene: the share of log2 of that which is added.
+    vignette: EV that the corners lack.
+    gradient: array (2), EV for each unit of y and of x.
     """
 
     smooth: FloatArray
@@ -231,13 +217,10 @@ class Parts(NamedTuple):
 def sum_field(luminance, parts, places, field, pools):
     """Fill `field` (32, 32), in EV with mean 0, and `pools` (L, 32, 32), see `_light_pools`.
 
-    Parameters
-    ----------
-    luminance : float64 array (32, 32)
-        Of the photograph; for lights and scene.
-    parts : Parts
-    places : two float64 arrays (32)
-        Cell middles about the image's middle, down and across, in halves of its longer side.
+    luminance: float64 array (32, 32) of the photograph; for lights and scene.
+    parts: Parts.
+    places: two float64 arrays (32), cell middles about the image's middle, down and across, in
+      halves of its longer side.
     """
     y, x = places
     light = np.empty((CELLS, CELLS))

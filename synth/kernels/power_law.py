@@ -31,14 +31,8 @@ _LIMIT = f32(POISSON_LIMIT)
 class EncodedNoise(NamedTuple):
     """Noise of samples in [0, 1].
 
-    Attributes
-    ----------
-    peak, variance, per_light : float
-        Photons of white (0 for no Poisson noise), variance, and standard deviation per light, of
-        float32.
-    gaussian, alias : arrays
-        As of `sensor.Noise`.
-    seed : PixelSeed
+    peak, variance, per_light: photons of white (0 for no Poisson noise), variance, and standard
+    deviation per light, of float32. gaussian, alias: arrays as of `sensor.Noise`.
     """
 
     peak: np.float32

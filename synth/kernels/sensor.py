@@ -49,14 +49,10 @@ _PARTS = _BLOCK // _PART
 class Noise(NamedTuple):
     """Distributions of a sensor's noise.
 
-    Attributes
-    ----------
-    read, read_pair : float32 arrays (10)
-        Quantile polynomials of a site's read noise and of the sum of two, DN.
-    gaussian : float32 array (10)
-        The same of the standard normal distribution.
-    alias : uint32 array
-        Of `poisson.poisson_alias_table`.
+    read, read_pair: float32 arrays (10), quantile polynomials of a site's read noise and of the sum
+      of two, DN.
+    gaussian: float32 array (10), the same of the standard normal distribution.
+    alias: uint32 array of `poisson.poisson_alias_table`.
     """
 
     read: npt.NDArray[np.float32]
@@ -68,18 +64,10 @@ class Noise(NamedTuple):
 class Sensor(NamedTuple):
     """A sensor and the photograph's own random bits.
 
-    Attributes
-    ----------
-    method : int
-        Of `demosaic`: how its sites lie.
-    gain : float
-        System gain K, DN per electron.
-    black, white : float
-        Black level and largest value of its bit depth, DN.
-    row_sigma : float
-        Standard deviation of the row noise, DN.
-    seed : PixelSeed
-    noise : Noise
+    method: of `demosaic`: how its sites lie.
+    gain: system gain K, DN per electron.
+    black, white: black level and largest value of its bit depth, DN.
+    row_sigma: standard deviation of the row noise, DN.
     """
 
     method: int

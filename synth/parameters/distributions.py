@@ -157,14 +157,7 @@ Distribution = Constant | Uniform | LogUniform | Normal | Choice
 def parse(value: Any) -> Distribution:
     """Read a distribution from what YAML or the command line gives.
 
-    Parameters
-    ----------
-    value : number, str or a distribution
-
-    Raises
-    ------
-    ValueError
-        With what is allowed, when it is none.
+    Raises ValueError with what is allowed, when it is none.
 
     Examples
     --------

@@ -68,24 +68,13 @@ def croissant(
 ) -> bytes:
     """Describe a published set.
 
-    Parameters
-    ----------
-    name : str
-    about : dict
-        description, license, citeAs, datePublished, url, and `rai:` fields.
-    pairs : PublishedFile
-        The table `pairs.parquet`.
-    columns : pyarrow.Schema
-        Of it.
-    images : list of PublishedFile
-        Tars, Parquet files, or none.
-    suffixes : dict of member to suffix
-        Of the images in tars.
+    about: description, license, citeAs, datePublished, url, and `rai:` fields.
+    pairs: the table `pairs.parquet`.
+    columns: of it.
+    images: Tars, Parquet files, or none.
+    suffixes: dict of member to suffix of the images in tars.
 
-    Returns
-    -------
-    bytes
-        JSON-LD.
+    Returns JSON-LD.
     """
     parquet = images and images[0].path.endswith(".parquet")
     kind = "application/x-parquet" if parquet else "application/x-tar"

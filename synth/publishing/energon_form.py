@@ -62,11 +62,7 @@ def write_index(root: Path, unit: str) -> None:
 def write_meta(root: Path, counts: dict[str, int], splits: dict[str, list[str]]) -> None:
     """Write what Energon asks of a dataset.
 
-    Parameters
-    ----------
-    root : Path
-    counts : dict of shard to its pairs
-    splits : dict of split to its shards
+    counts: dict of shard to its pairs. splits: dict of split to its shards.
     """
     parts = "".join(
         f"  {split}:{''.join(f'{chr(10)}  - {shard}' for shard in shards) or ' []'}\n"

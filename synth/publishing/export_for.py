@@ -52,26 +52,11 @@ def export_for(
     any loss. Draws and labels lie in `draws/SPLIT.jsonl`, checksums in `SHA256SUMS`. Stopped, the
     same call continues.
 
-    Parameters
-    ----------
-    origin : PairSet or path
-    root : str or Path
-        New, empty, or begun by the same call.
-    trainer : str
-        One of `trainers.FORMS`.
-    workers, progress, engine
-        As of `gloam.build`; lows of live sets are made.
+    root: new, empty, or begun by the same call. trainer: one of `trainers.FORMS`. workers,
+    progress, engine: as of `gloam.build`; lows of live sets are made.
 
-    Returns
-    -------
-    TrainerForm
-
-    Raises
-    ------
-    ConfigError
-        When there is no such form, or the set lacks what it needs.
-    SetError
-        When the folder holds something else, or a pair cannot be read.
+    Raises ConfigError when there is no such form, or the set lacks what it needs; SetError when the
+    folder holds something else, or a pair cannot be read.
     """
     if trainer not in FORMS:
         raise ConfigError(

@@ -14,22 +14,15 @@ PLAIN = {split: split for split in SPLITS}
 class TrainerForm:
     """The folder that a trainer reads.
 
-    Attributes
-    ----------
-    name : str
-        As `--for` takes it.
-    low, normal : str
-        Paths of the images; `{split}`, `{key}` and `{class}` are filled in. "" leaves them out.
-    low_codec, normal_codec : str
-        "png", "jpg", or "" for the bytes that the set has.
-    splits : dict
-        What the trainer calls the set's splits.
-    extra : str
-        What lies there besides: "meta_info", "lmdb", "metadata", "coco", "yolo", "energon" or "".
-    about : str
-        Whose loader it is.
-    lines : tuple of str
-        What to write into its configuration; `{root}` is the folder.
+    name: as `--for` takes it.
+    low, normal: paths of the images; `{split}`, `{key}` and `{class}` are filled in. "" leaves them
+      out.
+    low_codec, normal_codec: "png", "jpg", or "" for the bytes that the set has.
+    splits: what the trainer calls the set's splits.
+    extra: what lies there besides: "meta_info", "lmdb", "metadata", "coco", "yolo", "energon" or
+      "".
+    about: whose loader it is.
+    lines: what to write into its configuration; `{root}` is the folder.
     """
 
     name: str

@@ -23,14 +23,8 @@ FILTERS = "random filters"
 class Group:
     """Measured lows of one group.
 
-    Attributes
-    ----------
-    rows : sequence of dict
-        The `all_statistics` of each.
-    scenes : int array (N)
-        The scene of each.
-    filters : float array (N, F), optional
-        The `filter_features` of each.
+    rows: sequence of dict, the `all_statistics` of each. scenes: int array (N), the scene of each.
+    filters: float array (N, F), the `filter_features` of each.
     """
 
     rows: Rows
@@ -61,22 +55,14 @@ class Group:
 class Realism:
     """How well lows were told from real ones.
 
-    Attributes
-    ----------
-    name : str
-        Of the lows that are not real: their recipe's, or their folder's.
-    real, other : sequences of dict
-        The statistics of real lows, and of the others.
-    scenes : int
-        Different ones of both.
-    told : dict of a bank of features to Told
-    control : dict of the same to Told
-        What chance gives: of two seeds of the recipe, or of two halves of the other lows where
-        these are enough.
-    tells : list of Tell
-        What gives the lows away, the surest first.
-    patches : list of Patch
-        Those that are easiest to tell.
+    name: of the lows that are not real: their recipe's, or their folder's.
+    real, other: the statistics of real lows, and of the others.
+    scenes: different ones of both.
+    told: dict of a bank of features to Told.
+    control: dict of the same to Told, what chance gives: of two seeds of the recipe, or of two
+      halves of the other lows where these are enough.
+    tells: what gives the lows away, the surest first.
+    patches: those that are easiest to tell.
     """
 
     name: str
@@ -120,10 +106,7 @@ class Realism:
 def compared_rows(name: str, real: Rows, other: Rows) -> Realism:
     """Compare statistics of lows with those of real ones, each of a scene of its own.
 
-    Raises
-    ------
-    gloam.errors.ConfigError
-        See `compared`.
+    Raises gloam.errors.ConfigError, see `compared`.
     """
     edge = len(real)
     return compared(
@@ -136,18 +119,10 @@ def compared_rows(name: str, real: Rows, other: Rows) -> Realism:
 def compared(name: str, real: Group, other: Group, control: Group | None = None) -> Realism:
     """Compare lows with real ones.
 
-    Parameters
-    ----------
-    name : str
-        Of the others.
-    real, other : Group
-    control : Group, optional
-        Others of another seed; by default, two halves of the others are compared.
+    name: of the others. control: others of another seed; by default, two halves of the others are
+    compared.
 
-    Raises
-    ------
-    gloam.errors.ConfigError
-        When there are too few scenes, or scikit-learn is missing.
+    Raises gloam.errors.ConfigError when there are too few scenes, or scikit-learn is missing.
     """
     one, two = (other, control) if control is not None else other.halves()
     scenes = np.unique(np.concatenate([real.scenes, other.scenes]))

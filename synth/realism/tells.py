@@ -54,15 +54,8 @@ _EV = ("shadows", "middle", "highlights", "spread", "field", "exposure", "red", 
 class Tell:
     """One thing that gives lows away.
 
-    Attributes
-    ----------
-    accuracy : float
-        Of telling lows by the best of its statistics alone, whether it lies between two bounds.
-    words : str
-    names : tuple of str
-        The statistics, the best one first.
-    real, other : float
-        Medians of the best one.
+    accuracy: of telling lows by the best of its statistics alone, whether it lies between two
+    bounds. names: the statistics, the best one first. real, other: medians of the best one.
     """
 
     accuracy: float
@@ -82,11 +75,7 @@ def tells(
 
     Statistics that say the same are one: "too little noise below level 4 in R, G".
 
-    Parameters
-    ----------
-    real, other : sequences of dict
-        `all_statistics` of images.
-    most : int
+    real, other: `all_statistics` of images.
     """
     names = [*BANKS["noise and tone"], *BANKS["registration"]]
     groups: dict[tuple[str, str], list[tuple[float, str, float, float]]] = {}

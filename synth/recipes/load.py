@@ -141,10 +141,7 @@ def recipe_of(
 
     `where` is named in errors; files that a mixture names lie in `folder`, or are found from here.
 
-    Raises
-    ------
-    ConfigError
-        With the key, its value and what is allowed.
+    Raises ConfigError with the key, its value and what is allowed.
     """
     if "mixture" in values:
         mixture = _mixture(values, list(overrides), where, folder)
@@ -315,10 +312,7 @@ def _overridden(
 
     `taken` has, by component, the keys that overrides of its own have changed already.
 
-    Raises
-    ------
-    ConfigError
-        When a component is wrong, or an override fits none of them.
+    Raises ConfigError when a component is wrong, or an override fits none of them.
     """
     made: dict[str, CameraRecipe | PowerLawRecipe] = {}
     refused: dict[str, dict[str, ConfigError]] = {}

@@ -28,18 +28,11 @@ Samples = npt.NDArray[np.uint8]
 class Formed(NamedTuple):
     """Where windows of lows and normals go that are to be brought into form.
 
-    Attributes
-    ----------
-    low, normal : uint64 arrays (N)
-        The address of each.
-    floats : bool
-        float32 samples instead of uint8.
-    shift, scale : float
-        A sample becomes (sample - shift) * scale, in float32.
-    channels_last : bool
-        HWC instead of CHW.
-    size : (height, width), optional
-        That windows are resized to.
+    low, normal: uint64 arrays (N), the address of each.
+    floats: float32 samples instead of uint8.
+    shift, scale: a sample becomes (sample - shift) * scale, in float32.
+    channels_last: HWC instead of CHW.
+    size: (height, width) that windows are resized to.
     """
 
     low: IntArray
@@ -57,12 +50,8 @@ class CameraOnCuda:
     Its batches follow one another on one stream, and work in the same memory. One thread at a time
     uses it.
 
-    Parameters
-    ----------
-    stream : int
-        The address of a CUDA stream; 0 is the default one.
-    device : int, optional
-        Number of the GPU; the current one where it is not given.
+    stream: the address of a CUDA stream; 0 is the default one. device: number of the GPU; the
+    current one where it is not given.
     """
 
     def __init__(self, stream: int = 0, device: int | None = None) -> None:
@@ -89,22 +78,11 @@ class CameraOnCuda:
     ) -> list[Pixels]:
         """Make the lows of a batch of images of any sizes.
 
-        Parameters
-        ----------
-        normals : sequence of uint8 arrays (H, W, 3)
-        table : DrawTable
-            A row each.
-        firsts : sequence of int, optional
-            Of frames of clips: the number in the batch of the first frame of each one's clip.
+        normals: sequence of uint8 arrays (H, W, 3). table: a row each. firsts: of frames of clips:
+        the number in the batch of the first frame of each one's clip.
 
-        Returns
-        -------
-        list of uint8 arrays (H, W, 3)
-
-        Raises
-        ------
-        ValueError
-            When a normal is not of that type and shape.
+        Returns list of uint8 arrays (H, W, 3). Raises ValueError when a normal is not of that type
+        and shape.
         """
         if not normals:
             return []
@@ -130,15 +108,8 @@ class CameraOnCuda:
     ) -> None:
         """Fill the lows of a batch of N images, which lie one after the other in host memory.
 
-        Parameters
-        ----------
-        normals, lows : uint8 arrays
-            Samples of all images, of as many.
-        sizes : array (N, 2)
-            Height, width.
-        table : DrawTable
-        firsts : sequence of int, optional
-            As of `render`.
+        normals, lows: uint8 arrays, samples of all images, of as many. sizes: array (N, 2), height,
+        width. firsts: as of `render`.
         """
         begins = np.cumsum(np.concatenate([[0], 3 * sizes.prod(axis=1)]))[:-1]
         there = self._memory.room("normals", normals.shape, np.uint8)
@@ -163,20 +134,13 @@ class CameraOnCuda:
     ) -> None:
         """Begin to make the lows of a batch of N images, without waiting for them.
 
-        Parameters
-        ----------
-        sizes : array (N, 2)
-            Height, width.
-        normals, lows : arrays (N)
-            Addresses of their first samples, whose memory lives on until they are made.
-        firsts : array (N), optional
-            Of frames of clips: addresses of the normals of the clips' first frames.
-        numbers : array (N), optional
-            Of the draws that are loaded; one after the other where it is not given.
-        windows : array (N, 7), optional
-            See `plan.plan_batch`.
-        formed : Formed, optional
-            Where windows are to go, resized or all of one size, flipped and turned.
+        sizes: array (N, 2), height, width.
+        normals, lows: arrays (N), addresses of their first samples, whose memory lives on until
+          they are made.
+        firsts: array (N) of frames of clips: addresses of the normals of the clips' first frames.
+        numbers: array (N) of the draws that are loaded; one after the other where it is not given.
+        windows: array (N, 7), see `plan.plan_batch`.
+        formed: where windows are to go, resized or all of one size, flipped and turned.
         """
         table = self._table
         assert table is not None, "draws are loaded first"

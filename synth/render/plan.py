@@ -39,13 +39,8 @@ WINDOW = ("top", "left", "rows", "columns", "across", "down", "turned")
 class Plan:
     """Where a batch's pixels lie, and what is to be done.
 
-    Attributes
-    ----------
-    images : array (N) of IMAGE
-    places : dict of step to int
-        Most places of an image in each step that is needed.
-    totals : dict of name to int
-        Places of all images in each of `places.PLACES`.
+    images: array (N) of IMAGE. places: dict of step to int, most places of an image in each step
+    that is needed. totals: dict of name to int, places of all images in each of `places.PLACES`.
     """
 
     images: npt.NDArray[Any]
@@ -65,22 +60,14 @@ def plan_batch(
 ) -> Plan:
     """Lay out a batch of N images.
 
-    Parameters
-    ----------
-    table : DrawTable
-    sizes : array (N, 2)
-        Height, width.
-    places : two arrays (N)
-        Where the first sample of each normal and of each low lies.
-    firsts : array (N), optional
-        Where that of the normal lies, of the same size, that each image is lit as: of the first
-        frame of its clip. Its own where it is not given.
-    numbers : array (N), optional
-        The draw of each image; one after the other where it is not given.
-    windows : array (N, 7), optional
-        `WINDOW`: what lows are made of; the whole where it is not given.
-    formed : two arrays (N), optional
-        Where windows of lows and of normals go that are to be brought into form.
+    sizes: array (N, 2), height, width.
+    places: two arrays (N), where the first sample of each normal and of each low lies.
+    firsts: array (N), where that of the normal lies, of the same size, that each image is lit as:
+      of the first frame of its clip. Its own where it is not given.
+    numbers: array (N), the draw of each image; one after the other where it is not given.
+    windows: array (N, 7), `WINDOW`: what lows are made of; the whole where it is not given.
+    formed: two arrays (N), where windows of lows and of normals go that are to be brought into
+      form.
     """
     count = len(sizes)
     images = np.zeros(count, IMAGE)
@@ -152,16 +139,8 @@ def lay_out(
 ) -> Batch:
     """Bring a batch together.
 
-    Parameters
-    ----------
-    plan : Plan
-    images : array (N) of IMAGE
-        The plan's, in their place.
-    pixels : (normal, low)
-        Flat uint8 arrays, in their place.
-    tables, draws
-    new : function
-        That makes an array there.
+    images: array (N) of IMAGE, the plan's, in their place. pixels: (normal, low), flat uint8
+    arrays, in their place. new: that makes an array there.
     """
     count = len(plan.images)
     of = {name: max(places, 1) for name, places in plan.totals.items()}

@@ -74,10 +74,7 @@ def digest_of(low: Pixels) -> str:
 def cpu_fault(known: Sequence[str] = KNOWN) -> str:
     """Make the known lows on the CPU.
 
-    Returns
-    -------
-    str
-        What is wrong with them in one line, "" for nothing.
+    Returns what is wrong with them in one line, "" for nothing.
     """
     lows = [
         render_window(normal, kernel_args(table, 0))
@@ -97,14 +94,8 @@ def check_once(gpu: str = "", render: Render | None = None, known: Sequence[str]
 
     Kernels that pass are marked beside their machine code, for this CPU and these compilers.
 
-    Parameters
-    ----------
-    gpu : str
-        Name of the GPU to test; "" tests the CPU.
-    render : function of normals and their draw table, optional
-        Makes lows on that GPU.
-    known : sequence of str
-        See `KNOWN`.
+    gpu: name of the GPU to test; "" tests the CPU. render: function of normals and their draw
+    table, makes lows on that GPU. known: see `KNOWN`.
     """
     device = gpu or get_host_cpu_name()
     versions = [_version(name) for name in ("numba", "llvmlite", "numba-cuda")]

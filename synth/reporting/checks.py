@@ -19,13 +19,7 @@ _NOISELESS = 0.3  # levels of green: below rounding's own (.29), that of a low w
 
 
 class Check(NamedTuple):
-    """What was looked at, what was found, and whether it is as it should be.
-
-    Attributes
-    ----------
-    name, found, bound : str
-    passed : bool
-    """
+    """What was looked at, what was found, and whether it is as it should be."""
 
     name: str
     found: str

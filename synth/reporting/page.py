@@ -34,13 +34,9 @@ def page(
 ) -> str:
     """Return the page of one subject, or of two beside each other.
 
-    Parameters
-    ----------
-    subjects : sequence of Subject
-    references : dict of a name to statistics, optional
-        What they are compared with: percentiles 5, 50 and 95, or medians. By default LOL and DICM.
-    compared : sequence of Realism
-        How well lows of a subject are told from real ones.
+    references: dict of a name to statistics, what they are compared with: percentiles 5, 50 and 95,
+    or medians. By default LOL and DICM. compared: how well lows of a subject are told from real
+    ones.
     """
     references = reference_statistics() if references is None else references
     title = " and ".join(subject.name for subject in subjects)

@@ -32,21 +32,12 @@ _WORDS = 1 << 16  # of a line: all of a draw on one
 class Shown(NamedTuple):
     """A pair on a page.
 
-    Attributes
-    ----------
-    key : str
-    why : str
-        Why it is shown.
-    words : str
-        Its draw, and its statistics.
-    low, bright, normal, close : str
-        Data addresses of JPEGs; "" where there is no normal.
-    size : (width, height)
-        Of them.
-    boxes : list of four numbers
-        Labels' boxes, in shares of width and height: left, top, width, height.
-    strip : str
-        Of a clip: its frames, lows over normals; "" of a pair of images.
+    why: the reason for showing it.
+    words: its draw, and its statistics.
+    low, bright, normal, close: data addresses of JPEGs; "" where there is no normal.
+    size: (width, height) of them.
+    boxes: labels' boxes, in shares of width and height: left, top, width, height.
+    strip: of a clip: its frames, lows over normals; "" of a pair of images.
     """
 
     key: str

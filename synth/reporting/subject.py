@@ -45,21 +45,13 @@ DRAWN = {
 class Subject:
     """Everything of one set.
 
-    Attributes
-    ----------
-    name, about : str
-    facts : list of (str, str)
-    total : int
-        Pairs, of which some are measured.
-    counts : dict of source to dict of split to pairs
-    refused : list of (reason, count, examples)
-    measured : Measured
-    drawn : dict of a column of `DRAWN` to values, of all pairs
-    names : dict of camera to pairs
-    checks : list of Check
-    shown : list of Shown
-    recipe : str
-        YAML; "" where there is none.
+    facts: list of (str, str).
+    total: pairs, of which some are measured.
+    counts: dict of source to dict of split to pairs.
+    refused: list of (reason, count, examples).
+    drawn: dict of a column of `DRAWN` to values, of all pairs.
+    names: dict of camera to pairs.
+    recipe: YAML; "" where there is none.
     """
 
     name: str
@@ -86,10 +78,7 @@ def set_subject(
 ) -> Subject:
     """Gather what there is to tell of a set.
 
-    Raises
-    ------
-    SetError
-        When it is none, or something in it cannot be read.
+    Raises SetError when it is none, or something in it cannot be read.
     """
     pairs = open_set(root)
     if pairs.lows_only and normals is not None:
@@ -152,10 +141,7 @@ def folder_subject(
 ) -> Subject:
     """Gather what there is to tell of real pairs, or of lows alone.
 
-    Raises
-    ------
-    SourceError
-        When there is nothing, an image has no partner, or is damaged.
+    Raises SourceError when there is nothing, an image has no partner, or is damaged.
     """
     measured = measure_folders(lows, normals, most, workers, at, engine=engine)
     where = f"{lows}" if normals is None else f"{lows} and {normals}"

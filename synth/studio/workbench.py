@@ -36,15 +36,8 @@ Values = dict[str, Any]
 class Workbench:
     """A studio without its server.
 
-    Parameters
-    ----------
-    photographs : Photographs
-    recipe : Recipe
-        That it begins with.
-    named : str
-        What the command line calls that one: a name, or a file.
-    folder : Path
-        That recipes are saved to.
+    recipe: that it begins with. named: what the command line calls that one: a name, or a file.
+    folder: that recipes are saved to.
     """
 
     def __init__(
@@ -94,10 +87,7 @@ class Workbench:
     def recipe(self, name: str) -> Values:
         """Return a shipped recipe.
 
-        Raises
-        ------
-        ConfigError
-            When there is none of that name.
+        Raises ConfigError when there is none of that name.
         """
         if name != self._named and name not in shipped_recipes():
             raise ConfigError(f"recipe {name}: not one of {', '.join(shipped_recipes())}")
@@ -107,10 +97,7 @@ class Workbench:
     def read(self, text: str, name: str) -> Values:
         """Return the recipe of a YAML file's text.
 
-        Raises
-        ------
-        ConfigError
-            When it is none.
+        Raises ConfigError when it is none.
         """
         recipe = recipe_of(parse_yaml(text, name), (), name)
         return {"base": "", **self.described(recipe)}
@@ -120,22 +107,12 @@ class Workbench:
     ) -> bytes:
         """Return a low as a PNG file: each sample is that of `gloam.darken`.
 
-        Parameters
-        ----------
-        photo : int
-            Number of the photograph.
-        values : dict
-            Of the recipe.
-        seed : int
-        small : bool
-            Whether it is a picture of a sheet, of the photograph shrunk to `SMALL`.
-        bright : bool
-            Whether it is brightened to middle grey, to see what it hides.
+        photo: number of the photograph.
+        values: of the recipe.
+        small: whether it is a picture of a sheet, of the photograph shrunk to `SMALL`.
+        bright: whether it is brightened to middle grey, to see what it hides.
 
-        Raises
-        ------
-        ConfigError
-            When the recipe is wrong, with the key, its value and what is allowed.
+        Raises ConfigError when the recipe is wrong, with the key, its value and what is allowed.
         """
         normal = self.photographs.normal(photo, SMALL if small else SIDE)
         low = low_maker(_recipe(values), seed, [KEY]).low(0, normal)
@@ -180,15 +157,8 @@ class Workbench:
     def save(self, values: Values, name: str, replace: bool) -> Values:
         """Write a recipe as `NAME.yaml` to the folder.
 
-        Returns
-        -------
-        dict
-            `file`, and `exists` where there is one that was not to be replaced.
-
-        Raises
-        ------
-        ConfigError
-            When the name is not one of letters, digits, - and _.
+        Returns `file`, and `exists` where there is one that was not to be replaced. Raises
+        ConfigError when the name is not one of letters, digits, - and _.
         """
         if not _NAME.fullmatch(name):
             raise ConfigError(f"name {name!r}: letters, digits, - and _ make one, 64 at most")

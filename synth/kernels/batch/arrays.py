@@ -73,56 +73,40 @@ class Batch(NamedTuple):
 
     Arrays may be longer than the batch needs. A batch may take its draws out of many more (T).
 
-    Attributes
-    ----------
-    images : array (N) of IMAGE
-    draws : array (T) of DRAW
-    normal, low : uint8 arrays
-        Pixels of all images, RGB.
-    linear : float32 array (K, 256)
-    read : float32 array (T, 2, 10)
-        Quantile polynomials of the read noise of a site, and of the sum of two.
-    alias : array
-        As of `sensor.Noise`.
-    blur : float32 array (T, MOST_TAPS)
-    smooth : float64 array
-        The smooth fields' nodes.
-    lights : float64 array (L, 7)
-        Place, EV, radius, falloff, and tint of each light.
-    spread_places : int32 array (S, 2)
-    spread_weights : float32 array (S)
-        As of `degradations.blur`, of all draws.
-    quantisers : float32 array (101, 2, 64)
-        Of JPEG's qualities.
-    cosines : float32 array (8, 8)
-        Of JPEG's transform.
-    cubic, binomial : float64 arrays (17, 32, 16), (32, 32)
-        What of its nodes, for each number of them, and of its neighbours each cell takes.
-    channel_light : float64 array (3, 256)
-    log_light : float64 array (ENCODE_CELLS)
-    luminance, cumulative, field : float64 arrays (N, 1024)
-    light_cell : int32 array (N, most lights)
-    mean, exposure : float64 arrays (N)
-    light : float32 array (N, 1024)
-    colour : float32 array (N, 3, 1024)
-    table : uint8 array (N, ENCODE_CELLS)
-    fine_table : int16 array (N, ENCODE_CELLS)
-    bright : int16 array (P)
-    differences : int32 array (P)
-        Of red, and of blue, as two of 16 bits: `joined`.
-    columns : uint64 array (P)
-        Their blur along columns, as two float32: `joined_floats`.
-    mosaic : float32 array (M)
-    rows : float32 array (R)
-        Black level plus noise of the sensors' rows.
-    lit : float32 array (3 L)
-        Red, green and blue of spread light, pixel by pixel.
-    pattern : float32 array (F)
-        What sites add, three a pixel or site by site.
-    made : uint8 array (B)
-        Pixels of images before JPEG, RGB.
-    samples, coefficients : float32 arrays (C)
-        Of JPEG: Y, then Cb, then Cr.
+    images: array (N) of IMAGE.
+    draws: array (T) of DRAW.
+    normal, low: uint8 arrays, pixels of all images, RGB.
+    linear: float32 array (K, 256).
+    read: float32 array (T, 2, 10), quantile polynomials of the read noise of a site, and of the sum
+      of two.
+    alias: array as of `sensor.Noise`.
+    blur: float32 array (T, MOST_TAPS).
+    smooth: float64 array, the smooth fields' nodes.
+    lights: float64 array (L, 7), place, EV, radius, falloff, and tint of each light.
+    spread_places: int32 array (S, 2).
+    spread_weights: float32 array (S) as of `degradations.blur`, of all draws.
+    quantisers: float32 array (101, 2, 64) of JPEG's qualities.
+    cosines: float32 array (8, 8) of JPEG's transform.
+    cubic, binomial: float64 arrays (17, 32, 16), (32, 32), what of its nodes, for each number of
+      them, and of its neighbours each cell takes.
+    channel_light: float64 array (3, 256).
+    log_light: float64 array (ENCODE_CELLS).
+    luminance, cumulative, field: float64 arrays (N, 1024).
+    light_cell: int32 array (N, most lights).
+    mean, exposure: float64 arrays (N).
+    light: float32 array (N, 1024).
+    colour: float32 array (N, 3, 1024).
+    table: uint8 array (N, ENCODE_CELLS).
+    fine_table: int16 array (N, ENCODE_CELLS).
+    bright: int16 array (P).
+    differences: int32 array (P) of red, and of blue, as two of 16 bits: `joined`.
+    columns: uint64 array (P), their blur along columns, as two float32: `joined_floats`.
+    mosaic: float32 array (M).
+    rows: float32 array (R), black level plus noise of the sensors' rows.
+    lit: float32 array (3 L), red, green and blue of spread light, pixel by pixel.
+    pattern: float32 array (F), what sites add, three a pixel or site by site.
+    made: uint8 array (B), pixels of images before JPEG, RGB.
+    samples, coefficients: float32 arrays (C) of JPEG: Y, then Cb, then Cr.
     """
 
     images: npt.NDArray[Any]

@@ -26,25 +26,13 @@ f32 = np.float32
 class Smoothing(NamedTuple):
     """An image whose chroma is smoothed.
 
-    Attributes
-    ----------
-    height, width : int
-        Of the picture.
-    top, left : int
-        Of the made window in it.
-    beside : int
-        Columns of its span left of that window.
-    above : int
-        Rows of its span above it.
-    columns : int
-        Places in a row: the span's pixels, or the window's.
-    span_columns : int
-    taps : int
-    weights : float32 array
-    bright, differences, blurred : arrays
-        Of `Batch`, from the span's first pixel on.
-    strength : float
-    output : Output
+    height, width: of the picture.
+    top, left: of the made window in it.
+    beside: columns of its span left of that window.
+    above: rows of its span above it.
+    columns: places in a row: the span's pixels, or the window's.
+    weights: float32 array.
+    bright, differences, blurred: arrays of `Batch`, from the span's first pixel on.
     """
 
     height: np.uint32

@@ -23,14 +23,10 @@ f32 = np.float32
 class Forms(NamedTuple):
     """Where the pairs of a batch of N images go, all of one size.
 
-    Attributes
-    ----------
-    low, normal : uint8 or float32 arrays
-    shift, scale : float32
-        A sample becomes (sample - shift) * scale.
-    channel, pixel : int
-        Steps from a channel to the next, and from a pixel: (rows * columns, 1) for CHW, (1, 3) for
-        HWC.
+    low, normal: uint8 or float32 arrays.
+    shift, scale: a sample becomes (sample - shift) * scale.
+    channel, pixel: steps from a channel to the next, and from a pixel: (rows * columns, 1) for CHW,
+      (1, 3) for HWC.
     """
 
     low: npt.NDArray[Any]
@@ -44,18 +40,13 @@ class Forms(NamedTuple):
 class Resizing(NamedTuple):
     """The filters that bring the windows of a batch of N images to one size.
 
-    Attributes
-    ----------
-    rows, columns : int
-        The size.
-    most : int
-        Of no image are there more taps.
-    first : int32 array (N * (rows + columns))
-        The first input pixel of each row, then of each column, of each image.
-    counts : int32 array (2 N)
-        Taps of the rows and of the columns of each image.
-    weights : float32 array (N * (rows + columns) * most)
-        Of each image: of the rows, one tap after the other, then of the columns.
+    rows, columns: the size.
+    most: of no image are there more taps.
+    first: int32 array (N * (rows + columns)), the first input pixel of each row, then of each
+      column, of each image.
+    counts: int32 array (2 N), taps of the rows and of the columns of each image.
+    weights: float32 array (N * (rows + columns) * most) of each image: of the rows, one tap after
+      the other, then of the columns.
     """
 
     rows: int

@@ -31,23 +31,13 @@ GAUSSIAN = tuple(scaled(normal_quantile(), 1.0))
 class Light(NamedTuple):
     """How light comes to the sensor of an image.
 
-    Attributes
-    ----------
-    height, width : int
-        Of the picture.
-    normal : int
-        Where its first sample lies.
-    spread : bool
-        Whether light was spread before; if so it lies from the pixel `lit` on.
-    lit : int
-    linear : float32 array (256)
-    grid : float32 array (1024)
-        The illumination.
-    coloured : bool
-        Whether it has a colour: `colour`.
-    colour : float32 array (3, 1024)
-    bands : Bands
-    exposure : Exposure
+    height, width: of the picture.
+    normal: where its first sample lies.
+    spread: whether light was spread before; if so it lies from the pixel `lit` on.
+    linear: float32 array (256).
+    grid: float32 array (1024), the illumination.
+    coloured: whether it has a colour: `colour`.
+    colour: float32 array (3, 1024).
     """
 
     height: np.int32
@@ -66,19 +56,11 @@ class Light(NamedTuple):
 class Output(NamedTuple):
     """How samples become pixels, and where these go.
 
-    Attributes
-    ----------
-    colour : Colour
-    noise : ChannelNoise
-    smoothed : bool
-        Whether chroma is smoothed afterwards: pixels go from the place `plane` on.
-    plane : int
-    table : uint8 array (ENCODE_CELLS)
-    fine_table : int16 array (ENCODE_CELLS)
-    coded : bool
-        Whether JPEG follows: pixels go to `Batch.made`, not to `Batch.low`.
-    first : int
-        Where the first sample goes, of either.
+    smoothed: whether chroma is smoothed afterwards: pixels go from the place `plane` on.
+    table: uint8 array (ENCODE_CELLS).
+    fine_table: int16 array (ENCODE_CELLS).
+    coded: whether JPEG follows: pixels go to `Batch.made`, not to `Batch.low`.
+    first: where the first sample goes, of either.
     """
 
     colour: Colour
@@ -94,22 +76,11 @@ class Output(NamedTuple):
 class ImageState(NamedTuple):
     """An image whose sensor is read.
 
-    Attributes
-    ----------
-    top, left : int
-        Of its span.
-    columns : int
-        Places in a row: the span's pixels, or the sites of its mosaic.
-    row : int
-        Where the offset of the span's first row lies.
-    patterned : bool
-        Whether the sensor has a fixed pattern, which lies from `pattern` on.
-    pattern : int
-    sites : int
-        Where the first site of its mosaic lies.
-    light : Light
-    sensor : Sensor
-    output : Output
+    top, left: of its span.
+    columns: places in a row: the span's pixels, or the sites of its mosaic.
+    row: where the offset of the span's first row lies.
+    patterned: whether the sensor has a fixed pattern, which lies from `pattern` on.
+    sites: where the first site of its mosaic lies.
     """
 
     top: np.int32

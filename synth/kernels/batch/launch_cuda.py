@@ -32,13 +32,7 @@ u32 = np.uint32
 
 
 class Step(NamedTuple):
-    """A step: its kernel, which takes a batch and how many blocks each image has; what it needs.
-
-    Attributes
-    ----------
-    name : str
-    kernel : CUDA kernel
-    """
+    """A step: its kernel, which takes a batch and how many blocks each image has; what it needs."""
 
     name: str
     kernel: Any
@@ -224,20 +218,13 @@ def launch(
 ) -> None:
     """Run all steps of a batch, in device memory, without waiting for them.
 
-    Parameters
-    ----------
-    batch : Batch
-        Of device arrays.
-    count : int
-        Images.
-    blocks : (step, int) pairs
-        How many blocks each image has in a step; steps that no image needs may be left out.
-    stream : CUDA stream
-        Of numba-cuda; 0 is the default one.
-    forms : Forms, optional
-        Where windows go that are to be brought into form.
-    resizing : Resizing, optional
-        Room for their filters, where they are resized.
+    batch: of device arrays.
+    count: images.
+    blocks: (step, int) pairs, how many blocks each image has in a step; steps that no image needs
+      may be left out.
+    stream: of numba-cuda; 0 is the default one.
+    forms: where windows go that are to be brought into form.
+    resizing: room for their filters, where they are resized.
     """
     of = dict(blocks)
     with plain_arithmetic():

@@ -67,18 +67,13 @@ PLACES = ("plane", "mosaic", "row", "lit", "pattern", "made", "coded")
 def lay_out_images(images, draws, has_degradations, most, totals):
     """Fill in the spans and places of a batch's images, whose sizes, windows and draws are known.
 
-    Parameters
-    ----------
-    images : array (N) of IMAGE
-    draws : array (T) of DRAW
-    has_degradations : bool array (3)
-        Whether any draw, of other batches too, has spread light, a pattern, JPEG. Their steps are
-        counted by all images then, so that batches of about the same sizes have the same launches,
-        whatever was drawn.
-    most : int64 array
-        Gets the most places of an image in each of `STEPS`.
-    totals : int64 array
-        Gets the places of all images in each of `PLACES`.
+    images: array (N) of IMAGE.
+    draws: array (T) of DRAW.
+    has_degradations: bool array (3), whether any draw, of other batches too, has spread light, a
+      pattern, JPEG. Their steps are counted by all images then, so that batches of about the same
+      sizes have the same launches, whatever was drawn.
+    most: int64 array, gets the most places of an image in each of `STEPS`.
+    totals: int64 array, gets the places of all images in each of `PLACES`.
     """
     most[:] = 0
     totals[:] = 0

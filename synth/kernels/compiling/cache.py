@@ -25,11 +25,7 @@ from .cache_folders import places, sources_hash
 class KernelCache:
     """What a Numba dispatcher asks for machine code, and gives it to.
 
-    Parameters
-    ----------
-    function : function
-    folder_cache : class, optional
-        The cache of one folder, made with the function and the folder.
+    folder_cache: the cache of one folder, made with the function and the folder.
     """
 
     def __init__(self, function: Callable[..., Any], folder_cache: Any = None) -> None:

@@ -81,15 +81,9 @@ COSINES = _cosines()
 def quantisers(quality: int) -> npt.NDArray[np.float32]:
     """Return the steps that coefficients are rounded to.
 
-    Parameters
-    ----------
-    quality : int
-        1 to 100, of the scale that the Independent JPEG Group's library introduced.
+    quality: 1 to 100, of the scale that the Independent JPEG Group's library introduced.
 
-    Returns
-    -------
-    float32 array (2, 64)
-        Of Y and of chroma, row by row: whole, 1 to 255.
+    Returns float32 array (2, 64) of Y and of chroma, row by row: whole, 1 to 255.
     """
     percent = 5000 // quality if quality < 50 else 200 - 2 * quality
     tables = np.array([_BRIGHT, _COLOUR], np.int64)
@@ -328,17 +322,11 @@ def _join_row(y, cb, cr, levels):
 def code_and_decode(rgb, steps, halved, cosines, inverse, out):
     """Fill 8-bit pixels (H, W, 3) with what JPEG makes of others.
 
-    Parameters
-    ----------
-    rgb, out : uint8 arrays (H, W, 3)
-        May be the same. Blocks begin in the upper left corner; those that are cut are filled up
-        with the last row and column, as encoders do.
-    steps : float32 array (2, 64)
-        `quantisers`.
-    halved : bool
-        Whether chroma is of 2 x 2 pixels (4:2:0), else of each (4:4:4).
-    cosines, inverse : float32 arrays (8, 8)
-        `COSINES`, and turned over its diagonal.
+    rgb, out: uint8 arrays (H, W, 3), may be the same. Blocks begin in the upper left corner; those
+      that are cut are filled up with the last row and column, as encoders do.
+    steps: float32 array (2, 64), `quantisers`.
+    halved: whether chroma is of 2 x 2 pixels (4:2:0), else of each (4:4:4).
+    cosines, inverse: float32 arrays (8, 8), `COSINES`, and turned over its diagonal.
     """
     height, width = rgb.shape[0], rgb.shape[1]
     rows, columns = (height + UNIT - 1) // UNIT * UNIT, (width + UNIT - 1) // UNIT * UNIT

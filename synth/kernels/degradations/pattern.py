@@ -38,21 +38,12 @@ _NEPERS = -math.log(2)
 class Pattern(NamedTuple):
     """A sensor's fixed pattern.
 
-    Attributes
-    ----------
-    there : bool
-        Whether it has one; the rest is unused else.
-    columns : float32
-        Standard deviation of its columns' offsets, DN.
-    share : uint32
-        Of the sites that are hot, of 2^32.
-    hot : float32
-        Mean of what those add, DN.
-    most : float32
-        That one adds, DN: what fills it.
-    seed : PixelSeed
-    gaussian : float32 array (10)
-        Of `sensor.Noise`.
+    there: whether it has one; the rest is unused else.
+    columns: standard deviation of its columns' offsets, DN.
+    share: of the sites that are hot, of 2^32.
+    hot: mean of what those add, DN.
+    most: that one adds, DN: what fills it.
+    gaussian: float32 array (10) of `sensor.Noise`.
     """
 
     there: bool
@@ -122,11 +113,7 @@ def site_pattern(row, column, sites, pattern):
 class PatternRoom(NamedTuple):
     """Room to work for the pattern of a row (N).
 
-    Attributes
-    ----------
-    own, more : float32 arrays (N)
-    words : uint32 array (N)
-    found : int32 array (N)
+    own, more: float32 arrays (N). words: uint32 array (N). found: int32 array (N).
     """
 
     own: npt.NDArray[np.float32]

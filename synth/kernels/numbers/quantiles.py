@@ -37,14 +37,10 @@ what kernels take."""
 def quantile_polynomial(upper: Callable[[float], float]) -> Coefficients:
     """Find the polynomial that meets a quantile function at the Chebyshev nodes.
 
-    Parameters
-    ----------
-    upper : function of a tail probability in (0, 1/2]
-        The value that is exceeded with that probability, of a distribution symmetric about 0.
+    upper: function of a tail probability in (0, 1/2], the value that is exceeded with that
+    probability, of a distribution symmetric about 0.
 
-    Returns
-    -------
-    float64 array (10)
+    Returns float64 array (10).
     """
     count = DEGREE + 1
     values = []

@@ -121,16 +121,10 @@ def png_size(data: Bytes) -> tuple[int, int] | None:
 def decode_png(data: Bytes) -> Pixels | None:
     """Decode what `encode_png` made, without the interpreter's lock.
 
-    Parameters
-    ----------
-    data : uint8 array (N)
-        Of a PNG file.
+    data: uint8 array (N) of a PNG file.
 
-    Returns
-    -------
-    uint8 array (H, W, 3), or None
-        RGB. None for a file that is damaged, or is none of gloam's: other decoders know more kinds,
-        and tell what is wrong.
+    Returns uint8 array (H, W, 3), or None, RGB. None for a file that is damaged, or is none of
+    gloam's: other decoders know more kinds, and tell what is wrong.
     """
     size = png_size(data)
     if size is None:
@@ -142,17 +136,10 @@ def decode_png(data: Bytes) -> Pixels | None:
 def decode_pngs(files: list[Bytes], pixels: npt.NDArray[np.uint8]) -> bool:
     """Decode several of `encode_png`'s files of one size, and leave the interpreter's lock once.
 
-    Parameters
-    ----------
-    files : list of uint8 arrays
-    pixels : uint8 array (N, H, W, 3)
-        Contiguous; gets RGB.
+    files: list of uint8 arrays. pixels: uint8 array (N, H, W, 3), contiguous; gets RGB.
 
-    Returns
-    -------
-    bool
-        False where one is damaged, is none of gloam's, or has another size; what the pixels are
-        then is not said.
+    Returns False where one is damaged, is none of gloam's, or has another size; what the pixels are
+    then is not said.
     """
     count, height, width = pixels.shape[:3]
     data = np.concatenate(files) if count > 1 else np.ascontiguousarray(files[0])

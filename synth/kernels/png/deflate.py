@@ -121,18 +121,10 @@ def _write(data, codes, out, at, held, count):
 def deflate(data, block, out):
     """Compress data, as a stream of blocks.
 
-    Parameters
-    ----------
-    data : uint8 array (N)
-    block : int
-        Bytes of data that have a code of their own.
-    out : uint8 array
-        Of at least `room(N, block)`.
+    data: uint8 array (N). block: bytes of data that have a code of their own. out: uint8 array of
+    at least `room(N, block)`.
 
-    Returns
-    -------
-    int
-        Bytes that were written.
+    Returns bytes that were written.
     """
     counts, totals = np.empty((4, _LITERALS), np.uint32), np.empty(_LITERALS, np.int64)
     lengths = np.empty(_LITERALS + _DISTANCES, np.uint8)

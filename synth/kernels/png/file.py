@@ -28,20 +28,10 @@ def encode_png(pixels: Pixels) -> bytes:
     Noise leaves nothing to find for a search of matches. The bytes are the same on every machine,
     whatever libraries are installed.
 
-    Parameters
-    ----------
-    pixels : uint8 array (H, W, 3)
-        RGB.
+    pixels: uint8 array (H, W, 3), RGB.
 
-    Returns
-    -------
-    bytes
-        Of a PNG file (ISO/IEC 15948), 8 bits, RGB.
-
-    Raises
-    ------
-    ValueError
-        When it is no such array.
+    Returns bytes of a PNG file (ISO/IEC 15948), 8 bits, RGB. Raises ValueError when it is no such
+    array.
     """
     check_normal(pixels)
     height, width, _ = pixels.shape

@@ -33,20 +33,13 @@ _REPEAT, _ZEROS = 16, 17
 class Room(NamedTuple):
     """Where a block's code is worked out.
 
-    Attributes
-    ----------
-    lengths : uint8 array (LITERALS)
-        Of the codes, bits.
-    own : uint8 array (ORDERED)
-        Of those that the lengths are written in.
-    counts, begins : int64 arrays (LENGTHS)
-        How many codes have a length; where those are among the symbols.
-    symbols : int64 array (LITERALS)
-        By their codes.
-    codes : int64 array (LITERALS)
-        Of symbols, the first bit lowest.
-    singles, table : uint32 arrays (ENTRIES)
-        Looks of one byte, and of up to three.
+    lengths: uint8 array (LITERALS) of the codes, bits.
+    own: uint8 array (ORDERED) of those that the lengths are written in.
+    counts, begins: int64 arrays (LENGTHS), how many codes have a length; where those are among the
+      symbols.
+    symbols: int64 array (LITERALS), by their codes.
+    codes: int64 array (LITERALS) of symbols, the first bit lowest.
+    singles, table: uint32 arrays (ENTRIES), looks of one byte, and of up to three.
     """
 
     lengths: Any
@@ -307,19 +300,10 @@ def inflate_in(data, begin, out, room):
 def inflate(data, begin, out):
     """Undo `deflate`.
 
-    Parameters
-    ----------
-    data : uint8 array
-        At least SLACK bytes follow the stream in it.
-    begin : int
-        Of the stream.
-    out : uint8 array (N + SLACK)
-        Gets N bytes.
+    data: uint8 array, at least SLACK bytes follow the stream in it. begin: of the stream. out:
+    uint8 array (N + SLACK), gets N bytes.
 
-    Returns
-    -------
-    int
-        The byte of data behind the stream; NOT_OURS where it has matches, blocks of other kinds, or
-        more or fewer bytes than N.
+    Returns the byte of data behind the stream; NOT_OURS where it has matches, blocks of other
+    kinds, or more or fewer bytes than N.
     """
     return inflate_in(data, begin, out, new_room())
