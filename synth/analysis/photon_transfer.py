@@ -184,3 +184,9 @@ def by_sensor(points: list[TransferPoint]) -> dict[tuple[str, float], list[Trans
         groups.setdefault((point.camera, point.iso), []).append(point)
     order = sorted(groups, key=lambda sensor: -sum(point.pixels for point in groups[sensor]))
     return {sensor: groups[sensor] for sensor in sorted(order[:6])}
+
+
+def transfer_ratio(points: list[TransferPoint]) -> float:
+    """Return how much noise was measured over what was expected, in variance, over all pixels."""
+    weight = sum(point.pixels for point in points)
+    return sum(point.measured / point.expected * point.pixels for point in points) / weight

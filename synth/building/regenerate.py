@@ -119,7 +119,7 @@ def regenerate(
     changed: dict[str, Any] = {"recipe": chosen.model_dump(mode="json")}
     if lows_only and origin.live:
         raise SetError(
-            f"{origin.root}: holds no lows, but draws: regenerate it without --low-only, which is"
+            f"{origin.root}: holds no lows, but draws: regenerate it without --lows-only, which is"
             " quick",
             path=origin.root,
         )
@@ -131,7 +131,7 @@ def regenerate(
         if lows_only:
             raise SetError(
                 f"{origin.root}: sets of lows only have the splits of the set that holds their"
-                " normals; leave out --low-only, or --val and --test",
+                " normals; leave out --lows-only, or --val and --test",
                 path=origin.root,
             )
         changed["plan"] = plan.model_dump(exclude_unset=True)

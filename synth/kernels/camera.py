@@ -36,9 +36,7 @@ from .sensor import (
     read_out_pair,
     row_offset,
 )
-
-u32 = np.uint32
-f32 = np.float32
+from .types import f32
 
 _BAND = 8192  # pixels
 

@@ -27,11 +27,7 @@ from .numbers.random_bits import (
     sample_state,
 )
 from .numbers.shot_and_read_noise import symmetric_quantile
-
-u16 = np.uint16
-u32 = np.uint32
-f32 = np.float32
-f64 = np.float64
+from .types import f32, f64, u16, u32
 
 _NEPERS = -math.log(2)
 _LEAST = f32(1e-20)  # variance that is still divided by

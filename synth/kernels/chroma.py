@@ -18,11 +18,7 @@ import numpy.typing as npt
 
 from .compiling.compile import fma, inlined_in_row, kernel, row_kernel, scalar
 from .compiling.rows import interleave
-
-i16 = np.int16
-i32 = np.int32
-f32 = np.float32
-u8 = np.uint8
+from .types import f32, i16, i32, u8
 
 UNIT = 8192
 """Encoded value 1 in the planes of this module: a step is 1/32 of a grey level."""

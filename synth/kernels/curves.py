@@ -16,10 +16,9 @@ from .chroma import UNIT
 from .compiling.compile import kernel, scalar
 from .develop import ENCODE_CELLS
 from .numbers.elementary import exp2, log2
+from .types import f64, i32
 
 FloatArray = npt.NDArray[np.float64]
-i32 = np.int32
-f64 = np.float64
 
 DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.cuda`
 

@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .compiling.compile import row_kernel, scalar
-
-f32 = np.float32
+from .types import f32
 
 BINNED, FULL, BILINEAR, MALVAR = 0, 1, 2, 3
 METHODS = {"binned": BINNED, "none": FULL, "bilinear": BILINEAR, "malvar": MALVAR}

@@ -12,10 +12,7 @@ import numpy.typing as npt
 
 from .compiling.compile import row_kernel, scalar
 from .exposure import Matrix, transformed
-
-u16 = np.uint16
-i32 = np.int32
-f32 = np.float32
+from .types import f32, i32, u16
 
 ENCODE_CELLS = 1 << 12
 """Cells of the encoding table, evenly spaced in the square root of linear light."""

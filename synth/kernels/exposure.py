@@ -13,10 +13,7 @@ import numpy.typing as npt
 
 from .compiling.byte_tables import has_byte_permutations, look_up_pixels
 from .compiling.compile import row_kernel, scalar
-
-i32 = np.int32
-i64 = np.int64
-f32 = np.float32
+from .types import f32, i32, i64
 
 _CHOOSES_BYTES = has_byte_permutations()
 _KNEE = f32(0.6)

@@ -16,9 +16,7 @@ from .arrays import Pixels, Window
 from .compiling.compile import fma, inlined, kernel, row_kernel, scalar
 from .compiling.four_rows import ROWS, add_pixels
 from .taps import fill_taps, tap_count
-
-f32 = np.float32
-u8 = np.uint8
+from .types import f32, u8
 
 
 class Taps(NamedTuple):

@@ -13,11 +13,9 @@ import numpy.typing as npt
 
 from .compiling.compile import kernel, scalar
 from .numbers.elementary import exp2, log2
+from .types import f32, f64, i32
 
 FloatArray = npt.NDArray[np.float64]
-i32 = np.int32
-f32 = np.float32
-f64 = np.float64
 
 CELLS = 32
 SAMPLES = 2

@@ -21,10 +21,8 @@ from .numbers.random_bits import (
     sample_state,
 )
 from .numbers.shot_and_read_noise import large_poisson, small_poisson, symmetric_quantile
+from .types import f32, u8, u32
 
-u32 = np.uint32
-f32 = np.float32
-u8 = np.uint8
 _LIMIT = f32(POISSON_LIMIT)
 
 

@@ -31,11 +31,7 @@ from .numbers.shot_and_read_noise import (
     symmetric_quantile,
     tail_place,
 )
-
-u32 = np.uint32
-u64 = np.uint64
-i32 = np.int32
-f32 = np.float32
+from .types import f32, i32, u32, u64
 
 _LIMIT = f32(POISSON_LIMIT)
 # Loops are over so many sites, of a fixed number of turns and with unsigned places, as an index

@@ -9,12 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from .compiling.compile import scalar
+from .types import f32, f64, i64
 
 DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.cuda`
-
-f32 = np.float32
-f64 = np.float64
-i64 = np.int64
 
 
 @scalar

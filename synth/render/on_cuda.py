@@ -19,7 +19,7 @@ from ..kernels.batch.device_memory import DeviceMemory, Graphs, address_of
 from ..kernels.batch.form_steps import Forms, Resizing
 from ..kernels.batch.launch_cuda import blocks_of, launch
 from ..kernels.taps import tap_count
-from .plan import DeviceDraws, IntArray, Plan, Tables, lay_out, plan_batch
+from .plan import IntArray, Plan, lay_out, plan_batch, upload_draws, upload_tables
 from .self_test import check_once
 
 Samples = npt.NDArray[np.uint8]
@@ -58,18 +58,18 @@ class CameraOnCuda:
         if device is not None:
             cuda.select_device(device)
         self._memory, self._graphs = DeviceMemory(stream), Graphs()
-        self._tables = Tables(self._memory.upload)
+        self._tables = upload_tables(self._memory.upload)
         # Images lie anywhere; their places are counted from here.
         self._anchor = cuda.device_array(1, np.uint8)
         self._float_anchor = cuda.device_array(1, np.float32)
         self._table: DrawTable | None = None
         self._generation = 0
-        self._draws: Any = None
+        self._draws: dict[str, Any] = {}
         check_once(gpu_name(), self.render)
 
     def load(self, table: DrawTable) -> None:
         """Bring draws into device memory, for all batches until others are loaded."""
-        self._draws = DeviceDraws(table, self._memory.upload)
+        self._draws = upload_draws(table, self._memory.upload)
         self._memory.uploaded()
         self._table = table
 
@@ -156,7 +156,7 @@ class CameraOnCuda:
         images = self._memory.upload("images", plan.images)
         self._memory.uploaded()
         both = self._anchor, self._anchor
-        batch = lay_out(plan, images, both, self._tables, self._draws, self._memory.room)
+        batch = lay_out(plan, images, both, self._tables | self._draws, self._memory.room)
         blocks = tuple((name, blocks_of(places)) for name, places in plan.places.items())
         forms = resizing = None
         if formed is not None:

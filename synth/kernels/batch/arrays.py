@@ -11,45 +11,17 @@ from ..illumination import CELLS
 
 FIELD = CELLS * CELLS
 
+_ADDRESSES = (
+    *("normal", "first", "low", "plane", "mosaic", "row", "lit", "pattern", "made", "coded"),
+    *("formed_low", "formed_normal"),
+)
+_NUMBERS = (
+    *("draw", "height", "width", "top", "left", "rows", "columns"),
+    *("made_top", "made_left", "made_rows", "made_columns"),
+    *("span_top", "span_left", "span_rows", "span_columns", "across", "down", "turned"),
+)
 IMAGE = np.dtype(
-    [
-        ("normal", "u8"),
-        ("first", "u8"),
-        ("low", "u8"),
-        ("plane", "u8"),
-        ("mosaic", "u8"),
-        ("row", "u8"),
-        ("lit", "u8"),
-        ("pattern", "u8"),
-        ("made", "u8"),
-        ("coded", "u8"),
-        ("formed_low", "u8"),
-        ("formed_normal", "u8"),
-        *(
-            (name, "i4")
-            for name in (
-                "draw",
-                "height",
-                "width",
-                "top",
-                "left",
-                "rows",
-                "columns",
-                "made_top",
-                "made_left",
-                "made_rows",
-                "made_columns",
-                "span_top",
-                "span_left",
-                "span_rows",
-                "span_columns",
-                "across",
-                "down",
-                "turned",
-            )
-        ),
-    ],
-    align=True,
+    [*((name, "u8") for name in _ADDRESSES), *((name, "i4") for name in _NUMBERS)], align=True
 )
 """One image of a batch.
 
@@ -86,7 +58,7 @@ class Batch(NamedTuple):
     spread_places: int32 array (S, 2).
     spread_weights: float32 array (S) as of `degradations.blur`, of all draws.
     quantisers: float32 array (101, 2, 64) of JPEG's qualities.
-    cosines: float32 array (8, 8) of JPEG's transform.
+    cosines: float32 array (64) of JPEG's transform.
     cubic, binomial: float64 arrays (17, 32, 16), (32, 32), what of its nodes, for each number of
       them, and of its neighbours each cell takes.
     channel_light: float64 array (3, 256).

@@ -13,14 +13,9 @@ import numpy.typing as npt
 from ..chroma import merge_pixel, smoothed
 from ..compiling.compile import fma, scalar
 from ..numbers.pairs import first_of, joined_floats, second_of, two_floats
+from ..types import f32, i32, i64, u32
 from .image_state import Output, output_of
 from .pixel_steps import write_made
-
-i32 = np.int32
-i64 = np.int64
-u32 = np.uint32
-u64 = np.uint64
-f32 = np.float32
 
 
 class Smoothing(NamedTuple):

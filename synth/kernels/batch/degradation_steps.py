@@ -5,19 +5,13 @@ Only images that have them take part; what the steps find is read there.
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..args import pattern_of
 from ..compiling.compile import fma, scalar
 from ..degradations.blur import brightened
 from ..degradations.pattern import pixel_pattern, site_pattern
 from ..demosaic import BILINEAR, BORDER
+from ..types import f32, i32, u32, u64
 from .image_state import GAUSSIAN
-
-i32 = np.int32
-u32 = np.uint32
-u64 = np.uint64
-f32 = np.float32
 
 
 @scalar

@@ -12,12 +12,7 @@ import numpy.typing as npt
 
 from ..compiling.compile import fma, scalar
 from ..taps import fill_taps, tap_count
-
-i32 = np.int32
-i64 = np.int64
-u32 = np.uint32
-u64 = np.uint64
-f32 = np.float32
+from ..types import f32, i32, i64, u32, u64
 
 
 class Forms(NamedTuple):

@@ -5,8 +5,6 @@ It is what `illumination` and `curves` do for one image.
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..chroma import UNIT
 from ..compiling.compile import scalar
 from ..curves import LUMINANCE, Toe, encoded, rounded
@@ -27,18 +25,13 @@ from ..illumination import (
     slope_ev,
     vignette_ev,
 )
+from ..types import f32, f64, i16, u8, u64
 from .arrays import FIELD
 
 # Each step has as many places in an image as its function `..._places` says.
 
 DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.cuda`
 
-i16 = np.int16
-i32 = np.int32
-u8 = np.uint8
-u64 = np.uint64
-f32 = np.float32
-f64 = np.float64
 
 _RED, _GREEN, _BLUE = (float(share) for share in LUMINANCE)
 

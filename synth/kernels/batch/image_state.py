@@ -18,11 +18,7 @@ from ..develop import Colour
 from ..exposure import Bands, Exposure
 from ..numbers.quantiles import normal_quantile, scaled
 from ..sensor import Noise, Sensor
-
-i32 = np.int32
-u32 = np.uint32
-u64 = np.uint64
-f32 = np.float32
+from ..types import f32, u32, u64
 
 GAUSSIAN = tuple(scaled(normal_quantile(), 1.0))
 """Coefficients of the standard normal distribution: constants, which take no room to be held."""

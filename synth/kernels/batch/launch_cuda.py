@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-import numpy as np
 from numba import cuda
 
 from ..compiling.for_cuda import device, kernel, plain_arithmetic
+from ..types import u32
 from . import chroma_steps as chroma
 from . import degradation_steps as degraded
 from . import form_steps as forming
@@ -28,7 +28,6 @@ image."""
 REGISTERS = 128
 """Of a thread that makes sensor samples. On an H200 a batch of 256 lows of 500 x 375 then takes
 1.62 ms in that step; with 96 registers 1.69, with 80 1.71, with 64 1.80, without a limit 3.3."""
-u32 = np.uint32
 
 
 class Step(NamedTuple):

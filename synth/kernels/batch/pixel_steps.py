@@ -15,8 +15,6 @@ of their image.
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..channel_noise import noisy_pixel, row_noise
 from ..chroma import split_pixel
 from ..compiling.compile import scalar
@@ -27,14 +25,8 @@ from ..illumination import CELLS
 from ..numbers.pairs import joined
 from ..numbers.random_bits import channel_sample, mosaic_sample
 from ..sensor import row_offset, sense_greens, sense_site
+from ..types import f32, f64, i16, i32, u32, u64
 from .image_state import image_sensor
-
-i16 = np.int16
-i32 = np.int32
-u32 = np.uint32
-u64 = np.uint64
-f32 = np.float32
-f64 = np.float64
 
 # Places are unsigned, and of 32 bits within an image: signed ones might count from an array's end,
 # and wider ones cost a GPU twice as much.

@@ -10,9 +10,7 @@ import numpy as np
 
 from ..compiling.compile import fma, inlined, kernel, scalar
 from ..exposure import highlight_factor, linearise
-
-i32 = np.int32
-f32 = np.float32
+from ..types import f32
 
 
 @scalar

@@ -20,9 +20,7 @@ import numpy.typing as npt
 
 from ..compiling.compile import fma, inlined, kernel, scalar
 from ..compiling.rows import interleave
-
-f32 = np.float32
-u8 = np.uint8
+from ..types import f32, u8
 
 SIDE = 8
 """Samples of a block along each side."""
@@ -179,31 +177,17 @@ def sum_of_eight(weights, values):
     return fma(weights[7], h, fma(weights[6], g, total))
 
 
+@scalar
+def _eight(values):
+    return values[0], values[1], values[2], values[3], values[4], values[5], values[6], values[7]
+
+
 @kernel
 def _transform(rows, weights, out):
     """Fill rows (8, N) with weighted sums of rows (8, N): those of row k by `weights` (8, 8)[k]."""
-    r0, r1, r2, r3, r4, r5, r6, r7 = (
-        rows[0],
-        rows[1],
-        rows[2],
-        rows[3],
-        rows[4],
-        rows[5],
-        rows[6],
-        rows[7],
-    )
+    r0, r1, r2, r3, r4, r5, r6, r7 = _eight(rows)
     for k in range(SIDE):
-        made = out[k]
-        w = (
-            weights[k, 0],
-            weights[k, 1],
-            weights[k, 2],
-            weights[k, 3],
-            weights[k, 4],
-            weights[k, 5],
-            weights[k, 6],
-            weights[k, 7],
-        )
+        made, w = out[k], _eight(weights[k])
         for x in range(made.shape[0]):
             made[x] = sum_of_eight(w, (r0[x], r1[x], r2[x], r3[x], r4[x], r5[x], r6[x], r7[x]))
 

@@ -27,10 +27,7 @@ from ..numbers.random_bits import (
     sample_state,
 )
 from ..numbers.shot_and_read_noise import symmetric_quantile
-
-u32 = np.uint32
-f32 = np.float32
-f64 = np.float64
+from ..types import f32, f64, u32
 
 _NEPERS = -math.log(2)
 

@@ -11,9 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..compiling.compile import inlined, kernel, scalar
-
-i64 = np.int64
-u64 = np.uint64
+from ..types import i64, u64
 
 BLOCK = 128
 """Bytes that are worked in at once."""

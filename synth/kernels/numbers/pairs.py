@@ -5,11 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..compiling.compile import scalar
-
-i32 = np.int32
-u32 = np.uint32
-u64 = np.uint64
-f32 = np.float32
+from ..types import f32, i32, u32, u64
 
 
 @scalar

@@ -6,10 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..compiling.compile import kernel
-
-i64 = np.int64
-u32 = np.uint32
-u64 = np.uint64
+from ..types import i64, u32, u64
 
 _ONES = u32(0xFFFFFFFF)  # what the sum begins with, and what it is inverted by at its end
 _POLYNOMIAL = u32(0xEDB88320)

@@ -9,14 +9,12 @@ import numpy.typing as npt
 
 from ..arrays import Pixels
 from ..compiling.compile import kernel, scalar
+from ..types import i64
 from .adler import adler
 from .crc import crc
 from .file import SIGNATURE, ZLIB
 from .inflate import NOT_OURS, SLACK, inflate_in, new_room
 from .unfilter import unfilter_rows
-
-i64 = np.int64
-u32 = np.uint32
 
 Bytes = npt.NDArray[np.uint8]
 _HEAD = np.frombuffer(

@@ -8,12 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..compiling.compile import inlined, kernel, scalar, store_word
+from ..types import i64, u32, u64
 from .huffman import code_lengths, codes_of, count_bytes
-
-i64 = np.int64
-u8 = np.uint8
-u32 = np.uint32
-u64 = np.uint64
 
 LONGEST = 14
 """Bits of a code: four of them and a part of a byte fit a word."""

@@ -5,10 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..compiling.compile import inlined, kernel
-
-i64 = np.int64
-u32 = np.uint32
-u64 = np.uint64
+from ..types import i64, u32, u64
 
 
 @inlined

@@ -10,11 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compiling.compile import inlined, kernel, load_word, scalar, store_bytes
-
-i64 = np.int64
-u8 = np.uint8
-u32 = np.uint32
-u64 = np.uint64
+from ..types import i64, u8, u32, u64
 
 SLACK = 8
 """Bytes that may be written, and must be there to read, beyond the last one."""

@@ -79,7 +79,7 @@ def test_regenerate_draws_anew_and_keeps_the_normals(sets, tmp_path):
         assert one.normal == other.normal
         assert other.record["draw"]["camera"]["iso"] == 12800
     with pytest.raises(
-        SetError, match="holds no lows, but draws: regenerate it without --low-only"
+        SetError, match="holds no lows, but draws: regenerate it without --lows-only"
     ):
         regenerate(sets["live"], tmp_path / "lows", lows_only=True)
 

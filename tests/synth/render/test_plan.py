@@ -39,7 +39,7 @@ from gloam.synth.kernels.forms import place_form, resized
 from gloam.synth.kernels.taps import tap_count
 from gloam.synth.models import draw, draw_table, render
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
-from gloam.synth.render.plan import DeviceDraws, Tables, lay_out, plan_batch
+from gloam.synth.render.plan import lay_out, plan_batch, upload_draws, upload_tables
 
 PATTERN = [
     "degradations.fixed_pattern.columns=3",
@@ -206,8 +206,8 @@ def lows_of_a_batch(
     def room(name, shape, dtype):
         return np.full((shape[0] + 3, *shape[1:]), 77, dtype)
 
-    tables, draws = Tables(move), DeviceDraws(table, move)
-    batch = lay_out(plan, plan.images, (flat, low), tables, draws, room)
+    uploaded = upload_tables(move) | upload_draws(table, move)
+    batch = lay_out(plan, plan.images, (flat, low), uploaded, room)
     for name, step in STEPS.items():
         if name in plan.places:
             step(batch)
