@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from .compiling.compile import fma, inlined_in_row, kernel, row_kernel, scalar
-from .compiling.rows import interleave
 from .types import f32, i16, i32, u8
 
 UNIT = 8192
@@ -152,6 +151,19 @@ def _first_columns(out, middle, west, east, weights):
     for x in range(out.shape[0]):
         near = fma(w1, e1[x] + f1[x], w0 * middle[x])
         out[x] = fma(w3, e3[x] + f3[x], fma(w2, e2[x] + f2[x], near))
+
+
+@inlined_in_row
+def interleave(levels, flat):
+    """Fill a row of pixels, flat (3 W), from rows (W) of 8-bit red, green and blue.
+
+    With a second dimension this would not vectorise.
+    """
+    red, green, blue = levels
+    for x in range(red.shape[0]):
+        flat[3 * x] = red[x]
+        flat[3 * x + 1] = green[x]
+        flat[3 * x + 2] = blue[x]
 
 
 @inlined_in_row

@@ -101,7 +101,7 @@ def all_cubic_weights() -> npt.NDArray[np.float64]:
 
 def upload_tables(upload: Upload) -> dict[str, Any]:
     """Bring the arrays that all batches share to where kernels are to find them."""
-    tables = {
+    tables: dict[str, npt.NDArray[Any]] = {
         "alias": poisson_alias_table(),
         "cubic": all_cubic_weights(),
         "binomial": blur_weights(),

@@ -18,8 +18,8 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from ..chroma import interleave
 from ..compiling.compile import fma, inlined, kernel, scalar
-from ..compiling.rows import interleave
 from ..types import f32, u8
 
 SIDE = 8
