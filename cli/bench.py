@@ -22,9 +22,7 @@ from .common import PATH, count_option, json_option, user_errors
     "--split", type=click.Choice(SPLITS), default="train", help="Load the pairs of this split."
 )
 @count_option(
-    "--frames",
-    None,
-    "Load clips of so many frames; FOLDER holds folders of frames or video files.",
+    "--frames", None, "Load clips of so many frames; FOLDER holds folders of frames or video files."
 )
 @count_option("--batch-size", 256, "Pairs in a batch.")
 @click.option(

@@ -5,12 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernels.arrays import Pixels
-from .noise_statistics import (
-    NOISE_LABELS,
-    noise_statistics,
-    smooth_places,
-    smooth_places_of_low,
-)
+from .noise_statistics import NOISE_LABELS, noise_statistics, smooth_places, smooth_places_of_low
 from .pair_statistics import LABELS, flattest, low_statistics, noise, pair_statistics
 from .tone_statistics import TONE_LABELS, tone_statistics
 

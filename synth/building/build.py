@@ -22,12 +22,7 @@ from ...manifests.selection.plan import SPARE
 from ...manifests.sets.close import LABELS_STAGE, finish_set, photographs_in
 from ...manifests.sets.info import CANDIDATES, REFUSED, WORK_FOLDER, SetInfo
 from ...manifests.sets.receipts import Receipt, read_receipts
-from ...manifests.sets.workspace import (
-    left_as_it_was,
-    missing_units,
-    prepare_output,
-    working_on,
-)
+from ...manifests.sets.workspace import left_as_it_was, missing_units, prepare_output, working_on
 from ...progress import Progress, Silent
 from ...storage.locks import exclusive, in_turn
 from ...storage.stores import in_store
@@ -158,11 +153,7 @@ def build_task(
 
 
 def _begun(
-    request: Request,
-    root: Path,
-    engine: Engine,
-    cache: Path | None,
-    progress: Progress | None,
+    request: Request, root: Path, engine: Engine, cache: Path | None, progress: Progress | None
 ) -> Run:
     check_paths(engine, root, cache, *(source.path for source in request.sources))
     if isinstance(engine, LocalEngine) and engine.workers > 1 and in_store(root):

@@ -15,14 +15,7 @@ from ...errors import ImageRefused, SetError
 from ...manifests.request import OutputOptions
 from ...manifests.sets.pair_set import Unit
 from ...manifests.sets.publish_unit import publish_unit
-from ...manifests.sets.sample import (
-    LOW,
-    NORMAL,
-    Sample,
-    is_normal,
-    make_sample,
-    origin_of,
-)
+from ...manifests.sets.sample import LOW, NORMAL, Sample, is_normal, make_sample, origin_of
 from ..clips import frame_name, frame_names, is_clip, render_clip
 from ..decode import decode_image
 from ..kernels.arrays import Pixels

@@ -54,12 +54,7 @@ class Spreads:
         self._end = 0
 
     def place(
-        self,
-        length: float,
-        angle: float,
-        radius: float,
-        shift: float = 0.0,
-        direction: float = 0.0,
+        self, length: float, angle: float, radius: float, shift: float = 0.0, direction: float = 0.0
     ) -> tuple[int, int]:
         """Return how many places one has, and which is the first among all of them."""
         key = length, angle if length else 0.0, radius, shift, direction if shift else 0.0

@@ -77,11 +77,7 @@ def draw_sensors(columns: Columns, random: KeyedColumns, recipe: CameraRecipe) -
 
 
 def _sensors(
-    name: str,
-    isos: Floats,
-    spreads: list[Floats],
-    levels: int,
-    own: Mapping[str, Calibration],
+    name: str, isos: Floats, spreads: list[Floats], levels: int, own: Mapping[str, Calibration]
 ) -> _Columns:
     """Return the sensors of one camera at N ISOs."""
     if is_fitted(name, own):

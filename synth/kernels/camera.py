@@ -18,24 +18,12 @@ import numpy.typing as npt
 from .channel_noise import develop_noisily
 from .chroma import reduce_chroma, split
 from .compiling.compile import kernel, row_kernel
-from .degradations.pattern import (
-    PatternRoom,
-    add_pixel_pattern,
-    add_site_pattern,
-    fill_columns,
-)
+from .degradations.pattern import PatternRoom, add_pixel_pattern, add_site_pattern, fill_columns
 from .demosaic import BILINEAR, BINNED, BORDER, demosaic_row
 from .develop import develop, encode
 from .exposure import expose_row, light_of_pixels
 from .numbers.random_bits import channel_sample, mosaic_sample
-from .sensor import (
-    count_electrons,
-    draw_rounding,
-    draw_words,
-    read_out,
-    read_out_pair,
-    row_offset,
-)
+from .sensor import count_electrons, draw_rounding, draw_words, read_out, read_out_pair, row_offset
 from .types import f32
 
 _BAND = 8192  # pixels
@@ -216,11 +204,7 @@ def _fill_bands(rgb, low, window, scene, camera, room):
                 offsets[n + a : n + b] = upper + lower if method == BINNED else upper
                 offsets[2 * n + a : 2 * n + b] = lower if method == BINNED else upper
                 if pattern.there:
-                    own = (
-                        offsets[a:b],
-                        offsets[n + a : n + b],
-                        offsets[2 * n + a : 2 * n + b],
-                    )
+                    own = (offsets[a:b], offsets[n + a : n + b], offsets[2 * n + a : 2 * n + b])
                     at, size = (y, window.left), (picture, columns)
                     add_pixel_pattern(
                         own, method, at, size, pattern, room.column_offsets, room.pattern

@@ -152,6 +152,7 @@ class Choice:
 
 
 Distribution = Constant | Uniform | LogUniform | Normal | Choice
+ZERO = Constant(0.0)
 
 
 def parse(value: Any) -> Distribution:

@@ -16,10 +16,7 @@ from .draw import PowerLawDraw
 
 
 def render_power_law(
-    normal: Pixels,
-    draw: PowerLawDraw,
-    window: Window | None = None,
-    lit_as: Pixels | None = None,
+    normal: Pixels, draw: PowerLawDraw, window: Window | None = None, lit_as: Pixels | None = None
 ) -> Pixels:
     """Make the low of a pair, or a window of it: a pure function.
 

@@ -110,9 +110,7 @@ def compared_rows(name: str, real: Rows, other: Rows) -> Realism:
     """
     edge = len(real)
     return compared(
-        name,
-        Group(real, np.arange(edge)),
-        Group(other, np.arange(edge, edge + len(other))),
+        name, Group(real, np.arange(edge)), Group(other, np.arange(edge, edge + len(other)))
     )
 
 

@@ -112,11 +112,10 @@ def load_recipe(name: Recipe | str, overrides: Overrides = ()) -> Recipe:
     return made
 
 
-def _names() -> list[str]:
-    folder = resources.files(__package__)
-    return sorted(
-        file.name.removesuffix(".yaml") for file in folder.iterdir() if file.name.endswith(".yaml")
-    )
+@lru_cache(maxsize=1)
+def _names() -> tuple[str, ...]:
+    files = (file.name for file in resources.files(__package__).iterdir())
+    return tuple(sorted(name[:-5] for name in files if name.endswith(".yaml")))
 
 
 def _values_of(name: str) -> dict[str, Any]:

@@ -159,10 +159,7 @@ def field_step(number, cell, batch):
             batch.colour[number, 2, cell] = f32(blue / luminance)
     if draw.illumination_scene_strength != 0.0:
         field += scene_ev(smoothed_luminance(i, j, number, batch), draw.illumination_scene_strength)
-    bottom, right = (
-        along(CELLS - 1, image.height, longer),
-        along(CELLS - 1, image.width, longer),
-    )
+    bottom, right = (along(CELLS - 1, image.height, longer), along(CELLS - 1, image.width, longer))
     # The largest sum lies in a corner.
     reach = abs(draw.slope_down) * bottom + abs(draw.slope_across) * right
     per_unit = draw.illumination_gradient_ev / 2 / (reach if reach != 0.0 else 1.0)
@@ -202,9 +199,7 @@ def mean_step(number, place, batch):
 def light_step(number, cell, batch):
     """Find the factor on scene light in a cell."""
     batch.light[number, cell] = cell_light(
-        batch.field[number, cell],
-        batch.mean[number],
-        batch.exposure[number],
+        batch.field[number, cell], batch.mean[number], batch.exposure[number]
     )
 
 

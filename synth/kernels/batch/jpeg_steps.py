@@ -64,11 +64,7 @@ def made_sample(image, plane, y, x, batch):
     row, column = min(u32(y), u32(image.made_rows - 1)), min(u32(x), u32(image.made_columns - 1))
     at = image.made + u64(u32(row * u32(image.made_columns) + column))
     at = u64(3) * at
-    r, g, b = (
-        f32(batch.made[at]),
-        f32(batch.made[at + u64(1)]),
-        f32(batch.made[at + u64(2)]),
-    )
+    r, g, b = (f32(batch.made[at]), f32(batch.made[at + u64(1)]), f32(batch.made[at + u64(2)]))
     if plane == u32(0):
         return y_of(r, g, b)
     return cb_of(r, g, b) if plane == u32(1) else cr_of(r, g, b)
