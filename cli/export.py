@@ -9,7 +9,7 @@ import click
 
 from ..manifests.sets.info import SetInfo
 from ..synth.publishing.export import export as write_export
-from ..synth.publishing.trainers import FORMS, TrainerForm
+from ..synth.publishing.trainers import FORMS, TrainerFormat
 from ..synth.publishing.video_files import FORMS as FORMS_OF_VIDEO
 from .common import PATH, count_of, sample_name, user_errors, working
 
@@ -50,7 +50,7 @@ def export(origin: Path, root: Path, **options: Any) -> str:
     Run again, it continues where it was stopped.
     """
     written = write_export(origin, root, **options)
-    if isinstance(written, TrainerForm):
+    if isinstance(written, TrainerFormat):
         lines = (f"  {line.replace('{root}', str(root))}" for line in written.lines)
         return "\n".join([f"{root}: the pairs of {origin} for {written.about}", *lines])
     if isinstance(written, SetInfo):

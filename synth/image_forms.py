@@ -1,4 +1,4 @@
-"""What an image may be where people hand one in: an array, a picture of Pillow's, a tensor."""
+"""The kinds of images that people hand in: an array, a picture of Pillow's, a tensor."""
 
 from __future__ import annotations
 

@@ -203,7 +203,8 @@ def darken(
     image : uint8 array or tensor (H, W, 3) or (3, H, W), or Pillow image
         A well exposed photograph, RGB, sRGB-encoded.
     recipe : Recipe or str
-        What parameters are drawn from: a shipped recipe's name, a YAML file, or a loaded recipe.
+        Recipe that parameters are drawn from: a shipped recipe's name, a YAML file, or a loaded
+        recipe.
     key : str
         The image's name in its set: images of other keys have other draws and other noise. The
         result depends on nothing but image, recipe, seed and key.

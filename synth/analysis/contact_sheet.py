@@ -149,7 +149,7 @@ def described(drawn: Draw, width: int) -> list[str]:
             f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}"
             for name, value in values.items()
         ]
-    words += _befallen(drawn.degradations)
+    words += _degradations(drawn.degradations)
     lines: list[str] = []
     for word in words:
         joined = f"{lines[-1]}, {word}" if lines else word
@@ -160,7 +160,7 @@ def described(drawn: Draw, width: int) -> list[str]:
     return lines
 
 
-def _befallen(drawn: LastDegradationsDraw | None) -> list[str]:
+def _degradations(drawn: LastDegradationsDraw | None) -> list[str]:
     """Describe degradations that an image has."""
     if drawn is None:
         return []

@@ -59,7 +59,7 @@ LABELS = {
 
 @dataclass(frozen=True)
 class MeasuredNormal:
-    """What a pair's statistics need of its normal, for many lows of one.
+    """A normal as a pair's statistics need it, for many lows of one.
 
     shape: (H, W, 3).
     light: float64 array (3), mean linear light of red, green and blue, in [0, 1].

@@ -61,9 +61,9 @@ def transfer_points(low: Pixels, normal: Pixels, draw: CameraDraw) -> list[Trans
     """
     if draw.isp.demosaic not in ("binned", "none"):
         return []
-    befallen = draw.degradations
-    if befallen is not None and (
-        befallen.jpeg.quality or befallen.fixed_pattern.columns or befallen.fixed_pattern.hot_share
+    degraded = draw.degradations
+    if degraded is not None and (
+        degraded.jpeg.quality or degraded.fixed_pattern.columns or degraded.fixed_pattern.hot_share
     ):
         return []
     quiet = {
@@ -152,7 +152,7 @@ def _kept(draw: CameraDraw) -> tuple[float, float]:
 def _read_variance(sensor: SensorDraw) -> float:
     """Return the variance of the read noise's distribution at scale 1.
 
-    That of Tukey-lambda is found by its quantile function on a fine grid.
+    The Tukey-lambda one's is found by its quantile function on a fine grid.
     """
     if sensor.read_noise == "gaussian":
         return 1.0

@@ -33,7 +33,7 @@ _GROUP = 20  # pairs of folders a task
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured.
+    """The statistics of pairs.
 
     rows: the statistics of each pair.
     transfer: the photon transfer curve, where the pairs have draws of the camera model.
@@ -59,7 +59,7 @@ class Measured:
     def as_json(self) -> dict[str, Any]:
         """Return the number of pairs, percentiles 5, 50 and 95, and the photon transfer curve.
 
-        Of a mixture, percentiles of each component too.
+        For a mixture, percentiles of each component too.
         """
         made = {**_percentiles(self.rows), "photon_transfer": [p.__dict__ for p in self.transfer]}
         parts = {name: _percentiles(rows) for name, rows in self.by_component().items()}
@@ -99,7 +99,7 @@ def stats(
     progress : Progress, optional
         Told of the number of pairs measured.
     engine : Engine, optional
-        Where the work is done, instead of processes of this machine.
+        Does the work, instead of processes of this machine.
 
     Returns
     -------

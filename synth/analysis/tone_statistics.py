@@ -114,7 +114,7 @@ def _saturation(light: FloatArray, lit: FloatArray) -> float:
 def _registration(low: Pixels, normal: Pixels) -> dict[str, float]:
     """Return how far a low is shifted against its normal, and how much of its detail it has.
 
-    What the low would be without noise, by the mean of its green at each level of the normal's, is
+    The low as it would be without noise, by the mean of its green at each level of the normal's, is
     compared by least squares with its gradients and its fine structure (Lucas and Kanade, 1981).
     """
     dark, bright = low[..., 1], normal[..., 1]

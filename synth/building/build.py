@@ -37,7 +37,7 @@ from .worker import make_unit
 
 @dataclass(frozen=True)
 class Report:
-    """What a build did.
+    """The result of a build.
 
     candidates: photographs that the sources hold.
     reasons: dict of source to Counter of reason, photographs that did not become pairs, those that

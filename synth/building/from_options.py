@@ -79,8 +79,8 @@ def build(
         Optional.
         See `request.OutputOptions` and `plan.PlanOptions`.
     frames, stride, step : int, optional
-        Of `clips=` sources: frames of each clip, from one to the next of them (1), and from the
-        first one of a clip to that of the next clip (`frames`).
+        Windows of `clips=` sources: frames of each clip, from one to the next of them (1), and from
+        the first one of a clip to that of the next clip (`frames`).
     profile : str or Path, optional
         YAML bounds on suitable photographs.
     select : bool, optional
@@ -90,11 +90,11 @@ def build(
     cache : str or Path, optional
         Folder to keep measurements in, for later builds.
     progress : Progress or bool, optional
-        What is told of the progress. By default bars, in a terminal or a notebook; none for False.
+        Told of the progress. By default bars, in a terminal or a notebook; none for False.
     max_refused : float
         Largest share of the planned pairs that may fail while they are made.
     engine : Engine, optional
-        Where the work is done, instead of processes of this machine.
+        Does the work, instead of processes of this machine.
 
     Returns
     -------
@@ -103,7 +103,7 @@ def build(
     Raises
     ------
     ConfigError, SourceError, SetError, WorkerLost
-        As `gloam.synth.building.build.build`.
+        See `gloam.synth.building.build.build`.
 
     Examples
     --------

@@ -81,7 +81,7 @@ def regenerate(
     workers : int, optional
         Processes, by default as many as there are cores.
     progress : Progress or bool, optional
-        As of `gloam.build`.
+        See `gloam.build`.
     val, test : int, optional
         Pairs for validation and for testing, by default as many as `origin` was built with. They
         are those that a build with these numbers chooses.
@@ -89,7 +89,7 @@ def regenerate(
         Leave the normals in `origin`, and write lows and records only. Loaders take the two sets
         together.
     engine : Engine, optional
-        Where the work is done, instead of processes of this machine.
+        Does the work, instead of processes of this machine.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a user asks of a build: sources, selection, plan, recipe, output.
+"""The request for a build: sources, selection, plan, recipe, output.
 
 One validated object, and the YAML file that can hold it.
 """

@@ -19,7 +19,7 @@ from .jobs import units_of
 
 
 class Part(NamedTuple):
-    """What a new unit takes of an old one, by whose name it goes in its set."""
+    """The pairs that a new unit takes of an old one, by the old one's name."""
 
     unit: str
     keys: frozenset[str]

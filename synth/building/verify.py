@@ -30,7 +30,7 @@ def verify(
     quick : bool
         Compare sizes only, and read no checksums.
     deep : bool
-        Where nothing is damaged also make every low again from its normal and its draw, and compare
+        If nothing is damaged also make every low again from its normal and its draw, and compare
         pixels; of a live set, draw again and compare draws.
     strict : bool
         Take files that are not of the set for damage. Other tools leave theirs beside one:
@@ -42,7 +42,7 @@ def verify(
     progress : Progress, optional
         Told of the units checked, then of the pairs compared.
     engine : Engine, optional
-        Where the work is done, instead of processes of this machine.
+        Does the work, instead of processes of this machine.
 
     Returns
     -------

@@ -137,7 +137,7 @@ def _clips(job: UnitJob, draws: list[Draw], refused: list[RefusedPair]) -> Itera
 
 
 class _Notes(NamedTuple):
-    """What is noted while a unit's photographs are loaded."""
+    """Notes that are taken while a unit's photographs are loaded."""
 
     refused: list[RefusedPair]
     left_out: list[RefusedPair]

@@ -35,7 +35,7 @@ _FEWEST_DARKS = 2
 
 @dataclass(frozen=True)
 class AtIso:
-    """What was found at one ISO.
+    """The calibration at one ISO.
 
     gain: DN per electron. darks, flats: frames that it rests on.
     """

@@ -1,4 +1,4 @@
-"""What is wrong with flats: light that flickers, clips, falls off, or is not flat."""
+"""Faults of flats: light that flickers, clips, falls off, or is not flat."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class Field(NamedTuple):
-    """What the illumination of a scene is made of, besides the scene.
+    """The parts of a scene's illumination, besides the scene.
 
     draw: of `kernels.args`. smooth: float64 array (n, n), nodes of the smooth field.
     """

@@ -1,8 +1,8 @@
 """Recipes of the camera model: the distributions that each image's parameters are drawn from.
 
-What a recipe leaves out is switched off (no field, no colour error, ...), so a short recipe is a
-simple one. What each parameter is, and within which bounds, stands with it as data: `gloam recipes
-show` prints it.
+Parts that a recipe leaves out are switched off (no field, no colour error, ...), so a short recipe
+is a simple one. What each parameter is, and within which bounds, stands with it as data: `gloam
+recipes show` prints it.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ _ZERO = {
     "fixed_pattern": ("columns", "hot_share"),
     "jpeg": ("quality",),
 }
-"""What is 0 in images that have no such degradation."""
+"""Parameters that are 0 in images that have no such degradation."""
 
 
 def finish_degradations(columns: Columns, random: KeyedColumns) -> None:

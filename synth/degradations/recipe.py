@@ -57,7 +57,7 @@ class Banding(Section):
 
 
 class FixedPattern(Section):
-    """What the sensor adds to every picture alike, and to all frames of a clip."""
+    """A pattern that the sensor adds to every picture alike, and to all frames of a clip."""
 
     probability: Annotated[
         Distribution, Within(0, 1), Chance(), about("share of the images that have a pattern")
@@ -97,13 +97,13 @@ class Jpeg(Section):
 
 
 class LastDegradations(Section):
-    """What may befall a low besides darkness, without a model of a camera: JPEG."""
+    """Degradations besides darkness, without a model of a camera: JPEG."""
 
     jpeg: Jpeg = Jpeg()
 
 
 class Degradations(LastDegradations):
-    """What may befall a low besides darkness.
+    """Degradations of a low besides darkness.
 
     Blur, shift and bands are of the light before the sensor, the fixed pattern is the sensor's own,
     JPEG comes last.

@@ -128,7 +128,7 @@ def _disc(radius: float) -> npt.NDArray[np.float64]:
 def _shifted(length: float, angle: float) -> npt.NDArray[np.float64]:
     """Return what of each pixel a point so far away takes, by cubic convolution.
 
-    That is R. G. Keys' kernel of a = -1/2 (IEEE TASSP 29(6), 1981).
+    It is R. G. Keys' kernel of a = -1/2 (IEEE TASSP 29(6), 1981).
     """
     reach = math.ceil(length) + 2
     places = np.arange(-reach, reach + 1)

@@ -39,7 +39,7 @@ _AS_DRAWN = {
 _DEFAULTS = {
     path: leaf.default for path, leaf in leaves(CameraDraw).items() if leaf.default is not None
 }
-"""Of parameters that are not drawn where a recipe says nothing of them."""
+"""Values of parameters that are not drawn where a recipe says nothing of them."""
 
 
 @dataclass(frozen=True)

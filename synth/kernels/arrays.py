@@ -1,4 +1,4 @@
-"""What kernels take for a picture."""
+"""Pictures and windows of them, as kernels take them."""
 
 from __future__ import annotations
 

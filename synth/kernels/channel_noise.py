@@ -1,6 +1,6 @@
 """Noise of developed light, channel by channel: that of a camera known by its pictures alone.
 
-Where no calibration of a sensor is at hand, noise is what pictures show after demosaicing, white
+Without a calibration of a sensor, noise is what pictures show after demosaicing, white
 balance and colour matrix: of each channel its own. Added to linear light before it is encoded.
 """
 

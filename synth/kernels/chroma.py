@@ -170,7 +170,7 @@ def interleave(levels, flat):
 def _blurred_row(plane, y, weights, padded, out):
     """Blur row `y` of an int16 plane (H, W), edges repeated, into `out` (W).
 
-    `padded` (W + 2 reach) is room to work.
+    `padded` (W + 2 reach) is scratch memory.
     """
     height, width = plane.shape
     reach = weights.shape[0] - 1
@@ -230,9 +230,9 @@ def reduce_chroma(planes, weights, strength, low):
 
 
 @row_kernel
-def _reduce_rows(planes, weights, strength, low, room):
+def _reduce_rows(planes, weights, strength, low, scratch):
     height, width = planes.shape[1], planes.shape[2]
-    padded, smooth, levels = room
+    padded, smooth, levels = scratch
     rows = low.reshape(height, 3 * width)
     for y in range(height):
         _blurred_row(planes[1], y, weights, padded, smooth[0])

@@ -59,7 +59,7 @@ def srgb_to_linear(encoded: FloatArray) -> FloatArray:
 
 
 LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
-"""Of linear sRGB (IEC 61966-2-1)."""
+"""Weights of linear sRGB (IEC 61966-2-1)."""
 LEVEL_LIGHT = srgb_to_linear(np.arange(256) / 255)
 """Linear light of the 256 levels of sRGB."""
 

@@ -24,8 +24,8 @@ all neighbours."""
 class Around(NamedTuple):
     """Sums of the sites about a site, in DN.
 
-    Of the two above and below, of the two beside, of those two sites away each way, and of the four
-    at the corners.
+    In order: of the two above and below, of the two beside, of those two sites away each way, and
+    of the four at the corners.
     """
 
     vertical: np.float32

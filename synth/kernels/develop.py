@@ -35,7 +35,7 @@ class Colour(NamedTuple):
 
 
 class Development(NamedTuple):
-    """What becomes of a sensor's samples.
+    """The way from a sensor's samples to encoded values.
 
     table: uint8 array (ENCODE_CELLS), level of each place of the encoding table.
     fine_table: int16 array (ENCODE_CELLS), the same in the UNITs of `chroma`.

@@ -21,7 +21,7 @@ CELLS = 32
 SAMPLES = 2
 """Pixels looked at along a side of a cell."""
 FAINTEST = 2.0**-8
-"""Of the light there is without lights; negative ones could take more than that."""
+"""Least share of the light without lights; negative ones could take more than that."""
 _DARKEST = 2.0**-10  # light below this, in the photograph, carries no information about the scene
 _LOG2_E = 1 / np.log(2.0)
 _LOG2_GREY = math.log2(0.18)  # of light that cameras expose for
@@ -32,7 +32,7 @@ DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.cuda`
 
 
 class Lights(NamedTuple):
-    """What of lights a cell needs, a row a light, of float64.
+    """Lights as cells need them, a row a light, of float64.
 
     place: array (L), in [0, 1) of the cells in order, each as long as its weight.
     ev: array (L), at the middle.
@@ -193,7 +193,7 @@ def _light_pools(luminance, lights, y, x, pools):
 
 
 class Parts(NamedTuple):
-    """What a field is the sum of, of float64.
+    """The parts that a field is the sum of, of float64.
 
     smooth, cubic: arrays (n, n), (32, n), nodes in EV and what of them each cell takes; n may be 0.
     blur: array (32, 32), what of its neighbours' luminance each cell takes.

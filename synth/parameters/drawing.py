@@ -81,7 +81,7 @@ def draw_section(
 
     Returns columns by path: numbers or names; `Ragged` where the field is drawn several times
     (`Each`, or a section with a `count`); bools for a `Chance`. A constant costs no random number.
-    What is `Added` and at its default is left out.
+    Fields that are `Added` and at their default are left out.
     """
     columns: Columns = {}
     counts: Any = None

@@ -60,7 +60,7 @@ def about(text: str) -> Any:
 class Added:
     """Annotates a field that came after the first sets.
 
-    Where it is at its default it is neither drawn nor written: recipes and records of those sets
+    At its default it is neither drawn nor written: recipes and records of those sets
     stay what they were.
     """
 

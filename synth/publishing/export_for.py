@@ -26,15 +26,16 @@ from ...storage.untrusted import inside
 from ..building.remake_unit import sample_with_low
 from ..decode import decode_image
 from ..kernels.png.file import encode_png
-from .detection_form import label_path, write_coco, write_yolo, yolo_lines
-from .energon_form import write_index, write_meta
-from .lmdb_form import lmdb_module, write_lmdb
-from .trainers import FORMS, TrainerForm
+from .detection_format import label_path, write_coco, write_yolo, yolo_lines
+from .energon_format import write_index, write_meta
+from .lmdb_format import lmdb_module, write_lmdb
+from .trainers import FORMS, TrainerFormat
 from .unit_by_unit import Note, Written, counted, write_file, write_shard, write_units
 
 DRAWS = "draws"
 _QUALITY = 100
-"""Of JPEGs that are made of exact images: without chroma subsampling the error is .75 of 255."""
+"""Quality of JPEGs that are made of exact images: without chroma subsampling the error is .75 of
+255."""
 
 
 def export_for(
@@ -45,7 +46,7 @@ def export_for(
     progress: Progress | None = None,
     *,
     engine: Engine | None = None,
-) -> TrainerForm:
+) -> TrainerFormat:
     """Write the pairs of a set as a trainer reads them.
 
     Images keep their bytes where the trainer takes them; others are encoded anew, as PNG without
@@ -77,7 +78,7 @@ def export_for(
     return form
 
 
-def _check(origin: PairSet, root: Path, form: TrainerForm) -> None:
+def _check(origin: PairSet, root: Path, form: TrainerFormat) -> None:
     if "{class}" in form.low and not origin.info.build.labelled:
         raise ConfigError(
             f"--for {form.name}: needs classes, which {origin.root} has not; gloam build --labels"
@@ -95,7 +96,7 @@ def _check(origin: PairSet, root: Path, form: TrainerForm) -> None:
         lmdb_module()  # before anything is made
 
 
-def _write_unit(form: TrainerForm, unit: Unit, root: Path) -> Note:
+def _write_unit(form: TrainerFormat, unit: Unit, root: Path) -> Note:
     """Write the images of a unit; note their files and the samples' records."""
     sums: dict[str, str] = {}
     if form.extra == "energon":
@@ -150,7 +151,7 @@ def encoded_as(sample: Sample, member: str, codec: str) -> Encoded:
     return Encoded(encode(pixels, "jpg", _QUALITY, "444"), "jpg")
 
 
-def _finish(form: TrainerForm, classes: list[str], written: Written) -> None:
+def _finish(form: TrainerFormat, classes: list[str], written: Written) -> None:
     """Write what goes over all units."""
     root, units = written.root, written.units
     if form.extra == "energon":

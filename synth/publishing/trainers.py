@@ -14,7 +14,7 @@ PLAIN = {split: split for split in SPLITS}
 
 
 @dataclass(frozen=True)
-class TrainerForm:
+class TrainerFormat:
     """The folder that a trainer reads.
 
     name: as `--for` takes it.
@@ -39,11 +39,11 @@ class TrainerForm:
     lines: tuple[str, ...] = ()
 
 
-def _forms() -> dict[str, TrainerForm]:
+def _forms() -> dict[str, TrainerFormat]:
     with resources.as_file(resources.files(__package__) / "trainers.yaml") as path:
         rows = load_yaml(Path(path))
     return {
-        name: TrainerForm(name, **row | {"lines": tuple(row["lines"])})
+        name: TrainerFormat(name, **row | {"lines": tuple(row["lines"])})
         for name, row in rows.items()
     }
 

@@ -1,4 +1,4 @@
-"""What gives lows away, in words: single statistics that tell many of them."""
+"""Signs that give lows away, in words: single statistics that tell many of them."""
 
 from __future__ import annotations
 

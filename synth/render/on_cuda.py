@@ -16,8 +16,8 @@ from numba import cuda
 from ..draws.table import DrawTable
 from ..kernels.arrays import Pixels, check_normal
 from ..kernels.batch.device_memory import DeviceMemory, Graphs, address_of
-from ..kernels.batch.form_steps import Forms, Resizing
 from ..kernels.batch.launch_cuda import blocks_of, launch
+from ..kernels.batch.resize_steps import OutputLayout, Resizing
 from ..kernels.taps import tap_count
 from .plan import IntArray, Plan, lay_out, plan_batch, upload_draws, upload_tables
 from .self_test import check_once
@@ -25,8 +25,8 @@ from .self_test import check_once
 Samples = npt.NDArray[np.uint8]
 
 
-class Formed(NamedTuple):
-    """Where windows of lows and normals go that are to be brought into form.
+class OutputSpec(NamedTuple):
+    """The memory that windows of lows and normals go to, resized, flipped and turned.
 
     low, normal: uint64 arrays (N), the address of each.
     floats: float32 samples instead of uint8.
@@ -130,7 +130,7 @@ class CameraOnCuda:
         firsts: IntArray | None = None,
         numbers: IntArray | None = None,
         windows: IntArray | None = None,
-        formed: Formed | None = None,
+        formed: OutputSpec | None = None,
     ) -> None:
         """Begin to make the lows of a batch of N images, without waiting for them.
 
@@ -168,7 +168,7 @@ class CameraOnCuda:
             into = self._float_anchor if formed.floats else self._anchor
             change = np.float32(formed.shift), np.float32(formed.scale)
             steps = (1, 3) if formed.channels_last else (pixels, 1)
-            forms = Forms(into, into, *change, *steps)
+            forms = OutputLayout(into, into, *change, *steps)
         if self._memory.generation != self._generation:
             self._memory.wait()
             self._graphs.clear()

@@ -37,7 +37,7 @@ WINDOW = ("top", "left", "rows", "columns", "across", "down", "turned")
 
 @dataclass(frozen=True)
 class Plan:
-    """Where a batch's pixels lie, and what is to be done.
+    """The layout of a batch's pixels, and the steps that it needs.
 
     images: array (N) of IMAGE. places: dict of step to int, most places of an image in each step
     that is needed. totals: dict of name to int, places of all images in each of `layout.TOTALS`.

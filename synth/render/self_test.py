@@ -49,7 +49,7 @@ RECIPES: tuple[dict[str, Any], ...] = (
         "isp": {"demosaic": "malvar"},
     },
 )
-"""What the known lows are made by: all that is common, in both ways of demosaicking."""
+"""Recipes of the known lows: all that is common, in both ways of demosaicking."""
 KNOWN = ("06a9292cab494645", "63b4de1dfd9795cf")
 """SHA-256 of their samples, the first 16 digits: the same on every machine."""
 

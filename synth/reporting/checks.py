@@ -1,4 +1,4 @@
-"""What can go wrong with a set and be seen in its numbers: each check with its bound."""
+"""Checks for what can go wrong with a set and be seen in its numbers, each with its bound."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NOISELESS = 0.3  # levels of green: below rounding's own (.29), that of a low w
 
 
 class Check(NamedTuple):
-    """What was looked at, what was found, and whether it is as it should be."""
+    """A check: its name, what was found, the bound, and whether it passed."""
 
     name: str
     found: str

@@ -1,4 +1,4 @@
-"""What a page tells of a set, or of folders of real pairs: facts, measures, pictures."""
+"""The content of a page about a set, or folders of real pairs: facts, measures, pictures."""
 
 from __future__ import annotations
 

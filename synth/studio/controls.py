@@ -1,4 +1,4 @@
-"""What a page needs to know of a recipe's parameters to make a control for each: its schema."""
+"""The schema of a recipe's parameters, by which a page makes a control for each."""
 
 from __future__ import annotations
 

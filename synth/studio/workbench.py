@@ -1,4 +1,4 @@
-"""What a studio's page asks for: lows, what was drawn, statistics, recipes as YAML and commands."""
+"""The answers that a studio's page asks for: lows, draws, statistics, recipes and commands."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .controls import cameras_of, controls_of
 from .photographs import SIDE, SMALL, Photographs
 
 KEY = "image"
-"""Of every low: what `gloam.darken` takes when it is told none."""
+"""Key of every low."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _LONG = 8  # values of a tuple that are written out
 _FOR_PEOPLE = ("name", "about")

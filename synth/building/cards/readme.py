@@ -15,7 +15,7 @@ from .hub_features import sample_features
 from .markdown import code, front_matter, plain
 
 HUB_SPLITS = {"train": "train", "val": "validation", "test": "test"}
-"""What the Hub calls the splits."""
+"""The Hub's names of the splits."""
 
 
 def write_readme(root: Path, info: SetInfo) -> None:

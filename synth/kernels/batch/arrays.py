@@ -1,4 +1,4 @@
-"""What the steps of a batch read and write: one record an image, and columns that all share."""
+"""The arrays of a batch that steps read and write: a record an image, and columns for all."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ where that of the normal lies whose light it has, which is as large: its own, or
 frame of its clip. plane, mosaic, row: its first place in the planes of chroma noise reduction and
 in the mosaics, where it has such, and in the sensors' rows. lit, pattern, made, coded: likewise
 where light is spread, where the sensor has a pattern, and where JPEG follows. formed_...: where its
-window goes in `form_steps.Forms`. draw: number of its draw. height, width: pixels of the normal; 0
-for no image. top, left, rows, columns: the window that a low is made of, mostly the whole.
-made_...: what is made before JPEG, else the window. span_...: of the pixels that that depends on.
-across, down, turned: what `form_steps` does to it.
+window goes in `resize_steps.OutputLayout`. draw: number of its draw. height, width: pixels of the
+normal; 0 for no image. top, left, rows, columns: the window that a low is made of, mostly the
+whole. made_...: what is made before JPEG, else the window. span_...: of the pixels that that
+depends on. across, down, turned: what `resize_steps` does to it.
 
-Where a sample lies is counted modulo 2^64 from the beginning of an array: on a GPU images may lie
+Places of samples are counted modulo 2^64 from the beginning of an array: on a GPU images may lie
 anywhere, before it too.
 """
 
@@ -71,8 +71,8 @@ class Batch(NamedTuple):
     table: uint8 array (N, ENCODE_CELLS).
     fine_table: int16 array (N, ENCODE_CELLS).
     bright: int16 array (P).
-    differences: int32 array (P) of red, and of blue, as two of 16 bits: `joined`.
-    columns: uint64 array (P), their blur along columns, as two float32: `joined_floats`.
+    differences: int32 array (P) of red, and of blue, as two of 16 bits: `pack_halves`.
+    columns: uint64 array (P), their blur along columns, as two float32: `pack_floats`.
     mosaic: float32 array (M).
     rows: float32 array (R), black level plus noise of the sensors' rows.
     lit: float32 array (3 L), red, green and blue of spread light, pixel by pixel.

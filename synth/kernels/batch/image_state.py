@@ -1,4 +1,4 @@
-"""What a thread holds of an image while it works on many of its places.
+"""The state of an image that a thread holds while it works on many of its places.
 
 A GPU would fetch it anew for each place: what is written might have changed it, for all it knows.
 """
@@ -164,7 +164,7 @@ def output_of(number, batch):
 
 
 @scalar
-def _sensed(number, columns, batch):
+def _state_of(number, columns, batch):
     image = batch.images[number]
     return ImageState(
         image.span_top,
@@ -181,12 +181,12 @@ def _sensed(number, columns, batch):
 
 
 @scalar
-def sensed_pixels(number, batch):
+def pixel_state(number, batch):
     """Return an image whose sensor is read pixel by pixel."""
-    return _sensed(number, batch.images[number].span_columns, batch)
+    return _state_of(number, batch.images[number].span_columns, batch)
 
 
 @scalar
-def sensed_sites(number, batch):
+def site_state(number, batch):
     """Return an image whose sensor is read site by site."""
-    return _sensed(number, batch.images[number].span_columns + 2 * BORDER, batch)
+    return _state_of(number, batch.images[number].span_columns + 2 * BORDER, batch)

@@ -1,4 +1,4 @@
-"""Where the images of a batch lie in the memory that its steps share, and how many places each has.
+"""The layout of a batch in the memory that its steps share, and how many places each image has.
 
 It is as `pixel_steps` and `illumination_steps` count them, on the host.
 """

@@ -22,7 +22,7 @@ from ..demosaic import BILINEAR, BINNED, BORDER, MALVAR, Around, demosaic_site
 from ..develop import developed_light, encoding_cell
 from ..exposure import band_factor, between, expose_pixel, row_above
 from ..illumination import CELLS
-from ..numbers.pairs import joined
+from ..numbers.pairs import pack_halves
 from ..numbers.random_bits import channel_sample, mosaic_sample
 from ..sensor import row_offset, sense_greens, sense_site
 from ..types import f32, f64, i16, i32, u32, u64
@@ -123,7 +123,7 @@ def develop_to(image, place, y, x, samples, batch):
         )
         at = output.plane + u64(place)
         batch.bright[at] = i16(bright)
-        batch.differences[at] = joined(r, b)
+        batch.differences[at] = pack_halves(r, b)
     else:
         levels = output.table
         made = levels[u32(red)], levels[u32(green)], levels[u32(blue)]

@@ -23,7 +23,7 @@ from .cache_folders import places, sources_hash
 
 
 class KernelCache:
-    """What a Numba dispatcher asks for machine code, and gives it to.
+    """The cache that a Numba dispatcher asks for machine code, and gives it to.
 
     folder_cache: the cache of one folder, made with the function and the folder.
     """
@@ -36,7 +36,7 @@ class KernelCache:
 
     @property
     def cache_path(self) -> str:
-        """Where new machine code goes."""
+        """The folder that new machine code goes to."""
         return str(places().writable or "")
 
     def flush(self) -> None:

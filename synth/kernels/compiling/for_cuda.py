@@ -133,7 +133,7 @@ _DOUBLE = _numpy_on_device(_sqrt64, _rint64, _floor64)
 
 
 _TWINS = {id(compiling.fma): fma, id(compiling.reciprocal): reciprocal}
-"""What is another function on a GPU."""
+"""Functions that are others on a GPU."""
 
 
 def device(function: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What JPEG does to a picture: baseline, with the example tables of the standard.
+"""JPEG's effect on a picture: baseline, with the example tables of the standard.
 
     rgb -> samples (Y, Cb, Cr; chroma of 2 x 2 pixels or of each) -> transform down, across
         -> quantise -> transform back across, down -> samples -> rgb
@@ -58,7 +58,7 @@ _MIDDLE_AND_HALF = f32(128.5 + 2**-10)
 _MIDDLE_HALVES_DOWN = f32(128.5 - 2**-10)  # or blue of odd levels would be brighter by a level
 _HALF, _WHITE = f32(0.5), f32(255)
 MIDDLE = f32(128)
-"""Of samples: what is transformed lies about 0."""
+"""Middle of samples: what is transformed lies about 0."""
 
 
 def _cosines() -> npt.NDArray[np.float32]:

@@ -13,7 +13,7 @@ from ..compiling.compile import kernel
 from ..types import i64
 from .adler import adler
 from .file import END, SIGNATURE, ZLIB, head_of
-from .inflate import SLACK, inflate_in, new_room
+from .inflate import SLACK, inflate_in, new_scratch
 from .unfilter import unfilter_rows
 
 Bytes = npt.NDArray[np.uint8]
@@ -38,13 +38,13 @@ def _is_ours(data: Bytes, height: int, width: int) -> bool:
 def _decode_many(data, ends, filtered, pixels):
     """Fill pixels (N, H, 3 W) from files that follow each other in `data`.
 
-    `filtered` (H (3 W + 1) + SLACK) is room to work. Returns whether they are gloam's.
+    `filtered` (H (3 W + 1) + SLACK) is scratch memory. Returns whether they are gloam's.
     """
-    room = new_room()
+    scratch = new_scratch()
     begin, height, columns = i64(0), i64(pixels.shape[1]), i64(pixels.shape[2])
     made = filtered[: height * (columns + 1)]
     for i in range(pixels.shape[0]):
-        behind = inflate_in(data, begin + _HEADED, filtered, room)
+        behind = inflate_in(data, begin + _HEADED, filtered, scratch)
         if behind + _TAIL != ends[i]:
             return False
         # Besides the sum of the file: damage may leave either as it was.
@@ -60,7 +60,7 @@ def _decode_many(data, ends, filtered, pixels):
 def png_size(data: Bytes) -> tuple[int, int] | None:
     """Return height and width that the header of a PNG tells; None for what cannot be gloam's.
 
-    What is not None may be none of gloam's files, or damaged.
+    A file with a size may be none of gloam's, or damaged.
     """
     head = data[:_HEADED].tobytes()
     if len(data) < _HEADED + _TAIL or not head.startswith(SIGNATURE):

@@ -118,7 +118,7 @@ def deflate(data, block, out):
     """Compress data, as a stream of blocks.
 
     data: uint8 array (N). block: bytes of data that have a code of their own. out: uint8 array of
-    at least `room(N, block)`.
+    at least `most_bytes(N, block)`.
 
     Returns bytes that were written.
     """
@@ -149,6 +149,6 @@ def deflate(data, block, out):
     return at + i64((count + u64(7)) >> u64(3))
 
 
-def room(length: int, block: int) -> int:
+def most_bytes(length: int, block: int) -> int:
     """Return how many bytes `deflate` may write for data of so many."""
     return length * LONGEST // 8 + (length // block + 1) * _HEAD + 16

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays import Pixels, check_normal
 from .adler import adler
-from .deflate import deflate, room
+from .deflate import deflate, most_bytes
 from .filters import filter_rows
 
 CODING = 2
@@ -41,7 +41,7 @@ def encode_png(pixels: Pixels) -> bytes:
     before = head_of(height, width, 0)
     begin = len(before)
     # All of the file in one buffer: noise is large, and copies of it go through memory.
-    file = np.empty(begin + room(len(data), BLOCK) + _AFTER, np.uint8)
+    file = np.empty(begin + most_bytes(len(data), BLOCK) + _AFTER, np.uint8)
     file[:begin] = np.frombuffer(before, np.uint8)
     end = begin + deflate(data, BLOCK, file[begin : len(file) - _AFTER])
     whole = file.data

@@ -19,8 +19,8 @@ from gloam.engines.by_name import engine_named
 from gloam.engines.engine import check_paths
 from gloam.engines.local import LocalEngine, count
 from gloam.errors import ConfigError, WorkerLost
-from gloam.storage.stores import place
 from gloam.manifests.sets.verify import verify_set
+from gloam.storage.stores import place
 from gloam.synth.building.deep_verify import recheck_set
 
 from ...object_store import files_of

@@ -1,7 +1,7 @@
 """Windows of pictures, resized, flipped and turned, as what a model trains on, on the CPU.
 
 Resizing is by the filter of `taps`, with edges repeated: DALI's antialiased linear resize. The same
-on a GPU, with the same samples: `batch.form_steps`.
+on a GPU, with the same samples: `batch.resize_steps`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .types import f32, u8
 
 
 class Taps(NamedTuple):
-    """What each of n output pixels along an axis is the sum of.
+    """The filter of an axis: the weighted inputs of each of n output pixels.
 
     first: int64 array (n), the first input pixel; it may lie beyond the edge. weights: float32
     array (n, k) of it and the next ones; they sum to 1.
@@ -148,7 +148,7 @@ def resized(image: Pixels, window: Window, size: tuple[int, int]) -> Pixels:
 
 
 @kernel
-def place_form(image, flips, shift, scale, steps, out):
+def flip_normalize(image, flips, shift, scale, steps, out):
     """Fill flat samples with a picture (H, W, 3), flipped and turned.
 
     flips: three int, whether it is flipped across, down, and turned: rows become columns, after the
@@ -188,7 +188,7 @@ def place_form(image, flips, shift, scale, steps, out):
 
 
 @kernel
-def place_values(levels, shift, scale, out):
+def normalize(levels, shift, scale, out):
     """Fill samples with (level - shift) * scale of flat levels."""
     for i in range(len(levels)):
         out[i] = (f32(levels[i]) - shift) * scale

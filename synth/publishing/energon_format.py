@@ -13,7 +13,7 @@ from ...storage.atomic import write_bytes
 
 FOLDER = ".nv-meta"
 _VERSION = "7.4.1"
-"""Of Energon, whose files these are like."""
+"""Version of Energon whose files these are like."""
 _DATASET = """\
 sample_type:
   __module__: megatron.energon

@@ -15,8 +15,8 @@ from ..taps import fill_taps, tap_count
 from ..types import f32, i32, i64, u32, u64
 
 
-class Forms(NamedTuple):
-    """Where the pairs of a batch of N images go, all of one size.
+class OutputLayout(NamedTuple):
+    """The memory that the pairs of a batch of N images go to, all of one size.
 
     low, normal: uint8 or float32 arrays.
     shift, scale: a sample becomes (sample - shift) * scale.
@@ -53,7 +53,7 @@ class Resizing(NamedTuple):
 
 
 @scalar
-def form_thread_count(image, batch):
+def flip_thread_count(image, batch):
     """Count the pixels of an image's window."""
     return u32(image.rows * image.columns if image.height > 0 else 0)
 
@@ -86,7 +86,7 @@ def _goes_to(image, y, x, rows, columns):
 
 
 @scalar
-def form_step(number, place, batch, forms):
+def flip_step(number, place, batch, forms):
     """Copy a pixel of a pair's window to where it belongs."""
     image = batch.images[number]
     columns = u32(image.columns)
