@@ -141,10 +141,7 @@ def _parts_of(recipe: Recipe, random: KeyedColumns) -> list[tuple[Single, npt.ND
 
 
 def draw_type(model: str) -> type[CameraDraw] | type[PowerLawDraw]:
-    """Return the class of a model's draws.
-
-    Raises ValueError when there is no such model.
-    """
+    """Return the class of a model's draws. Raises ValueError when there is no such model."""
     types: dict[str, type[CameraDraw] | type[PowerLawDraw]] = {
         "camera": CameraDraw,
         "power_law": PowerLawDraw,

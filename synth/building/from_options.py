@@ -23,6 +23,9 @@ from .build import Report
 from .build import build as build_request
 from .request import BuildFile, Request
 
+_FIELDS = {**PlanOptions.model_fields, **OutputOptions.model_fields}
+_WINDOWS = ("frames", "stride", "step")
+
 
 def build(
     root: str | Path,
@@ -112,6 +115,8 @@ def build(
     >>> report.info.counts
     {'train': 5, 'val': 1, 'refused': 0}
     """
+    given = dict(locals())  # before anything else has a name here
+    options = {name: given[name] for name in (*_FIELDS, *_WINDOWS)}
     request = make_request(
         [sources] if isinstance(sources, str | Source) else sources,
         config,
@@ -119,24 +124,7 @@ def build(
         overrides,
         profile,
         select,
-        {
-            "pairs": pairs,
-            "val": val,
-            "test": test,
-            "seed": seed,
-            "layout": layout,
-            "shard_size": shard_size,
-            "low_codec": low_codec,
-            "low_quality": low_quality,
-            "low_chroma": low_chroma,
-            "max_side": max_side,
-            "max_pixels": max_pixels,
-            "labels": labels,
-            "frames": frames,
-            "stride": stride,
-            "step": step,
-            "name": name,
-        },
+        options,
     )
     cached = None if cache is None else place(cache)
     with progress_of(progress) as shown:
@@ -185,7 +173,7 @@ def make_request(
     output = file.output.model_dump() | {
         k: v for k, v in given.items() if k in OutputOptions.model_fields
     }
-    windows = [name for name in ("frames", "stride", "step") if name in given]
+    windows = [name for name in _WINDOWS if name in given]
     if windows and not any(source.kind == CLIPS for source in chosen):
         raise ConfigError(f"--{windows[0]} is of {CLIPS}= sources; there is none", key=windows[0])
     chosen = [_with_windows(source, given) for source in chosen]
@@ -206,7 +194,7 @@ def _with_windows(source: Source, given: dict[str, Any]) -> Source:
     """Return a source of clips with the windows that were asked for; others as they are."""
     if source.kind != CLIPS:
         return source
-    values = source.model_dump() | {k: given[k] for k in ("frames", "stride", "step") if k in given}
+    values = source.model_dump() | {k: given[k] for k in _WINDOWS if k in given}
     if not values["frames"]:
         raise ConfigError(
             f"{CLIPS}={source.path}: say how many frames a clip has: --frames 8, say", key="frames"

@@ -35,10 +35,7 @@ _FEWEST_DARKS = 2
 
 @dataclass(frozen=True)
 class AtIso:
-    """The calibration at one ISO.
-
-    gain: DN per electron. darks, flats: frames that it rests on.
-    """
+    """The calibration at one ISO. gain: DN per electron. darks, flats: frames that it rests on."""
 
     iso: float
     gain: Estimate
@@ -50,10 +47,7 @@ class AtIso:
 
 @dataclass(frozen=True)
 class CameraCalibration:
-    """A camera's calibration, with its errors.
-
-    findings: what is wrong with which files.
-    """
+    """A camera's calibration, with its errors. findings: what is wrong with which files."""
 
     name: str
     source: str

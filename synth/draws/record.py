@@ -41,10 +41,7 @@ class ToneDraw(Drawn):
 
 
 class SmoothDraw(Drawn):
-    """A smooth field.
-
-    cells: along each side, 0 for none. values: in EV, row by row.
-    """
+    """A smooth field. cells: along each side, 0 for none. values: in EV, row by row."""
 
     sigma_ev: float
     cells: int

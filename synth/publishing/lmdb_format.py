@@ -16,10 +16,7 @@ _ROOM = 1 << 24
 
 
 def lmdb_module() -> Any:
-    """Return the module that writes databases.
-
-    Raises ConfigError when lmdb is not installed.
-    """
+    """Return the module that writes databases. Raises ConfigError when lmdb is not installed."""
     try:
         import lmdb
     except ImportError as error:

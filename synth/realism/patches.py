@@ -20,10 +20,7 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Patch:
-    """A patch of a low.
-
-    key: of its low. pixels: uint8 array (64, 64, 3).
-    """
+    """A patch of a low. key: of its low. pixels: uint8 array (64, 64, 3)."""
 
     key: str
     real: bool

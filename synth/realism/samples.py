@@ -79,10 +79,7 @@ class Measured:
 
 
 def measure(samples: Sequence[Sample], workers: int, at: Callable[[int], None]) -> list[Measured]:
-    """Measure lows, in their order.
-
-    Raises SourceError, see `Sample.images`.
-    """
+    """Measure lows, in their order. Raises SourceError, see `Sample.images`."""
     groups = [tuple(samples[i : i + _GROUP]) for i in range(0, len(samples), _GROUP)]
     return [one for found in LocalEngine(workers).map(_measure, groups, at) for one in found]
 

@@ -41,10 +41,7 @@ class Told:
 
 
 def require_classifier() -> None:
-    """Refuse to begin without scikit-learn.
-
-    Raises ConfigError.
-    """
+    """Refuse to begin without scikit-learn. Raises ConfigError."""
     try:
         import sklearn.ensemble  # noqa: F401
     except ImportError as error:

@@ -169,10 +169,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._error(HTTPStatus.NOT_FOUND, f"there is no {name}")
 
     def _body(self, most: int) -> bytes:
-        """Read what was sent.
-
-        Raises ConfigError when it is too much, or ends too early.
-        """
+        """Read what was sent. Raises ConfigError when it is too much, or ends too early."""
         try:
             size = int(self.headers.get("Content-Length", ""))
         except ValueError:

@@ -85,20 +85,14 @@ class Workbench:
         }
 
     def recipe(self, name: str) -> Values:
-        """Return a shipped recipe.
-
-        Raises ConfigError when there is none of that name.
-        """
+        """Return a shipped recipe. Raises ConfigError when there is none of that name."""
         if name != self._named and name not in shipped_recipes():
             raise ConfigError(f"recipe {name}: not one of {', '.join(shipped_recipes())}")
         recipe = self._begun if name == self._named else load_recipe(name)
         return {"base": name, **self.described(recipe)}
 
     def read(self, text: str, name: str) -> Values:
-        """Return the recipe of a YAML file's text.
-
-        Raises ConfigError when it is none.
-        """
+        """Return the recipe of a YAML file's text. Raises ConfigError when it is none."""
         recipe = recipe_of(parse_yaml(text, name), (), name)
         return {"base": "", **self.described(recipe)}
 

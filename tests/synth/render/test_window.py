@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from pydantic import BaseModel
 
-from gloam.synth import darken
+from gloam.synth.models import darken
 from gloam.synth.camera.recipe import CameraRecipe
 from gloam.synth.camera.sensors import camera_names, iso_range
 from gloam.synth.draws.record import CameraDraw, LightsDraw
