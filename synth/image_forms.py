@@ -12,13 +12,10 @@ from .kernels.arrays import Pixels
 
 
 class Image(NamedTuple):
-    """An image as pixels, and the way back.
+    """An image as pixels, and the way back."""
 
-    pixels: uint8 array (H, W, 3), RGB. back: makes an image of the form that was given from pixels.
-    """
-
-    pixels: Pixels
-    back: Callable[[Pixels], Any]
+    pixels: Pixels  # uint8 array (H, W, 3), RGB
+    back: Callable[[Pixels], Any]  # makes an image of the form that was given from pixels
 
 
 def image_of(image: Any) -> Image:

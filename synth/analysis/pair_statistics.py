@@ -61,17 +61,14 @@ LABELS = {
 class MeasuredNormal:
     """A normal as a pair's statistics need it, for many lows of one.
 
-    shape: (H, W, 3).
-    light: float64 array (3), mean linear light of red, green and blue, in [0, 1].
-    grid: float64 array (4, 4), `log_grid` of its luminance.
     flat: bool array (H, W), the fifth of it with the least texture, where noise is measured.
     blocks: float64 array, or None for an image that is too small, mean grey of its blocks of 50 x
-      50 pixels, 0 to 1.
+    50 pixels, 0 to 1.
     """
 
-    shape: tuple[int, ...]
-    light: FloatArray
-    grid: FloatArray
+    shape: tuple[int, ...]  # (H, W, 3)
+    light: FloatArray  # float64 array (3), mean linear light of red, green and blue, in [0, 1]
+    grid: FloatArray  # float64 array (4, 4), `log_grid` of its luminance
     flat: npt.NDArray[np.bool_]
     blocks: FloatArray | None
 

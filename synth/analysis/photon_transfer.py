@@ -38,16 +38,13 @@ _CLEAR = 3.0  # standard deviations from black or white at which clipping no lon
 
 @dataclass(frozen=True)
 class TransferPoint:
-    """Noise of green in one bin of levels, over pixels of equal camera and ISO.
-
-    level: mean noise-free level, of 255. measured, expected: variance in levels^2.
-    """
+    """Noise of green in one bin of levels, over pixels of equal camera and ISO."""
 
     camera: str
     iso: float
-    level: float
-    measured: float
-    expected: float
+    level: float  # mean noise-free level, of 255
+    measured: float  # variance in levels^2
+    expected: float  # variance in levels^2
     pixels: int
 
 

@@ -35,14 +35,13 @@ _GROUP = 20  # pairs of folders a task
 class Measured:
     """The statistics of pairs.
 
-    rows: the statistics of each pair.
     transfer: the photon transfer curve, where the pairs have draws of the camera model.
     components: the recipe of a mixture that each pair was drawn by; empty where there is no
       mixture.
     keys, units: of each pair: its key, and the unit of a set that holds it ("" of folders).
     """
 
-    rows: list[dict[str, float]]
+    rows: list[dict[str, float]]  # the statistics of each pair
     transfer: list[TransferPoint]
     components: list[str] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)

@@ -39,10 +39,8 @@ from .worker import make_unit
 class Report:
     """The result of a build.
 
-    candidates: photographs that the sources hold.
     reasons: dict of source to Counter of reason, photographs that did not become pairs, those that
       the number of pairs left out included.
-    made: units that this run made; the others were done before.
     passed: dict of source to Counter of kind, files of the sources that may be photographs and are
       not taken, where this run listed them.
     left_out: dict of source to list of (reason, detail), annotations that are not taken.
@@ -50,9 +48,9 @@ class Report:
 
     root: Path
     info: SetInfo
-    candidates: int
+    candidates: int  # photographs that the sources hold
     reasons: dict[str, Counter[str]] = field(default_factory=dict)
-    made: int = 0
+    made: int = 0  # units that this run made; the others were done before
     passed: dict[str, Counter[str]] = field(default_factory=dict)
     left_out: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
 

@@ -42,14 +42,14 @@ from .request import Request, deciding_versions
 class Run:
     """One run of a build: what is asked, where, and by whom.
 
-    cache: folder to keep measurements in. passed: dict of source to Counter of kind, files of the
-    sources that may be photographs and are not taken, once they were listed.
+    passed: dict of source to Counter of kind, files of the sources that may be photographs and are
+    not taken, once they were listed.
     """
 
     request: Request
     root: Path
     engine: Engine
-    cache: Path | None
+    cache: Path | None  # folder to keep measurements in
     progress: Progress
     passed: dict[str, Counter[str]] = field(default_factory=dict)
 
@@ -57,12 +57,11 @@ class Run:
 class Planned(NamedTuple):
     """The plan of a folder.
 
-    pairs: the content of `plan.parquet`. listed: the listed candidates, where the plan was made of
-    them just now.
+    listed: the listed candidates, where the plan was made of them just now.
     """
 
     note: BuildNote
-    pairs: pa.Table
+    pairs: pa.Table  # the content of `plan.parquet`
     listed: pa.Table | None = None
 
 

@@ -28,13 +28,13 @@ class Part(NamedTuple):
 class SplitAgain(NamedTuple):
     """A set's pairs in other splits.
 
-    plan: the new `plan.parquet`. labels: the new `labels.parquet`, its row groups being those of
-    the new plan; b"" where there are no labels. parts: dict of new unit to Part.
+    labels: the new `labels.parquet`, its row groups being those of the new plan; b"" where there
+    are no labels.
     """
 
-    plan: bytes
+    plan: bytes  # the new `plan.parquet`
     labels: bytes
-    parts: dict[str, Part]
+    parts: dict[str, Part]  # dict of new unit to Part
 
 
 def split_again(origin: PairSet, val: int, test: int) -> SplitAgain:

@@ -23,15 +23,11 @@ _COUNTED = 0.5  # DN, deviation above which levels under the black one would be 
 
 
 class Flat(NamedTuple):
-    """A flat's own facts.
+    """A flat's own facts."""
 
-    signal: mean over black, DN. clipped: share of the sites at white. corners: light in the
-    corners, over that in the middle.
-    """
-
-    signal: float
-    clipped: float
-    corners: float
+    signal: float  # mean over black, DN
+    clipped: float  # share of the sites at white
+    corners: float  # light in the corners, over that in the middle
 
 
 def facts_of(mosaic: npt.NDArray[np.uint16], black: float, white: float) -> Flat:

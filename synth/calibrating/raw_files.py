@@ -32,18 +32,14 @@ _OF_TYPE = {1: (2, 0, 1), 3: (1, 0, 2), 5: (1, 2, 0)}
 
 @dataclass(frozen=True)
 class RawFile:
-    """A raw file.
-
-    camera: maker and model, "" where it does not say. seconds: exposure; 0 where it does not say.
-    black, white: levels as the file has them, DN; a black level of 0 may mean that it does not say.
-    """
+    """A raw file."""
 
     path: Path
-    camera: str
+    camera: str  # maker and model, "" where it does not say
     iso: float
-    seconds: float
-    black: int
-    white: int
+    seconds: float  # exposure; 0 where it does not say
+    black: int  # levels as the file has them, DN; a black level of 0 may mean that it does not say
+    white: int  # levels as the file has them, DN; a black level of 0 may mean that it does not say
 
     def mosaic(self) -> Mosaic:
         """Read the samples of the visible sites, (H, W), in DN, black still in.

@@ -36,13 +36,10 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class Field(NamedTuple):
-    """The parts of a scene's illumination, besides the scene.
+    """The parts of a scene's illumination, besides the scene."""
 
-    draw: of `kernels.args`. smooth: float64 array (n, n), nodes of the smooth field.
-    """
-
-    draw: Any
-    smooth: FloatArray
+    draw: Any  # of `kernels.args`
+    smooth: FloatArray  # float64 array (n, n), nodes of the smooth field
     lights: Lights
 
 

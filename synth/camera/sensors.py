@@ -53,24 +53,19 @@ PLAIN = Arithmetic(math.exp, math.log, math.sqrt, min)
 class Sensor:
     """A sensor at one ISO.
 
-    iso: the calibrated ISO.
-    gain: system gain K, DN per electron.
-    gaussian_sigma: standard deviation of a Gaussian fit to the read noise, DN.
     tukey_scale, tukey_shape: of a Tukey-lambda fit to it; DN, and lambda. The scale is 0 where
-      there is none.
-    row_sigma: standard deviation of row noise, DN.
-    black, white: black level and largest value, DN.
+    there is none.
     """
 
     camera: str
-    iso: float
-    gain: float
-    gaussian_sigma: float
+    iso: float  # the calibrated ISO
+    gain: float  # system gain K, DN per electron
+    gaussian_sigma: float  # standard deviation of a Gaussian fit to the read noise, DN
     tukey_scale: float
     tukey_shape: float
-    row_sigma: float
-    black: int
-    white: int
+    row_sigma: float  # standard deviation of row noise, DN
+    black: int  # black level and largest value, DN
+    white: int  # black level and largest value, DN
 
 
 @lru_cache(maxsize=1)

@@ -13,13 +13,10 @@ HALVED = "4:2:0"
 
 
 class Jpeg(NamedTuple):
-    """How a low is compressed.
+    """How a low is compressed."""
 
-    quality: 1 to 100; 0 for none. halved: whether chroma is of 2 x 2 pixels.
-    """
-
-    quality: int
-    halved: bool
+    quality: int  # 1 to 100; 0 for none
+    halved: bool  # whether chroma is of 2 x 2 pixels
 
 
 _INVERSE = np.ascontiguousarray(COSINES.T)

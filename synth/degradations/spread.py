@@ -21,11 +21,11 @@ class Spread(NamedTuple):
     """How light spreads.
 
     places: int32 array (P, 2), from how many rows and columns away it comes; none where nothing
-    spreads. weights: float32 array (P), how much of it: they sum to 1.
+    spreads.
     """
 
     places: npt.NDArray[np.int32]
-    weights: npt.NDArray[np.float32]
+    weights: npt.NDArray[np.float32]  # (P), how much of it: they sum to 1
 
     @classmethod
     def concat(cls, parts: Iterable[Spread]) -> Spread:

@@ -44,24 +44,15 @@ _DEFAULTS = {
 
 @dataclass(frozen=True)
 class DrawTable:
-    """The draws of N images as kernels read them: see `kernels.batch.arrays.Batch`.
+    """The draws of N images as kernels read them: see `kernels.batch.arrays.Batch`."""
 
-    draws: array (N) of DRAW.
-    linear: float32 array (T, 256).
-    read: float32 array (N, 2, 10).
-    blur: float32 array (N, MOST_TAPS).
-    smooth: float64 array.
-    lights: float64 array (L, 7).
-    spread: of all draws, one after another's.
-    """
-
-    draws: npt.NDArray[Any]
-    linear: npt.NDArray[np.float32]
-    read: npt.NDArray[np.float32]
-    blur: npt.NDArray[np.float32]
-    smooth: npt.NDArray[np.float64]
-    lights: npt.NDArray[np.float64]
-    spread: Spread
+    draws: npt.NDArray[Any]  # (N) of DRAW
+    linear: npt.NDArray[np.float32]  # (T, 256)
+    read: npt.NDArray[np.float32]  # (N, 2, 10)
+    blur: npt.NDArray[np.float32]  # (N, MOST_TAPS)
+    smooth: npt.NDArray[np.float64]  # float64 array
+    lights: npt.NDArray[np.float64]  # (L, 7)
+    spread: Spread  # of all draws, one after another's
 
     def __len__(self) -> int:
         return len(self.draws)

@@ -90,30 +90,25 @@ def _sense_mosaic(rgb, scene, sensor, pattern, window, raw):
 class _Scratch(NamedTuple):
     """Memory for a band of pixels (N): flat, as slices of it stay contiguous to a compiler.
 
-    red, green, blue, counts: float32 arrays (N).
-    states, shot, words: uint32 arrays (N).
-    offsets, raw: float32 arrays (3 N).
-    cells: uint16 array (3 N).
     column_offsets: float32 array (2, W) of the pattern: what the left and right column of each
       quad, or pixel, adds.
-    pattern: of a row.
     mosaic: float32 array (h + 4, w + 4), DN of a window's sites, where they are demosaiced.
     planes: three int16 arrays (h w), brightness and colour differences of the window, where these
       are smoothed.
     """
 
-    red: npt.NDArray[np.float32]
-    green: npt.NDArray[np.float32]
-    blue: npt.NDArray[np.float32]
-    counts: npt.NDArray[np.float32]
-    states: npt.NDArray[np.uint32]
-    shot: npt.NDArray[np.uint32]
-    words: npt.NDArray[np.uint32]
-    offsets: npt.NDArray[np.float32]
-    raw: npt.NDArray[np.float32]
-    cells: npt.NDArray[np.uint16]
+    red: npt.NDArray[np.float32]  # (N)
+    green: npt.NDArray[np.float32]  # (N)
+    blue: npt.NDArray[np.float32]  # (N)
+    counts: npt.NDArray[np.float32]  # (N)
+    states: npt.NDArray[np.uint32]  # (N)
+    shot: npt.NDArray[np.uint32]  # (N)
+    words: npt.NDArray[np.uint32]  # (N)
+    offsets: npt.NDArray[np.float32]  # (3 N)
+    raw: npt.NDArray[np.float32]  # (3 N)
+    cells: npt.NDArray[np.uint16]  # (3 N)
     column_offsets: npt.NDArray[np.float32]
-    pattern: PatternScratch
+    pattern: PatternScratch  # of a row
     mosaic: npt.NDArray[np.float32]
     planes: tuple[npt.NDArray[np.int16], npt.NDArray[np.int16], npt.NDArray[np.int16]]
 

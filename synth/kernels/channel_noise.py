@@ -34,24 +34,15 @@ _LEAST = f32(1e-20)  # variance that is still divided by
 
 
 class OneChannel(NamedTuple):
-    """Noise of a channel, in linear light where white is 1, of float32.
+    """Noise of a channel, in linear light where white is 1, of float32."""
 
-    offset: that the black level is off by.
-    shot: variance for each unit of light.
-    read: standard deviation of the read noise without its tail.
-    tail_share: of the samples that the tail adds to, of 2^32.
-    tail: mean of what it adds to those, exponentially distributed.
-    tail_mean: of what it adds to all, which is taken off.
-    rows: standard deviation of what rows share, of a sample's own.
-    """
-
-    offset: np.float32
-    shot: np.float32
-    read: np.float32
-    tail_share: np.uint32
-    tail: np.float32
-    tail_mean: np.float32
-    rows: np.float32
+    offset: np.float32  # that the black level is off by
+    shot: np.float32  # variance for each unit of light
+    read: np.float32  # standard deviation of the read noise without its tail
+    tail_share: np.uint32  # of the samples that the tail adds to, of 2^32
+    tail: np.float32  # mean of what it adds to those, exponentially distributed
+    tail_mean: np.float32  # of what it adds to all, which is taken off
+    rows: np.float32  # standard deviation of what rows share, of a sample's own
 
 
 class Mixing(NamedTuple):
@@ -65,21 +56,17 @@ class Mixing(NamedTuple):
 
 
 class ChannelNoise(NamedTuple):
-    """Noise of developed light.
+    """Noise of developed light."""
 
-    there: whether there is any; the rest is unused else. wide, narrow: factors on Gaussian noise,
-    each of half the samples: its kurtosis. gaussian: float32 array (10) of `sensor.Noise`.
-    """
-
-    there: bool
+    there: bool  # whether there is any; the rest is unused else
     red: OneChannel
     green: OneChannel
     blue: OneChannel
     mixing: Mixing
-    wide: np.float32
-    narrow: np.float32
+    wide: np.float32  # factors on Gaussian noise, each of half the samples: its kurtosis
+    narrow: np.float32  # factors on Gaussian noise, each of half the samples: its kurtosis
     seed: PixelSeed
-    gaussian: npt.NDArray[np.float32]
+    gaussian: npt.NDArray[np.float32]  # (10) of `sensor.Noise`
 
 
 @scalar

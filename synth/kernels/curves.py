@@ -27,14 +27,11 @@ SRGB_TOE = 0.055
 
 
 class Toe(NamedTuple):
-    """The dark end of a transfer function like sRGB's: a straight line, then (1 + a) x^(1/2.4) - a.
-
-    slope: of the line. end: log2 of the light at which it ends.
-    """
+    """A transfer function's dark end, as sRGB's: a line, then (1 + a) x^(1/2.4) - a."""
 
     a: float
-    slope: float
-    end: float
+    slope: float  # of the line
+    end: float  # log2 of the light at which it ends
 
 
 def toe_of(a: float) -> Toe:

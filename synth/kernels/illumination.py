@@ -32,20 +32,13 @@ DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.cuda`
 
 
 class Lights(NamedTuple):
-    """Lights as cells need them, a row a light, of float64.
+    """Lights as cells need them, a row a light, of float64."""
 
-    place: array (L), in [0, 1) of the cells in order, each as long as its weight.
-    ev: array (L), at the middle.
-    radius: array (L), a share of the image's longer side.
-    falloff: array (L).
-    tint: array (L, 3), factors on R, G and B, of luminance 1.
-    """
-
-    place: FloatArray
-    ev: FloatArray
-    radius: FloatArray
-    falloff: FloatArray
-    tint: FloatArray
+    place: FloatArray  # array (L), in [0, 1) of the cells in order, each as long as its weight
+    ev: FloatArray  # array (L), at the middle
+    radius: FloatArray  # array (L), a share of the image's longer side
+    falloff: FloatArray  # array (L)
+    tint: FloatArray  # array (L, 3), factors on R, G and B, of luminance 1
 
 
 @scalar
@@ -196,19 +189,15 @@ class Parts(NamedTuple):
     """The parts that a field is the sum of, of float64.
 
     smooth, cubic: arrays (n, n), (32, n), nodes in EV and what of them each cell takes; n may be 0.
-    blur: array (32, 32), what of its neighbours' luminance each cell takes.
-    scene: the share of log2 of that which is added.
-    vignette: EV that the corners lack.
-    gradient: array (2), EV for each unit of y and of x.
     """
 
     smooth: FloatArray
     cubic: FloatArray
     lights: Lights
-    blur: FloatArray
-    scene: float
-    vignette: float
-    gradient: FloatArray
+    blur: FloatArray  # array (32, 32), what of its neighbours' luminance each cell takes
+    scene: float  # the share of log2 of that which is added
+    vignette: float  # EV that the corners lack
+    gradient: FloatArray  # array (2), EV for each unit of y and of x
 
 
 @kernel

@@ -30,14 +30,14 @@ class EncodedNoise(NamedTuple):
     """Noise of samples in [0, 1].
 
     peak, variance, per_light: photons of white (0 for no Poisson noise), variance, and standard
-    deviation per light, of float32. gaussian, alias: arrays as of `sensor.Noise`.
+    deviation per light, of float32.
     """
 
     peak: np.float32
     variance: np.float32
     per_light: np.float32
-    gaussian: npt.NDArray[np.float32]
-    alias: npt.NDArray[np.uint32]
+    gaussian: npt.NDArray[np.float32]  # arrays as of `sensor.Noise`
+    alias: npt.NDArray[np.uint32]  # arrays as of `sensor.Noise`
     seed: PixelSeed
 
 

@@ -20,14 +20,10 @@ from .types import f32, u8
 
 
 class Taps(NamedTuple):
-    """The filter of an axis: the weighted inputs of each of n output pixels.
+    """The filter of an axis: the weighted inputs of each of n output pixels."""
 
-    first: int64 array (n), the first input pixel; it may lie beyond the edge. weights: float32
-    array (n, k) of it and the next ones; they sum to 1.
-    """
-
-    first: npt.NDArray[np.int64]
-    weights: npt.NDArray[np.float32]
+    first: npt.NDArray[np.int64]  # (n), the first input pixel; it may lie beyond the edge
+    weights: npt.NDArray[np.float32]  # (n, k) of it and the next ones; they sum to 1
 
 
 @kernel

@@ -46,31 +46,23 @@ class Noise(NamedTuple):
     """Distributions of a sensor's noise.
 
     read, read_pair: float32 arrays (10), quantile polynomials of a site's read noise and of the sum
-      of two, DN.
-    gaussian: float32 array (10), the same of the standard normal distribution.
-    alias: uint32 array of `poisson.poisson_alias_table`.
+    of two, DN.
     """
 
     read: npt.NDArray[np.float32]
     read_pair: npt.NDArray[np.float32]
-    gaussian: npt.NDArray[np.float32]
-    alias: npt.NDArray[np.uint32]
+    gaussian: npt.NDArray[np.float32]  # (10), the same of the standard normal distribution
+    alias: npt.NDArray[np.uint32]  # uint32 array of `poisson.poisson_alias_table`
 
 
 class Sensor(NamedTuple):
-    """A sensor and the photograph's own random bits.
+    """A sensor and the photograph's own random bits."""
 
-    method: of `demosaic`: how its sites lie.
-    gain: system gain K, DN per electron.
-    black, white: black level and largest value of its bit depth, DN.
-    row_sigma: standard deviation of the row noise, DN.
-    """
-
-    method: int
-    gain: np.float32
-    black: np.float32
-    white: np.float32
-    row_sigma: np.float32
+    method: int  # of `demosaic`: how its sites lie
+    gain: np.float32  # system gain K, DN per electron
+    black: np.float32  # black level and largest value of its bit depth, DN
+    white: np.float32  # black level and largest value of its bit depth, DN
+    row_sigma: np.float32  # standard deviation of the row noise, DN
     seed: PixelSeed
     noise: Noise
 

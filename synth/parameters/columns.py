@@ -23,13 +23,10 @@ _moved_on = lru_cache(maxsize=4096)(moved_on)
 
 
 class Ragged(NamedTuple):
-    """A column of several numbers an image, not as many in each.
+    """A column of several numbers an image, not as many in each."""
 
-    table: array (N, most) of each image its numbers, then anything. counts: int64 array (N).
-    """
-
-    table: Any
-    counts: npt.NDArray[np.int64]
+    table: Any  # array (N, most) of each image its numbers, then anything
+    counts: npt.NDArray[np.int64]  # (N)
 
     @property
     def own(self) -> npt.NDArray[np.bool_]:

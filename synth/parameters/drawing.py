@@ -166,12 +166,12 @@ class Leaf(NamedTuple):
     """A parameter of a record.
 
     get: function of a record, returns its value; where the part that has it is missing, as if that
-    were `Off`. dtype: of its column. default: of one that came after the first sets.
+    were `Off`.
     """
 
     get: Callable[[Any], Any]
-    dtype: Any
-    default: Any
+    dtype: Any  # of its column
+    default: Any  # of one that came after the first sets
 
 
 @lru_cache(maxsize=8)

@@ -17,26 +17,23 @@ PLAIN = {split: split for split in SPLITS}
 class TrainerFormat:
     """The folder that a trainer reads.
 
-    name: as `--for` takes it.
     low, normal: paths of the images; `{split}`, `{key}` and `{class}` are filled in. "" leaves them
       out.
     low_codec, normal_codec: "png", "jpg", or "" for the bytes that the set has.
     splits: what the trainer calls the set's splits.
     extra: what lies there besides: "meta_info", "lmdb", "metadata", "coco", "yolo", "energon" or
       "".
-    about: whose loader it is.
-    lines: what to write into its configuration; `{root}` is the folder.
     """
 
-    name: str
+    name: str  # as `--for` takes it
     low: str = ""
     normal: str = ""
     low_codec: Literal["png", "jpg", ""] = "png"
     normal_codec: Literal["png", "jpg", ""] = "png"
     splits: dict[str, str] = field(default_factory=lambda: PLAIN)
     extra: Literal["meta_info", "lmdb", "metadata", "coco", "yolo", "energon", ""] = ""
-    about: str = ""
-    lines: tuple[str, ...] = ()
+    about: str = ""  # whose loader it is
+    lines: tuple[str, ...] = ()  # what to write into its configuration; `{root}` is the folder
 
 
 def _forms() -> dict[str, TrainerFormat]:

@@ -53,14 +53,11 @@ class _Job:
 
 @dataclass
 class Written:
-    """A folder that is nearly done: its units are there.
-
-    sums: SHA-256 of each file, by its path.
-    """
+    """A folder that is nearly done: its units are there."""
 
     root: Path
     units: list[Unit]
-    sums: dict[str, str]
+    sums: dict[str, str]  # SHA-256 of each file, by its path
 
     def notes(self, split: str | None = None) -> Iterator[Note]:
         """Yield the notes of the units, or of those of a split, in order."""

@@ -21,15 +21,11 @@ FILTERS = "random filters"
 
 @dataclass(frozen=True)
 class Group:
-    """Measured lows of one group.
+    """Measured lows of one group."""
 
-    rows: sequence of dict, the `all_statistics` of each. scenes: int array (N), the scene of each.
-    filters: float array (N, F), the `filter_features` of each.
-    """
-
-    rows: Rows
-    scenes: IntArray
-    filters: FloatArray | None = None
+    rows: Rows  # sequence of dict, the `all_statistics` of each
+    scenes: IntArray  # int array (N), the scene of each
+    filters: FloatArray | None = None  # float array (N, F), the `filter_features` of each
 
     def banks(self) -> dict[str, FloatArray]:
         """Return the features (N, F) of each bank that the lows have any of."""
@@ -55,24 +51,18 @@ class Group:
 class Realism:
     """How well lows were told from real ones.
 
-    name: of the lows that are not real: their recipe's, or their folder's.
-    real, other: the statistics of real lows, and of the others.
-    scenes: different ones of both.
-    told: dict of a bank of features to Told.
     control: dict of the same to Told, what chance gives: of two seeds of the recipe, or of two
-      halves of the other lows where these are enough.
-    tells: what gives the lows away, the surest first.
-    patches: those that are easiest to tell.
+    halves of the other lows where these are enough.
     """
 
-    name: str
-    real: Rows
-    other: Rows
-    scenes: int
-    told: dict[str, Told]
+    name: str  # of the lows that are not real: their recipe's, or their folder's
+    real: Rows  # the statistics of real lows, and of the others
+    other: Rows  # the statistics of real lows, and of the others
+    scenes: int  # different ones of both
+    told: dict[str, Told]  # dict of a bank of features to Told
     control: dict[str, Told]
-    tells: list[Tell]
-    patches: list[Patch] = field(default_factory=list)
+    tells: list[Tell]  # what gives the lows away, the surest first
+    patches: list[Patch] = field(default_factory=list)  # those that are easiest to tell
 
     def lines(self) -> list[str]:
         """Return what was found, in lines to be printed."""

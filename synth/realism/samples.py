@@ -29,17 +29,14 @@ _ALIKE = 3  # bits of perceptual hashes, of 64, by which one scene's differ
 
 @dataclass(frozen=True)
 class Sample:
-    """A low: one of a file, or what a recipe makes of a normal.
-
-    low: None of what a recipe makes. paired: whether it is measured together with its normal.
-    """
+    """A low: one of a file, or what a recipe makes of a normal."""
 
     key: str
     normal: Path | None
-    low: Path | None = None
+    low: Path | None = None  # None of what a recipe makes
     recipe: Recipe | None = None
     seed: int = 0
-    paired: bool = True
+    paired: bool = True  # whether it is measured together with its normal
 
     def images(self) -> tuple[Pixels, Pixels | None]:
         """Return the low and its normal, or None, the middle of large ones.
@@ -64,18 +61,12 @@ class Sample:
 
 @dataclass(frozen=True)
 class Measured:
-    """The features of one low.
+    """The features of one low."""
 
-    row: its `all_statistics`.
-    filters: float32 array (F), its `filter_features`.
-    patches: float32 array (N, P), its `patch_features`.
-    hash: the perceptual hash of its normal; of a low alone, its own.
-    """
-
-    row: dict[str, float]
-    filters: Features
-    patches: Features
-    hash: int
+    row: dict[str, float]  # its `all_statistics`
+    filters: Features  # float32 array (F), its `filter_features`
+    patches: Features  # float32 array (N, P), its `patch_features`
+    hash: int  # the perceptual hash of its normal; of a low alone, its own
 
 
 def measure(samples: Sequence[Sample], workers: int, at: Callable[[int], None]) -> list[Measured]:

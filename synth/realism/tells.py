@@ -55,14 +55,14 @@ class Tell:
     """One thing that gives lows away.
 
     accuracy: of telling lows by the best of its statistics alone, whether it lies between two
-    bounds. names: the statistics, the best one first. real, other: medians of the best one.
+    bounds.
     """
 
     accuracy: float
     words: str
-    names: tuple[str, ...]
-    real: float
-    other: float
+    names: tuple[str, ...]  # the statistics, the best one first
+    real: float  # medians of the best one
+    other: float  # medians of the best one
 
     def __str__(self) -> str:
         return f"{self.accuracy:.0%}  {self.words}"

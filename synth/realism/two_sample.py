@@ -27,14 +27,11 @@ _KNOWN = 0.2  # of the images of each group that have a feature
 
 @dataclass(frozen=True)
 class Told:
-    """How often lows were told, 0.5 to 1, and its 95 % interval over scenes.
+    """How often lows were told, 0.5 to 1, and its 95 % interval over scenes."""
 
-    accuracy, least, most: the mean of both groups' accuracies.
-    """
-
-    accuracy: float
-    least: float
-    most: float
+    accuracy: float  # the mean of both groups' accuracies
+    least: float  # the mean of both groups' accuracies
+    most: float  # the mean of both groups' accuracies
 
     def __str__(self) -> str:
         return f"{self.accuracy:.0%} ({100 * self.least:.0f} to {100 * self.most:.0f})"

@@ -26,22 +26,15 @@ Samples = npt.NDArray[np.uint8]
 
 
 class OutputSpec(NamedTuple):
-    """The memory that windows of lows and normals go to, resized, flipped and turned.
+    """The memory that windows of lows and normals go to, resized, flipped and turned."""
 
-    low, normal: uint64 arrays (N), the address of each.
-    floats: float32 samples instead of uint8.
-    shift, scale: a sample becomes (sample - shift) * scale, in float32.
-    channels_last: HWC instead of CHW.
-    size: (height, width) that windows are resized to.
-    """
-
-    low: IntArray
-    normal: IntArray
-    floats: bool = False
-    shift: float = 0.0
-    scale: float = 1.0
-    channels_last: bool = False
-    size: tuple[int, int] | None = None
+    low: IntArray  # uint64 arrays (N), the address of each
+    normal: IntArray  # uint64 arrays (N), the address of each
+    floats: bool = False  # float32 samples instead of uint8
+    shift: float = 0.0  # a sample becomes (sample - shift) * scale, in float32
+    scale: float = 1.0  # a sample becomes (sample - shift) * scale, in float32
+    channels_last: bool = False  # HWC instead of CHW
+    size: tuple[int, int] | None = None  # (height, width) that windows are resized to
 
 
 class CameraOnCuda:

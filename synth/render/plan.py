@@ -39,13 +39,12 @@ WINDOW = ("top", "left", "rows", "columns", "across", "down", "turned")
 class Plan:
     """The layout of a batch's pixels, and the steps that it needs.
 
-    images: array (N) of IMAGE. places: dict of step to int, most places of an image in each step
-    that is needed. totals: dict of name to int, places of all images in each of `layout.TOTALS`.
+    places: dict of step to int, most places of an image in each step that is needed.
     """
 
-    images: npt.NDArray[Any]
+    images: npt.NDArray[Any]  # (N) of IMAGE
     places: dict[str, int]
-    totals: dict[str, int]
+    totals: dict[str, int]  # dict of name to int, places of all images in each of `layout.TOTALS`
 
 
 def plan_batch(

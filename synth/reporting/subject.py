@@ -45,19 +45,14 @@ DRAWN = {
 class Subject:
     """Everything of one set.
 
-    facts: list of (str, str).
-    total: pairs, of which some are measured.
-    counts: dict of source to dict of split to pairs.
-    refused: list of (reason, count, examples).
-    drawn: dict of a column of `DRAWN` to values, of all pairs.
-    names: dict of camera to pairs.
-    recipe: YAML; "" where there is none.
+    counts: dict of source to dict of split to pairs. refused: list of (reason, count, examples).
+    drawn: dict of a column of `DRAWN` to values, of all pairs. names: dict of camera to pairs.
     """
 
     name: str
     about: str
     facts: list[tuple[str, str]]
-    total: int
+    total: int  # pairs, of which some are measured
     measured: Measured
     checks: list[Check]
     shown: list[Shown]
@@ -65,7 +60,7 @@ class Subject:
     refused: list[tuple[str, int, list[str]]] = field(default_factory=list)
     drawn: dict[str, Any] = field(default_factory=dict)
     cameras: dict[str, int] = field(default_factory=dict)
-    recipe: str = ""
+    recipe: str = ""  # YAML; "" where there is none
 
 
 def set_subject(

@@ -19,30 +19,21 @@ from .pixel_steps import write_made
 
 
 class Smoothing(NamedTuple):
-    """An image whose chroma is smoothed.
+    """An image whose chroma is smoothed."""
 
-    height, width: of the picture.
-    top, left: of the made window in it.
-    beside: columns of its span left of that window.
-    above: rows of its span above it.
-    columns: places in a row: the span's pixels, or the window's.
-    weights: float32 array.
-    bright, differences, blurred: arrays of `Batch`, from the span's first pixel on.
-    """
-
-    height: np.uint32
-    width: np.uint32
-    top: np.uint32
-    left: np.uint32
-    beside: np.uint32
-    above: np.uint32
-    columns: np.uint32
+    height: np.uint32  # of the picture
+    width: np.uint32  # of the picture
+    top: np.uint32  # of the made window in it
+    left: np.uint32  # of the made window in it
+    beside: np.uint32  # columns of its span left of that window
+    above: np.uint32  # rows of its span above it
+    columns: np.uint32  # places in a row: the span's pixels, or the window's
     span_columns: np.uint32
     taps: np.uint32
-    weights: npt.NDArray[np.float32]
-    bright: npt.NDArray[np.int16]
-    differences: npt.NDArray[np.int32]
-    blurred: npt.NDArray[np.uint64]
+    weights: npt.NDArray[np.float32]  # float32 array
+    bright: npt.NDArray[np.int16]  # arrays of `Batch`, from the span's first pixel on
+    differences: npt.NDArray[np.int32]  # arrays of `Batch`, from the span's first pixel on
+    blurred: npt.NDArray[np.uint64]  # arrays of `Batch`, from the span's first pixel on
     strength: np.float32
     output: Output
 

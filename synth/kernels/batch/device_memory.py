@@ -22,10 +22,7 @@ _ALIGNED = 256
 
 
 def checked(result: tuple[Any, ...]) -> Any:
-    """Return what a call of the driver gives.
-
-    Raises RuntimeError with the driver's error.
-    """
+    """Return what a call of the driver gives. Raises RuntimeError with the driver's error."""
     if result[0] != driver.CUresult.CUDA_SUCCESS:
         raise RuntimeError(f"CUDA: {result[0].name}")
     return result[1] if len(result) > 1 else None

@@ -25,67 +25,44 @@ GAUSSIAN = tuple(scaled(normal_quantile(), 1.0))
 
 
 class Light(NamedTuple):
-    """How light comes to the sensor of an image.
+    """How light comes to the sensor of an image."""
 
-    height, width: of the picture.
-    normal: where its first sample lies.
-    spread: whether light was spread before; if so it lies from the pixel `lit` on.
-    linear: float32 array (256).
-    grid: float32 array (1024), the illumination.
-    coloured: whether it has a colour: `colour`.
-    colour: float32 array (3, 1024).
-    """
-
-    height: np.int32
-    width: np.int32
-    normal: np.uint64
-    spread: bool
+    height: np.int32  # of the picture
+    width: np.int32  # of the picture
+    normal: np.uint64  # where its first sample lies
+    spread: bool  # whether light was spread before; if so it lies from the pixel `lit` on
     lit: np.uint64
-    linear: npt.NDArray[np.float32]
-    grid: npt.NDArray[np.float32]
-    coloured: bool
-    colour: npt.NDArray[np.float32]
+    linear: npt.NDArray[np.float32]  # (256)
+    grid: npt.NDArray[np.float32]  # (1024), the illumination
+    coloured: bool  # whether it has a colour: `colour`
+    colour: npt.NDArray[np.float32]  # (3, 1024)
     bands: Bands
     exposure: Exposure
 
 
 class Output(NamedTuple):
-    """How samples become pixels, and where these go.
-
-    smoothed: whether chroma is smoothed afterwards: pixels go from the place `plane` on.
-    table: uint8 array (ENCODE_CELLS).
-    fine_table: int16 array (ENCODE_CELLS).
-    coded: whether JPEG follows: pixels go to `Batch.made`, not to `Batch.low`.
-    first: where the first sample goes, of either.
-    """
+    """How samples become pixels, and where these go."""
 
     colour: Colour
     noise: ChannelNoise
-    smoothed: bool
+    smoothed: bool  # whether chroma is smoothed afterwards: pixels go from the place `plane` on
     plane: np.uint64
-    table: npt.NDArray[np.uint8]
-    fine_table: npt.NDArray[np.int16]
-    coded: bool
-    first: np.uint64
+    table: npt.NDArray[np.uint8]  # (ENCODE_CELLS)
+    fine_table: npt.NDArray[np.int16]  # (ENCODE_CELLS)
+    coded: bool  # whether JPEG follows: pixels go to `Batch.made`, not to `Batch.low`
+    first: np.uint64  # where the first sample goes, of either
 
 
 class ImageState(NamedTuple):
-    """An image whose sensor is read.
+    """An image whose sensor is read."""
 
-    top, left: of its span.
-    columns: places in a row: the span's pixels, or the sites of its mosaic.
-    row: where the offset of the span's first row lies.
-    patterned: whether the sensor has a fixed pattern, which lies from `pattern` on.
-    sites: where the first site of its mosaic lies.
-    """
-
-    top: np.int32
-    left: np.int32
-    columns: np.uint32
-    row: np.uint64
-    patterned: bool
+    top: np.int32  # of its span
+    left: np.int32  # of its span
+    columns: np.uint32  # places in a row: the span's pixels, or the sites of its mosaic
+    row: np.uint64  # where the offset of the span's first row lies
+    patterned: bool  # whether the sensor has a fixed pattern, which lies from `pattern` on
     pattern: np.uint64
-    sites: np.uint64
+    sites: np.uint64  # where the first site of its mosaic lies
     light: Light
     sensor: Sensor
     output: Output

@@ -18,16 +18,14 @@ from ..types import f32, i32, i64, u32, u64
 class OutputLayout(NamedTuple):
     """The memory that the pairs of a batch of N images go to, all of one size.
 
-    low, normal: uint8 or float32 arrays.
-    shift, scale: a sample becomes (sample - shift) * scale.
     channel, pixel: steps from a channel to the next, and from a pixel: (rows * columns, 1) for CHW,
-      (1, 3) for HWC.
+    (1, 3) for HWC.
     """
 
-    low: npt.NDArray[Any]
-    normal: npt.NDArray[Any]
-    shift: np.float32
-    scale: np.float32
+    low: npt.NDArray[Any]  # uint8 or float32 arrays
+    normal: npt.NDArray[Any]  # uint8 or float32 arrays
+    shift: np.float32  # a sample becomes (sample - shift) * scale
+    scale: np.float32  # a sample becomes (sample - shift) * scale
     channel: int
     pixel: int
 
@@ -35,20 +33,16 @@ class OutputLayout(NamedTuple):
 class Resizing(NamedTuple):
     """The filters that bring the windows of a batch of N images to one size.
 
-    rows, columns: the size.
-    most: of no image are there more taps.
     first: int32 array (N * (rows + columns)), the first input pixel of each row, then of each
-      column, of each image.
-    counts: int32 array (2 N), taps of the rows and of the columns of each image.
-    weights: float32 array (N * (rows + columns) * most) of each image: of the rows, one tap after
-      the other, then of the columns.
+    column, of each image. weights: float32 array (N * (rows + columns) * most) of each image: of
+    the rows, one tap after the other, then of the columns.
     """
 
-    rows: int
-    columns: int
-    most: int
+    rows: int  # the size
+    columns: int  # the size
+    most: int  # of no image are there more taps
     first: npt.NDArray[np.int32]
-    counts: npt.NDArray[np.int32]
+    counts: npt.NDArray[np.int32]  # (2 N), taps of the rows and of the columns of each image
     weights: npt.NDArray[np.float32]
 
 

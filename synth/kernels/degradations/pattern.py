@@ -33,23 +33,15 @@ _NEPERS = -math.log(2)
 
 
 class Pattern(NamedTuple):
-    """A sensor's fixed pattern.
+    """A sensor's fixed pattern."""
 
-    there: whether it has one; the rest is unused else.
-    columns: standard deviation of its columns' offsets, DN.
-    share: of the sites that are hot, of 2^32.
-    hot: mean of what those add, DN.
-    most: that one adds, DN: what fills it.
-    gaussian: float32 array (10) of `sensor.Noise`.
-    """
-
-    there: bool
-    columns: np.float32
-    share: np.uint32
-    hot: np.float32
-    most: np.float32
+    there: bool  # whether it has one; the rest is unused else
+    columns: np.float32  # standard deviation of its columns' offsets, DN
+    share: np.uint32  # of the sites that are hot, of 2^32
+    hot: np.float32  # mean of what those add, DN
+    most: np.float32  # that one adds, DN: what fills it
     seed: PixelSeed
-    gaussian: npt.NDArray[np.float32]
+    gaussian: npt.NDArray[np.float32]  # (10) of `sensor.Noise`
 
 
 @scalar
@@ -108,15 +100,12 @@ def site_pattern(row, column, sites, pattern):
 
 
 class PatternScratch(NamedTuple):
-    """Memory to work for the pattern of a row (N).
+    """Memory to work for the pattern of a row (N)."""
 
-    own, more: float32 arrays (N). words: uint32 array (N). found: int32 array (N).
-    """
-
-    own: npt.NDArray[np.float32]
-    more: npt.NDArray[np.float32]
-    words: npt.NDArray[np.uint32]
-    found: npt.NDArray[np.int32]
+    own: npt.NDArray[np.float32]  # (N)
+    more: npt.NDArray[np.float32]  # (N)
+    words: npt.NDArray[np.uint32]  # (N)
+    found: npt.NDArray[np.int32]  # (N)
 
 
 @row_kernel

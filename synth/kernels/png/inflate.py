@@ -29,23 +29,18 @@ _REPEAT, _ZEROS = 16, 17
 class Scratch(NamedTuple):
     """Memory to work out a block's code.
 
-    lengths: uint8 array (LITERALS) of the codes, bits.
-    own: uint8 array (ORDERED) of those that the lengths are written in.
     counts, begins: int64 arrays (LENGTHS), how many codes have a length; where those are among the
-      symbols.
-    symbols: int64 array (LITERALS), by their codes.
-    codes: int64 array (LITERALS) of symbols, the first bit lowest.
-    singles, table: uint32 arrays (ENTRIES), looks of one byte, and of up to three.
+    symbols.
     """
 
-    lengths: Any
-    own: Any
+    lengths: Any  # uint8 array (LITERALS) of the codes, bits
+    own: Any  # uint8 array (ORDERED) of those that the lengths are written in
     counts: Any
     begins: Any
-    symbols: Any
-    codes: Any
-    singles: Any
-    table: Any
+    symbols: Any  # int64 array (LITERALS), by their codes
+    codes: Any  # int64 array (LITERALS) of symbols, the first bit lowest
+    singles: Any  # uint32 arrays (ENTRIES), looks of one byte, and of up to three
+    table: Any  # uint32 arrays (ENTRIES), looks of one byte, and of up to three
 
 
 @scalar
