@@ -117,7 +117,7 @@ class Within:
 
 @dataclass(frozen=True)
 class OneOf:
-    more: bool = False  # whether the model itself may know others, and checks them
+    """Annotates a field of a pydantic model: a distribution (constant or choice) over names."""
 
     names: tuple[str, ...]
     more: bool = False  # whether the model itself may know others, and checks them
