@@ -103,14 +103,17 @@ def test_options_of_build_are_the_fields_of_its_models():
     assert options["seed"].help == "Random seed.  [default: 0]"
 
 
+def output_of(code: str) -> str:
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
 def test_help_is_there_without_loading_the_kernels():
     code = (
         "import sys; from gloam.cli.main import gloam; gloam(['--help'], standalone_mode=False);"
         " print('numba' in sys.modules)"
     )
-    output = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout
+    output = output_of(code)
     assert output.splitlines()[-1] == "False"
 
 
@@ -121,9 +124,7 @@ def test_completion_starts_nothing():
         " B\nprint([c.value for c in B(m.gloam, {}, 'gloam', '_').get_completions(['build'],"
         " '--work')])\nprint('multiprocessing.forkserver' in sys.modules)"
     )
-    output = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout
+    output = output_of(code)
     assert output == "['--workers']\nFalse\n"
 
 
@@ -135,9 +136,7 @@ def test_nothing_but_loaders_imports_dali_or_torch():
         "print(sorted({m.partition('.')[0] for m in sys.modules} &"
         " {'nvidia', 'torch', 'jax', 'matplotlib'}))"
     )
-    output = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout
+    output = output_of(code)
     assert output.strip() == "[]"
 
 

@@ -101,23 +101,10 @@ def test_statistics_are_those_of_the_stored_set(sets):
 
 
 def test_a_build_that_was_stopped_goes_on(sets, photographs, tmp_path):
-    gloam.build(
-        tmp_path / "set",
-        [f"folder={photographs}"],
-        val=3,
-        select=False,
-        shard_size=5,
-        low_codec="none",
-    )
+    options = {"val": 3, "select": False, "shard_size": 5, "low_codec": "none"}
+    gloam.build(tmp_path / "set", f"folder={photographs}", **options)
     shard_path(tmp_path / "set", "train-000001").unlink()
-    gloam.build(
-        tmp_path / "set",
-        [f"folder={photographs}"],
-        val=3,
-        select=False,
-        shard_size=5,
-        low_codec="none",
-    )
+    gloam.build(tmp_path / "set", f"folder={photographs}", **options)
     assert tars(tmp_path / "set") == tars(sets["live"])
 
 

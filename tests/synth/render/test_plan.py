@@ -41,6 +41,8 @@ from gloam.synth.models import draw, draw_table, render
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
 from gloam.synth.render.plan import lay_out, plan_batch, upload_draws, upload_tables
 
+from ..overrides import NOISE_OF_CHANNELS
+
 PATTERN = [
     "degradations.fixed_pattern.columns=3",
     "degradations.fixed_pattern.hot_share=0.01",
@@ -60,25 +62,7 @@ MORE = [
     [*PATTERN, "degradations.jpeg.quality=85", "isp.chroma.strength=0"],
     [*PATTERN, "isp.demosaic=none", "degradations.jpeg.quality=30"],
     ["degradations.jpeg.quality=75", "degradations.jpeg.chroma=4:4:4", "isp.chroma.sigma=4"],
-    [
-        "noise.read.red=uniform(0, 2)",
-        "noise.read.green=choice(0, 0.5)",
-        "noise.shot.blue=0.3",
-        "noise.offset.green=uniform(-1, 1)",
-        "noise.tail_share.red=0.1",
-        "noise.tail.red=1.7",
-        "noise.rows.blue=0.2",
-        "noise.correlation.red_green=0.3",
-        "noise.correlation.red_blue=-0.2",
-        "noise.kurtosis=0.5",
-        "isp.demosaic=choice(binned, none, malvar)",
-        "isp.chroma.strength=choice(0, 0.5)",
-        "tone.toe=choice(0.04, 0.055)",
-        "tone.shoulder=uniform(0, 3)",
-        "tone.exponent=uniform(0.9, 1.1)",
-        "exposure.by_brightness=choice(0, 0.5)",
-        "degradations.shift.length=uniform(0, 1.5)",
-    ],
+    NOISE_OF_CHANNELS,
 ]
 
 
