@@ -29,7 +29,7 @@ def _is_ours(data: Bytes, height: int, width: int) -> bool:
         return False
     length = len(data) - _HEADED - _TAIL + len(ZLIB) + 4
     own = data[_HEADED - len(ZLIB) - 4 : -len(END) - 4]
-    end = struct.pack(">I", zlib.crc32(own)) + END
+    end = struct.pack(">I", zlib.crc32(own.data)) + END
     head = head_of(height, width, length)
     return data[:_HEADED].tobytes() == head and data[-len(end) :].tobytes() == end
 
