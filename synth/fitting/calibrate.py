@@ -1,0 +1,167 @@
+"""Calibration by simulation: parameters are moved by what their lows' statistics are off by.
+
+Lows are made of the same normals, with the parameters of today; what is measured of these and of
+the real ones differs; each parameter is moved by the difference.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ..analysis.noise_statistics import LEVELS
+from .columns import CHANNELS, COLUMNS, TAIL_SHARE, bounded, places
+from .measure import Measures
+from .tone import light_of_levels
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+_TOP = 64  # level from which on scenes have more structure than noise
+_KNOWN = [least for least in LEVELS[:-1] if least < _TOP]
+
+
+def level_lights(toe: float) -> FloatArray:
+    """Return the light of the middles of `LEVELS` below 64, in levels of the straight part."""
+    middles = [(a + b) / 2 for a, b in zip(LEVELS, LEVELS[1:], strict=False) if a < _TOP]
+    return np.interp(middles, np.arange(256), light_of_levels(toe))
+
+
+def by_level(measures: Measures, what: str, channel: int) -> FloatArray:
+    """Return a statistic of each pair and level (N, L), NaN where it is not known."""
+    name = f"{what}_{CHANNELS[channel][0]}"
+    return np.stack([measures[f"{name}_{least}"] for least in _KNOWN], axis=1)
+
+
+def with_tone(values: FloatArray, tone: FloatArray) -> FloatArray:
+    """Return values (N, C) with the tones (N, 8)."""
+    made = values.copy()
+    green = tone[:, 1]
+    made[:, places("exposure.ev")] = green[:, None]
+    made[:, places("white_balance.error_ev")] = green[:, None] - tone[:, [0, 2]]
+    made[:, places("tone.exponent")] = tone[:, 3:4]
+    made[:, places("tone.shoulder")] = tone[:, 4:5]
+    made[:, places("noise.offset")] = tone[:, 5:8]
+    return made
+
+
+def tone_in(values: FloatArray) -> FloatArray:
+    """Return the tones (N, 8) in values (N, C)."""
+    green = values[:, places("exposure.ev")]
+    errors = values[:, places("white_balance.error_ev")]
+    rest = places("tone.exponent", "tone.shoulder", "noise.offset")
+    return np.hstack([green - errors[:, :1], green, green - errors[:, 1:], values[:, rest]])
+
+
+def begun(real: Measures, toe: float) -> FloatArray:
+    """Return first values (N, C): each pair's tone, one noise of all."""
+    count = len(real.rows)
+    values = np.zeros((count, len(COLUMNS)))
+    tone = np.where(np.isfinite(real.tone), real.tone, np.nanmedian(real.tone, axis=0))
+    values = with_tone(values, tone)
+    light, slopes = level_lights(toe), _slopes(toe)
+    for i, channel in enumerate(CHANNELS):
+        deviation = by_level(real, "deviation", i)
+        known = np.isfinite(deviation).sum(axis=0) > 0
+        known &= np.array(_KNOWN) > 0
+        if not known.any():
+            known = np.isfinite(deviation).any(axis=0)
+        variance = (np.nanmedian(deviation[:, known], axis=0) / slopes[known]) ** 2
+        design = np.stack([np.ones(known.sum()), light[known]], axis=1) / variance[:, None]
+        read, shot = np.linalg.lstsq(design, np.ones(known.sum()), rcond=None)[0]
+        values[:, places(f"noise.read.{channel}")] = max(read, 0.05) ** 0.5
+        values[:, places(f"noise.shot.{channel}")] = max(shot, 0.01)
+    for pair, name in zip(("red_green", "green_blue", "red_blue"), ("rg", "gb", "rb"), strict=True):
+        values[:, places(f"noise.correlation.{pair}")] = np.nanmedian(real[f"correlation_{name}"])
+    return bounded(values)
+
+
+def _slopes(toe: float) -> FloatArray:
+    """Return levels of the low for each level of the straight part, at the middles of `LEVELS`."""
+    middles = [(a + b) / 2 for a, b in zip(LEVELS, LEVELS[1:], strict=False) if a < _TOP]
+    return 1 / np.interp(middles, np.arange(256), np.gradient(light_of_levels(toe)))
+
+
+def moved_tone(values: FloatArray, real: Measures, made: Measures) -> FloatArray:
+    """Return values whose tone is moved, pair by pair."""
+    away = real.tone - made.tone
+    tone = tone_in(values)
+    away = np.where(np.isfinite(away), away, 0.0)
+    moved = with_tone(values, tone + away)
+    shift = places("degradations.shift.length")
+    square = real["shift"] ** 2 - made["shift"] ** 2
+    length = np.sqrt(np.maximum(values[:, shift[0]] ** 2 + np.nan_to_num(square), 0))
+    moved[:, shift[0]] = np.minimum(length, 1.0)
+    return bounded(moved)
+
+
+def moved_noise(
+    values: FloatArray, real: Measures, made: Measures, toe: float, groups: IntArray
+) -> FloatArray:
+    """Return values whose noise is moved, by the medians of each group of pairs."""
+    moved = values.copy()
+    light = level_lights(toe)
+    for group in np.unique(groups):
+        here = np.flatnonzero(groups == group)
+        for i, channel in enumerate(CHANNELS):
+            read, shot, tail, rows = (
+                places(f"noise.{part}.{channel}")[0] for part in ("read", "shot", "tail", "rows")
+            )
+            first, second = (by_level(one, "deviation", i)[here] for one in (real, made))
+            ratio = 2 * np.log(first / second)
+            own = values[here]
+            skewed = _cumulant(by_level(real, "skewness", i)[here], first) - _cumulant(
+                by_level(made, "skewness", i)[here], second
+            )
+            cubed = np.median(own[:, tail] ** 3) + _median(
+                skewed[:, 2:5].ravel()
+            ) / (6 * TAIL_SHARE * np.median(own[:, read]) ** 3)
+            new_tail = np.cbrt(np.clip(cubed, 0, 27.0))
+            wide = 1 + 2 * TAIL_SHARE * new_tail**2 - (TAIL_SHARE * new_tail) ** 2
+            was = 1 + 2 * TAIL_SHARE * own[:, tail] ** 2 - (TAIL_SHARE * own[:, tail]) ** 2
+            known = np.isfinite(ratio).sum(axis=0) >= min(3, len(here))
+            step = np.zeros(2)
+            if known.any():
+                total = np.median(own[:, read] ** 2 * was)
+                of_shot = np.median(own[:, shot]) * light[known]
+                share = total / (total + of_shot)
+                weight = np.sqrt(np.isfinite(ratio).sum(axis=0)[known])
+                design = np.stack([share, 1 - share], axis=1) * weight[:, None]
+                aim = np.nanmedian(ratio[:, known], axis=0) * weight
+                ridge = 0.02 * len(here) * np.eye(2)
+                step = np.linalg.solve(design.T @ design + ridge, design.T @ aim)
+            step = np.clip(step, -1.5, 1.5)
+            moved[here, read] = own[:, read] * np.sqrt(np.exp(step[0]) * was / wide)
+            moved[here, shot] = own[:, shot] * np.exp(step[1])
+            moved[here, tail] = new_tail
+            name = f"rows_{channel[0]}"
+            square = _mean(_signed(real[name][here]) - _signed(made[name][here]))
+            moved[here, rows] = np.sqrt(np.maximum(own[:, rows] ** 2 + square, 0))
+        kurtosis = places("noise.kurtosis")[0]
+        away = [
+            by_level(real, "kurtosis", i)[here] - by_level(made, "kurtosis", i)[here]
+            for i in range(3)
+        ]
+        moved[here, kurtosis] += _median(np.concatenate([one[:, 4:8].ravel() for one in away]))
+        for pair, name in (("red_green", "rg"), ("green_blue", "gb"), ("red_blue", "rb")):
+            away = real[f"correlation_{name}"][here] - made[f"correlation_{name}"][here]
+            moved[here, places(f"noise.correlation.{pair}")[0]] += _median(away)
+    return bounded(moved)
+
+
+def _cumulant(skewness: FloatArray, deviation: FloatArray) -> FloatArray:
+    return skewness * deviation**3
+
+
+def _signed(values: FloatArray) -> FloatArray:
+    return values * np.abs(values)
+
+
+def _median(values: FloatArray) -> float:
+    known = values[np.isfinite(values)]
+    return float(np.median(known)) if len(known) else 0.0
+
+
+def _mean(values: FloatArray) -> float:
+    known = values[np.isfinite(values)]
+    return float(np.mean(known)) if len(known) else 0.0
