@@ -165,3 +165,63 @@ def _median(values: FloatArray) -> float:
 def _mean(values: FloatArray) -> float:
     known = values[np.isfinite(values)]
     return float(np.mean(known)) if len(known) else 0.0
+
+
+def loudness(real: Measures, made: Measures) -> FloatArray:
+    """Return by how much the log deviation of real noise is above the made one's (N, 3).
+
+    Of each pair and channel the mean over the levels that both show, each weighed by how sure it
+    is: pairs of a few scenes show few levels.
+    """
+    made_of = []
+    for i in range(3):
+        apart = np.log(by_level(real, "deviation", i) / by_level(made, "deviation", i))
+        known = np.isfinite(apart).sum(axis=1)
+        total = np.nansum(apart, axis=1)
+        made_of.append(np.where(known > 0, total / np.maximum(known, 1), np.nan))
+    return np.stack(made_of, axis=1)
+
+
+def with_spread(
+    values: FloatArray, real: Measures, made: tuple[Measures, Measures], groups: IntArray
+) -> FloatArray:
+    """Return values whose noise differs from pair to pair as the real one does.
+
+    made: of the same parameters and two seeds. What differs between these is chance; what real
+    pairs differ by beyond chance is the pairs' own, and all that is moved.
+    """
+    moved = values.copy()
+    loud = [loudness(real, one) for one in made]
+    for i, channel in enumerate(CHANNELS):
+        away = _own(loud[0][:, i], loud[1][:, i], groups)
+        moved[:, places(f"noise.read.{channel}")] *= np.exp(away)[:, None]
+        moved[:, places(f"noise.shot.{channel}")] *= np.exp(2 * away)[:, None]
+    heavy = [
+        np.nanmean(
+            [by_level(real, "kurtosis", i)[:, 4:8] - by_level(one, "kurtosis", i)[:, 4:8] for i in range(3)],
+            axis=(0, 2),
+        )
+        for one in made
+    ]
+    moved[:, places("noise.kurtosis")[0]] += _own(heavy[0], heavy[1], groups)
+    for pair, name in (("red_green", "rg"), ("green_blue", "gb"), ("red_blue", "rb")):
+        key = f"correlation_{name}"
+        first, second = (real[key] - one[key] for one in made)
+        moved[:, places(f"noise.correlation.{pair}")[0]] += _own(first, second, groups)
+    return bounded(moved)
+
+
+def _own(first: FloatArray, second: FloatArray, groups: IntArray) -> FloatArray:
+    """Return what each pair has of its own (N), of differences from lows of two seeds."""
+    away = np.zeros(len(first))
+    for group in np.unique(groups):
+        here = np.flatnonzero((groups == group) & np.isfinite(first + second))
+        if len(here) < 3:
+            continue
+        mean = (first[here] + second[here]) / 2
+        apart = mean - np.median(mean)
+        spread = np.subtract(*np.percentile(apart, [84, 16])) / 2
+        chance = 1.5 * np.median(np.abs(first[here] - second[here])) ** 2 / (2 * 0.6745**2)
+        share = max(0.0, 1 - chance / max(spread**2, 1e-12)) ** 0.5
+        away[here] = share * np.clip(apart, -3 * spread, 3 * spread)
+    return away
