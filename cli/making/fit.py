@@ -16,43 +16,51 @@ from ..common import Bars, user_errors, workers_option
 @click.argument("lows", metavar="LOW_DIR", type=click.Path(path_type=Path))
 @click.argument("normals", metavar="[NORMAL_DIR]", required=False, type=click.Path(path_type=Path))
 @click.option(
-    "--photos",
-    type=click.Path(path_type=Path),
-    help="Darken these ordinary photographs where there is no NORMAL_DIR; like scenes serve best.",
-)
-@click.option(
-    "--tries",
-    type=click.IntRange(min=0),
-    default=64,
-    show_default=True,
-    help="Number of recipes to try, some 20 for each step, from the nearest that gloam ships and"
-    " again from one that is made up. 0 makes one up by moments alone.",
-)
-@click.option(
     "--out",
     type=click.Path(path_type=Path),
     default=Path("fitted.yaml"),
     show_default=True,
     help="Write the recipe to this YAML file.",
 )
-@workers_option("Number of threads.")
+@click.option(
+    "--broad",
+    is_flag=True,
+    help="Make the recipe to train on: the pairs' tone, noise of 1 to 32 times the variance,"
+    " demosaiced in all ways.",
+)
+@click.option(
+    "--distributions",
+    is_flag=True,
+    help="Write settings, means and covariances in place of a table of the pairs.",
+)
+@workers_option()
 @user_errors
 def fit(
-    lows: Path, normals: Path | None, photos: Path | None, *, out: Path, tries: int, workers: int
+    lows: Path,
+    normals: Path | None,
+    *,
+    out: Path,
+    broad: bool,
+    distributions: bool,
+    workers: int,
 ) -> None:
-    """Find a recipe whose lows have the statistics of real ones.
+    """Fit a recipe to real lows: their tone and noise, calibrated by simulation.
 
-    LOW_DIR holds real low-light photographs, NORMAL_DIR their normals (equal names). It takes the
-    nearest of gloam's own recipes, moves it as far as the lows give reason to, or makes one up; and
-    says how near each statistic came, and what the lows cannot tell.
+    LOW_DIR holds real low-light photographs, NORMAL_DIR their normals (equal names). Says how well
+    a classifier tells the recipe's lows from the real ones, and what the lows cannot tell.
     """
     if out.suffix.lower() not in (".yaml", ".yml"):
         raise ConfigError(f"--out {out}: must end in .yaml")
     with Bars() as bars:
-        found = fit_recipe(lows, normals, photos, workers=workers, tries=tries, progress=bars)
+        found = fit_recipe(
+            lows,
+            normals,
+            broad=broad,
+            distributions=distributions,
+            workers=workers,
+            progress=bars,
+        )
     write_bytes(out, found.yaml(out.stem).encode())
     for line in found.lines():
         click.echo(line)
-    for warning in found.warnings:
-        click.echo(f"note: {warning}")
     click.echo(f"{out}: look at it with gloam preview --recipe {out}")

@@ -6,6 +6,8 @@ the real ones differs; each parameter is moved by the difference.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import numpy.typing as npt
 
@@ -17,13 +19,14 @@ from .tone import light_of_levels
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
+_TOES = 0.03, 0.035, 0.04, 0.045, 0.055
 _TOP = 64  # level from which on scenes have more structure than noise
 _KNOWN = [least for least in LEVELS[:-1] if least < _TOP]
 
 
 def level_lights(toe: float) -> FloatArray:
     """Return the light of the middles of `LEVELS` below 64, in levels of the straight part."""
-    middles = [(a + b) / 2 for a, b in zip(LEVELS, LEVELS[1:], strict=False) if a < _TOP]
+    middles = [(a + b) / 2 for a, b in pairwise(LEVELS) if a < _TOP]
     return np.interp(middles, np.arange(256), light_of_levels(toe))
 
 
@@ -59,16 +62,8 @@ def begun(real: Measures, toe: float) -> FloatArray:
     values = np.zeros((count, len(COLUMNS)))
     tone = np.where(np.isfinite(real.tone), real.tone, np.nanmedian(real.tone, axis=0))
     values = with_tone(values, tone)
-    light, slopes = level_lights(toe), _slopes(toe)
     for i, channel in enumerate(CHANNELS):
-        deviation = by_level(real, "deviation", i)
-        known = np.isfinite(deviation).sum(axis=0) > 0
-        known &= np.array(_KNOWN) > 0
-        if not known.any():
-            known = np.isfinite(deviation).any(axis=0)
-        variance = (np.nanmedian(deviation[:, known], axis=0) / slopes[known]) ** 2
-        design = np.stack([np.ones(known.sum()), light[known]], axis=1) / variance[:, None]
-        read, shot = np.linalg.lstsq(design, np.ones(known.sum()), rcond=None)[0]
+        read, shot, _ = _transfer(real, toe, i)
         values[:, places(f"noise.read.{channel}")] = max(read, 0.05) ** 0.5
         values[:, places(f"noise.shot.{channel}")] = max(shot, 0.01)
     for pair, name in zip(("red_green", "green_blue", "red_blue"), ("rg", "gb", "rb"), strict=True):
@@ -76,15 +71,45 @@ def begun(real: Measures, toe: float) -> FloatArray:
     return bounded(values)
 
 
+def curve_of(real: Measures) -> float:
+    """Return the toe of the low's curve by which noise is nearest to that of a sensor.
+
+    Its variance is then a straight line over light, from black to where the curve bends and on.
+    """
+    misfits = [sum(_transfer(real, toe, i)[2] for i in range(3)) for toe in _TOES]
+    return _TOES[int(np.argmin(misfits))]
+
+
+def _transfer(real: Measures, toe: float, channel: int) -> tuple[float, float, float]:
+    """Return read noise's variance and gain of all pairs' medians, and the misfit."""
+    light, slopes = level_lights(toe), _slopes(toe)
+    deviation = by_level(real, "deviation", channel)
+    counts = np.isfinite(deviation).sum(axis=0)
+    known = (counts >= min(3, len(deviation))) & (np.array(_KNOWN) > 0)
+    if not known.any():
+        return 0.5, 0.2, 0.0
+    variance = (np.nanmedian(deviation[:, known], axis=0) / slopes[known]) ** 2
+    weight = np.sqrt(counts[known]) / variance
+    design = np.stack([np.ones(known.sum()), light[known]], axis=1) * weight[:, None]
+    (read, shot), *_ = np.linalg.lstsq(design, weight * variance, rcond=None)
+    apart = design @ np.array([read, shot]) - weight * variance
+    return float(read), float(shot), float(apart @ apart)
+
+
 def _slopes(toe: float) -> FloatArray:
     """Return levels of the low for each level of the straight part, at the middles of `LEVELS`."""
-    middles = [(a + b) / 2 for a, b in zip(LEVELS, LEVELS[1:], strict=False) if a < _TOP]
+    middles = [(a + b) / 2 for a, b in pairwise(LEVELS) if a < _TOP]
     return 1 / np.interp(middles, np.arange(256), np.gradient(light_of_levels(toe)))
 
 
-def moved_tone(values: FloatArray, real: Measures, made: Measures) -> FloatArray:
-    """Return values whose tone is moved, pair by pair."""
+def moved_tone(values: FloatArray, real: Measures, made: Measures, *, whole: bool) -> FloatArray:
+    """Return values whose tone is moved, pair by pair: `whole`, or only its gains.
+
+    Moved again and again, what a pair hardly shows would wander off.
+    """
     away = real.tone - made.tone
+    if not whole:
+        away[:, 3:] = 0
     tone = tone_in(values)
     away = np.where(np.isfinite(away), away, 0.0)
     moved = with_tone(values, tone + away)
@@ -113,9 +138,9 @@ def moved_noise(
             skewed = _cumulant(by_level(real, "skewness", i)[here], first) - _cumulant(
                 by_level(made, "skewness", i)[here], second
             )
-            cubed = np.median(own[:, tail] ** 3) + _median(
-                skewed[:, 2:5].ravel()
-            ) / (6 * TAIL_SHARE * np.median(own[:, read]) ** 3)
+            cubed = np.median(own[:, tail] ** 3) + _median(skewed[:, 2:5].ravel()) / (
+                6 * TAIL_SHARE * np.median(own[:, read]) ** 3
+            )
             new_tail = np.cbrt(np.clip(cubed, 0, 27.0))
             wide = 1 + 2 * TAIL_SHARE * new_tail**2 - (TAIL_SHARE * new_tail) ** 2
             was = 1 + 2 * TAIL_SHARE * own[:, tail] ** 2 - (TAIL_SHARE * own[:, tail]) ** 2
@@ -138,15 +163,20 @@ def moved_noise(
             square = _mean(_signed(real[name][here]) - _signed(made[name][here]))
             moved[here, rows] = np.sqrt(np.maximum(own[:, rows] ** 2 + square, 0))
         kurtosis = places("noise.kurtosis")[0]
-        away = [
-            by_level(real, "kurtosis", i)[here] - by_level(made, "kurtosis", i)[here]
-            for i in range(3)
-        ]
-        moved[here, kurtosis] += _median(np.concatenate([one[:, 4:8].ravel() for one in away]))
+        heavier = np.concatenate([_heavier(real, made, i)[here].ravel() for i in range(3)])
+        moved[here, kurtosis] += _median(heavier)
         for pair, name in (("red_green", "rg"), ("green_blue", "gb"), ("red_blue", "rb")):
             away = real[f"correlation_{name}"][here] - made[f"correlation_{name}"][here]
             moved[here, places(f"noise.correlation.{pair}")[0]] += _median(away)
     return bounded(moved)
+
+
+def _heavier(real: Measures, made: Measures, channel: int) -> FloatArray:
+    """Return by how much real kurtosis is above the made one's, at levels that black cuts none of.
+
+    (N, 4)
+    """
+    return (by_level(real, "kurtosis", channel) - by_level(made, "kurtosis", channel))[:, 4:8]
 
 
 def _cumulant(skewness: FloatArray, deviation: FloatArray) -> FloatArray:
@@ -198,7 +228,7 @@ def with_spread(
         moved[:, places(f"noise.shot.{channel}")] *= np.exp(2 * away)[:, None]
     heavy = [
         np.nanmean(
-            [by_level(real, "kurtosis", i)[:, 4:8] - by_level(one, "kurtosis", i)[:, 4:8] for i in range(3)],
+            [_heavier(real, one, i) for i in range(3)],
             axis=(0, 2),
         )
         for one in made

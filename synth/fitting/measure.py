@@ -12,20 +12,13 @@ from ...engines.local import LocalEngine, count
 from ..analysis.all_statistics import all_statistics
 from ..kernels.arrays import Pixels
 from ..models import draw, render
+from ..recipes.load import Recipe
 from .columns import recipe_of
-from .tone import tone_of
+from .pairs import Pair
+from .tone import NAMES, tone_of
 
 FloatArray = npt.NDArray[np.float64]
 _GROUP = 4  # pairs a job
-
-
-@dataclass(frozen=True)
-class Pair:
-    """A real pair, or what stands for one: uint8 arrays (H, W, 3)."""
-
-    key: str
-    low: Pixels
-    normal: Pixels
 
 
 @dataclass(frozen=True)
@@ -51,31 +44,48 @@ class Measures:
 def measured(
     pairs: Sequence[Pair],
     toe: float,
-    values: FloatArray | None,
+    made_by: FloatArray | Recipe | None,
     seed: int,
     workers: int,
     at: Callable[[int], None],
 ) -> Measures:
-    """Measure real pairs, or with parameters `values` (N, C) what is made of their normals."""
+    """Measure real pairs, or what is made of their normals.
+
+    made_by: parameters (N, C), or a recipe that they are drawn from.
+    """
     jobs = [
-        (pairs[i : i + _GROUP], toe, None if values is None else values[i : i + _GROUP], seed)
+        (
+            pairs[i : i + _GROUP],
+            toe,
+            made_by[i : i + _GROUP] if isinstance(made_by, np.ndarray) else made_by,
+            seed,
+        )
         for i in range(0, len(pairs), _GROUP)
     ]
     found = [one for many in LocalEngine(workers).map(_measured, jobs, at) for one in many]
     return Measures([row for row, _ in found], np.array([tone for _, tone in found]))
 
 
+def tones(pairs: Sequence[Pair], toe: float) -> FloatArray:
+    """Return the tones (N, 8) of real pairs, by another curve."""
+    return np.array([_tone(pair.low, pair, toe) for pair in pairs])
+
+
+def _tone(low: Pixels, pair: Pair, toe: float) -> FloatArray:
+    found = tone_of(low, pair.normal, toe)
+    return np.full(len(NAMES), np.nan) if found is None else found
+
+
 def _measured(
-    job: tuple[Sequence[Pair], float, FloatArray | None, int],
+    job: tuple[Sequence[Pair], float, FloatArray | Recipe | None, int],
 ) -> list[tuple[dict[str, float], FloatArray]]:
-    pairs, toe, values, seed = job
+    pairs, toe, made_by, seed = job
     made = []
     for i, pair in enumerate(pairs):
         low = pair.low
-        if values is not None:
-            low = render(pair.normal, draw(recipe_of(values[i], toe), seed, pair.key))
-        tone = tone_of(low, pair.normal, toe)
-        row = all_statistics(low, pair.normal)
-        made.append((row, np.full(8, np.nan) if tone is None else tone))
+        if made_by is not None:
+            recipe = recipe_of(made_by[i], toe) if isinstance(made_by, np.ndarray) else made_by
+            low = render(pair.normal, draw(recipe, seed, pair.key))
+        made.append((all_statistics(low, pair.normal), _tone(low, pair, toe)))
         count()
     return made

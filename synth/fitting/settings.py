@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import numpy.typing as npt
 
@@ -28,15 +30,18 @@ def settings(noise: FloatArray) -> IntArray:
     values = noise[order]
     cuts = [0, *(np.flatnonzero(np.diff(values) > _GAP) + 1).tolist(), len(values)]
     parts: list[tuple[int, int]] = []
-    for begin, end in zip(cuts, cuts[1:], strict=False):
+    for begin, end in pairwise(cuts):
         parts += _narrow(values, begin, end)
     parts = [part for part in parts if part[1] > part[0]]
-    while len(parts) > 1 and min(end - begin for begin, end in parts) < _FEWEST:
-        small = min(range(len(parts)), key=lambda i: parts[i][1] - parts[i][0])
-        near = [i for i in (small - 1, small + 1) if 0 <= i < len(parts)]
-        other = min(near, key=lambda i: _between(values, parts[min(i, small)], parts[max(i, small)]))
-        first, second = min(small, other), max(small, other)
-        parts[first : second + 1] = [(parts[first][0], parts[second][1])]
+    while len(parts) > 1:
+        sizes = [end - begin for begin, end in parts]
+        small = int(np.argmin(sizes))
+        if sizes[small] >= _FEWEST:
+            break
+        apart = [values[parts[i + 1][0]] - values[parts[i][1] - 1] for i in range(len(parts) - 1)]
+        below = small == len(apart) or (small > 0 and apart[small - 1] <= apart[small])
+        first = small - below
+        parts[first : first + 2] = [(parts[first][0], parts[first + 1][1])]
     groups = np.zeros(len(noise), np.int64)
     for number, (begin, end) in enumerate(parts):
         groups[order[begin:end]] = number
@@ -51,7 +56,3 @@ def _narrow(values: FloatArray, begin: int, end: int) -> list[tuple[int, int]]:
     inner = np.diff(values[begin + _FEWEST - 1 : end - _FEWEST + 1])
     cut = begin + _FEWEST + int(inner.argmax())
     return _narrow(values, begin, cut) + _narrow(values, cut, end)
-
-
-def _between(values: FloatArray, first: tuple[int, int], second: tuple[int, int]) -> float:
-    return float(values[second[0]] - values[first[1] - 1])

@@ -22,8 +22,9 @@ NAMES = (
     *(f"noise.offset.{channel}" for channel in ("red", "green", "blue")),
 )
 """What is found of a pair; `ev` in stops, offsets in levels of the low's straight part."""
-ANY_TONE = np.array([5.0, 5.0, 5.0, 1.02, 1.0, 0.0, 0.0, 0.0]), np.diag(
-    [9.0, 9.0, 9.0, 0.06**2, 1.0, 0.5**2, 0.5**2, 0.5**2]
+ANY_TONE = (
+    np.array([5.0, 5.0, 5.0, 1.02, 1.0, 0.0, 0.0, 0.0]),
+    np.diag([9.0, 9.0, 9.0, 0.06**2, 1.0, 0.5**2, 0.5**2, 0.5**2]),
 )
 """Mean and covariance of what a pair's tone may be, where nothing else is known."""
 _LEAST = np.array([-4.0, -4.0, -4.0, 0.7, 0.0, -8.0, -8.0, -8.0])

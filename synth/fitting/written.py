@@ -54,9 +54,7 @@ def table(values: FloatArray, toe: float, slope: float) -> dict[str, Any]:
     return _shared(toe, slope) | {"together": {"pairs": _rows(COLUMNS, values)}}
 
 
-def distributions(
-    values: FloatArray, toe: float, slope: float, groups: IntArray
-) -> dict[str, Any]:
+def distributed(values: FloatArray, toe: float, slope: float, groups: IntArray) -> dict[str, Any]:
     """Return the recipe with settings and their shares, and means and covariances of the rest."""
     of_setting = places("noise.read", "noise.shot", "noise.tail", "noise.rows")
     numbers, counts = np.unique(groups, return_counts=True)
@@ -70,7 +68,7 @@ def distributions(
     }
 
 
-def broad(values: FloatArray, toe: float, slope: float) -> dict[str, Any]:
+def broad_recipe(values: FloatArray, toe: float, slope: float) -> dict[str, Any]:
     """Return the recipe to train on: the pairs' tone, noise of 1 to 32 times the variance.
 
     The noise is a sensor's, of sites as large as the green of the pairs shows, so that it can be
@@ -119,8 +117,10 @@ def _rows(columns: Sequence[str], values: FloatArray) -> dict[str, Any]:
 
 def _normal(chosen: Sequence[int], values: FloatArray) -> dict[str, Any]:
     some = values[:, chosen]
-    covariance = np.atleast_2d(np.cov(some, rowvar=False)) if len(some) > 1 else np.zeros(
-        (len(chosen), len(chosen))
+    covariance = (
+        np.atleast_2d(np.cov(some, rowvar=False))
+        if len(some) > 1
+        else np.zeros((len(chosen), len(chosen)))
     )
     return {
         "columns": [COLUMNS[i] for i in chosen],
