@@ -46,12 +46,12 @@ def values(**changed: float) -> np.ndarray:
 
 
 def pictures(count: int) -> list[np.ndarray]:
-    """Smooth scenes with all tones, 160 x 200."""
+    """Smooth scenes with all tones, 120 x 160."""
     made = []
     for seed in range(count):
         rng = np.random.default_rng(seed)
         rough = cv2.resize(
-            rng.uniform(-0.1, 1.1, (6, 8, 3)), (200, 160), interpolation=cv2.INTER_CUBIC
+            rng.uniform(-0.1, 1.1, (6, 8, 3)), (160, 120), interpolation=cv2.INTER_CUBIC
         )
         made.append((255 * np.clip(rough, 0, 1)).astype(np.uint8))
     return made
@@ -59,12 +59,12 @@ def pictures(count: int) -> list[np.ndarray]:
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Twelve lows of the hidden parameters, of two settings, and their normals."""
+    """Eight lows of the hidden parameters, and their normals."""
     root = tmp_path_factory.mktemp("real")
     lows, normals = root / "low", root / "normal"
     lows.mkdir()
     normals.mkdir()
-    for i, normal in enumerate(pictures(12)):
+    for i, normal in enumerate(pictures(8)):
         low = render(normal, draw(recipe_of(values(), 0.055), 3, str(i)))
         Image.fromarray(low).save(lows / f"{i}.png")
         Image.fromarray(normal).save(normals / f"{i}.png")
@@ -110,7 +110,7 @@ def test_what_was_hidden_is_found_and_written(folders, tmp_path):
     assert np.median(rows[:, places("white_balance.error_ev.0")]) == pytest.approx(0.3, abs=0.1)
 
 
-@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("count", [1, 2])
 def test_one_pair_is_enough_and_lows_alone_are(folders, tmp_path, count):
     lows, normals = tmp_path / "low", tmp_path / "normal"
     for source, target in zip(folders, (lows, normals), strict=True):
