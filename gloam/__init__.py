@@ -16,6 +16,7 @@ The sets are for training low-light image enhancement.
     PairLoader, TorchLoader, pairs_in       loading pairs in training
     ImageLoader                             loading photographs and their classes
     ClipLoader                              loading clips of video
+    real(name, folder, split), sets()       real sets as their authors lay them out
     errors                                  what is raised
 
 Importing gloam loads nothing else and changes nothing; each name is imported when it is first used.
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from .loaders.doctor import doctor as doctor
     from .loaders.live.darkening import Darken as Darken
     from .loaders.live.darkening import darken_batch as darken_batch
+    from .manifests.real.real import real as real
+    from .manifests.real.real import sets as sets
     from .manifests.sets.pair_set import open_set as open_set
     from .manifests.sets.stage import stage as stage
     from .manifests.sets.verify import verify_set as verify
@@ -74,10 +77,12 @@ __all__ = [
     "pairs_in",
     "preview",
     "publish",
+    "real",
     "realism",
     "rebuild",
     "regenerate",
     "report",
+    "sets",
     "stage",
     "stats",
     "verify",
@@ -102,10 +107,12 @@ _HOMES = {
     "pairs_in": ("loaders", "pairs_in"),
     "preview": ("synth.analysis.preview", "preview"),
     "publish": ("synth.publishing.publish", "publish"),
+    "real": ("manifests.real.real", "real"),
     "realism": ("synth.realism.realism", "realism"),
     "rebuild": ("synth.publishing.rebuild", "rebuild"),
     "regenerate": ("synth.building.regenerate", "regenerate"),
     "report": ("synth.reporting.report", "report"),
+    "sets": ("manifests.real.real", "sets"),
     "stage": ("manifests.sets.stage", "stage"),
     "stats": ("synth.analysis.set_statistics", "stats"),
     "verify": ("manifests.sets.verify", "verify_set"),
