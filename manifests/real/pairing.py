@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from ...errors import SourceError
 
 Fields = tuple[str | None, ...]
+Match = str | tuple[str, str]
 
 
 def compiled(pattern: str) -> re.Pattern[str]:
@@ -48,7 +49,7 @@ def shared_names(low: re.Pattern[str], normal: re.Pattern[str]) -> list[str]:
 
 
 def matched(
-    lows: Mapping[str, str], normals: Mapping[str, str], match: str | tuple[str, str]
+    lows: Mapping[str, str], normals: Mapping[str, str], match: Match
 ) -> list[tuple[str, str]]:
     """Pair files by what a pattern captures in their names; many lows may have one normal.
 

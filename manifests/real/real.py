@@ -198,9 +198,7 @@ def _of_rule(rules: SetRules, rule: Rule, tree: _Tree) -> list[_Found] | _Misfit
         for one in matches[0]
         if all(_is_in(one, key, name, rules, tree) for key, name in rule.only.items())
         and not any(
-            _is_in(one, key, name, rules, tree)
-            for key, names in rule.but.items()
-            for name in names
+            _is_in(one, key, name, rules, tree) for key, names in rule.but.items() for name in names
         )
     ]
     if not kept:
@@ -243,9 +241,7 @@ def _lines(path: Path) -> list[str]:
         raise SourceError(f"{path}: cannot be read: {error}", path=path) from error
 
 
-def _filled(
-    rules: SetRules, found: list[_Found], tree: _Tree, name: str, split: str
-) -> RealSet:
+def _filled(rules: SetRules, found: list[_Found], tree: _Tree, name: str, split: str) -> RealSet:
     """Return the samples, with all that is known of them."""
     samples = RealSet([], name, split)
     for one in found:
@@ -300,8 +296,7 @@ def _told(rules: SetRules, split: str, misfits: list[_Misfit], files: list[str])
         if split in one
     ]
     tops = Counter(
-        f"{top}/" if below else top
-        for top, below, _ in (name.partition("/") for name in files)
+        f"{top}/" if below else top for top, below, _ in (name.partition("/") for name in files)
     )
     found = ", ".join(
         f"{top} ({count:,} files)" if top.endswith("/") else top

@@ -17,7 +17,10 @@ def both(low: str, normal: str, *names: str) -> list[tuple[str, str]]:
     return [(f"{low}/{name}", f"{normal}/{name}") for name in names]
 
 
-EXDARK = "Name | Class | Light | In/Out | Train/Val/Test\n2015_00001.png 1 2 1 1\n2015_00400.JPG 1 3 2 3\n2015_00652.png 2 2 1 2\n"
+EXDARK = (
+    "Name | Class | Light | In/Out | Train/Val/Test\n"
+    "2015_00001.png 1 2 1 1\n2015_00400.JPG 1 3 2 3\n2015_00652.png 2 2 1 2\n"
+)
 BOXES = "% bbGt version=3\nBicycle 204 28 271 193 0 0 0 0 0 0 0\nDog 4 8 1 3 0 0 0 0 0 0 0\n"
 PAIRS = {
     "lol-v1": {
@@ -26,7 +29,10 @@ PAIRS = {
     },
     "lol-v2-real": {
         split: [
-            (f"Real_captured/{folder}/Low/low{n}.png", f"Real_captured/{folder}/Normal/normal{n}.png")
+            (
+                f"Real_captured/{folder}/Low/low{n}.png",
+                f"Real_captured/{folder}/Normal/normal{n}.png",
+            )
             for n in numbers
         ]
         for split, folder, numbers in (
@@ -104,7 +110,10 @@ PAIRS = {
     },
     "lol-blur": {
         split: both(
-            f"{split}/low_blur_noise", f"{split}/high_sharp_scaled", f"{n}/0001.png", f"{n}/0060.png"
+            f"{split}/low_blur_noise",
+            f"{split}/high_sharp_scaled",
+            f"{n}/0001.png",
+            f"{n}/0060.png",
         )
         for split, n in (("train", "0000"), ("test", "0012"))
     },
@@ -191,9 +200,7 @@ def test_what_names_say_of_samples(tmp_path):
 def test_other_layouts_of_the_field(tmp_path):
     trees = {
         "lol-v1": both("Train/input", "Train/target", "100.png"),
-        "lol-v2-real": both(
-            "Real_captured/Train/Low", "Real_captured/Train/Normal", "00001.png"
-        ),
+        "lol-v2-real": both("Real_captured/Train/Low", "Real_captured/Train/Normal", "00001.png"),
         "sdsd-indoor": both("indoor_png/LQ", "indoor_png/GT", "pair1/0001.png"),
         "lol-blur": both("train/low_blur", "train/high_sharp_scaled", "0000/0001.png"),
         "sid": [("train/short/00001/00001_00_0.1s.png", "train/long/00001/00001_00_10s.png")],
