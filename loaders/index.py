@@ -343,7 +343,7 @@ def pairs_in(
     >>> pairs = gloam.pairs_in("files/train/low", "files/train/normal")
     >>> len(pairs)
     4
-    >>> pairs = gloam.pairs_in("files/train/low", "files/train/normal", match="(.*)[.]png")
+    >>> pairs = gloam.pairs_in("files/train/low", "files/train/normal", match="(.*)[.]")
     >>> len(pairs)
     4
     """
