@@ -11,6 +11,7 @@ The sets are for training low-light image enhancement.
     export, publish, rebuild, stage         a set in another form, given away, made again, copied
     stats, report, preview                  numbers, a page, a contact sheet to look at
     realism(lows, normals, recipe=)         whether lows can be told from real ones
+    judge(outputs, on=)                     figures of a network's outputs, with intervals
     fit, calibrate                          a recipe from real lows, a camera from raw files
     doctor()                                what this machine lacks
     PairLoader, TorchLoader, pairs_in       loading pairs in training
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from .loaders import TorchLoader as TorchLoader
     from .loaders import pairs_in as pairs_in
     from .loaders.doctor import doctor as doctor
+    from .loaders.judging.judge import judge as judge
     from .loaders.live.darkening import Darken as Darken
     from .loaders.live.darkening import darken_batch as darken_batch
     from .manifests.real.real import real as real
@@ -72,6 +74,7 @@ __all__ = [
     "errors",
     "export",
     "fit",
+    "judge",
     "load_recipe",
     "open_set",
     "pairs_in",
@@ -102,6 +105,7 @@ _HOMES = {
     "errors": ("errors", ""),
     "export": ("synth.publishing.export", "export"),
     "fit": ("synth.fitting.fit", "fit"),
+    "judge": ("loaders.judging.judge", "judge"),
     "load_recipe": ("synth.recipes.load", "load_recipe"),
     "open_set": ("manifests.sets.pair_set", "open_set"),
     "pairs_in": ("loaders", "pairs_in"),

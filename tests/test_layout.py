@@ -184,6 +184,7 @@ FACE = [
     "errors",
     "export",
     "fit",
+    "judge",
     "load_recipe",
     "open_set",
     "pairs_in",

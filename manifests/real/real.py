@@ -141,6 +141,28 @@ def real(name: str, folder: str | Path, split: str | None = None) -> RealSet:
     raise SourceError(f"{folder}: not {name}: {_told(rules, chosen, misfits, files)}", path=folder)
 
 
+def real_named(text: str, split: str | None = None, preferred: str = "") -> RealSet:
+    """List the samples of a set that is given as NAME=FOLDER.
+
+    Parameters
+    ----------
+    text : str
+    split : str, optional
+        By default `preferred` where the set has it.
+    preferred : str
+
+    Raises
+    ------
+    ConfigError, SourceError
+        As `real`; or when it is not written so.
+    """
+    name, there, folder = text.partition("=")
+    if not there:
+        raise ConfigError(f"{text}: give NAME=FOLDER, such as lol-v1=LOLdataset; see gloam sets")
+    has = preferred in load_rules(name).splits
+    return real(name, folder, split or (preferred if has else None))
+
+
 def sets() -> list[dict[str, Any]]:
     """Describe the real sets that `real` knows.
 
