@@ -12,6 +12,7 @@ The sets are for training low-light image enhancement.
     stats, report, preview                  numbers, a page, a contact sheet to look at
     realism(lows, normals, recipe=)         whether lows can be told from real ones
     judge(outputs, on=)                     figures of a network's outputs, with intervals
+    leaks(a, b)                             pictures of one set that are in another
     fit, calibrate                          a recipe from real lows, a camera from raw files
     doctor()                                what this machine lacks
     PairLoader, TorchLoader, pairs_in       loading pairs in training
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from .manifests.sets.pair_set import open_set as open_set
     from .manifests.sets.stage import stage as stage
     from .manifests.sets.verify import verify_set as verify
+    from .synth.analysis.leaks import leaks as leaks
     from .synth.analysis.preview import preview as preview
     from .synth.analysis.set_statistics import stats as stats
     from .synth.building.from_options import build as build
@@ -75,6 +77,7 @@ __all__ = [
     "export",
     "fit",
     "judge",
+    "leaks",
     "load_recipe",
     "open_set",
     "pairs_in",
@@ -106,6 +109,7 @@ _HOMES = {
     "export": ("synth.publishing.export", "export"),
     "fit": ("synth.fitting.fit", "fit"),
     "judge": ("loaders.judging.judge", "judge"),
+    "leaks": ("synth.analysis.leaks", "leaks"),
     "load_recipe": ("synth.recipes.load", "load_recipe"),
     "open_set": ("manifests.sets.pair_set", "open_set"),
     "pairs_in": ("loaders", "pairs_in"),

@@ -185,6 +185,7 @@ FACE = [
     "export",
     "fit",
     "judge",
+    "leaks",
     "load_recipe",
     "open_set",
     "pairs_in",

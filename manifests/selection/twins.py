@@ -2,8 +2,8 @@
 
 Two pictures are twins if their perceptual hashes differ in few bits and their thumbnails, on a
 scale on which a gain is nearly a shift, correlate. Of some 300 unlike photographs no two came
-nearer than 16 bits, nor over .78; a twin that is cropped by up to 6 % of each side, exposed by two other stops
-and shown by another curve is some 8 bits away.
+nearer than 16 bits, nor over .78; of twins that are cropped by up to 6 % of each side, exposed by
+other 2 stops and shown by another curve, 94 of 100 are found.
 
 All is in whole numbers, the same on every machine: which photographs become pairs may rest on it.
 """

@@ -1,0 +1,49 @@
+"""`gloam leaks`: pictures of one set that are in another."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import click
+
+from ...storage.atomic import write_bytes
+from ...synth.analysis.leaks import leaks as find_leaks
+from ..common import Bars, check_png, count_of, json_option, user_errors, workers_option
+
+
+@click.command()
+@click.argument("sets", nargs=-1, required=True, metavar="SET|FOLDER|NAME=FOLDER...")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Also write a sheet of the pictures beside each other to this PNG.",
+)
+@json_option
+@workers_option()
+@user_errors
+def leaks(sets: tuple[str, ...], *, out: Path | None, as_json: bool, workers: int) -> None:
+    """Find pictures of one set that are in another, at other exposures or a little aside.
+
+    Each is a folder of images, a set of gloam's, or a real one by name, such as lol-v1=LOLdataset.
+    gloam build --not-like keeps the scenes of a benchmark out.
+    """
+    if out is not None:
+        check_png("--out", out)
+    with Bars() as bars:
+        found = find_leaks(*sets, workers=workers, progress=bars)
+    if out is not None and found.pairs:
+        data = io.BytesIO()
+        found.sheet().save(data, "PNG")
+        write_bytes(out, data.getvalue())
+    if as_json:
+        click.echo(json.dumps(found.as_json(), indent=2))
+        return
+    for one in found.pairs:
+        click.echo(f"{one.distance:2} bits  {one.a}  {one.b}")
+    for line in found.unreadable:
+        click.echo(f"left out: {line}")
+    held = ", ".join(f"{name} {number:,}" for name, number in found.counts.items())
+    click.echo(f"{count_of(len(found.pairs), 'picture')} in two sets, of {held}")
