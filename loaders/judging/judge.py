@@ -383,8 +383,8 @@ def _scenes(pairs: Sequence[tuple[str, str]], made: list[_Made]) -> npt.NDArray[
     hashes = np.array([one.hash for one in made], np.uint64)
     alike = scenes_of(hashes, [one.thumbnail for one in made])
     said = pairs.scenes if isinstance(pairs, RealSet) else [normal for _, normal in pairs]
-    scenes = list(alike)
-    for group in {name: [i for i, one in enumerate(said) if one == name] for name in said}.values():
-        own = {scenes[i] for i in group}
-        scenes = [min(own) if scene in own else scene for scene in scenes]
-    return np.array(scenes, np.int64)
+    scenes, first = np.array(alike, np.int64), dict[str, int]()
+    for place, name in enumerate(said):
+        same = scenes[first.setdefault(name, place)], scenes[place]
+        scenes[np.isin(scenes, same)] = min(same)
+    return scenes

@@ -18,6 +18,7 @@ from .pairing import Fields, captured, compiled, shared_names
 from .rules import Labels, Listing, Rule, SetRules, Template, load_rules, set_names
 
 _SHOWN = 6
+_TOPS = 20  # folders in which a set is looked for
 SECONDS = "seconds"
 """The field of an exposure time in the names of lows and normals."""
 
@@ -188,7 +189,7 @@ def sets() -> list[dict[str, Any]]:
 
 def _trees(root: Path, files: list[str]) -> Iterator[_Tree]:
     """Yield a folder as it is, as what lies in a folder of its name, and each folder in it."""
-    tops = dict.fromkeys(name.partition("/")[0] for name in files if "/" in name)
+    tops = list(dict.fromkeys(name.partition("/")[0] for name in files if "/" in name))[:_TOPS]
     for added, taken in (("", ""), (f"{root.name}/", ""), *(("", f"{top}/") for top in tops)):
         at = {
             added + name.removeprefix(taken): str(root / name)

@@ -13,7 +13,7 @@ from ...errors import ConfigError, ImageRefused
 from ...manifests.clips.windows import is_clip
 from ...manifests.selection.bounds import KEPT
 from ...manifests.selection.candidates import locations
-from ...manifests.selection.twins import thumbnail_of, twins
+from ...manifests.selection.twins import Thumbnail, thumbnail_of, twins
 from ...manifests.sources import read
 from ..analysis.leaks import Seen, hashes_of, seen_in
 
@@ -66,7 +66,7 @@ def kept_out(candidates: pa.Table, sets: Sequence[str]) -> pa.Table:
     usable = np.array([i for i, reason in enumerate(reasons) if reason == KEPT], np.int64)
     hashes = candidates.column("perceptual_hash").to_numpy()[usable]
 
-    def made(side: int, number: int) -> np.ndarray:
+    def made(side: int, number: int) -> Thumbnail:
         if side:
             return known[number].thumbnail
         try:
