@@ -13,7 +13,7 @@ from ...errors import LoaderError
 from ...manifests.clips.windows import Windows
 from ...manifests.sets.info import SET_FILE
 from ...manifests.sets.pair_set import PairSet, open_set
-from ...storage.stores import place
+from ...storage.stores import as_path
 from ..dali.batches import ReadyBatches
 from ..dataset import first_batch
 from ..live.lows import is_live, live_lows
@@ -98,7 +98,7 @@ class ClipLoader(WorkerLoader):
             if live:
                 raise LoaderError("a list of pairs has its lows: live lows are of folders and sets")
             contents = clips_of_pairs(data, split, windows)
-        elif isinstance(data, PairSet) or (place(data) / SET_FILE).is_file():
+        elif isinstance(data, PairSet) or (as_path(data) / SET_FILE).is_file():
             held = open_set(data)
             if (frames, stride, step) != (None, None, None):
                 raise LoaderError(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...errors import ConfigError, SourceError
-from ...storage.stores import place
+from ...storage.stores import as_path
 from ...storage.untrusted import read_regular
 from ..images.folders import files_below
 from ..labels.labels import Marked
@@ -72,7 +72,7 @@ class _Tree:
         at = next((path for name, path in self.path.items() if template.match(name)), None)
         if at is None:
             raise SourceError(f"{self.root}: no {template.shown}, which says the splits")
-        return [found[1] for found in map(pattern.search, _lines(place(at))) if found]
+        return [found[1] for found in map(pattern.search, _lines(as_path(at))) if found]
 
 
 class _Misfit(NamedTuple):
@@ -126,7 +126,7 @@ def real(name: str, folder: str | Path, split: str | None = None) -> RealSet:
     chosen = split or rules.splits[0]
     if chosen not in rules.splits:
         raise ConfigError(f"{name} has no split {chosen}; it has {', '.join(rules.splits)}")
-    root = place(folder)
+    root = as_path(folder)
     if not root.is_dir():
         raise SourceError(f"{folder}: not a folder", path=folder)
     files = [path for path, _ in files_below(root)]
@@ -295,7 +295,7 @@ def _boxes(labels: Labels, fields: dict[str, str], tree: _Tree) -> tuple[Marked,
     if path is None:
         return ()
     boxes = []
-    for number, line in enumerate(_lines(place(path)), start=1):
+    for number, line in enumerate(_lines(as_path(path)), start=1):
         match = pattern.search(line)
         if match is None:
             continue

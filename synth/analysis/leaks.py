@@ -24,7 +24,7 @@ from ...manifests.sets.info import SET_FILE
 from ...manifests.sets.pair_set import open_set
 from ...manifests.sets.sample import is_normal
 from ...progress import Progress, Silent
-from ...storage.stores import place
+from ...storage.stores import as_path
 from ...storage.untrusted import read_regular
 from .contact_sheet import Pixels, Tile, sheet
 
@@ -188,7 +188,7 @@ def _kept(made: Seen | str, unreadable: list[str]) -> Iterator[Seen]:
 
 def _files(given: str | Path) -> list[str] | None:
     """Return the files of a folder or a real set; None of a gloam set."""
-    root = place(given)
+    root = as_path(given)
     if root.is_dir() or "=" not in str(given):
         return None if (root / SET_FILE).is_file() else [str(p) for p in listed(root, npy=True)]
     samples = real_named(str(given), preferred="test")
@@ -208,7 +208,7 @@ def _see(paths: tuple[str, ...]) -> list[Seen | str]:
     made: list[Seen | str] = []
     for path in paths:
         try:
-            data = read_regular(place(path))
+            data = read_regular(as_path(path))
         except OSError as error:
             made.append(f"{path}: {error.strerror or error}")
         else:
@@ -233,7 +233,7 @@ def _pixels(wanted: set[str], sets: list[str]) -> dict[str, Pixels]:
         if _files(given) is None:
             data = ((path, own) for path, own in _normals(given) if path in wanted)
         else:
-            data = ((p, read_regular(place(p))) for p in _files(given) or [] if p in wanted)
+            data = ((p, read_regular(as_path(p))) for p in _files(given) or [] if p in wanted)
         for path, own in data:
             own = npy_as_png(own) if own.startswith(MAGIC) else own
             image = Image.fromarray(decode_as_rgb(own))
