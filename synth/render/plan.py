@@ -22,6 +22,7 @@ from ..kernels.batch.layout import PLACES, STEPS, lay_out_images
 from ..kernels.curves import log_light
 from ..kernels.degradations.jpeg import COSINES, all_quantisers
 from ..kernels.develop import ENCODE_CELLS
+from ..kernels.emitters import LAMP, MOST_EMITTERS
 from ..kernels.illumination import CELLS
 from ..kernels.numbers.poisson_table import poisson_alias_table
 
@@ -138,6 +139,8 @@ class DeviceDraws:
         self.blur = upload("blur", table.blur)
         self.smooth = upload("smooth", smooth)
         self.lights = upload("lights", lights)
+        emitters = table.emitters if len(table.emitters) else np.zeros((1, 7))
+        self.emitters = upload("emitters", emitters)
         self.spread_places = upload("spread_places", spread.places)
         self.spread_weights = upload("spread_weights", spread.weights)
 
@@ -176,6 +179,7 @@ def lay_out(
         blur=draws.blur,
         smooth=draws.smooth,
         lights=draws.lights,
+        emitters=draws.emitters,
         spread_places=draws.spread_places,
         spread_weights=draws.spread_weights,
         quantisers=tables.quantisers,
@@ -188,6 +192,8 @@ def lay_out(
         cumulative=new("cumulative", (count, FIELD), np.float64),
         field=new("field", (count, FIELD), np.float64),
         light_cell=new("light_cell", (count, 2 * MAX_LIGHTS), np.int32),
+        lures=new("lures", (count, FIELD), np.float64),
+        lamps=new("lamps", (count, MOST_EMITTERS, LAMP), np.float32),
         mean=new("mean", (count,), np.float64),
         exposure=new("exposure", (count,), np.float64),
         light=new("light", (count, FIELD), np.float32),

@@ -89,6 +89,8 @@ class Batch(NamedTuple):
         The smooth fields' nodes.
     lights : float64 array (L, 7)
         Place, EV, radius, falloff, and tint of each light.
+    emitters : float64 array (E, 7)
+        As of `emitters.resolve`.
     spread_places : int32 array (S, 2)
     spread_weights : float32 array (S)
         As of `degradations.blur`, of all draws.
@@ -102,6 +104,9 @@ class Batch(NamedTuple):
     log_light : float64 array (ENCODE_CELLS)
     luminance, cumulative, field : float64 arrays (N, 1024)
     light_cell : int32 array (N, most lights)
+    lures : float64 array (N, 1024)
+        How likely an emitter is in each cell.
+    lamps : float32 array (N, MOST_EMITTERS, LAMP)
     mean, exposure : float64 arrays (N)
     light : float32 array (N, 1024)
     colour : float32 array (N, 3, 1024)
@@ -135,6 +140,7 @@ class Batch(NamedTuple):
     blur: npt.NDArray[np.float32]
     smooth: npt.NDArray[np.float64]
     lights: npt.NDArray[np.float64]
+    emitters: npt.NDArray[np.float64]
     spread_places: npt.NDArray[np.int32]
     spread_weights: npt.NDArray[np.float32]
     quantisers: npt.NDArray[np.float32]
@@ -147,6 +153,8 @@ class Batch(NamedTuple):
     cumulative: npt.NDArray[np.float64]
     field: npt.NDArray[np.float64]
     light_cell: npt.NDArray[np.int32]
+    lures: npt.NDArray[np.float64]
+    lamps: npt.NDArray[np.float32]
     mean: npt.NDArray[np.float64]
     exposure: npt.NDArray[np.float64]
     light: npt.NDArray[np.float32]

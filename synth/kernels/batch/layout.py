@@ -18,6 +18,8 @@ STEPS = (
     "fields",
     "means",
     "light",
+    "lures",
+    "emitters",
     "tables",
     "spreads",
     "patterns",
@@ -44,6 +46,8 @@ PLACES = ("plane", "mosaic", "row", "lit", "pattern", "made", "coded")
     _FIELDS,
     _MEANS,
     _LIGHT,
+    _LURES,
+    _EMITTERS,
     _TABLES,
     _SPREADS,
     _PATTERNS,
@@ -102,6 +106,9 @@ def lay_out_images(images, draws, has_degradations, most, totals):
             most[_LUMINANCE] = FIELD
         if draw.lights > 0:
             most[_LIGHTS] = 1
+        if draw.emitters_count > 0:
+            most[_LURES] = FIELD
+            most[_EMITTERS] = max(most[_EMITTERS], draw.emitters_count)
         most[_FIELDS], most[_MEANS], most[_LIGHT] = FIELD, 1, FIELD
         most[_TABLES] = ENCODE_CELLS
         mosaic = draw.method >= BILINEAR

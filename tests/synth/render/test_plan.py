@@ -79,6 +79,17 @@ MORE = [
         "exposure.by_brightness=choice(0, 0.5)",
         "degradations.shift.length=uniform(0, 1.5)",
     ],
+    [
+        "emitters.count=choice(0, 1, 3)",
+        "emitters.temperature=uniform(1500, 9000)",
+        "emitters.glow.share=choice(0, 0.2)",
+        "emitters.streaks.lines=choice(0, 3)",
+        "degradations.motion.length=choice(0, 5)",
+        "illumination.lights.count=choice(0, 2)",
+        "illumination.lights.warmth_ev=2",
+        "exposure.by_brightness=choice(0, 0.5)",
+        "isp.demosaic=choice(binned, malvar)",
+    ],
 ]
 
 
@@ -141,6 +152,8 @@ STEPS = {
     "fields": over(field.cell_thread_count, field.field_step),
     "means": over(field.mean_thread_count, field.mean_step),
     "light": over(field.cell_thread_count, field.light_step),
+    "lures": over(field.lure_thread_count, field.lure_step),
+    "emitters": over(field.emitter_thread_count, field.emitter_step),
     "tables": over(field.table_thread_count, field.table_step),
     "spreads": over(degraded.spread_thread_count, degraded.spread_step),
     "patterns": over(degraded.pattern_thread_count, degraded.pattern_step),
