@@ -59,9 +59,9 @@ class Emitters(Section):
     """Lamps that shine into the lens, where the photograph is brightest."""
 
     repeated = True
-    count: Annotated[
-        Distribution, Within(0, MOST_EMITTERS, whole=True), about("how many")
-    ] = Constant(0.0)
+    count: Annotated[Distribution, Within(0, MOST_EMITTERS, whole=True), about("how many")] = (
+        Constant(0.0)
+    )
     ev: Annotated[
         Distribution, Within(-4, 16, "EV"), about("above the photograph's white, of a lamp's disc")
     ] = Constant(7.0)

@@ -273,8 +273,8 @@ class CameraDraw(Drawn):
     """Parameters of one low, as `recipe.CameraRecipe` has distributions.
 
     pixel_seed: 63 bits that key the noise of all samples (so that readers of JSON take it for a
-    signed 64-bit number). degradations, noise, emitters: None where a recipe has none. video: None where all
-    frames of a clip are exposed alike.
+    signed 64-bit number). degradations, noise, emitters: None where a recipe has none. video: None
+    where all frames of a clip are exposed alike.
     """
 
     model: Literal["camera"] = "camera"

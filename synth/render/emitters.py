@@ -1,4 +1,4 @@
-"""Emitters of a low: the light that they add, and which pixels they cover, as functions of its draw."""
+"""Emitters of a low: the light that they add, and which pixels they cover."""
 
 from __future__ import annotations
 

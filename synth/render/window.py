@@ -13,8 +13,8 @@ from ..degradations.jpeg import jpeg, jpeg_span
 from ..kernels.arrays import Pixels, Window, check_normal, check_window
 from ..kernels.camera import expose_and_develop
 from ..kernels.degradations.blur import spread_light
-from ..kernels.emitters import Emission
 from ..kernels.demosaic import BILINEAR, BORDER
+from ..kernels.emitters import Emission
 from ..kernels.exposure import Scene
 from .emitters import lamps_of
 from .kernel_args import KernelArgs

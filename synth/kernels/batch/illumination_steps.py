@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..args import glare_of
 from ..chroma import UNIT
 from ..compiling.compile import scalar
 from ..curves import LUMINANCE, Toe, encoded, rounded
-from ..args import glare_of
 from ..develop import ENCODE_CELLS
 from ..emitters import cell_weight, resolve
 from ..illumination import (

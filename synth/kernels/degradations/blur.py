@@ -96,9 +96,7 @@ def spread_light(rgb, linear, highlights, emission, places, weights, part, out):
     room = np.empty((3, last - first if emission.lamps.shape[0] else 0), np.float32)
     for i in range(padded.shape[0]):
         y = min(max(part.top - reach + i, 0), height - 1)
-        _lit_row(
-            rgb, y, first, last - first, linear, highlights, emission, padded[i], reach, room
-        )
+        _lit_row(rgb, y, first, last - first, linear, highlights, emission, padded[i], reach, room)
     for i in range(part.height):
         to = (part.top + i) * width + part.left
         start = part.left - first + reach
