@@ -103,8 +103,8 @@ smooth: where in `Batch.smooth` the nodes of its smooth field lie. lights, first
 and the first. coloured: whether light has a colour. spread, first_spread: places that light spreads
 from, and where those lie in `Batch.spread_places`. emitters_count, first_emitter: likewise.
 patterned: whether the sensor has a fixed pattern. halved: whether JPEG's chroma is of 2 x 2 pixels.
-noisy: whether developed light has noise. video_...: all 0 where frames of a clip are exposed alike. The rest is what `Exposure`, `Sensor`,
-`Colour`, `Pattern` and `ChannelNoise` hold.
+noisy: whether developed light has noise. video_...: all 0 where frames of a clip are exposed alike.
+The rest is what `Exposure`, `Sensor`, `Colour`, `Pattern` and `ChannelNoise` hold.
 """
 
 _NAMES = tuple(DRAW.fields or ())
