@@ -23,7 +23,7 @@ from .kernel_args import KernelArgs
 def render_window(
     normal: Pixels, args: KernelArgs, window: Window | None = None, lit_as: Pixels | None = None
 ) -> Pixels:
-    """Make the low of a pair, or a window of it: a pure function, the same bytes on every machine.
+    """Make the low of a pair, or a window of it: a pure function of pixels and draw.
 
     Parameters
     ----------
