@@ -243,8 +243,9 @@ def _fill_emitters(draws: npt.NDArray[Any], columns: Columns) -> Floats:
     draws["first_emitter"] = np.cumsum(counts) - counts
     angle = columns["emitters.streaks.angle"]
     turn = math.pi / np.maximum(columns["emitters.streaks.lines"], 1)
-    draws["streak_down"], draws["streak_across"] = sine_and_cosine(angle)
-    draws["streak_turn_down"], draws["streak_turn_across"] = sine_and_cosine(turn)
+    for name, turned in (("streak", angle), ("streak_turn", turn)):
+        for part, value in zip(("down", "across"), sine_and_cosine(turned), strict=True):
+            draws[f"{name}_{part}"] = np.where(counts > 0, value, 0.0)
     own = columns["emitters.place"].own
     names = "place", "within", "ev", "radius", "temperature"
     *numbers, kelvin = (columns[f"emitters.{name}"].table[own] for name in names)

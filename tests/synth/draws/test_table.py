@@ -59,6 +59,7 @@ MORE = [
         "exposure.by_brightness=choice(0, 0.5)",
         "degradations.shift.length=uniform(0, 1.5)",
     ],
+    ["emitters.count=choice(0, 3)", "emitters.streaks.lines=choice(0, 2)"],
 ]
 RECIPES = [
     *(recipe for name in shipped_recipes() if (recipe := load_recipe(name)).model == "camera"),
