@@ -16,11 +16,7 @@ from .compiling.compile import inlined, kernel, reciprocal, scalar
 from .exposure import between, row_above
 from .illumination import CELLS
 from .numbers.elementary import exp2
-
-i32 = np.int32
-u64 = np.uint64
-f32 = np.float32
-f64 = np.float64
+from .types import f32, f64, i32, u64
 
 MOST_EMITTERS = 16
 LAMP = 12
@@ -41,47 +37,26 @@ _FAINTEST = f32(2.0**-100)
 
 
 class Glare(NamedTuple):
-    """How lamps of a picture shine.
+    """How lamps of a picture shine."""
 
-    Attributes
-    ----------
-    glow, radius : float
-        Share of their light, and a, of the longer side.
-    streaks, length : float
-        Share of their light, and reach, of the longer side.
-    lines : int
-    down, across : float32
-        Direction of the first streak.
-    turn_down, turn_across : float32
-        Sine and cosine of the angle to the next one.
-    """
-
-    glow: float
-    radius: float
-    streaks: float
-    length: float
+    glow: float  # share of their light
+    radius: float  # a of the glow, of the longer side
+    streaks: float  # share of their light
+    length: float  # of streaks, of the longer side
     lines: int
-    down: np.float32
+    down: np.float32  # direction of the first streak
     across: np.float32
-    turn_down: np.float32
-    turn_across: np.float32
+    turn_down: np.float32  # sine of the angle to the next one
+    turn_across: np.float32  # its cosine
 
 
 class Emission(NamedTuple):
-    """Lamps of a picture, and the light that falls on the scene beside theirs.
+    """Lamps of a picture, and the light that falls on the scene beside theirs."""
 
-    Attributes
-    ----------
-    lamps : float32 array (L, LAMP)
-    glare : Glare
-    illumination, cast : float32 arrays
-        As of `exposure.Scene`.
-    """
-
-    lamps: npt.NDArray[np.float32]
+    lamps: npt.NDArray[np.float32]  # (L, LAMP)
     glare: Glare
-    illumination: npt.NDArray[np.float32]
-    cast: npt.NDArray[np.float32]
+    illumination: npt.NDArray[np.float32]  # as of `exposure.Scene`
+    cast: npt.NDArray[np.float32]  # as of `exposure.Scene`
 
 
 @scalar
@@ -148,21 +123,13 @@ def _bright_pixel(place, within, weights, photograph, channel_light):
 def resolve(emitter, photograph, weights, channel_light, glare, exposure_ev, lamp):
     """Fill the numbers of a lamp (LAMP), as `shine` takes them.
 
-    Parameters
-    ----------
-    emitter : float64 array (7)
-        Place among the cells, place in the cell, EV, radius, tint.
-    photograph : (uint8 array, uint64, int, int)
-        Samples, which of them is its first, height, width.
-    weights : float64 array (1024)
-        `cell_weight` of its cells.
-    channel_light : float64 array (3, 256)
-    glare : Glare
-    exposure_ev : float
-    lamp : float32 array (LAMP)
-        Gets row, column and radius in pixels; light of the disc, of the glow's middle, of streaks
-        at the lamp; 1 / a^2, 1 / length, 1 / width^2 of a streak; squared reach of all, then the
-        factors on red and on blue, of which green has 1.
+    emitter: float64 array (7), place among the cells, place in the cell, EV, radius, tint.
+    photograph: samples (uint8 array), which of them is its first (uint64), height, width.
+    weights: float64 array (1024), `cell_weight` of its cells.
+    channel_light: float64 array (3, 256).
+    lamp: gets row, column and radius in pixels; light of the disc, of the glow's middle, of streaks
+      at the lamp; 1 / a^2, 1 / length, 1 / width^2 of a streak; squared reach of all; then the
+      factors on red and on blue, of which green has 1.
     """
     y, x = _bright_pixel(emitter[0], emitter[1], weights, photograph, channel_light)
     longer = f64(max(photograph[2], photograph[3]))

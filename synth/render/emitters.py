@@ -28,23 +28,12 @@ def emitter_light(
 ) -> npt.NDArray[np.float32]:
     """Return the light that emitters add to a low, before the sensor clips it.
 
-    Parameters
-    ----------
-    normal : uint8 array (H, W, 3)
-        RGB, the stored normal as decoded; of a clip its first frame.
-    drawn : CameraDraw
-    window : Window, optional
-        What of the picture is wanted; by default all of it.
+    normal: uint8 array (H, W, 3), RGB, the stored normal as decoded; of a clip its first frame.
+    window: what of the picture is wanted; by default all of it.
 
-    Returns
-    -------
-    float32 array (h, w, 3)
-        Linear sRGB light; 1 is what the sensor holds of white. Blur and bands come after.
-
-    Raises
-    ------
-    ValueError
-        When the normal is not of that type and shape, or the window does not lie within it.
+    Returns float32 array (h, w, 3), linear sRGB light; 1 is what the sensor holds of white. Blur and
+    bands come after. Raises ValueError when the normal is not of that type and shape, or the window
+    does not lie within it.
     """
     part, lamps, args = _placed(normal, drawn, window)
     planes = np.empty((3, part.height, part.width), np.float32)
@@ -57,11 +46,7 @@ def emitter_mask(
 ) -> npt.NDArray[np.bool_]:
     """Return which pixels' middles lie within an emitter's disc, without its glow.
 
-    Parameters, what is raised: as of `emitter_light`.
-
-    Returns
-    -------
-    bool array (h, w)
+    Parameters and errors are those of `emitter_light`. Returns bool array (h, w).
     """
     part, lamps, _ = _placed(normal, drawn, window)
     y, x = np.ogrid[part.top : part.top + part.height, part.left : part.left + part.width]

@@ -25,27 +25,15 @@ def render_window(
 ) -> Pixels:
     """Make the low of a pair, or a window of it: a pure function of pixels and draw.
 
-    Parameters
-    ----------
-    normal : uint8 array (H, W, 3)
-        RGB, the stored normal as decoded; at least 1 x 1, below 2^30 pixels.
-    args : KernelArgs
-    window : Window, optional
-        What of the low is made; by default all of it. It costs about its share of the pixels.
-    lit_as : uint8 array (H, W, 3), optional
-        The image that lights and the scene's own light are placed by, instead of the normal: the
-        first frame of its clip.
+    normal: uint8 array (H, W, 3), RGB, the stored normal as decoded; at least 1 x 1, below 2^30
+      pixels.
+    window: what of the low is made; by default all of it. It costs about its share of the pixels.
+    lit_as: uint8 array (H, W, 3), the image that lights and the scene's own light are placed by,
+      instead of the normal: the first frame of its clip.
 
-    Returns
-    -------
-    uint8 array (H, W, 3), or the window's height and width
-        RGB.
-
-    Raises
-    ------
-    ValueError
-        When the normal is not a uint8 array (H, W, 3), or empty, or larger than the sample index
-        counts; or the window does not lie within it.
+    Returns uint8 array (H, W, 3), or the window's height and width, RGB. Raises ValueError when the
+    normal is not a uint8 array (H, W, 3), or empty, or larger than the sample index counts; or the
+    window does not lie within it.
     """
     check_normal(normal)
     normal = np.ascontiguousarray(normal)
