@@ -31,9 +31,9 @@ def emitter_light(
     normal: uint8 array (H, W, 3), RGB, the stored normal as decoded; of a clip its first frame.
     window: what of the picture is wanted; by default all of it.
 
-    Returns float32 array (h, w, 3), linear sRGB light; 1 is what the sensor holds of white. Blur and
-    bands come after. Raises ValueError when the normal is not of that type and shape, or the window
-    does not lie within it.
+    Returns float32 array (h, w, 3), linear sRGB light; 1 is what the sensor holds of white. Blur
+    and bands come after. Raises ValueError when the normal is not of that type and shape, or the
+    window does not lie within it.
     """
     part, lamps, args = _placed(normal, drawn, window)
     planes = np.empty((3, part.height, part.width), np.float32)
