@@ -51,8 +51,10 @@ class Glare(NamedTuple):
 
 
 class Emission(NamedTuple):
-    """Lamps of a picture, and the light that falls on the scene beside theirs."""
+    """Light of a picture before it spreads: the photograph's, and that of lamps."""
 
+    linear: npt.NDArray[np.float32]  # (256), light of each level
+    highlights: np.float32  # of `exposure.Exposure`
     lamps: npt.NDArray[np.float32]  # (L, LAMP)
     glare: Glare
     illumination: npt.NDArray[np.float32]  # as of `exposure.Scene`

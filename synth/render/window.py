@@ -68,8 +68,8 @@ def _scene(normal: Pixels, span: Window, args: KernelArgs, lit_as: Pixels) -> Sc
         bottom = min(span.top + span.height + border, height)
         right = min(span.left + span.width + border, width)
         part = Window(top, left, bottom - top, right - left)
-        emission = Emission(lamps_of(lit_as, args), args.glare, illumination, cast)
-        spread_light(normal, linear, exposure.highlights, emission, *spread, part, lit)
+        before = linear, exposure.highlights, lamps_of(lit_as, args), args.glare
+        spread_light(normal, Emission(*before, illumination, cast), *spread, part, lit)
         exposure = exposure._replace(highlights=np.float32(0))
     return Scene(linear, illumination, cast, exposure, args.bands, lit)
 

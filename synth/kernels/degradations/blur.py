@@ -43,14 +43,17 @@ def _brighten(red, green, blue, highlights):
 
 
 @inlined
-def _lit_row(rgb, y, first, count, linear, highlights, emission, rows, reach, room):
-    """Fill the middle of rows (3, n + 2 reach) from n pixels of a row; the ends repeat its ends."""
-    pixels = rgb[y, first : first + count]
+def _lit_row(rgb, y, span, emission, rows, reach, room):
+    """Fill the middle of rows (3, n + 2 reach) from a span (first, n) of a row's pixels.
+
+    The ends repeat its ends.
+    """
+    first, count = span
     middle = slice(reach, reach + count)
     red, green, blue = rows[0, middle], rows[1, middle], rows[2, middle]
-    linearise(pixels, linear, red, green, blue)
-    if highlights != f32(0):
-        _brighten(red, green, blue, highlights)
+    linearise(rgb[y, first : first + count], emission.linear, red, green, blue)
+    if emission.highlights != f32(0):
+        _brighten(red, green, blue, emission.highlights)
     if emission.lamps.shape[0]:
         add_emission(y, first, rgb.shape[0], emission, (red, green, blue), room)
     for c in range(3):
@@ -66,13 +69,11 @@ def _row_from(rows, place, y, x, width):
 
 
 @kernel
-def spread_light(rgb, linear, highlights, emission, places, weights, part, out):
+def spread_light(rgb, emission, places, weights, part, out):
     """Fill a part of planes (3, H W) float32 with spread light.
 
     rgb: uint8 array (H, W, 3).
-    linear: float32 array (256), light of each level.
-    highlights: float32 of `exposure.Exposure`.
-    emission: Emission, what lamps add to it.
+    emission: Emission, the light before it spreads.
     places: int32 array (P, 2), from where light comes to a pixel: rows and columns away, within P's
       reach.
     weights: float32 array (P), how much.
@@ -87,7 +88,7 @@ def spread_light(rgb, linear, highlights, emission, places, weights, part, out):
     room = np.empty((3, last - first if emission.lamps.shape[0] else 0), np.float32)
     for i in range(padded.shape[0]):
         y = min(max(part.top - reach + i, 0), height - 1)
-        _lit_row(rgb, y, first, last - first, linear, highlights, emission, padded[i], reach, room)
+        _lit_row(rgb, y, (first, last - first), emission, padded[i], reach, room)
     for i in range(part.height):
         to = (part.top + i) * width + part.left
         start = part.left - first + reach
