@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..camera.illumination import cell_luminance, mean_of
+from ..camera.illumination import cell_luminance
 from ..kernels.arrays import Pixels
 from ..kernels.curves import toe_of
-from ..kernels.illumination import brightness_ev
+from ..kernels.illumination import brightness_ev, mean_of
 from .columns import COLUMNS, TAIL_SHARE, places, recipe_values
 
 FloatArray = npt.NDArray[np.float64]
