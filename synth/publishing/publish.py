@@ -36,13 +36,13 @@ from ..models import parse_draw
 from ..renderers import pixels_of
 from .card import body, head
 from .croissant import PublishedFile, croissant
-from .parquet_form import write_parquet
+from .parquet_format import write_parquet
 from .unit_by_unit import Note, Written, counted, write_shard, write_units
 
 Format = Literal["webdataset", "parquet", "plan"]
 FORMATS: tuple[Format, ...] = ("webdataset", "parquet", "plan")
 FOLDER = "gloam"
-"""Where a published set has its plan, recipe and tables."""
+"""Folder of a published set that has its plan, recipe and tables."""
 _UNDATED = "2026-11-22"
 """When no date is given: that of this gloam, as a clock's would make other bytes in every run."""
 _MEASURED, _SHOWN, _WIDTH = 300, 4, 260
@@ -74,16 +74,16 @@ def publish(
         "webdataset" (shards, with indexes for DALI), "parquet" (images as the Hub's viewer shows
         them), or "plan": no pictures, for photographs that may not be given away.
     license : str
-        As the Hub names it, such as "cc-by-4.0"; of photographs of others only they decide.
+        License by the Hub's name, such as "cc-by-4.0"; of photographs of others only they decide.
     citation : str
         BibTeX.
     url : str
-        Where it will be found.
+        Address that it will be found at.
     date : str
-        Of publishing, as 2026-11-22, for Croissant; by default that of this gloam, so that the
+        Date of publishing, as 2026-11-22, for Croissant; by default that of this gloam, so that the
         bytes are the same in every run.
     workers, progress, engine
-        As of `gloam.build`; lows of live sets are made.
+        See `gloam.build`; lows of live sets are made.
 
     Raises
     ------
@@ -296,7 +296,4 @@ def _types(
     roles = tuple(next(origin.records())["members"])
     roles = roles if LOW in roles else (LOW, *roles)
     named = {role: [suffixes.get(role, "png")] for role in roles}
-    return {
-        "features": sample_features(info, roles, named, info.build.labelled),
-        **splits,
-    }
+    return {"features": sample_features(info, roles, named, info.build.labelled), **splits}

@@ -46,14 +46,14 @@ def rebuild(
     Parameters
     ----------
     published : str or Path
-        What `publish` wrote, with or without pictures; or a set.
+        A folder that `publish` wrote, with or without pictures; or a set.
     root : str or Path
         New, empty, or begun by the same call.
     sources : iterable of str
-        Where this machine has the sources, as `coco=DIR` (by kind) or `NAME=DIR` (by the name that
-        the set has for it); those of the sample need none.
+        Places of the sources on this machine, as `coco=DIR` (by kind) or `NAME=DIR` (by the name
+        that the set has for it); those of the sample need none.
     workers, progress, engine
-        As of `gloam.build`.
+        See `gloam.build`.
 
     Returns
     -------

@@ -56,7 +56,7 @@ def report(
     progress : Progress, optional
         Told of the number of pairs measured.
     engine : Engine, optional
-        Where the work is done, instead of processes of this machine.
+        Does the work, instead of processes of this machine.
 
     Returns
     -------

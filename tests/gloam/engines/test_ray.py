@@ -19,6 +19,7 @@ from gloam.engines.by_name import engine_named
 from gloam.engines.engine import check_paths
 from gloam.engines.local import LocalEngine, count
 from gloam.errors import ConfigError, WorkerLost
+from gloam.manifests.sets.verify import verify_set
 from gloam.storage.stores import as_path
 from gloam.synth.building.deep_verify import recheck_set
 
@@ -152,7 +153,7 @@ def test_a_set_that_a_cluster_builds_is_the_local_one(engine, photographs, tmp_p
     seen: list[int] = []
     gloam.build(tmp_path / "set", f"folder={photographs}", engine=engine, **_OPTIONS)
     assert files_of(tmp_path / "set") == local
-    assert not gloam.verify(tmp_path / "set", engine=engine, at=seen.append)
+    assert not verify_set(tmp_path / "set", engine=engine, at=seen.append)
     assert not recheck_set(gloam.open_set(tmp_path / "set"), engine=engine)
     gloam.regenerate(tmp_path / "set", tmp_path / "one", seed=3, engine=engine)
     gloam.regenerate(tmp_path / "set", tmp_path / "other", seed=3)
