@@ -32,10 +32,8 @@ def read_labels(
 
     Parameters
     ----------
-    path : str
-        Path of the source.
-    photographs : collection of str
-        The paths of all its photographs.
+    path, photographs : str, collection of str
+        The source, and the paths of all its photographs.
     images : sequence of str
         The paths of those that are wanted.
 
