@@ -15,10 +15,10 @@ from click.shell_completion import CompletionItem
 
 from ..engines.by_name import engine_named
 from ..engines.process import available_cores
-from ..engines.stopping import leave
+from ..engines.stopping import exit_now
 from ..errors import ConfigError, GloamError, WorkerLost
 from ..progress import Bars as Bars
-from ..storage.stores import place
+from ..storage.stores import as_path
 
 if TYPE_CHECKING:
     from ..manifests.sets.info import SetInfo
@@ -47,13 +47,13 @@ def user_errors(function: F) -> F:
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         try:
             # A Path of an address has lost one of two slashes.
-            given = {k: place(v) if isinstance(v, Path) else v for k, v in kwargs.items()}
+            given = {k: as_path(v) if isinstance(v, Path) else v for k, v in kwargs.items()}
             return function(*args, **given)
         except GloamError as error:
             for line in str(error).splitlines():
                 click.echo(f"gloam: {line}", err=True)
             if isinstance(error, WorkerLost):
-                leave(USER_ERROR)
+                exit_now(USER_ERROR)
             sys.exit(USER_ERROR)
         except MemoryError:
             click.echo("gloam: out of memory; try fewer --workers", err=True)

@@ -16,7 +16,7 @@ from ...manifests.images.decode import decode_as_rgb
 from ...manifests.images.folders import image_pairs
 from ...manifests.sets.pair_set import PairSet, Unit, is_set, open_set
 from ...progress import Progress, Silent
-from ...storage.stores import place
+from ...storage.stores import as_path
 from ..clips import frames_of, is_clip
 from ..draws.record import CameraDraw
 from ..models import component_of, parse_draw
@@ -117,7 +117,7 @@ def stats(
     (6, True)
     """
     shown = progress or Silent()
-    lows = lows if isinstance(lows, PairSet) else place(lows)
+    lows = lows if isinstance(lows, PairSet) else as_path(lows)
     if is_set(lows):
         found = open_set(lows, normals)
         shown.stage("measuring pairs", min(pairs, len(found)))
@@ -125,7 +125,7 @@ def stats(
     if isinstance(lows, PairSet) or isinstance(normals, PairSet):
         raise SetError(f"{lows}: is no set, but its normals are; give two folders")
     shown.stage("measuring pairs", None)
-    folder = None if normals is None else place(normals)
+    folder = None if normals is None else as_path(normals)
     return measure_folders(lows, folder, pairs, workers, shown.at, engine=engine)
 
 

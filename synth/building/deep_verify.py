@@ -13,9 +13,8 @@ import numpy as np
 
 from ...engines.engine import Engine, check_paths, ignored
 from ...engines.local import LocalEngine, count
-from ...errors import ImageRefused, SetError
+from ...errors import ImageRefused, SetError, first_line
 from ...manifests.images.decode import shown_otherwise
-from ...manifests.images.opening import first_line
 from ...manifests.request import OutputOptions
 from ...manifests.sets.pair_set import PairSet, Unit
 from ...manifests.sets.sample import LOW, NORMAL, Sample

@@ -17,7 +17,7 @@ from ...manifests.sources import Source, parse_source
 from ...manifests.sources.collections import CLIPS
 from ...manifests.sources.spec import name_sources
 from ...progress import Progress, progress_of
-from ...storage.stores import place
+from ...storage.stores import as_path
 from ..recipes.load import Overrides, Recipe, load_recipe, override_texts
 from .build import Report
 from .build import build as build_request
@@ -126,11 +126,11 @@ def build(
         select,
         options,
     )
-    cached = None if cache is None else place(cache)
+    cached = None if cache is None else as_path(cache)
     with progress_of(progress) as shown:
         return build_request(
             request,
-            place(root),
+            as_path(root),
             workers or available_cores(),
             cached,
             shown,

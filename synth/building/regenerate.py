@@ -35,7 +35,7 @@ from ...manifests.sets.receipts import read_receipts
 from ...manifests.sets.workspace import missing_units, refuse_mixing, working_on
 from ...progress import Progress, Silent, progress_of
 from ...storage.atomic import atomic_write, sha256_bytes, write_bytes
-from ...storage.stores import place
+from ...storage.stores import as_path
 from ...storage.untrusted import opened
 from ..recipes.load import Overrides, Recipe, load_recipe, override_texts, recipe_of, recipe_yaml
 from .cards.readme import write_readme
@@ -106,7 +106,7 @@ def regenerate(
     >>> info.counts["train"]
     4
     """
-    origin, root = open_set(origin), place(root)
+    origin, root = open_set(origin), as_path(root)
     recipe = load_recipe(recipe) if isinstance(recipe, str) else recipe
     overrides = override_texts(overrides)
     info = origin.info
@@ -172,7 +172,7 @@ def export(
     low_codec: of the lows of a live set, which are made: "png", "jpg", or "none" to leave it live.
       Stored lows stay as they are.
     """
-    origin, root = open_set(origin), place(root)
+    origin, root = open_set(origin), as_path(root)
     info = origin.info
     known = info.build.request
     values = known.output.model_dump(exclude_unset=True) | {"layout": layout}

@@ -21,7 +21,7 @@ from ...manifests.sets.pair_set import PairSet, Unit, of_images, open_set
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample
 from ...progress import Progress, Silent
 from ...storage.atomic import canonical_json, flush, sha256_bytes
-from ...storage.stores import StorePath, place
+from ...storage.stores import StorePath, as_path
 from ...storage.untrusted import inside
 from ..building.remake_unit import sample_with_low
 from ..decode import decode_image
@@ -63,7 +63,7 @@ def export_for(
         raise ConfigError(
             f"--for {trainer}: must be one of {', '.join(FORMS)}", key="for", value=trainer
         )
-    form, origin, root = FORMS[trainer], of_images(open_set(origin)), place(root)
+    form, origin, root = FORMS[trainer], of_images(open_set(origin)), as_path(root)
     _check(origin, root, form)
     classes = read_about(origin.root)[0] if origin.info.build.labelled else []
     write_units(

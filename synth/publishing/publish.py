@@ -23,7 +23,7 @@ from ...manifests.sets.pair_set import PairSet, Unit, of_images, open_set
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample
 from ...manifests.sets.tables import read_checked
 from ...progress import Progress, Silent
-from ...storage.stores import StorePath, place
+from ...storage.stores import StorePath, as_path
 from ...storage.untrusted import opened
 from ..analysis.contact_sheet import Tile, described, sheet, tiles_of
 from ..analysis.set_statistics import measure_set
@@ -104,7 +104,7 @@ def publish(
         date = Date.fromisoformat(date).isoformat() if date else ""
     except ValueError as error:
         raise ConfigError(f"--date {date}: {error}; write YYYY-MM-DD", value=date) from error
-    origin, root = of_images(open_set(origin)), place(root)
+    origin, root = of_images(open_set(origin)), as_path(root)
     if isinstance(root, StorePath):
         raise ConfigError(f"{root}: publish into a folder of this machine, then upload it")
     engine, progress = engine or LocalEngine(workers), progress or Silent()

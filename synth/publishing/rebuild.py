@@ -23,7 +23,7 @@ from ...manifests.sets.workspace import prepare_output
 from ...manifests.sources import Source, parse_source
 from ...progress import Progress
 from ...storage.atomic import atomic_write
-from ...storage.stores import place
+from ...storage.stores import as_path
 from ...storage.untrusted import opened
 from ..building.build import Report
 from ..building.build import build as build_request
@@ -74,7 +74,7 @@ def rebuild(
     >>> gloam.rebuild("SET", "again", ["folder=photos"]).info.counts
     {'train': 4, 'val': 2, 'refused': 0}
     """
-    published, root = place(published), place(root)
+    published, root = as_path(published), as_path(root)
     if (published / FOLDER / SET_FILE).is_file():
         published = published / FOLDER
     info = read_set(published)
