@@ -154,6 +154,19 @@ def camera_overrides(path: Path | None) -> tuple[str, ...]:
     return f"camera.file={path}", f"camera.name={next(iter(read_cameras(path)))}"
 
 
+def paths(**metavars: str) -> Callable[[F], F]:
+    """Make arguments that are paths, by their names; those in brackets may be left out."""
+
+    def decorate(function: F) -> F:
+        for name, metavar in reversed(metavars.items()):
+            needed = not metavar.startswith("[")
+            argument = click.argument(name, metavar=metavar, type=PATH, required=needed)
+            function = argument(function)
+        return function
+
+    return decorate
+
+
 def count_option(name: str, default: int | None, help_text: str) -> Callable[[F], F]:
     """Make an option that is a number of things, at least one."""
     return click.option(name, type=click.IntRange(min=1), default=default, help=help_text)

@@ -11,12 +11,11 @@ from ..manifests.sets.info import SetInfo
 from ..synth.publishing.export import export as write_export
 from ..synth.publishing.trainers import FORMS, TrainerFormat
 from ..synth.publishing.video_files import FORMS as FORMS_OF_VIDEO
-from .common import PATH, count_of, sample_name, user_errors, working
+from .common import count_of, paths, sample_name, user_errors, working
 
 
 @click.command()
-@click.argument("origin", metavar="SET", type=PATH)
-@click.argument("root", metavar="NEW", type=PATH)
+@paths(origin="SET", root="NEW")
 @click.option(
     "--layout",
     type=click.Choice(["files", "shards"]),

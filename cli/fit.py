@@ -9,12 +9,11 @@ import click
 
 from ..storage.atomic import write_bytes
 from ..synth.fitting.fit import fit as fit_recipe
-from .common import PATH, check_suffix, user_errors, working
+from .common import PATH, check_suffix, paths, user_errors, working
 
 
 @click.command()
-@click.argument("lows", metavar="LOW_DIR", type=PATH)
-@click.argument("normals", metavar="[NORMAL_DIR]", required=False, type=PATH)
+@paths(lows="LOW_DIR", normals="[NORMAL_DIR]")
 @click.option("--out", type=PATH, default="fitted.yaml", help="Write the recipe to this YAML file.")
 @click.option(
     "--broad",

@@ -9,12 +9,11 @@ import click
 
 from ..synth.publishing.publish import FORMATS, Format
 from ..synth.publishing.publish import publish as publish_set
-from .common import EXISTING, PATH, user_errors, working
+from .common import EXISTING, paths, user_errors, working
 
 
 @click.command()
-@click.argument("origin", metavar="SET", type=PATH)
-@click.argument("root", metavar="DIR", type=PATH)
+@paths(origin="SET", root="DIR")
 @click.option(
     "--format",
     "form",

@@ -17,6 +17,7 @@ from .common import (
     count_option,
     json_option,
     overrides_option,
+    paths,
     recipe_option,
     seed_option,
     user_errors,
@@ -25,8 +26,7 @@ from .common import (
 
 
 @click.command()
-@click.argument("lows", metavar="REAL_LOW", type=PATH)
-@click.argument("normals", metavar="[REAL_NORMAL]", required=False, type=PATH)
+@paths(lows="REAL_LOW", normals="[REAL_NORMAL]")
 @recipe_option("Darken the normals by this recipe, and tell the result from the real lows.")
 @overrides_option("Change one value of the recipe, such as camera.iso=3200.")
 @click.option(

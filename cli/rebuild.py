@@ -8,12 +8,11 @@ from typing import Any
 import click
 
 from ..synth.publishing.rebuild import rebuild as rebuild_set
-from .common import PATH, count_of, sample_name, user_errors, working
+from .common import count_of, paths, sample_name, user_errors, working
 
 
 @click.command()
-@click.argument("published", metavar="PUBLISHED", type=PATH)
-@click.argument("root", metavar="SET", type=PATH)
+@paths(published="PUBLISHED", root="SET")
 @click.option(
     "--source",
     "sources",

@@ -10,9 +10,9 @@ import click
 from ..manifests.selection.plan import SPLITS
 from ..synth.building.regenerate import regenerate as regenerate_set
 from .common import (
-    PATH,
     count_of,
     overrides_option,
+    paths,
     recipe_option,
     sample_name,
     user_errors,
@@ -21,8 +21,7 @@ from .common import (
 
 
 @click.command()
-@click.argument("origin", metavar="SET", type=PATH)
-@click.argument("root", metavar="NEW", type=PATH)
+@paths(origin="SET", root="NEW")
 @recipe_option("Make lows by another recipe; see gloam recipes.  [default: the set's own]")
 @overrides_option("Change one value of the recipe, such as camera.iso=6400.")
 @click.option(

@@ -8,12 +8,11 @@ from typing import Any
 import click
 
 from ..synth.reporting.report import report as write_report
-from .common import EXISTING, PATH, count_option, user_errors, working
+from .common import EXISTING, PATH, count_option, paths, user_errors, working
 
 
 @click.command()
-@click.argument("first", metavar="SET|LOW_DIR", type=PATH)
-@click.argument("second", metavar="[SET|NORMAL_DIR]", required=False, type=PATH)
+@paths(first="SET|LOW_DIR", second="[SET|NORMAL_DIR]")
 @click.option("--normals", type=PATH, help="Take the normals of sets of lows only from this set.")
 @count_option("--pairs", 600, "Largest number of pairs to measure of each, evenly spread.")
 @click.option(

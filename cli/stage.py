@@ -8,12 +8,11 @@ import click
 
 from ..manifests.selection.plan import SPLITS
 from ..manifests.sets.stage import stage as stage_set
-from .common import PATH, Bars, count_of, user_errors
+from .common import Bars, count_of, paths, user_errors
 
 
 @click.command()
-@click.argument("root", metavar="SET", type=PATH)
-@click.argument("target", metavar="FOLDER", type=PATH)
+@paths(root="SET", target="FOLDER")
 @click.option(
     "--split", type=click.Choice(SPLITS), help="Copy the shards of this split only.  [default: all]"
 )

@@ -15,12 +15,20 @@ from ..synth.analysis.photon_transfer import by_sensor, transfer_ratio
 from ..synth.analysis.references import read_reference, reference_yaml
 from ..synth.analysis.set_statistics import Measured
 from ..synth.analysis.set_statistics import stats as measure
-from .common import EXISTING, PATH, check_suffix, count_option, json_option, user_errors, working
+from .common import (
+    EXISTING,
+    PATH,
+    check_suffix,
+    count_option,
+    json_option,
+    paths,
+    user_errors,
+    working,
+)
 
 
 @click.command()
-@click.argument("lows", metavar="SET|LOW_DIR", type=PATH)
-@click.argument("normals", metavar="[SET|NORMAL_DIR]", required=False, type=PATH)
+@paths(lows="SET|LOW_DIR", normals="[SET|NORMAL_DIR]")
 @count_option("--pairs", 2000, "Largest number of pairs to measure, evenly spread.")
 @click.option(
     "--beside",

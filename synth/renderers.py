@@ -24,7 +24,7 @@ class Renderer(Protocol):
     def render(self, normals: Sequence[Pixels], draws: Sequence[Draw]) -> list[Pixels]:
         """Make the lows of a batch of images of any sizes, in order.
 
-        normals: sequence of uint8 arrays (H, W, 3). draws: as many.
+        normals: sequence of uint8 arrays (H, W, 3). draws: one for each.
         """
 
 

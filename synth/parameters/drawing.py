@@ -79,9 +79,9 @@ def draw_section(
     random: the random numbers of N images. path: of the section in its recipe, with a dot at its
     end. also: paths that are drawn even if they are `Added` and at their default.
 
-    Returns columns by path: numbers or names; `Ragged` where the field is drawn several times
-    (`Each`, or a section with a `count`); bools for a `Chance`. A constant costs no random number.
-    Fields that are `Added` and at their default are left out.
+    Returns columns by their paths: numbers or names; `Ragged` where the field is drawn several
+    times (`Each`, or a section with a `count`); bools for a `Chance`. A constant costs no random
+    number. Fields that are `Added` and at their default are left out.
     """
     columns: Columns = {}
     counts: Any = None

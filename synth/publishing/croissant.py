@@ -51,7 +51,7 @@ def croissant(
 
     about: description, license, citeAs, datePublished, url, and `rai:` fields.
     pairs: the table `pairs.parquet`.
-    columns: of it.
+    columns: those of the table.
     images: Tars, Parquet files, or none.
     suffixes: dict of member to suffix of the images in tars.
 

@@ -30,7 +30,7 @@ def write_lmdb(folder: Path, images: Iterable[tuple[str, Path, str]]) -> dict[Pa
     folder: it ends in `.lmdb`; what an interrupted call left there is deleted. images: iterable of
     (key, Path, line), the line is `name (height,width,3)`, for `meta_info.txt`.
 
-    Returns dict of Path to SHA-256 of what was written and does not change when it is read
+    Returns the SHA-256 by path of what was written and does not change when it is read
     (`lock.mdb` does). Raises ConfigError when lmdb is not installed.
     """
     lmdb = lmdb_module()

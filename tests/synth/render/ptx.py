@@ -63,7 +63,7 @@ DIMENSIONS = {
     "spread_places": ("i4", 2),
     "spread_weights": ("f4", 1),
     "quantisers": ("f4", 3),
-    "cosines": ("f4", 2),
+    "cosines": ("f4", 1),
 }
 BATCH = numba.types.NamedTuple([array_type(*DIMENSIONS[name]) for name in Batch._fields], Batch)
 FORMS = numba.types.NamedTuple(
