@@ -27,44 +27,22 @@ _COMMANDS = {
     "verify": "Check that a set is complete and unchanged.",
     "stats": "Exposure, field and noise statistics beside real sets.",
     "realism": "How well lows can be told from real ones, and what gives them away.",
+    "leaks": "Pictures of one set that are in another, by what they show.",
+    "judge": "PSNR and SSIM of a network's outputs, with intervals, on real sets.",
     "report": "One page about a set to look at: checks, statistics, pictures.",
     "preview": "Look at what recipes make of photographs.",
     "studio": "Find a recipe by eye, on a page with a control for every parameter.",
     "stage": "Copy a set into memory or onto a local disk.",
     "export-triton": "The loaders' preprocessing for Triton Inference Server.",
     "bench": "Loading speed on this machine, beside a plain DataLoader.",
+    "sets": "List the real sets that are known by name, and how they lie about.",
     "recipes": "List the recipes, or show one with all that can be changed.",
     "fit": "A recipe from one's own dark photographs.",
     "calibrate": "A camera's gain and noise, from raw files of one's own.",
     "cameras": "List the calibrated cameras and their ISOs.",
     "doctor": "Check this machine: versions, GPU, DALI, decoders, and known lows.",
 }
-_LOOKING = (
-    "verify",
-    "stats",
-    "realism",
-    "report",
-    "preview",
-    "studio",
-    "bench",
-    "recipes",
-    "cameras",
-    "doctor",
-)
-_IMAGES = (
-    "build",
-    "regenerate",
-    "rebuild",
-    "export",
-    "publish",
-    "verify",
-    "stats",
-    "realism",
-    "report",
-    "preview",
-    "studio",
-    "bench",
-)
+_NO_IMAGES = {"sets", "stage", "export-triton", "recipes", "fit", "calibrate", "cameras", "doctor"}
 
 
 # Nothing here needs more, and where memory is limited OpenBLAS waits for ever for threads that it
@@ -79,7 +57,7 @@ class _Lazy(click.Group):
         self, context: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         resolved = super().resolve_command(context, args)
-        if args[0] in _IMAGES:
+        if args[0] not in _NO_IMAGES:
             prepare_own_process()
         return resolved
 
@@ -97,9 +75,8 @@ class _Lazy(click.Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in _COMMANDS:
             return None
-        room = "looking" if name in _LOOKING else "making"
         written = name.replace("-", "_")
-        module = importlib.import_module(f".{room}.{written}", __package__)
+        module = importlib.import_module(f".{written}", __package__)
         command: click.Command = getattr(module, written)
         return command
 

@@ -1,4 +1,4 @@
-"""What was asked of a build, as a set records it: sources, selection, plan, recipe, output."""
+"""The request of a build, as a set records it: sources, selection, plan, recipe, output."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class OutputOptions(BaseModel):
 
 
 class RequestBase(BaseModel):
-    """What is asked of a build, whatever its recipe.
+    """Request of a build, whatever its recipe.
 
     Attributes
     ----------
@@ -77,6 +77,8 @@ class RequestBase(BaseModel):
         Seed of the lows, where it is not that of the plan: in sets that were regenerated with
         another one.
     output : OutputOptions
+    not_like : tuple of str
+        Sets whose scenes are kept out, see `gloam.leaks`; what is recorded is a sum of them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -86,6 +88,7 @@ class RequestBase(BaseModel):
     plan: PlanOptions
     low_seed: int | None = Field(default=None, ge=0, lt=2**63)
     output: OutputOptions
+    not_like: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _of_one_sort(self) -> Self:
@@ -113,7 +116,7 @@ class RequestBase(BaseModel):
 class RecordedRequest(RequestBase):
     """The request that a set records; its sources have no places.
 
-    What it was not given stays away when it is written, so that a set's bytes and fingerprint are
+    Options that were not given are not written, so that a set's bytes and fingerprint are
     those of the gloam that made it, which may not have known all options of this one.
 
     Attributes

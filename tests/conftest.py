@@ -41,17 +41,6 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return max(cores, min(2 * cores, memory // _MEMORY))
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Keep each process of tests, and what it starts, to one core.
-
-    Else each of them starts workers for all cores, which wait for each other.
-    """
-    worker = os.environ.get("PYTEST_XDIST_WORKER")
-    if worker and hasattr(os, "sched_setaffinity"):
-        cores = sorted(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, {cores[int(worker[2:]) % len(cores)]})
-
-
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Tests of some files go to one process each.
@@ -122,16 +111,17 @@ def photographs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def real_photos() -> Path:
     """The folder of real photographs that GLOAM_PHOTOS names."""
-    folder = os.environ.get("GLOAM_PHOTOS")
-    if not folder or not Path(folder).is_dir():
-        pytest.skip("GLOAM_PHOTOS names no folder of photographs")
-    return Path(folder)
+    return _named_folder("GLOAM_PHOTOS", "photographs")
 
 
 @pytest.fixture(scope="session")
 def real_pairs() -> Path:
     """The folder of real pairs that GLOAM_REAL names."""
-    folder = os.environ.get("GLOAM_REAL")
+    return _named_folder("GLOAM_REAL", "real pairs")
+
+
+def _named_folder(variable: str, what: str) -> Path:
+    folder = os.environ.get(variable)
     if not folder or not Path(folder).is_dir():
-        pytest.skip("GLOAM_REAL names no folder of real pairs")
+        pytest.skip(f"{variable} names no folder of {what}")
     return Path(folder)

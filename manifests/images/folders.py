@@ -13,18 +13,19 @@ import numpy as np
 from ...errors import SourceError
 from ...storage.stores import Status, StorePath
 from .header import SUFFIXES
+from .npy import SUFFIX
 
 _SYSTEM_FOLDERS = frozenset({"__MACOSX", "@eaDir", "@Recycle", "#recycle", "$RECYCLE.BIN"})
 _MOST_LINKS = 100_000
 """Links to folders that are followed in one folder: ImageNet-21k has 21,841 classes."""
 HIDDEN = "hidden files"
-"""What files that `is_hidden` leaves out are counted as."""
+"""Name under which files that `is_hidden` leaves out are counted."""
 
 
 def is_hidden(path: str) -> bool:
     """Return whether a file is one that systems and tools leave among photographs.
 
-    That is what lies in a folder whose name begins with a dot (`.ipynb_checkpoints`, `.git`,
+    These are files in a folder whose name begins with a dot (`.ipynb_checkpoints`, `.git`,
     `.thumbnails`), in `__MACOSX`, `@eaDir`, `@Recycle`, `#recycle` or `$RECYCLE.BIN`; and files
     whose names begin with `._` (AppleDouble). The one rule of sources, archives inside archives,
     folders of pairs and of raw files.
@@ -102,10 +103,10 @@ def _walk(root: Path, passed: Counter[str]) -> Iterator[tuple[str, os.stat_resul
                     continue
             kept.append(name)
         if links > _MOST_LINKS:
-            raise SourceError(
-                f"{root}: holds more than {_MOST_LINKS:,} links to folders; give the folders that"
+            raise SourceError.at(
+                root,
+                f"holds more than {_MOST_LINKS:,} links to folders; give the folders that"
                 " they lead to",
-                path=root,
             )
         folders[:] = kept
         below = os.path.relpath(folder, root).replace(os.sep, "/")
@@ -141,49 +142,49 @@ def _leads_back(link: str, root: Path) -> bool:
 
 
 def _unreadable(error: OSError) -> None:
-    raise SourceError(
-        f"{error.filename}: {error.strerror or error}", path=error.filename
-    ) from error
+    raise SourceError.at(error.filename, error.strerror or str(error)) from error
 
 
-def images_below(folder: Path) -> list[Path]:
+def images_below(folder: Path, npy: bool = False) -> list[Path]:
     """Return the images below a folder by their endings, in the order of their paths.
 
-    Hidden files are left out (see `is_hidden`).
-
-    Raises
-    ------
-    SourceError
-        When the folder cannot be listed.
+    Hidden files are left out (see `is_hidden`), and `.npy` files unless they are asked for. Raises
+    SourceError when the folder cannot be listed.
     """
     files = (folder / name for name, _ in files_below(folder))
-    return sorted(path for path in files if path.suffix.lower() in SUFFIXES)
+    known = {*SUFFIXES, SUFFIX} if npy else SUFFIXES
+    return sorted(path for path in files if path.suffix.lower() in known)
 
 
-def image_files(folder: Path) -> dict[str, Path]:
-    """List the images below a folder, in the order of their paths.
+def listed(folder: Path, npy: bool = False) -> list[Path]:
+    """List the images below a folder, with `npy` also those in `.npy` files; see `images_below`.
 
-    Each is under its relative path without suffix; see `images_below`.
-
-    Raises
-    ------
-    SourceError
-        When there is no such folder, no image in it, or two of one name.
+    Raises SourceError when there is no such folder, or no image in it.
     """
     if not folder.is_dir():
-        raise SourceError(f"{folder}: not a folder", path=folder)
+        raise SourceError.at(folder, "not a folder")
+    found = images_below(folder, npy)
+    if not found:
+        raise SourceError.at(folder, f"holds no images ({', '.join(sorted(SUFFIXES))})")
+    return found
+
+
+def image_files(folder: Path, npy: bool = False) -> dict[str, Path]:
+    """List the images below a folder, in the order of their paths.
+
+    Each is under its relative path without suffix; see `images_below`. Raises SourceError when
+    there is no such folder, no image in it, or two of one name.
+    """
     found: dict[str, Path] = {}
-    for path in images_below(folder):
+    for path in listed(folder, npy):
         name = path.relative_to(folder).with_suffix("").as_posix()
         if name in found:
-            raise SourceError(
-                f"{path}: {found[name].name} has the same name but for its suffix; which of the"
+            raise SourceError.at(
+                path,
+                f"{found[name].name} has the same name but for its suffix; which of the"
                 " two is meant?",
-                path=path,
             )
         found[name] = path
-    if not found:
-        raise SourceError(f"{folder}: holds no images ({', '.join(sorted(SUFFIXES))})", path=folder)
     return found
 
 

@@ -20,18 +20,14 @@ _ZERO = {
     "fixed_pattern": ("columns", "hot_share"),
     "jpeg": ("quality",),
 }
-"""What is 0 in images that have no such degradation."""
+"""Parameters that are 0 in images that have no such degradation."""
 
 
 def finish_degradations(columns: Columns, random: KeyedColumns) -> None:
     """Switch degradations off in images that have none, and draw what no recipe says.
 
-    Parameters
-    ----------
-    columns : Columns
-        What `draw_section` draws of a recipe; without degradations it stays as it is.
-    random : KeyedColumns
-        The random numbers of the images.
+    columns: what `draw_section` draws of a recipe; without degradations it stays as it is. random:
+    the random numbers of the images.
     """
     for name, parts in _ZERO.items():
         there = columns.pop(f"{_PATH}{name}.probability", None)
@@ -53,14 +49,23 @@ def finish_degradations(columns: Columns, random: KeyedColumns) -> None:
 def fill_degradations(draws: npt.NDArray[Any], columns: Columns) -> Spread:
     """Fill in the degradations of many draws; returns how their light spreads.
 
-    Parameters
-    ----------
-    draws : array (N) of DRAW
-    columns : Columns
-        Of the images.
+    draws: array (N) of DRAW. columns: of the images.
     """
-    if f"{_PATH}motion.length" not in columns:
+    if f"{_PATH}motion.length" in columns:
+        _fill_sensor_and_jpeg(draws, columns)
+    elif not draws["emitters_count"].any():
         return NOTHING
+    names = "motion.length", "motion.angle", "defocus.radius", "shift.length", "shift.angle"
+    own = [columns.get(f"{_PATH}{name}", np.zeros(len(draws))).tolist() for name in names]
+    lit = (draws["emitters_count"] > 0).tolist()
+    spreads = Spreads()
+    places = [spreads.place(*key) for key in zip(*own, lit, strict=True)]
+    draws["spread"], draws["first_spread"] = np.array(places, np.int64).reshape(-1, 2).T
+    return spreads.concat()
+
+
+def _fill_sensor_and_jpeg(draws: npt.NDArray[Any], columns: Columns) -> None:
+    """Fill in fixed patterns and JPEG."""
     share, count = (columns[f"{_PATH}fixed_pattern.{name}"] for name in ("hot_share", "columns"))
     gain = columns["camera.sensor.gain"]
     draws["patterned"] = (count > 0) | (share > 0)
@@ -71,9 +76,3 @@ def fill_degradations(draws: npt.NDArray[Any], columns: Columns) -> Spread:
     draws["pattern_lower"] = seeds & np.uint64(0xFFFFFFFF)
     draws["pattern_upper"] = seeds >> np.uint64(32)
     draws["halved"] = columns[f"{_PATH}jpeg.chroma"] == HALVED
-    names = "motion.length", "motion.angle", "defocus.radius", "shift.length", "shift.angle"
-    own = [columns.get(f"{_PATH}{name}", np.zeros(len(draws))).tolist() for name in names]
-    spreads = Spreads()
-    places = [spreads.place(*key) for key in zip(*own, strict=True)]
-    draws["spread"], draws["first_spread"] = np.array(places, np.int64).reshape(-1, 2).T
-    return spreads.concat()

@@ -18,6 +18,7 @@ from ..kernels.chroma import taken_at_once
 from ..kernels.curves import encode_table, fine_table
 from ..kernels.degradations.pattern import Pattern
 from ..kernels.develop import ENCODE_CELLS, Development
+from ..kernels.emitters import Glare
 from ..kernels.exposure import Bands, Exposure
 from ..kernels.illumination import Lights
 from ..kernels.numbers.poisson_table import poisson_alias_table
@@ -30,22 +31,13 @@ _NO_TABLE, _NO_FINE_TABLE = np.zeros(ENCODE_CELLS, np.uint8), np.zeros(ENCODE_CE
 class KernelArgs(NamedTuple):
     """One image's draw as kernels take it.
 
-    Attributes
-    ----------
-    field : Field
-    linear : float32 array (256)
-        Light of each level.
-    spread : Spread
-    exposure : Exposure
-    bands : Bands
-    sensor : Sensor
-    pattern : Pattern
-    development : Development
-    noise : ChannelNoise
-    jpeg : Jpeg
+    emitters: float64 array (L, 7), as of `kernels.emitters.resolve`. linear: float32 array (256),
+    light of each level.
     """
 
     field: Field
+    emitters: npt.NDArray[np.float64]
+    glare: Glare
     linear: npt.NDArray[np.float32]
     spread: Spread
     exposure: Exposure
@@ -58,20 +50,15 @@ class KernelArgs(NamedTuple):
 
 
 def kernel_args(table: DrawTable, number: int) -> KernelArgs:
-    """Return a row of a table as kernels of one image take it.
-
-    Parameters
-    ----------
-    table : DrawTable
-    number : int
-        Of the row.
-    """
+    """Return a row of a table as kernels of one image take it. number: of the row."""
     draw = args.draw_row(table.draws[number])
     places = slice(draw.first_spread, draw.first_spread + draw.spread)
     read, read_pair = table.read[number]
     noise = Noise(read, read_pair, _unit_gaussian(), poisson_alias_table())
     return KernelArgs(
         _field(table, draw),
+        table.emitters[draw.first_emitter : draw.first_emitter + draw.emitters_count],
+        _python(args.glare_of)(draw),
         table.linear[draw.linear],
         Spread(table.spread.places[places], table.spread.weights[places]),
         _python(args.exposure_of)(draw, draw.highlights),

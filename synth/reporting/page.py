@@ -34,13 +34,9 @@ def page(
 ) -> str:
     """Return the page of one subject, or of two beside each other.
 
-    Parameters
-    ----------
-    subjects : sequence of Subject
-    references : dict of a name to statistics, optional
-        What they are compared with: percentiles 5, 50 and 95, or medians. By default LOL and DICM.
-    compared : sequence of Realism
-        How well lows of a subject are told from real ones.
+    references: dict of a name to statistics, what they are compared with: percentiles 5, 50 and 95,
+    or medians. By default LOL and DICM. compared: how well lows of a subject are told from real
+    ones.
     """
     references = reference_statistics() if references is None else references
     title = " and ".join(subject.name for subject in subjects)
@@ -54,6 +50,12 @@ def page(
         *(_pairs(subject, len(subjects) > 1) for subject in subjects),
         *(_again(subject) for subject in subjects if subject.recipe),
     ]
+    return document(title, "".join(sections), wipe=True)
+
+
+def document(title: str, body: str, wipe: bool = False) -> str:
+    """Return a whole page, with the script that wipes pairs or without any."""
+    script = f"<script>\n{_file('wipe.js')}</script>\n" if wipe else ""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -61,7 +63,7 @@ def page(
         " style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n"
         f"<title>{escape(title)}: gloam report</title>\n"
         f"<style>\n{_file('page.css')}</style>\n</head>\n<body>\n<main>\n"
-        f"{''.join(sections)}</main>\n<script>\n{_file('wipe.js')}</script>\n</body>\n</html>\n"
+        f"{body}</main>\n{script}</body>\n</html>\n"
     )
 
 
@@ -71,10 +73,7 @@ def _file(name: str) -> str:
 
 def _head(subject: Subject, number: int, several: bool) -> str:
     key = f'<span class="key set{number}"></span> ' if several else ""
-    rows = "".join(
-        f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
-        for name, value in subject.facts
-    )
+    rows = "".join(_row(name, texts=[value]) for name, value in subject.facts)
     level = "h1" if number == 0 else "h2"
     return (
         f"<header>\n<{level}>{key}{escape(subject.name)}</{level}>\n"
@@ -89,9 +88,9 @@ def _checks(subject: Subject, several: bool) -> str:
         f"<td>{escape(check.found)}</td><td>{escape(check.bound)}</td></tr>"
         for check in subject.checks
     )
-    return _section(
+    return section(
         "Checks" + (f" of {subject.name}" if several else ""),
-        _table(("", "what", "found", "bound"), rows),
+        table(("", "what", "found", "bound"), rows),
     )
 
 
@@ -120,23 +119,19 @@ def _statistics(subjects: Sequence[Subject], references: References) -> str:
     others = [name for name in ALL_LABELS if name not in LABELS]
 
     def percentiles(names: Iterable[str]) -> str:
+        every = [*tables, *references.values()]
         rows = "".join(
-            f'<tr><th scope="row">{escape(ALL_LABELS[name])}</th>'
-            + "".join(f'<td class="number">{_numbers(t.get(name))}</td>' for t in tables)
-            + "".join(
-                f'<td class="number">{_numbers(r.get(name))}</td>' for r in references.values()
-            )
-            + "</tr>"
+            _row(ALL_LABELS[name], [_numbers(one.get(name)) for one in every])
             for name in names
             if any(name in table for table in tables)
         )
-        return _table(("statistic", *columns), rows, numbers=len(columns))
+        return table(("statistic", *columns), rows, numbers=len(columns))
 
     said = "; ".join(
         f"{len(subject.measured.rows):,} of {subject.total:,} pairs of {subject.name} measured"
         for subject in subjects
     )
-    return _section(
+    return section(
         "Darkness, light and noise",
         f"<p>{escape(said)}. Bands and lines: percentiles 5 to 95 and medians of"
         f" {escape(' and '.join(references))}.</p>"
@@ -154,36 +149,31 @@ def _components(subject: Subject) -> str:
         return ""
     tables = [summary(rows) for rows in parts.values()]
     rows = "".join(
-        f'<tr><th scope="row">{escape(label)}</th>'
-        + "".join(
-            f'<td class="number">{_numbers(t[name][1] if name in t else None)}</td>' for t in tables
-        )
-        + "</tr>"
+        _row(label, [_numbers(one[name][1] if name in one else None) for one in tables])
         for name, label in LABELS.items()
         if any(name in table for table in tables)
     )
     heads = [f"{name} ({len(held):,})" for name, held in parts.items()]
     return (
         f"<details><summary>Medians of each recipe of the mixture, {escape(subject.name)}</summary>"
-        f"{_table(('statistic', *heads), rows, numbers=len(heads))}</details>"
+        f"{table(('statistic', *heads), rows, numbers=len(heads))}</details>"
     )
 
 
 def _realism(found: Realism) -> str:
     rows = "".join(
-        f'<tr><th scope="row">{escape(bank)}</th><td class="number">{one}</td>'
-        f'<td class="number">{found.control.get(bank, "-")}</td></tr>'
+        _row(bank, [str(one), str(found.control.get(bank, "-"))])
         for bank, one in found.told.items()
     )
     given = "".join(f"<li>{escape(str(tell))}</li>" for tell in found.tells)
-    return _section(
+    return section(
         f"{found.name}, told from real lows",
         f"<p>{len(found.other):,} lows and {len(found.real):,} real ones. A classifier learns to"
         " tell them on two thirds of the scenes and tells those of the last third; 50% cannot be"
         " told apart, and two halves of the set are the control. In brackets the 95% interval."
         " Other scenes than the real ones are told by what they show, too: <code>gloam"
         " realism</code> compares lows of the same normals.</p>"
-        f"{_table(('told by', 'lows', 'control'), rows, numbers=2)}"
+        f"{table(('told by', 'lows', 'control'), rows, numbers=2)}"
         + (
             f"<p>What gives them away, and how many it tells alone:</p><ul>{given}</ul>"
             if given
@@ -206,7 +196,7 @@ def _drawn(subjects: Sequence[Subject]) -> str:
     ]
     if not charts and not cameras:
         return ""
-    return _section(
+    return section(
         "What was drawn",
         f"<p>Of all pairs.{escape(' Cameras: ' + '; '.join(cameras) + '.') if cameras else ''}</p>"
         f'<div class="charts">{"".join(charts)}</div>',
@@ -218,22 +208,19 @@ def _counts(subject: Subject, several: bool) -> str:
         return ""
     splits = sorted({split for counts in subject.counts.values() for split in counts})
     rows = "".join(
-        f'<tr><th scope="row">{escape(source)}</th>'
-        + "".join(f'<td class="number">{counts.get(split, 0):,}</td>' for split in splits)
-        + "</tr>"
+        _row(source, [f"{counts.get(split, 0):,}" for split in splits])
         for source, counts in subject.counts.items()
     )
     refused = "".join(
-        f'<tr><th scope="row">{escape(reason)}</th><td class="number">{count:,}</td>'
-        f"<td>{escape(', '.join(examples))}</td></tr>"
+        _row(reason, [f"{count:,}"], [", ".join(examples)])
         for reason, count, examples in subject.refused
     )
-    return _section(
+    return section(
         "Sources" + (f" of {subject.name}" if several else ""),
-        _table(("source", *splits), rows, numbers=len(splits))
+        table(("source", *splits), rows, numbers=len(splits))
         + (
             "<h3>Photographs that were refused</h3>"
-            + _table(("reason", "photographs", "such as"), refused)
+            + table(("reason", "photographs", "such as"), refused)
             if refused
             else "<p>No photograph was refused.</p>"
         ),
@@ -242,7 +229,7 @@ def _counts(subject: Subject, several: bool) -> str:
 
 def _pairs(subject: Subject, several: bool) -> str:
     figures = "".join(_pair(shown) for shown in subject.shown)
-    return _section(
+    return section(
         "Pairs" + (f" of {subject.name}" if several else ""),
         "<p>Typical ones, then the extreme ones of those measured. Each: low and normal, the low"
         " brightened to middle grey, and its middle at 1:1.</p>"
@@ -294,7 +281,7 @@ def _boxes(shown: Shown) -> str:
 
 
 def _again(subject: Subject) -> str:
-    return _section(
+    return section(
         f"To make {subject.name} again",
         "<p>Recipe and seed decide every low; the plan is in the set, and <code>gloam regenerate"
         "</code> makes its pairs with other lows.</p><details><summary>The recipe</summary>"
@@ -302,11 +289,20 @@ def _again(subject: Subject) -> str:
     )
 
 
-def _section(title: str, content: str) -> str:
+def section(title: str, content: str) -> str:
+    """Return a section of a page; the content is HTML."""
     return f"<section>\n<h2>{escape(title)}</h2>\n{content}\n</section>\n"
 
 
-def _table(heads: Iterable[str], rows: str, numbers: int = 0) -> str:
+def _row(head: str, numbers: Iterable[str] = (), texts: Iterable[str] = ()) -> str:
+    """Return a row of a table: its head, cells of numbers, cells of text."""
+    cells = [f'<td class="number">{escape(one)}</td>' for one in numbers]
+    cells += [f"<td>{escape(one)}</td>" for one in texts]
+    return f'<tr><th scope="row">{escape(head)}</th>{"".join(cells)}</tr>'
+
+
+def table(heads: Iterable[str], rows: str, numbers: int = 0) -> str:
+    """Return a table of rows of HTML, the last columns of numbers."""
     names = list(heads)
     first = len(names) - numbers
     cells = "".join(

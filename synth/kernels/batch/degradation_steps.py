@@ -5,23 +5,21 @@ Only images that have them take part; what the steps find is read there.
 
 from __future__ import annotations
 
-import numpy as np
-
-from ..args import pattern_of
+from ..args import glare_of, pattern_of
 from ..compiling.compile import fma, scalar
 from ..degradations.blur import brightened
 from ..degradations.pattern import pixel_pattern, site_pattern
 from ..demosaic import BILINEAR, BORDER
+from ..emitters import per_light, shine
+from ..exposure import row_above
+from ..illumination import CELLS
+from ..types import f32, i32, u32, u64
 from .image_state import GAUSSIAN
-
-i32 = np.int32
-u32 = np.uint32
-u64 = np.uint64
-f32 = np.float32
+from .pixel_steps import column_left, grid_value
 
 
 @scalar
-def sensed_thread_count(image, draw):
+def sensor_thread_count(image, draw):
     """Count the pixels of a span, or the sites of its mosaic."""
     if draw.method >= BILINEAR:
         return u32((image.span_rows + 2 * BORDER) * (image.span_columns + 2 * BORDER))
@@ -29,7 +27,7 @@ def sensed_thread_count(image, draw):
 
 
 @scalar
-def sensed_at(image, draw, place):
+def sensor_place(image, draw, place):
     """Return the row and column that a pixel of a span has in the picture, or a site in its mosaic.
 
     A mosaic's lie `BORDER` further.
@@ -44,7 +42,35 @@ def sensed_at(image, draw, place):
 def spread_thread_count(image, batch):
     """Count the places of an image whose light is spread."""
     draw = batch.draws[image.draw]
-    return u32(sensed_thread_count(image, draw) if draw.spread > 0 and image.height > 0 else 0)
+    return u32(sensor_thread_count(image, draw) if draw.spread > 0 and image.height > 0 else 0)
+
+
+@scalar
+def _with_emitters(light, y, x, number, batch):
+    """Return light of a pixel with that of emitters, which the illumination is yet to change."""
+    image = batch.images[number]
+    draw = batch.draws[image.draw]
+    glare = glare_of(draw)
+    red, green, blue = f32(0), f32(0), f32(0)
+    for k in range(draw.emitters_count):
+        lamp = batch.lamps[number, k]
+        own = shine(y, x, lamp, glare)
+        red += own * lamp[10]
+        green += own
+        blue += own * lamp[11]
+    row, column = row_above(y, image.height, CELLS), column_left(x, image.width)
+    bright = grid_value(batch.light[number], row, column)
+    r = g = b = bright
+    if draw.coloured > 0:
+        colour = batch.colour[number]
+        r = bright * grid_value(colour[0], row, column)
+        g = bright * grid_value(colour[1], row, column)
+        b = bright * grid_value(colour[2], row, column)
+    return (
+        light[0] + red * per_light(r),
+        light[1] + green * per_light(g),
+        light[2] + blue * per_light(b),
+    )
 
 
 @scalar
@@ -52,7 +78,7 @@ def spread_step(number, place, batch):
     """Gather the light that comes to a pixel, or to a site of a mosaic."""
     image = batch.images[number]
     draw = batch.draws[image.draw]
-    row, column = sensed_at(image, draw, place)
+    row, column = sensor_place(image, draw, place)
     border = BORDER if draw.method >= BILINEAR else 0
     y = min(max(i32(row - border), i32(0)), i32(image.height - 1))
     x = min(max(i32(column - border), i32(0)), i32(image.width - 1))
@@ -71,6 +97,8 @@ def spread_step(number, place, batch):
             linear[batch.normal[at + u64(2)]],
             draw.highlights,
         )
+        if draw.emitters_count > 0:
+            r, g, b = _with_emitters((r, g, b), from_y, from_x, number, batch)
         weight = batch.spread_weights[p]
         red, green, blue = fma(weight, r, red), fma(weight, g, green), fma(weight, b, blue)
     to = u64(3) * (image.lit + u64(place))
@@ -81,7 +109,7 @@ def spread_step(number, place, batch):
 def pattern_thread_count(image, batch):
     """Count the places of an image whose sensor has a fixed pattern."""
     draw = batch.draws[image.draw]
-    return u32(sensed_thread_count(image, draw) if draw.patterned > 0 and image.height > 0 else 0)
+    return u32(sensor_thread_count(image, draw) if draw.patterned > 0 and image.height > 0 else 0)
 
 
 @scalar
@@ -89,7 +117,7 @@ def pattern_step(number, place, batch):
     """Find what the sites of a pixel add, or a site of a mosaic."""
     image = batch.images[number]
     draw = batch.draws[image.draw]
-    row, column = sensed_at(image, draw, place)
+    row, column = sensor_place(image, draw, place)
     pattern = pattern_of(draw, GAUSSIAN)
     if draw.method >= BILINEAR:
         sites = u32(image.width + 2 * BORDER)

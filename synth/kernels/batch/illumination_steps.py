@@ -5,12 +5,12 @@ It is what `illumination` and `curves` do for one image.
 
 from __future__ import annotations
 
-import numpy as np
-
+from ..args import glare_of
 from ..chroma import UNIT
 from ..compiling.compile import scalar
 from ..curves import LUMINANCE, Toe, encoded, rounded
 from ..develop import ENCODE_CELLS
+from ..emitters import cell_weight, resolve
 from ..illumination import (
     CELLS,
     FAINTEST,
@@ -27,18 +27,13 @@ from ..illumination import (
     slope_ev,
     vignette_ev,
 )
+from ..types import f32, f64, i16, u8, u64
 from .arrays import FIELD
 
 # Each step has as many places in an image as its function `..._places` says.
 
 DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.cuda`
 
-i16 = np.int16
-i32 = np.int32
-u8 = np.uint8
-u64 = np.uint64
-f32 = np.float32
-f64 = np.float64
 
 _RED, _GREEN, _BLUE = (float(share) for share in LUMINANCE)
 
@@ -166,10 +161,7 @@ def field_step(number, cell, batch):
             batch.colour[number, 2, cell] = f32(blue / luminance)
     if draw.illumination_scene_strength != 0.0:
         field += scene_ev(smoothed_luminance(i, j, number, batch), draw.illumination_scene_strength)
-    bottom, right = (
-        along(CELLS - 1, image.height, longer),
-        along(CELLS - 1, image.width, longer),
-    )
+    bottom, right = (along(CELLS - 1, image.height, longer), along(CELLS - 1, image.width, longer))
     # The largest sum lies in a corner.
     reach = abs(draw.slope_down) * bottom + abs(draw.slope_across) * right
     per_unit = draw.illumination_gradient_ev / 2 / (reach if reach != 0.0 else 1.0)
@@ -209,9 +201,47 @@ def mean_step(number, place, batch):
 def light_step(number, cell, batch):
     """Find the factor on scene light in a cell."""
     batch.light[number, cell] = cell_light(
-        batch.field[number, cell],
-        batch.mean[number],
+        batch.field[number, cell], batch.mean[number], batch.exposure[number]
+    )
+
+
+@scalar
+def _photograph(image, batch):
+    return batch.normal, image.first, image.height, image.width
+
+
+@scalar
+def lure_thread_count(image, batch):
+    """Count the cells of an image with emitters."""
+    return FIELD if image.height > 0 and batch.draws[image.draw].emitters_count > 0 else 0
+
+
+@scalar
+def lure_step(number, cell, batch):
+    """Find how likely an emitter is in a cell."""
+    photograph = _photograph(batch.images[number], batch)
+    batch.lures[number, cell] = cell_weight(cell, photograph, batch.channel_light)
+
+
+@scalar
+def emitter_thread_count(image, batch):
+    """Count the emitters of an image."""
+    return batch.draws[image.draw].emitters_count if image.height > 0 else 0
+
+
+@scalar
+def emitter_step(number, place, batch):
+    """Find where an emitter is, and how it shines."""
+    image = batch.images[number]
+    draw = batch.draws[image.draw]
+    resolve(
+        batch.emitters[draw.first_emitter + place],
+        _photograph(image, batch),
+        batch.lures[number],
+        batch.channel_light,
+        glare_of(draw),
         batch.exposure[number],
+        batch.lamps[number, place],
     )
 
 

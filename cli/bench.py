@@ -1,0 +1,100 @@
+"""`gloam bench`: loading speed on this machine."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+
+import click
+
+from ..engines.process import available_cores
+from ..errors import ConfigError
+from ..manifests.selection.plan import SPLITS
+from ..manifests.sets.info import SET_FILE
+from ..manifests.sets.pair_set import open_set
+from .common import PATH, count_option, json_option, user_errors
+
+
+@click.command()
+@click.argument("root", metavar="SET|FOLDER", type=PATH)
+@click.option(
+    "--split", type=click.Choice(SPLITS), default="train", help="Load the pairs of this split."
+)
+@count_option(
+    "--frames", None, "Load clips of so many frames; FOLDER holds folders of frames or video files."
+)
+@count_option("--batch-size", 256, "Pairs in a batch.")
+@click.option(
+    "--size", type=click.IntRange(min=8), default=192, help="Resize images to this side, pixels."
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0.1),
+    default=5.0,
+    help="Seconds to measure each way of loading for.",
+)
+@json_option
+@click.option(
+    "--workers",
+    "workers",
+    type=click.IntRange(min=0),
+    multiple=True,
+    help="Number of processes of the plain DataLoader; may be repeated.  [default: all cores]",
+)
+@user_errors
+def bench(
+    root: Path,
+    split: str,
+    batch_size: int,
+    size: int,
+    seconds: float,
+    workers: tuple[int, ...],
+    *,
+    frames: int | None,
+    as_json: bool,
+) -> None:
+    """Measure the pairs a second of every way to load SET on this machine.
+
+    Stored lows, live ones and resident pairs, beside a plain DataLoader and data that is in memory
+    already; and which of them is the fastest.
+
+    For a folder of photographs, or a list of them, it measures ImageLoader beside plain DataLoaders
+    of OpenCV and Pillow; for clips, a set of them or a folder with --frames, ClipLoader.
+    """
+    of_set = (root / SET_FILE).is_file()
+    photographs = not of_set and (root.is_dir() or root.suffix == ".txt")
+    try:
+        from ..loaders.bench.clips import bench_clips
+        from ..loaders.bench.images import bench_images
+        from ..loaders.bench.pairs import bench as measure
+    except ImportError as error:
+        what = f"gloam bench needs PyTorch: {error}; pip install 'gloam[torch]'"
+        raise ConfigError(what) from error
+    which = workers or (available_cores(),)
+
+    say = partial(click.echo, err=True)
+    what = "images" if photographs else "pairs"
+    if frames is not None or (of_set and open_set(root).frames):
+        what = "clips"
+        result = bench_clips(root, split, frames or 8, batch_size, size, seconds, which, say=say)
+    elif photographs:
+        result = bench_images(root, batch_size, size, seconds, which, say)
+    else:
+        result = measure(root, split, batch_size, size, seconds, which, say)
+    if as_json:
+        click.echo(json.dumps(result.as_json(), indent=2))
+        return
+    machine = result.machine
+    of = f" of {machine['frames']} frames" if what == "clips" else ""
+    click.echo(
+        f"GPU {machine['gpu']}, {machine['cores']} cores; {machine[what]:,} {what}{of}, "
+        f"batches of {machine['batch_size']}, resized to {size}"
+    )
+    for speed in result.speeds:
+        measured = f"{speed.pairs_a_second:12,.0f} {what} a second"
+        if what == "clips":
+            measured += f", {speed.pairs_a_second * machine['frames']:,.0f} frames"
+        shown = speed.note or f"{measured}, first batch after {speed.first_batch_s:.2f} s"
+        click.echo(f"{speed.name:34} {shown}")
+    click.echo(result.advice)

@@ -1,0 +1,206 @@
+"""`gloam build`: photographs to a finished set."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..engines.engine import Engine
+from ..errors import ConfigError
+from ..manifests.request import OutputOptions
+from ..manifests.selection.plan import SPARE, SPLITS, PlanOptions
+from ..manifests.sources import KINDS, Source, counted
+from ..progress import Bars
+from ..synth.building.build import Report, Task, build_task
+from ..synth.building.build import build as build_set
+from ..synth.building.from_options import make_request
+from ..synth.building.request import Request
+from ..synth.recipes.load import DEFAULT
+from .common import (
+    PATH,
+    camera_file_option,
+    camera_overrides,
+    count_of,
+    overrides_option,
+    recipe_option,
+    sample_name,
+    user_errors,
+    working,
+)
+from .fields import field_option
+
+
+def _kinds(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    """Complete the kind of a source; shells complete the path behind it by themselves."""
+    return [f"{kind}=" for kind in KINDS if kind.startswith(begun)]
+
+
+@click.command()
+@click.argument("root", metavar="SET", type=PATH)
+@click.option(
+    "--source",
+    "sources",
+    multiple=True,
+    metavar="KIND=PATH[@LIST][:LIMIT]",
+    shell_complete=_kinds,
+    help=f"Source of photographs; may be repeated. Kinds: {', '.join(KINDS)}. LIST is an image list"
+    " inside a voc or coco source, LIMIT the most pairs taken from it. 'sample' needs no path. "
+    " [default: sample]",
+)
+@click.option(
+    "--config", type=PATH, help="Take everything from this YAML file; options override it."
+)
+@field_option(PlanOptions, "pairs")
+@field_option(PlanOptions, "val", shown=False)
+@field_option(PlanOptions, "test")
+@recipe_option(f"Make lows by this recipe; see gloam recipes.  [default: {DEFAULT}]")
+@overrides_option(
+    "Change one value of the recipe, such as camera.iso=3200 or 'exposure.ev=uniform(3,8)'."
+)
+@camera_file_option
+@field_option(PlanOptions, "seed")
+@field_option(OutputOptions, "layout")
+@field_option(PlanOptions, "shard_size")
+@field_option(
+    OutputOptions,
+    "low_codec",
+    type=click.Choice(["png", "jpeg", "jpg", "none"]),
+    metavar="[png|jpeg|none]",
+)
+@field_option(OutputOptions, "low_quality")
+@field_option(OutputOptions, "low_chroma")
+@field_option(OutputOptions, "max_side")
+@field_option(OutputOptions, "max_pixels")
+@click.option(
+    "--profile",
+    type=PATH,
+    help="Judge photographs by the bounds of this YAML file.  [default: gloam's own]",
+)
+@field_option(Source, "frames", shown=False, type=click.IntRange(min=1))
+@field_option(Source, "stride")
+@field_option(Source, "step", shown=False, type=click.IntRange(min=1))
+@field_option(OutputOptions, "labels")
+@click.option(
+    "--not-like",
+    multiple=True,
+    metavar="SET|FOLDER|NAME=FOLDER",
+    help="Keep out the scenes of this set, such as a benchmark's; may be repeated.",
+)
+@click.option("--no-select", is_flag=True, help="Take every photograph that can be read.")
+@click.option("--cache", type=PATH, help="Keep measurements in this folder, for later builds.")
+@field_option(OutputOptions, "name")
+@click.option(
+    "--max-refused",
+    default="100%",
+    metavar="SHARE",
+    callback=lambda context, option, value: _share(value),
+    help="Largest share of pairs that may fail, such as 1%; with more the set is left unfinished.",
+)
+@click.option(
+    "--task-index",
+    type=click.IntRange(min=0),
+    help="Make only the shards of this task, 0 to N-1; see --task-count.",
+)
+@click.option(
+    "--task-count",
+    type=click.IntRange(min=1),
+    help="Share the build among N tasks on one file system; run without both to finish the set.",
+)
+@user_errors
+@working()
+def build(
+    root: Path,
+    cache: Path | None,
+    workers: int,
+    *,
+    progress: Bars,
+    engine: Engine,
+    max_refused: float,
+    task_index: int | None,
+    task_count: int | None,
+    **flags: Any,
+) -> str:
+    """Make SET, a folder of low/normal pairs, from photographs.
+
+    Run again with the same options, it continues where it was stopped, ending in the same bytes.
+    """
+    request = make_request(
+        flags.pop("sources"),
+        flags.pop("config"),
+        flags.pop("recipe"),
+        (*camera_overrides(flags.pop("camera_file")), *flags.pop("overrides")),
+        flags.pop("profile"),
+        False if flags.pop("no_select") else None,
+        flags,
+    )
+    if (task_index is None) != (task_count is None):
+        raise ConfigError("--task-index and --task-count go together")
+    run = request, root
+    if task_index is not None and task_count is not None:
+        task = Task(task_index, task_count)
+        made, left = build_task(*run, task, workers, cache, progress, engine=engine)
+        rest = (
+            f"{left} of other tasks are missing"
+            if left
+            else "all are there: gloam build without --task-index closes the set"
+        )
+        return f"{root}: task {task_index} of {task_count} made {count_of(made, 'shard')}; {rest}"
+    report = build_set(*run, workers, cache, progress, max_refused, engine=engine)
+    return "\n".join(_lines(report, request))
+
+
+def _share(text: str) -> float:
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise click.BadParameter(f"{text}: give a share such as 1% or 0.01")
+    return share
+
+
+def _lines(report: Report, request: Request) -> Iterator[str]:
+    info = report.info
+    total = sum(info.units.values())
+    counts = ", ".join(f"{s} {info.counts[s]:,}" for s in SPLITS if s in info.counts)
+    made, of = sample_name(info), "clip" if sample_name(info) == "clip" else "photograph"
+    yield f"{count_of(report.candidates, of)}, {count_of(total, made)}: {counts}"
+    planned = {"val": info.build.request.plan.val or 0, "test": request.plan.test}
+    if request.plan.val is None and report.made:
+        yield (
+            f"  val: {planned['val']:,}, as --val was not given; gloam regenerate {report.root} NEW"
+            " --val N splits the set anew"
+        )
+    for split, wanted in planned.items():
+        have = info.counts.get(split, 0)
+        if have < wanted:
+            yield (
+                f"  {split}: {have:,} of {wanted:,}; the others were refused when they were to be"
+                " made, as --no-select looks at none before"
+            )
+    for source, reasons in report.reasons.items():
+        spare = reasons.get(SPARE, 0)
+        refused = [
+            f"{reason} {count:,}" for reason, count in reasons.most_common() if reason != SPARE
+        ]
+        if refused:
+            yield f"  {source}: refused {', '.join(refused)}"
+        if spare:
+            yield f"  {source}: {count_of(spare, 'suitable one')} not needed"
+    for source, passed in report.passed.items():
+        yield f"  {source}: passed over {counted(passed)}"
+    for source, left_out in report.left_out.items():
+        kinds = counted(Counter(reason for reason, _ in left_out))
+        yield f"  {source}: annotations left out: {kinds}; such as {left_out[0][1]}"
+    if info.counts["refused"] or report.left_out:
+        yield f"  each with its reason in {report.root / 'refused.parquet'}"
+    done = (
+        "complete"
+        if report.made
+        else "was complete already, so no source was looked at (other photographs: another folder)"
+    )
+    yield f"{report.root}: {done}; gloam verify {report.root} checks it"

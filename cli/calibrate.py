@@ -1,0 +1,42 @@
+"""`gloam calibrate`: a camera's noise from its raw files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ..storage.atomic import write_bytes
+from ..synth.calibrating.calibrate import calibrate as calibrate_camera
+from ..synth.calibrating.figure import draw_calibration
+from .common import PATH, Bars, check_suffix, user_errors
+
+
+@click.command()
+@click.argument(
+    "raws", metavar="RAWS", type=click.Path(path_type=Path, exists=True, file_okay=False)
+)
+@click.option("--name", default="", show_default="what the files say", help="Name of the camera.")
+@click.option("--out", type=PATH, default="camera.yaml", help="Write the camera to this YAML file.")
+@click.option(
+    "--figure", type=PATH, help="Also draw photon transfer and read noise, PNG; needs matplotlib."
+)
+@user_errors
+def calibrate(raws: Path, out: Path, name: str, figure: Path | None) -> None:
+    """Measure a camera's gain and noise from raw files of the dark and of flat light.
+
+    RAWS is a folder. For each ISO take ten darks (cap on, 1/1000 s) and two flats of each of five
+    exposures, from dark to nearly white, of a defocused, evenly lit surface. Which is which is seen
+    in the files. Needs: pip install 'gloam[raw]'
+    """
+    check_suffix("--out", out, ".yaml")
+    if figure is not None:
+        check_suffix("--figure", figure, ".png")
+    with Bars() as bars:
+        found = calibrate_camera(raws, name, progress=bars)
+    write_bytes(out, found.yaml())
+    if figure is not None:
+        draw_calibration(found, figure)
+    notes = (f"note: {finding}" for finding in found.findings)
+    click.echo("\n".join([*found.lines(), *notes]))
+    click.echo(f"{out}: --camera-file {out} of gloam build takes it")

@@ -1,0 +1,31 @@
+"""`gloam cameras`: whose sensors lows can be made with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ..synth.camera.calibration import Calibration, read_cameras
+from ..synth.camera.sensors import iso_range, shipped_cameras
+from .common import PATH, user_errors
+
+
+@click.command()
+@click.option(
+    "--file", type=PATH, help="Also list the cameras of this file, as camera.file takes it."
+)
+@user_errors
+def cameras(file: Path | None) -> None:
+    """List the calibrated cameras, their ISOs, and where each calibration is from.
+
+    A recipe takes one by camera.name, and its camera.iso may lie within the ISOs listed. Cameras of
+    your own go into a YAML file of the form of gloam's camera file (gloam/synth/camera/sensors.yaml
+    of the installed package): --set camera.file=FILE --set camera.name=NAME.
+    """
+    found = {} if file is None else read_cameras(file)
+    own = {name: Calibration.model_validate(entry) for name, entry in found.items()}
+    for name, camera in (shipped_cameras() | own).items():
+        low, high = iso_range(name, own)
+        isos = f"ISO {low:g} to {high:g}" + ("" if camera.rows else ", nominal")
+        click.echo(f"{name:18} {isos:26} {camera.source}")

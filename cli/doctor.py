@@ -1,0 +1,26 @@
+"""`gloam doctor`: what this machine has, lacks, and gets wrong."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import click
+
+from ..loaders.doctor import doctor as diagnose
+from .common import USER_ERROR, json_option, user_errors
+
+
+@click.command()
+@json_option
+@user_errors
+def doctor(as_json: bool) -> None:
+    """Check this machine: versions, GPU, DALI, decoders, kernels, limits, and known lows.
+
+    It says what is missing and how to get it, makes known lows on the CPU and on the GPU if there
+    is one, and compares their bits. It exits with 1 when something is wrong.
+    """
+    found = diagnose()
+    click.echo(json.dumps(found.as_json(), indent=2) if as_json else "\n".join(found.lines()))
+    if not found.healthy:
+        sys.exit(USER_ERROR)

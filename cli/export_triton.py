@@ -1,0 +1,90 @@
+"""`gloam export-triton`: the loaders' preprocessing for Triton Inference Server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..errors import ConfigError
+from ..loaders.serving.triton import BACKENDS
+from ..loaders.serving.triton import export_triton as write_repository
+from .common import PATH, count_option, user_errors
+
+
+class _Size(click.ParamType[Any]):
+    """512, or 384x512: height and width."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> int | tuple[int, int]:
+        """Read it."""
+        if isinstance(value, int | tuple):
+            return value
+        sides = value.lower().split("x")
+        if len(sides) > 2 or not all(side.isdecimal() and int(side) > 0 for side in sides):
+            self.fail(f"{value}: write it as 512, or as 384x512: height, width", param, ctx)
+        return int(sides[0]) if len(sides) == 1 else (int(sides[0]), int(sides[1]))
+
+
+@click.command("export-triton")
+@click.argument("root", metavar="DIR", type=PATH)
+@click.option(
+    "--size",
+    type=_Size(),
+    required=True,
+    help="Resize images to this size, pixels: 512, or HEIGHTxWIDTH.",
+)
+@click.option(
+    "--live-recipe",
+    metavar="NAME",
+    help="Make lows by this recipe, name or file: the server darkens; it needs gloam.",
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), help="Random seed of the lows of --live-recipe."
+)
+@click.option(
+    "--dtype",
+    type=click.Choice(("float32", "float16", "uint8")),
+    default="float32",
+    help="Data type of the tensors.",
+)
+@click.option("--signed", is_flag=True, help="Scale values to -1 to 1, not to 0 to 1.")
+@click.option(
+    "--layout",
+    type=click.Choice(("CHW", "HWC")),
+    default="CHW",
+    help="Order of the axes: channels before height and width, or after them.",
+)
+@count_option("--max-batch", 64, "Largest number of images in a request.")
+@count_option("--threads", 4, "Number of decoding threads on the server's CPU.")
+@click.option(
+    "--ensemble",
+    type=click.Choice(BACKENDS),
+    default="python",
+    help="Backend that the ensemble decodes with; dali is faster where the server has it.",
+)
+@click.option(
+    "--device",
+    type=click.Choice(("cpu", "gpu")),
+    default="cpu",
+    help="Decode and resize on this device of the server.",
+)
+@user_errors
+def export_triton(
+    root: Path, size: int | tuple[int, int], *, signed: bool, seed: int | None, **options: Any
+) -> None:
+    """Write to DIR a model repository of Triton that preprocesses as the loaders do.
+
+    gloam_preprocess is for DALI's backend, gloam_preprocess_python the same for the Python backend,
+    network a place for one's own model, and gloam_ensemble puts both together.
+    """
+    if seed is not None and options["live_recipe"] is None:
+        raise ConfigError("--seed is of the lows that --live-recipe makes")
+    span = (-1, 1) if signed else (0, 1)
+    models = write_repository(root, size, value_range=span, seed=seed or 0, **options)
+    click.echo(
+        f"{root}: {', '.join(models)}; tritonserver --model-repository {root}, and see"
+        " examples/triton_client.py"
+    )

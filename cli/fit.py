@@ -1,0 +1,41 @@
+"""`gloam fit`: a recipe from real lows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..storage.atomic import write_bytes
+from ..synth.fitting.fit import fit as fit_recipe
+from .common import PATH, check_suffix, user_errors, working
+
+
+@click.command()
+@click.argument("lows", metavar="LOW_DIR", type=PATH)
+@click.argument("normals", metavar="[NORMAL_DIR]", required=False, type=PATH)
+@click.option("--out", type=PATH, default="fitted.yaml", help="Write the recipe to this YAML file.")
+@click.option(
+    "--broad",
+    is_flag=True,
+    help="Make the recipe to train on: the pairs' tone, noise of 1 to 32 times the variance,"
+    " demosaiced in all ways.",
+)
+@click.option(
+    "--distributions",
+    is_flag=True,
+    help="Write settings, means and covariances in place of a table of the pairs.",
+)
+@user_errors
+@working(engine=False)
+def fit(lows: Path, normals: Path | None, *, out: Path, **options: Any) -> str:
+    """Fit a recipe to real lows: their tone and noise, calibrated by simulation.
+
+    LOW_DIR holds real low-light photographs, NORMAL_DIR their normals (equal names). Says how well
+    a classifier tells the recipe's lows from the real ones, and what the lows cannot tell.
+    """
+    check_suffix("--out", out, ".yaml")
+    found = fit_recipe(lows, normals, **options)
+    write_bytes(out, found.yaml(out.stem).encode())
+    return "\n".join([*found.lines(), f"{out}: look at it with gloam preview --recipe {out}"])

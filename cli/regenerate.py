@@ -1,0 +1,65 @@
+"""`gloam regenerate`: the same pairs with new noise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..manifests.selection.plan import SPLITS
+from ..synth.building.regenerate import regenerate as regenerate_set
+from .common import (
+    PATH,
+    count_of,
+    overrides_option,
+    recipe_option,
+    sample_name,
+    user_errors,
+    working,
+)
+
+
+@click.command()
+@click.argument("origin", metavar="SET", type=PATH)
+@click.argument("root", metavar="NEW", type=PATH)
+@recipe_option("Make lows by another recipe; see gloam recipes.  [default: the set's own]")
+@overrides_option("Change one value of the recipe, such as camera.iso=6400.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), help="Random seed of the lows.  [default: the set's own]"
+)
+@click.option(
+    "--val",
+    type=click.IntRange(min=0),
+    help="Pairs for validation; with nothing else changed, lows stay.  [default: the set's own]",
+)
+@click.option(
+    "--test", type=click.IntRange(min=0), help="Pairs for testing.  [default: the set's own]"
+)
+@click.option(
+    "--lows-only",
+    "--low-only",
+    is_flag=True,
+    help="Write no normals, to save disk; loaders take them from SET: PairLoader(NEW,"
+    " normals=SET).",
+)
+@user_errors
+@working()
+def regenerate(origin: Path, root: Path, lows_only: bool, **options: Any) -> str:
+    """Make NEW with the pairs of SET, but other lows, or other splits (--val, --test).
+
+    Keys, order and normals are the same, and what is not asked for. The sources are not needed.
+
+    Run again with the same options, it continues where it was stopped.
+    """
+    info = regenerate_set(origin, root, lows_only=lows_only, **options)
+    changed = info.build.origin["changed"] if info.build.origin else []
+    count = count_of(sum(info.units.values()), "low" if lows_only else sample_name(info))
+    what = (
+        f"{count_of(len(changed), 'value')} changed"
+        if changed
+        else "nothing was changed, so their bytes are those of the set"
+    )
+    counts = ", ".join(f"{s} {info.counts[s]:,}" for s in SPLITS if s in info.counts)
+    lines = (f"  {line}" for line in changed[:10])
+    return "\n".join([*lines, f"{root}: {count} of {origin} ({counts}); {what}"])

@@ -1,0 +1,32 @@
+"""`gloam stage`: a set into memory or onto a local disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ..manifests.selection.plan import SPLITS
+from ..manifests.sets.stage import stage as stage_set
+from .common import PATH, Bars, count_of, user_errors
+
+
+@click.command()
+@click.argument("root", metavar="SET", type=PATH)
+@click.argument("target", metavar="FOLDER", type=PATH)
+@click.option(
+    "--split", type=click.Choice(SPLITS), help="Copy the shards of this split only.  [default: all]"
+)
+@user_errors
+def stage(root: Path, target: Path, split: str | None) -> None:
+    """Copy SET to FOLDER, such as /dev/shm/set, checking every byte by its receipts.
+
+    Run again, it goes on where it was stopped. It refuses when FOLDER has no room or holds
+    something else.
+    """
+    with Bars() as bars:
+        copied, kept = stage_set(root, target, split, bars)
+    click.echo(
+        f"{target}: {count_of(copied, 'file')} copied, {kept} were there already, every byte as it"
+        " was built"
+    )

@@ -1,0 +1,71 @@
+"""`gloam studio`: find a recipe by eye."""
+
+from __future__ import annotations
+
+import os
+import sys
+import webbrowser
+from pathlib import Path
+
+import click
+
+from ..synth.recipes.load import DEFAULT, load_recipe
+from ..synth.studio.photographs import Photographs, read_photographs
+from ..synth.studio.server import StudioServer
+from ..synth.studio.workbench import Workbench
+from .common import PATH, count_of, recipe_option, user_errors
+
+
+@click.command()
+@click.argument("photos", metavar="[PHOTO|FOLDER]...", nargs=-1, type=PATH)
+@recipe_option(f"Begin with this recipe.  [default: {DEFAULT}]")
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Begin with this random seed.")
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    default=Path(),
+    show_default="this one",
+    help="Save recipes in this folder.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    show_default="any",
+    help="Port to listen on.",
+)
+@click.option(
+    "--open/--no-open",
+    "opened",
+    default=None,
+    help="Open the page in a browser; done by itself where there is a screen.",
+)
+@user_errors
+def studio(
+    photos: tuple[Path, ...],
+    recipe: str | None,
+    *,
+    seed: int,
+    folder: Path,
+    port: int,
+    opened: bool | None,
+) -> None:
+    """Find a recipe on a page: every parameter as a control, the low beside the normal.
+
+    The page is served to this machine alone, under an address that nobody can guess. Nothing is
+    written but by its button Save. Without a PHOTO it shows photographs inside scikit-image; of a
+    folder, the first 24. Ctrl-C ends it. Lows are those of gloam.darken with the key "image"; in a
+    set, where each photograph has a key of its own, they are others of the same recipe.
+    """
+    named = recipe or DEFAULT
+    held = Photographs(read_photographs(photos))
+    bench = Workbench(held, load_recipe(named), named, folder, seed)
+    with StudioServer(bench, port) as server:
+        click.echo(f"{count_of(len(held), 'photograph')}; open {server.address}")
+        click.echo("Ctrl-C ends it; recipes are saved by the page's button alone.")
+        screen = sys.stdout.isatty() and (
+            sys.platform == "darwin" or bool({"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys())
+        )
+        if opened or (opened is None and screen):
+            webbrowser.open(server.address)
+        server.serve_forever()
