@@ -159,7 +159,7 @@ class EpochLoader:
         ------
         LoaderError
         """
-        name = type(self).__name__
+        name = self._name
         raise LoaderError(
             f"{name} hands out batches by itself, `for batch in loader`: no DataLoader goes around"
             f" it, and one pair is {name}(...).dataset[number]"
@@ -239,10 +239,15 @@ class EpochLoader:
 
     def __repr__(self) -> str:
         return (
-            f"<{type(self).__name__} of {self.contents.name}: {self.contents.count:,} pairs in"
+            f"<{self._name} of {self.contents.name}: {self.contents.count:,} pairs in"
             f" {self.contents.split}, {len(self):,} batches of {self.batch_size}, epoch"
             f" {self.epoch}>"
         )
+
+    @property
+    def _name(self) -> str:
+        """Name that the loader was made by, whichever backend it has."""
+        return next(kind.__name__ for kind in type(self).__mro__ if kind.__name__[-6:] == "Loader")
 
     def _options(self, given: Mapping[str, Any], training: bool, live: bool) -> Options:
         """Find the device, and validate the options that were given."""

@@ -54,7 +54,7 @@ def prepare_workers(modules: Sequence[str], workers: int, deaf: bool = False) ->
     try:
         from multiprocessing import forkserver  # which not every system has
 
-        forkserver.set_forkserver_preload(list(modules))
+        forkserver.set_forkserver_preload([*modules, f"{__package__}.server_end"])
         with _environment(
             PYTHONSAFEPATH="1", PYTHONPATH=path, PYTHONWARNINGS=quiet, **{MARK: "1"}, **_ONE_THREAD
         ):

@@ -170,6 +170,7 @@ def test_what_trainers_look_at(make):
         assert isinstance(val.sampler, torch.utils.data.SequentialSampler)
         assert train.sampler is train.batch_sampler.sampler is None
         assert f"{TRAIN} pairs in train" in repr(train)
+        assert repr(train).startswith(("<PairLoader of", "<TorchLoader of"))
         assert len(iter(train)) == len(train)
 
 

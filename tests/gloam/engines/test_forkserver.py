@@ -62,3 +62,28 @@ def test_workers_take_their_modules_from_where_their_parent_does(
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert not (here / "imported").exists()
+
+
+ENDING = """
+import operator
+from gloam.engines.forkserver import prepare_workers
+from gloam.engines.local import LocalEngine
+
+prepare_workers(["taken_down"], 2)
+assert list(LocalEngine(2).map(operator.neg, [1, 2])) == [-1, -2]
+"""
+
+
+def test_the_server_ends_without_taking_down_what_it_has_imported(tmp_path: Path) -> None:
+    """Which takes long for torch. It has the pipe of standard output, too: `run` waits for it."""
+    (tmp_path / "ending.py").write_text(ENDING)
+    (tmp_path / "taken_down.py").write_text(
+        "import atexit, os\nopen('imported', 'w').close()\n"
+        "atexit.register(lambda: open('taken-down', 'w').close())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "ending.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "imported").exists()
+    assert not (tmp_path / "taken-down").exists()
