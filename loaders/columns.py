@@ -75,7 +75,7 @@ class SetPairs:
 
     def __getitem__(self, number: int) -> StoredPair:
         low = NOTHING if self.lows is None else self.lows[number]
-        key = self.keys.place(number) if isinstance(self.keys, TarKeys) else self.keys[number]
+        key = self.keys.extent(number) if isinstance(self.keys, TarKeys) else self.keys[number]
         return StoredPair(key, low, self.normals[number])
 
 
