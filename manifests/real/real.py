@@ -117,10 +117,10 @@ def real(name: str, folder: str | Path, split: str | None = None) -> RealSet:
     Examples
     --------
     >>> import gloam
-    >>> gloam.real("lol-v1", "photos", "test")
+    >>> gloam.real("lol-v1", "photos", "val")
     Traceback (most recent call last):
     ...
-    gloam.errors.SourceError: photos: not lol-v1: expected eval15/low/{name}.png, ...
+    gloam.errors.ConfigError: lol-v1 has no split val; it has train, test
     """
     rules = load_rules(name)
     chosen = split or rules.splits[0]

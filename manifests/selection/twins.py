@@ -21,8 +21,9 @@ from ..images.header import MAX_PIXELS, read_header
 from ..images.opening import Pixels
 from .measures import SIDE, luma_cells
 
-_BITS = 14
-_ALIKE = (4, 5)  # least correlation, as a fraction
+_BITS, _NEAR = 14, 8
+_ALIKE, _NEARLY = (4, 5), (1, 2)
+"""Least correlations, as fractions: up to 14 bits, and up to 8, which unlike pictures never are."""
 _CELLS = 16
 Thumbnail = npt.NDArray[np.int64]
 
@@ -53,15 +54,15 @@ def thumbnail_of(data: bytes) -> Thumbnail:
     return thumbnail(decode_small(data, read_header(data, MAX_PIXELS), SIDE))
 
 
-def correlate(first: Thumbnail, second: Thumbnail) -> bool:
-    """Return whether two thumbnails correlate by .8 or more."""
+def correlate(first: Thumbnail, second: Thumbnail, least: tuple[int, int] = _ALIKE) -> bool:
+    """Return whether two thumbnails correlate by a fraction or more."""
     count = len(first)
     sums = int(first.sum()), int(second.sum())
     product = count * int(first @ second) - sums[0] * sums[1]
     variances = [
         count * int(one @ one) - own * own for one, own in zip((first, second), sums, strict=True)
     ]
-    over, under = _ALIKE
+    over, under = least
     return product > 0 and under**2 * product**2 >= over**2 * variances[0] * variances[1] > 0
 
 
@@ -88,7 +89,7 @@ def twins(
             found += [
                 Twins(other, place, int(bits[other]))
                 for other in near
-                if correlate(made(0, other), thumb)
+                if correlate(made(0, other), thumb, _ALIKE if bits[other] > _NEAR else _NEARLY)
             ]
     return sorted(found)
 

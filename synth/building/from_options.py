@@ -21,6 +21,7 @@ from ...storage.stores import as_path
 from ..recipes.load import Overrides, Recipe, load_recipe, override_texts
 from .build import Report
 from .build import build as build_request
+from .keep_out import pictures
 from .request import BuildFile, Request
 
 _FIELDS = {**PlanOptions.model_fields, **OutputOptions.model_fields}
@@ -179,6 +180,7 @@ def make_request(
     }
     avoided = options.get("not_like") or file.not_like
     avoided = [avoided] if isinstance(avoided, str | Path) else avoided
+    pictures.cache_clear()  # a folder may hold other ones by now
     windows = [name for name in _WINDOWS if name in given]
     if windows and not any(source.kind == CLIPS for source in chosen):
         raise ConfigError(f"--{windows[0]} is of {CLIPS}= sources; there is none", key=windows[0])
