@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+APART = str(Path(__file__).parent / "apart.yaml")
+"""A recipe that draws every parameter by itself: `uneven` as its first sets have it."""
+
 NOISE_OF_CHANNELS = [
     "noise.read.red=uniform(0, 2)",
     "noise.read.green=choice(0, 0.5)",

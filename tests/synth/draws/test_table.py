@@ -13,7 +13,7 @@ from gloam.synth.draws.table import DrawTable, concat, table_of_records
 from gloam.synth.models import draw, draw_many, draw_table
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
 
-from ..overrides import NOISE_OF_CHANNELS
+from ..overrides import APART, NOISE_OF_CHANNELS
 
 MORE = [
     ["isp.demosaic=choice(malvar, none)", "isp.digital_gain_ev=uniform(0, 3)"],
@@ -47,7 +47,7 @@ MORE = [
 ]
 RECIPES = [
     *(recipe for name in shipped_recipes() if (recipe := load_recipe(name)).model == "camera"),
-    *(load_recipe("uneven", overrides) for overrides in MORE),
+    *(load_recipe(APART, overrides) for overrides in MORE),
 ]
 
 

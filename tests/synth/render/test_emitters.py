@@ -13,6 +13,8 @@ from gloam.synth.models import draw, parse_draw, render
 from gloam.synth.recipes.load import load_recipe
 from gloam.synth.render.emitters import emitter_light, emitter_mask
 
+from ..overrides import APART
+
 DARK = np.zeros((300, 400, 3), np.uint8)
 DARK[150:153, 200:203] = 9
 PARTS = {
@@ -24,8 +26,8 @@ PARTS = {
 
 
 def lamps(*more: str, key: str = "a") -> CameraDraw:
-    plain = ["exposure.ev=5.5", "emitters.count=1", "emitters.ev=7"]
-    return draw(load_recipe("even", [*plain, *more]), 0, key)
+    plain = ["exposure.ev=5.5", "camera.iso=800", "emitters.count=1", "emitters.ev=7"]
+    return draw(load_recipe(APART, [*plain, *more]), 0, key)
 
 
 @pytest.mark.parametrize("part", PARTS)

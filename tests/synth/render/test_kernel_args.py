@@ -13,12 +13,13 @@ from gloam.synth.models import LowMaker, draw, draw_many, low_maker, parse_draw,
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
 
 from ..draws.test_table import MORE
+from ..overrides import APART
 
 KEYS = [f"pair-{i}" for i in range(12)]
 PICTURE = np.random.default_rng(0).integers(0, 256, (40, 52, 3), np.uint8)
 RECIPES = {
     **{name: load_recipe(name) for name in shipped_recipes()},
-    **{f"uneven+{i}": load_recipe("uneven", overrides) for i, overrides in enumerate(MORE)},
+    **{f"uneven+{i}": load_recipe(APART, overrides) for i, overrides in enumerate(MORE)},
     "gamma+jpeg": load_recipe(
         "gamma",
         ["degradations.jpeg.probability=0.5", "degradations.jpeg.quality=uniform(30, 90)"],
@@ -29,16 +30,17 @@ DIGESTS = {
     "3dcc-low-light": ("0228d493b59b7c17", "9a8bfcdaafde7066", "e1ea64893e59e2ba"),
     "agllnet": ("2a45fa4debb2cff5", "f4d2ba0eca772f90", "33552395235b003e"),
     "day-to-night": ("f03581b8abb60832", "cd604db39e92984c", "a3c0c617070f7f31"),
-    "even": ("5206368f987581c9", "201ade8dbdf8f74b", "8aa3c308b87fb388"),
+    "even": ("b25184726701afe2", "9ba07ec199a712eb", "c8ea5372396d23b3"),
     "extreme": ("2f79a590beca86f2", "62962faae4fc188b", "0fd1ef91e0ffdf3b"),
     "gamma": ("261fe5a4114a9031", "15f2e4741d848032", "e0d6ffa4a0cd16a8"),
     "llnet": ("e236c69dfd07cddc", "24191df9745f5d25", "5e9ebd5170adb465"),
     "maet-cpu": ("33241bb4a7e2909f", "dad56562874937ea", "09989f1ad4418bc6"),
     "maet-gpu": ("d088efab4771cc61", "4009de95f19c35f1", "d8f1ecde5b9a24b8"),
     "mbllen": ("8463cd5c39204e38", "5409a620ed02a802", "4746db2644904cf7"),
-    "night-lights": ("00caa0f7e3b798bf", "f29bb3330fe92a13", "193d1ff9e252fb40"),
-    "train": ("1137958873645356", "4b784f18ff68ae65", "332319cb82930ea7"),
-    "uneven": ("010f327d9025f746", "5dd094bb8ee0cda5", "af32d1fbbcb54cbd"),
+    "night-lights": ("18793d8c29422cba", "17b3a5f88e0662b4", "b6f05f6922aba071"),
+    "train": ("ead705ad51754884", "af7dcf568c967efc", "fad51a7555f4851f"),
+    "train-uneven": ("cfce6bad58cb8827", "ed84235ed1079748", "87f5c5dad81decfc"),
+    "uneven": ("a32fcda8489cc81a", "16d76d31be3d480f", "f3f984d5e00d4f1a"),
     "upi": ("2d913a3bbfd2deba", "82adcfac450d2880", "1c0c727f411aa408"),
     "uneven+0": ("b31b26a462d2dccd", "6f72d848a32850af", "1f9eaa7b73cce495"),
     "uneven+1": ("019e4cfe0eee93e6", "2f782cc95dd98ce8", "4076cb21b0829eea"),
@@ -52,8 +54,9 @@ DIGESTS = {
     "uneven+9": ("7b9dda514301c48c", "8873132a9ced10ae", "3bdb29397fd8082a"),
     "uneven+10": ("090bbd726c8a33e6", "5dd094bb8ee0cda5", "af32d1fbbcb54cbd"),
     "uneven+11": ("c725a09493054dfb", "e775ae4e86174030", "9374cff556fda73a"),
+    "uneven+12": ("1bcc50ce8b77bcbf", "1734e20d0348b4e9", "634315feab4c4bef"),
     "gamma+jpeg": ("67220beb0ae31c1c", "4b664cfb2ee3863b", "8e5c299127c546bc"),
-    "mixed": ("c6a6d87a3a7721f9", "0deaca0a6b26a3dc", "a63d557f7cd00c0a"),
+    "mixed": ("8d9649f41891cd88", "4b33120e10a97dcc", "afda28a64ff259b7"),
 }
 """Of the records of KEYS, of six lows, and of a window of each."""
 

@@ -41,7 +41,7 @@ from gloam.synth.models import draw, draw_table, render
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
 from gloam.synth.render.plan import lay_out, plan_batch, upload_draws, upload_tables
 
-from ..overrides import NOISE_OF_CHANNELS
+from ..overrides import APART, NOISE_OF_CHANNELS
 
 PATTERN = [
     "degradations.fixed_pattern.columns=3",
@@ -219,7 +219,7 @@ def lows_of_a_batch(
 def test_a_batch_of_any_sizes_and_recipes_has_the_lows_of_its_images(photograph):
     rng = np.random.default_rng(0)
     recipes = [load_recipe(name) for name in sorted(shipped_recipes())]
-    recipes += [load_recipe("uneven", overrides) for overrides in MORE]
+    recipes += [load_recipe(APART, overrides) for overrides in MORE]
     normals, draws = [], []
     for i, recipe in enumerate([recipe for recipe in recipes if recipe.model == "camera"] * 3):
         height, width = (int(n) for n in rng.integers(1, photograph.shape[:2]))
@@ -255,7 +255,7 @@ def test_windows_of_any_draws_are_those_of_the_whole_lows_flipped_and_turned(
 ):
     rng = np.random.default_rng(1)
     side, count = 40, 24
-    recipes = [load_recipe("uneven", overrides) for overrides in MORE]
+    recipes = [load_recipe(APART, overrides) for overrides in MORE]
     draws = [draw(recipe, 5, str(i)) for i, recipe in enumerate(recipes)]
     numbers = rng.integers(0, len(draws), count)
     normals, windows = [], np.zeros((count, 7), np.int64)
