@@ -14,6 +14,7 @@ The sets are for training low-light image enhancement.
     fit, calibrate                          a recipe from real lows, a camera from raw files
     doctor()                                what this machine lacks
     PairLoader, TorchLoader, pairs_in       loading pairs in training
+    mix(components)                         several sources in every batch, by weights
     ImageLoader                             loading photographs and their classes
     ClipLoader                              loading clips of video
     errors                                  what is raised
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from .loaders import ImageLoader as ImageLoader
     from .loaders import PairLoader as PairLoader
     from .loaders import TorchLoader as TorchLoader
+    from .loaders import mix as mix
     from .loaders import pairs_in as pairs_in
     from .loaders.doctor import doctor as doctor
     from .loaders.live.darkening import Darken as Darken
@@ -70,6 +72,7 @@ __all__ = [
     "export",
     "fit",
     "load_recipe",
+    "mix",
     "open_set",
     "pairs_in",
     "preview",
@@ -98,6 +101,7 @@ _HOMES = {
     "export": ("synth.publishing.export", "export"),
     "fit": ("synth.fitting.fit", "fit"),
     "load_recipe": ("synth.recipes.load", "load_recipe"),
+    "mix": ("loaders", "mix"),
     "open_set": ("manifests.sets.pair_set", "open_set"),
     "pairs_in": ("loaders", "pairs_in"),
     "preview": ("synth.analysis.preview", "preview"),

@@ -31,8 +31,9 @@ class LoaderOptions(TypedDict, total=False):
     ----------
     batch_size : int
         Samples a batch, of this rank.
-    size : (height, width), int or None
-        Size of the images that come out; None, the default, keeps each pair's own.
+    size : (height, width), int, dict of step to either, or None
+        Size of the images that come out; None, the default, keeps each pair's own. PairLoader
+        takes a schedule, too, {0: 128, 20000: 192}: from which step on, each a batch of all ranks.
     crop : str
         How `size` is reached: "random" (a window at native resolution; smaller images are enlarged
         first), "resize" (the whole image, aspect not kept, which averages most of a low's noise
@@ -91,7 +92,7 @@ class LoaderOptions(TypedDict, total=False):
     """
 
     batch_size: Required[int]
-    size: Size | None
+    size: Size | Mapping[int, Size] | None
     crop: Crop | None
     augment: bool
     pad: bool
@@ -146,6 +147,10 @@ class PairOptions(ImageOptions, total=False):
 
     Attributes
     ----------
+    unpaired : bool
+        Give dark and bright pictures that have nothing to do with each other, each list in an order
+        of its own: `data` is two lists, (DARK, BRIGHT), as `pairs_in` has them of one folder, and
+        `size` must be given. By default False.
     labels : bool
         Yield the labels of a set that was built with `--labels`, as the last item: a dict, see
         `gloam.loaders.labels.batch_labels`. By default False.
@@ -155,8 +160,9 @@ class PairOptions(ImageOptions, total=False):
         Make each low when its pair is read, from the decoded normal: exact noise without stored
         lows, new noise in every epoch, or another recipe. `data` may then be a list of normals
         alone. By default so for sets that hold no lows (`gloam build --low-codec none`).
-    recipe : Recipe or str
-        Recipe of live lows; by default the set's own, or "uneven" for lists.
+    recipe : Recipe, str, or dict of step to either
+        Recipe of live lows; by default the set's own, or "uneven" for lists. PairLoader takes a
+        schedule, too, {0: "train", 20000: "even"}.
     draws : str
         Of live lows: "fresh" draws anew in every epoch, a function of (seed, epoch, key); "set"
         draws what the set has stored, or would have. By default "fresh" for train, "set" for val.
@@ -179,10 +185,11 @@ class PairOptions(ImageOptions, total=False):
         With backend="torch": "opencv", the default, or "pillow".
     """
 
+    unpaired: bool
     labels: bool
     normals: str | Path | None
     live: bool | None
-    recipe: Recipe | str | None
+    recipe: Recipe | str | Mapping[int, Recipe | str] | None
     draws: Literal["fresh", "set"] | None
     exact: bool | None
     resident: bool | Literal["auto"]
@@ -295,6 +302,10 @@ class Options(BaseModel):
         if self.dtype == "uint8":
             return 0.0, 1.0
         return (127.5, 1 / 127.5) if self.value_range[0] < 0 else (0.0, 1 / 255)
+
+    def with_size(self, size: Any) -> Options:
+        """Return the same options for another size."""
+        return Options(**{**self.model_dump(), "size": size})
 
     def fingerprint(self) -> dict[str, Any]:
         """Return the options that decide which samples come in which order and form.

@@ -36,6 +36,7 @@ class Place(NamedTuple):
     pair: StoredPair
     epoch: int = 0
     labels: PairLabels | None = None
+    bright: Place | None = None  # of unpaired pictures
 
 
 class Samples(PairDataset, Dataset[Any]):

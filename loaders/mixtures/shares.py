@@ -44,7 +44,7 @@ class Shares:
         in_turn = self._pattern == len(weights)
         self._turn = np.cumsum(in_turn) - in_turn  # how many such are before each place
         self._ends = np.cumsum([round(part * _UNITS) for part in parts], dtype=np.int64)
-        self._ends[np.flatnonzero(parts)[-1:]] = self._turns * _UNITS
+        self._ends[np.flatnonzero(np.array(parts, float))[-1:]] = self._turns * _UNITS
         room = (1 - float(max(parts))) / max(self._turns - 1, 1)
         self._step = _UNITS + math.floor(_GOLDEN * room * _UNITS) * (self._turns > 1)
         if self._turns == 1:
