@@ -203,7 +203,11 @@ class MixedEpochs(PairLoader):
             "begun": begun.place,
             "step": step,
             "taken": self._done(begun, self._batch),
-            "weights": [list(one) for one in self._course.segments if one.step <= step],
+            "weights": [
+                [one.step, one.place, list(one.counts)]
+                for one in self._course.segments
+                if one.step <= step
+            ],
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -241,7 +245,7 @@ class MixedEpochs(PairLoader):
             "data": self.contents.identity,
             "pairs": self.contents.count,
             "options": options,
-            "size": {str(step): size for step, size in self._sizes.items()},
+            "size": {str(step): self._size_at(step).fingerprint()["size"] for step in self._sizes},
         }
 
     def _copy_ahead(self) -> None:
