@@ -27,7 +27,7 @@ def choose_backend(given: Mapping[str, Any]) -> str:
     asked = given.get("backend", "auto")
     if asked != "auto":
         return "torch" if asked == "torch" else "dali"
-    if given.get("decoder") in ("opencv", "pillow"):
+    if given.get("decoder") in ("opencv", "pillow") or given.get("give"):
         return "torch"
     if given.get("reader", "auto") != "auto" or given.get("resident", False):
         return "dali"

@@ -10,7 +10,7 @@ from .backend import check_backend, class_of
 from .epochs import EpochLoader
 from .index import Contents, cached_in, contents_of, open_data
 from .labels import LabelColumns, label_columns
-from .live.lows import LiveLows, is_live, live_lows
+from .live.lows import LiveLows, is_live, live_lows, stored_draws
 from .mixtures.mixture import Mixture, as_mixture
 from .options import Options, PairOptions, check_names
 
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 class PairLoader(EpochLoader):
     """An iterable over batches of pairs; each pass is one epoch.
 
-    Batches are (low, normal) torch tensors, with `keys=True` and `labels=True` (low, normal, keys,
-    labels), on the GPU or the CPU, in step: a low never comes with another image's normal.
+    Batches are (low, normal) torch tensors, with `keys=True`, `labels=True` and `give=` (low,
+    normal, keys, labels, what is given), on the GPU or the CPU, in step: a low never comes with
+    another image's normal.
 
     Parameters
     ----------
@@ -66,6 +67,7 @@ class PairLoader(EpochLoader):
 
     _backend = "dali"
     _columns: LabelColumns | None
+    _drawn: LiveLows | None  # of stored lows, where something of their draws is asked for
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
         """Choose the backend, and what loads a mixture: a subclass of this is returned."""
@@ -106,6 +108,7 @@ class PairLoader(EpochLoader):
         contents = cached_in(contents, given.get("cache"), given.get("cache_gb"))
         lows = live_lows(held, recipe, draws, chosen.seed, split == "train") if live else None
         self._columns = label_columns(held, contents) if chosen.labels else None
+        self._drawn = stored_draws(held) if chosen.give else None
         return contents, chosen, lows
 
     def _reader(self, contents: Contents, given: Mapping[str, Any]) -> str:

@@ -56,7 +56,7 @@ class TorchLoader(PairLoader, WorkerLoader):
 
     def _made_by(self, decoder: str) -> Any:
         """Return the samples of all ranks."""
-        return Samples(self.contents, self._asked, decoder, self.live)
+        return Samples(self.contents, self._asked, decoder, self.live, self._drawn)
 
     def _largest(self) -> tuple[int, int] | None:
         """Return the largest size that batches have; None where it is not known."""

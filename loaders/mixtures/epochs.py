@@ -92,7 +92,7 @@ class MixedEpochs(PairLoader):
         weights = [part.component.weight for part in self.parts]
         names = list(mixture.components)
         self._course = Course(names, weights, chosen.seed, chosen.shuffle)
-        self._columns = None
+        self._columns = self._drawn = None
         own = json.dumps([[part.name, part.fingerprint()] for part in self.parts])
         identity = hashlib.sha256(own.encode()).hexdigest()[:16]
         count = self._epoch_samples(mixture)

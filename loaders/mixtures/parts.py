@@ -16,11 +16,12 @@ from ...manifests.sets.pair_set import PairSet
 from ...synth.kernels.arrays import Window
 from ...synth.models import LowMaker
 from ...synth.recipes.load import DEFAULT, load_recipe
-from ..augment import crop_numbers, draw_crop
+from ..augment import CropFlip, crop_numbers, draw_crop
 from ..columns import StoredPair
 from ..dataset import Pixels
+from ..given import Known
 from ..index import Contents, cached_in, contents_of, open_data
-from ..live.lows import LiveLows, is_live, live_lows
+from ..live.lows import LiveLows, is_live, live_lows, stored_draws
 from ..options import Options
 from ..samples import Place, Sample, Samples, sized
 from .mixture import Component, Mixture, at, source_of
@@ -40,6 +41,8 @@ class Part:
         Of unpaired ones.
     live : dict of step to LiveLows
         Empty where lows are stored.
+    drawn : LiveLows, optional
+        How stored ones were drawn, where something of that is asked for.
     """
 
     name: str
@@ -47,6 +50,7 @@ class Part:
     contents: Contents
     bright: Contents | None
     live: Mapping[int, LiveLows]
+    drawn: LiveLows | None = None
 
     @property
     def count(self) -> int:
@@ -64,7 +68,7 @@ class Part:
     def samples(self, options: Options, decoder: str, step: int) -> Samples:
         """Return what makes samples of a step."""
         kind = UnpairedSamples if self.bright is not None else Samples
-        return kind(self.contents, options, decoder, self.lows(step))
+        return kind(self.contents, options, decoder, self.lows(step), self.drawn)
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what decides the component's samples."""
@@ -127,7 +131,8 @@ def _open(name: str, component: Component, given: Mapping[str, Any], split: str,
         lows = _live(component, held, given, own_split, seed)
     contents = contents_of(held, own_split, live=bool(lows))
     contents = cached_in(contents, given.get("cache"), given.get("cache_gb"))
-    return Part(name, component, contents, None, lows)
+    drawn = stored_draws(held) if given.get("give") and not lows else None
+    return Part(name, component, contents, None, lows, drawn)
 
 
 def _live(
@@ -171,6 +176,10 @@ class IdentityLows(LiveLows):
         """Return what gives normals for lows."""
         return _IdentityMaker(())
 
+    def draws_of(self, keys: Sequence[str], epoch: int) -> list[Any]:
+        """Return that nothing is drawn."""
+        return [None] * len(keys)
+
     def fingerprint(self) -> dict[str, Any]:
         """Return that lows are none."""
         return {"identity": True}
@@ -189,6 +198,9 @@ class _IdentityMaker(LowMaker):
         top, left, height, width = window
         return normal[top : top + height, left : left + width]
 
+    def noise_map(self, number: int, normal: Pixels, window: Window | None = None) -> None:
+        return None
+
 
 class UnpairedSamples(Samples):
     """A dark picture and a bright one, cut by themselves and flipped alike."""
@@ -198,6 +210,7 @@ class UnpairedSamples(Samples):
         place: Place,
         numbers: npt.NDArray[np.float64],
         made: Callable[[Pixels, Window], Pixels] | None,
+        known: Callable[[Pixels, CropFlip], Known] | None,
     ) -> Sample:
         assert place.bright is not None
         dark, bright = self.normal(place.pair), self.normal(place.bright.pair)
@@ -211,4 +224,5 @@ class UnpairedSamples(Samples):
         (low, _), (normal, crop) = (
             (sized(image, crop, self._options), crop) for image, crop in images
         )
-        return Sample(low, normal, crop, place.pair.key, None)
+        told = None if known is None else known(bright, crop)
+        return Sample(low, normal, crop, place.pair.key, None, told)

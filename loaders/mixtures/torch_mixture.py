@@ -78,7 +78,11 @@ class MixedSamples(Dataset[Any]):
         made: dict[int, Sample] = {}
         for (part, _, step), own in groups.items():
             samples = self._of(part, step).__getitems__([places[i].place for i in own])
-            made |= zip(own, samples, strict=True)
+            for i, sample in zip(own, samples, strict=True):
+                known = sample.known
+                if known is not None:
+                    known = known._replace(component=self._parts[part].name)
+                made[i] = sample._replace(known=known)
         return [made[i] for i in range(len(places))]
 
     def _of(self, number: int, step: int) -> Samples:
