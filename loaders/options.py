@@ -320,10 +320,6 @@ class Options(BaseModel):
             return 0.0, 1.0
         return (127.5, 1 / 127.5) if self.value_range[0] < 0 else (0.0, 1 / 255)
 
-    def with_size(self, size: Any) -> Options:
-        """Return the same options for another size."""
-        return Options(**{**self.model_dump(), "size": size})
-
     def fingerprint(self) -> dict[str, Any]:
         """Return the options that decide which samples come in which order and form.
 

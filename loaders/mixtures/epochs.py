@@ -18,7 +18,7 @@ from ..pair_loader import PairLoader
 from ..ranks_and_order import Rank
 from ..state import VERSION, check_state
 from .course import Course, Segment, SteppedRank
-from .mixture import Mixture, as_mixture, at, schedule
+from .mixture import Mixture, as_mixture, schedule
 from .parts import Part, open_parts
 
 
@@ -72,7 +72,7 @@ class MixedEpochs(PairLoader):
 
     parts: tuple[Part, ...]
     _course: Course
-    _sizes: Mapping[int, Any]
+    _sizes: Mapping[int, Options]  # by the step that each begins with
     _begun = Begun()
 
     def _opened(
@@ -83,11 +83,15 @@ class MixedEpochs(PairLoader):
             if given.get(name):
                 raise LoaderError(f"{name} goes with one set, not with a mixture: leave it out")
         try:
-            self._sizes = schedule(given.get("size"))
+            sizes = schedule(given.get("size"))
         except ValueError as error:
             raise LoaderError(f"size: {error}") from None
-        first = {**given, "size": self._sizes[0]}
-        chosen = self._options(first, split == "train", bool(given.get("live")))
+        training, live = split == "train", bool(given.get("live"))
+        self._sizes = {
+            step: self._options({**given, "size": size}, training, live)
+            for step, size in sizes.items()
+        }
+        first, chosen = {**given, "size": sizes[0]}, self._sizes[0]
         self.parts = open_parts(mixture, first, split, chosen.seed)
         weights = [part.component.weight for part in self.parts]
         names = list(mixture.components)
@@ -187,11 +191,6 @@ class MixedEpochs(PairLoader):
             found.append(Sample(i, own, turn, bright))
         return found
 
-    def _size_at(self, step: int) -> Options:
-        """Return the options of a step."""
-        size = at(self._sizes, step)
-        return self._asked if len(self._sizes) == 1 else self._asked.with_size(size)
-
     def state_dict(self) -> dict[str, Any]:
         """Return where the loader is: plain JSON, the same on all ranks between two steps."""
         begun = self._of_epoch(self.epoch)
@@ -245,7 +244,7 @@ class MixedEpochs(PairLoader):
             "data": self.contents.identity,
             "pairs": self.contents.count,
             "options": options,
-            "size": {str(step): self._size_at(step).fingerprint()["size"] for step in self._sizes},
+            "size": {str(step): one.fingerprint()["size"] for step, one in self._sizes.items()},
         }
 
     def _copy_ahead(self) -> None:

@@ -13,6 +13,7 @@ from ..options import Options
 from ..samples import Place, Sample, Samples
 from ..torch_loader import TorchLoader
 from .epochs import MixedEpochs
+from .mixture import at
 from .parts import Part, nearest_pair
 
 
@@ -89,8 +90,8 @@ class MixedSamples(Dataset[Any]):
         part = self._parts[number]
         begun = max(begin for begin in {*self._sizes, *part.live, 0} if begin <= step)
         if (number, begun) not in self._made:
-            size = self._sizes[max(begin for begin in self._sizes if begin <= step)]
-            self._made[number, begun] = part.samples(size, self._decoder, step)
+            options = at(self._sizes, step)
+            self._made[number, begun] = part.samples(options, self._decoder, step)
         return self._made[number, begun]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -101,11 +102,10 @@ class MixedTorch(MixedEpochs, TorchLoader):
     """A mixture with backend="torch"."""
 
     def _made_by(self, decoder: str) -> Any:
-        sizes = {step: self._size_at(step) for step in self._sizes}
-        return MixedSamples(self.parts, sizes, decoder, self.contents.count)
+        return MixedSamples(self.parts, self._sizes, decoder, self.contents.count)
 
     def _largest(self) -> tuple[int, int] | None:
-        sizes = [self._size_at(step).size for step in self._sizes]
+        sizes = [one.size for one in self._sizes.values()]
         return max((size for size in sizes if size), key=math.prod) if all(sizes) else None
 
     def _places(self) -> Iterator[list[Any]]:
