@@ -65,21 +65,26 @@ def level_at(light, levels):
 
 @scalar
 def encoded_variance(light, cumulants, levels, nodes, weights):
-    """Return the variance of the level of light with a second, third and fourth cumulant."""
+    """Return the variance of the level of light with a second, third and fourth cumulant.
+
+    And how far the level follows a standard normal number, which the light follows: what it has in
+    common with other channels.
+    """
     variance, third, fourth = cumulants
     if variance <= 0.0:
-        return 0.0
+        return 0.0, 0.0
     skew = min(third / (variance * np.sqrt(variance)), 2.0)
     excess = min(fourth / (variance * variance), 3.0)
     scale = np.sqrt(variance / (1 + skew * skew / 18 + excess * excess / 96))
-    mean = square = 0.0
+    mean = square = follows = 0.0
     for i in range(nodes.shape[0]):
         z = nodes[i]
         off = z + skew / 6 * (z * z - 1) + excess / 24 * (z * z * z - 3 * z)
         level = level_at(light + scale * off, levels)
         mean += weights[i] * level
         square += weights[i] * level * level
-    return max(square - mean * mean, 0.0)
+        follows += weights[i] * level * z
+    return max(square - mean * mean, 0.0), follows
 
 
 @scalar
@@ -110,11 +115,11 @@ def pixel_moments(means, method, gain, site, colour, noise, curve, out):
     colour : Colour
     noise : ChannelNoise
     curve : levels (ENCODE_CELLS), nodes and weights of Gauss and Hermite's quadrature
-    out : float32 arrays (3, h, w): light, its variance, level, its variance, correlations
-        The last ones of red and green, green and blue, red and blue light.
+    out : float32 arrays (3, h, w): light, its variance, level, its variance, covariances
+        The last ones of the levels of red and green, green and blue, red and blue.
     """
     levels, nodes, weights = curve
-    lights, light_variances, clean, variances, correlations = out
+    lights, light_variances, clean, variances, covariances = out
     unit = 1.0 / (float(colour.white) - float(colour.black))
     m = colour.to_srgb
     units = colour.red_gain * unit, colour.green_gain * unit, colour.blue_gain * unit
@@ -139,7 +144,7 @@ def pixel_moments(means, method, gain, site, colour, noise, curve, out):
                 third[c] = gain**3 * counted * step**3
                 fourth[c] = (gain**4 * counted + added4) * step**4
             light = transformed(m, raw[0], raw[1], raw[2])
-            of_light, more = np.empty(3), np.zeros(3)
+            of_light, more, follows = np.empty(3), np.zeros(3), np.empty(3)
             for c in range(3):
                 two = three = four = 0.0
                 for j in range(3):
@@ -156,13 +161,15 @@ def pixel_moments(means, method, gain, site, colour, noise, curve, out):
                 lights[c, y, x] = min(max(mean, 0.0), 1.0)
                 light_variances[c, y, x] = two
                 clean[c, y, x] = level_at(mean, levels)
-                variances[c, y, x] = encoded_variance(
+                variance, follows[c] = encoded_variance(
                     mean, (two, three, four), levels, nodes, weights
                 )
+                variances[c, y, x] = variance
             for c in range(3):
                 a, b = (0, 1) if c == 0 else ((1, 2) if c == 1 else (0, 2))
                 shared = together[c] * apart * np.sqrt(more[a] * more[b])
                 for j in range(3):
                     shared += rows[a][j] * rows[b][j] * second[j]
                 both = np.sqrt(of_light[a] * of_light[b])
-                correlations[c, y, x] = shared / both if both > 0.0 else 0.0
+                shared = shared / both if both > 0.0 else 0.0
+                covariances[c, y, x] = shared * follows[a] * follows[b]

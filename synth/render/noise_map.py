@@ -75,17 +75,17 @@ def noise_map(
     means, light = np.empty((3, *shape), np.float32), np.empty(shape, np.float32)
     scene = scene_of(normal, span, args, normal if lit_as is None else lit_as)
     expose_window(normal, span, scene, means, light)
-    lights, light_variances, clean, variances, correlations = (
+    lights, light_variances, clean, variances, covariances = (
         np.empty((3, *shape), np.float32) for _ in range(5)
     )
     sensor, draw = args.sensor, args.field.draw
     levels = 255 * encoding(draw.isp_contrast, draw.tone, draw.gamma, draw.tone_toe)
-    out = lights, light_variances, clean, variances, correlations
+    out = lights, light_variances, clean, variances, covariances
     camera = float(sensor.gain), _site_noise(args), args.development.colour
     pixel_moments(means, sensor.method, *camera, args.noise, (levels, *_quadrature()), out)
     before = np.maximum(variances, 1e-12)
     if len(blur):
-        clean, variances = _smoothed(clean, variances, correlations, blur, strength)
+        clean, variances = _smoothed(clean, variances, covariances, blur, strength)
         places = np.interp(clean, levels, np.arange(len(levels))) / (len(levels) - 1)
         lights = places * places
     variances = variances + _ROUNDING
@@ -104,7 +104,7 @@ def noise_map(
 
 
 def _smoothed(
-    clean: Floats, variances: Floats, correlations: Floats, blur: Floats, strength: float
+    clean: Floats, variances: Floats, covariances: Floats, blur: Floats, strength: float
 ) -> tuple[Floats, Floats]:
     """Return levels (3, h, w) and their variances after chroma noise reduction.
 
@@ -114,15 +114,13 @@ def _smoothed(
     taps = np.concatenate([blur[:0:-1], blur]).astype(np.float64)
     squares = taps * taps
     luma = np.tensordot(_LUMA, clean, 1)
-    deviations = np.sqrt(variances)
     pairs = ((0, 1), (1, 2), (0, 2))
-    shared = [correlations[i] * deviations[a] * deviations[b] for i, (a, b) in enumerate(pairs)]
     made, out = np.empty_like(clean), np.empty_like(variances)
     middle = float(blur[0]) ** 2
 
     def variance_of(factors: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         total = np.tensordot(factors * factors, variances, 1)
-        for (a, b), one in zip(pairs, shared, strict=True):
+        for (a, b), one in zip(pairs, covariances, strict=True):
             total = total + 2 * factors[a] * factors[b] * one
         return np.asarray(total)
 
