@@ -117,6 +117,7 @@ def open_parts(
 
 def _open(name: str, component: Component, given: Mapping[str, Any], split: str, seed: int) -> Part:
     own_split, source = component.split or split, source_of(component.data)
+    component = component.model_copy(update={"data": None})  # processes need it no more
     if component.unpaired:
         if not isinstance(source, tuple | list) or len(source) != 2:
             raise LoaderError("unpaired pictures are two lists: data=(DARK, BRIGHT)")
