@@ -17,10 +17,12 @@ import numpy.typing as npt
 from ..camera.illumination import brightness_ev, cell_luminance, mean_of
 from ..kernels.arrays import Pixels, Window, check_normal, check_window
 from ..kernels.curves import encoding
-from ..kernels.demosaic import BILINEAR
+from ..kernels.demosaic import BILINEAR, BORDER
+from ..kernels.exposure import Scene
 from ..kernels.moments import SiteNoise, expose_window, pixel_moments
 from ..kernels.numbers.quantiles import CENTRE, OCTAVES, PER_HALF
 from .kernel_args import KernelArgs
+from .mosaic_noise import demosaiced, mosaic_variances
 from .window import cut, scene_of, span_of
 
 Floats = npt.NDArray[np.float32]
@@ -39,8 +41,8 @@ class NoiseMap(NamedTuple):
     linear : (h, w, 3)
         The same in linear light, 0 to 1.
     noise : (h, w, 3)
-        Standard deviation of the noise in levels, rounding included; NaN where the model says none:
-        of mosaics.
+        Standard deviation of the noise in levels, rounding included; NaN where noise of channels
+        stands behind a demosaic.
     noise_linear : (h, w, 3)
         The same in linear light.
     light : (h, w)
@@ -72,24 +74,31 @@ def noise_map(
     blur, strength = args.development.blur, float(args.development.strength)
     span = span_of(window, height, width, blur)
     shape = span.height, span.width
-    means, light = np.empty((3, *shape), np.float32), np.empty(shape, np.float32)
     scene = scene_of(normal, span, args, normal if lit_as is None else lit_as)
-    expose_window(normal, span, scene, means, light)
+    means, light = _exposed(normal, span, scene, args.sensor.method)
     lights, light_variances, clean, variances, covariances = (
         np.empty((3, *shape), np.float32) for _ in range(5)
     )
     sensor, draw = args.sensor, args.field.draw
     levels = 255 * encoding(draw.isp_contrast, draw.tone, draw.gamma, draw.tone_toe)
     out = lights, light_variances, clean, variances, covariances
-    camera = float(sensor.gain), _site_noise(args), args.development.colour
+    site, colour = _site_noise(args), args.development.colour
+    camera = float(sensor.gain), site, colour
     pixel_moments(means, sensor.method, *camera, args.noise, (levels, *_quadrature()), out)
     before = np.maximum(variances, 1e-12)
+    mosaic = sensor.method >= BILINEAR
+    if mosaic:
+        slopes = np.sqrt(before / np.maximum(light_variances, 1e-30))
+        units = np.array([colour.red_gain, colour.green_gain, colour.blue_gain])
+        to_light = np.reshape(colour.to_srgb, (3, 3)) * units / (colour.white - colour.black)
+        sites = sensor.gain**2 * means + site.single
+        of_sites = mosaic_variances(sites, slopes, to_light, sensor.method, blur, strength)
     if len(blur):
         clean, variances = _smoothed(clean, variances, covariances, blur, strength)
         places = np.interp(clean, levels, np.arange(len(levels))) / (len(levels) - 1)
         lights = places * places
-    variances = variances + _ROUNDING
-    if sensor.method >= BILINEAR:
+    variances = (of_sites if mosaic else variances) + _ROUNDING
+    if mosaic and args.noise.there:
         variances = np.full_like(variances, np.nan)
     in_light = np.sqrt(light_variances * variances / before)
     exposure_ev = float(draw.exposure_ev)
@@ -101,6 +110,29 @@ def noise_map(
         for one in (clean, lights, np.sqrt(variances), in_light)
     )
     return NoiseMap(*(cut(one, span, window) for one in (*pictures, field.astype(np.float32))))
+
+
+def _exposed(normal: Pixels, span: Window, scene: Scene, method: int) -> tuple[Floats, Floats]:
+    """Return mean electrons (3, h, w) of the pixels of a span, and the factors on their light."""
+    height, width = normal.shape[:2]
+    border = BORDER if method >= BILINEAR else 0
+    top, left = max(span.top - border, 0), max(span.left - border, 0)
+    bottom = min(span.top + span.height + border, height)
+    right = min(span.left + span.width + border, width)
+    part = Window(top, left, bottom - top, right - left)
+    means = np.empty((3, part.height, part.width), np.float32)
+    light = np.empty((part.height, part.width), np.float32)
+    expose_window(normal, part, scene, means, light)
+    light = cut(light, part, span)
+    if border:
+        before = border - (span.top - top), border - (span.left - left)
+        after = (
+            border - (bottom - span.top - span.height),
+            border - (right - span.left - span.width),
+        )
+        means = np.pad(means, ((0, 0), *zip(before, after, strict=True)), "edge")
+        means = demosaiced(means, method)
+    return means, light
 
 
 def _smoothed(
