@@ -91,7 +91,7 @@ def noise_map(
         slopes = np.sqrt(before / np.maximum(light_variances, 1e-30))
         units = np.array([colour.red_gain, colour.green_gain, colour.blue_gain])
         to_light = np.reshape(colour.to_srgb, (3, 3)) * units / (colour.white - colour.black)
-        sites = sensor.gain**2 * means + site.single
+        sites = sensor.gain**2 * np.maximum(means, 0) + site.single
         of_sites = mosaic_variances(sites, slopes, to_light, sensor.method, blur, strength)
     if len(blur):
         clean, variances = _smoothed(clean, variances, covariances, blur, strength)
