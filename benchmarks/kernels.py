@@ -24,12 +24,12 @@ from gloam.synth.kernels.batch import launch_cuda
 from gloam.synth.kernels.batch.device_memory import address_of
 from gloam.synth.models import draw_table
 from gloam.synth.recipes.load import load_recipe
-from gloam.synth.render.on_cuda import CameraOnCuda, Formed
+from gloam.synth.render.on_cuda import CameraOnCuda, OutputSpec
 
 BATCH, HEIGHT, WIDTH, SIDE = 256, 375, 500, 192
 STEPS = [step.name for step in (*launch_cuda.FIELDS, *launch_cuda.PIXELS, *launch_cuda.JPEG)] + [
     "taps",
-    "resized_form",
+    "resize_flipped",
 ]
 _KERNEL = re.compile(rf"\b({'|'.join(sorted(STEPS, key=len, reverse=True))})\b|Memcpy")
 
@@ -56,7 +56,7 @@ def main() -> None:
         made = cuda.device_array((2, BATCH, 3 * SIDE * SIDE), np.float32)
         step = np.uint64(4 * 3 * SIDE * SIDE)
         first = np.uint64(address_of(made)) + np.arange(BATCH, dtype=np.uint64) * step
-        formed = Formed(
+        formed = OutputSpec(
             first, first + np.uint64(BATCH) * step, True, 0.0, 1 / 255, size=(SIDE, SIDE)
         )
         for recipe in args.recipe or ("even", "uneven", "train"):

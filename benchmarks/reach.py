@@ -26,7 +26,7 @@ from recording import recorded
 
 import gloam
 from gloam.engines.process import available_cores
-from gloam.storage.stores import place
+from gloam.storage.stores import as_path
 
 _SERVER = """
 import logging, sys, boto3
@@ -82,7 +82,7 @@ def stores(folder: Path, args: Any) -> None:
 
     local(-1)
     times = in_turn(args.repeats, local, far)
-    one, other = folder / "set 0", place("s3://bucket/set 0")
+    one, other = folder / "set 0", as_path("s3://bucket/set 0")
     assert gloam.open_set(one).info.sha256 == gloam.open_set(other).info.sha256
     print(
         f"{args.pairs} pairs, {available_cores()} workers: in a folder {times[0]:.1f} s, in a store"

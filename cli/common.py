@@ -13,21 +13,22 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from ..engines.by_name import engine_named
 from ..engines.process import available_cores
-from ..engines.stopping import leave
+from ..engines.stopping import exit_now
 from ..errors import ConfigError, GloamError, WorkerLost
 from ..progress import Bars as Bars
-from ..storage.stores import place
+from ..storage.stores import as_path
 
 if TYPE_CHECKING:
     from ..manifests.sets.info import SetInfo
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+PATH = click.Path(path_type=Path)
+EXISTING = click.Path(path_type=Path, exists=True)
 USER_ERROR = 1
 _BROKEN_PIPE = 128 + 13  # SIGPIPE, as a shell counts it
-
-
 _FULL = "; free some space and run the command again: what was finished stays"
 _CLOSED = "; choose another place, or change what you may do there"
 _WAYS_OUT = {
@@ -46,13 +47,13 @@ def user_errors(function: F) -> F:
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         try:
             # A Path of an address has lost one of two slashes.
-            given = {k: place(v) if isinstance(v, Path) else v for k, v in kwargs.items()}
+            given = {k: as_path(v) if isinstance(v, Path) else v for k, v in kwargs.items()}
             return function(*args, **given)
         except GloamError as error:
             for line in str(error).splitlines():
                 click.echo(f"gloam: {line}", err=True)
             if isinstance(error, WorkerLost):
-                leave(USER_ERROR)
+                exit_now(USER_ERROR)
             sys.exit(USER_ERROR)
         except MemoryError:
             click.echo("gloam: out of memory; try fewer --workers", err=True)
@@ -72,16 +73,10 @@ def user_errors(function: F) -> F:
     return wrapped  # type: ignore[return-value]
 
 
-def check_png(option: str, path: Path) -> None:
-    """Refuse a picture's path that does not say what it will hold.
-
-    Raises
-    ------
-    ConfigError
-        When it does not end in .png.
-    """
-    if path.suffix.lower() != ".png":
-        raise ConfigError(f"{option} {path}: must end in .png")
+def check_suffix(option: str, path: Path, suffix: str) -> None:
+    """Refuse a path that does not say what it will hold, with a ConfigError."""
+    if path.suffix.lower().replace(".yml", ".yaml") != suffix:
+        raise ConfigError(f"{option} {path}: must end in {suffix}")
 
 
 def count_of(number: int, what: str) -> str:
@@ -92,11 +87,6 @@ def count_of(number: int, what: str) -> str:
 def sample_name(info: SetInfo) -> str:
     """Return what a set's samples are called: a pair, or a clip."""
     return "clip" if info.build.request.frames else "pair"
-
-
-def default_workers() -> int:
-    """Return the number of CPU cores that this process may use."""
-    return available_cores()
 
 
 def recipe_names(context: click.Context, parameter: click.Parameter, begun: str) -> list[Any]:
@@ -123,14 +113,8 @@ def _changes(context: click.Context, parameter: click.Parameter, begun: str) -> 
 
 def overrides_option(help_text: str) -> Callable[[F], F]:
     """Make the option --set of a command."""
-    return click.option(
-        "--set",
-        "overrides",
-        multiple=True,
-        metavar="KEY=VALUE",
-        shell_complete=_changes,
-        help=help_text,
-    )
+    more: dict[str, Any] = {"multiple": True, "metavar": "KEY=VALUE", "shell_complete": _changes}
+    return click.option("--set", "overrides", help=help_text, **more)
 
 
 def _mixed(context: click.Context, parameter: click.Parameter, names: tuple[str, ...]) -> Any:
@@ -153,7 +137,7 @@ def recipe_option(help_text: str) -> Callable[[F], F]:
 
 camera_file_option = click.option(
     "--camera-file",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Use the camera of this file, which gloam calibrate wrote, not the recipe's.",
 )
 
@@ -161,10 +145,7 @@ camera_file_option = click.option(
 def camera_overrides(path: Path | None) -> tuple[str, ...]:
     """Return what makes a recipe take the camera of a file, the first one where there are several.
 
-    Raises
-    ------
-    ConfigError
-        When the file holds none.
+    Raises ConfigError when the file holds none.
     """
     if path is None:
         return ()
@@ -173,17 +154,9 @@ def camera_overrides(path: Path | None) -> tuple[str, ...]:
     return f"camera.file={path}", f"camera.name={next(iter(read_cameras(path)))}"
 
 
-def workers_option(
-    help_text: str = "Number of processes; the result is the same for any.",
-) -> Callable[[F], F]:
-    """Make the option --workers of a command."""
-    return click.option(
-        "--workers",
-        type=click.IntRange(min=1),
-        default=default_workers,
-        show_default="all cores",
-        help=help_text,
-    )
+def count_option(name: str, default: int | None, help_text: str) -> Callable[[F], F]:
+    """Make an option that is a number of things, at least one."""
+    return click.option(name, type=click.IntRange(min=1), default=default, help=help_text)
 
 
 seed_option = click.option("--seed", type=click.IntRange(min=0), default=0, help="Random seed.")
@@ -191,11 +164,39 @@ json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print JSON in place of the table."
 )
 
-engine_option = click.option(
-    "--engine",
-    "engine_name",
-    default="local",
-    metavar="local|ray[:ADDRESS]",
-    show_default=True,
-    help=("Work on this machine, or as tasks of a Ray cluster; the result is the same."),
-)
+
+def working(
+    engine: bool = True, help_text: str = "Number of processes; the result is the same for any."
+) -> Callable[[F], F]:
+    """Make --workers and --engine of a command whose function takes workers, engine, progress.
+
+    Print the text that the function returns when its bars are gone.
+    """
+
+    def decorate(function: F) -> F:
+        @functools.wraps(function)
+        def wrapped(*args: Any, **kwargs: Any) -> None:
+            if engine:
+                kwargs["engine"] = engine_named(kwargs.pop("engine"), kwargs["workers"])
+            with Bars() as bars:
+                said = function(*args, progress=bars, **kwargs)
+            if said:
+                click.echo(said)
+
+        made: Any = wrapped
+        if engine:
+            made = click.option(
+                "--engine",
+                default="local",
+                metavar="local|ray[:ADDRESS]",
+                help="Work on this machine, or as tasks of a Ray cluster; the result is the same.",
+            )(made)
+        return click.option(
+            "--workers",
+            type=click.IntRange(min=1),
+            default=available_cores,
+            show_default="all cores",
+            help=help_text,
+        )(made)
+
+    return decorate

@@ -18,16 +18,10 @@ def field_option(
 ) -> Callable[[F], F]:
     """Make the option of a field; what is not given stays None, so that a build file may say it.
 
-    Parameters
-    ----------
-    model : type
-        A pydantic model, each of whose fields has a description.
-    name : str
-        Name of the field.
-    shown : bool
-        Whether the field's default is shown.
-    **more
-        Options of `click.option` that take the place of the field's.
+    model: a pydantic model, each of whose fields has a description.
+    name: name of the field.
+    shown: whether the field's default is shown.
+    **more: options of `click.option` that take the place of the field's.
     """
     field = model.model_fields[name]
     kind = _kind_of(field)

@@ -39,32 +39,7 @@ _COMMANDS = {
     "cameras": "List the calibrated cameras and their ISOs.",
     "doctor": "Check this machine: versions, GPU, DALI, decoders, and known lows.",
 }
-_LOOKING = (
-    "verify",
-    "stats",
-    "realism",
-    "report",
-    "preview",
-    "studio",
-    "bench",
-    "recipes",
-    "cameras",
-    "doctor",
-)
-_IMAGES = (
-    "build",
-    "regenerate",
-    "rebuild",
-    "export",
-    "publish",
-    "verify",
-    "stats",
-    "realism",
-    "report",
-    "preview",
-    "studio",
-    "bench",
-)
+_NO_IMAGES = {"stage", "export-triton", "recipes", "fit", "calibrate", "cameras", "doctor"}
 
 
 # Nothing here needs more, and where memory is limited OpenBLAS waits for ever for threads that it
@@ -79,7 +54,7 @@ class _Lazy(click.Group):
         self, context: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         resolved = super().resolve_command(context, args)
-        if args[0] in _IMAGES:
+        if args[0] not in _NO_IMAGES:
             prepare_own_process()
         return resolved
 
@@ -97,9 +72,8 @@ class _Lazy(click.Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in _COMMANDS:
             return None
-        room = "looking" if name in _LOOKING else "making"
         written = name.replace("-", "_")
-        module = importlib.import_module(f".{room}.{written}", __package__)
+        module = importlib.import_module(f".{written}", __package__)
         command: click.Command = getattr(module, written)
         return command
 

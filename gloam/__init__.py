@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from .loaders.live.darkening import darken_batch as darken_batch
     from .manifests.sets.pair_set import open_set as open_set
     from .manifests.sets.stage import stage as stage
-    from .manifests.sets.verify import verify_set as verify
     from .synth.analysis.preview import preview as preview
     from .synth.analysis.set_statistics import stats as stats
     from .synth.building.from_options import build as build
     from .synth.building.regenerate import regenerate as regenerate
+    from .synth.building.verify import verify as verify
     from .synth.calibrating.calibrate import calibrate as calibrate
     from .synth.fitting.fit import fit as fit
     from .synth.models import darken as darken
@@ -112,7 +112,7 @@ _HOMES = {
     "report": ("synth.reporting.report", "report"),
     "stage": ("manifests.sets.stage", "stage"),
     "stats": ("synth.analysis.set_statistics", "stats"),
-    "verify": ("manifests.sets.verify", "verify_set"),
+    "verify": ("synth.building.verify", "verify"),
 }
 
 

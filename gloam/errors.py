@@ -19,7 +19,7 @@ SetError and SourceError are no OSErrors: what reads archives would take them fo
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 
 class GloamError(Exception):
@@ -30,15 +30,15 @@ class GloamError(Exception):
     Parameters
     ----------
     message : str
-        What is wrong with what, and the way out.
+        The fault, where it is, and the way out.
     path : object, optional
         The file or folder that it is about. Where the message begins with it, `what` is the rest.
     key : str, optional
-        Of a recipe or a file of options, such as `camera.iso`; or of a pair.
+        Key of a recipe or a file of options, such as `camera.iso`; or of a pair.
     value : object, optional
-        What stands there.
+        The wrong value.
     allowed : object, optional
-        What may stand there.
+        Values that are right.
 
     Examples
     --------
@@ -62,9 +62,14 @@ class GloamError(Exception):
         super().__init__(message)
         self.path, self.key, self.value, self.allowed = path, key, value, allowed
 
+    @classmethod
+    def at(cls, path: object, what: str) -> Self:
+        """Return the error about a file or a folder, which its message begins with."""
+        return cls(f"{path}: {what}", path=path)
+
     @property
     def what(self) -> str:
-        """What is wrong, without the path that the message begins with."""
+        """The message without the path that the message begins with."""
         return str(self) if self.path is None else str(self).removeprefix(f"{self.path}: ")
 
 
@@ -120,7 +125,7 @@ class Reason(StrEnum):
     """It has a format or a form that gloam does not read."""
     TOO_LARGE = "too large"
     SCENE_CHANGE = "scene change"
-    """Of a clip: its frames show more than one scene."""
+    """The frames of a clip show more than one scene."""
     FILE_NAME = "file name"
     """Not valid text."""
 
@@ -132,7 +137,7 @@ class ImageRefused(GloamError):
     ----------
     reason : Reason
     detail : str
-        What exactly was wrong.
+        The fault in words.
     """
 
     def __init__(self, reason: Reason, detail: str) -> None:
@@ -144,6 +149,6 @@ class ImageRefused(GloamError):
         return type(self), (self.reason, self.detail)
 
 
-def said_by(error: BaseException) -> str:
-    """Return the first line of what an exception says, or else its type's name."""
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)
+def first_line(error: BaseException) -> str:
+    """Return the first line of an exception's text, cut at 200, or else its type's name."""
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)[:200]

@@ -1,4 +1,4 @@
-"""What long work tells of its progress."""
+"""Progress of long work: a protocol, and bars."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 
 class Progress(Protocol):
-    """What a build tells of its progress."""
+    """Receives the progress of long work."""
 
     def stage(self, name: str, total: int | None) -> None:
         """Begin a stage: "listing", "measuring" or "building".

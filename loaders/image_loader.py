@@ -11,7 +11,7 @@ from ..errors import LoaderError
 from ..manifests.labels.labels import CLASS
 from ..manifests.sets.info import SET_FILE
 from ..manifests.sets.pair_set import PairSet, open_set
-from ..storage.stores import place
+from ..storage.stores import as_path
 from .backend import check_backend, class_of
 from .epochs import EpochLoader
 from .image_files import ImageFiles, images_in, images_listed
@@ -106,9 +106,9 @@ class ImageLoader(EpochLoader):
 
 def _found(data: PairSet | str | Path, split: str) -> tuple[ImageFiles | None, Contents]:
     """Find out what was given: files, or None of a set."""
-    if isinstance(data, PairSet) or (place(data) / SET_FILE).is_file():
+    if isinstance(data, PairSet) or (as_path(data) / SET_FILE).is_file():
         return None, contents_of(data, split, live=True)
-    path = place(data)
+    path = as_path(data)
     if path.is_dir():
         images = images_in(path)
     elif path.is_file():

@@ -23,7 +23,7 @@ from ..manifests.sets.layouts.lists import list_path
 from ..manifests.sets.layouts.shard_files import index_path, shard_path
 from ..manifests.sets.pair_set import PairSet, open_set
 from ..manifests.sets.shard_cache import ShardCache
-from ..storage.stores import StorePath, place
+from ..storage.stores import StorePath, as_path
 from .columns import GivenNormals, GivenPairs, Pairs, SetPairs, list_keys
 
 
@@ -363,7 +363,7 @@ def cached_in(contents: Contents, folder: str | Path | None, gigabytes: float | 
         if gigabytes is not None:
             raise LoaderError("cache_gb goes with cache=FOLDER")
         return contents
-    target = place(folder)
+    target = as_path(folder)
     if isinstance(target, StorePath):
         raise LoaderError(f"cache={folder}: must be a folder of this machine")
     if not isinstance(contents.root, StorePath):

@@ -16,7 +16,7 @@ from torch.utils.data import Dataset, get_worker_info
 from ..errors import GloamError
 from ..storage.stores import AT_ONCE, in_store
 from ..synth.kernels.arrays import Window
-from ..synth.kernels.forms import place_form, place_values, resized
+from ..synth.kernels.resize import flip_normalize, normalize, resized
 from ..synth.models import LowMaker
 from .augment import CropFlip, check_sizes, crop_numbers, draw_crop
 from .columns import StoredPair, fetched
@@ -200,7 +200,7 @@ class Batch:
         """Write the images of a pair, which have their size, with the flips of a crop."""
         flips = int(crop.across), int(crop.down), int(crop.turned)
         for image, into in zip(images, self._into[:, number], strict=True):
-            place_form(image, flips, self._shift, self._scale, self._steps, into)
+            flip_normalize(image, flips, self._shift, self._scale, self._steps, into)
 
     def made(self) -> tuple[BufferHandle] | tuple[torch.Tensor, ...]:
         """Return the room with low and normal, or else both."""
@@ -222,7 +222,7 @@ def values_of(images: torch.Tensor, options: Options, memory: ReusedMemory) -> t
     shift, scale = map(np.float32, options.levels_to_values)
     if images.device.type == "cpu":  # torch's threads would wait for cores that decode
         values = memory.empty(images.shape)
-        place_values(images.numpy().reshape(-1), shift, scale, values.numpy().reshape(-1))
+        normalize(images.numpy().reshape(-1), shift, scale, values.numpy().reshape(-1))
     else:
         values = images.float().sub_(float(shift)).mul_(float(scale))
     return values.half() if options.dtype == "float16" else values

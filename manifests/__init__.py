@@ -1,4 +1,4 @@
-"""What a set holds.
+"""The content of sets.
 
 Sources, suitability, plan, splits, shards and lists, receipts, verification.
 """

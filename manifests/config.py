@@ -33,16 +33,16 @@ def cut(value: Any) -> str:
 
 
 class Finding(ValueError):
-    """What a validator of several fields finds wrong with one of them.
+    """Raised by a validator of several fields for one of them.
 
     Parameters
     ----------
     key : str
         The field.
     value : object
-        What it holds.
+        Its value.
     problem : str
-        What is wrong, and what is allowed.
+        The fault, and the values that are allowed.
     """
 
     def __init__(self, key: str, value: Any, problem: str) -> None:
@@ -78,10 +78,7 @@ class _Loader(yaml.SafeLoader):
 def _count(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
     """Count the values of a text with its aliases followed, each of which is looked at once.
 
-    Raises
-    ------
-    ValueError
-        When a value holds itself, or there are too many.
+    Raises ValueError when a value holds itself, or there are too many.
     """
     if node not in known:
         known[node] = 0
@@ -98,55 +95,42 @@ def _count(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
 def load_yaml(path: Path) -> dict[str, Any]:
     """Read a mapping from a YAML file of at most 512 KiB, by the safe loader.
 
-    Raises
-    ------
-    ConfigError
-        When the file cannot be read, is too large, is not YAML, or is not a mapping.
+    Raises ConfigError when the file cannot be read, is too large, is not YAML, or is not a mapping.
     """
     try:
         if path.exists() and not (path.is_file() or path.is_dir()):
-            raise ConfigError(f"{path}: not a regular file", path=path)
+            raise ConfigError.at(path, "not a regular file")
         with path.open("rb") as file:
             text = file.read(_LARGEST + 1).decode("utf-8")
     except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror or error}", path=path) from error
+        raise ConfigError.at(path, error.strerror or str(error)) from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: not YAML: {error}", path=path) from error
+        raise ConfigError.at(path, f"not YAML: {error}") from error
     return parse_yaml(text, path)
 
 
 def parse_yaml(text: str, where: object) -> dict[str, Any]:
     """Read a mapping from YAML, by the safe loader; `where` is named in errors.
 
-    Raises
-    ------
-    ConfigError
-        When it is too large, is not YAML, or is not a mapping.
+    Raises ConfigError when it is too large, is not YAML, or is not a mapping.
     """
     if len(text) > _LARGEST:
-        raise ConfigError(f"{where}: more than {_LARGEST >> 10} KiB of text", path=where)
+        raise ConfigError.at(where, f"more than {_LARGEST >> 10} KiB of text")
     try:
         value = yaml.load(text, _Loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ConfigError(
-            f"{where}: not YAML: {' '.join(str(error).split())[:1000]}", path=where
-        ) from error
+        raise ConfigError.at(where, f"not YAML: {' '.join(str(error).split())[:1000]}") from error
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise ConfigError(
-            f"{where}: expected keys and values, found a {type(value).__name__}", path=where
-        )
+        raise ConfigError.at(where, f"expected keys and values, found a {type(value).__name__}")
     return value
 
 
 def validated(model: type[M], values: dict[str, Any], where: str) -> M:
     """Make a model from a mapping.
 
-    Raises
-    ------
-    ConfigError
-        With one line a finding: where, key, value and what is allowed.
+    Raises ConfigError with one line a finding: where, key, value and what is allowed.
     """
     try:
         return model.model_validate(values)

@@ -1,4 +1,4 @@
-"""What was asked of a build, as a set records it: sources, selection, plan, recipe, output."""
+"""The request of a build, as a set records it: sources, selection, plan, recipe, output."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class OutputOptions(BaseModel):
 
 
 class RequestBase(BaseModel):
-    """What is asked of a build, whatever its recipe.
+    """Request of a build, whatever its recipe.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class RequestBase(BaseModel):
 class RecordedRequest(RequestBase):
     """The request that a set records; its sources have no places.
 
-    What it was not given stays away when it is written, so that a set's bytes and fingerprint are
+    Options that were not given are not written, so that a set's bytes and fingerprint are
     those of the gloam that made it, which may not have known all options of this one.
 
     Attributes

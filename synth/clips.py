@@ -47,12 +47,7 @@ def frames_of(sample: Sample) -> tuple[list[Pixels], list[Pixels]]:
 
     The lows of a live set, which holds none, are made of the stored draw.
 
-    Raises
-    ------
-    ImageRefused
-        When a frame is damaged or not there.
-    ValueError
-        When the draw is.
+    Raises ImageRefused when a frame is damaged or not there; ValueError when the draw is.
     """
     normals = [sample.decoded(name, decode_image) for name in frame_names(sample.members, NORMAL)]
     lows = [sample.decoded(name, decode_image) for name in frame_names(sample.members, LOW)]

@@ -15,16 +15,9 @@ def decode_image(data: bytes, suffix: str) -> Pixels:
     The pixels are those of `gloam.manifests.images.decode.decode`; PNGs that gloam wrote take less
     than half of its time.
 
-    Parameters
-    ----------
-    data : bytes
-    suffix : str
-        "jpg" or "png".
+    suffix: "jpg" or "png".
 
-    Raises
-    ------
-    ImageRefused
-        When it is damaged.
+    Raises ImageRefused when it is damaged.
     """
     pixels = decode_png(np.frombuffer(data, np.uint8)) if suffix == "png" else None
     return images.decode(data, suffix) if pixels is None else pixels

@@ -1,4 +1,4 @@
-"""What an image may be where people hand one in: an array, a picture of Pillow's, a tensor."""
+"""The kinds of images that people hand in: an array, a picture of Pillow's, a tensor."""
 
 from __future__ import annotations
 
@@ -12,32 +12,19 @@ from .kernels.arrays import Pixels
 
 
 class Image(NamedTuple):
-    """An image as pixels, and the way back.
+    """An image as pixels, and the way back."""
 
-    Attributes
-    ----------
-    pixels : uint8 array (H, W, 3)
-        RGB.
-    back : function
-        Makes an image of the form that was given from pixels.
-    """
-
-    pixels: Pixels
-    back: Callable[[Pixels], Any]
+    pixels: Pixels  # uint8 array (H, W, 3), RGB
+    back: Callable[[Pixels], Any]  # makes an image of the form that was given from pixels
 
 
 def image_of(image: Any) -> Image:
     """Take an image in any of its forms.
 
-    Parameters
-    ----------
-    image : uint8 array or tensor (H, W, 3) or (3, H, W), or Pillow image
-        RGB; where both the first and the last side are 3, the last one is that of the channels.
+    image: uint8 array or tensor (H, W, 3) or (3, H, W), or Pillow image, RGB; where both the first
+    and the last side are 3, the last one is that of the channels.
 
-    Raises
-    ------
-    ValueError
-        When it is none of those.
+    Raises ValueError when it is none of those.
     """
     if hasattr(image, "convert"):  # Pillow's
         return Image(np.asarray(image.convert("RGB")), sys.modules["PIL.Image"].fromarray)

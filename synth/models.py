@@ -39,13 +39,7 @@ one are refused, not mixed."""
 def draw(recipe: Recipe, seed: int, key: str) -> Draw:
     """Draw one image's parameters.
 
-    Parameters
-    ----------
-    recipe : Recipe
-    seed : int
-        Of the set.
-    key : str
-        Of the pair.
+    seed: of the set. key: of the pair.
 
     Examples
     --------
@@ -69,14 +63,7 @@ def draw_many(recipe: Recipe, seed: int, keys: Sequence[str]) -> list[Draw]:
 def draw_table(recipe: Recipe, seed: int, keys: Sequence[str]) -> DrawTable:
     """Draw the parameters of many images of the camera model, as its kernels take them.
 
-    Parameters
-    ----------
-    recipe : Recipe
-        Whose `model_of` is "camera".
-    seed : int
-        Of the set.
-    keys : sequence of str
-        Of the pairs, at least one.
+    recipe: whose `model_of` is "camera". seed: of the set. keys: of the pairs, at least one.
     """
     parts = [(places, table_of(columns)) for _, places, columns in _drawn(recipe, seed, keys)]
     if len(parts) == 1:
@@ -112,12 +99,7 @@ def model_of(recipe: Recipe) -> str:
 
 
 class LowMaker:
-    """Makes the lows of many draws on the CPU, one by one and in any order.
-
-    Parameters
-    ----------
-    draws : DrawTable or sequence of Draw
-    """
+    """Makes the lows of many draws on the CPU, one by one and in any order."""
 
     def __init__(self, draws: DrawTable | Sequence[Draw]) -> None:
         if isinstance(draws, DrawTable):
@@ -169,13 +151,7 @@ def _parts_of(recipe: Recipe, random: KeyedColumns) -> list[tuple[Single, npt.ND
 
 
 def draw_type(model: str) -> type[CameraDraw] | type[PowerLawDraw]:
-    """Return the class of a model's draws.
-
-    Raises
-    ------
-    ValueError
-        When there is no such model.
-    """
+    """Return the class of a model's draws. Raises ValueError when there is no such model."""
     types: dict[str, type[CameraDraw] | type[PowerLawDraw]] = {
         "camera": CameraDraw,
         "power_law": PowerLawDraw,
@@ -188,10 +164,7 @@ def draw_type(model: str) -> type[CameraDraw] | type[PowerLawDraw]:
 def parse_draw(values: dict[str, Any]) -> Draw:
     """Read a draw as a pair's record holds it.
 
-    Raises
-    ------
-    ValueError
-        When it is of no known model, or damaged.
+    Raises ValueError when it is of no known model, or damaged.
     """
     return draw_type(str(values.get("model"))).model_validate(values)
 
@@ -201,25 +174,14 @@ def render(
 ) -> Pixels:
     """Make the low of a pair, or a window of it: a pure function, the same bytes on every machine.
 
-    Parameters
-    ----------
-    normal : uint8 array (H, W, 3)
-        RGB, the stored normal as decoded; at least 1 x 1, below 2^30 pixels.
-    drawn : Draw
-    window : Window, optional
-        What of the low is made; by default all of it.
-    lit_as : uint8 array (H, W, 3), optional
-        The image that light is placed by, instead of the normal: the first frame of its clip.
+    normal: uint8 array (H, W, 3), RGB, the stored normal as decoded; at least 1 x 1, below 2^30
+      pixels.
+    window: what of the low is made; by default all of it.
+    lit_as: uint8 array (H, W, 3), the image that light is placed by, instead of the normal: the
+      first frame of its clip.
 
-    Returns
-    -------
-    uint8 array (H, W, 3), or the window's height and width
-        RGB.
-
-    Raises
-    ------
-    ValueError
-        When the normal is not of that type and shape, or the window does not lie within it.
+    Returns uint8 array (H, W, 3), or the window's height and width, RGB. Raises ValueError when the
+    normal is not of that type and shape, or the window does not lie within it.
 
     Examples
     --------
@@ -248,7 +210,8 @@ def darken(
     image : uint8 array or tensor (H, W, 3) or (3, H, W), or Pillow image
         A well exposed photograph, RGB, sRGB-encoded.
     recipe : Recipe or str
-        What parameters are drawn from: a shipped recipe's name, a YAML file, or a loaded recipe.
+        Recipe that parameters are drawn from: a shipped recipe's name, a YAML file, or a loaded
+        recipe.
     key : str
         The image's name in its set: images of other keys have other draws and other noise. The
         result depends on nothing but image, recipe, seed and key.

@@ -24,11 +24,7 @@ class Renderer(Protocol):
     def render(self, normals: Sequence[Pixels], draws: Sequence[Draw]) -> list[Pixels]:
         """Make the lows of a batch of images of any sizes, in order.
 
-        Parameters
-        ----------
-        normals : sequence of uint8 arrays (H, W, 3)
-        draws : sequence of Draw
-            As many.
+        normals: sequence of uint8 arrays (H, W, 3). draws: as many.
         """
 
 
@@ -49,10 +45,7 @@ class CudaRenderer:
 
     Draws of the power_law model are made on the CPU.
 
-    Raises
-    ------
-    ConfigError
-        When there is no GPU, or numba-cuda is not installed.
+    Raises ConfigError when there is no GPU, or numba-cuda is not installed.
     """
 
     def __init__(self) -> None:
@@ -84,12 +77,7 @@ def pixels_of(sample: Sample) -> tuple[Pixels, Pixels]:
     The low of a live set, which holds none, is made of the stored draw. Of a clip they are those of
     its first frame.
 
-    Raises
-    ------
-    ImageRefused
-        When an image is damaged or not there.
-    ValueError
-        When the draw is.
+    Raises ImageRefused when an image is damaged or not there; ValueError when the draw is.
     """
     clip = f"{NORMAL}.000" in sample.members
     low, normal = (f"{LOW}.000", f"{NORMAL}.000") if clip else (LOW, NORMAL)
@@ -102,10 +90,7 @@ def pixels_of(sample: Sample) -> tuple[Pixels, Pixels]:
 def renderer_on(device: Device) -> Renderer:
     """Return a renderer on a device; "auto" is a GPU where there is one.
 
-    Raises
-    ------
-    ConfigError
-        When there is no such device.
+    Raises ConfigError when there is no such device.
 
     Examples
     --------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from fractions import Fraction
 from pathlib import Path
 
@@ -63,6 +64,9 @@ def write_video(
             image.time_base = Fraction(1, 100)
             made.mux(stream.encode(image))
         made.mux(stream.encode(None))
+    if codec == "libsvtav1" and hasattr(os, "sched_setscheduler"):
+        # For root it gives its caller real-time priority, under which threads that spin never end.
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     return path
 
 

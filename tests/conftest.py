@@ -122,16 +122,17 @@ def photographs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def real_photos() -> Path:
     """The folder of real photographs that GLOAM_PHOTOS names."""
-    folder = os.environ.get("GLOAM_PHOTOS")
-    if not folder or not Path(folder).is_dir():
-        pytest.skip("GLOAM_PHOTOS names no folder of photographs")
-    return Path(folder)
+    return _named_folder("GLOAM_PHOTOS", "photographs")
 
 
 @pytest.fixture(scope="session")
 def real_pairs() -> Path:
     """The folder of real pairs that GLOAM_REAL names."""
-    folder = os.environ.get("GLOAM_REAL")
+    return _named_folder("GLOAM_REAL", "real pairs")
+
+
+def _named_folder(variable: str, what: str) -> Path:
+    folder = os.environ.get(variable)
     if not folder or not Path(folder).is_dir():
-        pytest.skip("GLOAM_REAL names no folder of real pairs")
+        pytest.skip(f"{variable} names no folder of {what}")
     return Path(folder)

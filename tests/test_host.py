@@ -26,7 +26,7 @@ before = state()
 USE = """
 from pathlib import Path
 from gloam.manifests.sources import Source
-from gloam.synth import darken
+from gloam.synth.models import darken
 from gloam.synth.building.build import build
 from gloam.synth.recipes.load import load_recipe
 from gloam.synth.building.request import Request
@@ -168,7 +168,9 @@ def test_a_folder_named_gloam_does_not_hide_the_package(tmp_path):
     (tmp_path / "gloam").mkdir()
     (tmp_path / "gloam" / "notes.txt").write_text("mine")
     script = tmp_path / "script.py"
-    script.write_text("import gloam\nfrom gloam.synth import darken\nprint(gloam.__version__)")
+    script.write_text(
+        "import gloam\nfrom gloam.synth.models import darken\nprint(gloam.__version__)"
+    )
     assert Path(script).is_file()
     done = subprocess.run(
         [sys.executable, str(script)], capture_output=True, text=True, check=False, cwd=tmp_path

@@ -1,1 +1,1 @@
-"""Where work runs: worker processes of this machine, their start, their end, signals."""
+"""Engines: worker processes of this machine, their start, their end, signals."""

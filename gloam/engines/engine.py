@@ -1,4 +1,4 @@
-"""What an engine is: where jobs run.
+"""The engine protocol: runs jobs.
 
 There are `local.LocalEngine`, processes of this machine, and `ray.RayEngine`, tasks of a cluster.
 """
@@ -14,6 +14,8 @@ from ..storage.stores import in_store
 
 J = TypeVar("J")
 R = TypeVar("R")
+Counted = Callable[[int], Any]
+"""Called with the number of things that jobs have counted so far."""
 
 
 def ignored(counted: int) -> None:
@@ -36,10 +38,7 @@ class Engine(Protocol):
         """Whether jobs may run on other machines, or in another folder."""
 
     def map(
-        self,
-        function: Callable[[J], R],
-        jobs: Iterable[J],
-        at: Callable[[int], Any] = ignored,
+        self, function: Callable[[J], R], jobs: Iterable[J], at: Counted = ignored
     ) -> Iterator[R]:
         """Run `function` on every job; results come in the jobs' order.
 
@@ -74,10 +73,7 @@ class Engine(Protocol):
 def check_paths(engine: Engine, *paths: Path | str | None) -> None:
     """Refuse relative paths where jobs run elsewhere.
 
-    Raises
-    ------
-    ConfigError
-        When there is one.
+    Raises ConfigError when there is one.
     """
     for path in paths if engine.far else ():
         if path and not in_store(path) and not Path(path).is_absolute():

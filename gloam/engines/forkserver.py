@@ -18,11 +18,8 @@ from multiprocessing import resource_tracker
 
 from .process import MARK
 
-_ONE_THREAD = {
-    "OPENBLAS_NUM_THREADS": "1"
-}  # of the server and its workers: NumPy has nothing to do there that needs more
-# What Python's tracker of semaphores says of those that it gives back after a process was killed:
-# nobody can do anything.
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}  # NumPy has nothing to do there that needs more
+# Python's tracker of semaphores speaks of those that it gives back after a process was killed.
 _QUIET = "ignore::UserWarning:multiprocessing.resource_tracker"
 
 
@@ -34,10 +31,10 @@ def prepare_workers(modules: Sequence[str], workers: int, deaf: bool = False) ->
     Parameters
     ----------
     modules : names of modules
-        What is loaded in them need not be loaded in each worker. No effect when a server is running
+        Loaded once, not in each worker. No effect when a server is running
         already.
     workers : int
-        As of that engine; 1 does nothing.
+        Number of that engine's; 1 does nothing.
     deaf : bool
         Whether Ctrl-C is to be blocked for good in the server and in all that is forked from it.
         Else there are moments in which a worker that begins would show it as a traceback. For a
@@ -65,10 +62,7 @@ def prepare_workers(modules: Sequence[str], workers: int, deaf: bool = False) ->
             resource_tracker.ensure_running()
             with _no_interrupt() if deaf else nullcontext():
                 forkserver.ensure_running()
-    except (
-        ImportError,
-        OSError,
-    ):  # no room for its socket's path; or this process was forked from one that has a server
+    except (ImportError, OSError):  # its socket's path is too long; or this process was forked
         return "spawn"
     return "forkserver"
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import multiprocessing
 import shutil
-import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -25,11 +24,11 @@ from itertools import islice
 from typing import Any, Generic
 
 from ..errors import WorkerLost
-from ..storage.store_requests import environment, take_environment
-from .engine import J, R, ignored
+from ..storage.store_requests import environment
+from .engine import Counted, J, R, ignored
 from .forkserver import prepare_workers
 from .lost_workers import Parted, WorkerStates, ends_process
-from .process import end_with_parent, main_left_alone, prepare_own_process
+from .process import begin_worker, main_left_alone
 
 _counter: Any = None
 _states: WorkerStates | None = None
@@ -103,10 +102,7 @@ class LocalEngine:
     far = False
 
     def map(
-        self,
-        function: Callable[[J], R],
-        jobs: Iterable[J],
-        at: Callable[[int], Any] = ignored,
+        self, function: Callable[[J], R], jobs: Iterable[J], at: Counted = ignored
     ) -> Iterator[R]:
         """Run `function` on every job; results come in the jobs' order."""
         if self.workers <= 1:
@@ -119,7 +115,7 @@ class LocalEngine:
 
 
 @contextmanager
-def counted(at: Callable[[int], Any] = ignored) -> Iterator[_LocalCounter]:
+def counted(at: Counted = ignored) -> Iterator[_LocalCounter]:
     """Count what jobs within the block count, in this process."""
     global _counter
     outer, _counter = _counter, _LocalCounter(at)
@@ -129,16 +125,14 @@ def counted(at: Callable[[int], Any] = ignored) -> Iterator[_LocalCounter]:
         _counter = outer
 
 
-def _map_here(
-    function: Callable[[J], R], jobs: Iterable[J], at: Callable[[int], Any]
-) -> Iterator[R]:
+def _map_here(function: Callable[[J], R], jobs: Iterable[J], at: Counted) -> Iterator[R]:
     with counted(at):
         for job in jobs:
             yield function(job)
 
 
 class _LocalCounter:
-    def __init__(self, at: Callable[[int], Any]) -> None:
+    def __init__(self, at: Counted) -> None:
         self._at, self.value = at, 0
 
     def add(self, amount: int) -> None:
@@ -191,7 +185,7 @@ class _Pool:
 
 
 def _map_in_processes(
-    function: Callable[[J], R], jobs: Iterable[J], engine: LocalEngine, at: Callable[[int], Any]
+    function: Callable[[J], R], jobs: Iterable[J], engine: LocalEngine, at: Counted
 ) -> Iterator[R]:
     workers = engine.workers
     module = getattr(getattr(function, "func", function), "__module__", None)
@@ -280,10 +274,7 @@ def _work(function: Callable[[J], R], number: int, job: J) -> R:
 
 
 def _wait(
-    future: Future[R],
-    counter: Counter,
-    at: Callable[[int], Any],
-    pool: ProcessPoolExecutor | None = None,
+    future: Future[R], counter: Counter, at: Counted, pool: ProcessPoolExecutor | None = None
 ) -> R:
     manager = getattr(pool, "_executor_manager_thread", None)
     while True:
@@ -313,9 +304,6 @@ def _kill(pool: ProcessPoolExecutor) -> list[Any]:
 
 def _begin_worker(counter: Counter, states: WorkerStates, variables: dict[str, str]) -> None:
     global _counter, _states
-    take_environment(variables)
-    prepare_own_process()
+    begin_worker(variables)
     _counter, _states = counter, states
     states.join()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    end_with_parent()

@@ -7,13 +7,12 @@ that a dead pool's workers were at is tried once more, in a process of its own.
 from __future__ import annotations
 
 import multiprocessing
-import signal
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Protocol, runtime_checkable
 
-from ..storage.store_requests import environment, take_environment
-from .process import end_with_parent, main_left_alone, prepare_own_process
+from ..storage.store_requests import environment
+from .process import begin_worker, main_left_alone
 
 _FIELDS = 3  # job, part, and how many things of the job were counted
 _NONE = -1
@@ -31,7 +30,7 @@ class Parted(Protocol):
 
 
 class WorkerStates:
-    """What each worker of a pool is at, in memory that all share.
+    """The job and part that each worker of a pool is at, in shared memory.
 
     Parameters
     ----------
@@ -83,9 +82,6 @@ def ends_process(context: multiprocessing.context.BaseContext, job: Parted, part
 
 
 def _check_alone(check: Callable[[int], None], part: int, variables: dict[str, str]) -> None:
-    take_environment(variables)
-    prepare_own_process()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    end_with_parent()
+    begin_worker(variables)
     with suppress(Exception):  # which a job tells of itself; no process dies of it
         check(part)

@@ -1,4 +1,4 @@
-"""What a process of gloam's own is, and how it differs from one that only imports gloam."""
+"""Settings of gloam's own processes, which one that only imports gloam does not get."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import gc
 import logging
 import multiprocessing
 import os
+import signal
 import sys
 import threading
 from collections.abc import Iterator
@@ -14,6 +15,8 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from multiprocessing import spawn
 from typing import Any
+
+from ..storage.store_requests import take_environment
 
 MARK = "GLOAM_SERVER"
 """A variable of the environment that the server and its workers have."""
@@ -46,6 +49,14 @@ def prepare_own_process() -> None:
     _leave_imports_alone()
 
 
+def begin_worker(variables: dict[str, str]) -> None:
+    """Begin a worker: with the parent's variables of stores, deaf to Ctrl-C, ending with it."""
+    take_environment(variables)
+    prepare_own_process()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_parent()
+
+
 def end_with_parent() -> None:
     """Let a process end when the one that started it does, however that ends."""
     threading.Thread(target=_wait_for_parent, daemon=True).start()
@@ -65,9 +76,7 @@ def main_left_alone() -> Iterator[None]:
     They have no need of it. Python would run it in each of them; a script without
     `if __name__ == "__main__"` then starts itself over.
     """
-    if not hasattr(
-        spawn, "get_preparation_data"
-    ):  # a name of CPython's own: without it scripts need that line
+    if not hasattr(spawn, "get_preparation_data"):  # CPython's own: else scripts need that line
         yield
         return
     whole: Any = spawn.get_preparation_data

@@ -18,8 +18,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConfigError, WorkerLost, said_by
-from .engine import J, R, ignored
+from ..errors import ConfigError, WorkerLost, first_line
+from .engine import Counted, J, R, ignored
 from .local import counted
 from .process import prepare_own_process
 
@@ -36,7 +36,7 @@ class RayEngine:
     Parameters
     ----------
     address : str
-        Of the cluster, as `ray.init` takes it; "" for the one that `RAY_ADDRESS` or this machine
+        Address of the cluster for `ray.init`; "" for the one that `RAY_ADDRESS` or this machine
         knows, or else one of this machine alone, which ends with the engine.
 
     Raises
@@ -53,14 +53,11 @@ class RayEngine:
         self._run = self._ray.remote(max_retries=_RETRIES, num_cpus=1)(_run)
 
     def map(
-        self,
-        function: Callable[[J], R],
-        jobs: Iterable[J],
-        at: Callable[[int], Any] = ignored,
+        self, function: Callable[[J], R], jobs: Iterable[J], at: Counted = ignored
     ) -> Iterator[R]:
         """Run `function` on every job; results come in the jobs' order.
 
-        What a job has counted is known when it is done.
+        Progress is reported when a job is done.
         """
         ray, remaining = self._ray, enumerate(jobs)
         running: dict[Any, int] = {}
@@ -104,7 +101,7 @@ class RayEngine:
 
     @property
     def cores(self) -> int:
-        """How many tasks can run at once, as the cluster stands."""
+        """Number of tasks that can run at once, as the cluster stands."""
         return max(int(self._ray.cluster_resources().get("CPU", 1)), 1)
 
     def close(self) -> None:
@@ -121,7 +118,7 @@ class RayEngine:
         except errors.RayError as error:
             raise WorkerLost(
                 f"a worker of the cluster was lost {_RETRIES + 1} times, perhaps because memory ran"
-                f" out ({said_by(error)}); what was finished is kept: run the same command"
+                f" out ({first_line(error)}); what was finished is kept: run the same command"
                 " again to continue"
             ) from None
 
@@ -165,7 +162,7 @@ def _connect(ray: Any, address: str) -> bool:
         with _own_signals():
             ray.init(address=known or "local", **how)
     except Exception as error:
-        raise ConfigError(f"--engine ray:{known}: {said_by(error)}", key="engine") from error
+        raise ConfigError(f"--engine ray:{known}: {first_line(error)}", key="engine") from error
     return not known
 
 

@@ -1,4 +1,4 @@
-"""How a command ends before its time.
+"""Ending a command early.
 
 Ctrl-C and SIGTERM leave one line and a set that the same command continues.
 """
@@ -29,27 +29,23 @@ def stoppable() -> Iterator[None]:
     of it. What is half written is under a temporary name, which the next run deletes, as after a
     crash.
     """
-    if (
-        threading.current_thread() is not threading.main_thread()
-    ):  # no other thread is told of signals
+    if threading.current_thread() is not threading.main_thread():  # which alone gets signals
         yield
         return
-    numbers = [
-        number
+    previous = {
+        number: signal.signal(number, _stop)
         for number in (signal.SIGINT, signal.SIGTERM)
         if signal.getsignal(number) is not signal.SIG_IGN
-    ]
-    previous = {number: signal.signal(number, _stop) for number in numbers}
+    }
     try:
         yield
     finally:
         for number, handler in previous.items():
-            signal.signal(
-                number, signal.SIG_DFL if handler is None else handler
-            )  # None: not set by Python
+            # None: it was not set by Python.
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
-def leave(code: int) -> NoReturn:
+def exit_now(code: int) -> NoReturn:
     """End at once.
 
     The executor's own clean-up at exit can wait for ever, or complain, once its processes were
@@ -58,16 +54,13 @@ def leave(code: int) -> NoReturn:
     with suppress(Exception):  # it may be in the middle of writing
         sys.stdout.flush()
         sys.stderr.flush()
-    os.dup2(
-        os.open(os.devnull, os.O_WRONLY), 2
-    )  # all has been said; other threads would add that their pipes are closed
+    # All has been said; other threads would add that their pipes are closed.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     abandon_workers()
     os._exit(code)
 
 
 def _stop(number: int, frame: FrameType | None) -> NoReturn:
-    with suppress(
-        OSError
-    ):  # not through sys.stderr: a progress bar may be in the middle of writing
+    with suppress(OSError):  # not through sys.stderr, which a progress bar may be writing to
         os.write(2, (b"\n" if os.isatty(2) else b"") + _STOPPED)
-    leave(_INTERRUPTED + number)
+    exit_now(_INTERRUPTED + number)

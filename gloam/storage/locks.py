@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
-from typing import IO
 
 from ..errors import GloamWarning, SetError
 from .stores import StorePath
@@ -44,27 +43,38 @@ def exclusive(path: Path, shared: bool = False) -> Iterator[None]:
     it is taken over on the same machine alone.
 
     With `shared`, together with others that share it: tasks of one build, which write disjoint
-    shards.
-
-    Raises
-    ------
-    SetError
-        When another process holds it; says which.
+    shards. Raises SetError when another process holds it; says which.
     """
+    with _locked(path, shared, wait=False):
+        yield
+
+
+@contextmanager
+def in_turn(path: Path) -> Iterator[None]:
+    """Hold a lock file for the length of the block, waiting until nobody else does."""
+    with _locked(path, shared=False, wait=True):
+        yield
+
+
+@contextmanager
+def _locked(path: Path, shared: bool, wait: bool) -> Iterator[None]:
     path.parent.mkdir(parents=True, exist_ok=True)
     if isinstance(path, StorePath):
-        with _file_lock(path, shared):
+        with _file_lock(path, shared, wait):
             yield
         return
     with open(path, "a+") as handle:
         try:
-            _lock(handle, shared, wait=False)
+            if fcntl is None:
+                raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+            kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+            fcntl.flock(handle, kind if wait else kind | fcntl.LOCK_NB)
         except OSError as error:
-            if error.errno in _HELD:
+            if error.errno in _HELD and not wait:
                 handle.seek(0)
                 raise _held(path, handle.read()) from None
             _warn(path, error)
-            with _file_lock(path, shared):
+            with _file_lock(path, shared, wait):
                 yield
             return
         handle.seek(0)
@@ -74,42 +84,14 @@ def exclusive(path: Path, shared: bool = False) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def in_turn(path: Path) -> Iterator[None]:
-    """Hold a lock file for the length of the block, waiting until nobody else does."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if isinstance(path, StorePath):
-        with _file_lock(path, shared=False, wait=True):
-            yield
-        return
-    with open(path, "a") as handle:
-        try:
-            _lock(handle, shared=False, wait=True)
-        except OSError as error:
-            _warn(path, error)
-            with _file_lock(path, shared=False, wait=True):
-                yield
-            return
-        yield
-
-
-def _lock(handle: IO[str], shared: bool, wait: bool) -> None:
-    if fcntl is None:
-        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
-    fcntl.flock(
-        handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB)
-    )
-
-
 def _own_name() -> str:
     return f"process {os.getpid()} on {socket.gethostname()}"
 
 
 def _held(path: Path, holder: str, way_out: str = "") -> SetError:
-    return SetError(
-        f"{path.parent.parent}: {holder.strip() or 'another process'} is working on it; wait for it"
-        f" or end it{way_out}",
-        path=path.parent.parent,
+    return SetError.at(
+        path.parent.parent,
+        f"{holder.strip() or 'another process'} is working on it; wait for it or end it{way_out}",
     )
 
 
@@ -119,12 +101,12 @@ def _warn(path: Path, error: OSError) -> None:
         " them, so start no second command on it from another machine (Lustre: mount it with -o"
         " flock)",
         GloamWarning,
-        stacklevel=5,
+        stacklevel=7,
     )
 
 
 @contextmanager
-def _file_lock(path: Path, shared: bool, wait: bool = False) -> Iterator[None]:
+def _file_lock(path: Path, shared: bool, wait: bool) -> Iterator[None]:
     """Hold a file that is made by one process at a time.
 
     Those that share a lock have a file each, which say that it is not free.

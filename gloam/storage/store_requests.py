@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import PurePath
 from typing import Any, TypeVar
 
-from ..errors import ConfigError, said_by
+from ..errors import ConfigError, first_line
 
 PATIENCE = "GLOAM_STORE_PATIENCE"
 """A variable of the environment: for how many seconds a request is repeated that fails (120)."""
@@ -51,10 +51,7 @@ def take_environment(variables: dict[str, str]) -> None:
 def obstore() -> Any:
     """Return the module that makes requests.
 
-    Raises
-    ------
-    ConfigError
-        When it is not installed.
+    Raises ConfigError when it is not installed.
     """
     try:
         import obstore as module
@@ -101,12 +98,8 @@ def _client_of(process: int, scheme: str, bucket: str) -> Any:
 def patient(path: PurePath, call: Callable[[], T]) -> T:
     """Make a request, and make it again while the store fails and patience lasts.
 
-    Raises
-    ------
-    FileNotFoundError, FileExistsError, PermissionError
-        When the store says so.
-    OSError
-        When it goes on failing; its first line, and for how long it was tried.
+    Raises FileNotFoundError, FileExistsError, PermissionError when the store says so; OSError when
+    it goes on failing; its first line, and for how long it was tried.
     """
     errors = obstore().exceptions
     begun, pause = time.monotonic(), 0.1
@@ -120,10 +113,10 @@ def patient(path: PurePath, call: Callable[[], T]) -> T:
         except (errors.PermissionDeniedError, errors.UnauthenticatedError) as error:
             raise _denied(path, error) from error
         except errors.InvalidPathError as error:
-            what = f"{_first_line(error)}; rename such objects, or take a prefix that has none"
+            what = f"{first_line(error)}; rename such objects, or take a prefix that has none"
             raise OSError(errno.EINVAL, what, str(path)) from error
         except errors.NotSupportedError as error:
-            raise OSError(errno.EINVAL, _first_line(error), str(path)) from error
+            raise OSError(errno.EINVAL, first_line(error), str(path)) from error
         except (errors.BaseError, OSError) as error:
             refused = _REFUSED.search(str(error))
             if refused and refused[1] == "416":
@@ -136,17 +129,12 @@ def patient(path: PurePath, call: Callable[[], T]) -> T:
                 raise _denied(path, error) from error
             taken = time.monotonic() - begun
             if taken + pause > patience():
-                what = f"the store fails, tried for {taken:.0f} s: {_first_line(error)}"
+                what = f"the store fails, tried for {taken:.0f} s: {first_line(error)}"
                 raise OSError(errno.EIO, what, str(path)) from error
         time.sleep(pause)
         pause = min(2 * pause, 5.0)
 
 
 def _denied(path: PurePath, error: BaseException) -> PermissionError:
-    what = f"the store refuses it: {_first_line(error)}"
+    what = f"the store refuses it: {first_line(error)}"
     return PermissionError(errno.EACCES, what, str(path))
-
-
-def _first_line(error: BaseException) -> str:
-    line = said_by(error)
-    return line if len(line) < 300 else f"{line[:300]}..."

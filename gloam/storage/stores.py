@@ -1,6 +1,6 @@
 """Object stores: an address such as `s3://bucket/set` as a path, whose objects are whole or absent.
 
-    place("s3://bucket/set") / "set.json"     a StorePath; place("folder") is a Path
+    as_path("s3://bucket/set") / "set.json"     a StorePath; as_path("folder") is a Path
     .read_bytes() .open("rb") .stat() ...     requests of obstore, repeated until patience ends
 
 Credentials, regions and endpoints come from the variables of the environment that the stores' own
@@ -35,7 +35,7 @@ U = TypeVar("U")
 
 
 class Status(NamedTuple):
-    """What a store tells of an object, named as `os.stat_result` has it."""
+    """Status of an object, named as `os.stat_result` has it."""
 
     st_size: int
     st_mtime_ns: int
@@ -64,7 +64,7 @@ class StorePath(PosixPath):
 
     @property
     def key(self) -> str:
-        """What it is called in its bucket."""
+        """Its name in its bucket."""
         return "/".join(self.parts[2:])
 
     def _request(self, call: Callable[..., T], *args: Any, **options: Any) -> T:
@@ -187,10 +187,7 @@ class StorePath(PosixPath):
     def create(self, data: bytes) -> bool:
         """Write the whole object if there is none; returns whether it holds these bytes now.
 
-        Raises
-        ------
-        OSError
-            When the store fails.
+        Raises OSError when the store fails.
         """
         try:
             self._request(obstore().put, self.key, data, mode="create")
@@ -237,7 +234,7 @@ class _Reader(io.RawIOBase):
     """An object as a file: each read is a request, of pieces that grow while they follow on."""
 
     def __init__(self, path: StorePath) -> None:
-        self._path, self._place, self._piece = path, 0, _PIECES[0]
+        self._path, self._offset, self._piece = path, 0, _PIECES[0]
         # Small objects are read by one request.
         self._first, facts = path.read_first(self._piece)
         self._size, self._next = facts.st_size, len(self._first)
@@ -249,44 +246,40 @@ class _Reader(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: self._size}[whence]
-        self._place = base + offset
-        return self._place
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._offset, os.SEEK_END: self._size}[whence]
+        self._offset = base + offset
+        return self._offset
 
     def tell(self) -> int:
-        return self._place
+        return self._offset
 
     def readinto(self, buffer: Any) -> int:
-        if self._place < len(self._first):
-            data = self._first[self._place : self._place + len(buffer)]
+        if self._offset < len(self._first):
+            data = self._first[self._offset : self._offset + len(buffer)]
             buffer[: len(data)] = data
-            self._place += len(data)
+            self._offset += len(data)
             return len(data)
-        on = self._place == self._next
+        on = self._offset == self._next
         self._piece = min(2 * self._piece, _PIECES[1]) if on else _PIECES[0]
-        wanted = min(len(buffer), self._piece, self._size - self._place)
+        wanted = min(len(buffer), self._piece, self._size - self._offset)
         if wanted <= 0:
             return 0
-        data = self._path.read_range(self._place, wanted)
+        data = self._path.read_range(self._offset, wanted)
         buffer[: len(data)] = data
-        self._place += len(data)
-        self._next = self._place
+        self._offset += len(data)
+        self._next = self._offset
         return len(data)
 
 
-def place(path: str | os.PathLike[str]) -> Path:
+def as_path(path: str | os.PathLike[str]) -> Path:
     """Return a folder or a file as a Path, an address of a store as a StorePath.
 
-    Raises
-    ------
-    SetError
-        When it is an address of something that is no store of s3, gs or az.
-    ConfigError
-        When it names no bucket.
+    Raises SetError when it is an address of something that is no store of s3, gs or az; ConfigError
+    when it names no bucket.
 
     Examples
     --------
-    >>> place("s3://bucket/set") / "set.json"
+    >>> as_path("s3://bucket/set") / "set.json"
     StorePath('s3://bucket/set/set.json')
     """
     if isinstance(path, StorePath):
@@ -294,9 +287,8 @@ def place(path: str | os.PathLike[str]) -> Path:
     text = os.fspath(path)
     match = _ADDRESS.match(text)
     if _OTHERS.match(text) and not Path(text.partition("/")[0]).exists():
-        raise SetError(
-            f"{text}: sets lie in folders, or in stores at {', '.join(f'{s}://' for s in SCHEMES)}",
-            path=text,
+        raise SetError.at(
+            text, f"sets lie in folders, or in stores at {', '.join(f'{s}://' for s in SCHEMES)}"
         )
     if match is None or Path(f"{match[1]}:").exists():
         return Path(path)
@@ -307,10 +299,10 @@ def place(path: str | os.PathLike[str]) -> Path:
 
 def in_store(path: str | os.PathLike[str]) -> bool:
     """Return whether a path is an address of a store."""
-    return isinstance(path, StorePath) or isinstance(place(path), StorePath)
+    return isinstance(path, StorePath) or isinstance(as_path(path), StorePath)
 
 
-def each(
+def map_concurrent(
     function: Callable[[T], U], items: Sequence[T], where: Path, threads: int = 1
 ) -> Iterator[U]:
     """Call a function on each item, in order.

@@ -1,4 +1,4 @@
-"""What is believed of a set that somebody else wrote: names, numbers, and what a file is.
+"""Validation of sets that somebody else wrote: names, numbers, kinds of files.
 
 Sums in a set guard against accidents, not against people: whoever edits a set seals it again. So
 every name and number is checked here where bytes become objects, and every path is joined here.
@@ -27,7 +27,7 @@ from ..errors import SetError
 from .stores import StorePath
 
 SPLITS = ("train", "val", "test")
-"""What a set is cut into; most have no test split."""
+"""Splits of a set; most have no test split."""
 
 _SPLIT = "|".join(SPLITS)
 _KEY = "[a-z0-9][a-z0-9_-]{0,79}"
@@ -38,29 +38,28 @@ _ENDING = rf"(?:{_MEMBER}\.{_SUFFIX}|[a-z]+)"
 _FILE = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}"
 _PATH = rf"{_FILE}(?:/{_FILE}){{0,7}}"
 
-KEY_PATTERN = rf"^{_KEY}$"
+LONGEST_KEY = 80
+KEY_LETTERS = "^[a-z0-9][a-z0-9_-]*$"
 KEY = re.compile(rf"{_KEY}\Z")
+_PLAIN = re.compile(rf"{_PATH}\Z")
 ENDING = re.compile(rf"{_ENDING}\Z")
-"""What follows a key and a dot in a file's name: `low.png`, `normal.000.jpg`, `cls`."""
-INDEX_GROUP = re.compile(rf"({_ENDING}) ([0-9]{{1,15}}) ([0-9]{{1,15}}) ({_KEY})\.\1([ \n])")
-"""A member in an index, and what follows it: `low.png 1536 70 KEY.low.png`."""
+"""Ending of a file's name, behind key and dot: `low.png`, `normal.000.jpg`, `cls`."""
 SAMPLE_NAME = rf"^{_KEY}\.{_ENDING}$"
-"""What a file in a shard is called: `KEY.low.png`."""
-_SAMPLE_FILE = rf"(?:{_SPLIT})/[a-z]+/{_KEY}\.(?:[0-9]{{1,9}}\.)?{_SUFFIX}"
-_UNIT_FILE = rf"shards/{_UNIT}\.(?:tar|idx)"
-UNIT_FILE = re.compile(rf"(?:{_UNIT_FILE}|{_SAMPLE_FILE})\Z")
-"""A file of a unit: `shards/train-000000.tar`, or `train/low/KEY.png`."""
+"""Name of a file in a shard: `KEY.low.png`."""
+_IN_SPLIT = rf"/[a-z]+/{_KEY}\.(?:[0-9]{{1,9}}\.)?{_SUFFIX}"
+_SAMPLE_FILE, _UNIT_FILE = rf"(?:{_SPLIT}){_IN_SPLIT}", rf"shards/{_UNIT}\.(?:tar|idx)"
+UNIT_FILE = re.compile(rf"(?:shards/({_UNIT})\.(?:tar|idx)|({_SPLIT}){_IN_SPLIT})\Z")
+"""A file of a unit, `shards/train-000000.tar` or `train/low/KEY.png`; groups: unit, split."""
 # Possessive: nothing is kept to go back to, of lists of millions of lines.
 LIST_LINES = re.compile(rf"(?:{_UNIT_FILE}\n)*+\Z|(?:{_SAMPLE_FILE} [0-9]{{1,15}}\n)*+\Z".encode())
 """A list of shards or of their indexes, or of a set in files: `train/low/KEY.png 0`."""
 
 MOST_BYTES = 1 << 48
-"""Of one file, 256 TiB: beyond every file system's files, and far from where sums overflow."""
+"""Largest size of a file, 256 TiB: beyond every file system's, and far from overflow of sums."""
 MOST_PAIRS = 10**9
 _MOST_IN_MEMORY = 1 << 30  # bytes of a file that is read whole: ten times what gloam writes so
 
 LayoutName = Annotated[str, StringConstraints(pattern="^(?:shards|files)$")]
-Split = Annotated[str, StringConstraints(pattern=f"^(?:{_SPLIT})$")]
 UnitName = Annotated[str, StringConstraints(pattern=f"^{_UNIT}$")]
 Key = Annotated[str, StringConstraints(pattern=f"^{_KEY}$")]
 MemberName = Annotated[str, StringConstraints(pattern=f"^{_MEMBER}$")]
@@ -72,7 +71,7 @@ Digest = Annotated[str, StringConstraints(pattern="^[0-9a-f]{0,64}$")]
 Size = Annotated[int, Field(ge=0, le=MOST_BYTES)]
 Count = Annotated[int, Field(ge=0, le=MOST_PAIRS)]
 Side = Annotated[int, Field(ge=1, le=1 << 20)]
-"""Of an image, pixels."""
+"""Width or height of an image, pixels."""
 
 
 def outside(name: str) -> bool:
@@ -114,13 +113,13 @@ def inside(root: Path, name: str, where: object = None) -> Path:
         When that leaves the folder, by the name or by a link on the way.
     """
     source = f"{root}: " if where is None else f"{root}: {where}: "
-    if outside(name):
+    if not _PLAIN.match(name) and outside(name):
         raise SetError(f"{source}{shown(name)} names a file outside the set", path=root)
     if isinstance(root, StorePath):
         return root / name
     path = os.fspath(root)
     for part in name.split("/"):
-        path = os.path.join(path, part)
+        path = f"{path}/{part}"
         try:
             mode = os.lstat(path).st_mode
         except OSError:
@@ -143,10 +142,8 @@ def _below(root: Path, link: str) -> bool:
 def open_regular(path: Path) -> BufferedReader:
     """Open a file to read it, or an object of a store.
 
-    Raises
-    ------
-    OSError
-        When it is missing, or is no regular file: reading a pipe or a device may never end.
+    Raises OSError when it is missing, or is no regular file: reading a pipe or a device may never
+    end.
     """
     if isinstance(path, StorePath):
         return cast(BufferedReader, path.open("rb"))
@@ -162,16 +159,13 @@ def open_regular(path: Path) -> BufferedReader:
 def opened(root: Path, name: str) -> Iterator[BufferedReader]:
     """Open a file of a set for the length of the block.
 
-    Raises
-    ------
-    SetError
-        When it lies outside the set, is missing, or is no regular file.
+    Raises SetError when it lies outside the set, is missing, or is no regular file.
     """
     path = inside(root, name)
     try:
         handle = open_regular(path)
     except OSError as error:
-        raise SetError(f"{path}: {error.strerror or error}", path=path) from error
+        raise unreadable(path, error) from error
     with handle:
         yield handle
 
@@ -179,12 +173,8 @@ def opened(root: Path, name: str) -> Iterator[BufferedReader]:
 def read_regular(path: Path, most: int = _MOST_IN_MEMORY) -> bytes:
     """Read a whole file, or an object of a store.
 
-    Files of which the system does not know the size (those of /proc) are taken for empty.
-
-    Raises
-    ------
-    OSError
-        When it is missing, no regular file, or larger than `most` bytes.
+    Files of which the system does not know the size (those of /proc) are taken for empty. Raises
+    OSError when it is missing, no regular file, or larger than `most` bytes.
     """
     if isinstance(path, StorePath):
         data, status = path.read_first(most)
@@ -202,13 +192,23 @@ def read_regular(path: Path, most: int = _MOST_IN_MEMORY) -> bytes:
     return data
 
 
+def read_file(path: Path, most: int = _MOST_IN_MEMORY) -> bytes:
+    """Read a whole file of a set; raises SetError when `read_regular` raises."""
+    try:
+        return read_regular(path, most)
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def unreadable(path: Path | str, error: OSError) -> SetError:
+    """Return the error for a file of a set that cannot be read."""
+    return SetError.at(path, error.strerror or str(error))
+
+
 def parse_json(data: bytes | str) -> Any:
     """Read JSON of a file that anybody may have written.
 
-    Raises
-    ------
-    ValueError
-        When it is none, is nested more than some 200 times, or has NaN or infinity.
+    Raises ValueError when it is none, is nested more than some 200 times, or has NaN or infinity.
     """
     return from_json(data, allow_inf_nan=False)
 

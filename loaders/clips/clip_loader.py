@@ -13,7 +13,7 @@ from ...errors import LoaderError
 from ...manifests.clips.windows import Windows
 from ...manifests.sets.info import SET_FILE
 from ...manifests.sets.pair_set import PairSet, open_set
-from ...storage.stores import place
+from ...storage.stores import as_path
 from ..dali.batches import ReadyBatches
 from ..dataset import first_batch
 from ..live.lows import is_live, live_lows
@@ -88,7 +88,7 @@ class ClipLoader(WorkerLoader):
         frames, stride, step = options.get("frames"), options.get("stride"), options.get("step")
         held: PairSet | list[Any] = []
         live = True
-        if isinstance(data, PairSet) or (place(data) / SET_FILE).is_file():
+        if isinstance(data, PairSet) or (as_path(data) / SET_FILE).is_file():
             held = open_set(data)
             if (frames, stride, step) != (None, None, None):
                 raise LoaderError(

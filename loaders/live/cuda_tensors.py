@@ -137,7 +137,7 @@ def formed_pairs(
     two tensors (N, 3, H, W) or (N, H, W, 3)
         Low and normal.
     """
-    from ...synth.render.on_cuda import Formed
+    from ...synth.render.on_cuda import OutputSpec
 
     assert options.size is not None
     count, (rows, columns) = len(sizes), options.size
@@ -159,7 +159,7 @@ def formed_pairs(
         firsts=firsts,
         numbers=numbers,
         windows=crops,
-        formed=Formed(
+        formed=OutputSpec(
             low,
             normal,
             floats,

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ...manifests.images.decode import decode_as_rgb
 from ...synth.kernels.arrays import Pixels, Window
-from ...synth.kernels.forms import place_form, resized
+from ...synth.kernels.resize import flip_normalize, resized
 from ...synth.models import low_maker
 from ...synth.recipes.load import Recipe
 from ..options import Options
@@ -57,5 +57,5 @@ def _formed(image: Pixels, options: Options) -> Samples:
     made = np.empty((height, width, 3) if last else (3, height, width), kind)
     steps = (1, 3 * width, 3) if last else (height * width, width, 1)
     shift, scale = map(np.float32, options.levels_to_values)
-    place_form(np.ascontiguousarray(image), (0, 0, 0), shift, scale, steps, made.reshape(-1))
+    flip_normalize(np.ascontiguousarray(image), (0, 0, 0), shift, scale, steps, made.reshape(-1))
     return made.astype(np.float16) if options.dtype == "float16" else made

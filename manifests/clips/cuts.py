@@ -56,10 +56,7 @@ def _alike(one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> bool:
 def refuse_cut(frames: Sequence[Pixels]) -> None:
     """Refuse a clip that holds a scene change.
 
-    Raises
-    ------
-    ImageRefused
-        With the number of the frame that begins another scene.
+    Raises ImageRefused with the number of the frame that begins another scene.
     """
     for number in range(1, len(frames)):
         if is_cut(frames[number - 1], frames[number]):

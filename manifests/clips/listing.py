@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from ...errors import ImageRefused, Reason, SourceError
-from ...storage.stores import place
+from ...storage.stores import as_path
 from ..images.header import SUFFIXES as IMAGES
 from ..sources.collections import Listed, counted, unread_kind
 from ..sources.containers import Entry, file_entry, list_container
@@ -79,7 +79,7 @@ def list_clips(path: str, windows: Windows, passed: Counter[str]) -> Iterator[Li
 
 def _entries(path: str, passed: Counter[str]) -> Iterator[Entry]:
     """List a folder's or archive's files; a video is one of its folder."""
-    at = place(path)
+    at = as_path(path)
     if at.suffix.lower() in SUFFIXES and at.is_file():
         yield file_entry(at)
     else:
@@ -96,8 +96,8 @@ def _of_folders(
         if not starts:
             passed["sequences that are too short"] += 1
         for first in starts:
-            places = [entries[number].location for number in windows.numbers(first)]
-            yield Listed(clip_path(sequence, first), f"{sequence}-{first}", of_files(places))
+            locations = [entries[number].location for number in windows.numbers(first)]
+            yield Listed(clip_path(sequence, first), f"{sequence}-{first}", of_files(locations))
 
 
 def _of_videos(videos: list[Entry], windows: Windows, passed: Counter[str]) -> Iterator[Listed]:

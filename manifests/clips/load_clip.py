@@ -13,7 +13,7 @@ from .windows import frame_files, video_and_times
 
 
 def load_clip(
-    place: Location,
+    location: Location,
     max_side: int | None = None,
     max_pixels: int = MAX_PIXELS,
     cuts: bool = False,
@@ -25,10 +25,10 @@ def load_clip(
 
     Parameters
     ----------
-    place : Location
-        Of `listing.list_clips`.
+    location : Location
+        Location from `listing.list_clips`.
     max_side, max_pixels : int
-        As of `load_normal`.
+        See `load_normal`.
     cuts : bool
         Whether a clip may hold a scene change.
 
@@ -37,11 +37,11 @@ def load_clip(
     ImageRefused
         When a frame cannot be used, when they differ in size, or when there is a scene change.
     """
-    files = frame_files(place)
+    files = frame_files(location)
     if files is None:
         frames = [
             normal_of(pixels, max_side, "frame of a video")
-            for pixels in video_pixels(place, max_pixels)
+            for pixels in video_pixels(location, max_pixels)
         ]
     else:
         frames = [load_normal(read(file), max_side, max_pixels) for file in files]
@@ -49,15 +49,12 @@ def load_clip(
     return frames
 
 
-def video_pixels(place: Location, max_pixels: int) -> list[Pixels]:
+def video_pixels(location: Location, max_pixels: int) -> list[Pixels]:
     """Decode the frames of a clip of a video, uint8 RGB (H, W, 3) each.
 
-    Raises
-    ------
-    ImageRefused
-        When one is not there, or has more pixels.
+    Raises ImageRefused when one is not there, or has more pixels.
     """
-    video, times = video_and_times(place)
+    video, times = video_and_times(location)
     frames = decoded_frames(video, times)
     height, width = frames[0].shape[:2]
     if height * width > max_pixels:
@@ -70,10 +67,7 @@ def video_pixels(place: Location, max_pixels: int) -> list[Pixels]:
 def check_frames(frames: list[Normal], cuts: bool = False) -> None:
     """Refuse a clip whose frames differ in size, or hold a scene change.
 
-    Raises
-    ------
-    ImageRefused
-        When it is one.
+    Raises ImageRefused when it is one.
     """
     sizes = sorted({frame.size for frame in frames})
     if len(sizes) > 1:

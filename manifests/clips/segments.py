@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ImageRefused, Reason, said_by
+from ...errors import ImageRefused, Reason, first_line
 from ..sources.containers import Location
-from .video import decoded_frames, errors, opened
+from .video import decoded_frames, errors, first_frame, opened
 
 _MOST_BYTES = 1 << 30  # of segments that are kept
 _TICK = 40  # ms from frame to frame: only their order matters
@@ -42,9 +42,9 @@ class Segment:
         When its frames are shown in the video, in order; in the file they follow one another in
         steps of 40 ms.
     size : (height, width)
-        Of what is shown of a frame, from its upper left corner on.
+        Size of the part of a frame that is shown, from its upper left corner on.
     coded : (height, width)
-        Of the frames in the file.
+        Size of the frames in the file.
     """
 
     data: bytes
@@ -62,12 +62,8 @@ class Segment:
         """Return why other decoders do not find frames of its video in it; "" where they do.
 
         In videos whose pictures are refreshed bit by bit the first frame that is decoded is not the
-        first one: what lies before key frames of such is needed, too.
-
-        Raises
-        ------
-        ImageRefused
-            When nothing can be decoded.
+        first one: what lies before key frames of such is needed, too. Raises ImageRefused when
+        nothing can be decoded.
         """
         import av
 
@@ -75,7 +71,7 @@ class Segment:
             with av.open(io.BytesIO(self.data), "r") as container:
                 frame = next(container.decode(video=0), None)
         except errors() as error:
-            raise ImageRefused(Reason.DAMAGED, said_by(error)) from error
+            raise ImageRefused(Reason.DAMAGED, first_line(error)) from error
         if frame is None or frame.time is None or frame.time >= _TICK / 2000:
             return "is refreshed bit by bit, without key frames"
         height, width = self.size
@@ -119,9 +115,9 @@ class Segments:
         ----------
         video : Location
         times : sequence of int
-            As of `video.decoded_frames`.
+            See `video.decoded_frames`.
         cut : function, optional
-            In place of this object's.
+            Used instead of this object's.
 
         Raises
         ------
@@ -168,21 +164,13 @@ class Segments:
 def coded_size(video: Location) -> tuple[int, int] | None:
     """Return height and width of a video's frames with their margins; None where it has none.
 
-    Raises
-    ------
-    ImageRefused
-        When nothing can be decoded.
+    Raises ImageRefused when nothing can be decoded.
     """
     with opened(video) as (container, stream):
         codec = stream.codec_context
         if codec.codec.canonical_name not in _WITH_MARGINS:
             return None
-        try:
-            frame = next(container.decode(stream), None)
-        except errors() as error:
-            raise ImageRefused(Reason.DAMAGED, said_by(error)) from error
-        if frame is None:
-            raise ImageRefused(Reason.DAMAGED, "no frame of it can be decoded")
+        frame = first_frame(container, stream)
         coded = codec.coded_height, codec.coded_width
         return None if coded == (frame.height, frame.width) else coded
 
@@ -206,23 +194,20 @@ def cut_segment(
         When a frame is not there, or the video is damaged.
     """
     with opened(video) as (container, stream):
-        try:
-            second = max(int(1 / stream.time_base), 1)
-            for back in (0, 1, 4, 16, None):  # files seek by times of decoding, which are earlier
-                target = 0 if back is None else max(times[0] - back * second, 0)
-                container.seek(target, stream=stream, backward=True)
-                packets = _packets(container, stream, times)
-                if set(times) <= {packet.pts for packet in packets}:
-                    return _written(stream, packets, coded)
-        except errors() as error:
-            raise ImageRefused(Reason.DAMAGED, said_by(error)) from error
+        second = max(int(1 / stream.time_base), 1)
+        for back in (0, 1, 4, 16, None):  # files seek by times of decoding, which are earlier
+            target = 0 if back is None else max(times[0] - back * second, 0)
+            container.seek(target, stream=stream, backward=True)
+            packets = _packets(container, stream, times)
+            if set(times) <= {packet.pts for packet in packets}:
+                return _written(stream, packets, coded)
     raise ImageRefused(Reason.DAMAGED, f"{len(times)} frames are not there as packets")
 
 
 def _packets(container: Any, stream: Any, times: Sequence[int]) -> list[Any]:
     """Return packets from the last key frame before a clip to the first one after it.
 
-    What is shown before the key frame, and may need one further back, is left out.
+    Frames shown before the key frame, which may need one further back, are left out.
     """
     packets: list[Any] = []
     wanted = set(times)
@@ -244,7 +229,7 @@ def _written(stream: Any, packets: Sequence[Any], coded: tuple[int, int] | None)
     import av
 
     times = sorted(packet.pts for packet in packets)
-    place = {time: i for i, time in enumerate(times)}
+    order = {time: i for i, time in enumerate(times)}
     file = io.BytesIO()
     with av.open(file, "w", format="matroska") as made:
         # Opaque: no encoder of that name need be there.
@@ -255,7 +240,7 @@ def _written(stream: Any, packets: Sequence[Any], coded: tuple[int, int] | None)
             packets = [changed for packet in packets for changed in header.filter(packet)]
             into.codec_context.height, into.codec_context.width = coded
         for number, packet in enumerate(packets):
-            packet.pts, packet.dts = _TICK * place[packet.pts], _TICK * (number - _DELAY)
+            packet.pts, packet.dts = _TICK * order[packet.pts], _TICK * (number - _DELAY)
             packet.time_base, packet.stream = Fraction(1, 1000), into
             made.mux(packet)
     size = stream.codec_context.height, stream.codec_context.width

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ConfigError, ImageRefused, Reason, said_by
+from ...errors import ConfigError, ImageRefused, Reason, first_line
 from ..images.opening import Pixels
 from ..sources.containers import Location, path_of, read
 
@@ -19,83 +19,66 @@ SUFFIXES = (
     ".ts", ".mts", ".m2ts", ".m2t", ".3gp", ".3g2", ".wmv", ".asf", ".flv", ".f4v", ".ogv", ".ogm",
     ".mxf", ".dv", ".divx", ".y4m",
 )  # fmt: skip
-"""Of files that are taken for videos."""
+"""Suffixes of files that are taken for videos."""
 UNREAD = (
     ".rm", ".rmvb", ".insv", ".360", ".lrv", ".h264", ".264", ".h265", ".hevc", ".265", ".ivf",
     ".nut", ".mjpeg", ".mjpg", ".yuv", ".bik", ".swf", ".braw", ".r3d", ".crm", ".mod", ".tod",
     ".trp", ".tp", ".amv", ".wtv", ".dvr-ms",
 )  # fmt: skip
-"""Of videos that are not read: a source counts them."""
+"""Suffixes of videos that are not read: a source counts them."""
 _BT601 = 2, 5, 6  # of FFmpeg's AVColorSpace: unspecified, and both that have its matrix
 _MOST_BYTES = 1 << 34  # of a video in an archive or a store, which is read whole
 
 
-def frame_times(place: Location) -> list[int]:
+def frame_times(location: Location) -> list[int]:
     """Return the presentation times of a video's frames, in order: of those that are shown.
 
     It reads the file's packets and decodes none but the first frame, which shows whether the
-    decoder leaves out what the packets begin with.
-
-    Raises
-    ------
-    ImageRefused
-        When it holds no video, or is damaged from its beginning on.
-    ConfigError
-        When PyAV is missing.
+    decoder leaves out what the packets begin with. Raises ImageRefused when it holds no video, or
+    is damaged from its beginning on; ConfigError when PyAV is missing.
     """
-    with opened(place) as (container, stream):
-        times, bare = [], 0
-        try:
+    with opened(location) as (container, stream):
+        times: list[int] = []
+        bare = 0
+        with as_far_as_sound(times):
             for packet in container.demux(stream):
-                if packet.size == 0:
-                    continue
-                if packet.pts is None:
+                if packet.size and packet.pts is None:
                     bare += 1
-                elif not packet.is_discard:
+                elif packet.size and not packet.is_discard:
                     times.append(int(packet.pts))
-        except errors() as error:
-            if not times:
-                raise ImageRefused(Reason.DAMAGED, said_by(error)) from error
     if bare or len(set(times)) < len(times):  # raw streams have no times: what is decoded counts
-        return _decoded_times(place)
+        return _decoded_times(location)
     times.sort()
-    first = next(iter(_decoded_times(place, 1)), None)
+    first = next(iter(_decoded_times(location, 1)), None)
     if first is None:
         raise ImageRefused(Reason.DAMAGED, "no frame of it can be decoded")
-    return [time for time in times if time >= first] if first in times else _decoded_times(place)
+    return [time for time in times if time >= first] if first in times else _decoded_times(location)
 
 
-def key_frames(place: Location) -> tuple[list[int], tuple[int, int]]:
+def key_frames(location: Location) -> tuple[list[int], tuple[int, int]]:
     """Return the presentation times of a video's key frames, in order; height and width.
 
-    It reads packets and decodes none.
-
-    Raises
-    ------
-    ImageRefused
-        When it holds no video, or is damaged from its beginning on.
+    It reads packets and decodes none. Raises ImageRefused when it holds no video, or is damaged
+    from its beginning on.
     """
-    with opened(place) as (container, stream):
+    with opened(location) as (container, stream):
         times: list[int] = []
-        try:
-            times.extend(  # of what is damaged, as far as it goes
+        with as_far_as_sound(times):
+            times.extend(
                 int(packet.pts)
                 for packet in container.demux(stream)
                 if packet.size and packet.is_keyframe and packet.pts is not None
             )
-        except errors() as error:
-            if not times:
-                raise ImageRefused(Reason.DAMAGED, said_by(error)) from error
         return sorted(times), (stream.codec_context.height, stream.codec_context.width)
 
 
-def decoded_frames(place: Location, times: Sequence[int]) -> list[Pixels]:
+def decoded_frames(location: Location, times: Sequence[int]) -> list[Pixels]:
     """Decode frames of a video, upright, uint8 RGB (H, W, 3) each.
 
     Parameters
     ----------
-    place : Location
-        Of the file.
+    location : Location
+        Location of the file.
     times : sequence of int
         Presentation times in rising order, of `frame_times`.
 
@@ -104,34 +87,34 @@ def decoded_frames(place: Location, times: Sequence[int]) -> list[Pixels]:
     ImageRefused
         When one of them is not there, or cannot be decoded.
     """
-    found = {time: np.array(pixels) for time, pixels in _decoded(place, times)}
+    found = {time: np.array(pixels) for time, pixels in _decoded(location, times)}
     return [found[time] for time in times]
 
 
 def decoded_sequence(
-    place: Location, times: Sequence[int], room: Callable[[tuple[int, ...]], Pixels]
+    location: Location, times: Sequence[int], room: Callable[[tuple[int, ...]], Pixels]
 ) -> Pixels:
     """Decode frames of a video, as `decoded_frames`, one after the other into one array.
 
     Parameters
     ----------
-    place, times
+    location, times
     room : function of a shape (F, H, W, 3)
         Returns the uint8 array that is filled: one that was used before spares the system the
         cleaning of fresh memory, which takes as long as decoding small frames.
 
     Returns
     -------
-    That array.
+    The array.
 
     Raises
     ------
     ImageRefused
-        As `decoded_frames`; also when frames differ in size.
+        See `decoded_frames`; also when frames differ in size.
     """
     number = {time: i for i, time in enumerate(times)}
     made: Pixels | None = None
-    for time, pixels in _decoded(place, times):
+    for time, pixels in _decoded(location, times):
         if made is None:
             made = room((len(times), *pixels.shape))
         if pixels.shape != made.shape[1:]:
@@ -141,44 +124,42 @@ def decoded_sequence(
     return made
 
 
-def _decoded(place: Location, times: Sequence[int]) -> Iterator[tuple[int, Pixels]]:
+def _decoded(location: Location, times: Sequence[int]) -> Iterator[tuple[int, Pixels]]:
     """Yield the time and the pixels of each frame that is wanted; they last until the next one."""
     wanted = set(times)
     reformatter = _av().video.reformatter.VideoReformatter()  # frames share its tables
-    with opened(place) as (container, stream):
-        try:
-            for sought in (True, False):
-                if sought:
-                    container.seek(int(times[0]), stream=stream, backward=True)
-                else:  # an index that leads astray: from the beginning
-                    container.seek(0, stream=stream, backward=True)
-                for frame in container.decode(stream):
-                    time = _time_of(frame)
-                    if time in wanted:
-                        wanted.discard(time)
-                        yield time, _upright(frame, reformatter)
-                    if time is not None and time >= times[-1]:
-                        break
-                if not wanted:
-                    return
-        except errors() as error:
-            raise ImageRefused(Reason.DAMAGED, said_by(error)) from error
+    with opened(location) as (container, stream):
+        for start in (int(times[0]), 0):  # from the beginning where an index leads astray
+            container.seek(start, stream=stream, backward=True)
+            for frame in container.decode(stream):
+                time = _time_of(frame)
+                if time in wanted:
+                    wanted.discard(time)
+                    yield time, _upright(frame, reformatter)
+                if time is not None and time >= times[-1]:
+                    break
+            if not wanted:
+                return
     raise ImageRefused(Reason.DAMAGED, f"{len(wanted)} of {len(times)} frames cannot be decoded")
 
 
-def _decoded_times(place: Location, most: int | None = None) -> list[int]:
+def _decoded_times(location: Location, most: int | None = None) -> list[int]:
     times: list[int] = []
-    with opened(place) as (container, stream):
-        try:
-            for frame in container.decode(stream):
-                time = _time_of(frame)
-                times.append(len(times) if time is None else time)
-                if len(times) == most:
-                    break
-        except errors() as error:
-            if not times:
-                raise ImageRefused(Reason.DAMAGED, said_by(error)) from error
+    with opened(location) as (container, stream), as_far_as_sound(times):
+        for frame in container.decode(stream):
+            time = _time_of(frame)
+            times.append(len(times) if time is None else time)
+            if len(times) == most:
+                break
     return times
+
+
+def first_frame(container: Any, stream: Any) -> Any:
+    """Decode the first frame of an opened video; raises ImageRefused where there is none."""
+    frame = next(container.decode(stream), None)
+    if frame is None:
+        raise ImageRefused(Reason.DAMAGED, "no frame of it can be decoded")
+    return frame
 
 
 def _time_of(frame: Any) -> int | None:
@@ -222,16 +203,16 @@ def _way(sign: int) -> slice:
 
 @dataclass(frozen=True)
 class VideoFacts:
-    """What a decoder has to know of a video.
+    """Facts of a video that a decoder has to know.
 
     Attributes
     ----------
     codec : str
-        As FFmpeg calls it: "h264", "hevc", ...
+        FFmpeg's name: "h264", "hevc", ...
     form : str
-        Of its pixels: "yuv420p", ...
+        FFmpeg's pixel format: "yuv420p", ...
     size : (height, width)
-        Of its frames as they are coded.
+        Size of its frames as they are coded.
     upright : bool
         Whether they are shown as they are coded: neither turned, mirrored nor interlaced.
     bt601 : bool
@@ -245,21 +226,13 @@ class VideoFacts:
     bt601: bool
 
 
-def video_facts(place: Location) -> VideoFacts:
+def video_facts(location: Location) -> VideoFacts:
     """Return what a video's first frame says of it.
 
-    Raises
-    ------
-    ImageRefused
-        When it holds no video, or its first frame cannot be decoded.
+    Raises ImageRefused when it holds no video, or its first frame cannot be decoded.
     """
-    with opened(place) as (container, stream):
-        try:
-            frame = next(container.decode(stream), None)
-        except errors() as error:
-            raise ImageRefused(Reason.DAMAGED, said_by(error)) from error
-        if frame is None:
-            raise ImageRefused(Reason.DAMAGED, "no frame of it can be decoded")
+    with opened(location) as (container, stream):
+        frame = first_frame(container, stream)
         turned = _orientation(frame) != (False, (slice(None), slice(None)))
         upright = not turned and not frame.interlaced_frame
         codec, size = stream.codec_context.codec.canonical_name, (frame.height, frame.width)
@@ -268,31 +241,26 @@ def video_facts(place: Location) -> VideoFacts:
 
 
 @contextmanager
-def opened(place: Location) -> Iterator[tuple[Any, Any]]:
+def opened(location: Location) -> Iterator[tuple[Any, Any]]:
     """Open a video; yields its container and its first video stream, of PyAV.
 
-    Cover art and thumbnails, which FFmpeg gives as streams of their own, are none.
-
-    Raises
-    ------
-    ImageRefused
-        When it holds no video.
-    ConfigError
-        When PyAV is missing.
+    Cover art and thumbnails, which FFmpeg gives as streams of their own, are none. Raises
+    ImageRefused when it holds no video, or is found to be damaged within the block; ConfigError
+    when PyAV is missing.
     """
     av = _av()
-    if not place.size:
+    if not location.size:
         raise ImageRefused(Reason.EMPTY, "the file has no bytes")
-    plain = place.offset == -1 and path_of(place.container).is_dir()
+    plain = location.offset == -1 and path_of(location.container).is_dir()
     file: Any = (
-        str(path_of(f"{place.container}/{place.member}"))
+        str(path_of(f"{location.container}/{location.member}"))
         if plain
-        else io.BytesIO(read(place, _MOST_BYTES))
+        else io.BytesIO(read(location, _MOST_BYTES))
     )
     try:
         container = av.open(file)
     except errors() as error:
-        raise ImageRefused(Reason.NOT_AN_IMAGE, said_by(error)) from error
+        raise ImageRefused(Reason.NOT_AN_IMAGE, first_line(error)) from error
     with container:
         kinds = av.stream.Disposition
         pictures = kinds.attached_pic | kinds.timed_thumbnails
@@ -301,7 +269,20 @@ def opened(place: Location) -> Iterator[tuple[Any, Any]]:
             raise ImageRefused(Reason.NOT_AN_IMAGE, "it has no video stream")
         stream.thread_type = "SLICE"  # workers are the parallelism
         stream.codec_context.thread_count = 1
-        yield container, stream
+        try:
+            yield container, stream
+        except errors() as error:
+            raise ImageRefused(Reason.DAMAGED, first_line(error)) from error
+
+
+@contextmanager
+def as_far_as_sound(found: Sequence[object]) -> Iterator[None]:
+    """End the block at damage, if anything was found before."""
+    try:
+        yield
+    except errors():
+        if not found:
+            raise
 
 
 def errors() -> tuple[type[BaseException], ...]:

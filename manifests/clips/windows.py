@@ -1,4 +1,4 @@
-"""Which frames of a sequence are clips, and how a clip's place is written down."""
+"""Windows: the frames of a sequence that are clips, and locations of clips."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Windows:
     Attributes
     ----------
     frames : int
-        Of a clip.
+        Frames of a clip.
     stride : int
         From a frame of a clip to its next one.
     step : int
@@ -56,43 +56,43 @@ def sequence_of(path: str) -> str:
     return path.rpartition(_MARK)[0]
 
 
-def is_clip(place: Location) -> bool:
+def is_clip(location: Location) -> bool:
     """Return whether a location is a clip's."""
-    return place.offset == CLIP
+    return location.offset == CLIP
 
 
-def of_files(places: Sequence[Location]) -> Location:
+def of_files(locations: Sequence[Location]) -> Location:
     """Return the location of a clip whose frames are files of one container."""
-    frames = [[place.member, place.offset, place.size] for place in places]
-    return _location(places[0], {"frames": frames}, sum(p.size for p in places), places)
+    frames = [[location.member, location.offset, location.size] for location in locations]
+    return _location(locations[0], {"frames": frames}, sum(p.size for p in locations), locations)
 
 
-def of_video(place: Location, times: Sequence[int]) -> Location:
+def of_video(location: Location, times: Sequence[int]) -> Location:
     """Return the location of a clip of a video: its frames by their presentation times."""
-    video = [place.member, place.offset, place.size]
-    return _location(place, {"video": video, "times": list(times)}, place.size, [place])
+    video = [location.member, location.offset, location.size]
+    return _location(location, {"video": video, "times": list(times)}, location.size, [location])
 
 
 def _location(
-    place: Location, parts: dict[str, object], size: int, places: Sequence[Location]
+    location: Location, parts: dict[str, object], size: int, locations: Sequence[Location]
 ) -> Location:
     member = json.dumps(parts, separators=(",", ":"))
-    return Location(place.container, member, CLIP, size, max(one.stamp for one in places))
+    return Location(location.container, member, CLIP, size, max(one.stamp for one in locations))
 
 
-def frame_files(place: Location) -> list[Location] | None:
+def frame_files(location: Location) -> list[Location] | None:
     """Return the files of a clip's frames; None of a clip of a video."""
-    parts = json.loads(place.member)
+    parts = json.loads(location.member)
     if "frames" not in parts:
         return None
     return [
-        Location(place.container, member, offset, size, place.stamp)
+        Location(location.container, member, offset, size, location.stamp)
         for member, offset, size in parts["frames"]
     ]
 
 
-def video_and_times(place: Location) -> tuple[Location, list[int]]:
+def video_and_times(location: Location) -> tuple[Location, list[int]]:
     """Return the file of a clip of a video, and the presentation times of its frames."""
-    parts = json.loads(place.member)
+    parts = json.loads(location.member)
     member, offset, size = parts["video"]
-    return Location(place.container, member, offset, size, place.stamp), parts["times"]
+    return Location(location.container, member, offset, size, location.stamp), parts["times"]

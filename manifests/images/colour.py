@@ -60,10 +60,7 @@ def is_srgb(profile: bytes) -> bool:
 def cicp_profile(primaries: int, transfer: int) -> bytes:
     """Make an ICC profile of code points of ITU-T H.273; nothing for those that mean sRGB.
 
-    Raises
-    ------
-    ImageRefused
-        "unsupported", where the transfer function is that of a high dynamic range.
+    Raises ImageRefused: "unsupported", where the transfer function is that of a high dynamic range.
     """
     if transfer in (_PQ, _HLG):
         raise ImageRefused(

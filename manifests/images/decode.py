@@ -17,12 +17,12 @@ import cv2
 import numpy as np
 from PIL import Image, ImageOps
 
-from ...errors import ImageRefused, Reason
+from ...errors import ImageRefused, Reason, first_line
 from . import jpeg, png, tiff
 from .colour import to_srgb
 from .header import Header
 from .isobmff import profile_of
-from .opening import Pixels, first_line, open_lazily, orientation, upright
+from .opening import Pixels, open_lazily, orientation, upright
 
 _NEAR = 1.0  # levels on average by which libraries' JPEG decoding may differ
 _ALPHA = ("RGBA", "LA", "PA", "La", "RGBa")
@@ -31,12 +31,8 @@ _ALPHA = ("RGBA", "LA", "PA", "La", "RGBa")
 def decode(data: bytes, suffix: str) -> Pixels:
     """Decode a stored image of a set, "jpg" or "png", to RGB (H, W, 3) uint8.
 
-    What is stored is upright and in sRGB, whatever its metadata say.
-
-    Raises
-    ------
-    ImageRefused
-        "damaged", also for what decoders only warn of, such as a file that ends early.
+    Stored images are upright and in sRGB, whatever their metadata say. Raises ImageRefused:
+    "damaged", also for what decoders only warn of, such as a file that ends early.
     """
     with _refusing():
         if not data.startswith(jpeg.BEGINNING if suffix == "jpg" else png.SIGNATURE):
@@ -50,12 +46,8 @@ def decode(data: bytes, suffix: str) -> Pixels:
 def decode_small(data: bytes, header: Header, side: int) -> Pixels:
     """Decode an image roughly reduced to a longer side of at least `side` pixels.
 
-    Fast, for measuring only.
-
-    Raises
-    ------
-    ImageRefused
-        "damaged"; the whole stream is read, so what passes here can also be decoded at full size.
+    Fast, for measuring only. Raises ImageRefused: "damaged"; the whole stream is read, so what
+    passes here can also be decoded at full size.
     """
     if header.format == "JPEG":
         with _refusing():
@@ -112,9 +104,9 @@ def shown_otherwise(data: bytes, pixels: Pixels) -> str:
     Parameters
     ----------
     data : bytes
-        Of the image.
+        The encoded image.
     pixels : uint8 array (H, W, 3)
-        What `decode` makes of it.
+        The result of `decode`.
     """
     for name, reader in (("OpenCV", _by_opencv), ("Pillow", _by_pillow)):
         try:

@@ -18,13 +18,13 @@ _SYSTEM_FOLDERS = frozenset({"__MACOSX", "@eaDir", "@Recycle", "#recycle", "$REC
 _MOST_LINKS = 100_000
 """Links to folders that are followed in one folder: ImageNet-21k has 21,841 classes."""
 HIDDEN = "hidden files"
-"""What files that `is_hidden` leaves out are counted as."""
+"""Name under which files that `is_hidden` leaves out are counted."""
 
 
 def is_hidden(path: str) -> bool:
     """Return whether a file is one that systems and tools leave among photographs.
 
-    That is what lies in a folder whose name begins with a dot (`.ipynb_checkpoints`, `.git`,
+    These are files in a folder whose name begins with a dot (`.ipynb_checkpoints`, `.git`,
     `.thumbnails`), in `__MACOSX`, `@eaDir`, `@Recycle`, `#recycle` or `$RECYCLE.BIN`; and files
     whose names begin with `._` (AppleDouble). The one rule of sources, archives inside archives,
     folders of pairs and of raw files.
@@ -102,10 +102,10 @@ def _walk(root: Path, passed: Counter[str]) -> Iterator[tuple[str, os.stat_resul
                     continue
             kept.append(name)
         if links > _MOST_LINKS:
-            raise SourceError(
-                f"{root}: holds more than {_MOST_LINKS:,} links to folders; give the folders that"
+            raise SourceError.at(
+                root,
+                f"holds more than {_MOST_LINKS:,} links to folders; give the folders that"
                 " they lead to",
-                path=root,
             )
         folders[:] = kept
         below = os.path.relpath(folder, root).replace(os.sep, "/")
@@ -141,20 +141,14 @@ def _leads_back(link: str, root: Path) -> bool:
 
 
 def _unreadable(error: OSError) -> None:
-    raise SourceError(
-        f"{error.filename}: {error.strerror or error}", path=error.filename
-    ) from error
+    raise SourceError.at(error.filename, error.strerror or str(error)) from error
 
 
 def images_below(folder: Path) -> list[Path]:
     """Return the images below a folder by their endings, in the order of their paths.
 
-    Hidden files are left out (see `is_hidden`).
-
-    Raises
-    ------
-    SourceError
-        When the folder cannot be listed.
+    Hidden files are left out (see `is_hidden`). Raises SourceError when the folder cannot be
+    listed.
     """
     files = (folder / name for name, _ in files_below(folder))
     return sorted(path for path in files if path.suffix.lower() in SUFFIXES)
@@ -163,27 +157,23 @@ def images_below(folder: Path) -> list[Path]:
 def image_files(folder: Path) -> dict[str, Path]:
     """List the images below a folder, in the order of their paths.
 
-    Each is under its relative path without suffix; see `images_below`.
-
-    Raises
-    ------
-    SourceError
-        When there is no such folder, no image in it, or two of one name.
+    Each is under its relative path without suffix; see `images_below`. Raises SourceError when
+    there is no such folder, no image in it, or two of one name.
     """
     if not folder.is_dir():
-        raise SourceError(f"{folder}: not a folder", path=folder)
+        raise SourceError.at(folder, "not a folder")
     found: dict[str, Path] = {}
     for path in images_below(folder):
         name = path.relative_to(folder).with_suffix("").as_posix()
         if name in found:
-            raise SourceError(
-                f"{path}: {found[name].name} has the same name but for its suffix; which of the"
+            raise SourceError.at(
+                path,
+                f"{found[name].name} has the same name but for its suffix; which of the"
                 " two is meant?",
-                path=path,
             )
         found[name] = path
     if not found:
-        raise SourceError(f"{folder}: holds no images ({', '.join(sorted(SUFFIXES))})", path=folder)
+        raise SourceError.at(folder, f"holds no images ({', '.join(sorted(SUFFIXES))})")
     return found
 
 

@@ -1,4 +1,4 @@
-"""What a photograph is, by its first bytes.
+"""Headers of photographs.
 
 Format, size, and whether its bytes can be kept as a normal.
 """
@@ -9,25 +9,15 @@ from dataclasses import dataclass
 
 from PIL import Image
 
-from ...errors import ImageRefused, Reason
+from ...errors import ImageRefused, Reason, first_line
 from . import jpeg, png, tiff
 from .colour import is_srgb
-from .opening import first_line, open_lazily, orientation
+from .opening import open_lazily, orientation
 
 SUFFIXES = (
-    ".jpg",
-    ".jpeg",
-    ".jpe",
-    ".jfif",
-    ".png",
-    ".tif",
-    ".tiff",
-    ".bmp",
-    ".webp",
-    ".avif",
-    ".heic",
+    ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".tif", ".tiff", ".bmp", ".webp", ".avif", ".heic",
     ".heif",
-)
+)  # fmt: skip
 """File name endings, in lower case, that a source takes for photographs."""
 RAWS = (
     ".dng", ".cr2", ".cr3", ".crw", ".nef", ".nrw", ".arw", ".srf", ".sr2", ".raf", ".orf", ".rw2",
@@ -55,7 +45,7 @@ MAX_BYTES = 256 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Header:
-    """What the first bytes of an image say.
+    """Facts from the first bytes of an image.
 
     Attributes
     ----------
@@ -80,10 +70,7 @@ class Header:
 def read_header(data: bytes, max_pixels: int = MAX_PIXELS) -> Header:
     """Read an image's header without decoding it.
 
-    Raises
-    ------
-    ImageRefused
-        "empty", "not an image", "too large" or "damaged".
+    Raises ImageRefused: "empty", "not an image", "too large" or "damaged".
     """
     if not data:
         raise ImageRefused(Reason.EMPTY, "the file has no bytes")

@@ -14,15 +14,12 @@ _COLOUR = b"colrnclx"  # type of the box, and of what it holds (ISO/IEC 14496-12
 def profile_of(image: Image.Image, data: bytes) -> bytes:
     """Return the ICC profile of an opened image: its own, or one of its code points.
 
-    Raises
-    ------
-    ImageRefused
-        "unsupported", for a high dynamic range.
+    Raises ImageRefused: "unsupported", for a high dynamic range.
     """
     profile: bytes = image.info.get("icc_profile") or b""
     if profile or data[4:8] != b"ftyp":
         return profile
-    place = data.find(_COLOUR)
-    if place < 0 or place + 12 > len(data):
+    offset = data.find(_COLOUR)
+    if offset < 0 or offset + 12 > len(data):
         return b""
-    return cicp_profile(*struct.unpack(">HH", data[place + 8 : place + 12]))
+    return cicp_profile(*struct.unpack(">HH", data[offset + 8 : offset + 12]))

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import simplejpeg
 
-from ...errors import ImageRefused, Reason
+from ...errors import ImageRefused, Reason, first_line
 from .exif import exif_orientation, xmp_turns
-from .opening import Pixels, first_line
+from .opening import Pixels
 
 BEGINNING = b"\xff\xd8\xff"
 MAX_SCANS = 100
@@ -23,16 +23,8 @@ MAX_SCANS = 100
 long as a whole decoding."""
 
 _EXIF, _XMP, _ICC = b"Exif\0", b"http://ns.adobe.com/x", b"ICC_PROFILE\0"
-_APP0, _APP1, _APP2, _APP14, _SOI, _EOI, _SOS, _DRI = (
-    0xE0,
-    0xE1,
-    0xE2,
-    0xEE,
-    0xD8,
-    0xD9,
-    0xDA,
-    0xDD,
-)
+_APP0, _APP1, _APP2, _APP14 = 0xE0, 0xE1, 0xE2, 0xEE
+_SOI, _EOI, _SOS, _DRI = 0xD8, 0xD9, 0xDA, 0xDD
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}  # table B.1; the others are no frames
 _SEQUENTIAL, _DECODED = (0xC0, 0xC1, 0xC9), (0xC0, 0xC1, 0xC2, 0xC9, 0xCA)
 _ALONE = (0x01, *range(0xD0, 0xD8), _SOI)  # markers without content
@@ -44,7 +36,7 @@ _FEW = 16  # bytes before a marker that firmware leaves there (libjpeg-turbo's i
 
 @dataclass(frozen=True)
 class JpegHeader:
-    """What the segments of a JPEG say.
+    """Facts from the segments of a JPEG.
 
     Attributes
     ----------
@@ -53,7 +45,7 @@ class JpegHeader:
     components : int
         1, 3 or 4.
     orientation : int
-        Of its first EXIF block.
+        Value of its first EXIF block.
     certain : bool
         Whether every reader takes the same orientation from its metadata.
     profile : bytes
@@ -74,11 +66,8 @@ class JpegHeader:
 def read_jpeg(data: bytes) -> JpegHeader:
     """Read the header of a JPEG without decoding it.
 
-    Raises
-    ------
-    ImageRefused
-        "damaged", "unsupported" (lossless and hierarchical ones, of 12 bits, or of 2 components),
-        or "not an image" where nothing but the beginning is there.
+    Raises ImageRefused: "damaged", "unsupported" (lossless and hierarchical ones, of 12 bits, or of
+    2 components), or "not an image" where nothing but the beginning is there.
     """
     frame, width, height, components, scans, end = 0, 0, 0, 0, 0, 2
     turns: list[tuple[int, bool]] = []
@@ -141,7 +130,7 @@ def decode_jpeg(data: bytes, header: JpegHeader, side: int | None = None) -> Pix
     ----------
     data : bytes
     header : JpegHeader
-        Of `data`: without it no decoder sees a frame that it would write beyond its memory for.
+        Header of `data`: a frame that decoders would write beyond their memory for was refused.
     side : int, optional
         Reduce roughly, to a longer side of at least so many pixels.
 
@@ -180,39 +169,39 @@ def decode_jpeg(data: bytes, header: JpegHeader, side: int | None = None) -> Pix
 def _segments(data: bytes) -> Iterator[tuple[int, int, int, int]]:
     """Yield marker, start, and where the content begins and ends, of the segments up to the end.
 
-    As libjpeg goes: bytes that are no marker are passed over. Of a sequential JPEG of one scan what
+    Like libjpeg it passes over bytes that are no marker. Of a sequential JPEG of one scan what
     follows that scan's header is not looked at.
     """
-    place, components, sequential, pattern = 2, 0, False, _MARKER
-    while (match := pattern.search(data, place)) is not None:
-        marker, place = match[1][0], match.end()
+    offset, components, sequential, pattern = 2, 0, False, _MARKER
+    while (match := pattern.search(data, offset)) is not None:
+        marker, offset = match[1][0], match.end()
         if marker == _EOI:
             return
         if marker in _ALONE:
             continue
-        end = place + max(2, int.from_bytes(data[place : place + 2], "big"))
+        end = offset + max(2, int.from_bytes(data[offset : offset + 2], "big"))
         if end > len(data):
             return
-        yield marker, match.start(), place + 2, end
+        yield marker, match.start(), offset + 2, end
         if marker in _FRAMES:
-            components, sequential = data[place + 7], marker in _SEQUENTIAL
-        if marker == _SOS and sequential and data[place + 2] == components:
+            components, sequential = data[offset + 7], marker in _SEQUENTIAL
+        if marker == _SOS and sequential and data[offset + 2] == components:
             return
-        pattern, place = _MARKER_IN_SCAN if marker == _SOS else _MARKER, end
+        pattern, offset = _MARKER_IN_SCAN if marker == _SOS else _MARKER, end
 
 
 def _edited(data: bytes, edits: list[tuple[int, int, bytes]]) -> bytes:
-    pieces, place = [], 0
+    pieces, offset = [], 0
     for begin, end, new in edits:
-        pieces += [data[place:begin], new]
-        place = end
-    return b"".join([*pieces, data[place:]])
+        pieces += [data[offset:begin], new]
+        offset = end
+    return b"".join([*pieces, data[offset:]])
 
 
 def _is_whole(data: bytes, warning: str) -> bool:
     """Return whether a JPEG of which libjpeg warns has all of its pixels.
 
-    That is so where firmware left a few bytes behind a restart interval: the interval was decoded
+    It has where firmware left a few bytes behind a restart interval: the interval was decoded
     before them, and all markers of the scan are there, in their order.
     """
     found = _EXTRANEOUS.search(warning)
@@ -224,7 +213,7 @@ def _is_whole(data: bytes, warning: str) -> bool:
         if marker == _DRI:
             interval = int.from_bytes(content[:2], "big")
         elif marker in _FRAMES:
-            down, across = (int.from_bytes(content[place : place + 2], "big") for place in (1, 3))
+            down, across = (int.from_bytes(content[i : i + 2], "big") for i in (1, 3))
             sampling = content[7::3]
     units = -(-across // (8 * (max(sampling) >> 4))) * -(
         -down // (8 * max(v & 15 for v in sampling))

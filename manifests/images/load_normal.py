@@ -76,7 +76,7 @@ def load_undecoded(
     Parameters
     ----------
     data, max_side, max_pixels
-        As of `load_normal`.
+        See `load_normal`.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def normal_of(pixels: Pixels, max_side: int | None, reason: str) -> Normal:
     ----------
     pixels : uint8 array (H, W, 3)
     max_side : int, optional
-        As of `load_normal`.
+        See `load_normal`.
     reason : str
         Why it is encoded anew.
     """

@@ -12,38 +12,24 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, UnidentifiedImageError
 
-from ...errors import ImageRefused, Reason, said_by
+from ...errors import ImageRefused, Reason
 
 Pixels = npt.NDArray[np.uint8]
 S = TypeVar("S", bound=np.generic)
 
 FORMATS = ("JPEG", "PNG", "TIFF", "BMP", "WEBP", "AVIF")
-_HEIF_BRANDS = (
-    b"heic",
-    b"heix",
-    b"heim",
-    b"heis",
-    b"hevc",
-    b"hevx",
-    b"mif1",
-    b"msf1",
-)  # ISO/IEC 23008-12
+_HEIF_BRANDS = b"heic heix heim heis hevc hevx mif1 msf1".split()  # ISO/IEC 23008-12
 _ORIENTATION = 0x0112
 
 
 def open_lazily(data: bytes) -> Image.Image:
     """Open an image without decoding it.
 
-    Raises
-    ------
-    ImageRefused
-        "not an image" when no format's header is there.
+    Raises ImageRefused: "not an image" when no format's header is there.
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # Pillow warns of odd metadata that does not concern the pixels
+            warnings.simplefilter("ignore")  # of metadata that do not concern the pixels
             return _identified(data)
     except UnidentifiedImageError:
         raise ImageRefused(
@@ -54,7 +40,7 @@ def open_lazily(data: bytes) -> Image.Image:
 def _identified(data: bytes) -> Image.Image:
     """Open an image as `Image.open` does, but for its limit of pixels.
 
-    That limit is the program's own to set, and gloam has one of its own.
+    Pillow's limit is the program's to set, and gloam has one of its own.
     """
     Image.preinit()
     if data[4:8] == b"ftyp" and data[8:12] in _HEIF_BRANDS and b"avif" not in data[8:32]:
@@ -69,9 +55,8 @@ def _identified(data: bytes) -> Image.Image:
         if isinstance(accepted, str):  # what this Pillow lacks
             raise ImageRefused(Reason.UNSUPPORTED, accepted)
         if accepted:
-            with suppress(
-                SyntaxError, IndexError, TypeError, struct.error
-            ):  # as `Image.open`: another format, or a damaged header
+            # As `Image.open`: another format, or a damaged header.
+            with suppress(SyntaxError, IndexError, TypeError, struct.error):
                 return factory(io.BytesIO(data), "")
     raise UnidentifiedImageError
 
@@ -122,8 +107,3 @@ def upright(pixels: npt.NDArray[S], turn: int) -> npt.NDArray[S]:
 def to_8_bit(values: npt.NDArray[np.uint16]) -> Pixels:
     """Bring 16-bit samples to the nearest of 256 levels."""
     return ((values.astype(np.uint32) + 128) // 257).astype(np.uint8)
-
-
-def first_line(error: BaseException) -> str:
-    """Return what an exception says, on one line."""
-    return said_by(error)[:200]

@@ -32,7 +32,7 @@ _MOST_TEXT = 1 << 20  # bytes, Pillow's MAX_TEXT_CHUNK
 
 @dataclass(frozen=True)
 class PngHeader:
-    """What the chunks of a PNG say.
+    """Facts from the chunks of a PNG.
 
     Attributes
     ----------
@@ -44,13 +44,13 @@ class PngHeader:
     transparent : bytes
         Its tRNS chunk, or nothing.
     orientation : int
-        Of its EXIF chunk, where that stands before the pixels; behind them it says nothing.
+        Value of its EXIF chunk, where that stands before the pixels; behind them it says nothing.
     profile : bytes
         Its ICC profile, or nothing.
     cicp : bytes
         Colour primaries and transfer function as numbers of ITU-T H.273, or nothing.
     odd : str
-        What readers take differently, "orientation", "animation" or "metadata", or "".
+        A feature that readers take differently, "orientation", "animation" or "metadata", or "".
     """
 
     width: int
@@ -66,10 +66,7 @@ class PngHeader:
     def colours(self) -> bytes:
         """Return the ICC profile that its samples are shown by, or nothing.
 
-        Raises
-        ------
-        ImageRefused
-            "unsupported", for a high dynamic range.
+        Raises ImageRefused: "unsupported", for a high dynamic range.
         """
         return cicp_profile(*self.cicp) if len(self.cicp) == 2 else self.profile
 
@@ -77,10 +74,7 @@ class PngHeader:
 def read_png(data: bytes) -> PngHeader:
     """Read the header of a PNG without decoding it; checksums of the pixels are not compared.
 
-    Raises
-    ------
-    ImageRefused
-        "damaged".
+    Raises ImageRefused: "damaged".
     """
     header = found = b""
     turn, profile, cicp, transparent, odd, text = 1, b"", b"", b"", set(), 0
@@ -133,10 +127,7 @@ def read_png(data: bytes) -> PngHeader:
 def decode_png(data: bytes, header: PngHeader) -> Image.Image:
     """Decode a PNG to an image of 8-bit samples, in the colours that it stores.
 
-    Raises
-    ------
-    ImageRefused
-        "damaged", when a checksum of the pixels differs, or the file ends early.
+    Raises ImageRefused: "damaged", when a checksum of the pixels differs, or the file ends early.
     """
     own_mask = header.colour in (GREY, RGB) and bool(header.transparent)
     kinds = _PIXELS if own_mask else (*_PIXELS, b"tRNS")
@@ -186,21 +177,18 @@ def _transparent(samples: npt.NDArray[Any], header: PngHeader) -> npt.NDArray[np
 def _chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
     """Yield kind, and where the content begins and ends, of all chunks.
 
-    Raises
-    ------
-    ImageRefused
-        "damaged", where the file ends early.
+    Raises ImageRefused: "damaged", where the file ends early.
     """
-    place = len(SIGNATURE)
+    offset = len(SIGNATURE)
     while True:
-        end = place + 8 + int.from_bytes(data[place : place + 4], "big")
+        end = offset + 8 + int.from_bytes(data[offset : offset + 4], "big")
         if end + 4 > len(data):
             raise ImageRefused(Reason.DAMAGED, "the PNG ends early")
-        kind = data[place + 4 : place + 8]
-        yield kind, place + 8, end
+        kind = data[offset + 4 : offset + 8]
+        yield kind, offset + 8, end
         if kind == b"IEND":
             return
-        place = end + 4
+        offset = end + 4
 
 
 def _inflated(data: bytes) -> bytes:

@@ -17,18 +17,16 @@ import numpy.typing as npt
 import tifffile
 from PIL import Image
 
-from ...errors import ImageRefused, Reason
-from .opening import first_line, open_lazily, to_8_bit, upright
+from ...errors import ImageRefused, Reason, first_line
+from .opening import open_lazily, to_8_bit, upright
 
 MARKS = (b"II*\x00", b"MM\x00*", b"II+\x00", b"MM\x00+")
 _BITS, _ORIENTATION = 258, 274
 _BY_TIFFFILE = (1, 8, 32946)  # of the tag Compression: none, and Deflate
 _BY_OPENCV = (5, 32773)  # LZW, PackBits
 _EVERYWHERE = (*_BY_TIFFFILE, *_BY_OPENCV, 2, 3, 4, 6, 7, 32771)  # others as libraries were built
-_MOST_SAMPLES, _LARGEST_TILE = (
-    8,
-    8192,
-)  # of a TIFF that takes no more memory than its width and height let expect
+# Of a TIFF that takes no more memory than its width and height let expect.
+_MOST_SAMPLES, _LARGEST_TILE = 8, 8192
 _WHITE_IS_ZERO, _BLACK_IS_ZERO, _RGB, _PALETTE, _CMYK = 0, 1, 2, 3, 5  # PhotometricInterpretation
 _FLOAT, _COMPLEX = 3, (5, 6)  # of SampleFormat
 _ASSOCIATED, _UNASSOCIATED = 1, 2  # of ExtraSamples: alpha
@@ -37,7 +35,7 @@ _SEPARATE = 2  # of PlanarConfiguration
 
 @dataclass(frozen=True)
 class TiffHeader:
-    """What the tags of a TIFF's first picture say.
+    """Facts from the tags of a TIFF's first picture.
 
     Attributes
     ----------
@@ -48,7 +46,7 @@ class TiffHeader:
     profile : bytes
         Its ICC profile, or nothing.
     convert : str
-        What it is that keeps it from being a normal.
+        The reason why it cannot be a normal.
     page : tifffile.TiffPage
     """
 
@@ -63,10 +61,7 @@ class TiffHeader:
 def read_tiff(data: bytes) -> TiffHeader:
     """Read the tags of a TIFF without decoding it.
 
-    Raises
-    ------
-    ImageRefused
-        "damaged".
+    Raises ImageRefused: "damaged".
     """
     try:
         with tifffile.TiffFile(io.BytesIO(data)) as file:
@@ -89,10 +84,7 @@ def read_tiff(data: bytes) -> TiffHeader:
 def decode_tiff(data: bytes, header: TiffHeader) -> Image.Image:
     """Decode a TIFF to an upright image of 8-bit samples, in the colours that it stores.
 
-    Raises
-    ------
-    ImageRefused
-        "unsupported" or "damaged".
+    Raises ImageRefused: "unsupported" or "damaged".
     """
     page = header.page
     if page.sampleformat == _FLOAT or page.sampleformat in _COMPLEX:

@@ -1,4 +1,4 @@
-"""What a source says about its photographs.
+"""Labels of photographs.
 
 Classes, boxes, masks and captions: read, moved to the stored normals, and written again.
 """

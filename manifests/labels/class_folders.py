@@ -17,8 +17,8 @@ def synset_of(path: str) -> str:
 def classes_in(paths: Sequence[str]) -> list[str]:
     """Return the class of each of all paths of a `classes` source: the folder it lies in.
 
-    As torchvision's ImageFolder has it, the first folder below the source; or below the one folder
-    that all lies in, as archives have it.
+    Like torchvision's ImageFolder it takes the first folder below the source; or below the one
+    folder that all lies in, as archives have it.
     """
     parts = [PurePosixPath(path).parts for path in paths]
     level = 0

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from ...errors import SourceError
-from ...storage.stores import place
+from ...storage.stores import as_path
 from ..sources.containers import list_container
 from ..sources.matching import match, plain
 from ..sources.text import read_beside, read_text
@@ -23,7 +23,7 @@ _SHOWN = 40  # characters of a value that is told
 
 
 class _Odd(ValueError):
-    """What is wrong with an annotation: its kind, and what it holds."""
+    """A fault of an annotation: its kind, and the value."""
 
     def __init__(self, kind: str, value: Any) -> None:
         super().__init__(f"{kind} {_shown(value)}")
@@ -32,7 +32,7 @@ class _Odd(ValueError):
 
 @dataclass
 class _Image:
-    """What the files say of one image."""
+    """Annotations of one image, from all files."""
 
     name: str = ""
     size: tuple[int, int] = (0, 0)
@@ -44,12 +44,12 @@ class _Image:
 
 
 class Annotations:
-    """What the annotation files of a COCO source say.
+    """All annotation files of a COCO source.
 
     Parameters
     ----------
     path : str
-        Of the source.
+        Path of the source.
     photographs : collection of str
         The paths of all its photographs.
     listing : str
@@ -77,15 +77,15 @@ class Annotations:
         texts = self._texts(listing)
         if not texts:
             wanted = f"{_FOLDERS[0]}/{listing or 'instances_*'}.json"
-            raise SourceError(
-                f"{path}: has no {wanted}, neither inside nor beside it, so no labels", path=path
+            raise SourceError.at(
+                path, f"has no {wanted}, neither inside nor beside it, so no labels"
             )
         for name, text in texts:
             try:
                 self._take(encodable(name), _parsed(text), names)
             except (ValueError, RecursionError) as error:
-                raise SourceError(
-                    f"{path}: {name} is not a COCO annotation file: {error}", path=path
+                raise SourceError.at(
+                    path, f"{name} is not a COCO annotation file: {error}"
                 ) from error
         self.classes = list(dict.fromkeys(names[number] for number in sorted(names, key=_order)))
         paths = {plain(one): one for one in photographs}
@@ -116,7 +116,7 @@ class Annotations:
 
     def _texts(self, listing: str) -> list[tuple[str, str]]:
         """Read the annotation files, the instances first."""
-        root = place(self._path)
+        root = as_path(self._path)
         inside = [
             entry
             for entry in list_container(root)
@@ -147,10 +147,7 @@ class Annotations:
     def _take(self, file: str, value: Any, names: dict[int | str, str]) -> None:
         """Take what a file says.
 
-        Raises
-        ------
-        ValueError
-            When it is not laid out as COCO's.
+        Raises ValueError when it is not laid out as COCO's.
         """
         images = self._take_images(file, _list_of(value, "images"))
         own: dict[int | str, str] = {}
@@ -223,10 +220,7 @@ class Annotations:
 def _annotate(image: _Image, one: Any, names: dict[int | str, str], origin: str) -> None:
     """Add an annotation to its image.
 
-    Raises
-    ------
-    _Odd
-        When there is anything wrong with it.
+    Raises _Odd when there is anything wrong with it.
     """
     if "caption" in one:
         caption = one["caption"]

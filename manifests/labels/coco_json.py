@@ -19,7 +19,7 @@ from ...storage.atomic import atomic_write
 from ...storage.untrusted import parse_json
 
 FOLDERS = {"instances": "annotations", "captions": "captions"}
-"""Where files lie, by their kind."""
+"""Folder of the files of each kind."""
 FIRST = 1
 """The id of the first class: number 0 is background to many detectors."""
 
@@ -40,7 +40,7 @@ def write_annotations(
     Parameters
     ----------
     path : Path
-        Of the file.
+        Path of the file.
     records : iterable of (row of `pairs.parquet`, name of the image's file, record)
     classes : sequence of str
         Names; number i has the id i + 1.
@@ -50,20 +50,20 @@ def write_annotations(
     Returns
     -------
     Path
-        Of the file: COCO's `images` (ids are rows of `pairs.parquet`), `annotations`, and for
+        The file: COCO's `images` (ids are rows of `pairs.parquet`), `annotations`, and for
         instances `categories`.
     """
     made = 0
     with atomic_write(path) as handle, TemporaryFile() as rest:
         handle.write(b'{"images":[')
-        for place, (row, name, record) in enumerate(records):
+        for index, (row, name, record) in enumerate(records):
             image = {
                 "id": row,
                 "file_name": name,
                 "width": record["width"],
                 "height": record["height"],
             }
-            _write(handle, image, place)
+            _write(handle, image, index)
             labels = record["labels"]
             of_kind = _captions(labels) if kind == "captions" else _instances(labels)
             for annotation in of_kind:
@@ -80,8 +80,8 @@ def write_annotations(
     return path
 
 
-def _write(handle: IO[bytes], value: Any, place: int) -> None:
-    handle.write((b"," if place else b"") + _json(value))
+def _write(handle: IO[bytes], value: Any, index: int) -> None:
+    handle.write((b"," if index else b"") + _json(value))
 
 
 def _json(value: Any) -> bytes:

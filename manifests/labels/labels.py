@@ -15,7 +15,7 @@ CLASS, BOXES, CLASSES, MASK = "cls", "boxes", "classes", "mask"
 NO_CLASS = -1
 """The number of a photograph without a class, among others that have one."""
 VOID = 255
-"""What a mask holds where nothing is said (VOC's border)."""
+"""Value of a mask's unlabelled pixels (VOC's border)."""
 _DIGITS = 3  # of coordinates, in pixels
 
 
@@ -56,7 +56,7 @@ class Marked:
     Attributes
     ----------
     name : str
-        Of its class.
+        Name of its class.
     box : (left, top, right, bottom)
         Pixels, from the image's upper left corner to the object's edges: the right and lower edges
         of an object that ends in column 9, row 4 are 10 and 5.
@@ -70,7 +70,7 @@ class Marked:
         Or which pixels are its own: lengths of runs outside and inside in turn, column by column,
         as COCO counts them.
     runs_of : (width, height)
-        Of the image that the runs are of, (0, 0) when that is not said.
+        Size of the image that the runs are of, (0, 0) when that is not said.
     origin : str
         File and number of the annotation, to name it by.
     """
@@ -87,18 +87,18 @@ class Marked:
 
 @dataclass(frozen=True)
 class Labels:
-    """What is known of one photograph.
+    """Labels of one photograph.
 
     Attributes
     ----------
     name : str
-        Of its own class, "" without one.
+        Name of its own class, "" without one.
     marked : tuple of Marked
     captions : tuple of str
     mask : bytes
         A PNG whose samples are numbers of classes, as the source counts them; empty without one.
     size : (width, height)
-        Of the image that the annotations speak of; (0, 0) when they do not say.
+        Size of the image that the annotations speak of; (0, 0) when they do not say.
     """
 
     name: str = ""
@@ -107,7 +107,7 @@ class Labels:
     mask: bytes = field(default=b"", repr=False)
     size: tuple[int, int] = (0, 0)
 
-    def placed(self, place: Placement) -> tuple[Labels, list[LeftOut]]:
+    def placed(self, placement: Placement) -> tuple[Labels, list[LeftOut]]:
         """Return them as they lie on the stored normal, and what has no place there.
 
         They are turned, scaled, and cut at its edges. The mask is left as it is.
@@ -116,10 +116,10 @@ class Labels:
         left_out: list[LeftOut] = []
         for one in self.marked:
             try:
-                kept.append(_placed(one, place))
+                kept.append(_placed(one, placement))
             except ValueError as error:
                 left_out.append(LeftOut("box or mask", f"{one.origin}: {error}"))
-        return replace(self, marked=tuple(kept), size=place.stored), left_out
+        return replace(self, marked=tuple(kept), size=placement.stored), left_out
 
     def as_json(self) -> str:
         """Return all but the mask as text, from which `from_json` makes them again."""
@@ -145,19 +145,19 @@ def from_json(text: str, mask: bytes = b"") -> Labels:
     return Labels(value["name"], marked, tuple(value["captions"]), mask, tuple(value["size"]))
 
 
-def _placed(one: Marked, place: Placement) -> Marked:
-    box = _rounded(place.box(one.box))
+def _placed(one: Marked, placement: Placement) -> Marked:
+    box = _rounded(placement.box(one.box))
     if box[2] <= box[0] or box[3] <= box[1]:
-        raise ValueError(f"nothing of its box lies inside the image of {place.shown}")
-    if one.runs and one.runs_of not in ((0, 0), place.given):
+        raise ValueError(f"nothing of its box lies inside the image of {placement.shown}")
+    if one.runs and one.runs_of not in ((0, 0), placement.given):
         width, height = one.runs_of
-        raise ValueError(f"a mask of {width} x {height} for an image of {place.shown}")
+        raise ValueError(f"a mask of {width} x {height} for an image of {placement.shown}")
     return replace(
         one,
         box=box,
-        polygons=tuple(_rounded(place.points(part)) for part in one.polygons),
-        runs=place.runs(one.runs) if one.runs else (),
-        runs_of=place.stored if one.runs else (0, 0),
+        polygons=tuple(_rounded(placement.points(part)) for part in one.polygons),
+        runs=placement.runs(one.runs) if one.runs else (),
+        runs_of=placement.stored if one.runs else (0, 0),
     )
 
 

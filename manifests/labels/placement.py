@@ -1,4 +1,4 @@
-"""How labels move with their photograph when it is turned by its EXIF orientation and shrunk."""
+"""Moving labels with their photograph when it is turned by EXIF and shrunk."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import ImageRefused, said_by
+from ...errors import ImageRefused, first_line
 from ..images.header import read_header
 from ..images.opening import open_lazily, upright
 from .runs import mask_of, runs_of
@@ -25,11 +25,11 @@ class Placement:
     Attributes
     ----------
     given : (width, height)
-        Of the image that the labels speak of.
+        Size of the image that the labels speak of.
     turn : int
         EXIF orientation to be applied to them, 1 (none) to 8.
     stored : (width, height)
-        Of the stored normal.
+        Size of the stored normal.
     """
 
     given: tuple[int, int]
@@ -75,10 +75,7 @@ class Placement:
     def runs(self, runs: Sequence[int]) -> tuple[int, ...]:
         """Move which pixels are an object's own, as COCO counts them.
 
-        Raises
-        ------
-        ValueError
-            When they are of another size.
+        Raises ValueError when they are of another size.
         """
         width, height = self.given
         mask = mask_of(runs, height, width)
@@ -88,10 +85,7 @@ class Placement:
 def numbers_in(data: bytes) -> Mask:
     """Decode a mask, uint8 (H, W).
 
-    Raises
-    ------
-    ValueError
-        When it is damaged, or its samples are no numbers of classes.
+    Raises ValueError when it is damaged, or its samples are no numbers of classes.
     """
     try:
         with open_lazily(data) as image:
@@ -101,7 +95,7 @@ def numbers_in(data: bytes) -> Mask:
                 raise ValueError(f"a mask of {image.width} x {image.height}")
             return np.asarray(image)
     except (ImageRefused, OSError, SyntaxError) as error:
-        raise ValueError(f"a damaged mask: {said_by(error)}") from error
+        raise ValueError(f"a damaged mask: {first_line(error)}") from error
 
 
 def nearest(mask: Mask, size: tuple[int, int]) -> Mask:
@@ -121,9 +115,9 @@ def placement_of(data: bytes, stored: tuple[int, int], said: tuple[int, int]) ->
     data : bytes
         The photograph.
     stored : (width, height)
-        Of the normal.
+        Size of the normal.
     said : (width, height)
-        What the annotations give as the image's size, (0, 0) for nothing. They speak of the pixels
+        Size of the image by its annotations, (0, 0) for none. They speak of the pixels
         as they lie in the file (so COCO's and VOC's do, whose tools know no EXIF), unless this is
         the size of the upright image, and of that alone. Of a smaller or larger copy they are
         scaled.

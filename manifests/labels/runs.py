@@ -14,10 +14,7 @@ _BITS = 60  # of a number, which counts pixels
 def mask_of(runs: Sequence[int], height: int, width: int) -> Mask:
     """Return a mask of 0 and 1, uint8 (H, W).
 
-    Raises
-    ------
-    ValueError
-        When the runs are of another size.
+    Raises ValueError when the runs are of another size.
     """
     if min(runs, default=0) < 0 or sum(runs) != height * width:
         raise ValueError(f"a mask of {sum(runs)} pixels for an image of {width} x {height}")
@@ -38,12 +35,8 @@ def runs_in(text: str) -> tuple[int, ...]:
     """Read runs in COCO's compressed text.
 
     Groups of five bits, the sixth of a character saying that there are more; from the third run on
-    the difference to the last but one (cocoapi, common/maskApi.c).
-
-    Raises
-    ------
-    ValueError
-        When it ends in mid-number, or holds what no such text does.
+    the difference to the last but one (cocoapi, common/maskApi.c). Raises ValueError when it ends
+    in mid-number, or holds what no such text does.
     """
     runs: list[int] = []
     value = shift = 0

@@ -49,14 +49,14 @@ def read_all(plan: pa.Table, listed: pa.Table, sources: Sequence[Source]) -> tup
     Parameters
     ----------
     plan, listed : pyarrow.Table
-        Of `make_plan` and `list_candidates`.
+        Tables of `make_plan` and `list_candidates`.
     sources : sequence of Source
 
     Returns
     -------
     tuple of bytes
-        What `labels.parquet` and `classes.txt` hold: the names of the classes in the order of their
-        numbers, those of the first source first.
+        Contents of `labels.parquet` and `classes.txt`: the names of the classes in the order of
+        their numbers, those of the first source first.
 
     Raises
     ------
@@ -179,7 +179,7 @@ class UnitLabels:
         data : bytes
             The photograph.
         stored : (width, height)
-            Of the normal.
+            Size of the normal.
         """
         labels = from_json(*self._rows[key])
         try:
@@ -193,8 +193,8 @@ class UnitLabels:
             return placed, left_out
         try:
             mask = numbers_in(labels.mask)
-            place = placement_of(data, stored, mask.shape[::-1])
-            return replace(placed, mask=encode_grey(place.pixels(mask))), left_out
+            placement = placement_of(data, stored, mask.shape[::-1])
+            return replace(placed, mask=encode_grey(placement.pixels(mask))), left_out
         except ValueError as error:
             left_out.append(LeftOut("mask", f"its mask: {error}"))
             return replace(placed, mask=b""), left_out

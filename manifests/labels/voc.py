@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import PurePosixPath
 from xml.etree import ElementTree
 
-from ...storage.stores import place
+from ...storage.stores import as_path
 from ..sources.containers import Entry, list_container
 from ..sources.matching import bare, plain
 from ..sources.text import read_entry
@@ -33,7 +33,7 @@ def read_labels(
     Parameters
     ----------
     path : str
-        Of the source.
+        Path of the source.
     photographs : collection of str
         The paths of all its photographs.
     images : sequence of str
@@ -44,7 +44,7 @@ def read_labels(
     SourceError
         When a file cannot be read.
     """
-    entries = {plain(entry.name): entry for entry in list_container(place(path))}
+    entries = {plain(entry.name): entry for entry in list_container(as_path(path))}
     sharing = Counter(bare(plain(one)) for one in photographs)
     for image in images:
         named = PurePosixPath(plain(image))
@@ -105,10 +105,7 @@ def _side(text: str | None) -> int:
 def _marked(one: ElementTree.Element, origin: str) -> Marked:
     """Read an object.
 
-    Raises
-    ------
-    ValueError
-        When it has no name, or no box of numbers.
+    Raises ValueError when it has no name, or no box of numbers.
     """
     name, box = one_line(one.findtext("name") or ""), one.find("bndbox")
     if not name:

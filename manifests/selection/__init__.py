@@ -1,4 +1,4 @@
-"""Which photographs become pairs.
+"""Selection of the photographs that become pairs.
 
-Candidates, what is measured of them, bounds, near-duplicates, the plan.
+Candidates, their measures, bounds, near-duplicates, the plan.
 """

@@ -1,4 +1,4 @@
-"""Which candidates make good normals: bounds on their measures, from a YAML profile."""
+"""Selection of candidates that make good normals: bounds on their measures, from a YAML profile."""
 
 from __future__ import annotations
 
@@ -47,10 +47,7 @@ EVERYTHING = Profile()
 def load_profile(path: Path | None = None) -> Profile:
     """Read a profile, or the one that gloam ships.
 
-    Raises
-    ------
-    gloam.errors.ConfigError
-        When the file is missing or holds an unknown key or a wrong value.
+    Raises ConfigError when the file is missing or holds an unknown key or a wrong value.
     """
     if path is None:
         with resources.as_file(resources.files(__package__) / "bounds.yaml") as shipped:
@@ -77,29 +74,21 @@ def judge(candidates: pa.Table, profile: Profile) -> npt.NDArray[np.object_]:
     }
     short = np.minimum(column["width"], column["height"])
     long = np.maximum(column["width"], column["height"])
-    tests: list[tuple[str, float | int | None, npt.NDArray[np.bool_]]] = []
-
-    def test(reason: str, bound: float | int | None, breach: npt.NDArray[np.bool_]) -> None:
-        tests.append((reason, bound, breach))
-
-    test("too small", profile.min_side, short < (profile.min_side or 0))
-    test("too large", profile.max_side, long > (profile.max_side or 0))
-    test(
-        "too elongated", profile.max_aspect, long > (profile.max_aspect or 0) * np.maximum(short, 1)
-    )
-    test("too dark", profile.min_mean, column["mean"] < (profile.min_mean or 0))
-    test("too bright", profile.max_mean, column["mean"] > (profile.max_mean or 0))
-    test("clipped", profile.max_clipped, column["clipped"] > (profile.max_clipped or 0))
-    test("dark areas", profile.max_dark, column["dark"] > (profile.max_dark or 0))
-    test("too few bright areas", profile.min_bright, column["bright"] < (profile.min_bright or 0))
-    test("blurred", profile.min_laplacian, column["laplacian"] < (profile.min_laplacian or 0))
-    test(
-        "colourless",
-        profile.min_colourfulness,
-        column["colourfulness"] < (profile.min_colourfulness or 0),
-    )
-
-    for reason, bound, breach in tests:
+    for field, reason, values in (
+        ("min_side", "too small", short),
+        ("max_side", "too large", long),
+        ("max_aspect", "too elongated", long),
+        ("min_mean", "too dark", column["mean"]),
+        ("max_mean", "too bright", column["mean"]),
+        ("max_clipped", "clipped", column["clipped"]),
+        ("max_dark", "dark areas", column["dark"]),
+        ("min_bright", "too few bright areas", column["bright"]),
+        ("min_laplacian", "blurred", column["laplacian"]),
+        ("min_colourfulness", "colourless", column["colourfulness"]),
+    ):
+        bound = getattr(profile, field)
         if bound is not None:
+            limit = bound * np.maximum(short, 1) if field == "max_aspect" else bound
+            breach = values < limit if field.startswith("min_") else values > limit
             reasons[(reasons == KEPT) & breach] = reason
     return reasons

@@ -37,10 +37,10 @@ MEASURE_SCHEMA = pa.schema(
     + [pa.field("reason", pa.string()), pa.field("detail", pa.string())]
 )
 _CACHE_SCHEMA = MEASURE_SCHEMA.append(pa.field("identity", pa.uint64()))
-_PLACE = tuple(field.name for field in fields(Location))
+_LOCATION = tuple(field.name for field in fields(Location))
 ENDS_PROCESS = "a decoder crashes on it, and ends the process"
 NO_MEMORY = "memory ran out while it was read"
-"""Of photographs that are refused for what they do to workers."""
+"""Details of photographs that are refused for what they do to workers."""
 _JOB = 64
 _PART = 2048
 
@@ -75,7 +75,7 @@ def list_candidates(
     names: list[str] = []
     origins: list[str] = []
     paths: list[str] = []
-    places: list[tuple[str, str, int, int, int]] = []
+    where: list[tuple[str | int, ...]] = []
     for source in sources:
         before = len(paths)
         over: Counter[str] = Counter()
@@ -84,14 +84,14 @@ def list_candidates(
             names.append(image.name)
             paths.append(image.path)
             at = image.location
-            places.append((at.container, at.member, at.offset, at.size, at.stamp))
+            where.append((at.container, at.member, at.offset, at.size, at.stamp))
             if len(paths) % 1000 == 0:
                 progress(len(paths))
         if passed is not None and over:
             passed[source.name] = over
         _check_unique(source, paths[before:])
     progress(len(paths))
-    located = dict(zip(_PLACE, map(list, zip(*places, strict=True)), strict=True))
+    located = dict(zip(_LOCATION, map(list, zip(*where, strict=True)), strict=True))
     return pa.table(
         {"source": origins, "key": make_keys(origins, names, paths), "path": paths} | located
     )
@@ -112,14 +112,14 @@ def _check_unique(source: Source, paths: list[str]) -> None:
 
 def locations(table: pa.Table) -> Iterator[Location]:
     """Yield the location of each row of a table of candidates."""
-    columns = [table.column(name).to_pylist() for name in _PLACE]
+    columns = [table.column(name).to_pylist() for name in _LOCATION]
     for row in zip(*columns, strict=True):
         yield Location(*row)
 
 
 @dataclass(frozen=True)
 class _MeasureJob:
-    places: tuple[Location, ...]
+    located: tuple[Location, ...]
     max_pixels: int
     deadly: frozenset[int] = frozenset()
 
@@ -142,7 +142,7 @@ def measure_candidates(
     """Add the columns of `MEASURE_SCHEMA` to a table of `list_candidates`.
 
     Measurements are kept in `cache` (Parquet parts of some thousand rows, each whole or absent) by
-    the file's place, size and modification time, so that an interrupted run goes on where it was
+    the file's location, size and modification time, so that an interrupted run goes on where it was
     and a changed file is measured anew.
 
     Parameters
@@ -151,7 +151,7 @@ def measure_candidates(
     cache : Path
         Folder for the measurements; made if missing.
     engine : Engine
-        Where they are measured.
+        Engine that measures them.
     max_pixels : int
         Refuse images with more.
     at : function
@@ -183,8 +183,7 @@ def measure_candidates(
     measured = pa.concat_tables([known, *fresh]).combine_chunks()
     stored = measured.column("identity").to_numpy()
     order = np.argsort(stored, kind="stable")
-    place = order[np.searchsorted(stored[order], identity)]
-    found = measured.take(place)
+    found = measured.take(order[np.searchsorted(stored[order], identity)])
     for field in MEASURE_SCHEMA:
         listed = listed.append_column(field, found.column(field.name))
     return listed
@@ -215,9 +214,7 @@ def _identities(listed: pa.Table, max_pixels: int) -> npt.NDArray[np.uint64]:
 
 
 def _load_cache(cache: Path) -> pa.Table:
-    parts = [
-        read_table(path, schema=_CACHE_SCHEMA) for path in sorted(cache.glob("part-*.parquet"))
-    ]
+    parts = map(read_table, sorted(cache.glob("part-*.parquet")))
     return pa.concat_tables([_CACHE_SCHEMA.empty_table(), *parts])
 
 
@@ -235,7 +232,7 @@ def _store(
 
 def _measure(job: _MeasureJob) -> list[tuple[float | int | str, ...]]:
     rows: list[tuple[float | int | str, ...]] = []
-    for part in range(len(job.places)):
+    for part in range(len(job.located)):
         begin_part(part)
         try:
             if part in job.deadly:
@@ -250,7 +247,7 @@ def _measure(job: _MeasureJob) -> list[tuple[float | int | str, ...]]:
 
 
 def _measures_of(job: _MeasureJob, part: int) -> Measures:
-    place = job.places[part]
-    if is_clip(place):
-        return measure_clip(place, job.max_pixels)
-    return measure(read(place), job.max_pixels)
+    location = job.located[part]
+    if is_clip(location):
+        return measure_clip(location, job.max_pixels)
+    return measure(read(location), job.max_pixels)

@@ -71,9 +71,9 @@ def near_across(
     # One image of each hash and group: equal hashes would make all comparisons quadratic.
     _, first = np.unique(np.stack([hashes, groups.astype(np.uint64)]), axis=1, return_index=True)
     by_hash: dict[int, list[int]] = {}
-    for place in np.sort(first).tolist():
-        by_hash.setdefault(int(hashes[place]), []).append(place)
-    found = [(places[0], places[1]) for places in by_hash.values() if len(places) > 1]
+    for index in np.sort(first).tolist():
+        by_hash.setdefault(int(hashes[index]), []).append(index)
+    found = [(indices[0], indices[1]) for indices in by_hash.values() if len(indices) > 1]
     values = np.array(list(by_hash), np.uint64)
     for later, earlier in zip(*_near_pairs(values, bits), strict=True):
         two = (by_hash[int(values[earlier])], by_hash[int(values[later])])
@@ -97,11 +97,11 @@ def _near_pairs(
         hashes, part = values[order], part[order]
         # Neighbours at distance 1, 2, ... in a run of equal chunks, as long as a run is so long.
         ends = np.searchsorted(part, part, side="right")
-        places, distance = np.arange(len(values)), 0
-        while len(places):
+        indices, distance = np.arange(len(values)), 0
+        while len(indices):
             distance += 1
-            places = places[places + distance < ends[places]]
-            near = places[np.bitwise_count(hashes[places] ^ hashes[places + distance]) <= bits]
+            indices = indices[indices + distance < ends[indices]]
+            near = indices[np.bitwise_count(hashes[indices] ^ hashes[indices + distance]) <= bits]
             later.append(order[near + distance])
             earlier.append(order[near])
     pairs = np.unique(np.concatenate(later) * len(values) + np.concatenate(earlier))

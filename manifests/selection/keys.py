@@ -27,7 +27,7 @@ def normalise(source: str, name: str) -> str:
 def make_keys(sources: list[str], names: list[str], paths: list[str]) -> list[str]:
     """Make one unique key an image.
 
-    Where normalised names collide, or are too long, each gets a short hash of its source and
+    Names that collide when normalised, or are too long, each get a short hash of their source and
     original path at its end, so that a key never depends on which other images came first.
 
     Parameters

@@ -1,4 +1,4 @@
-"""What is measured of a clip."""
+"""Measures of a clip."""
 
 from __future__ import annotations
 
@@ -14,17 +14,14 @@ _LEAST = ("bright", "laplacian", "colourfulness")
 _LARGEST = ("clipped", "dark")
 
 
-def measure_clip(place: Location, max_pixels: int = MAX_PIXELS) -> Measures:
+def measure_clip(location: Location, max_pixels: int = MAX_PIXELS) -> Measures:
     """Measure a clip: its first, middle and last frame, of each measure the worst.
 
-    Raises
-    ------
-    ImageRefused
-        As of `load_clip`.
+    Raises ImageRefused as `load_clip` does.
     """
-    files = frame_files(place)
+    files = frame_files(location)
     if files is None:
-        pixels = video_pixels(place, max_pixels)
+        pixels = video_pixels(location, max_pixels)
         refuse_cut(pixels)
         found = [measured(pixels[number]) for number in _three(len(pixels))]
     else:

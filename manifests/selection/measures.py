@@ -1,4 +1,4 @@
-"""What is measured of a candidate, on a small copy of it.
+"""Measures of a candidate, on a small copy of it.
 
 Which photographs become pairs rests on this, so it is all in whole numbers, or in floats that hold
 whole numbers exactly: the same measures on every machine. (OpenCV's resizing, colour and DCT take
@@ -154,7 +154,7 @@ def _overlaps(length: int, cells: int) -> npt.NDArray[np.float32]:
 def _blocks(pixels: Pixels, side: int) -> Pixels:
     """Return the means of blocks of side x side pixels, rounded.
 
-    What fills no block, to the right and below, is left out.
+    Pixels to the right and below that fill no block are left out.
     """
     height, width = (max(1, length // side) for length in pixels.shape[:2])
     down, across = (min(side, length) for length in pixels.shape[:2])

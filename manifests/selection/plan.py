@@ -35,16 +35,8 @@ _USUAL_SHARDS = 32
 _HUNDREDTH = 100
 _FEW_SEQUENCES = 10
 
-PLAN_SCHEMA = pa.schema(
-    [
-        pa.field("key", pa.string()),
-        pa.field("split", pa.string()),
-        pa.field("shard", pa.int32()),
-        pa.field("source", pa.string()),
-        pa.field("path", pa.string()),
-        pa.field("bytes", pa.int64()),
-    ]
-)
+_TEXTS = dict.fromkeys(("key", "split", "shard", "source", "path", "bytes"), pa.string())
+PLAN_SCHEMA = pa.schema(_TEXTS | {"shard": pa.int32(), "bytes": pa.int64()})
 
 
 class PlanOptions(BaseModel):
@@ -112,7 +104,7 @@ def make_plan(
     Parameters
     ----------
     candidates : pyarrow.Table
-        Of `gloam.manifests.selection.candidates.measure_candidates`.
+        Table of `gloam.manifests.selection.candidates.measure_candidates`.
     sources : list of Source
         For their names, order and limits.
     profile : Profile
@@ -175,8 +167,8 @@ def make_plan(
 def _usual_val(sequences: npt.NDArray[np.object_] | None, pairs: int) -> int:
     """Return the size of a validation split that nobody said: a hundredth, at least one.
 
-    Of clips, whose sequences are given in the order in which they are held out, whole sequences.
-    Of fewer than ten one would cost too much.
+    Clips give whole sequences, in the order given here.
+    One of fewer than ten would cost too much.
     """
     val = min(max(1, pairs // _HUNDREDTH), pairs - 1)
     if sequences is None:
@@ -190,10 +182,7 @@ def _usual_val(sequences: npt.NDArray[np.object_] | None, pairs: int) -> int:
 def splits_of(keys: list[str], seed: int, val: int, test: int) -> list[str]:
     """Return the split of each pair of a plan, as `make_plan` chooses them.
 
-    Raises
-    ------
-    ConfigError
-        When nothing would be left to train on.
+    Raises ConfigError when nothing would be left to train on.
     """
     _check_splits(val, test, len(keys))
     splits = np.full(len(keys), TRAIN, object)

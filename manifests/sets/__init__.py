@@ -1,4 +1,4 @@
-"""What a set is on disk.
+"""Sets on disk.
 
 Samples, shards or folders, receipts, its own files; verifying and copying it.
 """

@@ -6,7 +6,6 @@ When every unit has its receipt, its tables and lists are written, then `set.jso
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -19,7 +18,7 @@ import pyarrow.parquet as pq
 from ...engines.engine import Engine
 from ...engines.local import LocalEngine
 from ...storage.atomic import atomic_write, remove_temporaries, remove_tree
-from ...storage.stores import each
+from ...storage.stores import map_concurrent
 from ...storage.tables import read_table
 from ..labels.coco_json import annotation_path, write_annotations
 from ..labels.labels import BOXES
@@ -38,7 +37,7 @@ from .info import (
     write_set,
 )
 from .layouts import layout_named
-from .layouts.layout import number_of, split_of, unit_name
+from .layouts.layout import number_of, split_of
 from .publish_unit import kept_records
 from .receipts import Receipt, receipt_path
 from .rows import schema_of, table_of
@@ -72,40 +71,37 @@ def finish_set(
     ----------
     root : Path
     name, layout, recipe : str
-        As `SetInfo` holds them.
+        See `SetInfo`.
     note : BuildNote
     libraries : dict
         Versions for the record.
     draw_fields : list of pyarrow.Field
         Columns of the drawn parameters, named by their paths in the records' `draw`.
     receipts : dict
-        Of all units, by their names.
+        Receipts of all units, by their names.
     engine : Engine, optional
-        Where the records of large sets are read; here by default.
+        Reads the records of large sets; this process by default.
     """
-    units = sorted((split_of(unit), number_of(unit)) for unit in receipts)
-    names = {unit_name(split, number): (split, number) for split, number in units}
-    receipts = {unit: receipts[unit] for unit in names}
+    receipts = dict(sorted(receipts.items(), key=lambda one: (split_of(one[0]), number_of(one[0]))))
+    by_split = {
+        split: [receipts[unit] for unit in units] for split, units in groupby(receipts, split_of)
+    }
 
     files = [root / RECIPE, root / PLAN, root / CANDIDATES]
     if note.labelled:
         files += [root / LABELS, root / CLASS_LIST]
-    files.append(_write_pairs(root, layout, names, receipts, note.labelled, draw_fields, engine))
+    files.append(_write_pairs(root, layout, receipts, note.labelled, draw_fields, engine))
     if note.labelled:
-        files += _write_annotations(root, layout, names, receipts, note.lows_only)
+        files += _write_annotations(root, layout, by_split, note.lows_only)
     files.append(_write_refused(root, receipts, read_left_out(root) if note.labelled else []))
-    for split in sorted({split for split, _ in units}):
-        own = [receipts[unit] for unit, (s, _) in names.items() if s == split]
-        held = [receipt for receipt in own if receipt.pairs]
-        files += layout_named(layout).write_lists(root, split, held)
-    facts = dict(zip(files, each(facts_of, files, root), strict=True))
-    facts |= {receipt_path(root, unit): receipts[unit].facts() for unit in names}
-
-    planned = {split for split, _ in units}
+    for split, own in by_split.items():
+        files += layout_named(layout).write_lists(root, split, [one for one in own if one.pairs])
+    facts = dict(zip(files, map_concurrent(facts_of, files, root), strict=True))
+    facts |= {receipt_path(root, unit): receipt.facts() for unit, receipt in receipts.items()}
     counts = {
-        split: sum(r.pairs for u, r in receipts.items() if names[u][0] == split)
+        split: sum(receipt.pairs for receipt in by_split.get(split, ()))
         for split in SPLITS
-        if split != TEST or TEST in planned
+        if split != TEST or TEST in by_split
     }
     counts["refused"] = photographs_in(read_table(root / REFUSED)).num_rows
     info = SetInfo(
@@ -126,42 +122,24 @@ def finish_set(
     return info
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """The rows of a unit, to be read."""
-
-    root: Path
-    layout: str
-    receipt: Receipt
-    split: str
-    shard: int
-    schema: pa.Schema
-
-
 def _write_pairs(
     root: Path,
     layout: str,
-    names: dict[str, tuple[str, int]],
     receipts: dict[str, Receipt],
     labelled: bool,
     draw_fields: list[pa.Field],
     engine: Engine | None,
 ) -> Path:
     """Write `pairs.parquet`, a row group a unit, so that memory does not grow with the set."""
-    held = [receipt for receipt in receipts.values() if receipt.pairs]
-    members = (
-        next(layout_named(layout).records(root, held[0]))["members"] if held else (LOW, NORMAL)
-    )
+    filled = [receipt for receipt in receipts.values() if receipt.pairs]
+    records = layout_named(layout).records
+    members = next(records(root, filled[0]))["members"] if filled else (LOW, NORMAL)
     schema = schema_of(members, labelled, draw_fields)
-    jobs = (
-        _Rows(root, layout, receipts[unit], split, number, schema)
-        for unit, (split, number) in names.items()
-        if receipts[unit].pairs
-    )
-    if sum(receipt.pairs for receipt in held) > _MANY:
-        tables = (engine or LocalEngine()).map(_rows, jobs)
+    read = partial(_rows, root, layout, schema)
+    if sum(receipt.pairs for receipt in filled) > _MANY:
+        tables = (engine or LocalEngine()).map(read, filled)
     else:
-        tables = each(_rows, list(jobs), root)
+        tables = map_concurrent(read, filled, root)
     path = root / PAIRS
     with atomic_write(path) as handle, pq.ParquetWriter(handle, schema) as writer:
         for table in tables:
@@ -169,10 +147,10 @@ def _write_pairs(
     return path
 
 
-def _rows(job: _Rows) -> pa.Table:
+def _rows(root: Path, layout: str, schema: pa.Schema, receipt: Receipt) -> pa.Table:
     """Read the rows of a unit."""
-    records = _records(job.root, job.layout, job.receipt)
-    return table_of(records, job.split, job.shard, job.schema)
+    split, number = split_of(receipt.unit), number_of(receipt.unit)
+    return table_of(_records(root, layout, receipt), split, number, schema)
 
 
 def _records(root: Path, layout: str, receipt: Receipt) -> Iterable[dict[str, Any]]:
@@ -183,8 +161,7 @@ def _records(root: Path, layout: str, receipt: Receipt) -> Iterable[dict[str, An
 def _write_annotations(
     root: Path,
     layout: str,
-    names: dict[str, tuple[str, int]],
-    receipts: dict[str, Receipt],
+    by_split: dict[str, list[Receipt]],
     lows_only: bool,
 ) -> list[Path]:
     """Write the labels of lows and of normals in COCO's form, where there are boxes or captions."""
@@ -192,17 +169,18 @@ def _write_annotations(
     if BOXES not in roles:
         return []
     written, first = [], 0
-    for split, units in groupby(names, lambda unit: names[unit][0]):
-        held = [receipts[unit] for unit in units if receipts[unit].pairs]
+    for split, receipts in by_split.items():
         file_name = partial(layout_named(layout).member_path, split)
 
         def rows(
             member: str,
-            held: list[Receipt] = held,
+            receipts: list[Receipt] = receipts,
             first: int = first,
             file_name: Callable[[str, str], str] = file_name,
         ) -> Iterator[tuple[int, str, dict[str, Any]]]:
-            records = (record for one in held for record in _records(root, layout, one))
+            records = (
+                record for one in receipts if one.pairs for record in _records(root, layout, one)
+            )
             for row, record in enumerate(records, first):
                 suffix = record["members"][member]["suffix"]
                 yield row, file_name(record["key"], ending(member, suffix)), record
@@ -215,7 +193,7 @@ def _write_annotations(
                 if member in there:
                     path = root / annotation_path(kind, member, split)
                     written.append(write_annotations(path, rows(member), classes, kind))
-        first += sum(receipt.pairs for receipt in held)
+        first += sum(receipt.pairs for receipt in receipts)
     return written
 
 

@@ -9,14 +9,7 @@ import json
 from pathlib import Path
 from typing import Any, NotRequired
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    SerializerFunctionWrapHandler,
-    ValidationError,
-    model_serializer,
-    model_validator,
-)
+from pydantic import ValidationError, model_validator
 from typing_extensions import TypedDict
 
 from ...errors import DamagedError, SetError
@@ -30,26 +23,22 @@ from ...storage.untrusted import (
     UnitName,
     finding,
     parse_json,
-    read_regular,
+    read_file,
     shown,
+    unreadable,
 )
 from ..request import RecordedRequest
-from .receipts import FileFacts
+from .receipts import FileFacts, Frozen, Sealed
 from .sample import FORMAT, check_format
 
 SET_FILE = "set.json"
 README = "README.md"
 EDITABLE = (README,)
-"""What lies beside and is anybody's to edit: no checksum covers it."""
+"""Files that anybody may edit: no checksum covers them."""
 WORK_FOLDER = ".gloam"
-"""What a build needs until it is finished: its note, its lock, measurements. Deleted at the end."""
-PLAN, CANDIDATES, PAIRS, REFUSED, RECIPE = (
-    "plan.parquet",
-    "candidates.parquet",
-    "pairs.parquet",
-    "refused.parquet",
-    "recipe.yaml",
-)
+"""Folder of a build's note, lock and measurements; deleted at the end."""
+PLAN, CANDIDATES = "plan.parquet", "candidates.parquet"
+PAIRS, REFUSED, RECIPE = "pairs.parquet", "refused.parquet", "recipe.yaml"
 
 
 class Origin(TypedDict):
@@ -62,24 +51,24 @@ class Origin(TypedDict):
     """Whether the normals stayed there."""
 
 
-class BuildNote(BaseModel):
-    """What a set is a function of, besides the photographs.
+class BuildNote(Frozen):
+    """All that a set is a function of, besides the photographs.
 
     Attributes
     ----------
     format : int
     request : RecordedRequest
     versions : dict
-        Of gloam and of the libraries whose code decides bytes.
+        Versions of gloam and of the libraries whose code decides bytes.
     plan_sha256 : str
-        Of `plan.parquet`.
+        Checksum of `plan.parquet`.
     origin : Origin, optional
-        Of a set that was made from another one with changes.
+        Origin of a set that was made from another one with changes.
     labels_sha256 : str
-        Of `labels.parquet`, "" in a set without labels.
+        Checksum of `labels.parquet`, "" in a set without labels.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    later = ("labels_sha256",)
 
     format: int = FORMAT
     request: RecordedRequest
@@ -87,14 +76,6 @@ class BuildNote(BaseModel):
     plan_sha256: Digest
     origin: Origin | None = None
     labels_sha256: Digest = ""
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave the labels out of sets without, whose notes were written before there were any."""
-        values: dict[str, Any] = whole(self)
-        if not self.labels_sha256:
-            del values["labels_sha256"]
-        return values
 
     @property
     def labelled(self) -> bool:
@@ -112,7 +93,7 @@ class BuildNote(BaseModel):
         return sha256_bytes(canonical_json(self.model_dump()))
 
 
-class SetInfo(BaseModel):
+class SetInfo(Sealed):
     """The content of `set.json`.
 
     Attributes
@@ -128,7 +109,7 @@ class SetInfo(BaseModel):
     counts : dict
         Pairs of each split, and images refused.
     fingerprint : str
-        Of `build`.
+        Fingerprint of `build`.
     build : BuildNote
     libraries : dict
         Versions of everything else that took part, for the record.
@@ -136,10 +117,8 @@ class SetInfo(BaseModel):
     files : dict of path to FileFacts
         Every file of the set but the units' own, which their receipts hold, and this one.
     sha256 : str
-        Of this file with this field empty.
+        Checksum of this file with this field empty.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: int = FORMAT
     name: str
@@ -172,11 +151,6 @@ class SetInfo(BaseModel):
         counts = ", ".join(f"{name} {count:,}" for name, count in self.counts.items())
         return f"<SetInfo {self.name}: {counts}>"
 
-    def sealed(self) -> SetInfo:
-        """Return the same with its checksum."""
-        bare = self.model_copy(update={"sha256": ""})
-        return self.model_copy(update={"sha256": sha256_bytes(canonical_json(bare.model_dump()))})
-
 
 def write_set(root: Path, info: SetInfo) -> None:
     """Publish `set.json`; everything else must be on disk before."""
@@ -186,66 +160,54 @@ def write_set(root: Path, info: SetInfo) -> None:
 def read_set(root: Path) -> SetInfo:
     """Read a finished set's `set.json`.
 
-    Raises
-    ------
-    SetError
-        When the set is not there, not finished, of a newer format, or its `set.json` is not as it
-        was written.
+    Raises SetError when the set is not there, not finished, of a newer format, or its `set.json` is
+    not as it was written.
     """
     path = root / SET_FILE
     if not path.is_file():
         if (root / WORK_FOLDER).is_dir():
-            raise SetError(
-                f"{root}: the set is not finished; run its gloam build command again", path=root
-            )
+            raise SetError.at(root, "the set is not finished; run its gloam build command again")
         folders = [name for name in ("low", "normal", "high") if (root / name).is_dir()]
         pairs = (
             f"; pairs_in({str(root / 'low')!r}, {str(root / folders[1])!r}) gives loaders its pairs"
             if folders[0:1] == ["low"] and len(folders) > 1
             else ""
         )
-        raise SetError(f"{root}: not a gloam set (it has no {SET_FILE}){pairs}", path=root)
-    data = _read(path)
+        raise SetError.at(root, f"not a gloam set (it has no {SET_FILE}){pairs}")
+    data = read_file(path)
     value = _parse(data, path)
     try:
         info = SetInfo.model_validate(value)
     except ValidationError as error:
         raise _unknown(error, path) from error
     if info.sealed() != info or canonical_json(info.model_dump()) != data:
-        raise DamagedError(f"{path}: damaged: not as it was written", path=path)
+        raise DamagedError.at(path, "damaged: not as it was written")
     return info
 
 
 def check_normals(root: Path, info: SetInfo, normals: Path | None = None) -> SetInfo:
     """Check that a set's normals are in it or, if it holds lows only, in the set given for them.
 
-    Returns the one that has them.
-
-    Raises
-    ------
-    SetError
-        When they are in neither, or are not wanted.
+    Returns the one that has them. Raises SetError when they are in neither, or are not wanted.
     """
     if not info.build.lows_only or info.build.origin is None:
         if normals is not None:
-            raise SetError(
-                f"{root}: holds its own normals; leave out those of {normals}", path=root
-            )
+            raise SetError.at(root, f"holds its own normals; leave out those of {normals}")
         return info
     origin = info.build.origin
     if normals is None:
-        raise SetError(
-            f"{root}: holds lows only; name the set that it was made from too, which holds its"
+        raise SetError.at(
+            root,
+            f"holds lows only; name the set that it was made from too, which holds its"
             " normals: --normals of report, normals= of loaders, the second argument of stats"
             f" (it is called {origin['name']!r} in its set.json)",
-            path=root,
         )
     given = read_set(normals)
     if given.sha256 != origin["sha256"]:
-        raise SetError(
-            f"{normals}: is not the set that {root} was made from: its set.json has the checksum "
+        raise SetError.at(
+            normals,
+            f"is not the set that {root} was made from: its set.json has the checksum "
             f"{given.sha256[:16]}, wanted is {origin['sha256'][:16]}",
-            path=normals,
         )
     return given
 
@@ -263,17 +225,12 @@ def write_note(root: Path, note: BuildNote) -> None:
 def read_note(root: Path) -> BuildNote | None:
     """Read the note of the build that a folder holds, finished or under way.
 
-    None when it holds none.
-
-    Raises
-    ------
-    SetError
-        When there is one, but it cannot be read.
+    None when it holds none. Raises SetError when there is one, but it cannot be read.
     """
     path = note_path(root)
     if path.is_file():
         try:
-            return BuildNote.model_validate(_parse(_read(path), path))
+            return BuildNote.model_validate(_parse(read_file(path), path))
         except ValidationError as error:
             raise _unknown(error, path) from error
     return read_set(root).build if (root / SET_FILE).is_file() else None
@@ -284,22 +241,15 @@ def _unknown(error: ValidationError, path: Path) -> SetError:
     first = error.errors()[0]
     if first["type"] == "extra_forbidden" and "request" in first["loc"]:
         option = shown(".".join(map(str, first["loc"])))[1:-1]
-        return SetError(f"{path}: is of another gloam: {option} is unknown to this one", path=path)
-    return DamagedError(f"{path}: damaged: {finding(error)}", path=path)
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return read_regular(path)
-    except OSError as error:
-        raise SetError(f"{path}: {error.strerror or error}", path=path) from error
+        return SetError.at(path, f"is of another gloam: {option} is unknown to this one")
+    return DamagedError.at(path, f"damaged: {finding(error)}")
 
 
 def _parse(data: bytes, path: Path) -> Any:
     try:
         value = parse_json(data)
     except ValueError as error:
-        raise DamagedError(f"{path}: damaged: {error}", path=path) from error
+        raise DamagedError.at(path, f"damaged: {error}") from error
     if isinstance(value, dict) and "format" in value:
         check_format(value["format"], path)
     return value
@@ -308,15 +258,12 @@ def _parse(data: bytes, path: Path) -> Any:
 def facts_of(path: Path) -> FileFacts:
     """Measure the size and checksum of a file.
 
-    Raises
-    ------
-    SetError
-        When it cannot be read.
+    Raises SetError when it cannot be read.
     """
     try:
         sha256, size = sha256_and_size(path)
     except OSError as error:
-        raise SetError(f"{path}: {error.strerror or error}", path=path) from error
+        raise unreadable(path, error) from error
     return FileFacts(sha256=sha256, bytes=size)
 
 

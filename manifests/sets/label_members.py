@@ -52,7 +52,7 @@ def members_of(
 def npy(array: npt.NDArray[np.generic]) -> bytes:
     """Return an array as a file of NumPy's format 1.0, whose bytes no version of NumPy decides.
 
-    What comes before the numbers is always 128 bytes long (numpy.lib.format).
+    The header is always 128 bytes long (numpy.lib.format).
     """
     shape = f"({', '.join(map(str, array.shape))}{',' if array.ndim == 1 else ''})"
     text = f"{{'descr': '{array.dtype.str}', 'fortran_order': False, 'shape': {shape}, }}"

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from ...errors import SetError
 from ...storage.atomic import sha256_bytes
-from ...storage.stores import place
+from ...storage.stores import as_path
 from ...storage.untrusted import read_regular
 from ..selection.plan import SPLITS
 from .info import (
@@ -49,7 +49,7 @@ class Unit:
     Attributes
     ----------
     root : Path
-        Of the set.
+        Folder of the set.
     layout : str
         "shards" or "files".
     name : str
@@ -57,7 +57,7 @@ class Unit:
     count : int
         Pairs.
     normal_root : Path, optional
-        Of a set of lows only: the set that holds its normals.
+        The set that holds the normals of a set of lows only.
     normal_layout : str
     """
 
@@ -75,7 +75,7 @@ class Unit:
 
     @cached_property
     def receipt(self) -> Receipt:
-        """What is known of its files."""
+        """Facts of its files."""
         return read_receipt(self.root, self.name)
 
     def records(self) -> Iterator[dict[str, Any]]:
@@ -86,10 +86,8 @@ class Unit:
     def pairs(self) -> Iterator[Sample]:
         """Yield its pairs, in order, whole.
 
-        Raises
-        ------
-        SetError
-            When a pair cannot be read, or a normal is not the one that its low was made from.
+        Raises SetError when a pair cannot be read, or a normal is not the one that its low was made
+        from.
         """
         if not self.count:
             return
@@ -108,10 +106,10 @@ class Unit:
                 name not in known or sha256_bytes(one.data) != known[name]["sha256"]
                 for name, one in normals.items()
             ):
-                raise SetError(
-                    f"{self.normal_root}: {self.name}: {other.key}: its normal is not the one that"
+                raise SetError.at(
+                    self.normal_root,
+                    f"{self.name}: {other.key}: its normal is not the one that"
                     f" {pair.key} was made from",
-                    path=self.normal_root,
                 )
             yield replace(pair, members={**pair.members, **normals})
 
@@ -124,7 +122,7 @@ class PairSet:
     root : str or Path
         Its folder.
     normals : str, Path or PairSet, optional
-        Of a set of lows only: the set that it was made from.
+        The set that a set of lows only was made from.
 
     Raises
     ------
@@ -147,15 +145,15 @@ class PairSet:
     """
 
     def __init__(self, root: str | Path, normals: str | Path | PairSet | None = None) -> None:
-        self.root = place(root)
+        self.root = as_path(root)
         self.info: SetInfo = read_set(self.root)
         self.normals = (
             normals.root
             if isinstance(normals, PairSet)
-            else (None if normals is None else place(normals))
+            else (None if normals is None else as_path(normals))
         )
         self.normal_layout = self.info.layout
-        """How its normals lie, here or in that other set."""
+        """Layout of its normals, here or in that other set."""
         if normals is not None:
             self.normal_layout = check_normals(self.root, self.info, self.normals).layout
 
@@ -214,11 +212,8 @@ class PairSet:
     def pairs(self, split: str | None = None) -> Iterator[Sample]:
         """Yield all pairs, or those of a split, in order; `Sample.pixels` gives their pixels.
 
-        Raises
-        ------
-        SetError
-            When a pair cannot be read, or the set holds lows only and was opened without its
-            normals.
+        Raises SetError when a pair cannot be read, or the set holds lows only and was opened
+        without its normals.
         """
         self.check_normals()
         for unit in self.units(split):
@@ -263,17 +258,16 @@ class PairSet:
         ...     assert pair["low"].shape == pair["normal"].shape
         """
         if self.live:
-            raise SetError(
-                f"{self.root}: holds no lows, but draws: PairLoader makes them, and gloam export"
+            raise SetError.at(
+                self.root,
+                "holds no lows, but draws: PairLoader makes them, and gloam export"
                 " SET NEW --low-codec png writes them",
-                path=self.root,
             )
         self.check_normals()
         units = [unit for unit in self.units(split) if unit.count]
         if not units:
-            raise SetError(
-                f"{self.root}: split {split!r}: must be one of {', '.join(self.counts)}",
-                path=self.root,
+            raise SetError.at(
+                self.root, f"split {split!r}: must be one of {', '.join(self.counts)}"
             )
         from .web_pipeline import web_pipeline  # it imports torch where that is installed
 
@@ -282,15 +276,10 @@ class PairSet:
     def table(self, name: str) -> pa.Table:
         """Read a table of the set as Arrow: "pairs", "plan", "candidates" or "refused".
 
-        Raises
-        ------
-        SetError
-            When there is no such table, or it cannot be read.
+        Raises SetError when there is no such table, or it cannot be read.
         """
         if name not in TABLES:
-            raise SetError(
-                f"{self.root}: table {name!r}: must be one of {', '.join(TABLES)}", path=self.root
-            )
+            raise SetError.at(self.root, f"table {name!r}: must be one of {', '.join(TABLES)}")
         return read_checked(self.root / TABLES[name], keyless=name == "refused")
 
     @property
@@ -300,15 +289,12 @@ class PairSet:
         try:
             return read_regular(path).decode("utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise SetError(f"{path}: cannot be read: {error}", path=path) from error
+            raise SetError.at(path, f"cannot be read: {error}") from error
 
     def check_normals(self) -> None:
         """Refuse a set of lows only that was opened without its normals.
 
-        Raises
-        ------
-        SetError
-            When it is one.
+        Raises SetError when it is one.
         """
         check_normals(self.root, self.info, self.normals)
 
@@ -323,16 +309,13 @@ def is_set(path: Path | PairSet) -> bool:
 def of_images(pairs: PairSet) -> PairSet:
     """Refuse a set of clips, for what takes pairs of images alone.
 
-    Raises
-    ------
-    SetError
-        When it is one.
+    Raises SetError when it is one.
     """
     if pairs.frames:
-        raise SetError(
-            f"{pairs.root}: holds clips of {pairs.frames} frames, which this does not take yet;"
+        raise SetError.at(
+            pairs.root,
+            f"holds clips of {pairs.frames} frames, which this does not take yet;"
             " gloam export SET DIR --layout files gives folders of frames",
-            path=pairs.root,
         )
     return pairs
 
@@ -345,12 +328,12 @@ def open_set(root: str | Path | PairSet, normals: str | Path | PairSet | None = 
     root : str, Path or PairSet
         Its folder; a set that is open already is given back.
     normals : str, Path or PairSet, optional
-        Of a set of lows only: the set that it was made from.
+        The set that a set of lows only was made from.
 
     Raises
     ------
     SetError
-        As `PairSet`.
+        See `PairSet`.
 
     Examples
     --------

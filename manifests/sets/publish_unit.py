@@ -28,13 +28,13 @@ def publish_unit(
     Parameters
     ----------
     root : Path
-        Of the set.
+        Folder of the set.
     layout : str
         "shards" or "files".
     unit : str
         Such as `train-000000`.
     fingerprint : str
-        Of the build.
+        Hash of the build.
     samples : iterable of Sample
         Taken one by one; what it raises leaves nothing published. Without any, the unit has no
         files.

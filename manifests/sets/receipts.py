@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from pydantic import (
     BaseModel,
@@ -18,7 +18,7 @@ from pydantic import (
 
 from ...errors import SetError
 from ...storage.atomic import canonical_json, sha256_bytes, write_bytes
-from ...storage.stores import StorePath, each
+from ...storage.stores import StorePath, map_concurrent
 from ...storage.untrusted import (
     UNIT_FILE,
     Count,
@@ -30,7 +30,7 @@ from ...storage.untrusted import (
     finding,
     inside,
     parse_json,
-    read_regular,
+    read_file,
     shown,
 )
 from .sample import check_format
@@ -38,10 +38,21 @@ from .sample import check_format
 FOLDER = "receipts"
 
 
-class RefusedPair(BaseModel):
-    """A planned image that could not be made into a pair, and why."""
+class Frozen(BaseModel):
+    """A part of a set's own files: exactly as it was written, empty `later` fields left out."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+    later: ClassVar[tuple[str, ...]] = ()
+    """Fields that sets had not before there were labels."""
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        values: dict[str, Any] = whole(self)
+        return {name: one for name, one in values.items() if one or name not in self.later}
+
+
+class RefusedPair(Frozen):
+    """A planned image that could not be made into a pair, and why."""
 
     key: Key
     source: str
@@ -50,10 +61,8 @@ class RefusedPair(BaseModel):
     detail: str
 
 
-class FileFacts(BaseModel):
+class FileFacts(Frozen):
     """Size and checksum of one file of a set."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     sha256: Digest
     bytes: Size
@@ -65,8 +74,17 @@ class UnitFile(FileFacts):
     path: SetPath
 
 
-class Receipt(BaseModel):
-    """What is known of a finished unit.
+class Sealed(Frozen):
+    """A file of a set that holds its own checksum, made with an empty one."""
+
+    def sealed(self) -> Self:
+        """Return the same with its checksum."""
+        bare = self.model_copy(update={"sha256": ""})
+        return self.model_copy(update={"sha256": sha256_bytes(canonical_json(bare.model_dump()))})
+
+
+class Receipt(Sealed):
+    """Facts of a finished unit.
 
     Attributes
     ----------
@@ -75,7 +93,7 @@ class Receipt(BaseModel):
     unit : str
         Such as `train-000000`.
     fingerprint : str
-        Of the build that wrote it: plan, recipe, seed, options, versions.
+        Hash of the build that wrote it: plan, recipe, seed, options, versions.
     pairs : int
         Pairs written.
     refused : list of RefusedPair
@@ -84,10 +102,10 @@ class Receipt(BaseModel):
     files : list of UnitFile
         In the order in which they were written: pair by pair.
     sha256 : str
-        Of the receipt itself with this field empty.
+        Checksum of the receipt itself with this field empty.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    later = ("left_out",)
 
     format: int
     unit: UnitName
@@ -101,25 +119,12 @@ class Receipt(BaseModel):
     @model_validator(mode="after")
     def _names_its_own_files(self) -> Receipt:
         """Refuse files of other units, and of other parts of the set."""
-        split, shard = self.unit.rpartition("-")[0], f"shards/{self.unit}."
+        own = {self.unit, self.unit.rpartition("-")[0]}
         for file in self.files:
-            own = file.path.startswith((shard, f"{split}/"))
-            if not own or not UNIT_FILE.match(file.path):
+            match = UNIT_FILE.match(file.path)
+            if match is None or own.isdisjoint(match.groups()):
                 raise ValueError(f"{shown(file.path)} is no file of {self.unit}")
         return self
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out what units had not before there were annotations that are left out."""
-        values: dict[str, Any] = whole(self)
-        if not self.left_out:
-            del values["left_out"]
-        return values
-
-    def sealed(self) -> Receipt:
-        """Return the same with its checksum."""
-        bare = self.model_copy(update={"sha256": ""})
-        return self.model_copy(update={"sha256": sha256_bytes(canonical_json(bare.model_dump()))})
 
     def facts(self) -> FileFacts:
         """Return size and checksum of its own file."""
@@ -147,38 +152,33 @@ def write_receipt(root: Path, receipt: Receipt) -> None:
 def read_receipt(root: Path, unit: str) -> Receipt:
     """Read a receipt, exactly as it was written.
 
-    Raises
-    ------
-    SetError
-        When it is missing, damaged (also by a single bit), or of another format.
+    Raises SetError when it is missing, damaged (also by a single bit), or of another format.
     """
     path = receipt_path(root, unit)
+    data = read_file(path)
     try:
-        data = read_regular(path)
         value = parse_json(data)
-    except OSError as error:
-        raise SetError(f"{path}: {error.strerror or error}", path=path) from error
     except ValueError as error:
-        raise SetError(f"{path}: damaged receipt: {error}", path=path) from error
+        raise SetError.at(path, f"damaged receipt: {error}") from error
     if isinstance(value, dict) and "format" in value:
         check_format(value["format"], path)
     try:
         receipt = Receipt.model_validate(value, strict=True)
     except ValidationError as error:
-        raise SetError(f"{path}: damaged receipt: {finding(error)}", path=path) from error
+        raise SetError.at(path, f"damaged receipt: {finding(error)}") from error
     bare = canonical_json(value | {"sha256": ""})
     if (
         receipt.sha256 != sha256_bytes(bare)
         or canonical_json(value) != data
         or receipt.unit != unit
     ):
-        raise SetError(f"{path}: damaged receipt: not as it was written", path=path)
+        raise SetError.at(path, "damaged receipt: not as it was written")
     return receipt
 
 
 def read_receipts(root: Path, units: Sequence[str]) -> dict[str, Receipt]:
     """Read some units' receipts; `read_receipt` says what is raised."""
-    return dict(zip(units, each(partial(read_receipt, root), units, root), strict=True))
+    return dict(zip(units, map_concurrent(partial(read_receipt, root), units, root), strict=True))
 
 
 def is_done(root: Path, unit: str, fingerprint: str) -> bool:

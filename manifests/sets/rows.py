@@ -7,27 +7,22 @@ from typing import Any
 
 import pyarrow as pa
 
-from ...errors import SetError, said_by
+from ...errors import SetError, first_line
 
 _UNFIT = (pa.ArrowException, OverflowError, TypeError, KeyError, AttributeError)
+_TEXT, _NUMBER = pa.string(), pa.int32()
 _PAIR_FIELDS = [
-    pa.field("key", pa.string()),
-    pa.field("split", pa.string()),
-    pa.field("shard", pa.int32()),
-    pa.field("source", pa.string()),
-    pa.field("path", pa.string()),
-    pa.field("width", pa.int32()),
-    pa.field("height", pa.int32()),
-    pa.field("converted", pa.string()),
+    *[("key", _TEXT), ("split", _TEXT), ("shard", _NUMBER), ("source", _TEXT), ("path", _TEXT)],
+    *[("width", _NUMBER), ("height", _NUMBER), ("converted", _TEXT)],
 ]
 _LABEL_FIELDS = [
-    pa.field("label_class", pa.int32()),
-    pa.field("label_boxes", pa.list_(pa.float32())),
-    pa.field("label_classes", pa.list_(pa.int32())),
-    pa.field("label_difficult", pa.list_(pa.bool_())),
-    pa.field("label_crowd", pa.list_(pa.bool_())),
+    ("label_class", _NUMBER),
+    ("label_boxes", pa.list_(pa.float32())),
+    ("label_classes", pa.list_(_NUMBER)),
+    ("label_difficult", pa.list_(pa.bool_())),
+    ("label_crowd", pa.list_(pa.bool_())),
 ]
-_MEMBER_FIELDS = [("sha256", pa.string()), ("bytes", pa.int64()), ("suffix", pa.string())]
+_MEMBER_FIELDS = [("sha256", _TEXT), ("bytes", pa.int64()), ("suffix", _TEXT)]
 
 
 def schema_of(members: Iterable[str], labelled: bool, draw_fields: Sequence[pa.Field]) -> pa.Schema:
@@ -36,15 +31,13 @@ def schema_of(members: Iterable[str], labelled: bool, draw_fields: Sequence[pa.F
     Parameters
     ----------
     members : iterable of str
-        Of each sample.
+        Members of each sample.
     labelled : bool
     draw_fields : sequence of pyarrow.Field
         Columns of the drawn parameters, named by their paths in the records' `draw`.
     """
-    fields = list(_PAIR_FIELDS)
-    fields += [
-        pa.field(f"{member}_{name}", kind) for member in members for name, kind in _MEMBER_FIELDS
-    ]
+    fields: list[Any] = [*_PAIR_FIELDS]
+    fields += [(f"{member}_{name}", kind) for member in members for name, kind in _MEMBER_FIELDS]
     fields += _LABEL_FIELDS if labelled else []
     fields += [field.with_name(_column(field.name)) for field in draw_fields]
     return pa.schema(fields)
@@ -55,10 +48,7 @@ def table_of(
 ) -> pa.Table:
     """Return the rows of some pairs of a unit.
 
-    Raises
-    ------
-    SetError
-        When a record holds values that no draw has.
+    Raises SetError when a record holds values that no draw has.
     """
     kept = list(records)
     try:
@@ -70,7 +60,7 @@ def table_of(
             except _UNFIT as error:
                 raise SetError(
                     f"{record['key']}: its record holds values that gloam does not write:"
-                    f" {said_by(error)}"
+                    f" {first_line(error)}"
                 ) from error
         raise
 

@@ -12,7 +12,7 @@ from ...errors import SetError
 from ...storage.locks import in_turn
 from .layouts.shard_files import index_path, shard_path
 from .receipts import read_receipt
-from .stage import StagedFile, copy_checked
+from .stage import copy_checked
 
 
 class ShardCache:
@@ -25,14 +25,12 @@ class ShardCache:
     Parameters
     ----------
     folder : Path
-        Of this machine; the copies of each set lie in a folder of their own in it.
+        Folder of this machine; the copies of each set lie in a folder of their own in it.
     limit : int, optional
         Bytes that this set's copies may take; what the disk has free, less a twentieth, is a limit
         too.
-    identity : str
-        Of the set.
-    root : Path
-        Of the set.
+    identity, root : str, Path
+        Identity and folder of the set.
     units : sequence of str
     """
 
@@ -72,8 +70,7 @@ class ShardCache:
             self._thread.join()
 
     def _both(self, unit: str) -> bool:
-        places = shard_path(self._folder, unit), index_path(self._folder, unit)
-        return all(path.is_file() for path in places)
+        return all(find(self._folder, unit).is_file() for find in (shard_path, index_path))
 
     def _copy_all(self) -> None:
         # A store or a disk that fails is no reason to end training: shards are read from the store
@@ -89,27 +86,26 @@ class ShardCache:
             self._done.add(unit)
 
     def _copy(self, unit: str) -> bool:
-        """Copy a unit's shard and index; returns False where it has no room."""
+        """Copy a unit's shard and index; returns False where they do not fit."""
         files = read_receipt(self._root, unit).files
         with in_turn(self._folder / "locks" / unit):
             if self._both(unit):
                 return True
-            if not self._room(sum(file.bytes for file in files)):
+            if not self._fits(sum(file.bytes for file in files)):
                 return False
             for file in files:
-                staged = StagedFile(file.path, file.bytes, file.sha256)
-                copy_checked(self._root, self._folder, staged, self._go_on)
+                copy_checked(self._root, self._folder, file, self._go_on)
         return True
 
     def _go_on(self, size: int) -> None:
         if self._stopped.is_set():
             raise InterruptedError
 
-    def _room(self, size: int) -> bool:
+    def _fits(self, size: int) -> bool:
         usage = shutil.disk_usage(self._folder)
         if size > usage.free - usage.total / 20:
             return False
         if self._limit is None:
             return True
-        held = sum(path.stat().st_size for path in self._folder.rglob("*") if path.is_file())
-        return held + size <= self._limit
+        used = sum(path.stat().st_size for path in self._folder.rglob("*") if path.is_file())
+        return used + size <= self._limit

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -14,56 +13,39 @@ from ...errors import SetError
 from ...progress import Progress, Silent
 from ...storage.atomic import atomic_write, remove_temporaries, remove_tree, sha256_file
 from ...storage.locks import exclusive
-from ...storage.stores import StorePath, each, place
+from ...storage.stores import StorePath, as_path, map_concurrent
 from ...storage.untrusted import inside, open_regular
 from ..labels.coco_json import FOLDERS as ANNOTATIONS
 from ..selection.plan import SPLITS
 from .info import README, SET_FILE, WORK_FOLDER, SetInfo, read_set
 from .pair_set import PairSet, open_set
-from .receipts import receipt_path
+from .receipts import UnitFile
 
 _PIECE = 1 << 22
 
 _FOLDERS = ("shards", "receipts", "lists", *ANNOTATIONS.values())
 
 
-@dataclass(frozen=True)
-class StagedFile:
-    """A file of a set: its path there, size, and checksum.
-
-    The checksum is "" for set.json, which checks itself.
-    """
-
-    path: str
-    size: int
-    sha256: str
-
-
-def files_of_set(pairs: PairSet, splits: tuple[str, ...] = SPLITS) -> list[StagedFile]:
+def files_of_set(pairs: PairSet, splits: tuple[str, ...] = SPLITS) -> list[UnitFile]:
     """List every file of a set in the order in which it is copied.
 
-    Shards, their receipts, tables and lists, and set.json last.
-
-    Raises
-    ------
-    SetError
-        When a receipt is missing or damaged.
+    Shards, their receipts, tables and lists, and set.json last, which checks itself: it has no
+    checksum here. Raises SetError when a receipt is
+    missing or damaged.
     """
-    files = []
+    files: list[UnitFile] = []
     for unit in pairs.units():
         if unit.split in splits:
-            files += [StagedFile(file.path, file.bytes, file.sha256) for file in unit.receipt.files]
+            files += unit.receipt.files
     others = set(SPLITS) - set(splits)
     files += [
-        StagedFile(path, facts.bytes, facts.sha256)
+        UnitFile(path=path, **facts.model_dump())
         for path, facts in pairs.info.files.items()
         if path.partition("/")[0] not in others
     ]
-    beside = [README] if (pairs.root / README).is_file() else []
-    return [
-        *files,
-        *(StagedFile(n, (pairs.root / n).stat().st_size, "") for n in (*beside, SET_FILE)),
-    ]
+    last = [README, SET_FILE] if (pairs.root / README).is_file() else [SET_FILE]
+    sizes = ((name, (pairs.root / name).stat().st_size) for name in last)
+    return [*files, *(UnitFile(path=name, bytes=size, sha256="") for name, size in sizes)]
 
 
 def stage(
@@ -104,24 +86,26 @@ def stage(
     >>> kept, gloam.verify("memory/set")
     (0, [])
     """
-    pairs, target = open_set(pairs), place(target)
+    pairs, target = open_set(pairs), as_path(target)
     root, info = pairs.root, pairs.info
     if target.resolve() == root.resolve():
-        raise SetError(f"{target}: is the set itself", path=target)
+        raise SetError.at(target, "is the set itself")
     at = (progress or Silent()).at
     files = files_of_set(pairs, (split,) if split else SPLITS)
-    (progress or Silent()).stage("copying", sum(file.size for file in files))
+    whole = sum(file.bytes for file in files)
+    (progress or Silent()).stage("copying", whole)
     _check_target(target, info)
     with exclusive(target / WORK_FOLDER / "lock"):
         missing = list(_missing(target, files))
-        _check_room(target, sum(file.size for file in missing))
+        needed = sum(file.bytes for file in missing)
+        _check_free(target, needed)
         remove_temporaries(target)
-        done = sum(file.size for file in files) - sum(file.size for file in missing)
+        done = whole - needed
         at(done)
         # What says that the copy is whole comes last, by itself.
         *others, last = missing if missing else [None]
         remote = target if isinstance(target, StorePath) else root
-        for size in each(partial(_copy, root, target), others, remote):
+        for size in map_concurrent(partial(_copy, root, target), others, remote):
             done += size
             at(done)
         if last is not None:
@@ -134,43 +118,27 @@ def _check_target(target: Path, info: SetInfo) -> None:
     """Refuse a folder unless it is new, empty, or a copy of this very set, whole or begun."""
     if (target / SET_FILE).is_file():
         if read_set(target).sha256 != info.sha256:
-            raise SetError(
-                f"{target}: holds another set; give another folder, or delete it", path=target
-            )
+            raise SetError.at(target, "holds another set; give another folder, or delete it")
     elif target.exists():
-        receipts = (
-            list((target / "receipts").glob("*.json")) if (target / "receipts").is_dir() else []
-        )
+        known = {Path(path).name for path in info.files} | {f"{unit}.json" for unit in info.units}
+        own = {*_FOLDERS, *SPLITS, README, WORK_FOLDER, *known}
         strange = [
             path.name
             for path in target.iterdir()
-            if path.name not in {*_FOLDERS, *SPLITS, README, WORK_FOLDER}
+            if path.name not in own and ".tmp-" not in path.name and path.suffix != ".lock"
         ]
-        known = {Path(path).name for path in info.files} | {
-            receipt_path(target, unit).name for unit in info.units
-        }
-        strange = [
-            name
-            for name in strange
-            if name not in known and ".tmp-" not in name and not name.endswith(".lock")
-        ]
+        receipts = (target / "receipts").glob("*.json")
         if strange or any(path.name not in known for path in receipts):
-            raise SetError(
-                f"{target}: holds other files ({(strange or ['receipts'])[0]}); give a new folder",
-                path=target,
+            raise SetError.at(
+                target, f"holds other files ({(strange or ['receipts'])[0]}); give a new folder"
             )
 
 
-def _missing(target: Path, files: list[StagedFile]) -> Iterator[StagedFile]:
+def _missing(target: Path, files: list[UnitFile]) -> Iterator[UnitFile]:
     for file in files:
         path = inside(target, file.path)
-        whole = (
-            path.is_file()
-            and path.stat().st_size == file.size
-            and bool(file.sha256)
-            and sha256_file(path) == file.sha256
-        )
-        if not whole:
+        there = bool(file.sha256) and path.is_file() and path.stat().st_size == file.bytes
+        if not there or sha256_file(path) != file.sha256:
             yield file
 
 
@@ -179,37 +147,34 @@ def _size(count: int) -> str:
     return f"{count / 1e6:,.1f} MB" if count < 1e9 else f"{count / 1e9:,.1f} GB"
 
 
-def _check_room(target: Path, needed: int) -> None:
+def _check_free(target: Path, needed: int) -> None:
     if isinstance(target, StorePath):
         return
     free = shutil.disk_usage(target).free
     if needed > free:
-        raise SetError(
-            f"{target}: the set needs {_size(needed)} more, {_size(free)} are free",
-            path=target,
-        )
+        raise SetError.at(target, f"the set needs {_size(needed)} more, {_size(free)} are free")
 
 
-def _copy(root: Path, target: Path, file: StagedFile) -> int:
+def _copy(root: Path, target: Path, file: UnitFile) -> int:
     try:
         return copy_checked(root, target, file)
     except OSError as error:
-        raise SetError(
-            f"{error.filename or target / file.path}: {error.strerror or error}; run it again"
-            " to continue",
-            path=error.filename or target / file.path,
+        raise SetError.at(
+            error.filename or target / file.path,
+            f"{error.strerror or error}; run it again to continue",
         ) from error
 
 
 def copy_checked(
-    root: Path, target: Path, file: StagedFile, at: Callable[[int], object] = ignored
+    root: Path, target: Path, file: UnitFile, at: Callable[[int], object] = ignored
 ) -> int:
     """Copy a file of a set to the same place below a folder: whole and right, or not at all.
 
     Parameters
     ----------
     root, target : Path
-    file : StagedFile
+    file : UnitFile
+        Not compared where its checksum is "".
     at : function
         Called with the number of bytes so far; what it raises ends the copy.
 
@@ -234,8 +199,6 @@ def copy_checked(
             size += len(piece)
             copy.write(piece)
             at(size)
-        if file.sha256 and (digest.hexdigest() != file.sha256 or size != file.size):
-            raise SetError(
-                f"{path}: is damaged; gloam verify the set, gloam build mends it", path=path
-            )
+        if file.sha256 and (digest.hexdigest() != file.sha256 or size != file.bytes):
+            raise SetError.at(path, "is damaged; gloam verify the set, gloam build mends it")
     return size

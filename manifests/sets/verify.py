@@ -5,6 +5,7 @@ Whether everything is there, readable, complete and unchanged.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -15,7 +16,7 @@ from ...engines.engine import Engine, check_paths, ignored
 from ...engines.process import available_cores
 from ...errors import SetError
 from ...storage.atomic import sha256_file
-from ...storage.stores import StorePath, each
+from ...storage.stores import StorePath, map_concurrent
 from ...storage.untrusted import inside
 from .info import EDITABLE, PAIRS, PLAN, SET_FILE, WORK_FOLDER, SetInfo
 from .layouts import layout_named
@@ -30,7 +31,7 @@ _MOST_SAID = 20  # odd names and numbers of one file
 
 
 class Kind(StrEnum):
-    """What sort of thing is wrong."""
+    """Kinds of problems."""
 
     MISSING = "missing"
     UNREADABLE = "unreadable"
@@ -58,9 +59,9 @@ class Problem:
     where : str
         Path in the set, and the member or key if it is known.
     what : str
-        What is wrong.
+        The fault.
     mend : str
-        What to do about it.
+        The way to mend it.
     kind : Kind
     remark : bool
         Whether it is no damage, but a file that is not of the set.
@@ -118,19 +119,20 @@ def verify_set(
     pairs = open_set(pairs)
     root, info = pairs.root, pairs.info
     problems = list(_own_files(root, info, quick))
-    check = partial(unit_problems, root, info.layout, checksums=not quick)
+    check = partial(_check_unit, root, info.layout, checksums=not quick)
     units = list(info.units)
     if engine is not None and engine.far:
         check_paths(engine, root)
         results = engine.map(check, units)
     else:
         # Hashing lets go of the interpreter's lock.
-        results = each(check, units, root, 1 if quick else available_cores())
-    for done, found in enumerate(results):
+        results = map_concurrent(check, units, root, 1 if quick else available_cores())
+    receipts: dict[str, Receipt | None] = {}
+    for unit, (receipt, found) in zip(units, results, strict=True):
+        receipts[unit] = receipt
         problems += found
-        at(done + 1)
+        at(len(receipts))
     damaged = {problem.where for problem in problems}
-    receipts = dict(zip(units, each(partial(_receipt, root), units, root), strict=True))
     if not damaged & {PLAN, PAIRS}:
         problems += _counts(root, info, receipts)
     again = "the gloam regenerate or export" if info.build.origin else "the gloam build"
@@ -194,13 +196,20 @@ def _check_file(
 def unit_problems(root: Path, layout: str, unit: str, checksums: bool) -> list[Problem]:
     """Report what is wrong with the files of one unit, by its receipt.
 
-    Where bytes differ, the members concerned are named.
+    Members whose bytes differ are named.
     """
+    return _check_unit(root, layout, unit, checksums)[1]
+
+
+def _check_unit(
+    root: Path, layout: str, unit: str, checksums: bool
+) -> tuple[Receipt | None, list[Problem]]:
+    """Read a unit's receipt, if it is sound, and report what is wrong with it or with the files."""
     own = layout_named(layout)
     try:
         receipt = read_receipt(root, unit)
     except SetError as error:
-        return [Problem(f"receipts/{unit}.json", error.what, kind=Kind.RECEIPT)]
+        return None, [Problem(f"receipts/{unit}.json", error.what, kind=Kind.RECEIPT)]
     problems = []
     for file in receipt.files:
         name = file.path
@@ -213,14 +222,7 @@ def unit_problems(root: Path, layout: str, unit: str, checksums: bool) -> list[P
             ]
             found = named or found
         problems += found
-    return problems
-
-
-def _receipt(root: Path, unit: str) -> Receipt | None:
-    try:
-        return read_receipt(root, unit)
-    except SetError:
-        return None
+    return receipt, problems
 
 
 def _counts(root: Path, info: SetInfo, receipts: dict[str, Receipt | None]) -> Iterator[Problem]:
@@ -270,11 +272,22 @@ def _strangers(
         if receipt is None:
             return
         known |= {file.path for file in receipt.files}
-    for path in sorted(root.rglob("*")):
-        name = path.relative_to(root).as_posix()
-        if name in known or name.partition("/")[0] == WORK_FOLDER:
-            continue
-        if isinstance(path, StorePath) or path.is_symlink() or not path.is_dir():
+    for name in sorted(_files_below(root)):
+        if name not in known:
             mend = "move it elsewhere or delete it" if strict else ""
             what = "does not belong to the set"
             yield Problem(name, what, mend, kind=Kind.STRANGER, remark=not strict)
+
+
+def _files_below(root: Path) -> Iterator[str]:
+    """Yield what lies in a set's folder, but for its work folder: files, links, pipes."""
+    if isinstance(root, StorePath):
+        yield from (name for name in root.facts() if name.partition("/")[0] != WORK_FOLDER)
+        return
+    top = os.fspath(root)
+    for folder, folders, files in os.walk(top):
+        below = "" if folder == top else f"{os.path.relpath(folder, top)}/"
+        if not below and WORK_FOLDER in folders:
+            folders.remove(WORK_FOLDER)
+        links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
+        yield from (f"{below}{name}" for name in (*links, *files))

@@ -10,7 +10,7 @@ from pathlib import Path
 from ...errors import GloamError, SetError
 from ...storage.atomic import remove_temporaries, remove_tree
 from ...storage.locks import exclusive
-from ...storage.stores import StorePath, each
+from ...storage.stores import StorePath, map_concurrent
 from .info import SET_FILE, WORK_FOLDER, BuildNote, note_path
 from .receipts import FOLDER as RECEIPTS
 from .receipts import is_done, read_receipt
@@ -20,44 +20,34 @@ from .verify import unit_problems
 def prepare_output(root: Path) -> None:
     """Make the folder of a set, unless it is one or is empty.
 
-    Raises
-    ------
-    SetError
-        When it holds something else or cannot be written.
+    Raises SetError when it holds something else or cannot be written.
     """
     try:
         # In this order another builder may begin or end meanwhile: its work's folder is there
         # before all else, and goes when set.json has come.
         if root.is_symlink() and not root.exists():
-            raise SetError(
-                f"{root}: is a link to {os.readlink(root)}, which is not there; choose another"
+            raise SetError.at(
+                root,
+                f"is a link to {os.readlink(root)}, which is not there; choose another"
                 " folder, or make that one",
-                path=root,
             )
         used = root.exists() and (not root.is_dir() or any(root.iterdir()))
         ours = (root / WORK_FOLDER).is_dir() or (root / SET_FILE).is_file()
         if used and not ours:
-            raise SetError(
-                f"{root}: exists and is not a gloam set; choose another folder or empty it",
-                path=root,
+            raise SetError.at(
+                root, "exists and is not a gloam set; choose another folder or empty it"
             )
         (root / WORK_FOLDER).mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise SetError(
-            f"{root}: cannot be written: {error.strerror or error}", path=root
-        ) from error
+        raise SetError.at(root, f"cannot be written: {error.strerror or error}") from error
 
 
 @contextmanager
 def working_on(root: Path) -> Iterator[None]:
     """Hold a set's folder for the length of the block.
 
-    Left-overs of killed writers, and of a finished set's work, are deleted.
-
-    Raises
-    ------
-    SetError
-        When the folder holds something else or cannot be written, or another process works on it.
+    Left-overs of killed writers, and of a finished set's work, are deleted. Raises SetError when
+    the folder holds something else or cannot be written, or another process works on it.
     """
     prepare_output(root)
     with exclusive(root / WORK_FOLDER / "lock"):
@@ -92,12 +82,8 @@ def left_as_it_was(root: Path) -> Iterator[None]:
 def refuse_mixing(root: Path, note: BuildNote) -> None:
     """Refuse a plan that replaces a damaged one and is not the same.
 
-    The units that are there say which it was.
-
-    Raises
-    ------
-    SetError
-        When a unit of another build is there.
+    The units that are there say which it was. Raises SetError when a unit of another build is
+    there.
     """
     for path in sorted((root / RECEIPTS).glob("*.json")):
         try:
@@ -105,11 +91,11 @@ def refuse_mixing(root: Path, note: BuildNote) -> None:
         except SetError:
             continue
         if other:
-            raise SetError(
-                f"{root}: its plan or set.json is damaged, and these settings or sources are not"
+            raise SetError.at(
+                root,
+                "its plan or set.json is damaged, and these settings or sources are not"
                 " those it was built with; repeat its command as it was with the sources as they"
                 " were, or build a new set",
-                path=root,
             )
 
 
@@ -130,4 +116,8 @@ def missing_units(root: Path, layout: str, units: Iterable[str], note: BuildNote
         )
 
     names = list(units)
-    return [unit for unit, lacks in zip(names, each(missing, names, root), strict=True) if lacks]
+    return [
+        unit
+        for unit, lacks in zip(names, map_concurrent(missing, names, root), strict=True)
+        if lacks
+    ]

@@ -1,4 +1,4 @@
-"""Where photographs come from.
+"""Sources of photographs.
 
 Containers (folder, tar, zip), the layouts of known collections, and reading one image.
 """

@@ -13,32 +13,33 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
+from functools import partial
+from itertools import chain, pairwise
 from pathlib import Path, PurePosixPath
 
 from braceexpand import braceexpand
 
 from ...errors import SourceError
-from ...storage.stores import place
+from ...storage.stores import as_path
 from ..images.folders import HIDDEN, is_hidden
 from ..images.header import SUFFIXES, UNREAD
 from .containers import Entry, Location, list_container, shown_path
 from .matching import bare, match, plain, unmatched
 from .text import read_beside, read_text
 
-_SYNSET = re.compile(r"(^|/)n\d{8}/[^/]+$")
-_IMAGENET_FLAT = re.compile(r"(^|/)ILSVRC2012_(val|test)_\d+\.JPEG$")
+_IMAGENET = re.compile(r"(^|/)(n\d{8}/[^/]+|ILSVRC2012_(val|test)_\d+\.JPEG)$")
+_IAPR = re.compile(r"(^|/)images/\d+/[^/]+\.jpe?g$", re.IGNORECASE)
+_STREETSCENES = re.compile(r"(^|/)Original/[^/]+\.jpg$", re.IGNORECASE)
 _FLAGS = ("1", "0", "-1")
 _LOWS = "lows of gloam's pairs"
 _TEXTS = ("readme", "license", "copying", "makefile", "changelog")
 _BEHIND = re.compile(f"({'|'.join(map(re.escape, sorted(SUFFIXES, reverse=True)))})(?![a-z])")
 """A suffix with more behind it, as downloads and backups have: `.jpg_large`, `.jpeg?x=1`."""
 _BESIDE = (".json", ".txt", ".xml", ".xmp", ".yaml", ".yml", ".csv", ".npy", ".html", ".md5")
-"""Of files about a photograph that bear its name."""
+"""Suffixes of files about a photograph that bear its name."""
 _ARCHIVES = (".tar", ".zip", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".7z", ".rar")
-"""Of archives inside a source, which are not read but for plain tars inside a tar."""
+"""Suffixes of archives inside a source, which are not read but for plain tars inside a tar."""
 _MOST_SHARDS = 1_000_000
-_IAPR = re.compile(r"(^|/)images/\d+/[^/]+\.jpe?g$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Listed:
     name : str
         The source's own name of it, from which its key is made.
     location : Location
-        Where its bytes are.
+        Location of its bytes.
     """
 
     path: str
@@ -68,7 +69,7 @@ def list_source(
     Parameters
     ----------
     kind, path, listing : str
-        As of `Source`.
+        See `Source`.
     passed : Counter, optional
         Counts, by kind, the files that may be photographs and are not taken: of formats that are
         not read, archives, files without a suffix or with more behind it (`.jpg.1`, `.jpg!w600`),
@@ -81,6 +82,10 @@ def list_source(
         When the source is missing, broken, or not laid out as its kind says.
     """
     passed = Counter() if passed is None else passed
+    if listing and kind not in LISTED_KINDS:
+        raise SourceError.at(
+            kind, f"has no lists, so @{listing} means nothing; lists are for voc and coco"
+        )
     images = KINDS[kind](path, listing, passed)
     try:
         first = next(images)
@@ -94,7 +99,7 @@ def list_source(
 
 def _way_out(kind: str, path: str) -> str:
     """Say what may be meant by a source that holds no photograph of its kind; "" if nothing."""
-    root = place(path)
+    root = as_path(path)
     if (root / "set.json").is_file() and (root / "shards").is_dir():
         return (
             f"; it is a gloam set: webdataset='{path}/shards/*.tar' takes its normals, gloam"
@@ -122,7 +127,7 @@ def _is_photograph(entry: Entry) -> bool:
 def _photographs(
     path: str, passed: Counter[str], pattern: re.Pattern[str] | None = None
 ) -> Iterator[Entry]:
-    for entry in _images(list_container(place(path), passed), passed):
+    for entry in _images(list_container(as_path(path), passed), passed):
         if pattern is None or pattern.search(entry.name):
             yield entry
         else:
@@ -152,21 +157,19 @@ def unread_kind(path: str) -> str:
     return "" if suffix else "without suffix"
 
 
-def _without_lows(entries: Iterable[Entry], passed: Counter[str]) -> Iterator[Entry]:
-    """Leave out the lows of pairs: members KEY.low.* that are followed by KEY.normal.*."""
-    held: Entry | None = None
-    for entry in entries:
+def _without_lows(
+    entries: Iterable[Entry], passed: Counter[str], in_folders: bool = False
+) -> Iterator[Entry]:
+    """Leave out the lows of pairs: members KEY.low.* before KEY.normal.*, or files of low/."""
+    for entry, after in pairwise(chain(entries, [None])):
+        assert entry is not None
         key, _, part = entry.name.partition(".")
-        if held is not None:
-            if part.startswith("normal.") and held.name.partition(".")[0] == key:
-                passed[_LOWS] += 1
-            else:
-                yield held
-        held = entry if part.startswith("low.") else None
-        if held is None:
+        normal = after is not None and after.name.startswith(f"{key}.normal.")
+        in_low = in_folders and PurePosixPath(entry.name).parent.name == "low"
+        if (part.startswith("low.") and normal) or in_low:
+            passed[_LOWS] += 1
+        else:
             yield entry
-    if held is not None:
-        yield held
 
 
 def _by_stem(entries: Iterable[Entry]) -> Iterator[Listed]:
@@ -187,49 +190,29 @@ def _without_suffix(path: str) -> str:
     return f"{folder}{slash}{os.path.splitext(name)[0]}"
 
 
-def _refuse_list(kind: str, listing: str) -> None:
-    if listing:
-        raise SourceError(
-            f"{kind}: has no lists, so @{listing} means nothing; lists are for voc and coco",
-            path=kind,
-        )
-
-
 def _folder(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
-    _refuse_list("folder", listing)
-    if place(path).is_file():
+    if as_path(path).is_file():
         raise SourceError(f"folder={path}: not a folder (a tar or zip is an archive= source)")
     for normal in ("normal", "high", "gt"):
-        if all((place(path) / name).is_dir() for name in ("low", normal)):
+        if all((as_path(path) / name).is_dir() for name in ("low", normal)):
             raise SourceError(
                 f"folder={path}: holds low/ and {normal}/, so pairs: folder={path}/{normal} takes"
                 " the normals alone; loaders read the pairs as they are, by gloam.pairs_in",
                 path=path,
             )
     entries = _photographs(path, passed)
-    if (place(path) / "set.json").is_file():  # a set of gloam's, in folders
-        entries = _normals_of_set(entries, passed)
-    return _by_path(_without_lows(entries, passed))
-
-
-def _normals_of_set(entries: Iterable[Entry], passed: Counter[str]) -> Iterator[Entry]:
-    for entry in entries:
-        if PurePosixPath(entry.name).parent.name == "low":
-            passed[_LOWS] += 1
-        else:
-            yield entry
+    in_folders = (as_path(path) / "set.json").is_file()  # a set of gloam's
+    return _by_path(_without_lows(entries, passed, in_folders))
 
 
 def _archive(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
-    _refuse_list("archive", listing)
-    if place(path).is_dir():
+    if as_path(path).is_dir():
         raise SourceError(f"archive={path}: a folder, not an archive (use folder=)")
     return _by_path(_without_lows(_photographs(path, passed), passed))
 
 
 def _classes(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     """List a folder of class folders, or an archive of one."""
-    _refuse_list("classes", listing)
     for entry in _photographs(path, passed):
         if "/" in entry.name:
             yield Listed(entry.name, _without_suffix(entry.name), entry.location)
@@ -237,14 +220,14 @@ def _classes(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
             passed["outside of class folders"] += 1
 
 
-def _imagenet(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
-    _refuse_list("imagenet", listing)
-    pattern = re.compile(f"{_SYNSET.pattern}|{_IMAGENET_FLAT.pattern}")
+def _matching(
+    pattern: re.Pattern[str], path: str, listing: str, passed: Counter[str]
+) -> Iterator[Listed]:
     return _by_stem(_photographs(path, passed, pattern))
 
 
 def _voc(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
-    entries = list(list_container(place(path), passed))
+    entries = list(list_container(as_path(path), passed))
     images = [
         e for e in _images(entries, passed) if PurePosixPath(e.name).parent.name == "JPEGImages"
     ]
@@ -261,7 +244,7 @@ def _of_voc_list(path: str, entries: list[Entry], images: list[Entry], listing: 
     ending = f"ImageSets/Main/{listing}.txt"
     found = [e for e in entries if f"/{e.name}".endswith(f"/{ending}")]
     if not found:
-        raise SourceError(f"{path}: has no {ending}", path=path)
+        raise SourceError.at(path, f"has no {ending}")
     there = {bare(plain(e.name)) for e in images}
     wanted: set[str] = set()
     for entry in found:  # VOC's archives of several years hold a list each
@@ -280,10 +263,10 @@ def _of_voc_list(path: str, entries: list[Entry], images: list[Entry], listing: 
 def _refuse_missing(path: str, listing: str, wanted: Collection[str], lacks: Iterable[str]) -> None:
     missing = sorted(lacks)
     if missing:
-        raise SourceError(
-            f"{path}: {len(missing)} of {len(wanted)} images of the list {listing} are missing,"
+        raise SourceError.at(
+            path,
+            f"{len(missing)} of {len(wanted)} images of the list {listing} are missing,"
             f" such as {missing[0].rpartition('/')[2]}",
-            path=path,
         )
 
 
@@ -291,54 +274,39 @@ def _coco(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     if not listing:
         return _by_stem(_photographs(path, passed))
     # The images and the annotations come as two downloads; unpacked or not, they lie side by side.
-    entries = list(list_container(place(path), passed))
+    entries = list(list_container(as_path(path), passed))
     ending = f"annotations/{listing}.json"
-    beside = place(path).parent / ending
+    beside = as_path(path).parent / ending
     found = [e for e in entries if f"/{e.name}".endswith(f"/{ending}")]
     if found:
         text = read_text(path, found[0])
     elif beside.is_file():
         text = read_beside(beside)
     else:
-        raise SourceError(f"{path}: has no {ending}, neither inside nor beside it", path=path)
+        raise SourceError.at(path, f"has no {ending}, neither inside nor beside it")
     try:
         named = [image.get("file_name") for image in json.loads(text)["images"]]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise SourceError(
-            f"{path}: {ending} is not a COCO annotation file: {error!r}", path=path
-        ) from error
+        raise SourceError.at(path, f"{ending} is not a COCO annotation file: {error!r}") from error
     wanted = {plain(name): None for name in named if isinstance(name, str) and plain(name)}
     if not wanted:
-        raise SourceError(f"{path}: {ending} names no image", path=path)
+        raise SourceError.at(path, f"{ending} names no image")
     if odd := sum(not isinstance(name, str) or not plain(name) for name in named):
         passed["images of the list without a file_name"] += odd
     images = {plain(e.name): e for e in _images(entries, passed)}
     matches = match(wanted, images, path)
     if matches.unclear:
-        raise SourceError(
-            f"{path}: {len(matches.unclear)} images of the list {listing} are not clear:"
+        raise SourceError.at(
+            path,
+            f"{len(matches.unclear)} images of the list {listing} are not clear:"
             f" {min(matches.unclear.values())}; give the folder or archive of the one",
-            path=path,
         )
     _refuse_missing(path, listing, wanted, unmatched(wanted, matches))
     kept = set(matches.found.values())
     return _by_stem(e for name, e in images.items() if name in kept)
 
 
-def _iapr(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
-    _refuse_list("iapr", listing)
-    return _by_stem(_photographs(path, passed, _IAPR))
-
-
-def _streetscenes(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
-    _refuse_list("streetscenes", listing)
-    return _by_stem(
-        _photographs(path, passed, re.compile(r"(^|/)Original/[^/]+\.jpg$", re.IGNORECASE))
-    )
-
-
 def _webdataset(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
-    _refuse_list("webdataset", listing)
     try:
         if (many := _expansions(path)) > _MOST_SHARDS:
             raise SourceError(
@@ -350,8 +318,10 @@ def _webdataset(path: str, listing: str, passed: Counter[str]) -> Iterator[Liste
         raise SourceError(f"webdataset={path}: {error}") from error
     shards: list[Path] = []
     for pattern in patterns:
-        parent = place(pattern).parent
-        matches = sorted(parent.glob(place(pattern).name)) if "*" in pattern else [place(pattern)]
+        parent = as_path(pattern).parent
+        matches = (
+            sorted(parent.glob(as_path(pattern).name)) if "*" in pattern else [as_path(pattern)]
+        )
         if not matches:
             raise SourceError(f"webdataset={pattern}: matches no shard")
         shown = [shard for shard in matches if not is_hidden(shard.name)]
@@ -406,29 +376,13 @@ def _expansions(pattern: str) -> int:
 
 
 SAMPLE_NAMES = (
-    "astronaut.png",
-    "cat.png",
-    "chelsea.png",
-    "coffee.png",
-    "color.png",
-    "eagle.png",
-    "hubble_deep_field.jpg",
-    "ihc.png",
-    "motorcycle_left.png",
-    "motorcycle_right.png",
-    "retina.jpg",
-    "rocket.jpg",
-    "skin.jpg",
-    "camera.png",
-    "moon.png",
-    "brick.png",
-    "grass.png",
-    "gravel.png",
-)
+    "astronaut.png", "cat.png", "chelsea.png", "coffee.png", "color.png", "eagle.png",
+    "hubble_deep_field.jpg", "ihc.png", "motorcycle_left.png", "motorcycle_right.png", "retina.jpg",
+    "rocket.jpg", "skin.jpg", "camera.png", "moon.png", "brick.png", "grass.png", "gravel.png",
+)  # fmt: skip
 
 
 def _sample(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
-    _refuse_list("sample", listing)
     import skimage
 
     folder = Path(skimage.__file__).parent / "data"
@@ -437,17 +391,16 @@ def _sample(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
 
 def _clips(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
     """Refuse to list clips as photographs: `manifests.clips` knows which frames they have."""
-    _refuse_list(CLIPS, listing)
     raise SourceError(f"{CLIPS}={path}: holds clips, which are listed with their frames", path=path)
 
 
 CLIPS = "clips"
 KINDS: dict[str, Callable[[str, str, Counter[str]], Iterator[Listed]]] = {
-    "imagenet": _imagenet,
+    "imagenet": partial(_matching, _IMAGENET),
     "voc": _voc,
     "coco": _coco,
-    "iapr": _iapr,
-    "streetscenes": _streetscenes,
+    "iapr": partial(_matching, _IAPR),
+    "streetscenes": partial(_matching, _STREETSCENES),
     "folder": _folder,
     "classes": _classes,
     "archive": _archive,
@@ -455,15 +408,13 @@ KINDS: dict[str, Callable[[str, str, Counter[str]], Iterator[Listed]]] = {
     "sample": _sample,
     CLIPS: _clips,
 }
-"""How each kind of source is listed: (path, list name, what is passed over) to photographs."""
+"""Functions that list each kind of source: (path, list name, counts of files passed over)."""
 LISTED_KINDS = ("voc", "coco")
 """Kinds whose sources hold lists of images to choose from."""
 
 _EXPECTED = {
-    "imagenet": (
-        "expected folders nNNNNNNNN of images, the train tar that holds their tars, or files"
-        " ILSVRC2012_val_*.JPEG"
-    ),
+    "imagenet": "expected folders nNNNNNNNN of images, the train tar that holds their tars, or"
+    " files ILSVRC2012_val_*.JPEG",
     "voc": "expected a folder JPEGImages",
     "coco": "expected image files",
     "iapr": "expected images/NN/*.jpg",

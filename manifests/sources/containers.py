@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ...errors import ImageRefused, Reason, SourceError
-from ...storage.stores import StorePath, in_store, place
+from ...storage.stores import StorePath, as_path, in_store
 from ..images.folders import HIDDEN, files_below, is_hidden
 from ..images.header import MAX_BYTES
 from .tars import LINKS, REPLACED, list_tar, plain_name, read_sparse
@@ -35,19 +35,9 @@ SPARSE = -3
 """The offset of a location that is a sparse member of a tar."""
 _ESCAPED = "surrogateescape"
 _OPEN_FILES = 32
-_DAMAGE = (
-    zipfile.BadZipFile,
-    EOFError,
-    OSError,
-    ValueError,
-    IndexError,
-    OverflowError,
-    RuntimeError,
-    struct.error,
-)
-"""What the standard library raises on damaged archives; RuntimeError also on encrypted members, and
-on tars nested too deep."""
-_ARCHIVE_ERRORS = (tarfile.TarError, *_DAMAGE)
+# Of the standard library on damaged archives; RuntimeError also of encryption and deep nesting.
+_DAMAGE = zipfile.BadZipFile, EOFError, OSError, ValueError, IndexError, OverflowError, RuntimeError
+_ARCHIVE_ERRORS = (tarfile.TarError, struct.error, *_DAMAGE)
 _MEMBER_ERRORS = (zlib.error, lzma.LZMAError, KeyError, *_ARCHIVE_ERRORS)
 _COMPRESSIONS = {
     re.compile(rb"\x1f\x8b"): "gunzip",
@@ -59,7 +49,7 @@ _COMPRESSIONS = {
 
 @dataclass(frozen=True)
 class Location:
-    """Where the bytes of one file lie.
+    """Location of the bytes of one file.
 
     Attributes
     ----------
@@ -120,9 +110,8 @@ def list_container(path: Path, passed: Counter[str] | None = None) -> Iterator[E
         return _list_folder(path, passed)
     if not path.is_file():
         there = path.exists()
-        raise SourceError(
-            f"{path}: {'neither a folder nor a file' if there else 'no such file or folder'}",
-            path=path,
+        raise SourceError.at(
+            path, f"{'neither a folder nor a file' if there else 'no such file or folder'}"
         )
     return _list_archive(path, passed)
 
@@ -151,7 +140,7 @@ def _list_archive(path: Path, passed: Counter[str]) -> Iterator[Entry]:
         else:
             yield from _list_tar(path, passed)
     except _ARCHIVE_ERRORS as error:
-        raise SourceError(f"{path}: not a readable tar or zip: {error}", path=path) from error
+        raise SourceError.at(path, f"not a readable tar or zip: {error}") from error
 
 
 def _is_zip(path: Path) -> bool:
@@ -188,10 +177,10 @@ def _list_tar(path: Path, passed: Counter[str]) -> Iterator[Entry]:
         begin = handle.read(10)
         for mark, command in _COMPRESSIONS.items():
             if mark.match(begin):
-                raise SourceError(
-                    f"{path}: a compressed tar cannot be read in random order; make it a plain one"
+                raise SourceError.at(
+                    path,
+                    f"a compressed tar cannot be read in random order; make it a plain one"
                     f" first, for example: {command} -k {path.name}",
-                    path=path,
                 )
         status, container = path.stat(), _text(path)
         for name, span in list_tar(handle, (0, status.st_size), str(path), passed):
@@ -214,7 +203,7 @@ def _text(path: str | Path) -> str:
 
 def path_of(text: str) -> Path:
     """Return the path of a location's container, or of a file in it, from its text."""
-    return place(text if in_store(text) else os.fsdecode(text.encode("utf-8", _ESCAPED)))
+    return as_path(text if in_store(text) else os.fsdecode(text.encode("utf-8", _ESCAPED)))
 
 
 def shown_path(path: str | Path) -> str:
@@ -273,14 +262,8 @@ def read_file(path: str | Path, most: int) -> bytes:
     """Read a regular file of a disk.
 
     Nothing waits: a pipe that was put in its place is refused, and of files that say that they have
-    no bytes (such as those of /proc) none is read.
-
-    Raises
-    ------
-    ImageRefused
-        "too large" when it has more bytes than `most`.
-    OSError
-        When it cannot be read, or is no regular file.
+    no bytes (such as those of /proc) none is read. Raises ImageRefused: "too large" when it has
+    more bytes than `most`; OSError when it cannot be read, or is no regular file.
     """
     with open(path, "rb", opener=_without_waiting) as file:
         status = os.fstat(file.fileno())

@@ -1,4 +1,4 @@
-"""Which photograph a name means: the one whose path ends as the name does, for the longest part."""
+"""Matching names to photographs: by the longest equal ends of their paths."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Parts = tuple[str, ...]
 
 
 class Matches(NamedTuple):
-    """What names mean.
+    """Photographs that names mean.
 
     Attributes
     ----------
@@ -47,14 +47,14 @@ def match(names: Collection[str], paths: Collection[str], root: str = "") -> Mat
 
     A name means the photograph whose path has the longest equal tail, folder by folder; the suffix
     decides only where nothing else does, as data sets come with other ones than their lists say.
-    Where one photograph is meant by several names, the one with the longest tail has it.
+    A photograph that several names mean belongs to the one with the longest tail.
 
     Parameters
     ----------
     names, paths : collections of str
-        As of `plain`.
+        Results of `plain`.
     root : str
-        Where the source lies: its folders' names count, too.
+        Path of the source: its folders' names count, too.
 
     Examples
     --------

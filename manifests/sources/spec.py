@@ -1,4 +1,4 @@
-"""What the user says about a source.
+"""Sources as users write them.
 
 `KIND=PATH`, `KIND=PATH@LIST`, `KIND=PATH:LIMIT`, or the same in a build file.
 """
@@ -28,7 +28,7 @@ class Source(BaseModel):
     path : str
         Folder, archive or pattern; "" for the embedded sample.
     name : str
-        What its keys begin with; the kind, if not given.
+        Prefix of its keys; the kind, if not given.
     limit : int, optional
         At most so many pairs are taken from it.
     listing : str
@@ -92,11 +92,7 @@ def parse_source(text: str) -> Source:
     """Read `KIND=PATH[@LIST][:LIMIT]`, or `sample[:LIMIT]`.
 
     A path that exists as it is written is taken whole, even if it ends like a list or a limit.
-
-    Raises
-    ------
-    ConfigError
-        When the kind is unknown or the path is missing.
+    Raises ConfigError when the kind is unknown or the path is missing.
 
     Examples
     --------
@@ -142,10 +138,7 @@ def _exists(path: str) -> bool:
 def name_sources(sources: list[Source]) -> list[Source]:
     """Give every source a name of its own: two folders become `folder` and `folder-2`.
 
-    Raises
-    ------
-    ConfigError
-        When two sources were given the same name.
+    Raises ConfigError when two sources were given the same name.
     """
     named: list[Source] = []
     taken = {source.name for source in sources if source.name}

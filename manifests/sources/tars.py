@@ -18,12 +18,12 @@ from ..images.folders import HIDDEN, is_hidden
 REPLACED = "replaced by a later file of the name"
 LINKS = "links inside the archive"
 _TEXT = {"encoding": "utf-8", "errors": "surrogateescape"}
-"""Of names, whatever the locale is."""
+"""Encoding of names, whatever the locale is."""
 _STEP = 1 << 20  # bytes that are read at a time behind the end mark
 
 
 class Span(NamedTuple):
-    """Where the bytes of a member lie.
+    """Byte range of a member.
 
     Attributes
     ----------
@@ -40,31 +40,31 @@ class Span(NamedTuple):
 
 
 class Window:
-    """A part of an open file as a file of its own, each reader at its own place."""
+    """A part of an open file as a file of its own, each reader at its own offset."""
 
     def __init__(self, handle: IO[bytes], start: int, end: int) -> None:
-        self._handle, self._start, self._end, self._place = handle, start, end, 0
+        self._handle, self._start, self._end, self._offset = handle, start, end, 0
 
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes; fewer where the part ends before."""
-        left = max(0, self._end - self._start - self._place)
+        left = max(0, self._end - self._start - self._offset)
         size = left if size < 0 else min(size, left)
-        self._handle.seek(self._start + self._place)
+        self._handle.seek(self._start + self._offset)
         data = self._handle.read(size)
-        self._place += len(data)
+        self._offset += len(data)
         return data
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """Go to a place, and return it."""
-        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: self._end - self._start}[
+        """Go to an offset, and return it."""
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._offset, os.SEEK_END: self._end - self._start}[
             whence
         ]
-        self._place = base + offset
-        return self._place
+        self._offset = base + offset
+        return self._offset
 
     def tell(self) -> int:
-        """Return the place."""
-        return self._place
+        """Return the offset."""
+        return self._offset
 
 
 def plain_name(name: str) -> str:
@@ -83,18 +83,18 @@ def list_tar(
 ) -> Iterator[tuple[str, Span]]:
     """Yield the files of a tar, in the order of their places.
 
-    As unpacking has it, the last of several members of one name counts, and a hard link is the file
+    Like unpacking it takes the last of several members of one name, and a hard link for the file
     that it is linked to. A second tar behind the first, as `cat a.tar b.tar` makes them, is read
     on; of a tar inside the tar the members come in its place.
 
     Parameters
     ----------
     handle : file
-        Of the tar, or of one that it is a part of.
+        The tar, or a file that it is a part of.
     bounds : (start, end)
         Bytes of the tar in it.
     container : str
-        What messages name.
+        Name for messages.
     passed : Counter
         Counts, by kind, the members that are left out.
 
@@ -148,9 +148,8 @@ def _members(
             for member in archive:
                 archive.members = []  # tarfile keeps every header otherwise: gigabytes for ImageNet
                 if archive.offset <= member.offset:  # a negative size: it would go round for ever
-                    raise SourceError(
-                        f"{container}: damaged header at byte {start + member.offset}",
-                        path=container,
+                    raise SourceError.at(
+                        container, f"damaged header at byte {start + member.offset}"
                     )
                 if member.issym() or (member.islnk() and not plain_name(member.linkname)):
                     passed[LINKS] += 1
@@ -168,9 +167,7 @@ def _span(member: tarfile.TarInfo, start: int, end: int, container: str) -> Span
     pieces: Any = member.sparse  # of a sparse member: offsets and sizes
     stored = sum(size for _, size in pieces) if member.issparse() else member.size
     if start + member.offset_data + stored > end:
-        raise SourceError(
-            f"{container}: ends inside {member.name}; the archive was cut short", path=container
-        )
+        raise SourceError.at(container, f"ends inside {member.name}; the archive was cut short")
     if member.issparse():
         return Span(start + member.offset, _unpacked(member), sparse=True)
     return Span(start + member.offset_data, member.size)
@@ -182,25 +179,24 @@ def _unpacked(member: tarfile.TarInfo) -> int:
     return int(said.get("GNU.sparse.realsize", said.get("GNU.sparse.size", member.size)))
 
 
-def _check_end(view: Window, place: int, container: str) -> None:
+def _check_end(view: Window, offset: int, container: str) -> None:
     """Tell the end of a tar from a header that cannot be read.
 
     Tarfile takes both for the end and says nothing.
     """
-    view.seek(place)
+    view.seek(offset)
     block = view.read(tarfile.BLOCKSIZE)
     if len(block) < tarfile.BLOCKSIZE:
-        raise SourceError(
-            f"{container}: has no end mark at byte {place}; the archive was cut short",
-            path=container,
+        raise SourceError.at(
+            container, f"has no end mark at byte {offset}; the archive was cut short"
         )
     if block.count(0) < len(block):
-        raise SourceError(f"{container}: damaged header at byte {place}", path=container)
+        raise SourceError.at(container, f"damaged header at byte {offset}")
 
 
-def _next_tar(handle: IO[bytes], place: int, end: int, passed: Counter[str]) -> int | None:
+def _next_tar(handle: IO[bytes], offset: int, end: int, passed: Counter[str]) -> int | None:
     """Return where another tar begins behind an end mark, if one does."""
-    view = Window(handle, place, end)
+    view = Window(handle, offset, end)
     while data := view.read(_STEP):
         rest = data.lstrip(b"\0")
         if rest:
@@ -212,17 +208,14 @@ def _next_tar(handle: IO[bytes], place: int, end: int, passed: Counter[str]) -> 
             except tarfile.HeaderError:
                 passed["data behind the end of the archive"] += 1
                 return None
-            return place + begin
+            return offset + begin
     return None
 
 
 def read_sparse(handle: IO[bytes], offset: int) -> bytes:
-    """Return the bytes of a sparse member, its holes filled, by the place of its header.
+    """Return the bytes of a sparse member, its holes filled, by the offset of its header.
 
-    Raises
-    ------
-    tarfile.TarError, OSError, ValueError, RuntimeError
-        When it is no longer there.
+    Raises tarfile.TarError, OSError, ValueError, RuntimeError when it is no longer there.
     """
     view = Window(handle, offset, handle.seek(0, os.SEEK_END))
     with tarfile.open(fileobj=view, mode="r:", **_TEXT) as archive:  # type: ignore[call-overload]

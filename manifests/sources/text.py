@@ -15,41 +15,32 @@ _MOST = 1 << 32
 def read_entry(path: str, entry: Entry) -> bytes:
     """Read a file of a source.
 
-    Raises
-    ------
-    SourceError
-        When it cannot be read.
+    Raises SourceError when it cannot be read.
     """
     try:
         return read(entry.location, _MOST)
     except ImageRefused as error:
-        raise SourceError(f"{path}: {entry.name} cannot be read: {error}", path=path) from error
+        raise SourceError.at(path, f"{entry.name} cannot be read: {error}") from error
 
 
 def read_text(path: str, entry: Entry) -> str:
     """Read a file of a source as text.
 
-    Raises
-    ------
-    SourceError
-        When it cannot be read, or is none.
+    Raises SourceError when it cannot be read, or is none.
     """
     try:
         return read_entry(path, entry).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise SourceError(f"{path}: {entry.name} cannot be read: {error}", path=path) from error
+        raise SourceError.at(path, f"{entry.name} cannot be read: {error}") from error
 
 
 def read_beside(path: Path) -> str:
     """Read a text file that lies beside a source.
 
-    Raises
-    ------
-    SourceError
-        When it cannot be read, or is none.
+    Raises SourceError when it cannot be read, or is none.
     """
     try:
         data = path.read_bytes() if isinstance(path, StorePath) else read_file(path, _MOST)
         return data.decode("utf-8-sig")
     except (ImageRefused, OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"{path}: cannot be read: {error}", path=path) from error
+        raise SourceError.at(path, f"cannot be read: {error}") from error

@@ -5,12 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernels.arrays import Pixels
-from .noise_statistics import (
-    NOISE_LABELS,
-    noise_statistics,
-    smooth_places,
-    smooth_places_of_low,
-)
+from .noise_statistics import NOISE_LABELS, noise_statistics, smooth_places, smooth_places_of_low
 from .pair_statistics import LABELS, flattest, low_statistics, noise, pair_statistics
 from .tone_statistics import TONE_LABELS, tone_statistics
 
@@ -23,21 +18,10 @@ _SIDE = 1024
 def all_statistics(low: Pixels, normal: Pixels | None = None) -> dict[str, float]:
     """Measure everything that is known how to measure of a pair, or of a low alone.
 
-    Parameters
-    ----------
-    low : uint8 array (H, W, 3)
-        RGB.
-    normal : the same, of equal size, optional
+    low: uint8 array (H, W, 3), RGB.
 
-    Returns
-    -------
-    dict
-        By the names of `ALL_LABELS`; NaN where an image is too small or too black for one.
-
-    Raises
-    ------
-    ValueError
-        When the sizes differ.
+    Returns a dict by the names of `ALL_LABELS`; NaN where an image is too small or too black for
+    one. Raises ValueError when the sizes differ.
     """
     if normal is None:
         found = low_statistics(low) | noise(low, flattest(low))

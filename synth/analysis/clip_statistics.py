@@ -20,17 +20,11 @@ _MOVED = 2.0  # levels by which a normal's pixel may differ between frames and c
 def clip_statistics(lows: Sequence[Pixels], normals: Sequence[Pixels]) -> dict[str, float]:
     """Measure a clip.
 
-    Parameters
-    ----------
-    lows, normals : sequences of uint8 arrays (H, W, 3)
-        The frames.
+    lows, normals: sequences of uint8 arrays (H, W, 3), the frames.
 
-    Returns
-    -------
-    dict
-        `flicker_ev`, the standard deviation over frames of the exposure (normal over low), and
-        `temporal_correlation`, that of the noise of green in frames that follow each other, where
-        the scene is flat and stands still; NaN where it is nowhere.
+    Returns `flicker_ev`, the standard deviation over frames of the exposure (normal over low), and
+    `temporal_correlation`, that of the noise of green in frames that follow each other, where the
+    scene is flat and stands still; NaN where it is nowhere.
     """
     exposures = [
         np.log2(max(float(luminance(n).mean()), _FAINTEST))

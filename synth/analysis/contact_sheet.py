@@ -56,14 +56,8 @@ def row_of(normal: Pixels, recipe: Recipe, seed: int, key: str, width: int) -> l
 
     Noise can be judged in the last one.
 
-    Parameters
-    ----------
-    normal : uint8 array (H, W, 3)
-    recipe : Recipe
-    seed : int
-    key : str
-    width : int
-        Of each tile, pixels; pictures are scaled to it, the close-up is not.
+    normal: uint8 array (H, W, 3). width: of each tile, pixels; pictures are scaled to it, the
+    close-up is not.
     """
     drawn = draw(recipe, seed, key)
     name = component_of(recipe, seed, key)
@@ -76,14 +70,7 @@ def tiles_of(
 ) -> list[Tile]:
     """Make tiles of a pair; see `row_of`.
 
-    Parameters
-    ----------
-    normal, low : uint8 arrays (H, W, 3)
-    words : tuple of str
-        Lines under the low.
-    key : str
-        Under the normal.
-    width : int
+    normal, low: uint8 arrays (H, W, 3). words: lines under the low. key: under the normal.
     """
     bright = brightened(low)
     height = max(1, round(width * normal.shape[0] / normal.shape[1]))
@@ -98,12 +85,7 @@ def tiles_of(
 def strip_of(frames: list[Pixels], recipe: Recipe, seed: int, key: str, width: int) -> list[Tile]:
     """Make tiles of a clip's lows, all brightened by the gain of the first, under its normals.
 
-    Parameters
-    ----------
-    frames : list of uint8 arrays (H, W, 3)
-        The normals.
-    recipe, seed, key, width
-        As of `row_of`.
+    frames: list of uint8 arrays (H, W, 3), the normals. recipe, seed, key, width: as of `row_of`.
     """
     drawn = draw(recipe, seed, key)
     lows = render_clip(frames, drawn)
@@ -167,7 +149,7 @@ def described(drawn: Draw, width: int) -> list[str]:
             f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}"
             for name, value in values.items()
         ]
-    words += _befallen(drawn.degradations)
+    words += _degradations(drawn.degradations)
     lines: list[str] = []
     for word in words:
         joined = f"{lines[-1]}, {word}" if lines else word
@@ -178,7 +160,7 @@ def described(drawn: Draw, width: int) -> list[str]:
     return lines
 
 
-def _befallen(drawn: LastDegradationsDraw | None) -> list[str]:
+def _degradations(drawn: LastDegradationsDraw | None) -> list[str]:
     """Describe degradations that an image has."""
     if drawn is None:
         return []

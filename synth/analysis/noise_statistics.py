@@ -80,17 +80,10 @@ def smooth_places_of_low(low: Pixels) -> Mask:
 def noise_statistics(low: Pixels, smooth: Mask) -> dict[str, float]:
     """Measure the noise of a low.
 
-    Parameters
-    ----------
-    low : uint8 array (H, W, 3)
-        RGB.
-    smooth : bool array (H, W)
-        Where the scene is smooth: `smooth_places` of its normal.
+    low: uint8 array (H, W, 3), RGB. smooth: bool array (H, W), where the scene is smooth:
+    `smooth_places` of its normal.
 
-    Returns
-    -------
-    dict
-        By the names of `NOISE_LABELS`; NaN where there are too few pixels of a level.
+    Returns a dict by the names of `NOISE_LABELS`; NaN where there are too few pixels of a level.
     """
     values = low.astype(np.float32)
     blurred = cv2.GaussianBlur(values, (0, 0), _BLUR)

@@ -59,25 +59,16 @@ LABELS = {
 
 @dataclass(frozen=True)
 class MeasuredNormal:
-    """What a pair's statistics need of its normal, for many lows of one.
+    """A normal as a pair's statistics need it, for many lows of one.
 
-    Attributes
-    ----------
-    shape : tuple of int
-        (H, W, 3)
-    light : float64 array (3)
-        Mean linear light of red, green and blue, in [0, 1].
-    grid : float64 array (4, 4)
-        `log_grid` of its luminance.
-    flat : bool array (H, W)
-        The fifth of it with the least texture, where noise is measured.
-    blocks : float64 array, or None for an image that is too small
-        Mean grey of its blocks of 50 x 50 pixels, 0 to 1.
+    flat: bool array (H, W), the fifth of it with the least texture, where noise is measured.
+    blocks: float64 array, or None for an image that is too small, mean grey of its blocks of 50 x
+    50 pixels, 0 to 1.
     """
 
-    shape: tuple[int, ...]
-    light: FloatArray
-    grid: FloatArray
+    shape: tuple[int, ...]  # (H, W, 3)
+    light: FloatArray  # float64 array (3), mean linear light of red, green and blue, in [0, 1]
+    grid: FloatArray  # float64 array (4, 4), `log_grid` of its luminance
     flat: npt.NDArray[np.bool_]
     blocks: FloatArray | None
 
@@ -96,22 +87,10 @@ class MeasuredNormal:
 def pair_statistics(low: Pixels, normal: Pixels | MeasuredNormal) -> dict[str, float]:
     """Measure the statistics of one pair.
 
-    Parameters
-    ----------
-    low : uint8 array (H, W, 3)
-        RGB.
-    normal : the same, of equal size
-        Or what was measured of it.
+    low: uint8 array (H, W, 3), RGB. normal: or what was measured of it.
 
-    Returns
-    -------
-    dict
-        By the names of `LABELS`; NaN where an image is too small or too black for one.
-
-    Raises
-    ------
-    ValueError
-        When the sizes differ.
+    Returns a dict by the names of `LABELS`; NaN where an image is too small or too black for one.
+    Raises ValueError when the sizes differ.
     """
     if low.shape != normal.shape:
         raise ValueError(

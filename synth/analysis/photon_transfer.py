@@ -38,24 +38,13 @@ _CLEAR = 3.0  # standard deviations from black or white at which clipping no lon
 
 @dataclass(frozen=True)
 class TransferPoint:
-    """Noise of green in one bin of levels, over pixels of equal camera and ISO.
-
-    Attributes
-    ----------
-    camera : str
-    iso : float
-    level : float
-        Mean noise-free level, of 255.
-    measured, expected : float
-        Variance in levels^2.
-    pixels : int
-    """
+    """Noise of green in one bin of levels, over pixels of equal camera and ISO."""
 
     camera: str
     iso: float
-    level: float
-    measured: float
-    expected: float
+    level: float  # mean noise-free level, of 255
+    measured: float  # variance in levels^2
+    expected: float  # variance in levels^2
     pixels: int
 
 
@@ -65,17 +54,13 @@ def transfer_points(low: Pixels, normal: Pixels, draw: CameraDraw) -> list[Trans
     There are none of a demosaiced one, whose noise is not white, and where a fixed pattern or JPEG
     changed the noise.
 
-    Parameters
-    ----------
-    low, normal : uint8 arrays (H, W, 3)
-    draw : CameraDraw
-        Of the pair.
+    low, normal: uint8 arrays (H, W, 3). draw: of the pair.
     """
     if draw.isp.demosaic not in ("binned", "none"):
         return []
-    befallen = draw.degradations
-    if befallen is not None and (
-        befallen.jpeg.quality or befallen.fixed_pattern.columns or befallen.fixed_pattern.hot_share
+    degraded = draw.degradations
+    if degraded is not None and (
+        degraded.jpeg.quality or degraded.fixed_pattern.columns or degraded.fixed_pattern.hot_share
     ):
         return []
     quiet = {
@@ -164,7 +149,7 @@ def _kept(draw: CameraDraw) -> tuple[float, float]:
 def _read_variance(sensor: SensorDraw) -> float:
     """Return the variance of the read noise's distribution at scale 1.
 
-    That of Tukey-lambda is found by its quantile function on a fine grid.
+    The Tukey-lambda one's is found by its quantile function on a fine grid.
     """
     if sensor.read_noise == "gaussian":
         return 1.0
@@ -196,3 +181,9 @@ def by_sensor(points: list[TransferPoint]) -> dict[tuple[str, float], list[Trans
         groups.setdefault((point.camera, point.iso), []).append(point)
     order = sorted(groups, key=lambda sensor: -sum(point.pixels for point in groups[sensor]))
     return {sensor: groups[sensor] for sensor in sorted(order[:6])}
+
+
+def transfer_ratio(points: list[TransferPoint]) -> float:
+    """Return how much noise was measured over what was expected, in variance, over all pixels."""
+    weight = sum(point.pixels for point in points)
+    return sum(point.measured / point.expected * point.pixels for point in points) / weight

@@ -23,11 +23,7 @@ _KEYS = {"name", "pairs", "definitions", "percentiles", "statistics"}
 def reference_yaml(measured: Measured, name: str) -> bytes:
     """Return what was measured as a column to compare with; without what fewer than 5 pairs have.
 
-    Parameters
-    ----------
-    measured : Measured
-    name : str
-        Of the column.
+    name: of the column.
     """
     enough = min(_ENOUGH, len(measured.rows))
     table = {
@@ -48,10 +44,7 @@ def reference_yaml(measured: Measured, name: str) -> bytes:
 def read_reference(path: Path) -> tuple[str, dict[str, Any]]:
     """Read a column that `reference_yaml` wrote: its name, and percentiles or medians.
 
-    Raises
-    ------
-    ConfigError
-        When it is no such file, or of other definitions.
+    Raises ConfigError when it is no such file, or of other definitions.
     """
     values = load_yaml(path)
     if values.keys() != _KEYS or not isinstance(values["statistics"], dict):

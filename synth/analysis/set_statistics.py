@@ -16,7 +16,7 @@ from ...manifests.images.decode import decode_as_rgb
 from ...manifests.images.folders import image_pairs
 from ...manifests.sets.pair_set import PairSet, Unit, is_set, open_set
 from ...progress import Progress, Silent
-from ...storage.stores import place
+from ...storage.stores import as_path
 from ..clips import frames_of, is_clip
 from ..draws.record import CameraDraw
 from ..models import component_of, parse_draw
@@ -33,21 +33,15 @@ _GROUP = 20  # pairs of folders a task
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured.
+    """The statistics of pairs.
 
-    Attributes
-    ----------
-    rows : list of dict
-        The statistics of each pair.
-    transfer : list of TransferPoint
-        The photon transfer curve, where the pairs have draws of the camera model.
-    components : list of str
-        The recipe of a mixture that each pair was drawn by; empty where there is no mixture.
-    keys, units : lists of str
-        Of each pair: its key, and the unit of a set that holds it ("" of folders).
+    transfer: the photon transfer curve, where the pairs have draws of the camera model.
+    components: the recipe of a mixture that each pair was drawn by; empty where there is no
+      mixture.
+    keys, units: of each pair: its key, and the unit of a set that holds it ("" of folders).
     """
 
-    rows: list[dict[str, float]]
+    rows: list[dict[str, float]]  # the statistics of each pair
     transfer: list[TransferPoint]
     components: list[str] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
@@ -64,7 +58,7 @@ class Measured:
     def as_json(self) -> dict[str, Any]:
         """Return the number of pairs, percentiles 5, 50 and 95, and the photon transfer curve.
 
-        Of a mixture, percentiles of each component too.
+        For a mixture, percentiles of each component too.
         """
         made = {**_percentiles(self.rows), "photon_transfer": [p.__dict__ for p in self.transfer]}
         parts = {name: _percentiles(rows) for name, rows in self.by_component().items()}
@@ -104,7 +98,7 @@ def stats(
     progress : Progress, optional
         Told of the number of pairs measured.
     engine : Engine, optional
-        Where the work is done, instead of processes of this machine.
+        Does the work, instead of processes of this machine.
 
     Returns
     -------
@@ -123,7 +117,7 @@ def stats(
     (6, True)
     """
     shown = progress or Silent()
-    lows = lows if isinstance(lows, PairSet) else place(lows)
+    lows = lows if isinstance(lows, PairSet) else as_path(lows)
     if is_set(lows):
         found = open_set(lows, normals)
         shown.stage("measuring pairs", min(pairs, len(found)))
@@ -131,7 +125,7 @@ def stats(
     if isinstance(lows, PairSet) or isinstance(normals, PairSet):
         raise SetError(f"{lows}: is no set, but its normals are; give two folders")
     shown.stage("measuring pairs", None)
-    folder = None if normals is None else place(normals)
+    folder = None if normals is None else as_path(normals)
     return measure_folders(lows, folder, pairs, workers, shown.at, engine=engine)
 
 
@@ -148,10 +142,8 @@ def measure_set(
 
     Each unit of which pairs are measured is read whole: `most_units` says of how many at most.
 
-    Raises
-    ------
-    SetError
-        When a pair cannot be read, or the set holds lows only and was opened without its normals.
+    Raises SetError when a pair cannot be read, or the set holds lows only and was opened without
+    its normals.
     """
     pairs.check_normals()
     engine = engine or LocalEngine(workers)
@@ -222,11 +214,8 @@ def measure_folders(
 
     Images have equal names in both; suffixes may differ.
 
-    Raises
-    ------
-    SourceError
-        When there is nothing to measure, an image has no partner, sizes differ or an image is
-        damaged.
+    Raises SourceError when there is nothing to measure, an image has no partner, sizes differ or an
+    image is damaged.
     """
     engine = engine or LocalEngine(workers)
     check_paths(engine, lows, normals)

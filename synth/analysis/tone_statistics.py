@@ -52,15 +52,9 @@ TONE_LABELS = {
 def tone_statistics(low: Pixels, normal: Pixels) -> dict[str, float]:
     """Measure what became of a normal's light.
 
-    Parameters
-    ----------
-    low, normal : uint8 arrays (H, W, 3) of equal size
-        RGB.
+    low, normal: uint8 arrays (H, W, 3) of equal size, RGB.
 
-    Returns
-    -------
-    dict
-        By the names of `TONE_LABELS`; NaN where a picture has too few blocks of a level.
+    Returns a dict by the names of `TONE_LABELS`; NaN where a picture has too few blocks of a level.
     """
     light, lit = (_blocks(image) for image in (low, normal))
     level = 255 * linear_to_srgb(np.minimum(lit, 1))
@@ -120,7 +114,7 @@ def _saturation(light: FloatArray, lit: FloatArray) -> float:
 def _registration(low: Pixels, normal: Pixels) -> dict[str, float]:
     """Return how far a low is shifted against its normal, and how much of its detail it has.
 
-    What the low would be without noise, by the mean of its green at each level of the normal's, is
+    The low as it would be without noise, by the mean of its green at each level of the normal's, is
     compared by least squares with its gradients and its fine structure (Lucas and Kanade, 1981).
     """
     dark, bright = low[..., 1], normal[..., 1]

@@ -22,12 +22,7 @@ from ...manifests.selection.plan import SPARE
 from ...manifests.sets.close import LABELS_STAGE, finish_set, photographs_in
 from ...manifests.sets.info import CANDIDATES, REFUSED, WORK_FOLDER, SetInfo
 from ...manifests.sets.receipts import Receipt, read_receipts
-from ...manifests.sets.workspace import (
-    left_as_it_was,
-    missing_units,
-    prepare_output,
-    working_on,
-)
+from ...manifests.sets.workspace import left_as_it_was, missing_units, prepare_output, working_on
 from ...progress import Progress, Silent
 from ...storage.locks import exclusive, in_turn
 from ...storage.stores import in_store
@@ -42,29 +37,20 @@ from .worker import make_unit
 
 @dataclass(frozen=True)
 class Report:
-    """What a build did.
+    """The result of a build.
 
-    Attributes
-    ----------
-    root : Path
-    info : SetInfo
-    candidates : int
-        Photographs that the sources hold.
-    reasons : dict of source to Counter of reason
-        Photographs that did not become pairs, those that the number of pairs left out included.
-    made : int
-        Units that this run made; the others were done before.
-    passed : dict of source to Counter of kind
-        Files of the sources that may be photographs and are not taken, where this run listed them.
-    left_out : dict of source to list of (reason, detail)
-        Annotations that are not taken.
+    reasons: dict of source to Counter of reason, photographs that did not become pairs, those that
+      the number of pairs left out included.
+    passed: dict of source to Counter of kind, files of the sources that may be photographs and are
+      not taken, where this run listed them.
+    left_out: dict of source to list of (reason, detail), annotations that are not taken.
     """
 
     root: Path
     info: SetInfo
-    candidates: int
+    candidates: int  # photographs that the sources hold
     reasons: dict[str, Counter[str]] = field(default_factory=dict)
-    made: int = 0
+    made: int = 0  # units that this run made; the others were done before
     passed: dict[str, Counter[str]] = field(default_factory=dict)
     left_out: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
 
@@ -98,34 +84,19 @@ def build(
 ) -> Report:
     """Build a set, or continue or repair one that was begun with the same request.
 
-    Parameters
-    ----------
-    request : Request
-    root : Path
-        Folder of the set; new, empty, or of this same build.
-    workers : int
-        Processes of this machine. Has no influence on a single byte.
-    cache : Path, optional
-        Folder to keep measurements of candidates in, for later builds; by default they live as long
-        as the build.
-    progress : Progress, optional
-    max_refused : float
-        Largest share of the planned pairs that may fail while they are made; with more the set is
-        left open.
-    engine : Engine, optional
-        Where the work is done, instead of processes of this machine.
+    root: folder of the set; new, empty, or of this same build.
+    workers: processes of this machine. Has no influence on a single byte.
+    cache: folder to keep measurements of candidates in, for later builds; by default they live as
+      long as the build.
+    max_refused: largest share of the planned pairs that may fail while they are made; with more the
+      set is left open.
+    engine: where the work is done, instead of processes of this machine.
 
-    Raises
-    ------
-    SetError
-        When the folder cannot be written, holds something else, or a build with another request; or
-        when too many pairs failed, all of which it names.
-    SourceError
-        When a source is missing, broken, or changed since the plan was made.
-    ConfigError
-        When there are fewer suitable candidates than pairs asked for.
-    WorkerLost
-        When a worker died. As after any other stop, the same call continues.
+    Raises SetError when the folder cannot be written, holds something else, or a build with another
+    request; or when too many pairs failed, all of which it names; SourceError when a source is
+    missing, broken, or changed since the plan was made; ConfigError when there are fewer suitable
+    candidates than pairs asked for; WorkerLost when a worker died:
+    as after any other stop, the same call continues.
     """
     run = _begun(request, root, engine or LocalEngine(workers), cache, progress)
     with left_as_it_was(root), working_on(root):
@@ -164,20 +135,10 @@ def build_task(
     Whoever comes first plans, the others wait for it. When all tasks are done, `build` with the
     same request closes the set.
 
-    Parameters
-    ----------
-    request, root, workers, cache, progress, engine
-        As of `build`.
-    task : Task
+    request, root, workers, cache, progress, engine: as of `build`.
 
-    Returns
-    -------
-    (made, left) : shards that this call made, and those of other tasks that are not there yet
-
-    Raises
-    ------
-    SetError, SourceError, ConfigError, WorkerLost
-        As of `build`.
+    Returns (made, left): shards that this call made, and those of other tasks that are not there
+    yet. Raises SetError, SourceError, ConfigError, WorkerLost as of `build`.
     """
     run = _begun(request, root, engine or LocalEngine(workers), cache, progress)
     prepare_output(root)
@@ -190,11 +151,7 @@ def build_task(
 
 
 def _begun(
-    request: Request,
-    root: Path,
-    engine: Engine,
-    cache: Path | None,
-    progress: Progress | None,
+    request: Request, root: Path, engine: Engine, cache: Path | None, progress: Progress | None
 ) -> Run:
     check_paths(engine, root, cache, *(source.path for source in request.sources))
     if isinstance(engine, LocalEngine) and engine.workers > 1 and in_store(root):

@@ -13,9 +13,8 @@ import numpy as np
 
 from ...engines.engine import Engine, check_paths, ignored
 from ...engines.local import LocalEngine, count
-from ...errors import ImageRefused, SetError
+from ...errors import ImageRefused, SetError, first_line
 from ...manifests.images.decode import shown_otherwise
-from ...manifests.images.opening import first_line
 from ...manifests.request import OutputOptions
 from ...manifests.sets.pair_set import PairSet, Unit
 from ...manifests.sets.sample import LOW, NORMAL, Sample
@@ -51,27 +50,12 @@ def recheck_set(
 ) -> list[Problem]:
     """Make every low of a set again and compare; of a live set, every draw.
 
-    Parameters
-    ----------
-    pairs : PairSet
-        With its normals, where they lie in another set.
-    workers : int
-        Processes of this machine.
-    at : function
-        Called with the number of pairs compared so far.
-    engine : Engine, optional
-        Where the work is done, instead.
+    pairs: with its normals, where they lie in another set. workers: processes of this machine. at:
+    called with the number of pairs compared so far. engine: where the work is done, instead.
 
-    Returns
-    -------
-    list of Problem
-        Pairs whose stored low is not what normal and draw make.
-
-    Raises
-    ------
-    SetError
-        When the set holds lows only and was opened without the set that it was made from, or when
-        its lows are of another model.
+    Returns pairs whose stored low is not what normal and draw make. Raises SetError when the set
+    holds lows only and was opened without the set that it was made from, or when its lows are of
+    another model.
     """
     pairs.check_normals()
     model = pairs.info.build.versions.get("model", "1")

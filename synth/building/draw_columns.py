@@ -19,8 +19,8 @@ _KINDS: dict[Any, pa.DataType] = {int: pa.int64(), float: pa.float64(), str: pa.
 def draw_fields(recipe: Recipe) -> list[pa.Field]:
     """Return Arrow columns of what a recipe draws, named by their paths: `camera.sensor.gain`.
 
-    What was added after the first sets, such as `degradations`, is there if this recipe has it, or
-    a component of it: it is null in rows of the others.
+    Parts that came after the first sets, such as `degradations`, are there if this recipe has them,
+    or a component of it: it is null in rows of the others.
     """
     held = {path for single in single_recipes(recipe) for path in _added(single)}
     held |= {path for single in single_recipes(recipe) for path in _together(single)}

@@ -17,11 +17,14 @@ from ...manifests.sources import Source, parse_source
 from ...manifests.sources.collections import CLIPS
 from ...manifests.sources.spec import name_sources
 from ...progress import Progress, progress_of
-from ...storage.stores import place
+from ...storage.stores import as_path
 from ..recipes.load import Overrides, Recipe, load_recipe, override_texts
 from .build import Report
 from .build import build as build_request
 from .request import BuildFile, Request
+
+_FIELDS = {**PlanOptions.model_fields, **OutputOptions.model_fields}
+_WINDOWS = ("frames", "stride", "step")
 
 
 def build(
@@ -79,8 +82,8 @@ def build(
         Optional.
         See `request.OutputOptions` and `plan.PlanOptions`.
     frames, stride, step : int, optional
-        Of `clips=` sources: frames of each clip, from one to the next of them (1), and from the
-        first one of a clip to that of the next clip (`frames`).
+        Windows of `clips=` sources: frames of each clip, from one to the next of them (1), and from
+        the first one of a clip to that of the next clip (`frames`).
     profile : str or Path, optional
         YAML bounds on suitable photographs.
     select : bool, optional
@@ -90,11 +93,11 @@ def build(
     cache : str or Path, optional
         Folder to keep measurements in, for later builds.
     progress : Progress or bool, optional
-        What is told of the progress. By default bars, in a terminal or a notebook; none for False.
+        Told of the progress. By default bars, in a terminal or a notebook; none for False.
     max_refused : float
         Largest share of the planned pairs that may fail while they are made.
     engine : Engine, optional
-        Where the work is done, instead of processes of this machine.
+        Does the work, instead of processes of this machine.
 
     Returns
     -------
@@ -103,7 +106,7 @@ def build(
     Raises
     ------
     ConfigError, SourceError, SetError, WorkerLost
-        As `gloam.synth.building.build.build`.
+        See `gloam.synth.building.build.build`.
 
     Examples
     --------
@@ -112,6 +115,8 @@ def build(
     >>> report.info.counts
     {'train': 5, 'val': 1, 'refused': 0}
     """
+    given = dict(locals())  # before anything else has a name here
+    options = {name: given[name] for name in (*_FIELDS, *_WINDOWS)}
     request = make_request(
         [sources] if isinstance(sources, str | Source) else sources,
         config,
@@ -119,30 +124,13 @@ def build(
         overrides,
         profile,
         select,
-        {
-            "pairs": pairs,
-            "val": val,
-            "test": test,
-            "seed": seed,
-            "layout": layout,
-            "shard_size": shard_size,
-            "low_codec": low_codec,
-            "low_quality": low_quality,
-            "low_chroma": low_chroma,
-            "max_side": max_side,
-            "max_pixels": max_pixels,
-            "labels": labels,
-            "frames": frames,
-            "stride": stride,
-            "step": step,
-            "name": name,
-        },
+        options,
     )
-    cached = None if cache is None else place(cache)
+    cached = None if cache is None else as_path(cache)
     with progress_of(progress) as shown:
         return build_request(
             request,
-            place(root),
+            as_path(root),
             workers or available_cores(),
             cached,
             shown,
@@ -162,17 +150,10 @@ def make_request(
 ) -> Request:
     """Make one request from a build file and what goes before it.
 
-    Parameters
-    ----------
-    sources, config, recipe, overrides, profile, select
-        As of `build`.
-    options : dict
-        Of plan and output, by name; None where they were not given.
+    sources, config, recipe, overrides, profile, select: as of `build`. options: of plan and output,
+    by name; None where they were not given.
 
-    Raises
-    ------
-    ConfigError
-        With the key, its value and what is allowed.
+    Raises ConfigError with the key, its value and what is allowed.
     """
     file = validated(BuildFile, load_yaml(Path(config)), str(config)) if config else BuildFile()
     given = {name: value for name, value in options.items() if value is not None}
@@ -192,7 +173,7 @@ def make_request(
     output = file.output.model_dump() | {
         k: v for k, v in given.items() if k in OutputOptions.model_fields
     }
-    windows = [name for name in ("frames", "stride", "step") if name in given]
+    windows = [name for name in _WINDOWS if name in given]
     if windows and not any(source.kind == CLIPS for source in chosen):
         raise ConfigError(f"--{windows[0]} is of {CLIPS}= sources; there is none", key=windows[0])
     chosen = [_with_windows(source, given) for source in chosen]
@@ -213,7 +194,7 @@ def _with_windows(source: Source, given: dict[str, Any]) -> Source:
     """Return a source of clips with the windows that were asked for; others as they are."""
     if source.kind != CLIPS:
         return source
-    values = source.model_dump() | {k: given[k] for k in ("frames", "stride", "step") if k in given}
+    values = source.model_dump() | {k: given[k] for k in _WINDOWS if k in given}
     if not values["frames"]:
         raise ConfigError(
             f"{CLIPS}={source.path}: say how many frames a clip has: --frames 8, say", key="frames"

@@ -38,19 +38,10 @@ def jobs_of(
     All photographs are checked before; jobs are made as they are taken, while workers are at the
     first ones.
 
-    Parameters
-    ----------
-    request, root, note
-        Of the build.
-    plan : Table
-    wanted : dict of unit to rows of the plan
-    listed : Table
-        The candidates that the sources hold now.
+    request, root, note: of the build. wanted: dict of unit to rows of the plan. listed: the
+    candidates that the sources hold now.
 
-    Raises
-    ------
-    SourceError
-        When a photograph is gone, or has another size than when the set was planned.
+    Raises SourceError when a photograph is gone, or has another size than when the set was planned.
     """
     rows = np.array([row for unit_rows in wanted.values() for row in unit_rows], np.int64)
     photographs = plan.take(rows)

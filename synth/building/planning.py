@@ -42,22 +42,14 @@ from .request import Request, deciding_versions
 class Run:
     """One run of a build: what is asked, where, and by whom.
 
-    Attributes
-    ----------
-    request : Request
-    root : Path
-    engine : Engine
-    cache : Path, optional
-        Folder to keep measurements in.
-    progress : Progress
-    passed : dict of source to Counter of kind
-        Files of the sources that may be photographs and are not taken, once they were listed.
+    passed: dict of source to Counter of kind, files of the sources that may be photographs and are
+    not taken, once they were listed.
     """
 
     request: Request
     root: Path
     engine: Engine
-    cache: Path | None
+    cache: Path | None  # folder to keep measurements in
     progress: Progress
     passed: dict[str, Counter[str]] = field(default_factory=dict)
 
@@ -65,29 +57,19 @@ class Run:
 class Planned(NamedTuple):
     """The plan of a folder.
 
-    Attributes
-    ----------
-    note : BuildNote
-    pairs : pyarrow.Table
-        The content of `plan.parquet`.
-    listed : pyarrow.Table, optional
-        The listed candidates, where the plan was made of them just now.
+    listed: the listed candidates, where the plan was made of them just now.
     """
 
     note: BuildNote
-    pairs: pa.Table
+    pairs: pa.Table  # the content of `plan.parquet`
     listed: pa.Table | None = None
 
 
 def planned(run: Run) -> Planned:
     """Return the folder's plan, which is made if there is none.
 
-    Raises
-    ------
-    SetError
-        When the folder holds a build with another request.
-    SourceError, ConfigError
-        As of `build`.
+    Raises SetError when the folder holds a build with another request; SourceError, ConfigError as
+    of `build`.
     """
     note = _sound_note(run.root, run.request)
     if note is not None:

@@ -35,7 +35,7 @@ from ...manifests.sets.receipts import read_receipts
 from ...manifests.sets.workspace import missing_units, refuse_mixing, working_on
 from ...progress import Progress, Silent, progress_of
 from ...storage.atomic import atomic_write, sha256_bytes, write_bytes
-from ...storage.stores import place
+from ...storage.stores import as_path
 from ...storage.untrusted import opened
 from ..recipes.load import Overrides, Recipe, load_recipe, override_texts, recipe_of, recipe_yaml
 from .cards.readme import write_readme
@@ -81,7 +81,7 @@ def regenerate(
     workers : int, optional
         Processes, by default as many as there are cores.
     progress : Progress or bool, optional
-        As of `gloam.build`.
+        See `gloam.build`.
     val, test : int, optional
         Pairs for validation and for testing, by default as many as `origin` was built with. They
         are those that a build with these numbers chooses.
@@ -89,7 +89,7 @@ def regenerate(
         Leave the normals in `origin`, and write lows and records only. Loaders take the two sets
         together.
     engine : Engine, optional
-        Where the work is done, instead of processes of this machine.
+        Does the work, instead of processes of this machine.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def regenerate(
     >>> info.counts["train"]
     4
     """
-    origin, root = open_set(origin), place(root)
+    origin, root = open_set(origin), as_path(root)
     recipe = load_recipe(recipe) if isinstance(recipe, str) else recipe
     overrides = override_texts(overrides)
     info = origin.info
@@ -119,7 +119,7 @@ def regenerate(
     changed: dict[str, Any] = {"recipe": chosen.model_dump(mode="json")}
     if lows_only and origin.live:
         raise SetError(
-            f"{origin.root}: holds no lows, but draws: regenerate it without --low-only, which is"
+            f"{origin.root}: holds no lows, but draws: regenerate it without --lows-only, which is"
             " quick",
             path=origin.root,
         )
@@ -131,7 +131,7 @@ def regenerate(
         if lows_only:
             raise SetError(
                 f"{origin.root}: sets of lows only have the splits of the set that holds their"
-                " normals; leave out --low-only, or --val and --test",
+                " normals; leave out --lows-only, or --val and --test",
                 path=origin.root,
             )
         changed["plan"] = plan.model_dump(exclude_unset=True)
@@ -167,17 +167,12 @@ def export(
 
     When it was stopped, the same call continues.
 
-    Parameters
-    ----------
-    origin, root, workers, progress, engine
-        As of `regenerate`.
-    layout : str
-        "shards" or "files".
-    low_codec : str
-        Of the lows of a live set, which are made: "png", "jpg", or "none" to leave it live. Stored
-        lows stay as they are.
+    origin, root, workers, progress, engine: as of `regenerate`.
+    layout: "shards" or "files".
+    low_codec: of the lows of a live set, which are made: "png", "jpg", or "none" to leave it live.
+      Stored lows stay as they are.
     """
-    origin, root = open_set(origin), place(root)
+    origin, root = open_set(origin), as_path(root)
     info = origin.info
     known = info.build.request
     values = known.output.model_dump(exclude_unset=True) | {"layout": layout}

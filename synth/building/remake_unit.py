@@ -15,14 +15,7 @@ from ...errors import ImageRefused, SetError
 from ...manifests.request import OutputOptions
 from ...manifests.sets.pair_set import Unit
 from ...manifests.sets.publish_unit import publish_unit
-from ...manifests.sets.sample import (
-    LOW,
-    NORMAL,
-    Sample,
-    is_normal,
-    make_sample,
-    origin_of,
-)
+from ...manifests.sets.sample import LOW, NORMAL, Sample, is_normal, make_sample, origin_of
 from ..clips import frame_name, frame_names, is_clip, render_clip
 from ..decode import decode_image
 from ..kernels.arrays import Pixels
@@ -74,10 +67,7 @@ def remake_unit(job: Job) -> None:
 def _samples(job: Job, wanted: int) -> Iterator[Sample]:
     """Make the unit's samples again.
 
-    Raises
-    ------
-    SetError
-        When there is another number of them than its receipt says.
+    Raises SetError when there is another number of them than its receipt says.
     """
     made = 0
     pairs: Iterator[Sample] = (pair for pair in job.unit.pairs() if job.has(pair.key))
@@ -104,10 +94,7 @@ def _samples(job: Job, wanted: int) -> Iterator[Sample]:
 def sample_with_low(unit: Unit) -> Iterator[Sample]:
     """Yield the samples of a unit; those of a live set with the lows that their draws make.
 
-    Raises
-    ------
-    SetError
-        When one cannot be read.
+    Raises SetError when one cannot be read.
     """
     output = OutputOptions()
     job = Job(unit, unit.root, "", None, 0, output, False)

@@ -1,4 +1,4 @@
-"""What a user asks of a build: sources, selection, plan, recipe, output.
+"""The request for a build: sources, selection, plan, recipe, output.
 
 One validated object, and the YAML file that can hold it.
 """
@@ -27,12 +27,7 @@ _RECORDED = ("numpy", "numba", "pyarrow", "pydantic", "scikit-image")
 
 
 class Request(RequestBase):
-    """A whole build; see `RequestBase`.
-
-    Attributes
-    ----------
-    recipe : Recipe
-    """
+    """A whole build; see `RequestBase`."""
 
     profile: Profile = EVERYTHING
     plan: PlanOptions = PlanOptions()
@@ -68,21 +63,12 @@ class Request(RequestBase):
 class BuildFile(BaseModel):
     """A build as a file.
 
-    Attributes
-    ----------
-    sources : list of Source
-        Mappings of kind, path, limit, listing and name.
-    select : bool
-        False takes every photograph that can be read.
-    profile : str, optional
-        YAML file of suitability bounds; gloam's own if left out.
-    plan : PlanOptions
-        pairs, val, test, shard_size, seed.
-    recipe : str
-        A shipped recipe's name or a YAML file.
-    set : dict
-        Values of the recipe to change, such as `camera.iso: 3200`.
-    output : OutputOptions
+    sources: mappings of kind, path, limit, listing and name.
+    select: False takes every photograph that can be read.
+    profile: YAML file of suitability bounds; gloam's own if left out.
+    plan: pairs, val, test, shard_size, seed.
+    recipe: a shipped recipe's name or a YAML file.
+    set: values of the recipe to change, such as `camera.iso: 3200`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

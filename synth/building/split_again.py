@@ -19,7 +19,7 @@ from .jobs import units_of
 
 
 class Part(NamedTuple):
-    """What a new unit takes of an old one, by whose name it goes in its set."""
+    """The pairs that a new unit takes of an old one, by the old one's name."""
 
     unit: str
     keys: frozenset[str]
@@ -28,19 +28,13 @@ class Part(NamedTuple):
 class SplitAgain(NamedTuple):
     """A set's pairs in other splits.
 
-    Attributes
-    ----------
-    plan : bytes
-        The new `plan.parquet`.
-    labels : bytes
-        The new `labels.parquet`, its row groups being those of the new plan; b"" where there are
-        no labels.
-    parts : dict of new unit to Part
+    labels: the new `labels.parquet`, its row groups being those of the new plan; b"" where there
+    are no labels.
     """
 
-    plan: bytes
+    plan: bytes  # the new `plan.parquet`
     labels: bytes
-    parts: dict[str, Part]
+    parts: dict[str, Part]  # dict of new unit to Part
 
 
 def split_again(origin: PairSet, val: int, test: int) -> SplitAgain:
@@ -49,12 +43,8 @@ def split_again(origin: PairSet, val: int, test: int) -> SplitAgain:
     They are those that a build with these numbers would choose. Each shard is cut into one of every
     split, so that a pair is read and written once, and never moves between shards.
 
-    Raises
-    ------
-    ConfigError
-        When nothing would be left to train on.
-    SetError
-        When it is a set of clips, whose sequences may not be parted.
+    Raises ConfigError when nothing would be left to train on; SetError when it is a set of clips,
+    whose sequences may not be parted.
     """
     if origin.frames:
         raise SetError(

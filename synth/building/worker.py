@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...engines.local import begin_part, count
 from ...errors import ImageRefused, Reason, SourceError
@@ -17,7 +17,7 @@ from ...manifests.clips.windows import is_clip
 from ...manifests.images.encode import encode
 from ...manifests.images.load_normal import Normal, Undecoded, load_normal, load_undecoded
 from ...manifests.labels.labels import record_of
-from ...manifests.labels.table import UnitLabels, read_unit
+from ...manifests.labels.table import read_unit
 from ...manifests.request import OutputOptions
 from ...manifests.selection.candidates import ENDS_PROCESS, NO_MEMORY
 from ...manifests.sets.label_members import members_of
@@ -77,10 +77,8 @@ class UnitJob:
 def make_unit(job: UnitJob) -> Receipt:
     """Make a unit's pairs and publish them, then the receipt.
 
-    Raises
-    ------
-    SourceError
-        When a photograph that was measured cannot be read any more; nothing is published then.
+    Raises SourceError when a photograph that was measured cannot be read any more; nothing is
+    published then.
     """
     refused: list[RefusedPair] = []
     left_out: list[RefusedPair] = []
@@ -98,18 +96,31 @@ def _samples(
         yield from _clips(job, draws, refused)
         return
     labels = None if job.labels is None else read_unit(job.root, job.labels)
-    notes = _Notes(refused, left_out)
-    pairs = (
-        pair
-        for number, (planned, drawn) in enumerate(zip(job.planned, draws, strict=True))
-        if (pair := _loaded(job, number, planned, drawn, labels, notes)) is not None
-    )
     maker = LowMaker(draws)
-    for pair in pairs:
-        low = None
-        if isinstance(pair.normal, Normal):
-            low = encode_low(maker.low(pair.number, pair.normal.pixels), job.output)
-        yield _sample(pair, low)
+    for number, (planned, drawn) in enumerate(zip(job.planned, draws, strict=True)):
+        begin_part(number)
+        record: dict[str, Any] | None = None
+        members: dict[str, Encoded] = {}
+        try:
+            _refuse_deadly(job, planned)
+            data, normal = _load(job, planned)
+            height, width = normal.size
+            if labels is not None:
+                found, others = labels.of(planned.key, data, (width, height))
+                left_out += (_noted(planned, one.reason, one.detail) for one in others)
+                members = members_of(found, labels.roles, labels.classes)
+                record = record_of(found, labels.classes)
+        except ImageRefused as refusal:
+            _refuse(job, planned, refusal, refused)
+            continue
+        except MemoryError:
+            _refuse(job, planned, ImageRefused(Reason.TOO_LARGE, NO_MEMORY), refused)
+            continue
+        members = {NORMAL: Encoded(normal.data, normal.suffix), **members}
+        if isinstance(normal, Normal):
+            members = {LOW: encode_low(maker.low(number, normal.pixels), job.output), **members}
+        origin = Origin(planned.source, planned.path, width, height, normal.converted)
+        yield make_sample(planned.key, origin, drawn.model_dump(), members, record)
         count()
 
 
@@ -138,51 +149,6 @@ def _clips(job: UnitJob, draws: list[Draw], refused: list[RefusedPair]) -> Itera
         count()
 
 
-class _Notes(NamedTuple):
-    """What is noted while a unit's photographs are loaded."""
-
-    refused: list[RefusedPair]
-    left_out: list[RefusedPair]
-
-
-class _Loaded(NamedTuple):
-    """A pair of a unit whose photograph is there."""
-
-    number: int
-    planned: PlannedPair
-    drawn: Draw
-    normal: Normal | Undecoded
-    labels: dict[str, Any] | None
-    label_members: dict[str, Encoded]
-
-
-def _loaded(
-    job: UnitJob,
-    number: int,
-    planned: PlannedPair,
-    drawn: Draw,
-    labels: UnitLabels | None,
-    notes: _Notes,
-) -> _Loaded | None:
-    """Load a photograph as a set stores it; one that cannot be is noted, and None."""
-    begin_part(number)
-    try:
-        _refuse_deadly(job, planned)
-        data, normal = _load(job, planned)
-        if labels is None:
-            return _Loaded(number, planned, drawn, normal, None, {})
-        height, width = normal.size
-        found, left_out = labels.of(planned.key, data, (width, height))
-        notes.left_out.extend(_noted(planned, one.reason, one.detail) for one in left_out)
-        members = members_of(found, labels.roles, labels.classes)
-        return _Loaded(number, planned, drawn, normal, record_of(found, labels.classes), members)
-    except ImageRefused as refusal:
-        _refuse(job, planned, refusal, notes.refused)
-    except MemoryError:
-        _refuse(job, planned, ImageRefused(Reason.TOO_LARGE, NO_MEMORY), notes.refused)
-    return None
-
-
 def _load(job: UnitJob, planned: PlannedPair) -> tuple[bytes, Normal | Undecoded]:
     """Read a photograph, and make its normal."""
     load = load_undecoded if job.output.low_codec == "none" else load_normal
@@ -200,10 +166,7 @@ def _refuse(
 ) -> None:
     """Note a photograph or clip that cannot be used.
 
-    Raises
-    ------
-    SourceError
-        When it could be read before.
+    Raises SourceError when it could be read before.
     """
     if refusal.reason is Reason.UNREADABLE and not job.unmeasured:
         raise SourceError(
@@ -219,22 +182,6 @@ def _refuse(
 def _noted(planned: PlannedPair, reason: str, detail: str) -> RefusedPair:
     return RefusedPair(
         key=planned.key, source=planned.source, path=planned.path, reason=reason, detail=detail
-    )
-
-
-def _sample(pair: _Loaded, low: Encoded | None) -> Sample:
-    planned, normal = pair.planned, pair.normal
-    members = {NORMAL: Encoded(normal.data, normal.suffix)}
-    if low is not None:
-        members = {LOW: low, **members}
-    members |= pair.label_members
-    height, width = normal.size
-    return make_sample(
-        planned.key,
-        Origin(planned.source, planned.path, width, height, normal.converted),
-        pair.drawn.model_dump(),
-        members,
-        pair.labels,
     )
 
 

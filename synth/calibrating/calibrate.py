@@ -35,18 +35,7 @@ _FEWEST_DARKS = 2
 
 @dataclass(frozen=True)
 class AtIso:
-    """What was found at one ISO.
-
-    Attributes
-    ----------
-    iso : float
-    gain : Estimate
-        DN per electron.
-    dark : Dark
-    points : Transfer
-    darks, flats : int
-        Frames that it rests on.
-    """
+    """The calibration at one ISO. gain: DN per electron. darks, flats: frames that it rests on."""
 
     iso: float
     gain: Estimate
@@ -58,16 +47,7 @@ class AtIso:
 
 @dataclass(frozen=True)
 class CameraCalibration:
-    """A camera's calibration, with its errors.
-
-    Attributes
-    ----------
-    name, source : str
-    black, white : int
-    isos : list of AtIso
-    findings : list of str
-        What is wrong with which files.
-    """
+    """A camera's calibration, with its errors. findings: what is wrong with which files."""
 
     name: str
     source: str

@@ -1,4 +1,4 @@
-"""What is wrong with flats: light that flickers, clips, falls off, or is not flat."""
+"""Faults of flats: light that flickers, clips, falls off, or is not flat."""
 
 from __future__ import annotations
 
@@ -23,21 +23,11 @@ _COUNTED = 0.5  # DN, deviation above which levels under the black one would be 
 
 
 class Flat(NamedTuple):
-    """A flat's own facts.
+    """A flat's own facts."""
 
-    Attributes
-    ----------
-    signal : float
-        Mean over black, DN.
-    clipped : float
-        Share of the sites at white.
-    corners : float
-        Light in the corners, over that in the middle.
-    """
-
-    signal: float
-    clipped: float
-    corners: float
+    signal: float  # mean over black, DN
+    clipped: float  # share of the sites at white
+    corners: float  # light in the corners, over that in the middle
 
 
 def facts_of(mosaic: npt.NDArray[np.uint16], black: float, white: float) -> Flat:
@@ -69,16 +59,9 @@ def cut_off(darks: Sequence[npt.NDArray[np.uint16]], black: float) -> float:
     Darks are cut off where more than a thousandth of their sites are at the lowest level, that is
     within three deviations of the mean, and is 0 or not below the black level.
 
-    Parameters
-    ----------
-    darks : sequence of arrays (H, W)
-    black : float
-        The black level that the file tells, DN.
+    darks: sequence of arrays (H, W). black: the black level that the file tells, DN.
 
-    Returns
-    -------
-    float
-        0 where they are not cut off.
+    Returns 0 where they are not cut off.
     """
     lowest = min(int(dark.min()) for dark in darks)
     share = float(np.mean([np.mean(dark == lowest) for dark in darks]))
@@ -93,12 +76,8 @@ def of_two(
 ) -> list[str]:
     """Say what is wrong with two flats that were to be equal.
 
-    Parameters
-    ----------
-    first, second : arrays (H, W)
-    black : float
-    gain : float
-        About the system gain, DN per electron: for the noise that there has to be.
+    first, second: arrays (H, W). gain: about the system gain, DN per electron: for the noise that
+    there has to be.
     """
     found = []
     levels = [float(one.mean()) - black for one in (first, second)]

@@ -102,15 +102,11 @@ def level_of(mosaic: npt.NDArray[np.uint16]) -> Level:
 def black_of(levels: Sequence[Level], told: float, white: float) -> float:
     """Return the black level by which frames of one ISO are told into darks and flats.
 
-    That is the one that files tell. Where it is 0, as of files that do not tell it, the darkest
+    It is the one that files tell. Where it is 0, as of files that do not tell it, the darkest
     frame may be a dark: its noise is then less than half of the shot noise that its level over 0
     would have, by the gain that the brightest frame gives.
 
-    Parameters
-    ----------
-    levels : sequence of Level
-    told, white : float
-        DN.
+    told, white: DN.
     """
     bright = [level for level in levels if level.mean < _UNCLIPPED * white]
     if told or len(bright) < 2:
@@ -132,15 +128,8 @@ def gain_of(points: Transfer) -> tuple[Estimate, Estimate]:
     A variance of n samples has a relative deviation of sqrt(2 / (n - 1)); weights are taken from
     the line itself, some times over.
 
-    Returns
-    -------
-    (K, intercept)
-        DN per electron, DN^2.
-
-    Raises
-    ------
-    ValueError
-        When the points span less than a factor of two of signal.
+    Returns (K, intercept), DN per electron, DN^2. Raises ValueError when the points span less than
+    a factor of two of signal.
     """
     signal, variance, samples = points
     if len(signal) < 8 or np.percentile(signal, 98) < 2 * max(np.percentile(signal, 2), 1.0):

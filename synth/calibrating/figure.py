@@ -15,10 +15,7 @@ from .calibrate import CameraCalibration
 def draw_calibration(found: CameraCalibration, path: Path) -> None:
     """Draw photon transfer with its lines, and gain and noise over ISO, as a PNG.
 
-    Raises
-    ------
-    ConfigError
-        When matplotlib is missing.
+    Raises ConfigError when matplotlib is missing.
     """
     try:
         from matplotlib.figure import Figure

@@ -32,34 +32,19 @@ _OF_TYPE = {1: (2, 0, 1), 3: (1, 0, 2), 5: (1, 2, 0)}
 
 @dataclass(frozen=True)
 class RawFile:
-    """A raw file.
-
-    Attributes
-    ----------
-    path : Path
-    camera : str
-        Maker and model, "" where it does not say.
-    iso : float
-    seconds : float
-        Exposure; 0 where it does not say.
-    black, white : int
-        Levels as the file has them, DN; a black level of 0 may mean that it does not say.
-    """
+    """A raw file."""
 
     path: Path
-    camera: str
+    camera: str  # maker and model, "" where it does not say
     iso: float
-    seconds: float
-    black: int
-    white: int
+    seconds: float  # exposure; 0 where it does not say
+    black: int  # levels as the file has them, DN; a black level of 0 may mean that it does not say
+    white: int  # levels as the file has them, DN; a black level of 0 may mean that it does not say
 
     def mosaic(self) -> Mosaic:
         """Read the samples of the visible sites, (H, W), in DN, black still in.
 
-        Raises
-        ------
-        SourceError
-            When they cannot be read.
+        Raises SourceError when they cannot be read.
         """
         with _opened(self.path) as (raw, _):
             samples: Mosaic = np.array(raw.raw_image_visible, np.uint16)
@@ -71,12 +56,8 @@ class RawFile:
 def read_header(path: Path) -> RawFile:
     """Read what a raw file says of itself: in its EXIF or, where that cannot be read, to LibRaw.
 
-    Raises
-    ------
-    SourceError
-        When it is no raw file, or does not say its ISO.
-    ConfigError
-        When rawpy or exifread is missing.
+    Raises SourceError when it is no raw file, or does not say its ISO; ConfigError when rawpy or
+    exifread is missing.
     """
     with _opened(path) as (raw, data):
         tags = _exif(data)
@@ -95,10 +76,7 @@ def read_header(path: Path) -> RawFile:
 def find_raws(folder: Path) -> list[Path]:
     """List the raw files of a folder, below it too; hidden ones are left out (see `is_hidden`).
 
-    Raises
-    ------
-    SourceError
-        When there are none.
+    Raises SourceError when there are none.
     """
     names = [name for name, _ in files_below(folder) if name.lower().endswith(RAWS)]
     if not names:

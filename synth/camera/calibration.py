@@ -154,10 +154,7 @@ class Calibration(BaseModel):
 def read_cameras(path: Path) -> dict[str, Any]:
     """Read the calibrations of a camera file of one's own, as it holds them.
 
-    Raises
-    ------
-    ConfigError
-        When it cannot be read, or has no `cameras`.
+    Raises ConfigError when it cannot be read, or has no `cameras`.
     """
     cameras = load_yaml(path).get("cameras")
     if not isinstance(cameras, dict) or not cameras:

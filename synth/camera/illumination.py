@@ -36,35 +36,19 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class Field(NamedTuple):
-    """What the illumination of a scene is made of, besides the scene.
+    """The parts of a scene's illumination, besides the scene."""
 
-    Attributes
-    ----------
-    draw : DrawRow
-        Of `kernels.args`.
-    smooth : float64 array (n, n)
-        Nodes of the smooth field.
-    lights : Lights
-    """
-
-    draw: Any
-    smooth: FloatArray
+    draw: Any  # of `kernels.args`
+    smooth: FloatArray  # float64 array (n, n), nodes of the smooth field
     lights: Lights
 
 
 def field_ev(pixels: npt.NDArray[np.uint8], field: Field) -> FloatArray:
     """Return the field in EV.
 
-    Parameters
-    ----------
-    pixels : uint8 array (H, W, 3)
-        The normal; `lights` and `scene` depend on it.
-    field : Field
+    pixels: uint8 array (H, W, 3), the normal; `lights` and `scene` depend on it.
 
-    Returns
-    -------
-    float64 array (32, 32)
-        Mean 0.
+    Returns float64 array (32, 32), mean 0.
     """
     return _summed(pixels, field)[0]
 
@@ -108,12 +92,8 @@ def illumination_rows(
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
     """Return the factors on scene light, interpolated to every column, for `exposure.Scene`.
 
-    Returns
-    -------
-    float32 array (32, W)
-        2^(field - exposure.ev) at the middle of each of 32 bands of rows.
-    float32 array (32, 3, W) or (0, 3, W)
-        The light's colour there, if it has any.
+    Returns float32 array (32, W), 2^(field - exposure.ev) at the middle of each of 32 bands of
+    rows. Returns float32 array (32, 3, W) or (0, 3, W), the light's colour there, if it has any.
     """
     total, colour = _summed(pixels, field)
     width = pixels.shape[1]

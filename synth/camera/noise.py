@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from ..parameters.distributions import Constant, Distribution
+from ..parameters.distributions import ZERO, Distribution
 from ..parameters.schema import Section, Within, about
 
 _Offset = Annotated[Distribution, Within(-8, 8, "levels"), about("that black is off by")]
@@ -23,63 +23,62 @@ _Share = Annotated[Distribution, Within(0, 0.5), about("of the samples that have
 _Tail = Annotated[Distribution, Within(0, 8), about("its mean, times the read noise")]
 _Rows = Annotated[Distribution, Within(0, 2), about("times a sample's own deviation")]
 _Correlation = Annotated[Distribution, Within(-0.9, 0.9), about("between their noise")]
-_NOTHING = Constant(0.0)
 
 
 class Offset(Section):
     """Error of the black level."""
 
-    red: _Offset = _NOTHING
-    green: _Offset = _NOTHING
-    blue: _Offset = _NOTHING
+    red: _Offset = ZERO
+    green: _Offset = ZERO
+    blue: _Offset = ZERO
 
 
 class Shot(Section):
     """Shot noise, with the skewness of Poisson's."""
 
-    red: _Shot = _NOTHING
-    green: _Shot = _NOTHING
-    blue: _Shot = _NOTHING
+    red: _Shot = ZERO
+    green: _Shot = ZERO
+    blue: _Shot = ZERO
 
 
 class Read(Section):
     """Read noise, Gaussian."""
 
-    red: _Read = _NOTHING
-    green: _Read = _NOTHING
-    blue: _Read = _NOTHING
+    red: _Read = ZERO
+    green: _Read = ZERO
+    blue: _Read = ZERO
 
 
 class TailShare(Section):
     """How many samples have more read noise, as hot pixels and telegraph noise make it."""
 
-    red: _Share = _NOTHING
-    green: _Share = _NOTHING
-    blue: _Share = _NOTHING
+    red: _Share = ZERO
+    green: _Share = ZERO
+    blue: _Share = ZERO
 
 
 class Tail(Section):
     """How much more: positive, exponentially distributed, its mean over all samples taken off."""
 
-    red: _Tail = _NOTHING
-    green: _Tail = _NOTHING
-    blue: _Tail = _NOTHING
+    red: _Tail = ZERO
+    green: _Tail = ZERO
+    blue: _Tail = ZERO
 
 
 class Rows(Section):
     """Noise that a row shares."""
 
-    red: _Rows = _NOTHING
-    green: _Rows = _NOTHING
-    blue: _Rows = _NOTHING
+    red: _Rows = ZERO
+    green: _Rows = ZERO
+    blue: _Rows = ZERO
 
 
 class Correlation(Section):
     """Correlations of the channels' noise, as white balance and colour matrix leave them."""
 
-    red_green: _Correlation = _NOTHING
-    green_blue: _Correlation = _NOTHING
-    red_blue: _Correlation = _NOTHING
+    red_green: _Correlation = ZERO
+    green_blue: _Correlation = ZERO
+    red_blue: _Correlation = ZERO
 
 
 class Noise(Section):
@@ -96,4 +95,4 @@ class Noise(Section):
         Distribution,
         Within(0, 2.9),
         about("excess kurtosis of shot and read noise: each sample is of one of two widths"),
-    ] = _NOTHING
+    ] = ZERO

@@ -1,8 +1,8 @@
 """Recipes of the camera model: the distributions that each image's parameters are drawn from.
 
-What a recipe leaves out is switched off (no field, no colour error, ...), so a short recipe is a
-simple one. What each parameter is, and within which bounds, stands with it as data: `gloam recipes
-show` prints it.
+Parts that a recipe leaves out are switched off (no field, no colour error, ...), so a short recipe
+is a simple one. What each parameter is, and within which bounds, stands with it as data: `gloam
+recipes show` prints it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ...errors import ConfigError
 from ...manifests.config import Finding
 from ..degradations.recipe import Degradations
 from ..kernels.demosaic import METHODS
-from ..parameters.distributions import Constant, Distribution
+from ..parameters.distributions import ZERO, Constant, Distribution
 from ..parameters.schema import Added, Chance, Each, OneOf, Section, Within, about
 from ..parameters.together import Together
 from .calibration import Calibration, read_cameras
@@ -32,13 +32,13 @@ class Exposure(Section):
 
     ev: Annotated[
         Distribution, Within(-4, 16, "EV"), about("stops under the exposure of the normal")
-    ] = Constant(0.0)
+    ] = ZERO
     by_brightness: Annotated[
         Distribution,
         Added(),
         Within(-2, 2),
         about("further stops for each stop that the normal's mean light lies above .18 of white"),
-    ] = Constant(0.0)
+    ] = ZERO
 
 
 class Highlights(Section):
@@ -48,7 +48,7 @@ class Highlights(Section):
         Distribution,
         Within(0, 8, "EV"),
         about("stops by which white is brightened; what comes near white, less"),
-    ] = Constant(0.0)
+    ] = ZERO
 
 
 class Tone(Section):
@@ -58,7 +58,7 @@ class Tone(Section):
         Distribution,
         Within(0, 1),
         about("t of the tone curve y = (1-t) x + t (3x^2 - 2x^3) on encoded values"),
-    ] = Constant(0.0)
+    ] = ZERO
     transfer: Annotated[
         Distribution,
         OneOf(("srgb", "gamma")),
@@ -83,7 +83,7 @@ class Tone(Section):
         Added(),
         Within(0, 6),
         about("h of y (1 + h y^2): the photograph's compressed highlights, undone"),
-    ] = Constant(0.0)
+    ] = ZERO
     toe: Annotated[
         Distribution,
         Added(),
@@ -97,7 +97,7 @@ class Smooth(Section):
 
     sigma_ev: Annotated[
         Distribution, Within(0, 6, "EV"), about("standard deviation of the grid's numbers")
-    ] = Constant(0.0)
+    ] = ZERO
     cells: Annotated[
         Distribution, Within(2, MAX_CELLS, whole=True), about("of the grid along each side")
     ] = Constant(4.0)
@@ -107,10 +107,8 @@ class Lights(Section):
     """Pools of light, placed at random, preferably where the photograph is bright."""
 
     repeated = True
-    count: Annotated[Distribution, Within(0, MAX_LIGHTS, whole=True), about("how many")] = Constant(
-        0.0
-    )
-    ev: Annotated[Distribution, Within(-8, 12, "EV"), about("at their middle")] = Constant(0.0)
+    count: Annotated[Distribution, Within(0, MAX_LIGHTS, whole=True), about("how many")] = ZERO
+    ev: Annotated[Distribution, Within(-8, 12, "EV"), about("at their middle")] = ZERO
     radius: Annotated[Distribution, Within(0.01, 2, "of the longer side"), about("how wide")] = (
         Constant(0.3)
     )
@@ -121,7 +119,7 @@ class Lights(Section):
         Distribution,
         Within(-6, 6, "EV"),
         about("red over blue: 0 for white, 2 or so for a bulb under daylight balance"),
-    ] = Constant(0.0)
+    ] = ZERO
 
 
 class Scene(Section):
@@ -131,7 +129,7 @@ class Scene(Section):
         Distribution,
         Within(-2, 4),
         about("a of a * (log2 of smoothed luminance, less its mean): what was dark gets darker"),
-    ] = Constant(0.0)
+    ] = ZERO
 
 
 class Vignette(Section):
@@ -139,7 +137,7 @@ class Vignette(Section):
 
     ev: Annotated[
         Distribution, Within(0, 6, "EV"), about("loss in the corners, by the cos^4 law")
-    ] = Constant(0.0)
+    ] = ZERO
 
 
 class Gradient(Section):
@@ -149,7 +147,7 @@ class Gradient(Section):
         Distribution,
         Within(-12, 12, "EV"),
         about("difference between two opposite sides, in a random direction"),
-    ] = Constant(0.0)
+    ] = ZERO
 
 
 class Illumination(Section):
@@ -202,7 +200,7 @@ class Camera(Section):
         Distribution,
         Within(0, MAX_LEVELS, whole=True),
         about("steps of the converter from black to white; 0 for the sensor's own"),
-    ] = Constant(0.0)
+    ] = ZERO
     own: Annotated[dict[str, Calibration], Added()] = Field(
         default={}, description="calibrations of one's own, by name"
     )
@@ -246,7 +244,7 @@ class WhiteBalance(Section):
         Within(-3, 3, "EV"),
         Each(2),
         about("the camera's error, drawn for red and for blue"),
-    ] = Constant(0.0)
+    ] = ZERO
 
 
 class ChromaNoiseReduction(Section):
@@ -254,7 +252,7 @@ class ChromaNoiseReduction(Section):
 
     strength: Annotated[
         Distribution, Within(0, 1), about("share of the way to their Gaussian blur")
-    ] = Constant(0.0)
+    ] = ZERO
     sigma: Annotated[
         Distribution, Within(0.3, 5, "pixels"), about("standard deviation of that blur")
     ] = Constant(1.0)
@@ -270,7 +268,7 @@ class Isp(Section):
 
     digital_gain_ev: Annotated[
         Distribution, Within(-2, 14, "EV"), about("brightening after the sensor")
-    ] = Constant(0.0)
+    ] = ZERO
     contrast: Annotated[Distribution, Within(0.2, 4), about("exponent in linear light")] = Constant(
         1.0
     )
@@ -290,10 +288,10 @@ class Video(Section):
     ] = Constant(25.0)
     drift_ev: Annotated[
         Distribution, Within(-4, 4, "EV"), about("stops that it gets darker in a second")
-    ] = Constant(0.0)
+    ] = ZERO
     flicker_ev: Annotated[
         Distribution, Within(0, 2, "EV"), about("amplitude of the lamps' flicker, a sine")
-    ] = Constant(0.0)
+    ] = ZERO
     flicker_hz: Annotated[
         Distribution,
         Within(1, 1000, "Hz"),

@@ -53,32 +53,19 @@ PLAIN = Arithmetic(math.exp, math.log, math.sqrt, min)
 class Sensor:
     """A sensor at one ISO.
 
-    Attributes
-    ----------
-    camera : str
-    iso : float
-        The calibrated ISO.
-    gain : float
-        System gain K, DN per electron.
-    gaussian_sigma : float
-        Standard deviation of a Gaussian fit to the read noise, DN.
-    tukey_scale, tukey_shape : float
-        Of a Tukey-lambda fit to it; DN, and lambda. The scale is 0 where there is none.
-    row_sigma : float
-        Standard deviation of row noise, DN.
-    black, white : int
-        Black level and largest value, DN.
+    tukey_scale, tukey_shape: of a Tukey-lambda fit to it; DN, and lambda. The scale is 0 where
+    there is none.
     """
 
     camera: str
-    iso: float
-    gain: float
-    gaussian_sigma: float
+    iso: float  # the calibrated ISO
+    gain: float  # system gain K, DN per electron
+    gaussian_sigma: float  # standard deviation of a Gaussian fit to the read noise, DN
     tukey_scale: float
     tukey_shape: float
-    row_sigma: float
-    black: int
-    white: int
+    row_sigma: float  # standard deviation of row noise, DN
+    black: int  # black level and largest value, DN
+    white: int  # black level and largest value, DN
 
 
 @lru_cache(maxsize=1)
@@ -149,22 +136,14 @@ def sensor_at(
     interpolated: cameras have those ISOs and no others, and a dual-gain sensor drops its read noise
     between two of them.
 
-    Parameters
-    ----------
-    camera : str
-    iso : float
-        Within `iso_range`.
-    spreads : three floats
-        Standard normal numbers by which the read noise (Gaussian and Tukey fit) and the row noise
-        of a camera that is calibrated by gain lie off their regression line, as they do from shot
-        to shot; other cameras do not use them.
-    own : mapping of name to Calibration
-        Cameras besides gloam's; where they have the name of one of those they take its place.
+    iso: within `iso_range`.
+    spreads: standard normal numbers by which the read noise (Gaussian and Tukey fit) and the row
+      noise of a camera that is calibrated by gain lie off their regression line, as they do from
+      shot to shot; other cameras do not use them.
+    own: mapping of name to Calibration, cameras besides gloam's; where they have the name of one of
+      those they take its place.
 
-    Raises
-    ------
-    ConfigError
-        When the camera is unknown or the ISO lies outside its calibration.
+    Raises ConfigError when the camera is unknown or the ISO lies outside its calibration.
     """
     if camera not in camera_names() and camera not in own:
         raise ConfigError(
@@ -286,9 +265,7 @@ def sensor_colour_matrices() -> npt.NDArray[np.float64]:
     cannot count negative light: the few negative coefficients, which come from the matrices' linear
     fits, are cut to zero, so that every colour can be taken to the camera and back.
 
-    Returns
-    -------
-    float64 array (4, 3, 3)
+    Returns float64 array (4, 3, 3).
     """
     matrices = np.array(
         [

@@ -1,1 +1,1 @@
-"""What may befall a low besides darkness: blur, bands, a fixed pattern, JPEG."""
+"""Degradations of a low besides darkness: blur, bands, a fixed pattern, JPEG."""

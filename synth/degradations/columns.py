@@ -20,18 +20,14 @@ _ZERO = {
     "fixed_pattern": ("columns", "hot_share"),
     "jpeg": ("quality",),
 }
-"""What is 0 in images that have no such degradation."""
+"""Parameters that are 0 in images that have no such degradation."""
 
 
 def finish_degradations(columns: Columns, random: KeyedColumns) -> None:
     """Switch degradations off in images that have none, and draw what no recipe says.
 
-    Parameters
-    ----------
-    columns : Columns
-        What `draw_section` draws of a recipe; without degradations it stays as it is.
-    random : KeyedColumns
-        The random numbers of the images.
+    columns: what `draw_section` draws of a recipe; without degradations it stays as it is. random:
+    the random numbers of the images.
     """
     for name, parts in _ZERO.items():
         there = columns.pop(f"{_PATH}{name}.probability", None)
@@ -53,11 +49,7 @@ def finish_degradations(columns: Columns, random: KeyedColumns) -> None:
 def fill_degradations(draws: npt.NDArray[Any], columns: Columns) -> Spread:
     """Fill in the degradations of many draws; returns how their light spreads.
 
-    Parameters
-    ----------
-    draws : array (N) of DRAW
-    columns : Columns
-        Of the images.
+    draws: array (N) of DRAW. columns: of the images.
     """
     if f"{_PATH}motion.length" not in columns:
         return NOTHING

@@ -55,7 +55,7 @@ class JpegDraw(Drawn):
 
 
 class LastDegradationsDraw(Drawn):
-    """What befell a low besides darkness, without a model of a camera."""
+    """Degradations of one low, without a model of a camera."""
 
     jpeg: JpegDraw
 

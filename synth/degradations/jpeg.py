@@ -13,18 +13,10 @@ HALVED = "4:2:0"
 
 
 class Jpeg(NamedTuple):
-    """How a low is compressed.
+    """How a low is compressed."""
 
-    Attributes
-    ----------
-    quality : int
-        1 to 100; 0 for none.
-    halved : bool
-        Whether chroma is of 2 x 2 pixels.
-    """
-
-    quality: int
-    halved: bool
+    quality: int  # 1 to 100; 0 for none
+    halved: bool  # whether chroma is of 2 x 2 pixels
 
 
 _INVERSE = np.ascontiguousarray(COSINES.T)
@@ -46,11 +38,7 @@ def jpeg_span(window: Window, height: int, width: int, setting: Jpeg) -> Window:
 def jpeg(low: Pixels, setting: Jpeg) -> Pixels:
     """Return what JPEG leaves of a low; the low itself where it is not compressed.
 
-    Parameters
-    ----------
-    low : uint8 array (H, W, 3)
-        A whole picture, or what `jpeg_span` says.
-    setting : Jpeg
+    low: uint8 array (H, W, 3), a whole picture, or what `jpeg_span` says.
     """
     if not setting.quality:
         return low

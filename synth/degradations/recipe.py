@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from ..parameters.distributions import Constant, Distribution
+from ..parameters.distributions import ZERO, Constant, Distribution
 from ..parameters.schema import Added, Chance, OneOf, Section, Within, about
 
 MOST_LENGTH, MOST_RADIUS = 64, 16
@@ -20,7 +20,7 @@ class Motion(Section):
         Distribution,
         Within(0, MOST_LENGTH, "pixels"),
         about("of the way that a point of the scene takes during the exposure"),
-    ] = Constant(0.0)
+    ] = ZERO
 
 
 class Defocus(Section):
@@ -29,9 +29,7 @@ class Defocus(Section):
     probability: Annotated[
         Distribution, Within(0, 1), Chance(), about("share of the images that are out of focus")
     ] = Constant(1.0)
-    radius: Annotated[Distribution, Within(0, MOST_RADIUS, "pixels"), about("of the disc")] = (
-        Constant(0.0)
-    )
+    radius: Annotated[Distribution, Within(0, MOST_RADIUS, "pixels"), about("of the disc")] = ZERO
 
 
 class Shift(Section):
@@ -39,7 +37,7 @@ class Shift(Section):
 
     length: Annotated[
         Distribution, Within(0, 8, "pixels"), about("of the shift; may be parts of a pixel")
-    ] = Constant(0.0)
+    ] = ZERO
 
 
 class Banding(Section):
@@ -50,7 +48,7 @@ class Banding(Section):
     ] = Constant(1.0)
     depth: Annotated[
         Distribution, Within(0, 0.95), about("share of the light that comes and goes")
-    ] = Constant(0.0)
+    ] = ZERO
     bands: Annotated[
         Distribution,
         Within(0.1, 100),
@@ -59,7 +57,7 @@ class Banding(Section):
 
 
 class FixedPattern(Section):
-    """What the sensor adds to every picture alike, and to all frames of a clip."""
+    """A pattern that the sensor adds to every picture alike, and to all frames of a clip."""
 
     probability: Annotated[
         Distribution, Within(0, 1), Chance(), about("share of the images that have a pattern")
@@ -68,10 +66,10 @@ class FixedPattern(Section):
         Distribution,
         Within(0, 1000, "electrons"),
         about("standard deviation of the offsets of its columns"),
-    ] = Constant(0.0)
+    ] = ZERO
     hot_share: Annotated[
         Distribution, Within(0, 0.05), about("share of the sites that are hot")
-    ] = Constant(0.0)
+    ] = ZERO
     hot: Annotated[
         Distribution,
         Within(0, 1_000_000, "electrons"),
@@ -90,7 +88,7 @@ class Jpeg(Section):
     ] = Constant(1.0)
     quality: Annotated[
         Distribution, Within(0, 100), about("1 to 100, rounded, of libjpeg's scale; 0 for none")
-    ] = Constant(0.0)
+    ] = ZERO
     chroma: Annotated[
         Distribution,
         OneOf(("4:2:0", "4:4:4")),
@@ -99,13 +97,13 @@ class Jpeg(Section):
 
 
 class LastDegradations(Section):
-    """What may befall a low besides darkness, without a model of a camera: JPEG."""
+    """Degradations besides darkness, without a model of a camera: JPEG."""
 
     jpeg: Jpeg = Jpeg()
 
 
 class Degradations(LastDegradations):
-    """What may befall a low besides darkness.
+    """Degradations of a low besides darkness.
 
     Blur, shift and bands are of the light before the sensor, the fixed pattern is the sensor's own,
     JPEG comes last.

@@ -20,16 +20,12 @@ _FINE = 8
 class Spread(NamedTuple):
     """How light spreads.
 
-    Attributes
-    ----------
-    places : int32 array (P, 2)
-        From how many rows and columns away it comes; none where nothing spreads.
-    weights : float32 array (P)
-        How much of it: they sum to 1.
+    places: int32 array (P, 2), from how many rows and columns away it comes; none where nothing
+    spreads.
     """
 
     places: npt.NDArray[np.int32]
-    weights: npt.NDArray[np.float32]
+    weights: npt.NDArray[np.float32]  # (P), how much of it: they sum to 1
 
     @classmethod
     def concat(cls, parts: Iterable[Spread]) -> Spread:
@@ -58,12 +54,7 @@ class Spreads:
         self._end = 0
 
     def place(
-        self,
-        length: float,
-        angle: float,
-        radius: float,
-        shift: float = 0.0,
-        direction: float = 0.0,
+        self, length: float, angle: float, radius: float, shift: float = 0.0, direction: float = 0.0
     ) -> tuple[int, int]:
         """Return how many places one has, and which is the first among all of them."""
         key = length, angle if length else 0.0, radius, shift, direction if shift else 0.0
@@ -86,16 +77,8 @@ def spread(
 ) -> Spread:
     """Return how light spreads along a line, and over a disc, all of it shifted.
 
-    Parameters
-    ----------
-    length : float
-        Of the line, pixels.
-    angle : float
-        Of its direction, radians.
-    radius : float
-        Of the disc, pixels.
-    shift, direction : float
-        How far away light comes from, pixels, and where to, radians.
+    length: of the line, pixels. angle: of its direction, radians. radius: of the disc, pixels.
+    shift, direction: how far away light comes from, pixels, and where to, radians.
     """
     if length <= 0 and radius <= 0 and shift <= 0:
         return NOTHING
@@ -145,7 +128,7 @@ def _disc(radius: float) -> npt.NDArray[np.float64]:
 def _shifted(length: float, angle: float) -> npt.NDArray[np.float64]:
     """Return what of each pixel a point so far away takes, by cubic convolution.
 
-    That is R. G. Keys' kernel of a = -1/2 (IEEE TASSP 29(6), 1981).
+    It is R. G. Keys' kernel of a = -1/2 (IEEE TASSP 29(6), 1981).
     """
     reach = math.ceil(length) + 2
     places = np.arange(-reach, reach + 1)

@@ -22,11 +22,7 @@ _FIELD = "illumination"
 def draw_camera(recipe: CameraRecipe, random: KeyedColumns) -> Columns:
     """Draw the parameters of many images, as columns of `CameraDraw`.
 
-    Parameters
-    ----------
-    recipe : CameraRecipe
-    random : KeyedColumns
-        The random numbers of the images.
+    random: the random numbers of the images.
     """
     together = recipe.together
     also = [path for group in together.values() for path in group.columns]

@@ -41,10 +41,7 @@ class ToneDraw(Drawn):
 
 
 class SmoothDraw(Drawn):
-    """A smooth field.
-
-    cells: along each side, 0 for none. values: in EV, row by row.
-    """
+    """A smooth field. cells: along each side, 0 for none. values: in EV, row by row."""
 
     sigma_ev: float
     cells: int
@@ -98,16 +95,10 @@ class IlluminationDraw(Drawn):
 class SensorDraw(Drawn):
     """A sensor at its ISO.
 
-    Attributes
-    ----------
-    gain, row_sigma : float
-        K in DN per electron, and row noise in DN.
-    read_noise : str
-        "tukey" or "gaussian".
-    read_scale, read_shape : float
-        Scale in DN, and lambda (0 and unused for Gaussian noise).
-    black, white : int
-        Black level and largest value, DN.
+    gain, row_sigma: K in DN per electron, and row noise in DN.
+    read_noise: "tukey" or "gaussian".
+    read_scale, read_shape: scale in DN, and lambda (0 and unused for Gaussian noise).
+    black, white: black level and largest value, DN.
     """
 
     gain: float
@@ -122,14 +113,7 @@ class SensorDraw(Drawn):
 class BodyDraw(Drawn):
     """A camera.
 
-    Attributes
-    ----------
-    name : str
-    iso : float
-        The calibrated one.
-    matrix : nine floats
-        Linear sRGB to camera RGB, row by row; rows sum to 1.
-    sensor : SensorDraw
+    iso: the calibrated one. matrix: linear sRGB to camera RGB, row by row; rows sum to 1.
     """
 
     name: str

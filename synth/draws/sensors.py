@@ -29,11 +29,12 @@ _OF_ARRAYS = Arithmetic(exp, log, np.sqrt, np.minimum)
 
 
 _SILENT = 2.0**-10, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0**20
-"""Of `_Columns`, from the gain on: a sensor that rounds and counts so finely that nothing shows."""
+"""The `_Columns` from the gain on of a sensor that rounds and counts so finely that nothing
+shows."""
 
 
 class _Columns(NamedTuple):
-    """As of `sensors.Sensor`: numbers, or arrays (N)."""
+    """Columns of `sensors.Sensor`: numbers, or arrays (N)."""
 
     iso: Any
     gain: Any
@@ -77,11 +78,7 @@ def draw_sensors(columns: Columns, random: KeyedColumns, recipe: CameraRecipe) -
 
 
 def _sensors(
-    name: str,
-    isos: Floats,
-    spreads: list[Floats],
-    levels: int,
-    own: Mapping[str, Calibration],
+    name: str, isos: Floats, spreads: list[Floats], levels: int, own: Mapping[str, Calibration]
 ) -> _Columns:
     """Return the sensors of one camera at N ISOs."""
     if is_fitted(name, own):

@@ -39,32 +39,20 @@ _AS_DRAWN = {
 _DEFAULTS = {
     path: leaf.default for path, leaf in leaves(CameraDraw).items() if leaf.default is not None
 }
-"""Of parameters that are not drawn where a recipe says nothing of them."""
+"""Values of parameters that are not drawn where a recipe says nothing of them."""
 
 
 @dataclass(frozen=True)
 class DrawTable:
-    """The draws of N images as kernels read them: see `kernels.batch.arrays.Batch`.
+    """The draws of N images as kernels read them: see `kernels.batch.arrays.Batch`."""
 
-    Attributes
-    ----------
-    draws : array (N) of DRAW
-    linear : float32 array (T, 256)
-    read : float32 array (N, 2, 10)
-    blur : float32 array (N, MOST_TAPS)
-    smooth : float64 array
-    lights : float64 array (L, 7)
-    spread : Spread
-        Of all draws, one after another's.
-    """
-
-    draws: npt.NDArray[Any]
-    linear: npt.NDArray[np.float32]
-    read: npt.NDArray[np.float32]
-    blur: npt.NDArray[np.float32]
-    smooth: npt.NDArray[np.float64]
-    lights: npt.NDArray[np.float64]
-    spread: Spread
+    draws: npt.NDArray[Any]  # (N) of DRAW
+    linear: npt.NDArray[np.float32]  # (T, 256)
+    read: npt.NDArray[np.float32]  # (N, 2, 10)
+    blur: npt.NDArray[np.float32]  # (N, MOST_TAPS)
+    smooth: npt.NDArray[np.float64]  # float64 array
+    lights: npt.NDArray[np.float64]  # (L, 7)
+    spread: Spread  # of all draws, one after another's
 
     def __len__(self) -> int:
         return len(self.draws)
@@ -134,10 +122,7 @@ def table_of_records(records: Sequence[CameraDraw]) -> DrawTable:
 def table_of(columns: Columns) -> DrawTable:
     """Return the table of drawn values: computed in float64, rounded once.
 
-    Parameters
-    ----------
-    columns : Columns
-        Of N images, by the paths of `CameraDraw`; degradations and video may be left out.
+    columns: of N images, by the paths of `CameraDraw`; degradations and video may be left out.
     """
     seeds = columns["pixel_seed"].astype(np.uint64)
     columns = {path: np.full(len(seeds), value) for path, value in _DEFAULTS.items()} | columns

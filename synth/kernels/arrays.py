@@ -1,4 +1,4 @@
-"""What kernels take for a picture."""
+"""Pictures and windows of them, as kernels take them."""
 
 from __future__ import annotations
 
@@ -23,10 +23,8 @@ class Window(NamedTuple):
 def check_normal(normal: Pixels) -> None:
     """Check that an array can be darkened.
 
-    Raises
-    ------
-    ValueError
-        When it is not uint8 (H, W, 3), or empty, or larger than the sample index counts.
+    Raises ValueError when it is not uint8 (H, W, 3), or empty, or larger than the sample index
+    counts.
     """
     if normal.dtype != np.uint8 or normal.ndim != 3 or normal.shape[2] != 3:
         raise ValueError(f"normal must be uint8 (H, W, 3), not {normal.dtype} {normal.shape}")
@@ -38,10 +36,7 @@ def check_normal(normal: Pixels) -> None:
 def check_window(window: Window, height: int, width: int) -> None:
     """Check that a window lies within a picture.
 
-    Raises
-    ------
-    ValueError
-        When it does not, or is empty.
+    Raises ValueError when it does not, or is empty.
     """
     down = 0 <= window.top < window.top + window.height <= height
     if not (down and 0 <= window.left < window.left + window.width <= width):

@@ -18,34 +18,20 @@ import numpy.typing as npt
 from .channel_noise import develop_noisily
 from .chroma import reduce_chroma, split
 from .compiling.compile import kernel, row_kernel
-from .degradations.pattern import (
-    PatternRoom,
-    add_pixel_pattern,
-    add_site_pattern,
-    fill_columns,
-)
+from .degradations.pattern import PatternScratch, add_pixel_pattern, add_site_pattern, fill_columns
 from .demosaic import BILINEAR, BINNED, BORDER, demosaic_row
 from .develop import develop, encode
 from .exposure import expose_row, light_of_pixels
 from .numbers.random_bits import channel_sample, mosaic_sample
-from .sensor import (
-    count_electrons,
-    draw_rounding,
-    draw_words,
-    read_out,
-    read_out_pair,
-    row_offset,
-)
-
-u32 = np.uint32
-f32 = np.float32
+from .sensor import count_electrons, draw_rounding, draw_words, read_out, read_out_pair, row_offset
+from .types import f32
 
 _BAND = 8192  # pixels
 
 
 @kernel
-def _pattern_room(count):
-    return PatternRoom(
+def _pattern_scratch(count):
+    return PatternScratch(
         np.empty(count, np.float32),
         np.empty(count, np.float32),
         np.empty(count, np.uint32),
@@ -57,7 +43,7 @@ def _pattern_room(count):
 def _sense_mosaic(rgb, scene, sensor, pattern, window, raw):
     """Fill the mosaic (h + 4, w + 4) of a window with the DN of its sites.
 
-    What lies beyond the picture sees its edge repeated.
+    Sites beyond the picture see its edge repeated.
     """
     height, columns = rgb.shape[0], rgb.shape[1]
     flat = rgb.reshape(height * columns, 3)
@@ -79,7 +65,7 @@ def _sense_mosaic(rgb, scene, sensor, pattern, window, raw):
     )
     own_columns = np.empty(across if pattern.there else 0, np.float32)
     fill_columns(pattern, 0, 1, own_columns)
-    pattern_room = _pattern_room(sites if pattern.there else 0)
+    pattern_scratch = _pattern_scratch(sites if pattern.there else 0)
     for i in range(raw.shape[0]):
         row = window.top + i
         y = min(max(row - BORDER, 0), height - 1)
@@ -93,43 +79,36 @@ def _sense_mosaic(rgb, scene, sensor, pattern, window, raw):
             means[site] = green[x] if at_green else (blue[x] if odd else red[x])
         offsets[:] = row_offset(row, samples, sensor)
         if pattern.there:
-            add_site_pattern(offsets, row, window.left, across, pattern, own_columns, pattern_room)
+            add_site_pattern(
+                offsets, row, window.left, across, pattern, own_columns, pattern_scratch
+            )
         draw_words(mosaic_sample(row, window.left, across), sensor.seed, states, shot, words)
         count_electrons(means, counts, states, shot, sensor.noise)
         read_out(counts, raw[i], offsets, words, sensor)
 
 
-class _Room(NamedTuple):
-    """Room to work for a band of pixels (N): flat, as slices of them stay contiguous to a compiler.
+class _Scratch(NamedTuple):
+    """Memory for a band of pixels (N): flat, as slices of it stay contiguous to a compiler.
 
-    Attributes
-    ----------
-    red, green, blue, counts : float32 arrays (N)
-    states, shot, words : uint32 arrays (N)
-    offsets, raw : float32 arrays (3 N)
-    cells : uint16 array (3 N)
-    column_offsets : float32 array (2, W)
-        Of the pattern: what the left and right column of each quad, or pixel, adds.
-    pattern : PatternRoom
-        Of a row.
-    mosaic : float32 array (h + 4, w + 4)
-        DN of a window's sites, where they are demosaiced.
-    planes : three int16 arrays (h w)
-        Brightness and colour differences of the window, where these are smoothed.
+    column_offsets: float32 array (2, W) of the pattern: what the left and right column of each
+      quad, or pixel, adds.
+    mosaic: float32 array (h + 4, w + 4), DN of a window's sites, where they are demosaiced.
+    planes: three int16 arrays (h w), brightness and colour differences of the window, where these
+      are smoothed.
     """
 
-    red: npt.NDArray[np.float32]
-    green: npt.NDArray[np.float32]
-    blue: npt.NDArray[np.float32]
-    counts: npt.NDArray[np.float32]
-    states: npt.NDArray[np.uint32]
-    shot: npt.NDArray[np.uint32]
-    words: npt.NDArray[np.uint32]
-    offsets: npt.NDArray[np.float32]
-    raw: npt.NDArray[np.float32]
-    cells: npt.NDArray[np.uint16]
+    red: npt.NDArray[np.float32]  # (N)
+    green: npt.NDArray[np.float32]  # (N)
+    blue: npt.NDArray[np.float32]  # (N)
+    counts: npt.NDArray[np.float32]  # (N)
+    states: npt.NDArray[np.uint32]  # (N)
+    shot: npt.NDArray[np.uint32]  # (N)
+    words: npt.NDArray[np.uint32]  # (N)
+    offsets: npt.NDArray[np.float32]  # (3 N)
+    raw: npt.NDArray[np.float32]  # (3 N)
+    cells: npt.NDArray[np.uint16]  # (3 N)
     column_offsets: npt.NDArray[np.float32]
-    pattern: PatternRoom
+    pattern: PatternScratch  # of a row
     mosaic: npt.NDArray[np.float32]
     planes: tuple[npt.NDArray[np.int16], npt.NDArray[np.int16], npt.NDArray[np.int16]]
 
@@ -141,25 +120,18 @@ def expose_and_develop(rgb, low, window, scene, sensor, pattern, developing):
     Near edges of the window that are none of the picture's, chroma noise reduction misses what lies
     beyond: as far as the blur reaches, samples are others than those of the whole.
 
-    Parameters
-    ----------
-    window : Window
-        Of even top and left, for a mosaic's sake.
-    scene : Scene
-        Of `exposure`.
-    sensor : Sensor
-        Of `sensor`.
-    pattern : Pattern
-        Of `degradations.pattern`.
-    developing : Development, ChannelNoise
-        Of `develop` and `channel_noise`.
+    window: Window of even top and left, for a mosaic's sake.
+    scene: Scene of `exposure`.
+    sensor: Sensor of `sensor`.
+    pattern: Pattern of `degradations.pattern`.
+    developing: Development, ChannelNoise of `develop` and `channel_noise`.
     """
     development = developing[0]
     method, blur = sensor.method, development.blur
     height, width, columns = window.height, window.width, rgb.shape[1]
     size = max(1, min(height, _BAND // width)) * width
     planes = np.empty((3, height if blur.shape[0] else 0, width), np.int16)
-    room = _Room(
+    scratch = _Scratch(
         np.empty(size, np.float32),
         np.empty(size, np.float32),
         np.empty(size, np.float32),
@@ -171,24 +143,24 @@ def expose_and_develop(rgb, low, window, scene, sensor, pattern, developing):
         np.empty(3 * size, np.float32),
         np.empty(3 * size, np.uint16),
         np.empty((2, columns if pattern.there else 0), np.float32),
-        _pattern_room(width if pattern.there else 0),
+        _pattern_scratch(width if pattern.there else 0),
         np.empty(
             (height + 2 * BORDER if method >= BILINEAR else 0, width + 2 * BORDER), np.float32
         ),
         (planes[0].reshape(-1), planes[1].reshape(-1), planes[2].reshape(-1)),
     )
     if method >= BILINEAR:
-        _sense_mosaic(rgb, scene, sensor, pattern, window, room.mosaic)
+        _sense_mosaic(rgb, scene, sensor, pattern, window, scratch.mosaic)
     each = 2 if method == BINNED else 1  # a quad has two columns
-    fill_columns(pattern, 0, each, room.column_offsets[0])
-    fill_columns(pattern, each - 1, each, room.column_offsets[1])
-    _fill_bands(rgb, low, window, scene, (sensor, pattern, developing), room)
+    fill_columns(pattern, 0, each, scratch.column_offsets[0])
+    fill_columns(pattern, each - 1, each, scratch.column_offsets[1])
+    _fill_bands(rgb, low, window, scene, (sensor, pattern, developing), scratch)
     if blur.shape[0]:
         reduce_chroma(planes, blur, development.strength, low)
 
 
 @row_kernel
-def _fill_bands(rgb, low, window, scene, camera, room):
+def _fill_bands(rgb, low, window, scene, camera, scratch):
     """Fill `low`, or the planes that chroma noise reduction makes it of, band after band."""
     sensor, pattern, (development, noise) = camera
     method = sensor.method
@@ -196,9 +168,10 @@ def _fill_bands(rgb, low, window, scene, camera, room):
     picture, columns = rgb.shape[0], rgb.shape[1]
     pixels = picture * columns
     flat, made = rgb.reshape(pixels, 3), low.reshape(height * width, 3)
-    red, green, blue, offsets, raw = room.red, room.green, room.blue, room.offsets, room.raw
-    counts, states, shot, words = room.counts, room.states, room.shot, room.words
-    cells, planes = room.cells, room.planes
+    red, green, blue = scratch.red, scratch.green, scratch.blue
+    offsets, raw = scratch.offsets, scratch.raw
+    counts, states, shot, words = scratch.counts, scratch.states, scratch.shot, scratch.words
+    cells, planes = scratch.cells, scratch.planes
     band = red.shape[0] // width
     for top in range(0, height, band):
         count = min(band, height - top)
@@ -208,7 +181,7 @@ def _fill_bands(rgb, low, window, scene, camera, room):
             for i in range(count):
                 a, b = i * width, (i + 1) * width
                 demosaic_row(
-                    room.mosaic,
+                    scratch.mosaic,
                     top + i,
                     method,
                     (raw[a:b], raw[n + a : n + b], raw[2 * n + a : 2 * n + b]),
@@ -229,14 +202,10 @@ def _fill_bands(rgb, low, window, scene, camera, room):
                 offsets[n + a : n + b] = upper + lower if method == BINNED else upper
                 offsets[2 * n + a : 2 * n + b] = lower if method == BINNED else upper
                 if pattern.there:
-                    own = (
-                        offsets[a:b],
-                        offsets[n + a : n + b],
-                        offsets[2 * n + a : 2 * n + b],
-                    )
+                    own = (offsets[a:b], offsets[n + a : n + b], offsets[2 * n + a : 2 * n + b])
                     at, size = (y, window.left), (picture, columns)
                     add_pixel_pattern(
-                        own, method, at, size, pattern, room.column_offsets, room.pattern
+                        own, method, at, size, pattern, scratch.column_offsets, scratch.pattern
                     )
             if method == BINNED:
                 # The greens of a quad, one in either row, are under equal light: their electrons

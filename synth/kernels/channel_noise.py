@@ -1,6 +1,6 @@
 """Noise of developed light, channel by channel: that of a camera known by its pictures alone.
 
-Where no calibration of a sensor is at hand, noise is what pictures show after demosaicing, white
+Without a calibration of a sensor, noise is what pictures show after demosaicing, white
 balance and colour matrix: of each channel its own. Added to linear light before it is encoded.
 """
 
@@ -27,44 +27,22 @@ from .numbers.random_bits import (
     sample_state,
 )
 from .numbers.shot_and_read_noise import symmetric_quantile
-
-u16 = np.uint16
-u32 = np.uint32
-f32 = np.float32
-f64 = np.float64
+from .types import f32, f64, u16, u32
 
 _NEPERS = -math.log(2)
 _LEAST = f32(1e-20)  # variance that is still divided by
 
 
 class OneChannel(NamedTuple):
-    """Noise of a channel, in linear light where white is 1, of float32.
+    """Noise of a channel, in linear light where white is 1, of float32."""
 
-    Attributes
-    ----------
-    offset : float
-        That the black level is off by.
-    shot : float
-        Variance for each unit of light.
-    read : float
-        Standard deviation of the read noise without its tail.
-    tail_share : uint32
-        Of the samples that the tail adds to, of 2^32.
-    tail : float
-        Mean of what it adds to those, exponentially distributed.
-    tail_mean : float
-        Of what it adds to all, which is taken off.
-    rows : float
-        Standard deviation of what rows share, of a sample's own.
-    """
-
-    offset: np.float32
-    shot: np.float32
-    read: np.float32
-    tail_share: np.uint32
-    tail: np.float32
-    tail_mean: np.float32
-    rows: np.float32
+    offset: np.float32  # that the black level is off by
+    shot: np.float32  # variance for each unit of light
+    read: np.float32  # standard deviation of the read noise without its tail
+    tail_share: np.uint32  # of the samples that the tail adds to, of 2^32
+    tail: np.float32  # mean of what it adds to those, exponentially distributed
+    tail_mean: np.float32  # of what it adds to all, which is taken off
+    rows: np.float32  # standard deviation of what rows share, of a sample's own
 
 
 class Mixing(NamedTuple):
@@ -78,30 +56,17 @@ class Mixing(NamedTuple):
 
 
 class ChannelNoise(NamedTuple):
-    """Noise of developed light.
+    """Noise of developed light."""
 
-    Attributes
-    ----------
-    there : bool
-        Whether there is any; the rest is unused else.
-    red, green, blue : OneChannel
-    mixing : Mixing
-    wide, narrow : float32
-        Factors on Gaussian noise, each of half the samples: its kurtosis.
-    seed : PixelSeed
-    gaussian : float32 array (10)
-        Of `sensor.Noise`.
-    """
-
-    there: bool
+    there: bool  # whether there is any; the rest is unused else
     red: OneChannel
     green: OneChannel
     blue: OneChannel
     mixing: Mixing
-    wide: np.float32
-    narrow: np.float32
+    wide: np.float32  # factors on Gaussian noise, each of half the samples: its kurtosis
+    narrow: np.float32  # factors on Gaussian noise, each of half the samples: its kurtosis
     seed: PixelSeed
-    gaussian: npt.NDArray[np.float32]
+    gaussian: npt.NDArray[np.float32]  # (10) of `sensor.Noise`
 
 
 @scalar

@@ -17,12 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .compiling.compile import fma, inlined_in_row, kernel, row_kernel, scalar
-from .compiling.rows import interleave
-
-i16 = np.int16
-i32 = np.int32
-f32 = np.float32
-u8 = np.uint8
+from .types import f32, i16, i32, u8
 
 UNIT = 8192
 """Encoded value 1 in the planes of this module: a step is 1/32 of a grey level."""
@@ -159,10 +154,23 @@ def _first_columns(out, middle, west, east, weights):
 
 
 @inlined_in_row
+def interleave(levels, flat):
+    """Fill a row of pixels, flat (3 W), from rows (W) of 8-bit red, green and blue.
+
+    With a second dimension this would not vectorise.
+    """
+    red, green, blue = levels
+    for x in range(red.shape[0]):
+        flat[3 * x] = red[x]
+        flat[3 * x + 1] = green[x]
+        flat[3 * x + 2] = blue[x]
+
+
+@inlined_in_row
 def _blurred_row(plane, y, weights, padded, out):
     """Blur row `y` of an int16 plane (H, W), edges repeated, into `out` (W).
 
-    `padded` (W + 2 reach) is room to work.
+    `padded` (W + 2 reach) is scratch memory.
     """
     height, width = plane.shape
     reach = weights.shape[0] - 1
@@ -222,9 +230,9 @@ def reduce_chroma(planes, weights, strength, low):
 
 
 @row_kernel
-def _reduce_rows(planes, weights, strength, low, room):
+def _reduce_rows(planes, weights, strength, low, scratch):
     height, width = planes.shape[1], planes.shape[2]
-    padded, smooth, levels = room
+    padded, smooth, levels = scratch
     rows = low.reshape(height, 3 * width)
     for y in range(height):
         _blurred_row(planes[1], y, weights, padded, smooth[0])

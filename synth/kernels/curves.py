@@ -16,10 +16,9 @@ from .chroma import UNIT
 from .compiling.compile import kernel, scalar
 from .develop import ENCODE_CELLS
 from .numbers.elementary import exp2, log2
+from .types import f64, i32
 
 FloatArray = npt.NDArray[np.float64]
-i32 = np.int32
-f64 = np.float64
 
 DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.cuda`
 
@@ -28,20 +27,11 @@ SRGB_TOE = 0.055
 
 
 class Toe(NamedTuple):
-    """The dark end of a transfer function like sRGB's: a straight line, then (1 + a) x^(1/2.4) - a.
-
-    Attributes
-    ----------
-    a : float
-    slope : float
-        Of the line.
-    end : float
-        log2 of the light at which it ends.
-    """
+    """A transfer function's dark end, as sRGB's: a line, then (1 + a) x^(1/2.4) - a."""
 
     a: float
-    slope: float
-    end: float
+    slope: float  # of the line
+    end: float  # log2 of the light at which it ends
 
 
 def toe_of(a: float) -> Toe:
@@ -66,7 +56,7 @@ def srgb_to_linear(encoded: FloatArray) -> FloatArray:
 
 
 LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
-"""Of linear sRGB (IEC 61966-2-1)."""
+"""Weights of linear sRGB (IEC 61966-2-1)."""
 LEVEL_LIGHT = srgb_to_linear(np.arange(256) / 255)
 """Linear light of the 256 levels of sRGB."""
 

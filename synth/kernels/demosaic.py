@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .compiling.compile import row_kernel, scalar
-
-f32 = np.float32
+from .types import f32
 
 BINNED, FULL, BILINEAR, MALVAR = 0, 1, 2, 3
 METHODS = {"binned": BINNED, "none": FULL, "bilinear": BILINEAR, "malvar": MALVAR}
@@ -25,8 +24,8 @@ all neighbours."""
 class Around(NamedTuple):
     """Sums of the sites about a site, in DN.
 
-    Of the two above and below, of the two beside, of those two sites away each way, and of the four
-    at the corners.
+    In order: of the two above and below, of the two beside, of those two sites away each way, and
+    of the four at the corners.
     """
 
     vertical: np.float32

@@ -12,10 +12,7 @@ import numpy.typing as npt
 
 from .compiling.compile import row_kernel, scalar
 from .exposure import Matrix, transformed
-
-u16 = np.uint16
-i32 = np.int32
-f32 = np.float32
+from .types import f32, i32, u16
 
 ENCODE_CELLS = 1 << 12
 """Cells of the encoding table, evenly spaced in the square root of linear light."""
@@ -23,47 +20,24 @@ TOP = f32(ENCODE_CELLS - 1)
 
 
 class Colour(NamedTuple):
-    """How a camera makes colours of samples, of float32.
+    """How a camera makes colours of samples, of float32."""
 
-    Attributes
-    ----------
-    black, white : float
-        Levels, DN.
-    red_gain, green_gain, blue_gain : float
-        The camera's own, erring white balance and digital gain.
-    to_srgb : Matrix
-        Camera RGB, white balanced, to linear sRGB.
-    """
-
-    black: np.float32
-    white: np.float32
-    red_gain: np.float32
-    green_gain: np.float32
-    blue_gain: np.float32
-    to_srgb: Matrix
+    black: np.float32  # levels, DN
+    white: np.float32  # levels, DN
+    red_gain: np.float32  # the camera's own, erring white balance and digital gain
+    green_gain: np.float32  # the camera's own, erring white balance and digital gain
+    blue_gain: np.float32  # the camera's own, erring white balance and digital gain
+    to_srgb: Matrix  # camera RGB, white balanced, to linear sRGB
 
 
 class Development(NamedTuple):
-    """What becomes of a sensor's samples.
-
-    Attributes
-    ----------
-    colour : Colour
-    table : uint8 array (ENCODE_CELLS)
-        Level of each place of the encoding table.
-    fine_table : int16 array (ENCODE_CELLS)
-        The same in the UNITs of `chroma`.
-    blur : float32 array (n)
-        Weights of the chroma noise reduction, or none.
-    strength : float
-        Of the chroma noise reduction, 0 to 1.
-    """
+    """The way from a sensor's samples to encoded values."""
 
     colour: Colour
-    table: npt.NDArray[np.uint8]
-    fine_table: npt.NDArray[np.int16]
-    blur: npt.NDArray[np.float32]
-    strength: np.float32
+    table: npt.NDArray[np.uint8]  # (ENCODE_CELLS), level of each place of the encoding table
+    fine_table: npt.NDArray[np.int16]  # (ENCODE_CELLS), the same in the UNITs of `chroma`
+    blur: npt.NDArray[np.float32]  # (n), weights of the chroma noise reduction, or none
+    strength: np.float32  # of the chroma noise reduction, 0 to 1
 
 
 @scalar

@@ -13,10 +13,7 @@ import numpy.typing as npt
 
 from .compiling.byte_tables import has_byte_permutations, look_up_pixels
 from .compiling.compile import row_kernel, scalar
-
-i32 = np.int32
-i64 = np.int64
-f32 = np.float32
+from .types import f32, i32, i64
 
 _CHOOSES_BYTES = has_byte_permutations()
 _KNEE = f32(0.6)
@@ -39,64 +36,36 @@ class Matrix(NamedTuple):
 
 
 class Exposure(NamedTuple):
-    """How a camera sees light, of float32.
+    """How a camera sees light, of float32."""
 
-    Attributes
-    ----------
-    to_camera : Matrix
-        Linear sRGB to camera RGB, divided by the white balance gains.
-    electrons : float
-        Of a sample of linear value 1: (white - black) / K.
-    highlights : float
-        By how much white is brightened, less 1: 2^ev - 1.
-    """
-
-    to_camera: Matrix
-    electrons: np.float32
-    highlights: np.float32
+    to_camera: Matrix  # linear sRGB to camera RGB, divided by the white balance gains
+    electrons: np.float32  # of a sample of linear value 1: (white - black) / K
+    highlights: np.float32  # by how much white is brightened, less 1: 2^ev - 1
 
 
 class Bands(NamedTuple):
-    """Bands of light that comes and goes while rows are read, of float32.
+    """Bands of light that comes and goes while rows are read, of float32."""
 
-    Attributes
-    ----------
-    depth : float
-        Share of the light that comes and goes; 0 for no bands.
-    number : float
-        Over the picture's height.
-    phase : float
-        Of the first row, in turns.
-    """
-
-    depth: np.float32
-    number: np.float32
-    phase: np.float32
+    depth: np.float32  # share of the light that comes and goes; 0 for no bands
+    number: np.float32  # over the picture's height
+    phase: np.float32  # of the first row, in turns
 
 
 class Scene(NamedTuple):
     """The light that a photograph becomes.
 
-    Attributes
-    ----------
-    linear : float32 array (256)
-        Linear light of each level.
-    illumination : float32 array (rows, W)
-        Factor on it at the centres of evenly spaced rows, already interpolated to every column.
-    cast : float32 array (rows, 3, W) or (0, 3, W)
-        Further factors on red, green and blue, where the light has a colour.
-    exposure : Exposure
-        Without highlights where light is spread: `lit` has them.
-    bands : Bands
-    lit : float32 array (3, H W) or (3, 0)
-        Red, green and blue light of the pixels that are made, where it is spread:
-        `degradations.blur`.
+    illumination: float32 array (rows, W), factor on it at the centres of evenly spaced rows,
+      already interpolated to every column.
+    cast: float32 array (rows, 3, W) or (0, 3, W), further factors on red, green and blue, where the
+      light has a colour.
+    lit: float32 array (3, H W) or (3, 0), red, green and blue light of the pixels that are made,
+      where it is spread: `degradations.blur`.
     """
 
-    linear: npt.NDArray[np.float32]
+    linear: npt.NDArray[np.float32]  # (256), linear light of each level
     illumination: npt.NDArray[np.float32]
     cast: npt.NDArray[np.float32]
-    exposure: Exposure
+    exposure: Exposure  # without highlights where light is spread: `lit` has them
     bands: Bands
     lit: npt.NDArray[np.float32]
 

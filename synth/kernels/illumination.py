@@ -13,17 +13,15 @@ import numpy.typing as npt
 
 from .compiling.compile import kernel, scalar
 from .numbers.elementary import exp2, log2
+from .types import f32, f64, i32
 
 FloatArray = npt.NDArray[np.float64]
-i32 = np.int32
-f32 = np.float32
-f64 = np.float64
 
 CELLS = 32
 SAMPLES = 2
 """Pixels looked at along a side of a cell."""
 FAINTEST = 2.0**-8
-"""Of the light there is without lights; negative ones could take more than that."""
+"""Least share of the light without lights; negative ones could take more than that."""
 _DARKEST = 2.0**-10  # light below this, in the photograph, carries no information about the scene
 _LOG2_E = 1 / np.log(2.0)
 _LOG2_GREY = math.log2(0.18)  # of light that cameras expose for
@@ -34,26 +32,13 @@ DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.cuda`
 
 
 class Lights(NamedTuple):
-    """What of lights a cell needs, a row a light, of float64.
+    """Lights as cells need them, a row a light, of float64."""
 
-    Attributes
-    ----------
-    place : array (L)
-        In [0, 1) of the cells in order, each as long as its weight.
-    ev : array (L)
-        At the middle.
-    radius : array (L)
-        A share of the image's longer side.
-    falloff : array (L)
-    tint : array (L, 3)
-        Factors on R, G and B, of luminance 1.
-    """
-
-    place: FloatArray
-    ev: FloatArray
-    radius: FloatArray
-    falloff: FloatArray
-    tint: FloatArray
+    place: FloatArray  # array (L), in [0, 1) of the cells in order, each as long as its weight
+    ev: FloatArray  # array (L), at the middle
+    radius: FloatArray  # array (L), a share of the image's longer side
+    falloff: FloatArray  # array (L)
+    tint: FloatArray  # array (L, 3), factors on R, G and B, of luminance 1
 
 
 @scalar
@@ -201,43 +186,28 @@ def _light_pools(luminance, lights, y, x, pools):
 
 
 class Parts(NamedTuple):
-    """What a field is the sum of, of float64.
+    """The parts that a field is the sum of, of float64.
 
-    Attributes
-    ----------
-    smooth, cubic : arrays (n, n), (32, n)
-        Nodes in EV and what of them each cell takes; n may be 0.
-    lights : Lights
-    blur : array (32, 32)
-        What of its neighbours' luminance each cell takes, and
-    scene : float
-        the share of log2 of it that is added.
-    vignette : float
-        EV that the corners lack.
-    gradient : array (2)
-        EV for each unit of y and of x.
+    smooth, cubic: arrays (n, n), (32, n), nodes in EV and what of them each cell takes; n may be 0.
     """
 
     smooth: FloatArray
     cubic: FloatArray
     lights: Lights
-    blur: FloatArray
-    scene: float
-    vignette: float
-    gradient: FloatArray
+    blur: FloatArray  # array (32, 32), what of its neighbours' luminance each cell takes
+    scene: float  # the share of log2 of that which is added
+    vignette: float  # EV that the corners lack
+    gradient: FloatArray  # array (2), EV for each unit of y and of x
 
 
 @kernel
 def sum_field(luminance, parts, places, field, pools):
     """Fill `field` (32, 32), in EV with mean 0, and `pools` (L, 32, 32), see `_light_pools`.
 
-    Parameters
-    ----------
-    luminance : float64 array (32, 32)
-        Of the photograph; for lights and scene.
-    parts : Parts
-    places : two float64 arrays (32)
-        Cell middles about the image's middle, down and across, in halves of its longer side.
+    luminance: float64 array (32, 32) of the photograph; for lights and scene.
+    parts: Parts.
+    places: two float64 arrays (32), cell middles about the image's middle, down and across, in
+      halves of its longer side.
     """
     y, x = places
     light = np.empty((CELLS, CELLS))

@@ -21,31 +21,23 @@ from .numbers.random_bits import (
     sample_state,
 )
 from .numbers.shot_and_read_noise import large_poisson, small_poisson, symmetric_quantile
+from .types import f32, u8, u32
 
-u32 = np.uint32
-f32 = np.float32
-u8 = np.uint8
 _LIMIT = f32(POISSON_LIMIT)
 
 
 class EncodedNoise(NamedTuple):
     """Noise of samples in [0, 1].
 
-    Attributes
-    ----------
-    peak, variance, per_light : float
-        Photons of white (0 for no Poisson noise), variance, and standard deviation per light, of
-        float32.
-    gaussian, alias : arrays
-        As of `sensor.Noise`.
-    seed : PixelSeed
+    peak, variance, per_light: photons of white (0 for no Poisson noise), variance, and standard
+    deviation per light, of float32.
     """
 
     peak: np.float32
     variance: np.float32
     per_light: np.float32
-    gaussian: npt.NDArray[np.float32]
-    alias: npt.NDArray[np.uint32]
+    gaussian: npt.NDArray[np.float32]  # arrays as of `sensor.Noise`
+    alias: npt.NDArray[np.uint32]  # arrays as of `sensor.Noise`
     seed: PixelSeed
 
 

@@ -31,11 +31,7 @@ from .numbers.shot_and_read_noise import (
     symmetric_quantile,
     tail_place,
 )
-
-u32 = np.uint32
-u64 = np.uint64
-i32 = np.int32
-f32 = np.float32
+from .types import f32, i32, u32, u64
 
 _LIMIT = f32(POISSON_LIMIT)
 # Loops are over so many sites, of a fixed number of turns and with unsigned places, as an index
@@ -49,44 +45,24 @@ _PARTS = _BLOCK // _PART
 class Noise(NamedTuple):
     """Distributions of a sensor's noise.
 
-    Attributes
-    ----------
-    read, read_pair : float32 arrays (10)
-        Quantile polynomials of a site's read noise and of the sum of two, DN.
-    gaussian : float32 array (10)
-        The same of the standard normal distribution.
-    alias : uint32 array
-        Of `poisson.poisson_alias_table`.
+    read, read_pair: float32 arrays (10), quantile polynomials of a site's read noise and of the sum
+    of two, DN.
     """
 
     read: npt.NDArray[np.float32]
     read_pair: npt.NDArray[np.float32]
-    gaussian: npt.NDArray[np.float32]
-    alias: npt.NDArray[np.uint32]
+    gaussian: npt.NDArray[np.float32]  # (10), the same of the standard normal distribution
+    alias: npt.NDArray[np.uint32]  # uint32 array of `poisson.poisson_alias_table`
 
 
 class Sensor(NamedTuple):
-    """A sensor and the photograph's own random bits.
+    """A sensor and the photograph's own random bits."""
 
-    Attributes
-    ----------
-    method : int
-        Of `demosaic`: how its sites lie.
-    gain : float
-        System gain K, DN per electron.
-    black, white : float
-        Black level and largest value of its bit depth, DN.
-    row_sigma : float
-        Standard deviation of the row noise, DN.
-    seed : PixelSeed
-    noise : Noise
-    """
-
-    method: int
-    gain: np.float32
-    black: np.float32
-    white: np.float32
-    row_sigma: np.float32
+    method: int  # of `demosaic`: how its sites lie
+    gain: np.float32  # system gain K, DN per electron
+    black: np.float32  # black level and largest value of its bit depth, DN
+    white: np.float32  # black level and largest value of its bit depth, DN
+    row_sigma: np.float32  # standard deviation of the row noise, DN
     seed: PixelSeed
     noise: Noise
 

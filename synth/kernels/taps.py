@@ -9,12 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from .compiling.compile import scalar
+from .types import f32, f64, i64
 
 DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.cuda`
-
-f32 = np.float32
-f64 = np.float64
-i64 = np.int64
 
 
 @scalar
@@ -33,15 +30,11 @@ def tap_count(before, after):
 def fill_taps(before, after, at, weights, place, step):
     """Write the weights of an output pixel's inputs; return the first of them, maybe off the edge.
 
-    Parameters
-    ----------
-    before, after : int
-        Pixels of the input and of the output.
-    at : int
-        The output pixel.
-    weights : float32 array
-        Gets `tap_count` of them, which sum to 1, at `place`, `place + step` and so on.
-    place, step : int
+    before, after: pixels of the input and of the output.
+    at: the output pixel.
+    weights: float32 array, gets `tap_count` of them, which sum to 1, at `place`, `place + step` and
+      so on.
+    place, step: int.
     """
     radius = radius_of(before, after)
     centre = (f64(at) + 0.5) * (f64(before) / f64(after)) - 0.5

@@ -1,1 +1,1 @@
-"""What recipes are made of: distributions, fields, keyed random numbers."""
+"""The parts of recipes: distributions, fields, keyed random numbers."""

@@ -23,17 +23,10 @@ _moved_on = lru_cache(maxsize=4096)(moved_on)
 
 
 class Ragged(NamedTuple):
-    """A column of several numbers an image, not as many in each.
+    """A column of several numbers an image, not as many in each."""
 
-    Attributes
-    ----------
-    table : array (N, most)
-        Of each image its numbers, then anything.
-    counts : int64 array (N)
-    """
-
-    table: Any
-    counts: npt.NDArray[np.int64]
+    table: Any  # array (N, most) of each image its numbers, then anything
+    counts: npt.NDArray[np.int64]  # (N)
 
     @property
     def own(self) -> npt.NDArray[np.bool_]:
@@ -56,12 +49,7 @@ Columns = dict[str, Any]
 
 
 class Keys:
-    """The keys of many pairs, for random numbers of any seed.
-
-    Parameters
-    ----------
-    keys : sequence of str
-    """
+    """The keys of many pairs, for random numbers of any seed."""
 
     def __init__(self, keys: Sequence[str]) -> None:
         ends = [f"\0{key}\0".encode() for key in keys]
@@ -89,12 +77,7 @@ class Keys:
 class KeyedColumns:
     """The random numbers of many images of a set, none of which depends on another image.
 
-    Parameters
-    ----------
-    seed : int
-        Of the set.
-    keys : sequence of str or Keys
-        Of the pairs.
+    seed: of the set. keys: of the pairs.
     """
 
     def __init__(self, seed: int, keys: Sequence[str] | Keys) -> None:

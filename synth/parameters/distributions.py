@@ -152,19 +152,13 @@ class Choice:
 
 
 Distribution = Constant | Uniform | LogUniform | Normal | Choice
+ZERO = Constant(0.0)
 
 
 def parse(value: Any) -> Distribution:
     """Read a distribution from what YAML or the command line gives.
 
-    Parameters
-    ----------
-    value : number, str or a distribution
-
-    Raises
-    ------
-    ValueError
-        With what is allowed, when it is none.
+    Raises ValueError with what is allowed, when it is none.
 
     Examples
     --------

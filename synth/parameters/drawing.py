@@ -40,10 +40,7 @@ class Drawn(BaseModel):
     def changed(self: D, values: dict[str, Any]) -> D:
         """Return the same draw with other values, by their paths.
 
-        Parameters
-        ----------
-        values : dict
-            Such as `{"exposure.ev": 3.0, "camera.sensor.gain": 0.5}`. They are not checked.
+        values: such as `{"exposure.ev": 3.0, "camera.sensor.gain": 0.5}`. They are not checked.
         """
         changed = self
         for path, value in values.items():
@@ -79,22 +76,12 @@ def draw_section(
 ) -> Columns:
     """Draw all parameters of a section, and of the sections in it, for many images.
 
-    Parameters
-    ----------
-    section : Section
-    random : KeyedColumns
-        The random numbers of N images.
-    path : str
-        Of the section in its recipe, with a dot at its end.
-    also : sequence of str
-        Paths that are drawn even if they are `Added` and at their default.
+    random: the random numbers of N images. path: of the section in its recipe, with a dot at its
+    end. also: paths that are drawn even if they are `Added` and at their default.
 
-    Returns
-    -------
-    Columns
-        By path: numbers or names; `Ragged` where the field is drawn several times (`Each`, or a
-        section with a `count`); bools for a `Chance`. A constant costs no random number. What is
-        `Added` and at its default is left out.
+    Returns columns by path: numbers or names; `Ragged` where the field is drawn several times
+    (`Each`, or a section with a `count`); bools for a `Chance`. A constant costs no random number.
+    Fields that are `Added` and at their default are left out.
     """
     columns: Columns = {}
     counts: Any = None
@@ -178,19 +165,13 @@ def columns_of(kind: type[Drawn], records: Sequence[Drawn]) -> Columns:
 class Leaf(NamedTuple):
     """A parameter of a record.
 
-    Attributes
-    ----------
-    get : function of a record
-        Returns its value; where the part that has it is missing, as if that were `Off`.
-    dtype : type, optional
-        Of its column.
-    default : optional
-        Of one that came after the first sets.
+    get: function of a record, returns its value; where the part that has it is missing, as if that
+    were `Off`.
     """
 
     get: Callable[[Any], Any]
-    dtype: Any
-    default: Any
+    dtype: Any  # of its column
+    default: Any  # of one that came after the first sets
 
 
 @lru_cache(maxsize=8)

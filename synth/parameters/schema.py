@@ -60,7 +60,7 @@ def about(text: str) -> Any:
 class Added:
     """Annotates a field that came after the first sets.
 
-    Where it is at its default it is neither drawn nor written: recipes and records of those sets
+    At its default it is neither drawn nor written: recipes and records of those sets
     stay what they were.
     """
 
@@ -79,16 +79,12 @@ class Chance:
 
 @dataclass(frozen=True)
 class Within:
-    """Annotates a field of a pydantic model: a distribution of numbers within [low, high].
-
-    whole: whether they are whole numbers.
-    unit: what the numbers count, for people ("EV", "pixels"); "" for plain ones.
-    """
+    """Annotates a field of a pydantic model: a distribution of numbers within [low, high]."""
 
     low: float
     high: float
-    unit: str = ""
-    whole: bool = False
+    unit: str = ""  # what the numbers count, for people ("EV", "pixels"); "" for plain ones
+    whole: bool = False  # whether they are whole numbers
 
     def __str__(self) -> str:
         return (
@@ -121,13 +117,10 @@ class Within:
 
 @dataclass(frozen=True)
 class OneOf:
-    """Annotates a field of a pydantic model: a distribution (constant or choice) over some names.
-
-    more: whether the model itself may know others, and checks them.
-    """
+    """Annotates a field of a pydantic model: a distribution (constant or choice) over names."""
 
     names: tuple[str, ...]
-    more: bool = False
+    more: bool = False  # whether the model itself may know others, and checks them
 
     def __str__(self) -> str:
         return "" if self.more else ", ".join(self.names)

@@ -76,11 +76,8 @@ class Together(Section):
 
         known: paths of other groups, to which those of this one are added.
 
-        Raises
-        ------
-        Finding
-            When a path is none of a number of it, drawn elsewhere too, or a value outside its
-            bounds.
+        Raises Finding when a path is none of a number of it, drawn elsewhere too, or a value
+        outside its bounds.
         """
         key = f"together.{name}"
         for i, path in enumerate(self.columns):
@@ -127,10 +124,7 @@ def _root(covariance: Any) -> Any:
 
     A LAPACK's last bits depend on the machine. Numbers may have been rounded, to four digits.
 
-    Raises
-    ------
-    ValueError
-        When it is none.
+    Raises ValueError when it is none.
     """
     matrix = np.array(covariance, np.float64)
     if (np.diag(matrix) < 0).any():

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from ..degradations.recipe import LastDegradations
-from ..parameters.distributions import Constant, Distribution
+from ..parameters.distributions import ZERO, Constant, Distribution
 from ..parameters.schema import Added, OneOf, Section, Within, about
 
 
@@ -40,14 +40,10 @@ class Noise(Section):
     ] = Constant("srgb")
     peak: Annotated[
         Distribution, Within(0, 1e6, "photons"), about("of white, of Poisson noise; 0 for none")
-    ] = Constant(0.0)
-    variance: Annotated[Distribution, Within(0, 1), about("of Gaussian noise")] = Constant(0.0)
-    deviation: Annotated[Distribution, Within(0, 1), about("of Gaussian noise, standard")] = (
-        Constant(0.0)
-    )
-    deviation_per_light: Annotated[Distribution, Within(0, 1), about("the same, of light 1")] = (
-        Constant(0.0)
-    )
+    ] = ZERO
+    variance: Annotated[Distribution, Within(0, 1), about("of Gaussian noise")] = ZERO
+    deviation: Annotated[Distribution, Within(0, 1), about("of Gaussian noise, standard")] = ZERO
+    deviation_per_light: Annotated[Distribution, Within(0, 1), about("the same, of light 1")] = ZERO
 
 
 class PowerLawRecipe(Section):

@@ -16,33 +16,17 @@ from .draw import PowerLawDraw
 
 
 def render_power_law(
-    normal: Pixels,
-    draw: PowerLawDraw,
-    window: Window | None = None,
-    lit_as: Pixels | None = None,
+    normal: Pixels, draw: PowerLawDraw, window: Window | None = None, lit_as: Pixels | None = None
 ) -> Pixels:
     """Make the low of a pair, or a window of it: a pure function.
 
-    Parameters
-    ----------
-    normal : uint8 array (H, W, 3)
-        RGB, the stored normal as decoded.
-    draw : PowerLawDraw
-    window : Window, optional
-        What of the low is returned; all of it is made.
-    lit_as : uint8 array (H, W, 3), optional
-        The image that is stretched to its range, instead of the normal: the first frame of its
-        clip.
+    normal: uint8 array (H, W, 3), RGB, the stored normal as decoded.
+    window: what of the low is returned; all of it is made.
+    lit_as: uint8 array (H, W, 3), the image that is stretched to its range, instead of the normal:
+      the first frame of its clip.
 
-    Returns
-    -------
-    uint8 array (H, W, 3), or the window's height and width
-        RGB.
-
-    Raises
-    ------
-    ValueError
-        When the normal is not a uint8 array (H, W, 3), or the window does not lie within it.
+    Returns uint8 array (H, W, 3), or the window's height and width, RGB. Raises ValueError when the
+    normal is not a uint8 array (H, W, 3), or the window does not lie within it.
     """
     check_normal(normal)
     if window is not None:

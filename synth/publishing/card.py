@@ -54,21 +54,12 @@ def body(
 ) -> str:
     """Return what people read of a card.
 
-    Parameters
-    ----------
-    info : SetInfo
-    rows : list of dict
-        The statistics of pairs, measured.
-    form : str
-        "webdataset", "parquet" or "plan".
-    recipe : str
-        The YAML of its recipe.
-    picture : str
-        Path of a sheet of pairs, or "".
-    citation : str
-        BibTeX.
-    remarks : list of str
-        What else is to be said.
+    rows: the statistics of pairs, measured.
+    form: "webdataset", "parquet" or "plan".
+    recipe: the YAML of its recipe.
+    picture: path of a sheet of pairs, or "".
+    citation: BibTeX.
+    remarks: what else is to be said.
     """
     counts = ", ".join(f"{n:,} {split}" for split, n in info.counts.items() if split != "refused")
     sources = "\n".join(

@@ -8,43 +8,24 @@ from typing import Any
 
 import pyarrow as pa
 
-_CONTEXT: dict[str, Any] = {
+_TERMS = (
+    "@language @vocab citeAs column conformsTo cr rai data dataType dct equivalentProperty examples"
+    " extract field fileProperty fileObject fileSet format includes isLiveDataset jsonPath key md5"
+    " parentField path recordSet references regex repeated replace samplingRate sc separator source"
+    " subField transform"
+)
+"""Terms of Croissant's context in the order of its specification; most are of its own names."""
+_CONTEXT: dict[str, Any] = {term: f"cr:{term}" for term in _TERMS.split()} | {
     "@language": "en",
     "@vocab": "https://schema.org/",
-    "citeAs": "cr:citeAs",
-    "column": "cr:column",
     "conformsTo": "dct:conformsTo",
     "cr": "http://mlcommons.org/croissant/",
     "rai": "http://mlcommons.org/croissant/RAI/",
     "data": {"@id": "cr:data", "@type": "@json"},
     "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
     "dct": "http://purl.org/dc/terms/",
-    "equivalentProperty": "cr:equivalentProperty",
     "examples": {"@id": "cr:examples", "@type": "@json"},
-    "extract": "cr:extract",
-    "field": "cr:field",
-    "fileProperty": "cr:fileProperty",
-    "fileObject": "cr:fileObject",
-    "fileSet": "cr:fileSet",
-    "format": "cr:format",
-    "includes": "cr:includes",
-    "isLiveDataset": "cr:isLiveDataset",
-    "jsonPath": "cr:jsonPath",
-    "key": "cr:key",
-    "md5": "cr:md5",
-    "parentField": "cr:parentField",
-    "path": "cr:path",
-    "recordSet": "cr:recordSet",
-    "references": "cr:references",
-    "regex": "cr:regex",
-    "repeated": "cr:repeated",
-    "replace": "cr:replace",
-    "samplingRate": "cr:samplingRate",
     "sc": "https://schema.org/",
-    "separator": "cr:separator",
-    "source": "cr:source",
-    "subField": "cr:subField",
-    "transform": "cr:transform",
 }
 _TYPES = {"string": "sc:Text", "int32": "sc:Integer", "int64": "sc:Integer", "double": "sc:Float"}
 
@@ -68,24 +49,13 @@ def croissant(
 ) -> bytes:
     """Describe a published set.
 
-    Parameters
-    ----------
-    name : str
-    about : dict
-        description, license, citeAs, datePublished, url, and `rai:` fields.
-    pairs : PublishedFile
-        The table `pairs.parquet`.
-    columns : pyarrow.Schema
-        Of it.
-    images : list of PublishedFile
-        Tars, Parquet files, or none.
-    suffixes : dict of member to suffix
-        Of the images in tars.
+    about: description, license, citeAs, datePublished, url, and `rai:` fields.
+    pairs: the table `pairs.parquet`.
+    columns: of it.
+    images: Tars, Parquet files, or none.
+    suffixes: dict of member to suffix of the images in tars.
 
-    Returns
-    -------
-    bytes
-        JSON-LD.
+    Returns JSON-LD.
     """
     parquet = images and images[0].path.endswith(".parquet")
     kind = "application/x-parquet" if parquet else "application/x-tar"

@@ -12,7 +12,7 @@ from ...manifests.sets.pair_set import PairSet
 from ...progress import Progress
 from ..building.regenerate import export as export_layout
 from .export_for import export_for
-from .trainers import TrainerForm
+from .trainers import TrainerFormat
 from .video_files import Form, export_videos
 
 
@@ -27,7 +27,7 @@ def export(
     workers: int = 1,
     progress: Progress | None = None,
     engine: Engine | None = None,
-) -> SetInfo | TrainerForm | int:
+) -> SetInfo | TrainerFormat | int:
     """Write the pairs of a set as files or shards, as a trainer reads them, or as videos.
 
     Stopped, the same call continues.
@@ -50,11 +50,11 @@ def export(
     workers : int
         Processes.
     progress, engine
-        As `gloam.build` takes them.
+        See `gloam.build`.
 
     Returns
     -------
-    SetInfo, TrainerForm or int
+    SetInfo, TrainerFormat or int
         For a layout, what the new set's `set.json` says; for a trainer, what to tell it; for
         videos, their number.
 

@@ -21,20 +21,21 @@ from ...manifests.sets.pair_set import PairSet, Unit, of_images, open_set
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample
 from ...progress import Progress, Silent
 from ...storage.atomic import canonical_json, flush, sha256_bytes
-from ...storage.stores import StorePath, place
+from ...storage.stores import StorePath, as_path
 from ...storage.untrusted import inside
 from ..building.remake_unit import sample_with_low
 from ..decode import decode_image
 from ..kernels.png.file import encode_png
-from .detection_form import label_path, write_coco, write_yolo, yolo_lines
-from .energon_form import write_index, write_meta
-from .lmdb_form import lmdb_module, write_lmdb
-from .trainers import FORMS, TrainerForm
+from .detection_format import label_path, write_coco, write_yolo, yolo_lines
+from .energon_format import write_index, write_meta
+from .lmdb_format import lmdb_module, write_lmdb
+from .trainers import FORMS, TrainerFormat
 from .unit_by_unit import Note, Written, counted, write_file, write_shard, write_units
 
 DRAWS = "draws"
 _QUALITY = 100
-"""Of JPEGs that are made of exact images: without chroma subsampling the error is .75 of 255."""
+"""Quality of JPEGs that are made of exact images: without chroma subsampling the error is .75 of
+255."""
 
 
 def export_for(
@@ -45,39 +46,24 @@ def export_for(
     progress: Progress | None = None,
     *,
     engine: Engine | None = None,
-) -> TrainerForm:
+) -> TrainerFormat:
     """Write the pairs of a set as a trainer reads them.
 
     Images keep their bytes where the trainer takes them; others are encoded anew, as PNG without
     any loss. Draws and labels lie in `draws/SPLIT.jsonl`, checksums in `SHA256SUMS`. Stopped, the
     same call continues.
 
-    Parameters
-    ----------
-    origin : PairSet or path
-    root : str or Path
-        New, empty, or begun by the same call.
-    trainer : str
-        One of `trainers.FORMS`.
-    workers, progress, engine
-        As of `gloam.build`; lows of live sets are made.
+    root: new, empty, or begun by the same call. trainer: one of `trainers.FORMS`. workers,
+    progress, engine: as of `gloam.build`; lows of live sets are made.
 
-    Returns
-    -------
-    TrainerForm
-
-    Raises
-    ------
-    ConfigError
-        When there is no such form, or the set lacks what it needs.
-    SetError
-        When the folder holds something else, or a pair cannot be read.
+    Raises ConfigError when there is no such form, or the set lacks what it needs; SetError when the
+    folder holds something else, or a pair cannot be read.
     """
     if trainer not in FORMS:
         raise ConfigError(
             f"--for {trainer}: must be one of {', '.join(FORMS)}", key="for", value=trainer
         )
-    form, origin, root = FORMS[trainer], of_images(open_set(origin)), place(root)
+    form, origin, root = FORMS[trainer], of_images(open_set(origin)), as_path(root)
     _check(origin, root, form)
     classes = read_about(origin.root)[0] if origin.info.build.labelled else []
     write_units(
@@ -92,7 +78,7 @@ def export_for(
     return form
 
 
-def _check(origin: PairSet, root: Path, form: TrainerForm) -> None:
+def _check(origin: PairSet, root: Path, form: TrainerFormat) -> None:
     if "{class}" in form.low and not origin.info.build.labelled:
         raise ConfigError(
             f"--for {form.name}: needs classes, which {origin.root} has not; gloam build --labels"
@@ -110,7 +96,7 @@ def _check(origin: PairSet, root: Path, form: TrainerForm) -> None:
         lmdb_module()  # before anything is made
 
 
-def _write_unit(form: TrainerForm, unit: Unit, root: Path) -> Note:
+def _write_unit(form: TrainerFormat, unit: Unit, root: Path) -> Note:
     """Write the images of a unit; note their files and the samples' records."""
     sums: dict[str, str] = {}
     if form.extra == "energon":
@@ -165,7 +151,7 @@ def encoded_as(sample: Sample, member: str, codec: str) -> Encoded:
     return Encoded(encode(pixels, "jpg", _QUALITY, "444"), "jpg")
 
 
-def _finish(form: TrainerForm, classes: list[str], written: Written) -> None:
+def _finish(form: TrainerFormat, classes: list[str], written: Written) -> None:
     """Write what goes over all units."""
     root, units = written.root, written.units
     if form.extra == "energon":

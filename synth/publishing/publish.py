@@ -23,7 +23,7 @@ from ...manifests.sets.pair_set import PairSet, Unit, of_images, open_set
 from ...manifests.sets.sample import LOW, NORMAL, Encoded, Sample
 from ...manifests.sets.tables import read_checked
 from ...progress import Progress, Silent
-from ...storage.stores import StorePath, place
+from ...storage.stores import StorePath, as_path
 from ...storage.untrusted import opened
 from ..analysis.contact_sheet import Tile, described, sheet, tiles_of
 from ..analysis.set_statistics import measure_set
@@ -36,13 +36,13 @@ from ..models import parse_draw
 from ..renderers import pixels_of
 from .card import body, head
 from .croissant import PublishedFile, croissant
-from .parquet_form import write_parquet
+from .parquet_format import write_parquet
 from .unit_by_unit import Note, Written, counted, write_shard, write_units
 
 Format = Literal["webdataset", "parquet", "plan"]
 FORMATS: tuple[Format, ...] = ("webdataset", "parquet", "plan")
 FOLDER = "gloam"
-"""Where a published set has its plan, recipe and tables."""
+"""Folder of a published set that has its plan, recipe and tables."""
 _UNDATED = "2026-11-22"
 """When no date is given: that of this gloam, as a clock's would make other bytes in every run."""
 _MEASURED, _SHOWN, _WIDTH = 300, 4, 260
@@ -74,16 +74,16 @@ def publish(
         "webdataset" (shards, with indexes for DALI), "parquet" (images as the Hub's viewer shows
         them), or "plan": no pictures, for photographs that may not be given away.
     license : str
-        As the Hub names it, such as "cc-by-4.0"; of photographs of others only they decide.
+        License by the Hub's name, such as "cc-by-4.0"; of photographs of others only they decide.
     citation : str
         BibTeX.
     url : str
-        Where it will be found.
+        Address that it will be found at.
     date : str
-        Of publishing, as 2026-11-22, for Croissant; by default that of this gloam, so that the
+        Date of publishing, as 2026-11-22, for Croissant; by default that of this gloam, so that the
         bytes are the same in every run.
     workers, progress, engine
-        As of `gloam.build`; lows of live sets are made.
+        See `gloam.build`; lows of live sets are made.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def publish(
         date = Date.fromisoformat(date).isoformat() if date else ""
     except ValueError as error:
         raise ConfigError(f"--date {date}: {error}; write YYYY-MM-DD", value=date) from error
-    origin, root = of_images(open_set(origin)), place(root)
+    origin, root = of_images(open_set(origin)), as_path(root)
     if isinstance(root, StorePath):
         raise ConfigError(f"{root}: publish into a folder of this machine, then upload it")
     engine, progress = engine or LocalEngine(workers), progress or Silent()
@@ -296,7 +296,4 @@ def _types(
     roles = tuple(next(origin.records())["members"])
     roles = roles if LOW in roles else (LOW, *roles)
     named = {role: [suffixes.get(role, "png")] for role in roles}
-    return {
-        "features": sample_features(info, roles, named, info.build.labelled),
-        **splits,
-    }
+    return {"features": sample_features(info, roles, named, info.build.labelled), **splits}

@@ -23,7 +23,7 @@ from ...manifests.sets.workspace import prepare_output
 from ...manifests.sources import Source, parse_source
 from ...progress import Progress
 from ...storage.atomic import atomic_write
-from ...storage.stores import place
+from ...storage.stores import as_path
 from ...storage.untrusted import opened
 from ..building.build import Report
 from ..building.build import build as build_request
@@ -46,14 +46,14 @@ def rebuild(
     Parameters
     ----------
     published : str or Path
-        What `publish` wrote, with or without pictures; or a set.
+        A folder that `publish` wrote, with or without pictures; or a set.
     root : str or Path
         New, empty, or begun by the same call.
     sources : iterable of str
-        Where this machine has the sources, as `coco=DIR` (by kind) or `NAME=DIR` (by the name that
-        the set has for it); those of the sample need none.
+        Places of the sources on this machine, as `coco=DIR` (by kind) or `NAME=DIR` (by the name
+        that the set has for it); those of the sample need none.
     workers, progress, engine
-        As of `gloam.build`.
+        See `gloam.build`.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def rebuild(
     >>> gloam.rebuild("SET", "again", ["folder=photos"]).info.counts
     {'train': 4, 'val': 2, 'refused': 0}
     """
-    published, root = place(published), place(root)
+    published, root = as_path(published), as_path(root)
     if (published / FOLDER / SET_FILE).is_file():
         published = published / FOLDER
     info = read_set(published)

@@ -53,19 +53,11 @@ class _Job:
 
 @dataclass
 class Written:
-    """A folder that is nearly done: its units are there.
-
-    Attributes
-    ----------
-    root : Path
-    units : list of Unit
-    sums : dict
-        SHA-256 of each file, by its path.
-    """
+    """A folder that is nearly done: its units are there."""
 
     root: Path
     units: list[Unit]
-    sums: dict[str, str]
+    sums: dict[str, str]  # SHA-256 of each file, by its path
 
     def notes(self, split: str | None = None) -> Iterator[Note]:
         """Yield the notes of the units, or of those of a split, in order."""
@@ -92,24 +84,13 @@ def write_units(
 ) -> None:
     """Write a folder, or go on with one that the same call began.
 
-    Parameters
-    ----------
-    origin : PairSet
-    root : Path
-        New, empty, or begun by the same call.
-    about : dict
-        What it is, for the mark.
-    write : Writer
-        A function that workers can be sent.
-    finish : function
-        Writes the rest, by `Written.put`.
-    engine, progress
-        As of a build.
+    root: new, empty, or begun by the same call.
+    about: what it is, for the mark.
+    write: a function that workers can be sent.
+    finish: writes the rest, by `Written.put`.
+    engine, progress: as of a build.
 
-    Raises
-    ------
-    SetError
-        When the folder holds something else, or a pair cannot be read.
+    Raises SetError when the folder holds something else, or a pair cannot be read.
     """
     check_paths(engine, origin.root, origin.normals, root)
     origin.check_normals()

@@ -48,29 +48,12 @@ def export_videos(
 
     Beside them lie their checksums, `SHA256SUMS`. Stopped, the same call continues.
 
-    Parameters
-    ----------
-    origin : PairSet, str or Path
-    root : str or Path
-        A folder: new, empty, or begun by the same call.
-    form : str
-        "ffv1" or "mp4"; see `FORMS`.
-    workers : int
-        Processes.
-    progress : Progress, optional
-    engine : Engine, optional
+    root: a folder: new, empty, or begun by the same call. form: "ffv1" or "mp4"; see `FORMS`.
+    workers: processes.
 
-    Returns
-    -------
-    int
-        How many clips there are.
-
-    Raises
-    ------
-    SetError
-        When the set holds no clips, one of them is damaged, or the folder holds something else.
-    ConfigError
-        When PyAV is missing, or the folder lies in a store.
+    Returns how many clips there are. Raises SetError when the set holds no clips, one of them is
+    damaged, or the folder holds something else; ConfigError when PyAV is missing, or the folder
+    lies in a store.
     """
     pairs, folder = open_set(origin), Path(root)
     if form not in FORMS:

@@ -21,21 +21,11 @@ FILTERS = "random filters"
 
 @dataclass(frozen=True)
 class Group:
-    """Measured lows of one group.
+    """Measured lows of one group."""
 
-    Attributes
-    ----------
-    rows : sequence of dict
-        The `all_statistics` of each.
-    scenes : int array (N)
-        The scene of each.
-    filters : float array (N, F), optional
-        The `filter_features` of each.
-    """
-
-    rows: Rows
-    scenes: IntArray
-    filters: FloatArray | None = None
+    rows: Rows  # sequence of dict, the `all_statistics` of each
+    scenes: IntArray  # int array (N), the scene of each
+    filters: FloatArray | None = None  # float array (N, F), the `filter_features` of each
 
     def banks(self) -> dict[str, FloatArray]:
         """Return the features (N, F) of each bank that the lows have any of."""
@@ -61,32 +51,18 @@ class Group:
 class Realism:
     """How well lows were told from real ones.
 
-    Attributes
-    ----------
-    name : str
-        Of the lows that are not real: their recipe's, or their folder's.
-    real, other : sequences of dict
-        The statistics of real lows, and of the others.
-    scenes : int
-        Different ones of both.
-    told : dict of a bank of features to Told
-    control : dict of the same to Told
-        What chance gives: of two seeds of the recipe, or of two halves of the other lows where
-        these are enough.
-    tells : list of Tell
-        What gives the lows away, the surest first.
-    patches : list of Patch
-        Those that are easiest to tell.
+    control: dict of the same to Told, what chance gives: of two seeds of the recipe, or of two
+    halves of the other lows where these are enough.
     """
 
-    name: str
-    real: Rows
-    other: Rows
-    scenes: int
-    told: dict[str, Told]
+    name: str  # of the lows that are not real: their recipe's, or their folder's
+    real: Rows  # the statistics of real lows, and of the others
+    other: Rows  # the statistics of real lows, and of the others
+    scenes: int  # different ones of both
+    told: dict[str, Told]  # dict of a bank of features to Told
     control: dict[str, Told]
-    tells: list[Tell]
-    patches: list[Patch] = field(default_factory=list)
+    tells: list[Tell]  # what gives the lows away, the surest first
+    patches: list[Patch] = field(default_factory=list)  # those that are easiest to tell
 
     def lines(self) -> list[str]:
         """Return what was found, in lines to be printed."""
@@ -120,34 +96,21 @@ class Realism:
 def compared_rows(name: str, real: Rows, other: Rows) -> Realism:
     """Compare statistics of lows with those of real ones, each of a scene of its own.
 
-    Raises
-    ------
-    gloam.errors.ConfigError
-        See `compared`.
+    Raises gloam.errors.ConfigError, see `compared`.
     """
     edge = len(real)
     return compared(
-        name,
-        Group(real, np.arange(edge)),
-        Group(other, np.arange(edge, edge + len(other))),
+        name, Group(real, np.arange(edge)), Group(other, np.arange(edge, edge + len(other)))
     )
 
 
 def compared(name: str, real: Group, other: Group, control: Group | None = None) -> Realism:
     """Compare lows with real ones.
 
-    Parameters
-    ----------
-    name : str
-        Of the others.
-    real, other : Group
-    control : Group, optional
-        Others of another seed; by default, two halves of the others are compared.
+    name: of the others. control: others of another seed; by default, two halves of the others are
+    compared.
 
-    Raises
-    ------
-    gloam.errors.ConfigError
-        When there are too few scenes, or scikit-learn is missing.
+    Raises gloam.errors.ConfigError when there are too few scenes, or scikit-learn is missing.
     """
     one, two = (other, control) if control is not None else other.halves()
     scenes = np.unique(np.concatenate([real.scenes, other.scenes]))

@@ -56,10 +56,7 @@ def _draw_told(axis: Axes, found: Realism) -> None:
 
 def _draw_levels(axis: Axes, found: Realism, name: str, bounds: Sequence[int]) -> None:
     names = [f"{name}_{least}" for least in bounds[:-1]]
-    for rows, label, colour in (
-        (found.real, "real", _REAL),
-        (found.other, found.name, _OTHER),
-    ):
+    for rows, label, colour in ((found.real, "real", _REAL), (found.other, found.name, _OTHER)):
         values = columns(rows, names)
         known = np.isfinite(values).sum(axis=0) >= 3
         if known.any():

@@ -36,17 +36,10 @@ _FILTERS = _filters()
 def filter_features(low: Pixels, smooth: npt.NDArray[np.bool_]) -> Features:
     """Return what filters give where a scene is smooth, by level of the low.
 
-    Parameters
-    ----------
-    low : uint8 array (H, W, 3)
-        RGB.
-    smooth : bool array (H, W)
+    low: uint8 array (H, W, 3), RGB. smooth: bool array (H, W).
 
-    Returns
-    -------
-    float32 array (10 * 128)
-        For each of `LEVELS` and filter log2 of the deviation, and its ratio to the mean of
-        magnitudes; NaN where there are too few pixels of a level.
+    Returns float32 array (10 * 128), for each of `LEVELS` and filter log2 of the deviation, and its
+    ratio to the mean of magnitudes; NaN where there are too few pixels of a level.
     """
     edge = SIDE // 2
     if min(low.shape[:2]) < SIDE:
@@ -77,14 +70,9 @@ def patch_places(height: int, width: int) -> npt.NDArray[np.int64]:
 def patch_features(low: Pixels, normal: Pixels | None) -> Features:
     """Return what filters give in each patch of `patch_places`, with the means of its channels.
 
-    Parameters
-    ----------
-    low, normal : uint8 arrays (H, W, 3)
-        RGB, at least 5 x 5.
+    low, normal: uint8 arrays (H, W, 3), RGB, at least 5 x 5.
 
-    Returns
-    -------
-    float32 array (N, 134)
+    Returns float32 array (N, 134).
     """
     made = []
     for top, left in patch_places(*low.shape[:2]):

@@ -20,15 +20,7 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Patch:
-    """A patch of a low.
-
-    Attributes
-    ----------
-    key : str
-        Of its low.
-    real : bool
-    pixels : uint8 array (64, 64, 3)
-    """
+    """A patch of a low. key: of its low. pixels: uint8 array (64, 64, 3)."""
 
     key: str
     real: bool
@@ -40,12 +32,7 @@ def easiest(
     found: tuple[Sequence[Measured], Sequence[Measured]],
     scenes: tuple[IntArray, IntArray],
 ) -> list[Patch]:
-    """Return the patches of real lows, then of others, that are told the surest; one of a scene.
-
-    Parameters
-    ----------
-    samples, found, scenes : of real lows and of others
-    """
+    """Return the patches of real lows, then of others, that are told the surest; one of a scene."""
     every = [one for group in found for one in group]
     counts = [len(one.patches) for one in every]
     labels = np.repeat(np.repeat([0, 1], [len(group) for group in found]), counts)

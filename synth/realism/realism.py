@@ -54,7 +54,7 @@ def realism(
     pairs : int
         At most so many are compared, evenly spread; at least 12.
     seed : int
-        Of the recipe's draws; the control has the next one.
+        Random seed of the recipe's draws; the control has the next one.
     workers : int
         Processes.
     progress : Progress, optional

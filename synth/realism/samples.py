@@ -29,34 +29,19 @@ _ALIKE = 3  # bits of perceptual hashes, of 64, by which one scene's differ
 
 @dataclass(frozen=True)
 class Sample:
-    """A low: one of a file, or what a recipe makes of a normal.
-
-    Attributes
-    ----------
-    key : str
-    normal : Path, optional
-    low : Path, optional
-        None of what a recipe makes.
-    recipe : Recipe, optional
-    seed : int
-    paired : bool
-        Whether it is measured together with its normal.
-    """
+    """A low: one of a file, or what a recipe makes of a normal."""
 
     key: str
     normal: Path | None
-    low: Path | None = None
+    low: Path | None = None  # None of what a recipe makes
     recipe: Recipe | None = None
     seed: int = 0
-    paired: bool = True
+    paired: bool = True  # whether it is measured together with its normal
 
     def images(self) -> tuple[Pixels, Pixels | None]:
         """Return the low and its normal, or None, the middle of large ones.
 
-        Raises
-        ------
-        SourceError
-            When a file is damaged, or their sizes differ.
+        Raises SourceError when a file is damaged, or their sizes differ.
         """
         normal = None if self.normal is None else _read(self.normal)
         if self.recipe is not None and normal is not None:
@@ -76,34 +61,16 @@ class Sample:
 
 @dataclass(frozen=True)
 class Measured:
-    """The features of one low.
+    """The features of one low."""
 
-    Attributes
-    ----------
-    row : dict
-        Its `all_statistics`.
-    filters : float32 array (F)
-        Its `filter_features`.
-    patches : float32 array (N, P)
-        Its `patch_features`.
-    hash : int
-        The perceptual hash of its normal; of a low alone, its own.
-    """
-
-    row: dict[str, float]
-    filters: Features
-    patches: Features
-    hash: int
+    row: dict[str, float]  # its `all_statistics`
+    filters: Features  # float32 array (F), its `filter_features`
+    patches: Features  # float32 array (N, P), its `patch_features`
+    hash: int  # the perceptual hash of its normal; of a low alone, its own
 
 
 def measure(samples: Sequence[Sample], workers: int, at: Callable[[int], None]) -> list[Measured]:
-    """Measure lows, in their order.
-
-    Raises
-    ------
-    SourceError
-        See `Sample.images`.
-    """
+    """Measure lows, in their order. Raises SourceError, see `Sample.images`."""
     groups = [tuple(samples[i : i + _GROUP]) for i in range(0, len(samples), _GROUP)]
     return [one for found in LocalEngine(workers).map(_measure, groups, at) for one in found]
 

@@ -1,4 +1,4 @@
-"""What gives lows away, in words: single statistics that tell many of them."""
+"""Signs that give lows away, in words: single statistics that tell many of them."""
 
 from __future__ import annotations
 
@@ -54,22 +54,15 @@ _EV = ("shadows", "middle", "highlights", "spread", "field", "exposure", "red", 
 class Tell:
     """One thing that gives lows away.
 
-    Attributes
-    ----------
-    accuracy : float
-        Of telling lows by the best of its statistics alone, whether it lies between two bounds.
-    words : str
-    names : tuple of str
-        The statistics, the best one first.
-    real, other : float
-        Medians of the best one.
+    accuracy: of telling lows by the best of its statistics alone, whether it lies between two
+    bounds.
     """
 
     accuracy: float
     words: str
-    names: tuple[str, ...]
-    real: float
-    other: float
+    names: tuple[str, ...]  # the statistics, the best one first
+    real: float  # medians of the best one
+    other: float  # medians of the best one
 
     def __str__(self) -> str:
         return f"{self.accuracy:.0%}  {self.words}"
@@ -82,11 +75,7 @@ def tells(
 
     Statistics that say the same are one: "too little noise below level 4 in R, G".
 
-    Parameters
-    ----------
-    real, other : sequences of dict
-        `all_statistics` of images.
-    most : int
+    real, other: `all_statistics` of images.
     """
     names = [*BANKS["noise and tone"], *BANKS["registration"]]
     groups: dict[tuple[str, str], list[tuple[float, str, float, float]]] = {}

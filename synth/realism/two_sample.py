@@ -27,29 +27,18 @@ _KNOWN = 0.2  # of the images of each group that have a feature
 
 @dataclass(frozen=True)
 class Told:
-    """How often lows were told, 0.5 to 1, and its 95 % interval over scenes.
+    """How often lows were told, 0.5 to 1, and its 95 % interval over scenes."""
 
-    Attributes
-    ----------
-    accuracy, least, most : float
-        The mean of both groups' accuracies.
-    """
-
-    accuracy: float
-    least: float
-    most: float
+    accuracy: float  # the mean of both groups' accuracies
+    least: float  # the mean of both groups' accuracies
+    most: float  # the mean of both groups' accuracies
 
     def __str__(self) -> str:
         return f"{self.accuracy:.0%} ({100 * self.least:.0f} to {100 * self.most:.0f})"
 
 
 def require_classifier() -> None:
-    """Refuse to begin without scikit-learn.
-
-    Raises
-    ------
-    ConfigError
-    """
+    """Refuse to begin without scikit-learn. Raises ConfigError."""
     try:
         import sklearn.ensemble  # noqa: F401
     except ImportError as error:
@@ -61,12 +50,8 @@ def require_classifier() -> None:
 def told(first: FloatArray, second: FloatArray, scenes: tuple[IntArray, IntArray]) -> Told:
     """Return how often lows of two groups are told apart by their features.
 
-    Parameters
-    ----------
-    first, second : float arrays (N, F) and (M, F)
-        NaN where an image has no such feature.
-    scenes : two int arrays (N) and (M)
-        The scene of each image; one scene is never learned on and judged.
+    first, second: float arrays (N, F) and (M, F), NaN where an image has no such feature. scenes:
+    two int arrays (N) and (M), the scene of each image; one scene is never learned on and judged.
     """
     labels = np.repeat([0, 1], [len(first), len(second)])
     right = _probabilities(np.concatenate([first, second]), labels, np.concatenate(scenes))
@@ -77,17 +62,9 @@ def told(first: FloatArray, second: FloatArray, scenes: tuple[IntArray, IntArray
 def _probabilities(features: FloatArray, labels: IntArray, scenes: IntArray) -> FloatArray:
     """Return the probability (3, N) of label 1 of each image, learned on other scenes alone.
 
-    Parameters
-    ----------
-    features : float array (N, F)
-    labels : int array (N)
-        0 and 1.
-    scenes : int array (N)
+    features: float array (N, F). labels: int array (N), 0 and 1. scenes: int array (N).
 
-    Raises
-    ------
-    ConfigError
-        When there are too few scenes.
+    Raises ConfigError when there are too few scenes.
     """
     require_classifier()
     from sklearn.ensemble import HistGradientBoostingClassifier

@@ -112,11 +112,10 @@ def load_recipe(name: Recipe | str, overrides: Overrides = ()) -> Recipe:
     return made
 
 
-def _names() -> list[str]:
-    folder = resources.files(__package__)
-    return sorted(
-        file.name.removesuffix(".yaml") for file in folder.iterdir() if file.name.endswith(".yaml")
-    )
+@lru_cache(maxsize=1)
+def _names() -> tuple[str, ...]:
+    files = (file.name for file in resources.files(__package__).iterdir())
+    return tuple(sorted(name[:-5] for name in files if name.endswith(".yaml")))
 
 
 def _values_of(name: str) -> dict[str, Any]:
@@ -141,10 +140,7 @@ def recipe_of(
 
     `where` is named in errors; files that a mixture names lie in `folder`, or are found from here.
 
-    Raises
-    ------
-    ConfigError
-        With the key, its value and what is allowed.
+    Raises ConfigError with the key, its value and what is allowed.
     """
     if "mixture" in values:
         mixture = _mixture(values, list(overrides), where, folder)
@@ -315,10 +311,7 @@ def _overridden(
 
     `taken` has, by component, the keys that overrides of its own have changed already.
 
-    Raises
-    ------
-    ConfigError
-        When a component is wrong, or an override fits none of them.
+    Raises ConfigError when a component is wrong, or an override fits none of them.
     """
     made: dict[str, CameraRecipe | PowerLawRecipe] = {}
     refused: dict[str, dict[str, ConfigError]] = {}

@@ -91,10 +91,7 @@ def named_weights(text: str) -> dict[str, float] | None:
 
     A name without a weight, beside others, has the weight 1.
 
-    Raises
-    ------
-    ConfigError
-        When a weight is no number, or a name stands twice.
+    Raises ConfigError when a weight is no number, or a name stands twice.
 
     Examples
     --------

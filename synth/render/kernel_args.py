@@ -28,22 +28,7 @@ _NO_TABLE, _NO_FINE_TABLE = np.zeros(ENCODE_CELLS, np.uint8), np.zeros(ENCODE_CE
 
 
 class KernelArgs(NamedTuple):
-    """One image's draw as kernels take it.
-
-    Attributes
-    ----------
-    field : Field
-    linear : float32 array (256)
-        Light of each level.
-    spread : Spread
-    exposure : Exposure
-    bands : Bands
-    sensor : Sensor
-    pattern : Pattern
-    development : Development
-    noise : ChannelNoise
-    jpeg : Jpeg
-    """
+    """One image's draw as kernels take it. linear: float32 array (256), light of each level."""
 
     field: Field
     linear: npt.NDArray[np.float32]
@@ -58,14 +43,7 @@ class KernelArgs(NamedTuple):
 
 
 def kernel_args(table: DrawTable, number: int) -> KernelArgs:
-    """Return a row of a table as kernels of one image take it.
-
-    Parameters
-    ----------
-    table : DrawTable
-    number : int
-        Of the row.
-    """
+    """Return a row of a table as kernels of one image take it. number: of the row."""
     draw = args.draw_row(table.draws[number])
     places = slice(draw.first_spread, draw.first_spread + draw.spread)
     read, read_pair = table.read[number]

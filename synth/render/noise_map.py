@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
 import numpy.typing as npt
 
-from ..camera.illumination import brightness_ev, cell_luminance, mean_of
+from ..camera.illumination import cell_luminance
 from ..kernels.arrays import Pixels, Window, check_normal, check_window
 from ..kernels.curves import encoding
 from ..kernels.demosaic import BILINEAR, BORDER
 from ..kernels.exposure import Scene
+from ..kernels.illumination import brightness_ev, mean_of
 from ..kernels.moments import SiteNoise, expose_window, pixel_moments
 from ..kernels.numbers.quantiles import CENTRE, OCTAVES, PER_HALF
 from .kernel_args import KernelArgs
@@ -76,6 +77,8 @@ def noise_map(
     shape = span.height, span.width
     scene = scene_of(normal, span, args, normal if lit_as is None else lit_as)
     means, light = _exposed(normal, span, scene, args.sensor.method)
+    lights: Any
+    variances: Any
     lights, light_variances, clean, variances, covariances = (
         np.empty((3, *shape), np.float32) for _ in range(5)
     )
@@ -95,7 +98,7 @@ def noise_map(
         of_sites = mosaic_variances(sites, slopes, to_light, sensor.method, blur, strength)
     if len(blur):
         clean, variances = _smoothed(clean, variances, covariances, blur, strength)
-        places = np.interp(clean, levels, np.arange(len(levels))) / (len(levels) - 1)
+        places: Any = np.interp(clean, levels, np.arange(len(levels))) / (len(levels) - 1)
         lights = places * places
     variances = (of_sites if mosaic else variances) + _ROUNDING
     if mosaic and args.noise.there:

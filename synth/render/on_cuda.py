@@ -16,39 +16,25 @@ from numba import cuda
 from ..draws.table import DrawTable
 from ..kernels.arrays import Pixels, check_normal
 from ..kernels.batch.device_memory import DeviceMemory, Graphs, address_of
-from ..kernels.batch.form_steps import Forms, Resizing
 from ..kernels.batch.launch_cuda import blocks_of, launch
+from ..kernels.batch.resize_steps import OutputLayout, Resizing
 from ..kernels.taps import tap_count
-from .plan import DeviceDraws, IntArray, Plan, Tables, lay_out, plan_batch
+from .plan import IntArray, Plan, lay_out, plan_batch, upload_draws, upload_tables
 from .self_test import check_once
 
 Samples = npt.NDArray[np.uint8]
 
 
-class Formed(NamedTuple):
-    """Where windows of lows and normals go that are to be brought into form.
+class OutputSpec(NamedTuple):
+    """The memory that windows of lows and normals go to, resized, flipped and turned."""
 
-    Attributes
-    ----------
-    low, normal : uint64 arrays (N)
-        The address of each.
-    floats : bool
-        float32 samples instead of uint8.
-    shift, scale : float
-        A sample becomes (sample - shift) * scale, in float32.
-    channels_last : bool
-        HWC instead of CHW.
-    size : (height, width), optional
-        That windows are resized to.
-    """
-
-    low: IntArray
-    normal: IntArray
-    floats: bool = False
-    shift: float = 0.0
-    scale: float = 1.0
-    channels_last: bool = False
-    size: tuple[int, int] | None = None
+    low: IntArray  # uint64 arrays (N), the address of each
+    normal: IntArray  # uint64 arrays (N), the address of each
+    floats: bool = False  # float32 samples instead of uint8
+    shift: float = 0.0  # a sample becomes (sample - shift) * scale, in float32
+    scale: float = 1.0  # a sample becomes (sample - shift) * scale, in float32
+    channels_last: bool = False  # HWC instead of CHW
+    size: tuple[int, int] | None = None  # (height, width) that windows are resized to
 
 
 class CameraOnCuda:
@@ -57,30 +43,26 @@ class CameraOnCuda:
     Its batches follow one another on one stream, and work in the same memory. One thread at a time
     uses it.
 
-    Parameters
-    ----------
-    stream : int
-        The address of a CUDA stream; 0 is the default one.
-    device : int, optional
-        Number of the GPU; the current one where it is not given.
+    stream: the address of a CUDA stream; 0 is the default one. device: number of the GPU; the
+    current one where it is not given.
     """
 
     def __init__(self, stream: int = 0, device: int | None = None) -> None:
         if device is not None:
             cuda.select_device(device)
         self._memory, self._graphs = DeviceMemory(stream), Graphs()
-        self._tables = Tables(self._memory.upload)
+        self._tables = upload_tables(self._memory.upload)
         # Images lie anywhere; their places are counted from here.
         self._anchor = cuda.device_array(1, np.uint8)
         self._float_anchor = cuda.device_array(1, np.float32)
         self._table: DrawTable | None = None
         self._generation = 0
-        self._draws: Any = None
+        self._draws: dict[str, Any] = {}
         check_once(gpu_name(), self.render)
 
     def load(self, table: DrawTable) -> None:
         """Bring draws into device memory, for all batches until others are loaded."""
-        self._draws = DeviceDraws(table, self._memory.upload)
+        self._draws = upload_draws(table, self._memory.upload)
         self._memory.uploaded()
         self._table = table
 
@@ -89,22 +71,11 @@ class CameraOnCuda:
     ) -> list[Pixels]:
         """Make the lows of a batch of images of any sizes.
 
-        Parameters
-        ----------
-        normals : sequence of uint8 arrays (H, W, 3)
-        table : DrawTable
-            A row each.
-        firsts : sequence of int, optional
-            Of frames of clips: the number in the batch of the first frame of each one's clip.
+        normals: sequence of uint8 arrays (H, W, 3). table: a row each. firsts: of frames of clips:
+        the number in the batch of the first frame of each one's clip.
 
-        Returns
-        -------
-        list of uint8 arrays (H, W, 3)
-
-        Raises
-        ------
-        ValueError
-            When a normal is not of that type and shape.
+        Returns list of uint8 arrays (H, W, 3). Raises ValueError when a normal is not of that type
+        and shape.
         """
         if not normals:
             return []
@@ -130,15 +101,8 @@ class CameraOnCuda:
     ) -> None:
         """Fill the lows of a batch of N images, which lie one after the other in host memory.
 
-        Parameters
-        ----------
-        normals, lows : uint8 arrays
-            Samples of all images, of as many.
-        sizes : array (N, 2)
-            Height, width.
-        table : DrawTable
-        firsts : sequence of int, optional
-            As of `render`.
+        normals, lows: uint8 arrays, samples of all images, of as many. sizes: array (N, 2), height,
+        width. firsts: as of `render`.
         """
         begins = np.cumsum(np.concatenate([[0], 3 * sizes.prod(axis=1)]))[:-1]
         there = self._memory.room("normals", normals.shape, np.uint8)
@@ -159,24 +123,17 @@ class CameraOnCuda:
         firsts: IntArray | None = None,
         numbers: IntArray | None = None,
         windows: IntArray | None = None,
-        formed: Formed | None = None,
+        formed: OutputSpec | None = None,
     ) -> None:
         """Begin to make the lows of a batch of N images, without waiting for them.
 
-        Parameters
-        ----------
-        sizes : array (N, 2)
-            Height, width.
-        normals, lows : arrays (N)
-            Addresses of their first samples, whose memory lives on until they are made.
-        firsts : array (N), optional
-            Of frames of clips: addresses of the normals of the clips' first frames.
-        numbers : array (N), optional
-            Of the draws that are loaded; one after the other where it is not given.
-        windows : array (N, 7), optional
-            See `plan.plan_batch`.
-        formed : Formed, optional
-            Where windows are to go, resized or all of one size, flipped and turned.
+        sizes: array (N, 2), height, width.
+        normals, lows: arrays (N), addresses of their first samples, whose memory lives on until
+          they are made.
+        firsts: array (N) of frames of clips: addresses of the normals of the clips' first frames.
+        numbers: array (N) of the draws that are loaded; one after the other where it is not given.
+        windows: array (N, 7), see `plan.plan_batch`.
+        formed: where windows are to go, resized or all of one size, flipped and turned.
         """
         table = self._table
         assert table is not None, "draws are loaded first"
@@ -192,7 +149,7 @@ class CameraOnCuda:
         images = self._memory.upload("images", plan.images)
         self._memory.uploaded()
         both = self._anchor, self._anchor
-        batch = lay_out(plan, images, both, self._tables, self._draws, self._memory.room)
+        batch = lay_out(plan, images, both, self._tables | self._draws, self._memory.room)
         blocks = tuple((name, blocks_of(places)) for name, places in plan.places.items())
         forms = resizing = None
         if formed is not None:
@@ -204,7 +161,7 @@ class CameraOnCuda:
             into = self._float_anchor if formed.floats else self._anchor
             change = np.float32(formed.shift), np.float32(formed.scale)
             steps = (1, 3) if formed.channels_last else (pixels, 1)
-            forms = Forms(into, into, *change, *steps)
+            forms = OutputLayout(into, into, *change, *steps)
         if self._memory.generation != self._generation:
             self._memory.wait()
             self._graphs.clear()

@@ -18,7 +18,7 @@ from ..camera.recipe import MAX_CELLS, MAX_LIGHTS
 from ..degradations.spread import Spread
 from ..draws.table import DrawTable
 from ..kernels.batch.arrays import FIELD, IMAGE, Batch
-from ..kernels.batch.layout import PLACES, STEPS, lay_out_images
+from ..kernels.batch.layout import MOST, TOTALS, lay_out_images
 from ..kernels.curves import log_light
 from ..kernels.degradations.jpeg import COSINES, all_quantisers
 from ..kernels.develop import ENCODE_CELLS
@@ -37,20 +37,14 @@ WINDOW = ("top", "left", "rows", "columns", "across", "down", "turned")
 
 @dataclass(frozen=True)
 class Plan:
-    """Where a batch's pixels lie, and what is to be done.
+    """The layout of a batch's pixels, and the steps that it needs.
 
-    Attributes
-    ----------
-    images : array (N) of IMAGE
-    places : dict of step to int
-        Most places of an image in each step that is needed.
-    totals : dict of name to int
-        Places of all images in each of `places.PLACES`.
+    places: dict of step to int, most places of an image in each step that is needed.
     """
 
-    images: npt.NDArray[Any]
+    images: npt.NDArray[Any]  # (N) of IMAGE
     places: dict[str, int]
-    totals: dict[str, int]
+    totals: dict[str, int]  # dict of name to int, places of all images in each of `layout.TOTALS`
 
 
 def plan_batch(
@@ -65,22 +59,14 @@ def plan_batch(
 ) -> Plan:
     """Lay out a batch of N images.
 
-    Parameters
-    ----------
-    table : DrawTable
-    sizes : array (N, 2)
-        Height, width.
-    places : two arrays (N)
-        Where the first sample of each normal and of each low lies.
-    firsts : array (N), optional
-        Where that of the normal lies, of the same size, that each image is lit as: of the first
-        frame of its clip. Its own where it is not given.
-    numbers : array (N), optional
-        The draw of each image; one after the other where it is not given.
-    windows : array (N, 7), optional
-        `WINDOW`: what lows are made of; the whole where it is not given.
-    formed : two arrays (N), optional
-        Where windows of lows and of normals go that are to be brought into form.
+    sizes: array (N, 2), height, width.
+    places: two arrays (N), where the first sample of each normal and of each low lies.
+    firsts: array (N), where that of the normal lies, of the same size, that each image is lit as:
+      of the first frame of its clip. Its own where it is not given.
+    numbers: array (N), the draw of each image; one after the other where it is not given.
+    windows: array (N, 7), `WINDOW`: what lows are made of; the whole where it is not given.
+    formed: two arrays (N), where windows of lows and of normals go that are to be brought into
+      form.
     """
     count = len(sizes)
     images = np.zeros(count, IMAGE)
@@ -95,12 +81,12 @@ def plan_batch(
     else:
         for name, column in zip(WINDOW, windows.T, strict=True):
             images[name] = column
-    most, totals = np.empty(len(STEPS), np.int64), np.empty(len(PLACES), np.int64)
+    most, totals = np.zeros(1, MOST), np.zeros(1, TOTALS)
     lay_out_images(images, table.draws, table.has_degradations, most, totals)
     if formed is None:
-        most[STEPS.index("forms")] = 0
-    needed = {name: places for name, places in zip(STEPS, most.tolist(), strict=True) if places}
-    return Plan(images, needed, dict(zip(PLACES, totals.tolist(), strict=True)))
+        most["forms"] = 0
+    steps, total = (dict(zip(a.dtype.names or (), a.item(), strict=True)) for a in (most, totals))
+    return Plan(images, {name: places for name, places in steps.items() if places}, total)
 
 
 @lru_cache(maxsize=1)
@@ -112,96 +98,70 @@ def all_cubic_weights() -> npt.NDArray[np.float64]:
     return weights
 
 
-class Tables:
-    """The arrays that all batches share, where kernels are to find them."""
+def upload_tables(upload: Upload) -> dict[str, Any]:
+    """Bring the arrays that all batches share to where kernels are to find them."""
+    tables: dict[str, npt.NDArray[Any]] = {
+        "alias": poisson_alias_table(),
+        "cubic": all_cubic_weights(),
+        "binomial": blur_weights(),
+        "channel_light": CHANNEL_LIGHT,
+        "log_light": log_light(),
+        "quantisers": all_quantisers(),
+        "cosines": COSINES.reshape(-1),
+    }
+    return {name: upload(name, table) for name, table in tables.items()}
 
-    def __init__(self, upload: Upload) -> None:
-        self.alias = upload("alias", poisson_alias_table())
-        self.cubic = upload("cubic", all_cubic_weights())
-        self.binomial = upload("binomial", blur_weights())
-        self.channel_light = upload("channel_light", CHANNEL_LIGHT)
-        self.log_light = upload("log_light", log_light())
-        self.quantisers = upload("quantisers", all_quantisers())
-        self.cosines = upload("cosines", COSINES)
 
-
-class DeviceDraws:
-    """Columns of a draw table, where kernels are to find them."""
-
-    def __init__(self, table: DrawTable, upload: Upload) -> None:
-        lights = table.lights if len(table.lights) else np.zeros((1, 7))
-        smooth = table.smooth if len(table.smooth) else np.zeros(1)
-        spread = table.spread if len(table.spread.weights) else Spread.nowhere()
-        self.draws = upload("draws", table.draws)
-        self.linear = upload("linear", table.linear)
-        self.read = upload("read", table.read)
-        self.blur = upload("blur", table.blur)
-        self.smooth = upload("smooth", smooth)
-        self.lights = upload("lights", lights)
-        self.spread_places = upload("spread_places", spread.places)
-        self.spread_weights = upload("spread_weights", spread.weights)
+def upload_draws(table: DrawTable, upload: Upload) -> dict[str, Any]:
+    """Bring the columns of a draw table to where kernels are to find them."""
+    spread = table.spread if len(table.spread.weights) else Spread.nowhere()
+    columns = {
+        "draws": table.draws,
+        "linear": table.linear,
+        "read": table.read,
+        "blur": table.blur,
+        "smooth": table.smooth if len(table.smooth) else np.zeros(1),
+        "lights": table.lights if len(table.lights) else np.zeros((1, 7)),
+        "spread_places": spread.places,
+        "spread_weights": spread.weights,
+    }
+    return {name: upload(name, column) for name, column in columns.items()}
 
 
 def lay_out(
-    plan: Plan,
-    images: Any,
-    pixels: tuple[Any, Any],
-    tables: Tables,
-    draws: DeviceDraws,
-    new: Allocate,
+    plan: Plan, images: Any, pixels: tuple[Any, Any], uploaded: dict[str, Any], new: Allocate
 ) -> Batch:
     """Bring a batch together.
 
-    Parameters
-    ----------
-    plan : Plan
-    images : array (N) of IMAGE
-        The plan's, in their place.
-    pixels : (normal, low)
-        Flat uint8 arrays, in their place.
-    tables, draws
-    new : function
-        That makes an array there.
+    images: array (N) of IMAGE, the plan's, in their place.
+    pixels: (normal, low), flat uint8 arrays, in their place.
+    uploaded: what `upload_tables` and `upload_draws` return.
+    new: makes an array there.
     """
     count = len(plan.images)
     of = {name: max(places, 1) for name, places in plan.totals.items()}
-    return Batch(
-        images=images,
-        draws=draws.draws,
-        normal=pixels[0],
-        low=pixels[1],
-        linear=draws.linear,
-        read=draws.read,
-        alias=tables.alias,
-        blur=draws.blur,
-        smooth=draws.smooth,
-        lights=draws.lights,
-        spread_places=draws.spread_places,
-        spread_weights=draws.spread_weights,
-        quantisers=tables.quantisers,
-        cosines=tables.cosines,
-        cubic=tables.cubic,
-        binomial=tables.binomial,
-        channel_light=tables.channel_light,
-        log_light=tables.log_light,
-        luminance=new("luminance", (count, FIELD), np.float64),
-        cumulative=new("cumulative", (count, FIELD), np.float64),
-        field=new("field", (count, FIELD), np.float64),
-        light_cell=new("light_cell", (count, 2 * MAX_LIGHTS), np.int32),
-        mean=new("mean", (count,), np.float64),
-        exposure=new("exposure", (count,), np.float64),
-        light=new("light", (count, FIELD), np.float32),
-        colour=new("colour", (count, 3, FIELD), np.float32),
-        table=new("table", (count, ENCODE_CELLS), np.uint8),
-        fine_table=new("fine_table", (count, ENCODE_CELLS), np.int16),
-        bright=new("bright", (of["plane"],), np.int16),
-        differences=new("differences", (of["plane"],), np.int32),
-        columns=new("columns", (of["plane"],), np.uint64),
-        mosaic=new("mosaic", (of["mosaic"],), np.float32),
-        rows=new("rows", (of["row"],), np.float32),
-        lit=new("lit", (3 * of["lit"],), np.float32),
-        pattern=new("pattern", (of["pattern"],), np.float32),
-        made=new("made", (3 * of["made"],), np.uint8),
-        samples=new("samples", (of["coded"],), np.float32),
-        coefficients=new("coefficients", (of["coded"],), np.float32),
-    )
+    arrays: dict[str, tuple[Shape, Any]] = {
+        "luminance": ((count, FIELD), np.float64),
+        "cumulative": ((count, FIELD), np.float64),
+        "field": ((count, FIELD), np.float64),
+        "light_cell": ((count, 2 * MAX_LIGHTS), np.int32),
+        "mean": ((count,), np.float64),
+        "exposure": ((count,), np.float64),
+        "light": ((count, FIELD), np.float32),
+        "colour": ((count, 3, FIELD), np.float32),
+        "table": ((count, ENCODE_CELLS), np.uint8),
+        "fine_table": ((count, ENCODE_CELLS), np.int16),
+        "bright": ((of["plane"],), np.int16),
+        "differences": ((of["plane"],), np.int32),
+        "columns": ((of["plane"],), np.uint64),
+        "mosaic": ((of["mosaic"],), np.float32),
+        "rows": ((of["row"],), np.float32),
+        "lit": ((3 * of["lit"],), np.float32),
+        "pattern": ((of["pattern"],), np.float32),
+        "made": ((3 * of["made"],), np.uint8),
+        "samples": ((of["coded"],), np.float32),
+        "coefficients": ((of["coded"],), np.float32),
+    }
+    normal, low = pixels
+    made = {name: new(name, *kind) for name, kind in arrays.items()}
+    return Batch(images=images, normal=normal, low=low, **uploaded, **made)

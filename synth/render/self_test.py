@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -50,7 +49,7 @@ RECIPES: tuple[dict[str, Any], ...] = (
         "isp": {"demosaic": "malvar"},
     },
 )
-"""What the known lows are made by: all that is common, in both ways of demosaicking."""
+"""Recipes of the known lows: all that is common, in both ways of demosaicking."""
 KNOWN = ("06a9292cab494645", "63b4de1dfd9795cf")
 """SHA-256 of their samples, the first 16 digits: the same on every machine."""
 
@@ -74,10 +73,7 @@ def digest_of(low: Pixels) -> str:
 def cpu_fault(known: Sequence[str] = KNOWN) -> str:
     """Make the known lows on the CPU.
 
-    Returns
-    -------
-    str
-        What is wrong with them in one line, "" for nothing.
+    Returns what is wrong with them in one line, "" for nothing.
     """
     lows = [
         render_window(normal, kernel_args(table, 0))
@@ -92,28 +88,23 @@ def gpu_fault(render: Render, known: Sequence[str] = KNOWN) -> str:
     return _fault("GPU", lows, known, joined=False)
 
 
-def check_once(gpu: str = "", render: Render | None = None, known: Sequence[str] = KNOWN) -> None:
+def check_once(gpu: str = "", render: Render | None = None) -> None:
     """Warn if this machine's kernels make other lows, unless they have been tested before.
 
     Kernels that pass are marked beside their machine code, for this CPU and these compilers.
 
-    Parameters
-    ----------
-    gpu : str
-        Name of the GPU to test; "" tests the CPU.
-    render : function of normals and their draw table, optional
-        Makes lows on that GPU.
-    known : sequence of str
-        See `KNOWN`.
+    gpu: name of the GPU to test; "" tests the CPU. render: function of normals and their draw
+    table, makes lows on that GPU.
     """
-    device = gpu or get_host_cpu_name()
-    versions = [_version(name) for name in ("numba", "llvmlite", "numba-cuda")]
-    folder = places().writable
-    tested = None if folder is None else folder / f"tested-{_hash('/'.join([device, *versions]))}"
-    if (device, tested) in _tested or (tested is not None and tested.exists()):
+    if gpu in _tested:
         return
-    _tested.add((device, tested))  # before lows are made, which ask for it
-    fault = cpu_fault(known) if render is None else gpu_fault(render, known)
+    _tested.add(gpu)  # before lows are made, which ask for it
+    versions = [_version(name) for name in ("numba", "llvmlite", "numba-cuda")]
+    folder, name = places().writable, _hash("/".join([gpu or get_host_cpu_name(), *versions]))
+    tested = None if folder is None else folder / f"tested-{name}"
+    if tested is not None and tested.exists():
+        return
+    fault = cpu_fault() if render is None else gpu_fault(render)
     if fault and is_own_process():
         print(f"gloam: {fault}", file=sys.stderr)
     elif fault:
@@ -123,7 +114,7 @@ def check_once(gpu: str = "", render: Render | None = None, known: Sequence[str]
             tested.touch()
 
 
-_tested: set[tuple[str, Path | None]] = set()
+_tested: set[str] = set()
 
 
 def _fault(device: str, lows: Sequence[Pixels], known: Sequence[str], joined: bool) -> str:

@@ -5,6 +5,8 @@ See docs/recipes.md for the model, `kernels.camera` for its loops.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -23,27 +25,15 @@ def render_window(
 ) -> Pixels:
     """Make the low of a pair, or a window of it: a pure function, the same bytes on every machine.
 
-    Parameters
-    ----------
-    normal : uint8 array (H, W, 3)
-        RGB, the stored normal as decoded; at least 1 x 1, below 2^30 pixels.
-    args : KernelArgs
-    window : Window, optional
-        What of the low is made; by default all of it. It costs about its share of the pixels.
-    lit_as : uint8 array (H, W, 3), optional
-        The image that lights and the scene's own light are placed by, instead of the normal: the
-        first frame of its clip.
+    normal: uint8 array (H, W, 3), RGB, the stored normal as decoded; at least 1 x 1, below 2^30
+      pixels.
+    window: what of the low is made; by default all of it. It costs about its share of the pixels.
+    lit_as: uint8 array (H, W, 3), the image that lights and the scene's own light are placed by,
+      instead of the normal: the first frame of its clip.
 
-    Returns
-    -------
-    uint8 array (H, W, 3), or the window's height and width
-        RGB.
-
-    Raises
-    ------
-    ValueError
-        When the normal is not a uint8 array (H, W, 3), or empty, or larger than the sample index
-        counts; or the window does not lie within it.
+    Returns uint8 array (H, W, 3), or the window's height and width, RGB. Raises ValueError when the
+    normal is not a uint8 array (H, W, 3), or empty, or larger than the sample index counts; or the
+    window does not lie within it.
     """
     check_normal(normal)
     normal = np.ascontiguousarray(normal)
@@ -60,7 +50,7 @@ def render_window(
     return cut(jpeg(cut(low, span, made), args.jpeg), made, window)
 
 
-def cut(pixels: Pixels, own: Window, window: Window) -> Pixels:
+def cut(pixels: Any, own: Window, window: Window) -> Any:
     """Return a window of a picture, of which there is its `own` part, as a view."""
     top, left = window.top - own.top, window.left - own.left
     return pixels[top : top + window.height, left : left + window.width]

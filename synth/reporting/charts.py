@@ -23,15 +23,10 @@ def histogram(
 ) -> str:
     """Return a figure of histograms over one another, of one or two sets.
 
-    Parameters
-    ----------
-    title : str
-    of : mapping of a set's name to values
-        Those that are no numbers are left out.
-    references : mapping of a name to percentiles 5, 50 and 95, or to a median, optional
-        Drawn as a band and a line, or as a line.
-    logarithmic : bool
-        Bins of equal ratios.
+    of: mapping of a set's name to values, those that are no numbers are left out.
+    references: mapping of a name to percentiles 5, 50 and 95, or to a median, drawn as a band and a
+      line, or as a line.
+    logarithmic: bins of equal ratios.
     """
     kept = {name: _finite(values, logarithmic) for name, values in of.items()}
     every = np.concatenate([*kept.values(), np.empty(0)])

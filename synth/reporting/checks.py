@@ -1,4 +1,4 @@
-"""What can go wrong with a set and be seen in its numbers: each check with its bound."""
+"""Checks for what can go wrong with a set and be seen in its numbers, each with its bound."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...manifests.sets.pair_set import PairSet
-from ..analysis.photon_transfer import by_sensor
+from ..analysis.photon_transfer import by_sensor, transfer_ratio
 from ..analysis.set_statistics import Measured
 
 _DARKEST = 0.5  # of a low's samples at 0: half of the picture holds no signal
@@ -19,13 +19,7 @@ _NOISELESS = 0.3  # levels of green: below rounding's own (.29), that of a low w
 
 
 class Check(NamedTuple):
-    """What was looked at, what was found, and whether it is as it should be.
-
-    Attributes
-    ----------
-    name, found, bound : str
-    passed : bool
-    """
+    """A check: its name, what was found, the bound, and whether it passed."""
 
     name: str
     found: str
@@ -108,8 +102,7 @@ def _transfer(pairs: PairSet, measured: Measured) -> list[Check]:
     if not measured.transfer or pairs.info.build.request.output.low_codec == "jpg":
         return []
     points = [point for group in by_sensor(measured.transfer).values() for point in group]
-    weight = sum(point.pixels for point in points)
-    ratio = sum(point.measured / point.expected * point.pixels for point in points) / weight
+    ratio = transfer_ratio(points)
     low, high = _TRANSFER
     return [
         Check(

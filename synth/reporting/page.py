@@ -34,13 +34,9 @@ def page(
 ) -> str:
     """Return the page of one subject, or of two beside each other.
 
-    Parameters
-    ----------
-    subjects : sequence of Subject
-    references : dict of a name to statistics, optional
-        What they are compared with: percentiles 5, 50 and 95, or medians. By default LOL and DICM.
-    compared : sequence of Realism
-        How well lows of a subject are told from real ones.
+    references: dict of a name to statistics, what they are compared with: percentiles 5, 50 and 95,
+    or medians. By default LOL and DICM. compared: how well lows of a subject are told from real
+    ones.
     """
     references = reference_statistics() if references is None else references
     title = " and ".join(subject.name for subject in subjects)
@@ -71,10 +67,7 @@ def _file(name: str) -> str:
 
 def _head(subject: Subject, number: int, several: bool) -> str:
     key = f'<span class="key set{number}"></span> ' if several else ""
-    rows = "".join(
-        f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
-        for name, value in subject.facts
-    )
+    rows = "".join(_row(name, texts=[value]) for name, value in subject.facts)
     level = "h1" if number == 0 else "h2"
     return (
         f"<header>\n<{level}>{key}{escape(subject.name)}</{level}>\n"
@@ -120,13 +113,9 @@ def _statistics(subjects: Sequence[Subject], references: References) -> str:
     others = [name for name in ALL_LABELS if name not in LABELS]
 
     def percentiles(names: Iterable[str]) -> str:
+        every = [*tables, *references.values()]
         rows = "".join(
-            f'<tr><th scope="row">{escape(ALL_LABELS[name])}</th>'
-            + "".join(f'<td class="number">{_numbers(t.get(name))}</td>' for t in tables)
-            + "".join(
-                f'<td class="number">{_numbers(r.get(name))}</td>' for r in references.values()
-            )
-            + "</tr>"
+            _row(ALL_LABELS[name], [_numbers(one.get(name)) for one in every])
             for name in names
             if any(name in table for table in tables)
         )
@@ -154,11 +143,7 @@ def _components(subject: Subject) -> str:
         return ""
     tables = [summary(rows) for rows in parts.values()]
     rows = "".join(
-        f'<tr><th scope="row">{escape(label)}</th>'
-        + "".join(
-            f'<td class="number">{_numbers(t[name][1] if name in t else None)}</td>' for t in tables
-        )
-        + "</tr>"
+        _row(label, [_numbers(one[name][1] if name in one else None) for one in tables])
         for name, label in LABELS.items()
         if any(name in table for table in tables)
     )
@@ -171,8 +156,7 @@ def _components(subject: Subject) -> str:
 
 def _realism(found: Realism) -> str:
     rows = "".join(
-        f'<tr><th scope="row">{escape(bank)}</th><td class="number">{one}</td>'
-        f'<td class="number">{found.control.get(bank, "-")}</td></tr>'
+        _row(bank, [str(one), str(found.control.get(bank, "-"))])
         for bank, one in found.told.items()
     )
     given = "".join(f"<li>{escape(str(tell))}</li>" for tell in found.tells)
@@ -218,14 +202,11 @@ def _counts(subject: Subject, several: bool) -> str:
         return ""
     splits = sorted({split for counts in subject.counts.values() for split in counts})
     rows = "".join(
-        f'<tr><th scope="row">{escape(source)}</th>'
-        + "".join(f'<td class="number">{counts.get(split, 0):,}</td>' for split in splits)
-        + "</tr>"
+        _row(source, [f"{counts.get(split, 0):,}" for split in splits])
         for source, counts in subject.counts.items()
     )
     refused = "".join(
-        f'<tr><th scope="row">{escape(reason)}</th><td class="number">{count:,}</td>'
-        f"<td>{escape(', '.join(examples))}</td></tr>"
+        _row(reason, [f"{count:,}"], [", ".join(examples)])
         for reason, count, examples in subject.refused
     )
     return _section(
@@ -304,6 +285,13 @@ def _again(subject: Subject) -> str:
 
 def _section(title: str, content: str) -> str:
     return f"<section>\n<h2>{escape(title)}</h2>\n{content}\n</section>\n"
+
+
+def _row(head: str, numbers: Iterable[str] = (), texts: Iterable[str] = ()) -> str:
+    """Return a row of a table: its head, cells of numbers, cells of text."""
+    cells = [f'<td class="number">{escape(one)}</td>' for one in numbers]
+    cells += [f"<td>{escape(one)}</td>" for one in texts]
+    return f'<tr><th scope="row">{escape(head)}</th>{"".join(cells)}</tr>'
 
 
 def _table(heads: Iterable[str], rows: str, numbers: int = 0) -> str:

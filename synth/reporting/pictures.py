@@ -32,33 +32,19 @@ _WORDS = 1 << 16  # of a line: all of a draw on one
 class Shown(NamedTuple):
     """A pair on a page.
 
-    Attributes
-    ----------
-    key : str
-    why : str
-        Why it is shown.
-    words : str
-        Its draw, and its statistics.
-    low, bright, normal, close : str
-        Data addresses of JPEGs; "" where there is no normal.
-    size : (width, height)
-        Of them.
-    boxes : list of four numbers
-        Labels' boxes, in shares of width and height: left, top, width, height.
-    strip : str
-        Of a clip: its frames, lows over normals; "" of a pair of images.
+    boxes: labels' boxes, in shares of width and height: left, top, width, height.
     """
 
     key: str
-    why: str
-    words: str
-    low: str
-    bright: str
-    normal: str
-    close: str
-    size: tuple[int, int]
+    why: str  # the reason for showing it
+    words: str  # its draw, and its statistics
+    low: str  # data addresses of JPEGs; "" where there is no normal
+    bright: str  # data addresses of JPEGs; "" where there is no normal
+    normal: str  # data addresses of JPEGs; "" where there is no normal
+    close: str  # data addresses of JPEGs; "" where there is no normal
+    size: tuple[int, int]  # (width, height) of them
     boxes: list[list[float]]
-    strip: str = ""
+    strip: str = ""  # of a clip: its frames, lows over normals; "" of a pair of images
 
 
 def chosen(measured: Measured) -> dict[int, str]:

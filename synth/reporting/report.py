@@ -11,7 +11,7 @@ from ...errors import ConfigError
 from ...manifests.sets.pair_set import is_set
 from ...progress import Progress, Silent
 from ...storage.atomic import write_bytes
-from ...storage.stores import place
+from ...storage.stores import as_path
 from ..analysis.pair_statistics import reference_statistics
 from ..analysis.references import read_reference
 from ..analysis.set_statistics import measure_folders
@@ -56,7 +56,7 @@ def report(
     progress : Progress, optional
         Told of the number of pairs measured.
     engine : Engine, optional
-        Where the work is done, instead of processes of this machine.
+        Does the work, instead of processes of this machine.
 
     Returns
     -------
@@ -77,9 +77,9 @@ def report(
     >>> checks[0].passed
     True
     """
-    first, out = place(first), place(out)
-    second = None if second is None else place(second)
-    normals = None if normals is None else place(normals)
+    first, out = as_path(first), as_path(out)
+    second = None if second is None else as_path(second)
+    normals = None if normals is None else as_path(normals)
     others = [Path(path) for path in beside]
     if out.suffix.lower() not in (".html", ".htm"):
         raise ConfigError(f"--out {out}: must end in .html")

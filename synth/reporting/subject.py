@@ -1,4 +1,4 @@
-"""What a page tells of a set, or of folders of real pairs: facts, measures, pictures."""
+"""The content of a page about a set, or folders of real pairs: facts, measures, pictures."""
 
 from __future__ import annotations
 
@@ -45,27 +45,14 @@ DRAWN = {
 class Subject:
     """Everything of one set.
 
-    Attributes
-    ----------
-    name, about : str
-    facts : list of (str, str)
-    total : int
-        Pairs, of which some are measured.
-    counts : dict of source to dict of split to pairs
-    refused : list of (reason, count, examples)
-    measured : Measured
-    drawn : dict of a column of `DRAWN` to values, of all pairs
-    names : dict of camera to pairs
-    checks : list of Check
-    shown : list of Shown
-    recipe : str
-        YAML; "" where there is none.
+    counts: dict of source to dict of split to pairs. refused: list of (reason, count, examples).
+    drawn: dict of a column of `DRAWN` to values, of all pairs. names: dict of camera to pairs.
     """
 
     name: str
     about: str
     facts: list[tuple[str, str]]
-    total: int
+    total: int  # pairs, of which some are measured
     measured: Measured
     checks: list[Check]
     shown: list[Shown]
@@ -73,7 +60,7 @@ class Subject:
     refused: list[tuple[str, int, list[str]]] = field(default_factory=list)
     drawn: dict[str, Any] = field(default_factory=dict)
     cameras: dict[str, int] = field(default_factory=dict)
-    recipe: str = ""
+    recipe: str = ""  # YAML; "" where there is none
 
 
 def set_subject(
@@ -86,10 +73,7 @@ def set_subject(
 ) -> Subject:
     """Gather what there is to tell of a set.
 
-    Raises
-    ------
-    SetError
-        When it is none, or something in it cannot be read.
+    Raises SetError when it is none, or something in it cannot be read.
     """
     pairs = open_set(root)
     if pairs.lows_only and normals is not None:
@@ -152,10 +136,7 @@ def folder_subject(
 ) -> Subject:
     """Gather what there is to tell of real pairs, or of lows alone.
 
-    Raises
-    ------
-    SourceError
-        When there is nothing, an image has no partner, or is damaged.
+    Raises SourceError when there is nothing, an image has no partner, or is damaged.
     """
     measured = measure_folders(lows, normals, most, workers, at, engine=engine)
     where = f"{lows}" if normals is None else f"{lows} and {normals}"

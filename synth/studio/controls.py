@@ -1,4 +1,4 @@
-"""What a page needs to know of a recipe's parameters to make a control for each: its schema."""
+"""The schema of a recipe's parameters, by which a page makes a control for each."""
 
 from __future__ import annotations
 
@@ -17,12 +17,9 @@ _HEAVIEST = 10.0  # weight of a mixture's recipe that its slider goes up to
 def controls_of(recipe: Recipe) -> list[dict[str, Any]]:
     """Return the sections of a recipe, each with its fields and further sections.
 
-    Returns
-    -------
-    list of dict
-        A section has `path` (list of keys in the recipe's values), `title`, `about`, `fields` and
-        `sections`. A field has `path`, `name`, `about`, and either `names` (one of them) or `low`,
-        `high`, `unit` and `whole`; `plain` where it is a number, never a distribution.
+    Returns a section has `path` (list of keys in the recipe's values), `title`, `about`, `fields`
+    and `sections`. A field has `path`, `name`, `about`, and either `names` (one of them) or `low`,
+    `high`, `unit` and `whole`; `plain` where it is a number, never a distribution.
     """
     if not isinstance(recipe, MixtureRecipe):
         return _section(recipe, [])["sections"]

@@ -37,14 +37,9 @@ class Photograph:
 class Photographs:
     """Photographs by number; more may be added, by several threads.
 
-    Parameters
-    ----------
-    held : sequence of (name, bytes)
+    held: sequence of (name, bytes).
 
-    Raises
-    ------
-    SourceError
-        When one of them cannot be used.
+    Raises SourceError when one of them cannot be used.
     """
 
     def __init__(self, held: Sequence[tuple[str, bytes]]) -> None:
@@ -66,12 +61,7 @@ class Photographs:
     def add(self, name: str, data: bytes) -> int:
         """Add a photograph; returns its number.
 
-        Raises
-        ------
-        ImageRefused
-            When it cannot be used.
-        ConfigError
-            When there are `MOST` already.
+        Raises ImageRefused when it cannot be used; ConfigError when there are `MOST` already.
         """
         header = read_header(data)
         load_normal(data, SMALL)  # its pixels too can be read
@@ -84,10 +74,7 @@ class Photographs:
     def normal(self, number: int, side: int = SIDE) -> Pixels:
         """Return a photograph's normal, shrunk to a longer side, uint8 RGB (H, W, 3).
 
-        Raises
-        ------
-        ConfigError
-            When there is no such photograph.
+        Raises ConfigError when there is no such photograph.
         """
         if not 0 <= number < len(self._held):
             raise ConfigError(f"photo {number}: there are {len(self._held)}")
@@ -107,12 +94,7 @@ class Photographs:
 def read_photographs(paths: Sequence[Path]) -> list[tuple[str, bytes]]:
     """Read photographs, of a folder the first ones, without any those inside scikit-image.
 
-    Raises
-    ------
-    SourceError
-        When a path holds none.
-    ConfigError
-        When they are more than `MOST`.
+    Raises SourceError when a path holds none; ConfigError when they are more than `MOST`.
     """
     if not paths:
         return [(item.path, read(item.location)) for item in list_source("sample", "")]

@@ -56,21 +56,11 @@ _IDLE = 60.0  # seconds until a connection without requests is closed
 class StudioServer(ThreadingHTTPServer):
     """Serves a workbench until it is shut down.
 
-    Parameters
-    ----------
-    bench : Workbench
-    port : int
-        0 for any that is free.
+    port: 0 for any that is free.
 
-    Attributes
-    ----------
-    address : str
-        To open in a browser.
+    address: to open in a browser.
 
-    Raises
-    ------
-    ConfigError
-        When the port is taken.
+    Raises ConfigError when the port is taken.
     """
 
     daemon_threads = True
@@ -179,13 +169,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._error(HTTPStatus.NOT_FOUND, f"there is no {name}")
 
     def _body(self, most: int) -> bytes:
-        """Read what was sent.
-
-        Raises
-        ------
-        ConfigError
-            When it is too much, or ends too early.
-        """
+        """Read what was sent. Raises ConfigError when it is too much, or ends too early."""
         try:
             size = int(self.headers.get("Content-Length", ""))
         except ValueError:

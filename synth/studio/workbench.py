@@ -1,4 +1,4 @@
-"""What a studio's page asks for: lows, what was drawn, statistics, recipes as YAML and commands."""
+"""The answers that a studio's page asks for: lows, draws, statistics, recipes and commands."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .controls import cameras_of, controls_of
 from .photographs import SIDE, SMALL, Photographs
 
 KEY = "image"
-"""Of every low: what `gloam.darken` takes when it is told none."""
+"""Key of every low."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _LONG = 8  # values of a tuple that are written out
 _FOR_PEOPLE = ("name", "about")
@@ -36,15 +36,8 @@ Values = dict[str, Any]
 class Workbench:
     """A studio without its server.
 
-    Parameters
-    ----------
-    photographs : Photographs
-    recipe : Recipe
-        That it begins with.
-    named : str
-        What the command line calls that one: a name, or a file.
-    folder : Path
-        That recipes are saved to.
+    recipe: that it begins with. named: what the command line calls that one: a name, or a file.
+    folder: that recipes are saved to.
     """
 
     def __init__(
@@ -92,26 +85,14 @@ class Workbench:
         }
 
     def recipe(self, name: str) -> Values:
-        """Return a shipped recipe.
-
-        Raises
-        ------
-        ConfigError
-            When there is none of that name.
-        """
+        """Return a shipped recipe. Raises ConfigError when there is none of that name."""
         if name != self._named and name not in shipped_recipes():
             raise ConfigError(f"recipe {name}: not one of {', '.join(shipped_recipes())}")
         recipe = self._begun if name == self._named else load_recipe(name)
         return {"base": name, **self.described(recipe)}
 
     def read(self, text: str, name: str) -> Values:
-        """Return the recipe of a YAML file's text.
-
-        Raises
-        ------
-        ConfigError
-            When it is none.
-        """
+        """Return the recipe of a YAML file's text. Raises ConfigError when it is none."""
         recipe = recipe_of(parse_yaml(text, name), (), name)
         return {"base": "", **self.described(recipe)}
 
@@ -120,22 +101,12 @@ class Workbench:
     ) -> bytes:
         """Return a low as a PNG file: each sample is that of `gloam.darken`.
 
-        Parameters
-        ----------
-        photo : int
-            Number of the photograph.
-        values : dict
-            Of the recipe.
-        seed : int
-        small : bool
-            Whether it is a picture of a sheet, of the photograph shrunk to `SMALL`.
-        bright : bool
-            Whether it is brightened to middle grey, to see what it hides.
+        photo: number of the photograph.
+        values: of the recipe.
+        small: whether it is a picture of a sheet, of the photograph shrunk to `SMALL`.
+        bright: whether it is brightened to middle grey, to see what it hides.
 
-        Raises
-        ------
-        ConfigError
-            When the recipe is wrong, with the key, its value and what is allowed.
+        Raises ConfigError when the recipe is wrong, with the key, its value and what is allowed.
         """
         normal = self.photographs.normal(photo, SMALL if small else SIDE)
         low = low_maker(_recipe(values), seed, [KEY]).low(0, normal)
@@ -180,15 +151,8 @@ class Workbench:
     def save(self, values: Values, name: str, replace: bool) -> Values:
         """Write a recipe as `NAME.yaml` to the folder.
 
-        Returns
-        -------
-        dict
-            `file`, and `exists` where there is one that was not to be replaced.
-
-        Raises
-        ------
-        ConfigError
-            When the name is not one of letters, digits, - and _.
+        Returns `file`, and `exists` where there is one that was not to be replaced. Raises
+        ConfigError when the name is not one of letters, digits, - and _.
         """
         if not _NAME.fullmatch(name):
             raise ConfigError(f"name {name!r}: letters, digits, - and _ make one, 64 at most")

@@ -320,6 +320,27 @@ FILES: dict[str, Forge] = BOTH | {
 }
 
 
+def _without_frame(root: Path) -> None:
+    """Leave the last frame out of a clip: of the tar, or of what its record knows."""
+    edit_shard(root, lambda members: [one for one in members if ".001." not in one[0]])
+
+
+def _kinds(*names: str) -> dict[str, Forge]:
+    return {name: SHARDS[name] for name in names}
+
+
+CLIPS: dict[str, Forge] = _kinds(
+    "key of a record", "suffix of a member", "tar member, known", "size in the index", "counts"
+) | {
+    "frame that is missing": lambda root, _: _without_frame(root),
+    "frames of set.json": lambda root, _: edit_json(
+        root / "set.json", lambda info: info["build"]["request"]["sources"][0].update(frames=900)
+    ),
+}
+STORE = _kinds("key of a record", "path in a receipt", "size in the index", "tar member")
+_OF_STORES = ("verify", "stage", "PairLoader", "TorchLoader")
+
+
 def _many(info: dict[str, Any]) -> None:
     info["units"] = dict.fromkeys(info["units"], 10**15)
     info["counts"]["train"] = 10**15
@@ -405,6 +426,7 @@ def attack(root: Path, out: Path) -> Iterator[tuple[str, str]]:
     from gloam.loaders import ClipLoader, ImageLoader, TorchLoader
     from gloam.manifests.sets.stage import stage
     from gloam.manifests.sets.verify import verify_set
+    from gloam.storage.stores import in_store
     from gloam.synth.analysis.set_statistics import measure_set
     from gloam.synth.building.deep_verify import recheck_set
     from gloam.synth.building.regenerate import export, regenerate
@@ -464,6 +486,8 @@ def attack(root: Path, out: Path) -> Iterator[tuple[str, str]]:
             "TorchLoader": lambda: load(TorchLoader(root, workers=0, **small)),
             "ImageLoader": lambda: load(ImageLoader(root, batch_size=2, size=32, device="cpu")),
         }
+    if in_store(root):
+        steps = {name: steps[name] for name in _OF_STORES}
     for name, step in steps.items():
         faulthandler.dump_traceback_later(_HANG, exit=True)
         try:
@@ -488,8 +512,20 @@ def _frames(root: Path) -> bool:
         return False
 
 
-def faults(honest: Path, forge: Forge, name: str, chance: random.Random) -> list[str]:
-    """Forge a copy of a set, attack gloam with it, and list what went wrong."""
+def put_in_store(root: Path, address: str) -> Path:
+    """Put a set's files into a store."""
+    from gloam.storage.stores import place
+
+    for path in root.rglob("*"):
+        if path.is_file():
+            (place(address) / path.relative_to(root).as_posix()).put(path.read_bytes())
+    return place(address)
+
+
+def faults(
+    honest: Path, forge: Forge, name: str, chance: random.Random, store: str = ""
+) -> list[str]:
+    """Forge a copy of a set, in a store if one is given; attack gloam; list what went wrong."""
     with tempfile.TemporaryDirectory() as folder:
         top = Path(folder, "a/b/c/d")
         root, out = top / "set", top / "out"
@@ -503,7 +539,8 @@ def faults(honest: Path, forge: Forge, name: str, chance: random.Random) -> list
         found = []
         verified = ""
         try:
-            for step, refusal in attack(root, out):
+            address = f"{store}/{name.replace(' ', '-')}"
+            for step, refusal in attack(put_in_store(root, address) if store else root, out):
                 verified = refusal if step == "verify" else verified
         except BaseException as error:
             import traceback

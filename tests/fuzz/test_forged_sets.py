@@ -10,7 +10,8 @@ import pytest
 
 from gloam.synth.building.regenerate import export
 
-from .forged_sets import FILES, SHARDS
+from ..clips import davis
+from .forged_sets import CLIPS, FILES, SHARDS, STORE
 
 _GROUPS = 4
 """Processes for each layout, as a forgery may end one."""
@@ -27,6 +28,17 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     )  # which is made again without being told where its photographs lie
     export(top / "shards", top / "files", "files")
     return {name: top / name for name in ("shards", "files")}
+
+
+@pytest.fixture(scope="session")
+def clips(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small set of clips."""
+    import gloam
+
+    top = tmp_path_factory.mktemp("clips")
+    source = davis(top / "davis", 2, 4)
+    gloam.build(top / "set", f"clips={source}", frames=2, val=1, select=False, workers=1)
+    return top / "set"
 
 
 def run(honest: Path, script: str) -> str:
@@ -52,6 +64,24 @@ def test_forged_sets_do_no_harm(honest: dict[str, Path], layout: str, group: int
         honest[layout],
         f"[print(*forged.faults(honest, forged.{layout.upper()}[name], name, random.Random(1)))"
         f" for name in {kinds!r}]",
+    )
+    assert found.split() == []
+
+
+def test_forged_clips_do_no_harm(clips: Path) -> None:
+    found = run(
+        clips,
+        "[print(*forged.faults(honest, forged.CLIPS[name], name, random.Random(1)))"
+        f" for name in {list(CLIPS)!r}]",
+    )
+    assert found.split() == []
+
+
+def test_forged_sets_in_a_store_do_no_harm(honest: dict[str, Path], bucket: str) -> None:
+    found = run(
+        honest["shards"],
+        "[print(*forged.faults(honest, forged.STORE[name], name, random.Random(1),"
+        f" {bucket!r} + '/forged')) for name in {list(STORE)!r}]",
     )
     assert found.split() == []
 

@@ -12,7 +12,7 @@ from gloam.errors import LoaderError
 from gloam.loaders import PairLoader, TorchLoader
 from gloam.manifests.sets.stage import stage
 from gloam.storage import store_requests
-from gloam.storage.stores import place
+from gloam.storage.stores import as_path
 from gloam.synth.building.regenerate import export
 
 _FORM = {"batch_size": 3, "size": 32, "crop": "random", "augment": True, "keys": True}
@@ -99,7 +99,7 @@ def test_copies_change_no_batch(here, there, kind, tmp_path):
         with loader_of(kind, there, cache=tmp_path / "cache") as third:
             assert third.contents.cache.whole
             # Nothing is asked of the store for what was copied.
-            for path in (place(there) / "shards").rglob("*.tar"):
+            for path in (as_path(there) / "shards").rglob("*.tar"):
                 path.unlink()
             assert all(map(equal, one, other))
             assert len(list(third)) == len(third)

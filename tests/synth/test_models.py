@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gloam.errors import ConfigError
-from gloam.synth import darken
+from gloam.synth.models import darken
 from gloam.synth.recipes.load import load_recipe
 
 

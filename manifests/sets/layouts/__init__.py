@@ -14,10 +14,7 @@ LAYOUTS: dict[str, Layout] = {layout.name: layout for layout in (SHARDS, FILES)}
 def layout_named(name: str) -> Layout:
     """Return the layout of a name.
 
-    Raises
-    ------
-    SetError
-        When there is none.
+    Raises SetError when there is none.
     """
     if name not in LAYOUTS:
         raise SetError(f"layout {name!r}: must be one of {', '.join(LAYOUTS)}")

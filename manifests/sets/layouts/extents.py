@@ -1,4 +1,4 @@
-"""Where the bytes of members lie, as columns.
+"""Extents: byte ranges of members, as columns.
 
 A set in tars takes 16 bytes a pair, one in files as many as its names have.
 """
@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ....errors import SetError
-from ....storage.stores import StorePath, place
-from ....storage.untrusted import KEY, open_regular, read_regular, shown
+from ....storage.stores import StorePath, as_path
+from ....storage.untrusted import KEY, open_regular, read_regular, shown, unreadable
 
 
 @dataclass(frozen=True)
 class Extent:
-    """Where the bytes of one member are.
+    """Byte range of one member.
 
     In memory, or `size` bytes at `offset` of a file (all of it for size -1).
     """
@@ -38,16 +38,13 @@ class Extent:
     def read(self) -> bytes:
         """Read the bytes.
 
-        Raises
-        ------
-        SetError
-            When the file cannot be read, or ends before them.
+        Raises SetError when the file cannot be read, or ends before them.
         """
         if self.data is not None:
             return self.data
         try:
             if self.path[2:5] == "://":
-                stored = place(self.path)
+                stored = as_path(self.path)
                 if self.size < 0 or not isinstance(stored, StorePath):
                     return read_regular(stored)
                 return self._whole(stored.read_range(self.offset, self.size))
@@ -59,14 +56,13 @@ class Extent:
                 handle.seek(self.offset)
                 data = handle.read(self.size)
         except OSError as error:
-            raise SetError(f"{self.path}: {error.strerror or error}", path=self.path) from error
+            raise unreadable(self.path, error) from error
         return self._whole(data)
 
     def _whole(self, data: bytes) -> bytes:
         if len(data) != self.size:
-            raise SetError(
-                f"{self.path}: ends inside an image; gloam verify the set, gloam build mends it",
-                path=self.path,
+            raise SetError.at(
+                self.path, "ends inside an image; gloam verify the set, gloam build mends it"
             )
         return data
 
@@ -130,7 +126,7 @@ class TarKeys:
     def __len__(self) -> int:
         return len(self.members)
 
-    def place(self, number: int) -> Extent:
+    def as_path(self, number: int) -> Extent:
         """Return where the name of a member stands."""
         member = self.members[number]
         return Extent(member.path, member.offset - BLOCK, NAME)
@@ -142,16 +138,11 @@ class TarKeys:
 def key_in(name: Extent) -> str:
     """Return the key in a member's name, by where that stands.
 
-    Raises
-    ------
-    SetError
-        When no key stands there.
+    Raises SetError when no key stands there.
     """
     key = name.read().partition(b".")[0].decode("latin-1")
     if not KEY.match(key):
-        raise SetError(
-            f"{name.path}: {shown(key)} is no key of a sample; gloam verify the set", path=name.path
-        )
+        raise SetError.at(name.path, f"{shown(key)} is no key of a sample; gloam verify the set")
     return key
 
 

@@ -22,8 +22,8 @@ from ....storage.atomic import (
     temporary_beside,
     write_bytes,
 )
-from ....storage.stores import AT_ONCE, StorePath, each
-from ....storage.untrusted import inside, read_regular, shown
+from ....storage.stores import AT_ONCE, StorePath, map_concurrent
+from ....storage.untrusted import inside, read_file, read_regular, shown, unreadable
 from ...labels.labels import MASK
 from ...selection.plan import SPLITS
 from ..info import WORK_FOLDER
@@ -43,7 +43,7 @@ DRAW = "draw"
 class FilesWriter:
     """Writes the files of one unit; `close` makes them durable.
 
-    What is left without it is overwritten by the next run.
+    Without it the next run overwrites the files.
     """
 
     def __init__(self, root: Path, unit: str) -> None:
@@ -120,21 +120,18 @@ class Files:
         paths = [
             inside(root, file.path) for file in receipt.files if file.path.split("/")[1] == DRAW
         ]
-        for path, data in zip(paths, each(_read, paths, root), strict=True):
+        for path, data in zip(paths, map_concurrent(read_file, paths, root), strict=True):
             yield _record(data, path)
 
     def samples(self, root: Path, receipt: Receipt) -> Iterator[Sample]:
         """Yield the samples among the files of a receipt, in order.
 
-        Raises
-        ------
-        SetError
-            When a file is missing or cannot be read.
+        Raises SetError when a file is missing or cannot be read.
         """
         split = split_of(receipt.unit)
         sample: Sample | None = None
         paths = [inside(root, file.path) for file in receipt.files]
-        contents = iter(each(_read, paths, root))
+        contents = iter(map_concurrent(read_file, paths, root))
         for file in receipt.files:  # in the order in which they were written: sample by sample
             if file.path.split("/")[1] == DRAW:
                 if sample is not None:
@@ -144,9 +141,7 @@ class Files:
             elif sample is not None:
                 name, suffix = split_ending(member_of(file.path, sample.key))
                 if name not in sample.record["members"]:
-                    raise SetError(
-                        f"{root}: {file.path} is not of {split}'s {sample.key}", path=root
-                    )
+                    raise SetError.at(root, f"{file.path} is not of {split}'s {sample.key}")
                 members = {**sample.members, name: Encoded(next(contents), suffix)}
                 sample = Sample(sample.key, sample.record, members)
         if sample is not None:
@@ -199,19 +194,15 @@ class Files:
     ) -> None:
         """Refuse lists that are missing, or of another length.
 
-        Raises
-        ------
-        SetError
-            When there is one.
+        Raises SetError when there is one.
         """
         for name in names:
             path = list_path(root, f"{split}-{name}")
             lines = len(read_list(path))
             if lines != count:
-                raise SetError(
-                    f"{path}: has {lines} lines, the set {count} pairs; gloam verify says what was"
-                    " changed",
-                    path=path,
+                raise SetError.at(
+                    path,
+                    f"has {lines} lines, the set {count} pairs; gloam verify says what was changed",
                 )
         if not isinstance(root, StorePath):
             for name in names:
@@ -239,11 +230,11 @@ def _refuse_links(root: Path, folder: str) -> None:
         with os.scandir(inside(root, folder)) as found:
             odd = next((one for one in found if not one.is_file(follow_symlinks=False)), None)
     except OSError as error:
-        raise SetError(f"{root / folder}: {error.strerror or error}", path=root / folder) from error
+        raise unreadable(root / folder, error) from error
     if odd is not None:
         inside(root, f"{folder}/{odd.name}")
         if not os.path.isfile(odd.path):
-            raise SetError(f"{odd.path}: is not a regular file", path=odd.path)
+            raise SetError.at(odd.path, "is not a regular file")
 
 
 def _sort_folders(root: Path, split: str) -> None:
@@ -292,12 +283,5 @@ def _record(data: bytes, path: Path) -> dict[str, Any]:
     """Read a record; refuse one that speaks of another sample than its file's name."""
     record = parse_record(data, str(path))
     if record["key"] != path.stem:
-        raise SetError(f"{path}: is the record of {shown(record['key'])}", path=path)
+        raise SetError.at(path, f"is the record of {shown(record['key'])}")
     return record
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return read_regular(path)
-    except OSError as error:
-        raise SetError(f"{path}: {error.strerror or error}", path=path) from error

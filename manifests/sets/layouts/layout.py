@@ -1,4 +1,4 @@
-"""What a layout is: a way in which a set holds its samples.
+"""The layout protocol: a way in which a set holds its samples.
 
 There are two, `shards.Shards` and `files.Files`.
 
@@ -13,8 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
 
-from ....errors import DamagedError, SetError
-from ....storage.untrusted import LIST_LINES, outside, read_regular, shown
+from ....errors import DamagedError
+from ....storage.untrusted import LIST_LINES, outside, read_file, shown
 from ..receipts import Receipt
 from ..sample import Sample
 from .extents import Extents, Keys
@@ -24,7 +24,7 @@ from .shard_check import Examined
 class UnitWriter(Protocol):
     """Writes one unit: a context manager.
 
-    What is left without `close` is overwritten by the next run.
+    Without `close` the next run overwrites the files.
     """
 
     def __enter__(self) -> UnitWriter: ...
@@ -52,9 +52,9 @@ class Layout(Protocol):
     Attributes
     ----------
     name : str
-        As `set.json` has it.
+        Its name in `set.json`.
     reader : str
-        Of DALI's readers the one that takes it.
+        DALI's reader that takes it.
     folders : tuple of str
         Those that its units' files lie in.
     """
@@ -80,19 +80,13 @@ class Layout(Protocol):
     def samples(self, root: Path, receipt: Receipt) -> Iterator[Sample]:
         """Yield the samples of a unit, in order, whole.
 
-        Raises
-        ------
-        SetError
-            When one cannot be read.
+        Raises SetError when one cannot be read.
         """
 
     def examine(self, root: Path, unit: str, path: str) -> Examined:
         """Read one of a unit's files through: its checksum, and what in it no set holds.
 
-        Raises
-        ------
-        OSError
-            When it cannot be read.
+        Raises OSError when it cannot be read.
         """
 
     def damage(self, root: Path, unit: str, path: str) -> list[tuple[str, str]]:
@@ -109,10 +103,7 @@ class Layout(Protocol):
     ) -> None:
         """Refuse what loaders would read, where it is not what was built.
 
-        Raises
-        ------
-        SetError
-            When a file or a list is missing or another one; it says what to do.
+        Raises SetError when a file or a list is missing or another one; it says what to do.
         """
 
     def member_path(self, split: str, key: str, member: str) -> str:
@@ -148,21 +139,13 @@ def number_of(unit: str) -> int:
 def read_list(path: Path) -> list[str]:
     """Read the lines of one of a set's lists.
 
-    Raises
-    ------
-    SetError
-        When it cannot be read, or has a line that gloam does not write.
+    Raises SetError when it cannot be read, or has a line that gloam does not write.
     """
-    try:
-        data = read_regular(path)
-    except OSError as error:
-        raise SetError(f"{path}: {error.strerror or error}", path=path) from error
+    data = read_file(path)
     lines = data.decode("utf-8", "replace").splitlines()
     if not LIST_LINES.match(data):
         odd = next((line for line in lines if not LIST_LINES.match(f"{line}\n".encode())), "")
         beyond = outside(odd.rpartition(" ")[0] or odd)
         what = "names a file outside the set" if beyond else "is no line of a list"
-        raise DamagedError(
-            f"{path}: {shown(odd)} {what}; gloam verify says what was changed", path=path
-        )
+        raise DamagedError.at(path, f"{shown(odd)} {what}; gloam verify says what was changed")
     return lines

@@ -7,18 +7,22 @@ from __future__ import annotations
 
 import hashlib
 import tarfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from ....storage.atomic import Pending, sha256_bytes, write_bytes
 from ....storage.untrusted import inside
 from ..sample import Sample
-from .extents import NAME
+from .extents import BLOCK, NAME
 from .shard_index import INDEX_VERSION
 
 FOLDER = "shards"
 _SIZE, _CHECKSUM = 124, 148
-"""Where size and checksum stand in a USTAR header (POSIX.1-1988)."""
+"""Offsets of size and checksum in a USTAR header (POSIX.1-1988)."""
 
 
 def shard_name(unit: str) -> str:
@@ -54,7 +58,7 @@ class ShardWriter:
         self._unit, self._path, self._index = unit, shard_path(root, unit), index_path(root, unit)
         self._pending = Pending(self._path)
         self._digest = hashlib.sha256()
-        self._place = 0
+        self._offset = 0
         self._lines: list[str] = []
 
     def __enter__(self) -> ShardWriter:
@@ -65,14 +69,16 @@ class ShardWriter:
 
     def add(self, sample: Sample) -> None:
         """Append a sample's files."""
-        groups, pieces, place = [], [], self._place
-        for end, data in sample.files():
-            name = f"{sample.key}.{end}"
-            place += tarfile.BLOCKSIZE
-            groups.append(f"{end} {place} {len(data)} {name}")
-            padding = -len(data) % tarfile.BLOCKSIZE
-            place += len(data) + padding
-            pieces += [tar_header(name, len(data)), data, bytes(padding)]
+        files = sample.files()
+        names = [f"{sample.key}.{end}" for end, _ in files]
+        headers = tar_headers(names, [len(data) for _, data in files])
+        groups, pieces, offset = [], [], self._offset
+        for name, header, (end, data) in zip(names, headers, files, strict=True):
+            offset += BLOCK
+            groups.append(f"{end} {offset} {len(data)} {name}")
+            padding = -len(data) % BLOCK
+            offset += len(data) + padding
+            pieces += [header.tobytes(), data, bytes(padding)]
         self._write(b"".join(pieces))
         self._lines.append(" ".join(groups))
 
@@ -81,8 +87,8 @@ class ShardWriter:
 
         Returns path, sha256 and size of both, as receipts hold them.
         """
-        self._write(bytes(2 * tarfile.BLOCKSIZE))
-        self._write(bytes(-self._place % tarfile.RECORDSIZE))
+        self._write(bytes(2 * BLOCK))
+        self._write(bytes(-self._offset % tarfile.RECORDSIZE))
         self._pending.publish()
         index = f"{INDEX_VERSION} {len(self._lines)}\n" + "".join(
             f"{line}\n" for line in self._lines
@@ -91,7 +97,7 @@ class ShardWriter:
         return {
             shard_name(self._unit): {
                 "sha256": self._digest.hexdigest(),
-                "bytes": self._place,
+                "bytes": self._offset,
             },
             index_name(self._unit): {
                 "sha256": sha256_bytes(index.encode("ascii")),
@@ -103,35 +109,41 @@ class ShardWriter:
         with self._pending.named():
             self._pending.handle.write(data)
         self._digest.update(data)
-        self._place += len(data)
+        self._offset += len(data)
 
 
-def _blank_header() -> bytes:
+def _blank_header() -> npt.NDArray[np.uint8]:
     """Return tarfile's header of an empty file, of the mode that members have."""
     header = tarfile.TarInfo("")
     header.mode = 0o644
-    return header.tobuf(tarfile.USTAR_FORMAT, "ascii", "strict")
+    blank = np.frombuffer(header.tobuf(tarfile.USTAR_FORMAT, "ascii", "strict"), np.uint8).copy()
+    blank[_CHECKSUM : _CHECKSUM + 8] = ord(" ")  # by which it counts in its own sum
+    return blank
 
 
 _BLANK = _blank_header()
-_BEFORE, _AFTER, _REST = _BLANK[NAME:_SIZE], _BLANK[_SIZE + 12 : _CHECKSUM], _BLANK[_CHECKSUM + 8 :]
-_KNOWN = sum(_BEFORE) + sum(_AFTER) + sum(_REST) + 8 * ord(" ")
 
 
-def tar_header(name: str, size: int) -> bytes:
-    """Return the bytes of tarfile's USTAR header, in a tenth of its time.
+def tar_headers(
+    names: Sequence[str], sizes: Sequence[int] | npt.NDArray[np.int64]
+) -> npt.NDArray[np.uint8]:
+    """Return tarfile's USTAR headers of files, (files, 512): all at once take a tenth of its time.
 
-    Only name, size and checksum differ between members.
-
-    Raises
-    ------
-    ValueError
-        When the name or the size does not fit.
+    Raises ValueError when a name or a size does not fit.
     """
-    encoded = name.encode("ascii")
-    if len(encoded) > NAME or size >= 8**11:
-        raise ValueError(f"{name}: the name or size ({size}) does not fit into a USTAR header")
-    digits = b"%011o" % size
-    total = sum(encoded) + sum(digits) + _KNOWN
-    padded = encoded.ljust(NAME, b"\0")
-    return b"%b%b%b\0%b%06o\0 %b" % (padded, _BEFORE, digits, _AFTER, total, _REST)
+    numbers = np.asarray(sizes, np.int64)
+    if max(map(len, names)) > NAME or numbers.max() >= 8**11:
+        raise ValueError(
+            f"{max(names, key=len)}: the name or size does not fit into a USTAR header"
+        )
+    headers = np.tile(_BLANK, (len(names), 1))
+    headers[:, :NAME] = np.array(names, f"S{NAME}").view(np.uint8).reshape(-1, NAME)
+    headers[:, _SIZE : _SIZE + 11] = _octal(numbers, 11)
+    headers[:, _CHECKSUM : _CHECKSUM + 6] = _octal(headers.sum(axis=1, dtype=np.int64), 6)
+    headers[:, _CHECKSUM + 6] = 0
+    return headers
+
+
+def _octal(numbers: npt.NDArray[np.int64], digits: int) -> npt.NDArray[np.int64]:
+    shifts = 3 * np.arange(digits - 1, -1, -1)
+    return (numbers[:, None] >> shifts & 7) + ord("0")

@@ -5,9 +5,11 @@ It has for each sample a line with the ending, offset, size and name of each mem
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,16 +18,26 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from ....errors import SetError
-from ....storage.untrusted import ENDING, KEY, SAMPLE_NAME, outside, read_regular, shown
+from ....storage.untrusted import (
+    ENDING,
+    KEY,
+    MOST_BYTES,
+    SAMPLE_NAME,
+    outside,
+    read_file,
+    shown,
+)
 from ..sample import split_ending
 from .extents import BLOCK
 
 INDEX_VERSION = "v1.2"
 _MANY_BYTES = 1 << 22
+_DIGITS = 15  # of a number, at most
+_NAME = re.compile(SAMPLE_NAME)
+_DIFFERENT = "its samples do not have the same members"
 
 
-@dataclass(frozen=True)
-class Member:
+class Member(NamedTuple):
     """A line group of an index: where one file of a sample lies in the tar."""
 
     ending: str
@@ -34,8 +46,27 @@ class Member:
     name: str
 
 
+class Members(NamedTuple):
+    """All members of a tar in order: of each sample those of `kinds`, such as "json" and "low"."""
+
+    names: list[str]
+    offsets: npt.NDArray[np.int64]
+    sizes: npt.NDArray[np.int64]
+    kinds: list[str]
+
+
 def read_index(path: Path, tar_bytes: int | None = None) -> list[list[Member]]:
-    """Read the samples of a DALI index, each a list of members.
+    """Read the samples of an index, each a list of members; see `read_members`."""
+    names, offsets, sizes, kinds = read_members(path, tar_bytes)
+    members = [
+        Member(name.partition(".")[2], offset, size, name)
+        for name, offset, size in zip(names, offsets.tolist(), sizes.tolist(), strict=True)
+    ]
+    return [members[i : i + len(kinds)] for i in range(0, len(members), len(kinds) or 1)]
+
+
+def read_members(path: Path, tar_bytes: int | None = None) -> Members:
+    """Read an index, and check every name and number in it.
 
     Parameters
     ----------
@@ -49,54 +80,43 @@ def read_index(path: Path, tar_bytes: int | None = None) -> list[list[Member]]:
         When it is missing, not an index of version 1.2, or names what a shard cannot hold.
     """
     try:
-        data = read_regular(path)
-        lines = data.decode("ascii").splitlines()
-        version, count = lines[0].split(" ")
-        samples: list[list[Member]] = []
-        for line in lines[1:]:
-            words = line.split(" ")
-            if len(words) % 4:
-                raise ValueError(f"line {len(samples) + 2} is not groups of four")
-            groups = zip(*[iter(words)] * 4, strict=True)
-            samples.append(
-                [
-                    Member(ending, int(offset), int(size), name)
-                    for ending, offset, size, name in groups
-                ]
-            )
-        if version != INDEX_VERSION or int(count) != len(samples):
-            raise ValueError(f"first line says {shown(lines[0])}, {len(samples)} samples follow")
-        for number, sample in enumerate(samples, 2):
-            _check_sample(sample, number, tar_bytes)
-    except OSError as error:
-        raise SetError(f"{path}: {error.strerror or error}", path=path) from error
-    except (ValueError, IndexError, UnicodeDecodeError) as error:
-        raise SetError(
-            f"{path}: not a DALI index of {INDEX_VERSION}: {error}", path=path
-        ) from error
-    return samples
+        first, _, body = read_file(path).decode("ascii").partition("\n")
+        lines = body.removesuffix("\n").split("\n") if body else []
+        if first != f"{INDEX_VERSION} {len(lines)}" or body[-1:] not in ("", "\n"):
+            raise ValueError(f"first line says {shown(first)}, {len(lines)} samples follow")
+        words = body.removesuffix("\n").replace("\n", " ").split(" ") if body else []
+        return _members(words, lines, MOST_BYTES if tar_bytes is None else tar_bytes)
+    except ValueError as error:
+        raise SetError.at(path, f"not a DALI index of {INDEX_VERSION}: {error}") from error
 
 
-def _check_sample(sample: list[Member], line: int, tar_bytes: int | None) -> None:
-    """Refuse members that no shard holds."""
-    for member in sample:
-        key, _, ending = member.name.partition(".")
-        if not KEY.match(key) or not ENDING.match(ending) or ending != member.ending:
-            beyond = " names a file outside the set" if outside(member.name) else ""
-            raise ValueError(f"line {line}: {shown(member.name)}{beyond or ' is no member of it'}")
-        if key != sample[0].name.partition(".")[0]:
-            raise ValueError(f"line {line}: members of two keys")
-        end = member.offset + member.size
-        if member.offset < 0 or member.size < 0 or (tar_bytes is not None and end > tar_bytes):
-            raise ValueError(
-                f"line {line}: {member.name}: {member.size} bytes at {member.offset} do not lie in"
-                f" a tar of {tar_bytes}"
-            )
+def _members(words: list[str], lines: list[str], tar_bytes: int) -> Members:
+    """Check the words of an index, four for each member, as many in each line."""
+    endings, names, numbers = words[::4], words[3::4], [*words[1::4], *words[2::4]]
+    width = len(words) // 4 // max(len(lines), 1)
+    if any(line.count(" ") != 4 * width - 1 for line in lines):
+        raise ValueError(_DIFFERENT)
+    if not all(map(str.isdecimal, numbers)) or max(map(len, numbers), default=0) > _DIGITS:
+        raise ValueError("has offsets or sizes that are no numbers")
+    offsets, sizes = np.array(list(map(int, numbers)), np.int64).reshape(2, -1)
+    keys = [name.partition(".")[0] for name in names[:: width or 1]]
+    ends = iter(endings)
+    expected = [f"{key}.{next(ends)}" for key in keys for _ in range(width)]
+    known = all(map(KEY.match, keys)) and all(map(ENDING.match, set(endings)))
+    if names != expected or not known:
+        odd = next(a for a, b in zip(names, expected, strict=True) if a != b or not _NAME.match(a))
+        beyond = "names a file outside the set" if outside(odd) else "is no member of it"
+        raise ValueError(f"{shown(odd)} {beyond}")
+    kinds = [{split_ending(end)[0] for end in set(endings[i::width])} for i in range(width)]
+    if any(len(one) > 1 for one in kinds):
+        raise ValueError(_DIFFERENT)
+    _check(offsets, sizes, np.int64(tar_bytes))
+    return Members(names, offsets, sizes, [min(one) for one in kinds])
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Where the members of some names lie, of the samples of several indexes in order.
+    """Offsets and sizes of the members of some kinds, of the samples of several indexes in order.
 
     Attributes
     ----------
@@ -105,7 +125,7 @@ class Columns:
     blocks, sizes : uint32 arrays (samples, names)
         Their first byte in blocks of 512 bytes, and how many bytes they have.
     names : list of str, optional
-        Of each sample's first member.
+        Names of each sample's first member.
     """
 
     counts: list[int]
@@ -142,17 +162,21 @@ def read_columns(
         counts.append(count)
         bodies.append(body)
     if len(members) > 1:
-        raise ValueError("its samples do not have the same members")
+        raise ValueError(_DIFFERENT)
     (known,) = members
     at = [known.index(kind) for kind in kinds]
     table = _table(b"".join(bodies), len(known), ["name0"] if named else [])
     if table.num_rows != sum(counts):
-        raise ValueError("its samples do not have the same members")
+        raise ValueError(_DIFFERENT)
     ends = np.repeat(np.asarray(tar_bytes, np.int64), counts)
     blocks = np.empty((table.num_rows, len(at)), np.uint32)
     sizes = np.empty((table.num_rows, len(at)), np.uint32)
     for member in range(len(known)):
-        offsets, lengths = _checked(table, member, ends)
+        both = table[f"at{member}"], table[f"size{member}"]
+        if both[0].null_count or both[1].null_count:
+            raise ValueError("a member has no offset or size")
+        offsets, lengths = (one.to_numpy() for one in both)
+        _check(offsets, lengths, ends)
         for column in (k for k, one in enumerate(at) if one == member):
             blocks[:, column], sizes[:, column] = offsets // BLOCK, lengths
     if named and not pc.all(pc.match_substring_regex(table["name0"], SAMPLE_NAME)).as_py():
@@ -168,14 +192,16 @@ def _body(text: bytes) -> tuple[list[str], bytes, int]:
         raise ValueError(
             f"first line says {shown(first.decode('latin-1'))}, {count} samples follow"
         )
+    if any(odd in body for odd in (b"\r", b" 0x", b" 0X")):  # which Arrow reads otherwise than DALI
+        raise ValueError("has what no index holds")
     return body[: body.index(b"\n")].decode("ascii").split(" ")[::4], body, count
 
 
-def _table(body: bytes, members: int, others: list[str]) -> pa.Table:
-    """Read groups of four words as columns."""
+def _table(body: bytes, members: int, texts: list[str]) -> pa.Table:
+    """Read groups of four words as columns: numbers, and those of `texts`."""
     every = [f"{part}{i}" for i in range(members) for part in ("end", "at", "size", "name")]
-    types = {name: pa.int64() if name.startswith(("at", "size")) else pa.string() for name in every}
-    wanted = [f"{part}{i}" for i in range(members) for part in ("at", "size")] + others
+    numbers = [name for name in every if name.startswith(("at", "size"))]
+    types = {name: pa.int64() if name in numbers else pa.string() for name in every}
     return csv.read_csv(
         pa.BufferReader(body),
         # Threads that begin cost more than the lines of a few shards.
@@ -183,20 +209,16 @@ def _table(body: bytes, members: int, others: list[str]) -> pa.Table:
             column_names=every, block_size=1 << 22, use_threads=len(body) > _MANY_BYTES
         ),
         csv.ParseOptions(delimiter=" ", quote_char=False),
-        csv.ConvertOptions(column_types=types, include_columns=wanted),
+        csv.ConvertOptions(column_types=types, include_columns=numbers + texts),
     )
 
 
-def _checked(
-    table: pa.Table, member: int, tar_bytes: npt.NDArray[np.int64] | np.int64
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return offsets and sizes of a member of each sample, which must lie in the tar."""
-    offsets, lengths = table[f"at{member}"].to_numpy(), table[f"size{member}"].to_numpy()
+def _check(offsets: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64], tar_bytes: Any) -> None:
+    """Refuse members that do not lie in their tar of `tar_bytes`, a number or one for each."""
     if (offsets % BLOCK).any() or (offsets < BLOCK).any():
         raise ValueError("a member does not begin at a block")
     # In this order nothing overflows.
-    if (lengths < 0).any() or (lengths > tar_bytes).any() or (offsets > tar_bytes - lengths).any():
+    if (sizes < 0).any() or (sizes > tar_bytes).any() or (offsets > tar_bytes - sizes).any():
         raise ValueError("a member does not lie in its tar")
-    if lengths.max() >= 1 << 32:
+    if sizes.max(initial=0) >= 1 << 32:
         raise ValueError("a member is too large")
-    return offsets, lengths

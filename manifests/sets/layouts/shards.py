@@ -21,7 +21,7 @@ import pyarrow as pa
 from ....engines.process import available_cores
 from ....errors import SetError
 from ....storage.atomic import sha256_bytes, sha256_file
-from ....storage.stores import StorePath, each
+from ....storage.stores import StorePath, map_concurrent
 from ....storage.untrusted import (
     ENDING,
     KEY,
@@ -31,6 +31,7 @@ from ....storage.untrusted import (
     outside,
     read_regular,
     shown,
+    unreadable,
 )
 from ..receipts import Receipt, read_receipt
 from ..sample import RECORD, Encoded, Sample, parse_record, split_ending
@@ -81,15 +82,12 @@ class Shards:
                     _check_key(record, sample[0].name, where)
                     yield record
         except OSError as error:
-            raise SetError(f"{path}: {error.strerror or error}", path=path) from error
+            raise unreadable(path, error) from error
 
     def samples(self, root: Path, receipt: Receipt) -> Iterator[Sample]:
         """Yield the samples of a shard in order, whole.
 
-        Raises
-        ------
-        SetError
-            When the tar is missing, damaged, or its members are not whole samples.
+        Raises SetError when the tar is missing, damaged, or its members are not whole samples.
         """
         return read_samples(shard_path(root, receipt.unit))
 
@@ -121,12 +119,7 @@ class Shards:
         """Refuse what is not as it was built.
 
         Tars and indexes of other sizes than the receipts', other indexes, and a list that names
-        others.
-
-        Raises
-        ------
-        SetError
-            When there is one.
+        others. Raises SetError when there is one.
         """
         for _ in _columns(root, units, (), False):
             pass
@@ -134,10 +127,8 @@ class Shards:
         lines, expected = read_list(path), [shard_name(unit) for unit in units]
         if lines != expected:
             strange = sorted(set(lines) - set(expected)) or ["its order"]
-            raise SetError(
-                f"{path}: {strange[0]} does not belong to the set; gloam verify says what was"
-                " changed",
-                path=path,
+            raise SetError.at(
+                path, f"{strange[0]} does not belong to the set; gloam verify says what was changed"
             )
 
     def member_path(self, split: str, key: str, member: str) -> str:
@@ -186,7 +177,9 @@ def _columns(
     first = 0
     # Hashing lets go of the interpreter's lock.
     threads = available_cores() if len(units) >= _MANY else 1
-    for number, (text, size) in enumerate(each(partial(_read_unit, root), units, root, threads), 1):
+    for number, (text, size) in enumerate(
+        map_concurrent(partial(_read_unit, root), units, root, threads), 1
+    ):
         texts.append(text)
         sizes.append(size)
         if sum(map(len, texts)) < _AT_ONCE and number < len(units):
@@ -199,20 +192,17 @@ def _columns(
                     read_columns([text], [size], names, named)
                 except (ValueError, IndexError) as own:
                     path = index_path(root, unit)
-                    raise SetError(
-                        f"{path}: not a DALI index of {INDEX_VERSION} of this set: {own}", path=path
+                    raise SetError.at(
+                        path, f"not a DALI index of {INDEX_VERSION} of this set: {own}"
                     ) from error
-            raise SetError(f"{root}: its indexes do not go together: {error}", path=root) from error
+            raise SetError.at(root, f"its indexes do not go together: {error}") from error
         texts, sizes, first = [], [], number
 
 
 def _read_unit(root: Path, unit: str) -> tuple[bytes, int]:
     """Read a unit's index, and the size of its tar.
 
-    Raises
-    ------
-    SetError
-        When one of them is not that of the receipt.
+    Raises SetError when one of them is not that of the receipt.
     """
     receipt = read_receipt(root, unit)
     facts = {file.path: file for file in receipt.files}
@@ -224,19 +214,17 @@ def _read_unit(root: Path, unit: str) -> tuple[bytes, int]:
         text = read_regular(index)
     except OSError as error:
         path = index if error.filename == str(index) else tar
-        raise SetError(
-            f"{path}: {error.strerror or error}; gloam build with the set's options makes it again",
-            path=path,
+        raise SetError.at(
+            path, f"{error.strerror or error}; gloam build with the set's options makes it again"
         ) from error
     for path, name, right in (
         (tar, shard_name(unit), lambda file: file.bytes == size),
         (index, index_name(unit), lambda file: file.sha256 == sha256_bytes(text)),
     ):
         if name not in facts or not right(facts[name]):
-            raise SetError(
-                f"{path}: is not the one that was built; gloam build with the set's options makes"
-                " it again",
-                path=path,
+            raise SetError.at(
+                path,
+                "is not the one that was built; gloam build with the set's options makes it again",
             )
     return text, size
 
@@ -252,10 +240,7 @@ def _size(path: Path) -> int:
 def read_samples(path: Path) -> Iterator[Sample]:
     """Yield the samples of a tar in order, whole, by walking the tar itself (not the index).
 
-    Raises
-    ------
-    SetError
-        When the tar is missing, damaged, or its members are not whole samples.
+    Raises SetError when the tar is missing, damaged, or its members are not whole samples.
     """
     try:
         size = _size(path)
@@ -276,11 +261,9 @@ def read_samples(path: Path) -> Iterator[Sample]:
             tar.seek(archive.offset)
             end = tar.read(tarfile.BLOCKSIZE)
             if end != bytes(tarfile.BLOCKSIZE):
-                raise SetError(
-                    f"{path}: damaged header, or cut short, at byte {archive.offset}", path=path
-                )
+                raise SetError.at(path, f"damaged header, or cut short, at byte {archive.offset}")
     except (tarfile.TarError, OSError, EOFError, ValueError) as error:
-        raise SetError(f"{path}: {error}", path=path) from error
+        raise SetError.at(path, f"{error}") from error
 
 
 def _check_header(header: tarfile.TarInfo, tar_bytes: int, path: Path) -> None:
@@ -290,9 +273,9 @@ def _check_header(header: tarfile.TarInfo, tar_bytes: int, path: Path) -> None:
         beyond = (
             "names a file outside the set" if outside(header.name) else "is no file of a sample"
         )
-        raise SetError(f"{path}: {shown(header.name)} {beyond}", path=path)
+        raise SetError.at(path, f"{shown(header.name)} {beyond}")
     if not header.isreg() or header.issparse() or header.offset_data + header.size > tar_bytes:
-        raise SetError(f"{path}: {header.name} is no whole regular file", path=path)
+        raise SetError.at(path, f"{header.name} is no whole regular file")
 
 
 def _sample(files: list[tuple[str, bytes]], names: list[str], where: str) -> Sample:
@@ -311,7 +294,7 @@ def _sample(files: list[tuple[str, bytes]], names: list[str], where: str) -> Sam
     _check_key(record, files[0][0], where)
     strange = members.keys() - record["members"].keys()
     if strange:
-        raise SetError(f"{where}: {files[0][0]} knows nothing of {min(strange)}", path=where)
+        raise SetError.at(where, f"{files[0][0]} knows nothing of {min(strange)}")
     return Sample(keys.pop(), record, members)
 
 

@@ -57,16 +57,9 @@ def sample_features(
 ) -> list[Feature]:
     """Return the types of a sample's members in shards, as `datasets` reads them.
 
-    Parameters
-    ----------
-    info : SetInfo
-    roles : tuple of str
-        Members of every sample.
-    suffixes : dict of role to suffixes
-        Those that the files of its shards have: one column each.
-    labelled : bool
-    known : tuple of str
-        Members that records know of; those of the samples by default.
+    roles: members of every sample.
+    suffixes: dict of role to suffixes, those that the files of its shards have: one column each.
+    known: members that records know of; those of the samples by default.
     """
     features = [_named("json", {"struct": record_feature(info, known or roles, labelled)})]
     for role in roles:

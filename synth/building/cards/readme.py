@@ -15,7 +15,7 @@ from .hub_features import sample_features
 from .markdown import code, front_matter, plain
 
 HUB_SPLITS = {"train": "train", "val": "validation", "test": "test"}
-"""What the Hub calls the splits."""
+"""The Hub's names of the splits."""
 
 
 def write_readme(root: Path, info: SetInfo) -> None:
@@ -65,13 +65,8 @@ def _holds(info: SetInfo, member: str) -> bool:
 def config_of(name: str, patterns: str | list[str], info: SetInfo) -> dict[str, Any]:
     """Return which files are which split, for the head of a card.
 
-    Parameters
-    ----------
-    name : str
-        Of the configuration.
-    patterns : str or list of str
-        Of files; `{split}` is gloam's name of a split, `{named}` the Hub's.
-    info : SetInfo
+    name: of the configuration. patterns: of files; `{split}` is gloam's name of a split, `{named}`
+    the Hub's.
     """
 
     def paths(split: str, named: str) -> str | list[str]:

@@ -1,1 +1,1 @@
-"""What the process that workers are forked from loads, so that none of them has to."""
+"""Modules that the process loads that workers are forked from, so that none of them has to."""

@@ -1,4 +1,4 @@
-"""What workers need, loaded when this module is imported.
+"""Load what workers need when this module is imported.
 
 It is for the process that they are forked from. See `warm` for kernels.
 """

@@ -1,4 +1,4 @@
-"""What workers need, compiled kernels included, loaded when this module is imported.
+"""Load what workers need, compiled kernels included, when this module is imported.
 
 It is for the process that they are forked from.
 """

@@ -1,4 +1,4 @@
-"""What an engine's workers load before they are asked for anything."""
+"""Preloading in an engine's workers, before they are asked for anything."""
 
 from __future__ import annotations
 

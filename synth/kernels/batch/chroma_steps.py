@@ -12,54 +12,28 @@ import numpy.typing as npt
 
 from ..chroma import merge_pixel, smoothed
 from ..compiling.compile import fma, scalar
-from ..numbers.pairs import first_of, joined_floats, second_of, two_floats
+from ..numbers.pairs import high_half, low_half, pack_floats, unpack_floats
+from ..types import f32, i32, i64, u32
 from .image_state import Output, output_of
 from .pixel_steps import write_made
 
-i32 = np.int32
-i64 = np.int64
-u32 = np.uint32
-u64 = np.uint64
-f32 = np.float32
-
 
 class Smoothing(NamedTuple):
-    """An image whose chroma is smoothed.
+    """An image whose chroma is smoothed."""
 
-    Attributes
-    ----------
-    height, width : int
-        Of the picture.
-    top, left : int
-        Of the made window in it.
-    beside : int
-        Columns of its span left of that window.
-    above : int
-        Rows of its span above it.
-    columns : int
-        Places in a row: the span's pixels, or the window's.
-    span_columns : int
-    taps : int
-    weights : float32 array
-    bright, differences, blurred : arrays
-        Of `Batch`, from the span's first pixel on.
-    strength : float
-    output : Output
-    """
-
-    height: np.uint32
-    width: np.uint32
-    top: np.uint32
-    left: np.uint32
-    beside: np.uint32
-    above: np.uint32
-    columns: np.uint32
+    height: np.uint32  # of the picture
+    width: np.uint32  # of the picture
+    top: np.uint32  # of the made window in it
+    left: np.uint32  # of the made window in it
+    beside: np.uint32  # columns of its span left of that window
+    above: np.uint32  # rows of its span above it
+    columns: np.uint32  # places in a row: the span's pixels, or the window's
     span_columns: np.uint32
     taps: np.uint32
-    weights: npt.NDArray[np.float32]
-    bright: npt.NDArray[np.int16]
-    differences: npt.NDArray[np.int32]
-    blurred: npt.NDArray[np.uint64]
+    weights: npt.NDArray[np.float32]  # float32 array
+    bright: npt.NDArray[np.int16]  # arrays of `Batch`, from the span's first pixel on
+    differences: npt.NDArray[np.int32]  # arrays of `Batch`, from the span's first pixel on
+    blurred: npt.NDArray[np.uint64]  # arrays of `Batch`, from the span's first pixel on
     strength: np.float32
     output: Output
 
@@ -113,16 +87,16 @@ def blur_step(image, place, row, column, batch):
     pixel = u32(place + u32(image.above * width))
     below = u32(image.height - y - u32(1))
     own = differences[pixel]
-    red, blue = weights[0] * f32(first_of(own)), weights[0] * f32(second_of(own))
+    red, blue = weights[0] * f32(low_half(own)), weights[0] * f32(high_half(own))
     d = u32(1)
     while d < image.taps:
         up = differences[u32(pixel - u32(min(d, y) * width))]
         down = differences[u32(pixel + u32(min(d, below) * width))]
         weight = weights[d]
-        red = fma(weight, f32(i32(first_of(up) + first_of(down))), red)
-        blue = fma(weight, f32(i32(second_of(up) + second_of(down))), blue)
+        red = fma(weight, f32(i32(low_half(up) + low_half(down))), red)
+        blue = fma(weight, f32(i32(high_half(up) + high_half(down))), blue)
         d = u32(d + u32(1))
-    image.blurred[pixel] = joined_floats(red, blue)
+    image.blurred[pixel] = pack_floats(red, blue)
 
 
 @scalar
@@ -138,18 +112,18 @@ def merge_step(image, place, row, column, batch):
     pixel = u32(u32(u32(row + image.above) * image.span_columns) + u32(column + image.beside))
     weights, blurred = image.weights, image.blurred
     beyond = u32(image.width - x - u32(1))
-    red, blue = two_floats(blurred[pixel])
+    red, blue = unpack_floats(blurred[pixel])
     red, blue = weights[0] * red, weights[0] * blue
     d = u32(1)
     while d < image.taps:
-        left = two_floats(blurred[u32(pixel - min(d, x))])
-        right = two_floats(blurred[u32(pixel + min(d, beyond))])
+        left = unpack_floats(blurred[u32(pixel - min(d, x))])
+        right = unpack_floats(blurred[u32(pixel + min(d, beyond))])
         weight = weights[d]
         red = fma(weight, left[0] + right[0], red)
         blue = fma(weight, left[1] + right[1], blue)
         d = u32(d + u32(1))
     own = image.differences[pixel]
-    r = smoothed(f32(first_of(own)), red, image.strength)
-    b = smoothed(f32(second_of(own)), blue, image.strength)
+    r = smoothed(f32(low_half(own)), red, image.strength)
+    b = smoothed(f32(high_half(own)), blue, image.strength)
     made = merge_pixel(f32(image.bright[pixel]), r, b)
     write_made(image.output, place, made, batch)

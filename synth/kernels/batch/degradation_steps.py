@@ -5,23 +5,17 @@ Only images that have them take part; what the steps find is read there.
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..args import pattern_of
 from ..compiling.compile import fma, scalar
 from ..degradations.blur import brightened
 from ..degradations.pattern import pixel_pattern, site_pattern
 from ..demosaic import BILINEAR, BORDER
+from ..types import f32, i32, u32, u64
 from .image_state import GAUSSIAN
-
-i32 = np.int32
-u32 = np.uint32
-u64 = np.uint64
-f32 = np.float32
 
 
 @scalar
-def sensed_thread_count(image, draw):
+def sensor_thread_count(image, draw):
     """Count the pixels of a span, or the sites of its mosaic."""
     if draw.method >= BILINEAR:
         return u32((image.span_rows + 2 * BORDER) * (image.span_columns + 2 * BORDER))
@@ -29,7 +23,7 @@ def sensed_thread_count(image, draw):
 
 
 @scalar
-def sensed_at(image, draw, place):
+def sensor_place(image, draw, place):
     """Return the row and column that a pixel of a span has in the picture, or a site in its mosaic.
 
     A mosaic's lie `BORDER` further.
@@ -44,7 +38,7 @@ def sensed_at(image, draw, place):
 def spread_thread_count(image, batch):
     """Count the places of an image whose light is spread."""
     draw = batch.draws[image.draw]
-    return u32(sensed_thread_count(image, draw) if draw.spread > 0 and image.height > 0 else 0)
+    return u32(sensor_thread_count(image, draw) if draw.spread > 0 and image.height > 0 else 0)
 
 
 @scalar
@@ -52,7 +46,7 @@ def spread_step(number, place, batch):
     """Gather the light that comes to a pixel, or to a site of a mosaic."""
     image = batch.images[number]
     draw = batch.draws[image.draw]
-    row, column = sensed_at(image, draw, place)
+    row, column = sensor_place(image, draw, place)
     border = BORDER if draw.method >= BILINEAR else 0
     y = min(max(i32(row - border), i32(0)), i32(image.height - 1))
     x = min(max(i32(column - border), i32(0)), i32(image.width - 1))
@@ -81,7 +75,7 @@ def spread_step(number, place, batch):
 def pattern_thread_count(image, batch):
     """Count the places of an image whose sensor has a fixed pattern."""
     draw = batch.draws[image.draw]
-    return u32(sensed_thread_count(image, draw) if draw.patterned > 0 and image.height > 0 else 0)
+    return u32(sensor_thread_count(image, draw) if draw.patterned > 0 and image.height > 0 else 0)
 
 
 @scalar
@@ -89,7 +83,7 @@ def pattern_step(number, place, batch):
     """Find what the sites of a pixel add, or a site of a mosaic."""
     image = batch.images[number]
     draw = batch.draws[image.draw]
-    row, column = sensed_at(image, draw, place)
+    row, column = sensor_place(image, draw, place)
     pattern = pattern_of(draw, GAUSSIAN)
     if draw.method >= BILINEAR:
         sites = u32(image.width + 2 * BORDER)

@@ -22,13 +22,7 @@ _ALIGNED = 256
 
 
 def checked(result: tuple[Any, ...]) -> Any:
-    """Return what a call of the driver gives.
-
-    Raises
-    ------
-    RuntimeError
-        With the driver's error.
-    """
+    """Return what a call of the driver gives. Raises RuntimeError with the driver's error."""
     if result[0] != driver.CUresult.CUDA_SUCCESS:
         raise RuntimeError(f"CUDA: {result[0].name}")
     return result[1] if len(result) > 1 else None
@@ -44,14 +38,8 @@ def copy_images(
 ) -> None:
     """Begin to copy images within device memory.
 
-    Parameters
-    ----------
-    to, source : arrays (N)
-        Addresses.
-    sizes : array (N)
-        Bytes.
-    stream : int
-        The address of a CUDA stream.
+    to, source: arrays (N), addresses. sizes: array (N), bytes. stream: the address of a CUDA
+    stream.
     """
     for one in zip(to.tolist(), source.tolist(), sizes.tolist(), strict=True):
         checked(driver.cuMemcpyDtoDAsync(*one, stream))
@@ -60,10 +48,7 @@ def copy_images(
 class DeviceMemory:
     """Arrays in device memory, filled and used in the order of one stream.
 
-    Parameters
-    ----------
-    stream : int
-        The address of a CUDA stream; 0 is the default one.
+    stream: the address of a CUDA stream; 0 is the default one.
     """
 
     def __init__(self, stream: int = 0) -> None:
@@ -155,13 +140,8 @@ class Graphs:
     def run(self, key: Hashable, launch: Callable[[Any], None], memory: DeviceMemory) -> None:
         """Do what `launch` does on a stream.
 
-        Parameters
-        ----------
-        key : hashable
-            Equal for equal launches of equal arguments.
-        launch : function of a stream
-        memory : DeviceMemory
-            Whose stream it is done on.
+        key: equal for equal launches of equal arguments. launch: function of a stream. memory:
+        whose stream it is done on.
         """
         if key not in self._held:  # what is compiled and loaded now could not be recorded
             self._held[key] = None

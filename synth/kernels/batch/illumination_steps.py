@@ -5,8 +5,6 @@ It is what `illumination` and `curves` do for one image.
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..chroma import UNIT
 from ..compiling.compile import scalar
 from ..curves import LUMINANCE, Toe, encoded, rounded
@@ -27,18 +25,13 @@ from ..illumination import (
     slope_ev,
     vignette_ev,
 )
+from ..types import f32, f64, i16, u8, u64
 from .arrays import FIELD
 
 # Each step has as many places in an image as its function `..._places` says.
 
 DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.cuda`
 
-i16 = np.int16
-i32 = np.int32
-u8 = np.uint8
-u64 = np.uint64
-f32 = np.float32
-f64 = np.float64
 
 _RED, _GREEN, _BLUE = (float(share) for share in LUMINANCE)
 
@@ -166,10 +159,7 @@ def field_step(number, cell, batch):
             batch.colour[number, 2, cell] = f32(blue / luminance)
     if draw.illumination_scene_strength != 0.0:
         field += scene_ev(smoothed_luminance(i, j, number, batch), draw.illumination_scene_strength)
-    bottom, right = (
-        along(CELLS - 1, image.height, longer),
-        along(CELLS - 1, image.width, longer),
-    )
+    bottom, right = (along(CELLS - 1, image.height, longer), along(CELLS - 1, image.width, longer))
     # The largest sum lies in a corner.
     reach = abs(draw.slope_down) * bottom + abs(draw.slope_across) * right
     per_unit = draw.illumination_gradient_ev / 2 / (reach if reach != 0.0 else 1.0)
@@ -209,9 +199,7 @@ def mean_step(number, place, batch):
 def light_step(number, cell, batch):
     """Find the factor on scene light in a cell."""
     batch.light[number, cell] = cell_light(
-        batch.field[number, cell],
-        batch.mean[number],
-        batch.exposure[number],
+        batch.field[number, cell], batch.mean[number], batch.exposure[number]
     )
 
 

@@ -1,4 +1,4 @@
-"""What a thread holds of an image while it works on many of its places.
+"""The state of an image that a thread holds while it works on many of its places.
 
 A GPU would fetch it anew for each place: what is written might have changed it, for all it knows.
 """
@@ -18,107 +18,51 @@ from ..develop import Colour
 from ..exposure import Bands, Exposure
 from ..numbers.quantiles import normal_quantile, scaled
 from ..sensor import Noise, Sensor
-
-i32 = np.int32
-u32 = np.uint32
-u64 = np.uint64
-f32 = np.float32
+from ..types import f32, u32, u64
 
 GAUSSIAN = tuple(scaled(normal_quantile(), 1.0))
 """Coefficients of the standard normal distribution: constants, which take no room to be held."""
 
 
 class Light(NamedTuple):
-    """How light comes to the sensor of an image.
+    """How light comes to the sensor of an image."""
 
-    Attributes
-    ----------
-    height, width : int
-        Of the picture.
-    normal : int
-        Where its first sample lies.
-    spread : bool
-        Whether light was spread before; if so it lies from the pixel `lit` on.
-    lit : int
-    linear : float32 array (256)
-    grid : float32 array (1024)
-        The illumination.
-    coloured : bool
-        Whether it has a colour: `colour`.
-    colour : float32 array (3, 1024)
-    bands : Bands
-    exposure : Exposure
-    """
-
-    height: np.int32
-    width: np.int32
-    normal: np.uint64
-    spread: bool
+    height: np.int32  # of the picture
+    width: np.int32  # of the picture
+    normal: np.uint64  # where its first sample lies
+    spread: bool  # whether light was spread before; if so it lies from the pixel `lit` on
     lit: np.uint64
-    linear: npt.NDArray[np.float32]
-    grid: npt.NDArray[np.float32]
-    coloured: bool
-    colour: npt.NDArray[np.float32]
+    linear: npt.NDArray[np.float32]  # (256)
+    grid: npt.NDArray[np.float32]  # (1024), the illumination
+    coloured: bool  # whether it has a colour: `colour`
+    colour: npt.NDArray[np.float32]  # (3, 1024)
     bands: Bands
     exposure: Exposure
 
 
 class Output(NamedTuple):
-    """How samples become pixels, and where these go.
-
-    Attributes
-    ----------
-    colour : Colour
-    noise : ChannelNoise
-    smoothed : bool
-        Whether chroma is smoothed afterwards: pixels go from the place `plane` on.
-    plane : int
-    table : uint8 array (ENCODE_CELLS)
-    fine_table : int16 array (ENCODE_CELLS)
-    coded : bool
-        Whether JPEG follows: pixels go to `Batch.made`, not to `Batch.low`.
-    first : int
-        Where the first sample goes, of either.
-    """
+    """How samples become pixels, and where these go."""
 
     colour: Colour
     noise: ChannelNoise
-    smoothed: bool
+    smoothed: bool  # whether chroma is smoothed afterwards: pixels go from the place `plane` on
     plane: np.uint64
-    table: npt.NDArray[np.uint8]
-    fine_table: npt.NDArray[np.int16]
-    coded: bool
-    first: np.uint64
+    table: npt.NDArray[np.uint8]  # (ENCODE_CELLS)
+    fine_table: npt.NDArray[np.int16]  # (ENCODE_CELLS)
+    coded: bool  # whether JPEG follows: pixels go to `Batch.made`, not to `Batch.low`
+    first: np.uint64  # where the first sample goes, of either
 
 
 class ImageState(NamedTuple):
-    """An image whose sensor is read.
+    """An image whose sensor is read."""
 
-    Attributes
-    ----------
-    top, left : int
-        Of its span.
-    columns : int
-        Places in a row: the span's pixels, or the sites of its mosaic.
-    row : int
-        Where the offset of the span's first row lies.
-    patterned : bool
-        Whether the sensor has a fixed pattern, which lies from `pattern` on.
-    pattern : int
-    sites : int
-        Where the first site of its mosaic lies.
-    light : Light
-    sensor : Sensor
-    output : Output
-    """
-
-    top: np.int32
-    left: np.int32
-    columns: np.uint32
-    row: np.uint64
-    patterned: bool
+    top: np.int32  # of its span
+    left: np.int32  # of its span
+    columns: np.uint32  # places in a row: the span's pixels, or the sites of its mosaic
+    row: np.uint64  # where the offset of the span's first row lies
+    patterned: bool  # whether the sensor has a fixed pattern, which lies from `pattern` on
     pattern: np.uint64
-    sites: np.uint64
+    sites: np.uint64  # where the first site of its mosaic lies
     light: Light
     sensor: Sensor
     output: Output
@@ -197,7 +141,7 @@ def output_of(number, batch):
 
 
 @scalar
-def _sensed(number, columns, batch):
+def _state_of(number, columns, batch):
     image = batch.images[number]
     return ImageState(
         image.span_top,
@@ -214,12 +158,12 @@ def _sensed(number, columns, batch):
 
 
 @scalar
-def sensed_pixels(number, batch):
+def pixel_state(number, batch):
     """Return an image whose sensor is read pixel by pixel."""
-    return _sensed(number, batch.images[number].span_columns, batch)
+    return _state_of(number, batch.images[number].span_columns, batch)
 
 
 @scalar
-def sensed_sites(number, batch):
+def site_state(number, batch):
     """Return an image whose sensor is read site by site."""
-    return _sensed(number, batch.images[number].span_columns + 2 * BORDER, batch)
+    return _state_of(number, batch.images[number].span_columns + 2 * BORDER, batch)

@@ -8,8 +8,6 @@ The samples of an image are those of Y, then of Cb and Cr, each a plane of whole
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..compiling.compile import scalar
 from ..degradations.jpeg import (
     MIDDLE,
@@ -25,11 +23,7 @@ from ..degradations.jpeg import (
     sum_of_eight,
     y_of,
 )
-
-i32 = np.int32
-u32 = np.uint32
-u64 = np.uint64
-f32 = np.float32
+from ..types import f32, u32, u64
 
 
 @scalar
@@ -70,11 +64,7 @@ def made_sample(image, plane, y, x, batch):
     row, column = min(u32(y), u32(image.made_rows - 1)), min(u32(x), u32(image.made_columns - 1))
     at = image.made + u64(u32(row * u32(image.made_columns) + column))
     at = u64(3) * at
-    r, g, b = (
-        f32(batch.made[at]),
-        f32(batch.made[at + u64(1)]),
-        f32(batch.made[at + u64(2)]),
-    )
+    r, g, b = (f32(batch.made[at]), f32(batch.made[at + u64(1)]), f32(batch.made[at + u64(2)]))
     if plane == u32(0):
         return y_of(r, g, b)
     return cb_of(r, g, b) if plane == u32(1) else cr_of(r, g, b)
@@ -119,30 +109,9 @@ def eight_down(values, first, width):
 @scalar
 def weighted(cosines, k, back, eight):
     """Return a coefficient of eight samples, or a sample of eight coefficients (back)."""
-    a, b, c, d, e, f, g, h = eight
-    if back:
-        w = (
-            cosines[0, k],
-            cosines[1, k],
-            cosines[2, k],
-            cosines[3, k],
-            cosines[4, k],
-            cosines[5, k],
-            cosines[6, k],
-            cosines[7, k],
-        )
-    else:
-        w = (
-            cosines[k, 0],
-            cosines[k, 1],
-            cosines[k, 2],
-            cosines[k, 3],
-            cosines[k, 4],
-            cosines[k, 5],
-            cosines[k, 6],
-            cosines[k, 7],
-        )
-    return sum_of_eight(w, (a, b, c, d, e, f, g, h))
+    side = u32(SIDE)
+    weights = eight_down(cosines, u64(k if back else side * k), side if back else u32(1))
+    return sum_of_eight(weights, eight)
 
 
 @scalar

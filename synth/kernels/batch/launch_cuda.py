@@ -5,40 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-import numpy as np
 from numba import cuda
 
 from ..compiling.for_cuda import device, kernel, plain_arithmetic
+from ..types import u32
 from . import chroma_steps as chroma
 from . import degradation_steps as degraded
-from . import form_steps as forming
 from . import illumination_steps as field
 from . import jpeg_steps as jpeg
 from . import pixel_steps as pixels
+from . import resize_steps as forming
 from .arrays import Batch
-from .form_steps import Forms, Resizing
-from .image_state import next_place, row_and_column, sensed_pixels, sensed_sites
+from .image_state import next_place, pixel_state, row_and_column, site_state
+from .resize_steps import OutputLayout, Resizing
 
 THREADS = 128
-"""Of a block: each block works on one image. Few, so that many registers a thread leave no room
+"""Threads of a block, which works on one image. Few, so that many registers a thread leave no room
 empty."""
 EACH = 8
 """Places that a thread works on, about: with one alone, half of its time would go into finding its
 image."""
 REGISTERS = 128
-"""Of a thread that makes sensor samples. On an H200 a batch of 256 lows of 500 x 375 then takes
-1.62 ms in that step; with 96 registers 1.69, with 80 1.71, with 64 1.80, without a limit 3.3."""
-u32 = np.uint32
+"""Registers of a thread that makes sensor samples. On an H200 a batch of 256 lows of 500 x 375 then
+takes 1.62 ms in that step; with 96 registers 1.69, with 80 1.71, with 64 1.80, without a limit
+3.3."""
 
 
 class Step(NamedTuple):
-    """A step: its kernel, which takes a batch and how many blocks each image has; what it needs.
-
-    Attributes
-    ----------
-    name : str
-    kernel : CUDA kernel
-    """
+    """A step: its kernel, which takes a batch and how many blocks each image has; what it needs."""
 
     name: str
     kernel: Any
@@ -93,7 +87,7 @@ def _fetching(
 ) -> Step:
     """Make the kernel of a step as `_holding`, that is also a function of what is fetched for it.
 
-    That is done while the place before is worked on, as memory is far. Registers are limited: with
+    It is fetched while the place before is worked on, as memory is far. Registers are limited: with
     all that is held there would be too few threads at once.
     """
     held, places = device(held_of), device(places_of)
@@ -135,7 +129,7 @@ PIXELS = (
     _over("rows", pixels.row_thread_count, pixels.row_step),
     _fetching(
         "quads",
-        sensed_pixels,
+        pixel_state,
         pixels.quad_thread_count,
         pixels.quad_levels,
         pixels.quad_step,
@@ -143,13 +137,13 @@ PIXELS = (
     ),
     _fetching(
         "sites",
-        sensed_sites,
+        site_state,
         pixels.site_thread_count,
         pixels.site_levels,
         pixels.site_step,
         REGISTERS,
     ),
-    _holding("mosaics", sensed_pixels, pixels.mosaic_thread_count, pixels.mosaic_step),
+    _holding("mosaics", pixel_state, pixels.mosaic_thread_count, pixels.mosaic_step),
     _holding("blurs", chroma.blurred_image, chroma.blur_thread_count, chroma.blur_step),
     _holding("merges", chroma.merged_image, chroma.merge_thread_count, chroma.merge_step),
 )
@@ -162,7 +156,7 @@ JPEG = (
     _over("decodes", jpeg.decode_thread_count, jpeg.decode_step),
 )
 
-_form_thread_count, _form_step = device(forming.form_thread_count), device(forming.form_step)
+_form_thread_count, _form_step = device(forming.flip_thread_count), device(forming.flip_step)
 
 
 @kernel
@@ -195,7 +189,7 @@ def taps(batch, resizing, blocks):
 
 
 @kernel
-def resized_form(batch, forms, resizing, blocks):
+def resize_flipped(batch, forms, resizing, blocks):
     """Bring the pairs into form, resized."""
     number = cuda.blockIdx.x // blocks
     count = u32(_resized_thread_count(batch.images[number], resizing))
@@ -219,25 +213,18 @@ def launch(
     count: int,
     blocks: Iterable[tuple[str, int]],
     stream: Any = 0,
-    forms: Forms | None = None,
+    forms: OutputLayout | None = None,
     resizing: Resizing | None = None,
 ) -> None:
     """Run all steps of a batch, in device memory, without waiting for them.
 
-    Parameters
-    ----------
-    batch : Batch
-        Of device arrays.
-    count : int
-        Images.
-    blocks : (step, int) pairs
-        How many blocks each image has in a step; steps that no image needs may be left out.
-    stream : CUDA stream
-        Of numba-cuda; 0 is the default one.
-    forms : Forms, optional
-        Where windows go that are to be brought into form.
-    resizing : Resizing, optional
-        Room for their filters, where they are resized.
+    batch: of device arrays.
+    count: images.
+    blocks: (step, int) pairs, how many blocks each image has in a step; steps that no image needs
+      may be left out.
+    stream: of numba-cuda; 0 is the default one.
+    forms: where windows go that are to be brought into form.
+    resizing: room for their filters, where they are resized.
     """
     of = dict(blocks)
     with plain_arithmetic():
@@ -248,6 +235,6 @@ def launch(
             one = blocks_of(EACH * (resizing.rows + resizing.columns))  # a place for each thread
             taps[one * count, THREADS, stream](batch, resizing, one)
             all_of = blocks_of(EACH * resizing.rows * resizing.columns)
-            resized_form[all_of * count, THREADS, stream](batch, forms, resizing, all_of)
+            resize_flipped[all_of * count, THREADS, stream](batch, forms, resizing, all_of)
         elif forms is not None:
             form[of["forms"] * count, THREADS, stream](batch, forms, of["forms"])

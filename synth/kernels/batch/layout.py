@@ -1,9 +1,11 @@
-"""Where the images of a batch lie in the memory that its steps share, and how many places each has.
+"""The layout of a batch in the memory that its steps share, and how many places each image has.
 
 It is as `pixel_steps` and `illumination_steps` count them, on the host.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from ..compiling.compile import kernel, scalar
 from ..degradations.jpeg import BESIDE, UNIT
@@ -12,76 +14,30 @@ from ..develop import ENCODE_CELLS
 from ..illumination import luminance_matters
 from .arrays import FIELD
 
-STEPS = (
-    "luminance",
-    "lights",
-    "fields",
-    "means",
-    "light",
-    "tables",
-    "spreads",
-    "patterns",
-    "rows",
-    "quads",
-    "sites",
-    "mosaics",
-    "blurs",
-    "merges",
-    "samples",
-    "transforms",
-    "quantisations",
-    "restorations",
-    "returns",
-    "decodes",
-    "forms",
+_STEPS = (
+    *("luminance", "lights", "fields", "means", "light", "tables", "spreads", "patterns", "rows"),
+    *("quads", "sites", "mosaics", "blurs", "merges", "samples", "transforms", "quantisations"),
+    *("restorations", "returns", "decodes", "forms"),
 )
-"""The columns of `most`."""
-PLACES = ("plane", "mosaic", "row", "lit", "pattern", "made", "coded")
-"""The columns of `totals`."""
-(
-    _LUMINANCE,
-    _LIGHTS,
-    _FIELDS,
-    _MEANS,
-    _LIGHT,
-    _TABLES,
-    _SPREADS,
-    _PATTERNS,
-    _ROWS,
-    _QUADS,
-    _SITES,
-    _MOSAICS,
-    _BLURS,
-    _MERGES,
-    _SAMPLES,
-    _TRANSFORMS,
-    _QUANTISATIONS,
-    _RESTORATIONS,
-    _RETURNS,
-    _DECODES,
-    _FORMS,
-) = range(len(STEPS))
+MOST = np.dtype([(name, "i8") for name in _STEPS])
+"""Most places of an image in each step."""
+_PLACES = ("plane", "mosaic", "row", "lit", "pattern", "made", "coded")
+TOTALS = np.dtype([(name, "i8") for name in _PLACES])
+"""Places of all images, where they have such."""
 
 
 @kernel
 def lay_out_images(images, draws, has_degradations, most, totals):
     """Fill in the spans and places of a batch's images, whose sizes, windows and draws are known.
 
-    Parameters
-    ----------
-    images : array (N) of IMAGE
-    draws : array (T) of DRAW
-    has_degradations : bool array (3)
-        Whether any draw, of other batches too, has spread light, a pattern, JPEG. Their steps are
-        counted by all images then, so that batches of about the same sizes have the same launches,
-        whatever was drawn.
-    most : int64 array
-        Gets the most places of an image in each of `STEPS`.
-    totals : int64 array
-        Gets the places of all images in each of `PLACES`.
+    images: array (N) of IMAGE.
+    draws: array (T) of DRAW.
+    has_degradations: bool array (3), whether any draw, of other batches too, has spread light, a
+      pattern, JPEG. Their steps are counted by all images then, so that batches of about the same
+      sizes have the same launches, whatever was drawn.
+    most: array (1) of MOST, of zeros, to be filled.
+    totals: array (1) of TOTALS, likewise.
     """
-    most[:] = 0
-    totals[:] = 0
     for i in range(images.shape[0]):
         image = images[i]
         draw = draws[image.draw]
@@ -93,47 +49,52 @@ def lay_out_images(images, draws, has_degradations, most, totals):
         columns = min(image.made_left + image.made_columns + reach, image.width) - left
         images[i].span_top, images[i].span_left = top, left
         images[i].span_rows, images[i].span_columns = rows, columns
-        images[i].plane, images[i].mosaic, images[i].row = totals[0], totals[1], totals[2]
-        images[i].lit, images[i].pattern = totals[3], totals[4]
-        images[i].made, images[i].coded = totals[5], totals[6]
+        images[i].plane, images[i].mosaic, images[i].row = (
+            totals[0].plane,
+            totals[0].mosaic,
+            totals[0].row,
+        )
+        images[i].lit, images[i].pattern = totals[0].lit, totals[0].pattern
+        images[i].made, images[i].coded = totals[0].made, totals[0].coded
         pixels, sites = rows * columns, (rows + 2 * BORDER) * (columns + 2 * BORDER)
         window, made = image.rows * image.columns, image.made_rows * image.made_columns
         if luminance_matters(draw):
-            most[_LUMINANCE] = FIELD
+            most[0].luminance = FIELD
         if draw.lights > 0:
-            most[_LIGHTS] = 1
-        most[_FIELDS], most[_MEANS], most[_LIGHT] = FIELD, 1, FIELD
-        most[_TABLES] = ENCODE_CELLS
+            most[0].lights = 1
+        most[0].fields, most[0].means, most[0].light = FIELD, 1, FIELD
+        most[0].tables = ENCODE_CELLS
         mosaic = draw.method >= BILINEAR
         if mosaic:
-            most[_ROWS] = max(most[_ROWS], rows + 2 * BORDER)
-            most[_SITES] = max(most[_SITES], sites)
-            most[_MOSAICS] = max(most[_MOSAICS], pixels)
-            totals[1] += sites
-            totals[2] += rows + 2 * BORDER
+            most[0].rows = max(most[0].rows, rows + 2 * BORDER)
+            most[0].sites = max(most[0].sites, sites)
+            most[0].mosaics = max(most[0].mosaics, pixels)
+            totals[0].mosaic += sites
+            totals[0].row += rows + 2 * BORDER
         else:
-            most[_ROWS], most[_QUADS] = max(most[_ROWS], 2 * rows), max(most[_QUADS], pixels)
-            totals[2] += 2 * rows
+            most[0].rows, most[0].quads = max(most[0].rows, 2 * rows), max(most[0].quads, pixels)
+            totals[0].row += 2 * rows
         sensed = sites if mosaic else pixels
         if has_degradations[0]:
-            most[_SPREADS] = max(most[_SPREADS], sensed)
-            totals[3] += sensed if draw.spread > 0 else 0
+            most[0].spreads = max(most[0].spreads, sensed)
+            totals[0].lit += sensed if draw.spread > 0 else 0
         if has_degradations[1]:
-            most[_PATTERNS] = max(most[_PATTERNS], sensed)
-            totals[4] += (sites if mosaic else 3 * pixels) if draw.patterned > 0 else 0
+            most[0].patterns = max(most[0].patterns, sensed)
+            totals[0].pattern += (sites if mosaic else 3 * pixels) if draw.patterned > 0 else 0
         if draw.taps > 0:
-            most[_BLURS] = max(most[_BLURS], image.made_rows * columns)
-            most[_MERGES] = max(most[_MERGES], made)
-            totals[0] += pixels
+            most[0].blurs = max(most[0].blurs, image.made_rows * columns)
+            most[0].merges = max(most[0].merges, made)
+            totals[0].plane += pixels
         if has_degradations[2]:
             padded = _padded(image.made_rows) * _padded(image.made_columns)
-            for step in range(_SAMPLES, _DECODES):
-                most[step] = max(most[step], 3 * padded)
-            most[_DECODES] = max(most[_DECODES], window)
+            coded = max(most[0].samples, 3 * padded)
+            most[0].samples, most[0].transforms, most[0].quantisations = coded, coded, coded
+            most[0].restorations, most[0].returns = coded, coded
+            most[0].decodes = max(most[0].decodes, window)
             if draw.degradations_jpeg_quality > 0:
-                totals[5] += made
-                totals[6] += padded + (padded // 2 if draw.halved > 0 else 2 * padded)
-        most[_FORMS] = max(most[_FORMS], window)
+                totals[0].made += made
+                totals[0].coded += padded + (padded // 2 if draw.halved > 0 else 2 * padded)
+        most[0].forms = max(most[0].forms, window)
 
 
 @kernel

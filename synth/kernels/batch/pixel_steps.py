@@ -15,8 +15,6 @@ of their image.
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..channel_noise import noisy_pixel, row_noise
 from ..chroma import split_pixel
 from ..compiling.compile import scalar
@@ -24,17 +22,11 @@ from ..demosaic import BILINEAR, BINNED, BORDER, MALVAR, Around, demosaic_site
 from ..develop import developed_light, encoding_cell
 from ..exposure import band_factor, between, expose_pixel, row_above
 from ..illumination import CELLS
-from ..numbers.pairs import joined
+from ..numbers.pairs import pack_halves
 from ..numbers.random_bits import channel_sample, mosaic_sample
 from ..sensor import row_offset, sense_greens, sense_site
+from ..types import f32, f64, i16, i32, u32, u64
 from .image_state import image_sensor
-
-i16 = np.int16
-i32 = np.int32
-u32 = np.uint32
-u64 = np.uint64
-f32 = np.float32
-f64 = np.float64
 
 # Places are unsigned, and of 32 bits within an image: signed ones might count from an array's end,
 # and wider ones cost a GPU twice as much.
@@ -131,7 +123,7 @@ def develop_to(image, place, y, x, samples, batch):
         )
         at = output.plane + u64(place)
         batch.bright[at] = i16(bright)
-        batch.differences[at] = joined(r, b)
+        batch.differences[at] = pack_halves(r, b)
     else:
         levels = output.table
         made = levels[u32(red)], levels[u32(green)], levels[u32(blue)]

@@ -23,13 +23,9 @@ from .cache_folders import places, sources_hash
 
 
 class KernelCache:
-    """What a Numba dispatcher asks for machine code, and gives it to.
+    """The cache that a Numba dispatcher asks for machine code, and gives it to.
 
-    Parameters
-    ----------
-    function : function
-    folder_cache : class, optional
-        The cache of one folder, made with the function and the folder.
+    folder_cache: the cache of one folder, made with the function and the folder.
     """
 
     def __init__(self, function: Callable[..., Any], folder_cache: Any = None) -> None:
@@ -40,7 +36,7 @@ class KernelCache:
 
     @property
     def cache_path(self) -> str:
-        """Where new machine code goes."""
+        """The folder that new machine code goes to."""
         return str(places().writable or "")
 
     def flush(self) -> None:

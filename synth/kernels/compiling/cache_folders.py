@@ -1,4 +1,4 @@
-"""Where compiled kernels are kept, so that they are compiled once on a machine.
+"""The folders of compiled kernels, so that they are compiled once on a machine.
 
 The first of these folders that has them, compiled from these very sources, is read; the first that
 can be written takes what is compiled:

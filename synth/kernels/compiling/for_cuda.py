@@ -132,11 +132,8 @@ _SINGLE = _numpy_on_device(_sqrt, _rint, _floor)
 _DOUBLE = _numpy_on_device(_sqrt64, _rint64, _floor64)
 
 
-_TWINS = {
-    id(compiling.fma): fma,
-    id(compiling.reciprocal): reciprocal,
-}
-"""What is another function on a GPU."""
+_TWINS = {id(compiling.fma): fma, id(compiling.reciprocal): reciprocal}
+"""Functions that are others on a GPU."""
 
 
 def device(function: Any) -> Any:

@@ -10,9 +10,7 @@ import numpy as np
 
 from ..compiling.compile import fma, inlined, kernel, scalar
 from ..exposure import highlight_factor, linearise
-
-i32 = np.int32
-f32 = np.float32
+from ..types import f32
 
 
 @scalar
@@ -68,19 +66,13 @@ def _row_from(rows, place, y, x, width):
 def spread_light(rgb, linear, highlights, places, weights, part, out):
     """Fill a part of planes (3, H W) float32 with spread light.
 
-    Parameters
-    ----------
-    rgb : uint8 array (H, W, 3)
-    linear : float32 array (256)
-        Light of each level.
-    highlights : float32
-        Of `exposure.Exposure`.
-    places : int32 array (P, 2)
-        From where light comes to a pixel: rows and columns away, within P's reach.
-    weights : float32 array (P)
-        How much.
-    part : Window
-        The pixels to be filled; others are left.
+    rgb: uint8 array (H, W, 3).
+    linear: float32 array (256), light of each level.
+    highlights: float32 of `exposure.Exposure`.
+    places: int32 array (P, 2), from where light comes to a pixel: rows and columns away, within P's
+      reach.
+    weights: float32 array (P), how much.
+    part: Window, the pixels to be filled; others are left.
     """
     height, width = rgb.shape[0], rgb.shape[1]
     reach = 0

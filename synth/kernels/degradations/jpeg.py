@@ -1,4 +1,4 @@
-"""What JPEG does to a picture: baseline, with the example tables of the standard.
+"""JPEG's effect on a picture: baseline, with the example tables of the standard.
 
     rgb -> samples (Y, Cb, Cr; chroma of 2 x 2 pixels or of each) -> transform down, across
         -> quantise -> transform back across, down -> samples -> rgb
@@ -18,11 +18,9 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from ..chroma import interleave
 from ..compiling.compile import fma, inlined, kernel, scalar
-from ..compiling.rows import interleave
-
-f32 = np.float32
-u8 = np.uint8
+from ..types import f32, u8
 
 SIDE = 8
 """Samples of a block along each side."""
@@ -60,7 +58,7 @@ _MIDDLE_AND_HALF = f32(128.5 + 2**-10)
 _MIDDLE_HALVES_DOWN = f32(128.5 - 2**-10)  # or blue of odd levels would be brighter by a level
 _HALF, _WHITE = f32(0.5), f32(255)
 MIDDLE = f32(128)
-"""Of samples: what is transformed lies about 0."""
+"""Middle of samples: what is transformed lies about 0."""
 
 
 def _cosines() -> npt.NDArray[np.float32]:
@@ -81,15 +79,9 @@ COSINES = _cosines()
 def quantisers(quality: int) -> npt.NDArray[np.float32]:
     """Return the steps that coefficients are rounded to.
 
-    Parameters
-    ----------
-    quality : int
-        1 to 100, of the scale that the Independent JPEG Group's library introduced.
+    quality: 1 to 100, of the scale that the Independent JPEG Group's library introduced.
 
-    Returns
-    -------
-    float32 array (2, 64)
-        Of Y and of chroma, row by row: whole, 1 to 255.
+    Returns float32 array (2, 64) of Y and of chroma, row by row: whole, 1 to 255.
     """
     percent = 5000 // quality if quality < 50 else 200 - 2 * quality
     tables = np.array([_BRIGHT, _COLOUR], np.int64)
@@ -185,31 +177,17 @@ def sum_of_eight(weights, values):
     return fma(weights[7], h, fma(weights[6], g, total))
 
 
+@scalar
+def _eight(values):
+    return values[0], values[1], values[2], values[3], values[4], values[5], values[6], values[7]
+
+
 @kernel
 def _transform(rows, weights, out):
     """Fill rows (8, N) with weighted sums of rows (8, N): those of row k by `weights` (8, 8)[k]."""
-    r0, r1, r2, r3, r4, r5, r6, r7 = (
-        rows[0],
-        rows[1],
-        rows[2],
-        rows[3],
-        rows[4],
-        rows[5],
-        rows[6],
-        rows[7],
-    )
+    r0, r1, r2, r3, r4, r5, r6, r7 = _eight(rows)
     for k in range(SIDE):
-        made = out[k]
-        w = (
-            weights[k, 0],
-            weights[k, 1],
-            weights[k, 2],
-            weights[k, 3],
-            weights[k, 4],
-            weights[k, 5],
-            weights[k, 6],
-            weights[k, 7],
-        )
+        made, w = out[k], _eight(weights[k])
         for x in range(made.shape[0]):
             made[x] = sum_of_eight(w, (r0[x], r1[x], r2[x], r3[x], r4[x], r5[x], r6[x], r7[x]))
 
@@ -328,17 +306,11 @@ def _join_row(y, cb, cr, levels):
 def code_and_decode(rgb, steps, halved, cosines, inverse, out):
     """Fill 8-bit pixels (H, W, 3) with what JPEG makes of others.
 
-    Parameters
-    ----------
-    rgb, out : uint8 arrays (H, W, 3)
-        May be the same. Blocks begin in the upper left corner; those that are cut are filled up
-        with the last row and column, as encoders do.
-    steps : float32 array (2, 64)
-        `quantisers`.
-    halved : bool
-        Whether chroma is of 2 x 2 pixels (4:2:0), else of each (4:4:4).
-    cosines, inverse : float32 arrays (8, 8)
-        `COSINES`, and turned over its diagonal.
+    rgb, out: uint8 arrays (H, W, 3), may be the same. Blocks begin in the upper left corner; those
+      that are cut are filled up with the last row and column, as encoders do.
+    steps: float32 array (2, 64), `quantisers`.
+    halved: whether chroma is of 2 x 2 pixels (4:2:0), else of each (4:4:4).
+    cosines, inverse: float32 arrays (8, 8), `COSINES`, and turned over its diagonal.
     """
     height, width = rgb.shape[0], rgb.shape[1]
     rows, columns = (height + UNIT - 1) // UNIT * UNIT, (width + UNIT - 1) // UNIT * UNIT

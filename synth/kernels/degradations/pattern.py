@@ -27,41 +27,21 @@ from ..numbers.random_bits import (
     sample_state,
 )
 from ..numbers.shot_and_read_noise import symmetric_quantile
-
-u32 = np.uint32
-f32 = np.float32
-f64 = np.float64
+from ..types import f32, f64, u32
 
 _NEPERS = -math.log(2)
 
 
 class Pattern(NamedTuple):
-    """A sensor's fixed pattern.
+    """A sensor's fixed pattern."""
 
-    Attributes
-    ----------
-    there : bool
-        Whether it has one; the rest is unused else.
-    columns : float32
-        Standard deviation of its columns' offsets, DN.
-    share : uint32
-        Of the sites that are hot, of 2^32.
-    hot : float32
-        Mean of what those add, DN.
-    most : float32
-        That one adds, DN: what fills it.
-    seed : PixelSeed
-    gaussian : float32 array (10)
-        Of `sensor.Noise`.
-    """
-
-    there: bool
-    columns: np.float32
-    share: np.uint32
-    hot: np.float32
-    most: np.float32
+    there: bool  # whether it has one; the rest is unused else
+    columns: np.float32  # standard deviation of its columns' offsets, DN
+    share: np.uint32  # of the sites that are hot, of 2^32
+    hot: np.float32  # mean of what those add, DN
+    most: np.float32  # that one adds, DN: what fills it
     seed: PixelSeed
-    gaussian: npt.NDArray[np.float32]
+    gaussian: npt.NDArray[np.float32]  # (10) of `sensor.Noise`
 
 
 @scalar
@@ -119,20 +99,13 @@ def site_pattern(row, column, sites, pattern):
     return column_offset(column, pattern) + hot_offset(index, HOT, pattern)
 
 
-class PatternRoom(NamedTuple):
-    """Room to work for the pattern of a row (N).
+class PatternScratch(NamedTuple):
+    """Memory to work for the pattern of a row (N)."""
 
-    Attributes
-    ----------
-    own, more : float32 arrays (N)
-    words : uint32 array (N)
-    found : int32 array (N)
-    """
-
-    own: npt.NDArray[np.float32]
-    more: npt.NDArray[np.float32]
-    words: npt.NDArray[np.uint32]
-    found: npt.NDArray[np.int32]
+    own: npt.NDArray[np.float32]  # (N)
+    more: npt.NDArray[np.float32]  # (N)
+    words: npt.NDArray[np.uint32]  # (N)
+    found: npt.NDArray[np.int32]  # (N)
 
 
 @row_kernel
@@ -159,9 +132,9 @@ def _find_below(words, limit, found):
 
 
 @inlined_in_row
-def _add_hot(own, first, purpose, pattern, room):
+def _add_hot(own, first, purpose, pattern, scratch):
     """Add to a row (N) what those of its sites add that are hot, whose first sample is given."""
-    words, found = room.words[: own.shape[0]], room.found
+    words, found = scratch.words[: own.shape[0]], scratch.found
     _hot_words(u32(first), purpose, pattern.seed, words)
     for i in range(_find_below(words, pattern.share, found)):
         x = found[i]
@@ -181,15 +154,15 @@ def _copy_row(own, other):
 
 
 @row_kernel
-def add_pixel_pattern(offsets, method, place, picture, pattern, columns, room):
+def add_pixel_pattern(offsets, method, place, picture, pattern, columns, scratch):
     """Add the pattern to the offsets of a row's pixels: red, green, blue rows (N).
 
     place: row of the picture, and the column that the first pixel lies in. columns: what the left
-    and the right column of a quad adds (2, picture's width), or that of each pixel, twice. room:
-    `PatternRoom`.
+    and the right column of a quad adds (2, picture's width), or that of each pixel, twice. scratch:
+    `PatternScratch`.
     """
     count = offsets[0].shape[0]
-    own, more = room.own[:count], room.more[:count]
+    own, more = scratch.own[:count], scratch.more[:count]
     pixels, pixel = picture[0] * picture[1], place[0] * picture[1] + place[1]
     here = slice(place[1], place[1] + count)
     for channel in range(3):
@@ -198,19 +171,19 @@ def add_pixel_pattern(offsets, method, place, picture, pattern, columns, room):
         if method == BINNED and channel == 1:
             _add_row(own, columns[1, here])
             more[:] = f32(0)
-            _add_hot(more, first, HOT, pattern, room)
-            _add_hot(more, first, HOT_BELOW, pattern, room)
+            _add_hot(more, first, HOT, pattern, scratch)
+            _add_hot(more, first, HOT_BELOW, pattern, scratch)
             _add_row(own, more)
         else:
-            _add_hot(own, first, HOT, pattern, room)
+            _add_hot(own, first, HOT, pattern, scratch)
         _add_row(offsets[0] if channel == 0 else (offsets[1] if channel == 1 else offsets[2]), own)
 
 
 @row_kernel
-def add_site_pattern(offsets, row, column, sites, pattern, columns, room):
+def add_site_pattern(offsets, row, column, sites, pattern, columns, scratch):
     """Add the pattern to the offsets of a row's sites (N), from a column on."""
     count = offsets.shape[0]
-    own = room.own[:count]
+    own = scratch.own[:count]
     _copy_row(own, columns[column : column + count])
-    _add_hot(own, mosaic_sample(row, column, sites), HOT, pattern, room)
+    _add_hot(own, mosaic_sample(row, column, sites), HOT, pattern, scratch)
     _add_row(offsets, own)

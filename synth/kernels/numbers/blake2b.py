@@ -11,9 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..compiling.compile import inlined, kernel, scalar
-
-i64 = np.int64
-u64 = np.uint64
+from ..types import i64, u64
 
 BLOCK = 128
 """Bytes that are worked in at once."""
@@ -102,16 +100,11 @@ def _compress(h, m, w):
 def _fill(m, lane, start, prefix, own, ends, length):
     """Fill a lane with the block of its message that begins at a byte.
 
-    Parameters
-    ----------
-    m : uint64 array (16, LANES)
-    lane, start : int
-    prefix : uint64 array (P)
-        The message's beginning as words, zeros after it.
-    own, length : int
-        Bytes of the beginning, and of the message.
-    ends : uint64 array (8, S)
-        The message's end as words, moved on by 0 to 7 bytes.
+    m: uint64 array (16, LANES).
+    lane, start: int.
+    prefix: uint64 array (P), the message's beginning as words, zeros after it.
+    own, length: bytes of the beginning, and of the message.
+    ends: uint64 array (8, S), the message's end as words, moved on by 0 to 7 bytes.
     """
     first, shift = own >> 3, own & 7
     for k in range(_WORDS):
@@ -127,16 +120,10 @@ def _fill(m, lane, start, prefix, own, ends, length):
 def first_words(prefixes, lengths, ends, more, words):
     """Fill `words` (N) uint64 with the first 64 bits of the digests of N messages.
 
-    Parameters
-    ----------
-    prefixes : uint64 array (N, P)
-        What each message begins with, as words (`as_words`).
-    lengths : int64 array (N)
-        Of them, bytes.
-    ends : uint64 array (8, S)
-        What all of them end with (`moved_on`).
-    more : int
-        Its bytes.
+    prefixes: uint64 array (N, P), what each message begins with, as words (`as_words`).
+    lengths: int64 array (N) of them, bytes.
+    ends: uint64 array (8, S), what all of them end with (`moved_on`).
+    more: its bytes.
     """
     h, m = np.empty((8, LANES), np.uint64), np.empty((_WORDS, LANES), np.uint64)
     w = np.empty((2 * _WORDS, LANES), np.uint64)

@@ -11,9 +11,7 @@ import math
 import numpy as np
 
 from ..compiling.compile import scalar
-
-i64 = np.int64
-f64 = np.float64
+from ..types import f64, i64
 
 DOUBLE_PRECISION = True  # all arithmetic of this module, for `compiling.cuda`
 

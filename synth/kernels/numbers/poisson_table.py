@@ -23,11 +23,8 @@ under 1e-10."""
 def poisson_alias_table() -> npt.NDArray[np.uint32]:
     """Make Walker alias tables of Poisson distributions: means 0, 1/8, ... below POISSON_LIMIT.
 
-    Returns
-    -------
-    uint32 array of 64 * 32
-        Per slot a 24-bit threshold and, in the lowest 8 bits, the count to take when the random
-        bits are not below it.
+    Returns uint32 array of 64 * 32, per slot a 24-bit threshold and, in the lowest 8 bits, the
+    count to take when the random bits are not below it.
     """
     tables = []
     for step in range(POISSON_LIMIT * POISSON_STEPS_PER_ELECTRON):

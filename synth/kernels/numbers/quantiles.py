@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 DEGREE = 9
 OCTAVES = 24
-"""Of tail probability that are told apart: below 2^-25 (one draw in 17 million) the quantile stays
-as it is there."""
+"""Octaves of tail probability that are told apart: below 2^-25 (one draw in 17 million) the
+quantile stays as it is there."""
 _MOST = math.sqrt(OCTAVES + 1.0)
 CENTRE, PER_HALF = (_MOST + 1) / 2, 2 / (_MOST - 1)
 """The argument of the polynomial, in [-1, 1], is (sqrt(1 - log2(2 p)) - CENTRE) PER_HALF."""
@@ -37,14 +37,10 @@ what kernels take."""
 def quantile_polynomial(upper: Callable[[float], float]) -> Coefficients:
     """Find the polynomial that meets a quantile function at the Chebyshev nodes.
 
-    Parameters
-    ----------
-    upper : function of a tail probability in (0, 1/2]
-        The value that is exceeded with that probability, of a distribution symmetric about 0.
+    upper: function of a tail probability in (0, 1/2], the value that is exceeded with that
+    probability, of a distribution symmetric about 0.
 
-    Returns
-    -------
-    float64 array (10)
+    Returns float64 array (10).
     """
     count = DEGREE + 1
     values = []

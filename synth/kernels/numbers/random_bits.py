@@ -16,8 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiling.compile import scalar
-
-u32 = np.uint32
+from ..types import u32
 
 SHOT = u32(0x68BC21EB)
 SHOT_REST = u32(0x02E5BE93)

@@ -5,12 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..compiling.compile import fma, reciprocal, scalar
+from ..types import f32, i32, u32
 from .poisson_table import POISSON_LIMIT, POISSON_SLOTS, POISSON_STEPS_PER_ELECTRON
 from .quantiles import CENTRE, OCTAVES, PER_HALF
-
-u32 = np.uint32
-i32 = np.int32
-f32 = np.float32
 
 _LIMIT = f32(POISSON_LIMIT)
 _UNDER_LIMIT = np.nextafter(_LIMIT, f32(0))

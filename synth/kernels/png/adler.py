@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..compiling.compile import kernel
-
-i64 = np.int64
-u32 = np.uint32
+from ..types import i64, u32
 
 ADLER_BASE = i64(65521)
 _RUN = 2048  # bytes whose sums fit 32 bits, in which a CPU adds twice as many at once

@@ -3,101 +3,55 @@
 from __future__ import annotations
 
 import struct
+import zlib
 
 import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Pixels
-from ..compiling.compile import kernel, scalar
+from ..compiling.compile import kernel
+from ..types import i64
 from .adler import adler
-from .crc import crc
-from .file import SIGNATURE, ZLIB
-from .inflate import NOT_OURS, SLACK, inflate_in, new_room
+from .file import END, SIGNATURE, ZLIB, head_of
+from .inflate import SLACK, inflate_in, new_scratch
 from .unfilter import unfilter_rows
 
-i64 = np.int64
-u32 = np.uint32
-
 Bytes = npt.NDArray[np.uint8]
-_HEAD = np.frombuffer(
-    SIGNATURE
-    + struct.pack(">I4sIIBBBBBI", 13, b"IHDR", 0, 0, 8, 2, 0, 0, 0, 0)
-    + struct.pack(">I4s2s", 0, b"IDAT", ZLIB),
-    np.uint8,
-)
-"""Up to the deflated data, with no width, height, check sum and length."""
-_NAME, _WIDTH, _HEIGHT, _CHECK, _LENGTH, _SUMMED = 12, 16, 20, 29, 33, 37
-_HEADED = len(_HEAD)
-_FIXED = np.ones(_HEADED, np.uint8)
-_FIXED[_WIDTH : _WIDTH + 8] = _FIXED[_CHECK:_SUMMED] = 0
-_END = i64(int.from_bytes(b"IEND", "big"))
-_TAIL = 20  # bytes: the sums of the pixels and of the chunk, and the last chunk
+_HEADED = len(head_of(1, 1, 0))
+_TAIL = 4 + 4 + len(END)  # bytes: the sums of the pixels and of the chunk, and the last chunk
+_WIDTH = 16  # where it lies
 _MOST = 1 << 30  # pixels
 
 
-@scalar
-def _number_at(data, place):
-    """Return the number of four bytes, the highest first."""
-    return (
-        (i64(data[place]) << 24)
-        | (i64(data[place + 1]) << 16)
-        | (i64(data[place + 2]) << 8)
-        | i64(data[place + 3])
-    )
-
-
-@kernel
-def _begin_of(data, begin, end, height, columns):
-    """Return where the deflate of a file in `data` begins, of so many rows of so many samples.
-
-    NOT_OURS for a file that is none of gloam's.
-    """
-    if end - begin < _HEADED + _TAIL:
-        return i64(NOT_OURS)
-    for i in range(_HEADED):
-        if _FIXED[i] and data[begin + i] != _HEAD[i]:
-            return i64(NOT_OURS)
-    if (
-        _number_at(data, begin + _HEIGHT) != height
-        or 3 * _number_at(data, begin + _WIDTH) != columns
-    ):
-        return i64(NOT_OURS)
-    if crc(data[begin + _NAME : begin + _CHECK]) != _number_at(data, begin + _CHECK):
-        return i64(NOT_OURS)
-    if end - begin != _HEADED - 2 + _number_at(data, begin + _LENGTH) + _TAIL - 4:
-        return i64(NOT_OURS)
-    return i64(begin + _HEADED)
-
-
-@kernel
-def _is_over(data, behind, end):
-    """Return whether a file ends with the sum of its bytes, behind its deflate, as gloam's do."""
-    if behind + _TAIL != end:
+def _is_ours(data: Bytes, height: int, width: int) -> bool:
+    """Return whether a file has head, end and check sum of gloam's files of that size."""
+    if len(data) < _HEADED + _TAIL:
         return False
-    return _number_at(data, behind + 8) == 0 and _number_at(data, behind + 12) == _END
+    length = len(data) - _HEADED - _TAIL + len(ZLIB) + 4
+    own = data[_HEADED - len(ZLIB) - 4 : -len(END) - 4]
+    end = struct.pack(">I", zlib.crc32(own.data)) + END
+    head = head_of(height, width, length)
+    return data[:_HEADED].tobytes() == head and data[-len(end) :].tobytes() == end
 
 
 @kernel
 def _decode_many(data, ends, filtered, pixels):
     """Fill pixels (N, H, 3 W) from files that follow each other in `data`.
 
-    `filtered` (H (3 W + 1) + SLACK) is room to work. Returns whether they are gloam's.
+    `filtered` (H (3 W + 1) + SLACK) is scratch memory. Returns whether they are gloam's.
     """
-    room = new_room()
+    scratch = new_scratch()
     begin, height, columns = i64(0), i64(pixels.shape[1]), i64(pixels.shape[2])
     made = filtered[: height * (columns + 1)]
     for i in range(pixels.shape[0]):
-        behind = _begin_of(data, begin, ends[i], height, columns)
-        if behind != NOT_OURS:
-            behind = inflate_in(data, behind, filtered, room)
-        if behind == NOT_OURS or not _is_over(data, behind, ends[i]):
+        behind = inflate_in(data, begin + _HEADED, filtered, scratch)
+        if behind + _TAIL != ends[i]:
             return False
-        # Both sums: damage may leave that of the pixels as it was.
-        if crc(data[begin + _SUMMED : behind + 4]) != _number_at(data, behind + 4):
-            return False
-        if adler(made) != _number_at(data, behind):
-            return False
-        if not unfilter_rows(made.reshape(height, columns + 1), pixels[i]):
+        # Besides the sum of the file: damage may leave either as it was.
+        total = i64(0)
+        for k in range(4):
+            total = (total << 8) | i64(data[behind + k])
+        if adler(made) != total or not unfilter_rows(made.reshape(height, columns + 1), pixels[i]):
             return False
         begin = ends[i]
     return True
@@ -106,7 +60,7 @@ def _decode_many(data, ends, filtered, pixels):
 def png_size(data: Bytes) -> tuple[int, int] | None:
     """Return height and width that the header of a PNG tells; None for what cannot be gloam's.
 
-    What is not None may be none of gloam's files, or damaged.
+    A file with a size may be none of gloam's, or damaged.
     """
     head = data[:_HEADED].tobytes()
     if len(data) < _HEADED + _TAIL or not head.startswith(SIGNATURE):
@@ -121,16 +75,10 @@ def png_size(data: Bytes) -> tuple[int, int] | None:
 def decode_png(data: Bytes) -> Pixels | None:
     """Decode what `encode_png` made, without the interpreter's lock.
 
-    Parameters
-    ----------
-    data : uint8 array (N)
-        Of a PNG file.
+    data: uint8 array (N) of a PNG file.
 
-    Returns
-    -------
-    uint8 array (H, W, 3), or None
-        RGB. None for a file that is damaged, or is none of gloam's: other decoders know more kinds,
-        and tell what is wrong.
+    Returns uint8 array (H, W, 3), or None, RGB. None for a file that is damaged, or is none of
+    gloam's: other decoders know more kinds, and tell what is wrong.
     """
     size = png_size(data)
     if size is None:
@@ -142,20 +90,15 @@ def decode_png(data: Bytes) -> Pixels | None:
 def decode_pngs(files: list[Bytes], pixels: npt.NDArray[np.uint8]) -> bool:
     """Decode several of `encode_png`'s files of one size, and leave the interpreter's lock once.
 
-    Parameters
-    ----------
-    files : list of uint8 arrays
-    pixels : uint8 array (N, H, W, 3)
-        Contiguous; gets RGB.
+    files: list of uint8 arrays. pixels: uint8 array (N, H, W, 3), contiguous; gets RGB.
 
-    Returns
-    -------
-    bool
-        False where one is damaged, is none of gloam's, or has another size; what the pixels are
-        then is not said.
+    Returns False where one is damaged, is none of gloam's, or has another size; what the pixels are
+    then is not said.
     """
     count, height, width = pixels.shape[:3]
     data = np.concatenate(files) if count > 1 else np.ascontiguousarray(files[0])
     ends = np.cumsum([len(file) for file in files], dtype=np.int64)
+    if not all(map(_is_ours, np.split(data, ends[:-1]), [height] * count, [width] * count)):
+        return False
     filtered = np.empty(height * (3 * width + 1) + SLACK, np.uint8)
     return bool(_decode_many(data, ends, filtered, pixels.reshape(count, height, 3 * width)))

@@ -8,12 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..compiling.compile import inlined, kernel, scalar, store_word
+from ..types import i64, u32, u64
 from .huffman import code_lengths, codes_of, count_bytes
-
-i64 = np.int64
-u8 = np.uint8
-u32 = np.uint32
-u64 = np.uint64
 
 LONGEST = 14
 """Bits of a code: four of them and a part of a byte fit a word."""
@@ -121,18 +117,10 @@ def _write(data, codes, out, at, held, count):
 def deflate(data, block, out):
     """Compress data, as a stream of blocks.
 
-    Parameters
-    ----------
-    data : uint8 array (N)
-    block : int
-        Bytes of data that have a code of their own.
-    out : uint8 array
-        Of at least `room(N, block)`.
+    data: uint8 array (N). block: bytes of data that have a code of their own. out: uint8 array of
+    at least `most_bytes(N, block)`.
 
-    Returns
-    -------
-    int
-        Bytes that were written.
+    Returns bytes that were written.
     """
     counts, totals = np.empty((4, _LITERALS), np.uint32), np.empty(_LITERALS, np.int64)
     lengths = np.empty(_LITERALS + _DISTANCES, np.uint8)
@@ -161,6 +149,6 @@ def deflate(data, block, out):
     return at + i64((count + u64(7)) >> u64(3))
 
 
-def room(length: int, block: int) -> int:
+def most_bytes(length: int, block: int) -> int:
     """Return how many bytes `deflate` may write for data of so many."""
     return length * LONGEST // 8 + (length // block + 1) * _HEAD + 16

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays import Pixels, check_normal
 from .adler import adler
-from .deflate import deflate, room
+from .deflate import deflate, most_bytes
 from .filters import filter_rows
 
 CODING = 2
@@ -28,42 +28,41 @@ def encode_png(pixels: Pixels) -> bytes:
     Noise leaves nothing to find for a search of matches. The bytes are the same on every machine,
     whatever libraries are installed.
 
-    Parameters
-    ----------
-    pixels : uint8 array (H, W, 3)
-        RGB.
+    pixels: uint8 array (H, W, 3), RGB.
 
-    Returns
-    -------
-    bytes
-        Of a PNG file (ISO/IEC 15948), 8 bits, RGB.
-
-    Raises
-    ------
-    ValueError
-        When it is no such array.
+    Returns bytes of a PNG file (ISO/IEC 15948), 8 bits, RGB. Raises ValueError when it is no such
+    array.
     """
     check_normal(pixels)
     height, width, _ = pixels.shape
     filtered = np.empty((height, 1 + 3 * width), np.uint8)
     filter_rows(np.ascontiguousarray(pixels).reshape(height, 3 * width), filtered)
     data = filtered.reshape(-1)
-    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    before = b"".join((SIGNATURE, _whole_chunk(b"IHDR", head), bytes(4), b"IDAT", ZLIB))
+    before = head_of(height, width, 0)
     begin = len(before)
     # All of the file in one buffer: noise is large, and copies of it go through memory.
-    file = np.empty(begin + room(len(data), BLOCK) + _AFTER, np.uint8)
+    file = np.empty(begin + most_bytes(len(data), BLOCK) + _AFTER, np.uint8)
     file[:begin] = np.frombuffer(before, np.uint8)
     end = begin + deflate(data, BLOCK, file[begin : len(file) - _AFTER])
     whole = file.data
     whole[end : end + 4] = struct.pack(">I", adler(data))
     chunk = begin - len(ZLIB) - 4  # name and data, which its sum is of
     whole[chunk - 4 : chunk] = struct.pack(">I", end - begin + len(ZLIB) + 4)
-    after = struct.pack(">I", zlib.crc32(whole[chunk : end + 4])) + _whole_chunk(b"IEND", b"")
+    after = struct.pack(">I", zlib.crc32(whole[chunk : end + 4])) + END
     whole[end + 4 : end + 4 + len(after)] = after
     return bytes(whole[: end + 4 + len(after)])
+
+
+def head_of(height: int, width: int, length: int) -> bytes:
+    """Return a file's bytes up to its deflated data; length: of the chunk that holds these."""
+    head = _whole_chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+    return b"".join((SIGNATURE, head, struct.pack(">I", length), b"IDAT", ZLIB))
 
 
 def _whole_chunk(name: bytes, data: bytes) -> bytes:
     check = struct.pack(">I", zlib.crc32(data, zlib.crc32(name)))
     return b"".join((struct.pack(">I", len(data)), name, data, check))
+
+
+END = _whole_chunk(b"IEND", b"")
+"""The last chunk."""

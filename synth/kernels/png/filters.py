@@ -6,10 +6,8 @@ import numpy as np
 
 from ..compiling.compile import inlined_in_row, kernel, row_kernel
 from ..numbers.elementary import log2
+from ..types import f64, u8
 from .huffman import count_bytes
-
-u8 = np.uint8
-f64 = np.float64
 
 SUB, UP, AVERAGE = 1, 2, 3
 _EVERY = 8  # row that is looked at to choose

@@ -5,10 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..compiling.compile import inlined, kernel
-
-i64 = np.int64
-u32 = np.uint32
-u64 = np.uint64
+from ..types import i64, u32, u64
 
 
 @inlined
@@ -63,13 +60,8 @@ def code_lengths(counts, limit, lengths):
     By Moffat and Katajainen, In-Place Calculation of Minimum-Redundancy Codes (1995); where one
     is too long, the shortest ones give way as in zlib.
 
-    Parameters
-    ----------
-    counts : int64 array (N)
-        Of each symbol, at least two of them above 0.
-    limit : int
-    lengths : uint8 array (N)
-        Gets 0 where a symbol does not occur.
+    counts: int64 array (N) of each symbol, at least two of them above 0. limit: int. lengths: uint8
+    array (N), gets 0 where a symbol does not occur.
     """
     lengths[:] = 0
     order = np.empty(counts.shape[0], np.int64)
@@ -132,10 +124,7 @@ def code_lengths(counts, limit, lengths):
 def codes_of(lengths, codes):
     """Fill `codes` with the code of each symbol, first bit lowest, and its length from bit 16 on.
 
-    Parameters
-    ----------
-    lengths : uint8 array (N)
-    codes : uint32 array (N)
+    lengths: uint8 array (N). codes: uint32 array (N).
     """
     of_length = np.zeros(17, np.int64)
     for symbol in range(lengths.shape[0]):

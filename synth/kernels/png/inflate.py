@@ -10,53 +10,37 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compiling.compile import inlined, kernel, load_word, scalar, store_bytes
-
-i64 = np.int64
-u8 = np.uint8
-u32 = np.uint32
-u64 = np.uint64
+from ..types import i64, u8, u32, u64
 
 SLACK = 8
 """Bytes that may be written, and must be there to read, beyond the last one."""
 NOT_OURS = -1
-"""What `inflate` returns for damaged data, and for data that others wrote."""
+"""Returned by `inflate` for damaged data, and for data that others wrote."""
 _BITS = 11  # of a look
 _LONGEST = 15
 _END = 256
 LITERALS, ORDERED, LENGTHS, ENTRIES = _END + 1, 19, _LONGEST + 2, 1 << _BITS
-"""How long the arrays of a `Room` are."""
+"""How long the arrays of a `Scratch` are."""
 _DISTANCES = 30
 _ORDER = np.array([16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15], np.int64)
 _REPEAT, _ZEROS = 16, 17
 
 
-class Room(NamedTuple):
-    """Where a block's code is worked out.
+class Scratch(NamedTuple):
+    """Memory to work out a block's code.
 
-    Attributes
-    ----------
-    lengths : uint8 array (LITERALS)
-        Of the codes, bits.
-    own : uint8 array (ORDERED)
-        Of those that the lengths are written in.
-    counts, begins : int64 arrays (LENGTHS)
-        How many codes have a length; where those are among the symbols.
-    symbols : int64 array (LITERALS)
-        By their codes.
-    codes : int64 array (LITERALS)
-        Of symbols, the first bit lowest.
-    singles, table : uint32 arrays (ENTRIES)
-        Looks of one byte, and of up to three.
+    counts, begins: int64 arrays (LENGTHS), how many codes have a length; where those are among the
+    symbols.
     """
 
-    lengths: Any
-    own: Any
+    lengths: Any  # uint8 array (LITERALS) of the codes, bits
+    own: Any  # uint8 array (ORDERED) of those that the lengths are written in
     counts: Any
     begins: Any
-    symbols: Any
-    codes: Any
-    singles: Any
-    table: Any
+    symbols: Any  # int64 array (LITERALS), by their codes
+    codes: Any  # int64 array (LITERALS) of symbols, the first bit lowest
+    singles: Any  # uint32 arrays (ENTRIES), looks of one byte, and of up to three
+    table: Any  # uint32 arrays (ENTRIES), looks of one byte, and of up to three
 
 
 @scalar
@@ -103,8 +87,8 @@ def _symbol(word, counts, symbols):
 
 
 @kernel
-def _head(data, place, room):
-    """Read the lengths of a block's code of bytes, by means of a code that `room` takes first.
+def _head(data, place, scratch):
+    """Read the lengths of a block's code of bytes, by means of a code that `scratch` takes first.
 
     Returns the bit behind them, NOT_OURS where they are none.
     """
@@ -114,7 +98,7 @@ def _head(data, place, room):
     place += 14
     if literals != LITERALS or distances > _DISTANCES:
         return i64(NOT_OURS)
-    own, lengths, counts, symbols = room.own, room.lengths, room.counts, room.symbols
+    own, lengths, counts, symbols = scratch.own, scratch.lengths, scratch.counts, scratch.symbols
     for i in range(ORDERED):
         own[i] = u8(0)
     word = _bits(data, place)
@@ -123,7 +107,7 @@ def _head(data, place, room):
             word = _bits(data, place + 3 * i) << u64(3 * i)
         own[_ORDER[i]] = u8((word >> u64(3 * i)) & u64(7))
     place += 3 * kept
-    if not _canonical(own, counts, room.begins, symbols):
+    if not _canonical(own, counts, scratch.begins, symbols):
         return i64(NOT_OURS)
     made, total, last = i64(0), literals + distances, u8(0)
     taken, longest = i64(0), u8(0)  # by codes of distances, of all that codes of 15 bits could take
@@ -160,28 +144,28 @@ def _head(data, place, room):
 
 
 @scalar
-def fill_look(symbol, room):
+def fill_look(symbol, scratch):
     """Enter a byte in the table of looks of one; it is empty before."""
-    bits = i64(room.lengths[symbol])
+    bits = i64(scratch.lengths[symbol])
     if 0 < bits <= _BITS and symbol != _END:
-        for i in range(i64(room.codes[symbol]), ENTRIES, 1 << bits):
-            room.singles[i] = u32(symbol | (bits << 24) | (1 << 28))
+        for i in range(i64(scratch.codes[symbol]), ENTRIES, 1 << bits):
+            scratch.singles[i] = u32(symbol | (bits << 24) | (1 << 28))
 
 
 @scalar
-def join_looks(i, room):
+def join_looks(i, scratch):
     """Enter the bytes that some bits begin with: up to three, their bits, their number.
 
     An entry of no bytes stands for the end and for longer codes.
     """
-    entry = room.singles[i]
+    entry = scratch.singles[i]
     used = i64((entry >> u32(24)) & u32(15))
-    second = room.singles[i >> used]
+    second = scratch.singles[i >> used]
     more = i64((second >> u32(24)) & u32(15))
     if entry and second and used + more <= _BITS:
         used += more
         entry = (entry & u32(255)) | ((second & u32(255)) << u32(8))
-        third = room.singles[i >> used]
+        third = scratch.singles[i >> used]
         more = i64((third >> u32(24)) & u32(15))
         if third and used + more <= _BITS:
             used += more
@@ -190,16 +174,16 @@ def join_looks(i, room):
         else:
             entry |= u32(2 << 28)
         entry |= u32(used << 24)
-    room.table[i] = entry
+    scratch.table[i] = entry
 
 
 @inlined
 def look_up(data, place, table, out, made):
-    """Look up bytes while there is room; returns the bit behind them and how many there are."""
-    room, last = out.shape[0] - 4 * SLACK, data.shape[0] - SLACK
+    """Look up bytes while there is scratch; returns the bit behind them and how many there are."""
+    scratch, last = out.shape[0] - 4 * SLACK, data.shape[0] - SLACK
     some, byte = u64(ENTRIES - 1), u64(255)
     known = True
-    while known and made < room and (place >> 3) <= last:
+    while known and made < scratch and (place >> 3) <= last:
         word = _bits(data, place)
         for _ in range(5):
             entry = u64(table[i64(word & some)])
@@ -213,9 +197,9 @@ def look_up(data, place, table, out, made):
 
 
 @kernel
-def new_room():
-    """Return a `Room`."""
-    return Room(
+def new_scratch():
+    """Return a `Scratch`."""
+    return Scratch(
         np.empty(LITERALS, np.uint8),
         np.empty(ORDERED, np.uint8),
         np.empty(LENGTHS, np.int64),
@@ -234,8 +218,8 @@ def is_last(data, place):
 
 
 @kernel
-def block_head(data, place, room):
-    """Read a block's code of bytes to `room`, all but looks.
+def block_head(data, place, scratch):
+    """Read a block's code of bytes to `scratch`, all but looks.
 
     Returns the bit behind it, NOT_OURS where it is none of `deflate`.
     """
@@ -243,36 +227,38 @@ def block_head(data, place, room):
         return i64(NOT_OURS)
     if (_bits(data, place) >> u64(1)) & u64(3) != u64(2):
         return i64(NOT_OURS)
-    place = _head(data, place + 3, room)
-    if place < 0 or not _canonical(room.lengths, room.counts, room.begins, room.symbols):
+    place = _head(data, place + 3, scratch)
+    if place < 0 or not _canonical(
+        scratch.lengths, scratch.counts, scratch.begins, scratch.symbols
+    ):
         return i64(NOT_OURS)
     code = i64(0)
     for bits in range(1, _LONGEST + 1):
-        code = (code + room.counts[bits - 1]) << 1
-        room.begins[bits] = code
+        code = (code + scratch.counts[bits - 1]) << 1
+        scratch.begins[bits] = code
     for symbol in range(LITERALS):
-        bits = i64(room.lengths[symbol])
-        code, turned = room.begins[bits], i64(0)
-        room.begins[bits] += 1
+        bits = i64(scratch.lengths[symbol])
+        code, turned = scratch.begins[bits], i64(0)
+        scratch.begins[bits] += 1
         for _ in range(bits):
             turned = (turned << 1) | (code & 1)
             code >>= 1
-        room.codes[symbol] = turned
+        scratch.codes[symbol] = turned
     return place
 
 
 @kernel
-def block_bytes(data, place, room, out, made):
+def block_bytes(data, place, scratch, out, made):
     """Undo a block's codes, with looks, behind `made` bytes.
 
     Returns the bit behind them, NOT_OURS where they are damaged, and how many bytes there are.
     """
     length = i64(out.shape[0] - SLACK)
     while True:
-        place, made = look_up(data, place, room.table, out, made)
+        place, made = look_up(data, place, scratch.table, out, made)
         if (place >> 3) + SLACK > data.shape[0]:
             return i64(NOT_OURS), made
-        symbol, bits = _symbol(_bits(data, place), room.counts, room.symbols)
+        symbol, bits = _symbol(_bits(data, place), scratch.counts, scratch.symbols)
         place += bits
         if symbol == _END:
             return place, made
@@ -283,21 +269,21 @@ def block_bytes(data, place, room, out, made):
 
 
 @kernel
-def inflate_in(data, begin, out, room):
-    """Undo `deflate` in the room that a `Room` is; see `inflate`."""
+def inflate_in(data, begin, out, scratch):
+    """Undo `deflate` in the scratch that a `Scratch` is; see `inflate`."""
     place, made, over = i64(begin) << 3, i64(0), False
     while not over:
         over = is_last(data, place)
-        place = block_head(data, place, room)
+        place = block_head(data, place, scratch)
         if place < 0:
             return i64(NOT_OURS)
         for i in range(ENTRIES):
-            room.singles[i] = u32(0)
+            scratch.singles[i] = u32(0)
         for symbol in range(LITERALS):
-            fill_look(symbol, room)
+            fill_look(symbol, scratch)
         for i in range(ENTRIES):
-            join_looks(i, room)
-        place, made = block_bytes(data, place, room, out, made)
+            join_looks(i, scratch)
+        place, made = block_bytes(data, place, scratch, out, made)
         if place < 0:
             return i64(NOT_OURS)
     return (place + 7) >> 3 if made == out.shape[0] - SLACK else i64(NOT_OURS)
@@ -307,19 +293,10 @@ def inflate_in(data, begin, out, room):
 def inflate(data, begin, out):
     """Undo `deflate`.
 
-    Parameters
-    ----------
-    data : uint8 array
-        At least SLACK bytes follow the stream in it.
-    begin : int
-        Of the stream.
-    out : uint8 array (N + SLACK)
-        Gets N bytes.
+    data: uint8 array, at least SLACK bytes follow the stream in it. begin: of the stream. out:
+    uint8 array (N + SLACK), gets N bytes.
 
-    Returns
-    -------
-    int
-        The byte of data behind the stream; NOT_OURS where it has matches, blocks of other kinds, or
-        more or fewer bytes than N.
+    Returns the byte of data behind the stream; NOT_OURS where it has matches, blocks of other
+    kinds, or more or fewer bytes than N.
     """
-    return inflate_in(data, begin, out, new_room())
+    return inflate_in(data, begin, out, new_scratch())

@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..compiling.compile import inlined, kernel
+from ..types import i64, u8
 from .filters import AVERAGE, SUB, UP
-
-u8 = np.uint8
-i64 = np.int64
 
 
 @inlined

@@ -19,7 +19,8 @@ from gloam.engines.by_name import engine_named
 from gloam.engines.engine import check_paths
 from gloam.engines.local import LocalEngine, count
 from gloam.errors import ConfigError, WorkerLost
-from gloam.storage.stores import place
+from gloam.manifests.sets.verify import verify_set
+from gloam.storage.stores import as_path
 from gloam.synth.building.deep_verify import recheck_set
 
 from ...object_store import files_of
@@ -152,7 +153,7 @@ def test_a_set_that_a_cluster_builds_is_the_local_one(engine, photographs, tmp_p
     seen: list[int] = []
     gloam.build(tmp_path / "set", f"folder={photographs}", engine=engine, **_OPTIONS)
     assert files_of(tmp_path / "set") == local
-    assert not gloam.verify(tmp_path / "set", engine=engine, at=seen.append)
+    assert not verify_set(tmp_path / "set", engine=engine, at=seen.append)
     assert not recheck_set(gloam.open_set(tmp_path / "set"), engine=engine)
     gloam.regenerate(tmp_path / "set", tmp_path / "one", seed=3, engine=engine)
     gloam.regenerate(tmp_path / "set", tmp_path / "other", seed=3)
@@ -172,7 +173,7 @@ def test_a_cluster_builds_into_a_store(engine, cluster, photographs, bucket, loc
     root = f"{bucket}/set"
     far = _WithVariables(engine, variables)
     gloam.build(root, f"folder={photographs}", engine=far, **_OPTIONS)
-    assert files_of(place(root)) == local
+    assert files_of(as_path(root)) == local
 
 
 class _WithVariables:
@@ -260,5 +261,5 @@ def test_relative_paths_are_refused_with_the_reason(engine):
         gloam.build("set", "folder=/photos", engine=engine)
     with pytest.raises(ConfigError, match="photos: is relative"):
         gloam.build("/set", "folder=photos", engine=engine)
-    check_paths(engine, place("s3://bucket/set"), Path("/set"), None, "")
+    check_paths(engine, as_path("s3://bucket/set"), Path("/set"), None, "")
     check_paths(LocalEngine(), "set")

@@ -13,17 +13,17 @@ import pytest
 from gloam.errors import ConfigError, SetError
 from gloam.storage import store_requests
 from gloam.storage.atomic import remove_tree, sha256_and_size
-from gloam.storage.stores import StorePath, in_store, place
+from gloam.storage.stores import StorePath, as_path, in_store
 
 
 def test_an_address_is_a_path():
-    path = place("s3://bucket/some/set") / "shards" / "a.tar"
+    path = as_path("s3://bucket/some/set") / "shards" / "a.tar"
     assert str(path) == "s3://bucket/some/set/shards/a.tar"
     assert (path.bucket, path.key) == ("bucket", "some/set/shards/a.tar")
     assert (path.name, path.stem, path.suffix, path.parent.name) == ("a.tar", "a", ".tar", "shards")
     assert path.relative_to(path.parent.parent).as_posix() == "shards/a.tar"
     assert str(path.with_name("b.idx")) == "s3://bucket/some/set/shards/b.idx"
-    for same in (pickle.loads(pickle.dumps(path)), copy.deepcopy(path), place(str(path))):
+    for same in (pickle.loads(pickle.dumps(path)), copy.deepcopy(path), as_path(str(path))):
         assert same == path
         assert hash(same) == hash(path)
         assert isinstance(same, StorePath)
@@ -31,21 +31,21 @@ def test_an_address_is_a_path():
 
 def test_an_address_that_lost_a_slash_is_the_same(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert str(place("gs:/bucket/set")) == "gs://bucket/set"
+    assert str(as_path("gs:/bucket/set")) == "gs://bucket/set"
     assert not in_store("run:1/set")
     (tmp_path / "s3:").mkdir()
-    assert not isinstance(place("s3:/bucket"), StorePath)  # a folder that is called so
+    assert not isinstance(as_path("s3:/bucket"), StorePath)  # a folder that is called so
 
 
 def test_what_is_no_store_of_ours_is_refused():
     with pytest.raises(SetError, match="sets lie in folders, or in stores"):
-        place("hf://datasets/a")
+        as_path("hf://datasets/a")
     with pytest.raises(ConfigError, match="names no bucket"):
-        place("s3://")
+        as_path("s3://")
 
 
 def test_objects_are_put_whole_read_listed_and_deleted(bucket):
-    root = place(bucket)
+    root = as_path(bucket)
     assert not root.exists()
     (root / "a" / "one").put(b"1")
     (root / "two").put(b"22")
@@ -63,7 +63,7 @@ def test_objects_are_put_whole_read_listed_and_deleted(bucket):
 
 
 def test_small_objects_take_one_request(through, bucket):
-    root = place(bucket)
+    root = as_path(bucket)
     for name, data in {"none": b"", "one": b"1", "full": b"x" * (1 << 18)}.items():
         (root / name).put(data)
         before = through.count
@@ -77,7 +77,7 @@ def test_small_objects_take_one_request(through, bucket):
 
 
 def test_an_object_is_made_once(bucket):
-    path = place(bucket) / "receipt"
+    path = as_path(bucket) / "receipt"
     assert path.create(b"mine")
     assert path.create(b"mine")  # an answer that was lost
     assert not path.create(b"other")
@@ -86,7 +86,7 @@ def test_an_object_is_made_once(bucket):
 
 def test_a_reader_reads_every_byte_wherever_it_is(bucket):
     data = np.random.default_rng(0).bytes(3_000_000)
-    path = place(bucket) / "large"
+    path = as_path(bucket) / "large"
     path.put(data)
     with path.open("rb") as handle:
         assert hashlib.file_digest(handle, "sha256").digest() == hashlib.sha256(data).digest()
@@ -99,7 +99,7 @@ def test_a_reader_reads_every_byte_wherever_it_is(bucket):
 @pytest.mark.parametrize("how", ["500", "reset", "truncate", "stall"])
 def test_a_request_that_fails_is_made_again(through, bucket, how, monkeypatch):
     monkeypatch.setenv(store_requests.PATIENCE, "8")  # and a stall is one of two seconds
-    path = place(bucket) / "object"
+    path = as_path(bucket) / "object"
     through.fails = lambda number, method, target: how if number % 2 else ""
     data = bytes(range(256)) * 5000
     path.put(data)
@@ -111,7 +111,7 @@ def test_a_store_that_goes_on_failing_is_one_line(through, bucket, monkeypatch):
     monkeypatch.setenv(store_requests.PATIENCE, "1")
     through.fails = lambda number, method, target: "500"
     with pytest.raises(OSError, match="the store fails") as raised:
-        (place(bucket) / "object").read_bytes()
+        (as_path(bucket) / "object").read_bytes()
     assert "\n" not in str(raised.value)
     assert raised.value.filename == f"{bucket}/object"
     assert through.count > 2
@@ -119,9 +119,9 @@ def test_a_store_that_goes_on_failing_is_one_line(through, bucket, monkeypatch):
 
 def test_a_bucket_that_is_not_there_is_said_at_once(bucket):
     with pytest.raises(OSError, match="no such bucket"):
-        place("s3://nowhere/set").put(b"")
+        as_path("s3://nowhere/set").put(b"")
     with pytest.raises(OSError, match="no such bucket"):
-        list(place("s3://nowhere/set").rglob("*"))
+        list(as_path("s3://nowhere/set").rglob("*"))
 
 
 def test_a_tar_is_walked_by_ranges(bucket, tmp_path):
@@ -129,7 +129,7 @@ def test_a_tar_is_walked_by_ranges(bucket, tmp_path):
         for i in range(5):
             (tmp_path / f"{i}").write_bytes(bytes([i]) * 100_000)
             archive.add(tmp_path / f"{i}", f"{i}")
-    path = place(bucket) / "a.tar"
+    path = as_path(bucket) / "a.tar"
     with open(tmp_path / "a.tar", "rb") as file:
         path.put(file)
     with path.open("rb") as handle, tarfile.open(fileobj=handle, mode="r:") as archive:

@@ -18,7 +18,7 @@ import gloam
 from gloam.errors import SetError
 from gloam.manifests.sets.stage import stage
 from gloam.storage import store_requests
-from gloam.storage.stores import place
+from gloam.storage.stores import as_path
 from gloam.synth.building.deep_verify import recheck_set
 from gloam.synth.building.regenerate import export
 
@@ -64,7 +64,7 @@ def test_a_set_in_a_store_is_the_local_one(photographs, bucket, tmp_path, layout
     gloam.build(tmp_path / "set", f"folder={photographs}", **options)
     gloam.build(f"{bucket}/set", f"folder={photographs}", workers=2, **options)
     wanted = files_of(tmp_path / "set")
-    assert files_of(place(f"{bucket}/set")) == wanted
+    assert files_of(as_path(f"{bucket}/set")) == wanted
     assert not gloam.verify(f"{bucket}/set")
     assert not recheck_set(gloam.open_set(f"{bucket}/set"))
     stage(f"{bucket}/set", tmp_path / "staged")
@@ -74,10 +74,10 @@ def test_a_set_in_a_store_is_the_local_one(photographs, bucket, tmp_path, layout
 
     gloam.regenerate(tmp_path / "set", tmp_path / "other", seed=5)
     gloam.regenerate(f"{bucket}/set", f"{bucket}/other", seed=5)
-    assert files_of(place(f"{bucket}/other")) == files_of(tmp_path / "other")
+    assert files_of(as_path(f"{bucket}/other")) == files_of(tmp_path / "other")
     export(tmp_path / "set", tmp_path / "exported", "files")
     export(f"{bucket}/set", f"{bucket}/exported", "files")
-    assert files_of(place(f"{bucket}/exported")) == files_of(tmp_path / "exported")
+    assert files_of(as_path(f"{bucket}/exported")) == files_of(tmp_path / "exported")
 
 
 def test_photographs_of_an_archive_in_a_store(photographs, bucket, tmp_path):
@@ -85,14 +85,14 @@ def test_photographs_of_an_archive_in_a_store(photographs, bucket, tmp_path):
         for path in sorted(photographs.iterdir()):
             archive.add(path, path.name)
     with open(tmp_path / "a.tar", "rb") as file:
-        (place(bucket) / "a.tar").put(file)
+        (as_path(bucket) / "a.tar").put(file)
     gloam.build(tmp_path / "set", f"archive={tmp_path / 'a.tar'}", **_OPTIONS)
     gloam.build(f"{bucket}/set", f"archive={bucket}/a.tar", workers=2, **_OPTIONS)
-    assert files_of(place(f"{bucket}/set")) == files_of(tmp_path / "set")
+    assert files_of(as_path(f"{bucket}/set")) == files_of(tmp_path / "set")
 
 
 def test_twenty_kills_end_in_the_same_bytes(photographs, bucket, local):
-    root, draws = place(f"{bucket}/set"), random.Random(0)
+    root, draws = as_path(f"{bucket}/set"), random.Random(0)
     killed = 0
     while killed < 20:
         process = command(photographs, str(root))
@@ -121,11 +121,11 @@ def test_twenty_errors_of_the_network_end_in_the_same_bytes(
     through.fails = lambda number, method, path: ""
     assert through.failed >= 20
     assert not problems
-    assert files_of(place(f"{bucket}/set")) == local
+    assert files_of(as_path(f"{bucket}/set")) == local
 
 
 def test_of_two_builders_one_stops_or_both_end_in_the_same_bytes(photographs, bucket, local):
-    root = place(f"{bucket}/set")
+    root = as_path(f"{bucket}/set")
     processes = [command(photographs, str(root), 1) for _ in range(2)]
     said = [process.communicate()[0].decode() for process in processes]
     codes = sorted(process.returncode for process in processes)
@@ -138,17 +138,17 @@ def test_of_two_builders_one_stops_or_both_end_in_the_same_bytes(photographs, bu
 def test_a_lease_of_a_dead_builder_ends(photographs, bucket, local, monkeypatch):
     from gloam.storage import locks
 
-    held = place(f"{bucket}/set/.gloam/lock.held")
+    held = as_path(f"{bucket}/set/.gloam/lock.held")
     held.put(b"process 1 on another-host\n0")
     with pytest.raises(SetError, match="process 1 on another-host is working on it"):
         gloam.build(f"{bucket}/set", f"folder={photographs}", **_OPTIONS)
     monkeypatch.setattr(locks, "_LEASE", -1.0)  # as if that time had gone by
     gloam.build(f"{bucket}/set", f"folder={photographs}", **_OPTIONS)
-    assert files_of(place(f"{bucket}/set")) == local
+    assert files_of(as_path(f"{bucket}/set")) == local
 
 
 def test_verify_finds_what_is_damaged(photographs, bucket, local):
-    root = place(f"{bucket}/set")
+    root = as_path(f"{bucket}/set")
     gloam.build(str(root), f"folder={photographs}", **_OPTIONS)
     names = sorted(name for name in local if name.startswith("shards/train") and name[-1] == "r")
     flipped = bytearray(local[names[0]])

@@ -79,7 +79,7 @@ def test_regenerate_draws_anew_and_keeps_the_normals(sets, tmp_path):
         assert one.normal == other.normal
         assert other.record["draw"]["camera"]["iso"] == 12800
     with pytest.raises(
-        SetError, match="holds no lows, but draws: regenerate it without --low-only"
+        SetError, match="holds no lows, but draws: regenerate it without --lows-only"
     ):
         regenerate(sets["live"], tmp_path / "lows", lows_only=True)
 
@@ -101,23 +101,10 @@ def test_statistics_are_those_of_the_stored_set(sets):
 
 
 def test_a_build_that_was_stopped_goes_on(sets, photographs, tmp_path):
-    gloam.build(
-        tmp_path / "set",
-        [f"folder={photographs}"],
-        val=3,
-        select=False,
-        shard_size=5,
-        low_codec="none",
-    )
+    options = {"val": 3, "select": False, "shard_size": 5, "low_codec": "none"}
+    gloam.build(tmp_path / "set", f"folder={photographs}", **options)
     shard_path(tmp_path / "set", "train-000001").unlink()
-    gloam.build(
-        tmp_path / "set",
-        [f"folder={photographs}"],
-        val=3,
-        select=False,
-        shard_size=5,
-        low_codec="none",
-    )
+    gloam.build(tmp_path / "set", f"folder={photographs}", **options)
     assert tars(tmp_path / "set") == tars(sets["live"])
 
 

@@ -72,7 +72,7 @@ def test_a_set_is_split_anew_without_making_its_lows(photographs, tmp_path, layo
     assert noisier.counts == {"train": 24, "val": 0, "refused": 1}
     with pytest.raises(ConfigError, match="only 25 pairs"):
         regenerate(tmp_path / "set", tmp_path / "none", val=26)
-    with pytest.raises(SetError, match="leave out --low-only"):
+    with pytest.raises(SetError, match="leave out --lows-only"):
         regenerate(tmp_path / "set", tmp_path / "none", val=6, lows_only=True)
 
 

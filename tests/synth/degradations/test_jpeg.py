@@ -17,6 +17,7 @@ from gloam.synth.kernels.arrays import Window
 from gloam.synth.kernels.degradations.jpeg import COSINES, quantisers
 
 from ...conftest import picture
+from .test_degraded import parts
 
 SUBSAMPLING = {"4:2:0": 2, "4:4:4": 0}
 chromas = pytest.mark.parametrize("chroma", SUBSAMPLING)
@@ -83,15 +84,7 @@ def test_grey_of_one_level_stays_within_half_a_step(level, height, width, qualit
     assert (made == by_libjpeg(image, quality, "4:2:0")).all()
 
 
-@st.composite
-def windows(draw):
-    height, width = draw(st.integers(1, 70)), draw(st.integers(1, 70))
-    top, left = draw(st.integers(0, height - 1)), draw(st.integers(0, width - 1))
-    down, across = draw(st.integers(1, height - top)), draw(st.integers(1, width - left))
-    return (height, width), Window(top, left, down, across)
-
-
-@given(windows(), st.sampled_from([20, 80]), st.sampled_from(sorted(SUBSAMPLING)))
+@given(parts(), st.sampled_from([20, 80]), st.sampled_from(sorted(SUBSAMPLING)))
 def test_a_window_is_that_of_the_whole(where, quality, chroma):
     size, window = where
     image = picture(3, 70, 70)[: size[0], : size[1]]

@@ -13,6 +13,8 @@ from gloam.synth.draws.table import DrawTable, concat, table_of_records
 from gloam.synth.models import draw, draw_many, draw_table
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
 
+from ..overrides import NOISE_OF_CHANNELS
+
 MORE = [
     ["isp.demosaic=choice(malvar, none)", "isp.digital_gain_ev=uniform(0, 3)"],
     ["camera.read_noise=choice(gaussian, tukey)", "camera.levels=choice(0, 255)"],
@@ -40,25 +42,7 @@ MORE = [
         "degradations.jpeg.chroma=choice(4:2:0, 4:4:4)",
     ],
     ["video.drift_ev=uniform(-1, 1)", "video.flicker_ev=0.3"],
-    [
-        "noise.read.red=uniform(0, 2)",
-        "noise.read.green=choice(0, 0.5)",
-        "noise.shot.blue=0.3",
-        "noise.offset.green=uniform(-1, 1)",
-        "noise.tail_share.red=0.1",
-        "noise.tail.red=1.7",
-        "noise.rows.blue=0.2",
-        "noise.correlation.red_green=0.3",
-        "noise.correlation.red_blue=-0.2",
-        "noise.kurtosis=0.5",
-        "isp.demosaic=choice(binned, none, malvar)",
-        "isp.chroma.strength=choice(0, 0.5)",
-        "tone.toe=choice(0.04, 0.055)",
-        "tone.shoulder=uniform(0, 3)",
-        "tone.exponent=uniform(0.9, 1.1)",
-        "exposure.by_brightness=choice(0, 0.5)",
-        "degradations.shift.length=uniform(0, 1.5)",
-    ],
+    NOISE_OF_CHANNELS,
 ]
 RECIPES = [
     *(recipe for name in shipped_recipes() if (recipe := load_recipe(name)).model == "camera"),

@@ -12,7 +12,7 @@ from numba.cuda import dispatcher
 
 from gloam.synth.kernels.args import DRAW
 from gloam.synth.kernels.batch.arrays import IMAGE, Batch
-from gloam.synth.kernels.batch.form_steps import Forms, Resizing
+from gloam.synth.kernels.batch.resize_steps import OutputLayout, Resizing
 from gloam.synth.kernels.compiling.for_cuda import plain_arithmetic
 
 CAPABILITY = (9, 0)
@@ -64,7 +64,7 @@ DIMENSIONS = {
 }
 BATCH = numba.types.NamedTuple([array_type(*DIMENSIONS[name]) for name in Batch._fields], Batch)
 FORMS = numba.types.NamedTuple(
-    [*[array_type("f4", 1)] * 2, *[numba.float32] * 2, *[numba.int64] * 2], Forms
+    [*[array_type("f4", 1)] * 2, *[numba.float32] * 2, *[numba.int64] * 2], OutputLayout
 )
 RESIZING = numba.types.NamedTuple(
     [*[numba.int64] * 3, *[array_type("i4", 1)] * 2, array_type("f4", 1)], Resizing

@@ -77,7 +77,7 @@ def test_every_kernel_compiles_to_ptx_without_joining_multiplications_and_additi
     kernels = {step.name: (step.kernel, BATCH) for step in all_of}
     kernels["form"] = steps.form, BATCH, FORMS
     kernels["taps"] = steps.taps, BATCH, RESIZING
-    kernels["resized"] = steps.resized_form, BATCH, FORMS, RESIZING
+    kernels["resized"] = steps.resize_flipped, BATCH, FORMS, RESIZING
     joined, refined = {}, set()
     for name, (step, *arguments) in kernels.items():
         text = ptx_of(step, *arguments, numba.int64)

@@ -19,27 +19,29 @@ from gloam.synth.kernels.batch import degradation_steps as degraded
 from gloam.synth.kernels.batch import illumination_steps as field
 from gloam.synth.kernels.batch import jpeg_steps as jpeg
 from gloam.synth.kernels.batch import pixel_steps as pixels
-from gloam.synth.kernels.batch.form_steps import (
-    Forms,
+from gloam.synth.kernels.batch.image_state import (
+    next_place,
+    pixel_state,
+    row_and_column,
+    site_state,
+)
+from gloam.synth.kernels.batch.resize_steps import (
+    OutputLayout,
     Resizing,
-    form_step,
-    form_thread_count,
+    flip_step,
+    flip_thread_count,
     resized_step,
     resized_thread_count,
     tap_step,
     tap_thread_count,
 )
-from gloam.synth.kernels.batch.image_state import (
-    next_place,
-    row_and_column,
-    sensed_pixels,
-    sensed_sites,
-)
-from gloam.synth.kernels.forms import place_form, resized
+from gloam.synth.kernels.resize import flip_normalize, resized
 from gloam.synth.kernels.taps import tap_count
 from gloam.synth.models import draw, draw_table, render
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
-from gloam.synth.render.plan import DeviceDraws, Tables, lay_out, plan_batch
+from gloam.synth.render.plan import lay_out, plan_batch, upload_draws, upload_tables
+
+from ..overrides import NOISE_OF_CHANNELS
 
 PATTERN = [
     "degradations.fixed_pattern.columns=3",
@@ -60,25 +62,7 @@ MORE = [
     [*PATTERN, "degradations.jpeg.quality=85", "isp.chroma.strength=0"],
     [*PATTERN, "isp.demosaic=none", "degradations.jpeg.quality=30"],
     ["degradations.jpeg.quality=75", "degradations.jpeg.chroma=4:4:4", "isp.chroma.sigma=4"],
-    [
-        "noise.read.red=uniform(0, 2)",
-        "noise.read.green=choice(0, 0.5)",
-        "noise.shot.blue=0.3",
-        "noise.offset.green=uniform(-1, 1)",
-        "noise.tail_share.red=0.1",
-        "noise.tail.red=1.7",
-        "noise.rows.blue=0.2",
-        "noise.correlation.red_green=0.3",
-        "noise.correlation.red_blue=-0.2",
-        "noise.kurtosis=0.5",
-        "isp.demosaic=choice(binned, none, malvar)",
-        "isp.chroma.strength=choice(0, 0.5)",
-        "tone.toe=choice(0.04, 0.055)",
-        "tone.shoulder=uniform(0, 3)",
-        "tone.exponent=uniform(0.9, 1.1)",
-        "exposure.by_brightness=choice(0, 0.5)",
-        "degradations.shift.length=uniform(0, 1.5)",
-    ],
+    NOISE_OF_CHANNELS,
 ]
 
 
@@ -145,11 +129,9 @@ STEPS = {
     "spreads": over(degraded.spread_thread_count, degraded.spread_step),
     "patterns": over(degraded.pattern_thread_count, degraded.pattern_step),
     "rows": over(pixels.row_thread_count, pixels.row_step),
-    "quads": fetching(
-        sensed_pixels, pixels.quad_thread_count, pixels.quad_levels, pixels.quad_step
-    ),
-    "sites": fetching(sensed_sites, pixels.site_thread_count, pixels.site_levels, pixels.site_step),
-    "mosaics": holding(sensed_pixels, pixels.mosaic_thread_count, pixels.mosaic_step),
+    "quads": fetching(pixel_state, pixels.quad_thread_count, pixels.quad_levels, pixels.quad_step),
+    "sites": fetching(site_state, pixels.site_thread_count, pixels.site_levels, pixels.site_step),
+    "mosaics": holding(pixel_state, pixels.mosaic_thread_count, pixels.mosaic_step),
     "blurs": holding(chroma.blurred_image, chroma.blur_thread_count, chroma.blur_step),
     "merges": holding(chroma.merged_image, chroma.merge_thread_count, chroma.merge_step),
     "samples": over(jpeg.sample_thread_count, jpeg.sample_step),
@@ -164,12 +146,12 @@ STEPS = {
 @numba.njit(error_model="numpy")
 def form(batch, forms):
     for number in range(len(batch.images)):
-        for place in range(form_thread_count(batch.images[number], batch)):
-            form_step(number, numba.uint32(place), batch, forms)
+        for place in range(flip_thread_count(batch.images[number], batch)):
+            flip_step(number, numba.uint32(place), batch, forms)
 
 
 @numba.njit(error_model="numpy")
-def resized_form(batch, forms, resizing):
+def resize_flipped(batch, forms, resizing):
     for number in range(len(batch.images)):
         for place in range(tap_thread_count(batch.images[number], resizing)):
             tap_step(number, numba.uint32(place), batch, resizing)
@@ -206,13 +188,13 @@ def lows_of_a_batch(
     def room(name, shape, dtype):
         return np.full((shape[0] + 3, *shape[1:]), 77, dtype)
 
-    tables, draws = Tables(move), DeviceDraws(table, move)
-    batch = lay_out(plan, plan.images, (flat, low), tables, draws, room)
+    uploaded = upload_tables(move) | upload_draws(table, move)
+    batch = lay_out(plan, plan.images, (flat, low), uploaded, room)
     for name, step in STEPS.items():
         if name in plan.places:
             step(batch)
     if resizing is not None:
-        resized_form(batch, forms, resizing)
+        resize_flipped(batch, forms, resizing)
     elif forms is not None:
         form(batch, forms)
     return [
@@ -273,7 +255,7 @@ def test_windows_of_any_draws_are_those_of_the_whole_lows_flipped_and_turned(
     formed = np.arange(count) * samples
     kind, change = (np.float32, (127.5, 1 / 127.5)) if floats else (np.uint8, (0, 1))
     shift, scale = map(np.float32, change)
-    forms = Forms(
+    forms = OutputLayout(
         np.zeros(count * samples, kind),
         np.zeros(count * samples, kind),
         shift,
@@ -313,7 +295,9 @@ def test_windows_are_resized_as_image_by_image(photograph, channels_last, size):
     formed = np.arange(count) * samples
     shift, scale = np.float32(127.5), np.float32(1 / 127.5)
     low, normal = np.zeros((2, count * samples), np.float32)
-    forms = Forms(low, normal, shift, scale, *((1, 3) if channels_last else (rows * columns, 1)))
+    forms = OutputLayout(
+        low, normal, shift, scale, *((1, 3) if channels_last else (rows * columns, 1))
+    )
     most = max(tap_count(int(windows[:, 2 + i].max()), size[i]) for i in range(2)) + 3
     sides = count * (rows + columns)
     room = (
@@ -335,7 +319,7 @@ def test_windows_are_resized_as_image_by_image(photograph, channels_last, size):
         ):
             wanted = np.zeros(samples, np.float32)
             flips = int(change.across), int(change.down), int(change.turned)
-            place_form(resized(image, window, size), flips, shift, scale, steps, wanted)
+            flip_normalize(resized(image, window, size), flips, shift, scale, steps, wanted)
             assert (made[formed[i] :][:samples] == wanted).all(), change
 
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from pydantic import BaseModel
 
-from gloam.synth import darken
 from gloam.synth.camera.recipe import CameraRecipe
 from gloam.synth.camera.sensors import camera_names, iso_range
 from gloam.synth.draws.record import CameraDraw, LightsDraw
@@ -21,7 +20,7 @@ from gloam.synth.draws.table import table_of_records
 from gloam.synth.kernels.arrays import Window
 from gloam.synth.kernels.curves import LEVEL_LIGHT, srgb_to_linear
 from gloam.synth.kernels.exposure import light_factor
-from gloam.synth.models import draw, render
+from gloam.synth.models import darken, draw, render
 from gloam.synth.parameters.schema import OneOf, Within
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
 from gloam.synth.render.kernel_args import KernelArgs, kernel_args

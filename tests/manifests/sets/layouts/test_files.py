@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from gloam.errors import SetError
-from gloam.manifests.sets.layouts import FILES, layout_named
+from gloam.manifests.sets.layouts import FILES
 from gloam.manifests.sets.layouts.files import FilesWriter, file_name
-from gloam.manifests.sets.layouts.layout import unit_name
 from gloam.manifests.sets.publish_unit import publish_unit
 from gloam.manifests.sets.receipts import Receipt, read_receipt
 from gloam.manifests.sets.sample import Sample
@@ -112,20 +111,6 @@ def test_normals_that_are_not_of_the_set_are_left_out(tmp_path: Path, pairs: lis
     receipt = published(tmp_path, lows)
     assert list(FILES.samples(tmp_path, receipt)) == lows
     assert not (tmp_path / "train" / "normal").exists()
-
-
-def test_the_layout_reads_and_writes_the_same_files(tmp_path: Path, pairs: list[Sample]) -> None:
-    layout, unit = layout_named("files"), unit_name("val", 0)
-    with layout.writer(tmp_path, unit) as writer:
-        for pair in pairs:
-            writer.add(pair)
-        files = writer.close()
-    receipt = published(tmp_path / "other", pairs, unit)
-    assert {
-        file.path: {"sha256": file.sha256, "bytes": file.bytes} for file in receipt.files
-    } == files
-    assert list(layout.samples(tmp_path, receipt)) == pairs
-    assert list(layout.records(tmp_path, receipt)) == [pair.record for pair in pairs]
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,19 @@ def test_pairs_come_back(tmp_path: Path, layout: Layout, pairs: list[Sample]) ->
     )
 
 
+def test_a_writer_tells_of_the_files_that_it_wrote(
+    tmp_path: Path, layout: Layout, pairs: list[Sample]
+) -> None:
+    with layout.writer(tmp_path, UNIT) as writer:
+        for pair in pairs:
+            writer.add(pair)
+        files = writer.close()
+    receipt = published(tmp_path / "other", layout, pairs)
+    told = {file.path: {"sha256": file.sha256, "bytes": file.bytes} for file in receipt.files}
+    assert told == files
+    assert list(layout.samples(tmp_path, receipt)) == pairs
+
+
 def test_further_members_come_back(tmp_path: Path, layout: Layout, rich: list[Sample]) -> None:
     """An array, an image of a numbered series, and one without a suffix: bytes and suffixes."""
     receipt = published(tmp_path, layout, rich)
@@ -78,24 +91,16 @@ def test_a_member_may_be_json_itself(
     assert list(layout.records(tmp_path, receipt)) == [sample.record for sample in samples]
 
 
+@pytest.mark.parametrize("members", ["pairs", "rich"])
 def test_samples_go_from_one_layout_to_the_other_and_back(
-    tmp_path: Path, pairs: list[Sample]
+    tmp_path: Path, members: str, request: pytest.FixtureRequest
 ) -> None:
-    samples = pairs
+    first: list[Sample] = request.getfixturevalue(members)
+    samples = first
     for i, name in enumerate(["shards", "files", "shards"]):
         receipt = published(tmp_path / str(i), layout_named(name), samples)
         samples = list(layout_named(name).samples(tmp_path / str(i), receipt))
-        assert samples == pairs
-    tars = [shard_path(tmp_path / str(i), UNIT).read_bytes() for i in (0, 2)]
-    assert tars[0] == tars[1]
-
-
-def test_samples_of_further_members_go_there_and_back(tmp_path: Path, rich: list[Sample]) -> None:
-    samples = rich
-    for i, name in enumerate(["shards", "files", "shards"]):
-        receipt = published(tmp_path / str(i), layout_named(name), samples)
-        samples = list(layout_named(name).samples(tmp_path / str(i), receipt))
-        assert samples == rich
+        assert samples == first
     tars = [shard_path(tmp_path / str(i), UNIT).read_bytes() for i in (0, 2)]
     assert tars[0] == tars[1]
 

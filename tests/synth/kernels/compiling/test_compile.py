@@ -47,7 +47,7 @@ def test_vectors_of_both_widths_and_a_plain_cpu_make_the_same_bytes(tmp_path):
 
 def test_functions_for_wide_vectors_say_so():
     """The attribute comes through llvmlite, which does not know it, to LLVM's text."""
-    from gloam.synth.kernels.forms import _fill
+    from gloam.synth.kernels.resize import _fill
 
     if not takes_wide_vectors(binding.get_host_cpu_name()):
         pytest.skip("this CPU is not one of those")

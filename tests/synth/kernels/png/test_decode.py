@@ -17,9 +17,8 @@ import gloam
 from gloam.errors import ImageRefused
 from gloam.loaders.clips.low_pixels import low_pixels
 from gloam.synth.kernels.png.adler import adler
-from gloam.synth.kernels.png.crc import crc
 from gloam.synth.kernels.png.decode import decode_png, decode_pngs, png_size
-from gloam.synth.kernels.png.deflate import deflate, room
+from gloam.synth.kernels.png.deflate import deflate, most_bytes
 from gloam.synth.kernels.png.file import encode_png
 from gloam.synth.kernels.png.inflate import NOT_OURS, SLACK, inflate
 
@@ -33,7 +32,7 @@ def encoded(pixels: np.ndarray) -> np.ndarray:
 
 
 def inflated(data: np.ndarray, length: int, block: int) -> np.ndarray | None:
-    packed = np.zeros(room(len(data), block) + 100, np.uint8)
+    packed = np.zeros(most_bytes(len(data), block) + 100, np.uint8)
     size = deflate(data, block, packed)
     out = np.zeros(length + SLACK, np.uint8)
     behind = inflate(packed[: size + 20], 0, out)
@@ -151,7 +150,6 @@ def test_sums_are_those_of_zlib(length, value, seed):
     if value is not None:
         data[:] = value
     assert adler(data) == zlib.adler32(data)
-    assert crc(data) == zlib.crc32(data)
 
 
 def test_files_of_one_size_are_decoded_together():

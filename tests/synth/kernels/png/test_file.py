@@ -16,7 +16,7 @@ from PIL import Image
 
 import gloam
 from gloam.manifests.images.encode import encode
-from gloam.synth.kernels.png.deflate import deflate, room
+from gloam.synth.kernels.png.deflate import deflate, most_bytes
 from gloam.synth.kernels.png.file import encode_png
 
 
@@ -54,7 +54,7 @@ def test_every_decoder_gives_back_what_went_in(kind, height, width, seed):
 def test_streams_of_any_length_and_counts_can_be_inflated(length, seed):
     rng = np.random.default_rng(seed)
     data = (rng.exponential(3, length) ** (seed + 1)).clip(0, 255).astype(np.uint8)
-    out = np.empty(room(length, 100), np.uint8)
+    out = np.empty(most_bytes(length, 100), np.uint8)
     size = deflate(data, 100, out)
     assert zlib.decompress(bytes(out[:size]), -15) == bytes(data)
 
@@ -64,7 +64,7 @@ def test_codes_that_would_be_too_long_are_cut():
     while sum(counts) < 30_000:
         counts.append(counts[-1] + counts[-2])  # Huffman's worst case: a code as long as there are
     data = np.concatenate([np.full(n, 7 * i % 256, np.uint8) for i, n in enumerate(counts)])
-    out = np.empty(room(len(data), 1 << 20), np.uint8)
+    out = np.empty(most_bytes(len(data), 1 << 20), np.uint8)
     size = deflate(data, 1 << 20, out)
     assert zlib.decompress(bytes(out[:size]), -15) == bytes(data)
 

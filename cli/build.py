@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ...engines.by_name import engine_named
-from ...errors import ConfigError
-from ...manifests.request import OutputOptions
-from ...manifests.selection.plan import SPARE, SPLITS, PlanOptions
-from ...manifests.sources import KINDS, Source, counted
-from ...synth.building.build import Report, Task, build_task
-from ...synth.building.build import build as build_set
-from ...synth.building.from_options import make_request
-from ...synth.building.request import Request
-from ...synth.recipes.load import DEFAULT
-from ..common import (
-    Bars,
+from ..engines.engine import Engine
+from ..errors import ConfigError
+from ..manifests.request import OutputOptions
+from ..manifests.selection.plan import SPARE, SPLITS, PlanOptions
+from ..manifests.sources import KINDS, Source, counted
+from ..progress import Bars
+from ..synth.building.build import Report, Task, build_task
+from ..synth.building.build import build as build_set
+from ..synth.building.from_options import make_request
+from ..synth.building.request import Request
+from ..synth.recipes.load import DEFAULT
+from .common import (
+    PATH,
     camera_file_option,
     camera_overrides,
     count_of,
-    engine_option,
     overrides_option,
     recipe_option,
     sample_name,
     user_errors,
-    workers_option,
+    working,
 )
-from ..fields import field_option
+from .fields import field_option
 
 
 def _kinds(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
@@ -39,23 +40,19 @@ def _kinds(context: click.Context, parameter: click.Parameter, begun: str) -> li
 
 
 @click.command()
-@click.argument("root", metavar="SET", type=click.Path(path_type=Path))
+@click.argument("root", metavar="SET", type=PATH)
 @click.option(
     "--source",
     "sources",
     multiple=True,
     metavar="KIND=PATH[@LIST][:LIMIT]",
     shell_complete=_kinds,
-    help=(
-        f"Source of photographs; may be repeated. Kinds: {', '.join(KINDS)}. LIST is an image list"
-        " inside a voc or coco source, LIMIT the most pairs taken from it. 'sample' needs no path. "
-        " [default: sample]"
-    ),
+    help=f"Source of photographs; may be repeated. Kinds: {', '.join(KINDS)}. LIST is an image list"
+    " inside a voc or coco source, LIMIT the most pairs taken from it. 'sample' needs no path. "
+    " [default: sample]",
 )
 @click.option(
-    "--config",
-    type=click.Path(path_type=Path),
-    help="Take everything from this YAML file; options override it.",
+    "--config", type=PATH, help="Take everything from this YAML file; options override it."
 )
 @field_option(PlanOptions, "pairs")
 @field_option(PlanOptions, "val", shown=False)
@@ -80,7 +77,7 @@ def _kinds(context: click.Context, parameter: click.Parameter, begun: str) -> li
 @field_option(OutputOptions, "max_pixels")
 @click.option(
     "--profile",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Judge photographs by the bounds of this YAML file.  [default: gloam's own]",
 )
 @field_option(Source, "frames", shown=False, type=click.IntRange(min=1))
@@ -88,22 +85,14 @@ def _kinds(context: click.Context, parameter: click.Parameter, begun: str) -> li
 @field_option(Source, "step", shown=False, type=click.IntRange(min=1))
 @field_option(OutputOptions, "labels")
 @click.option("--no-select", is_flag=True, help="Take every photograph that can be read.")
-@click.option(
-    "--cache",
-    type=click.Path(path_type=Path),
-    help="Keep measurements in this folder, for later builds.",
-)
+@click.option("--cache", type=PATH, help="Keep measurements in this folder, for later builds.")
 @field_option(OutputOptions, "name")
-@workers_option()
-@engine_option
 @click.option(
     "--max-refused",
     default="100%",
     metavar="SHARE",
     callback=lambda context, option, value: _share(value),
-    help=(
-        "Largest share of pairs that may fail, such as 1%; with more the set is left unfinished."
-    ),
+    help="Largest share of pairs that may fail, such as 1%; with more the set is left unfinished.",
 )
 @click.option(
     "--task-index",
@@ -116,25 +105,26 @@ def _kinds(context: click.Context, parameter: click.Parameter, begun: str) -> li
     help="Share the build among N tasks on one file system; run without both to finish the set.",
 )
 @user_errors
+@working()
 def build(
     root: Path,
-    config: Path | None,
     cache: Path | None,
     workers: int,
     *,
-    engine_name: str,
+    progress: Bars,
+    engine: Engine,
     max_refused: float,
     task_index: int | None,
     task_count: int | None,
     **flags: Any,
-) -> None:
+) -> str:
     """Make SET, a folder of low/normal pairs, from photographs.
 
     Run again with the same options, it continues where it was stopped, ending in the same bytes.
     """
     request = make_request(
         flags.pop("sources"),
-        config,
+        flags.pop("config"),
         flags.pop("recipe"),
         (*camera_overrides(flags.pop("camera_file")), *flags.pop("overrides")),
         flags.pop("profile"),
@@ -143,30 +133,18 @@ def build(
     )
     if (task_index is None) != (task_count is None):
         raise ConfigError("--task-index and --task-count go together")
-    engine = engine_named(engine_name, workers)
-    with Bars() as bars:
-        if task_index is not None and task_count is not None:
-            made, left = build_task(
-                request,
-                root,
-                Task(task_index, task_count),
-                workers,
-                cache,
-                bars,
-                engine=engine,
-            )
-            bars.close()
-            rest = (
-                f"{left} of other tasks are missing"
-                if left
-                else "all are there: gloam build without --task-index closes the set"
-            )
-            click.echo(
-                f"{root}: task {task_index} of {task_count} made {count_of(made, 'shard')}; {rest}"
-            )
-            return
-        report = build_set(request, root, workers, cache, bars, max_refused, engine=engine)
-    _show(report, request)
+    run = request, root
+    if task_index is not None and task_count is not None:
+        task = Task(task_index, task_count)
+        made, left = build_task(*run, task, workers, cache, progress, engine=engine)
+        rest = (
+            f"{left} of other tasks are missing"
+            if left
+            else "all are there: gloam build without --task-index closes the set"
+        )
+        return f"{root}: task {task_index} of {task_count} made {count_of(made, 'shard')}; {rest}"
+    report = build_set(*run, workers, cache, progress, max_refused, engine=engine)
+    return "\n".join(_lines(report, request))
 
 
 def _share(text: str) -> float:
@@ -179,22 +157,22 @@ def _share(text: str) -> float:
     return share
 
 
-def _show(report: Report, request: Request) -> None:
+def _lines(report: Report, request: Request) -> Iterator[str]:
     info = report.info
     total = sum(info.units.values())
     counts = ", ".join(f"{s} {info.counts[s]:,}" for s in SPLITS if s in info.counts)
     made, of = sample_name(info), "clip" if sample_name(info) == "clip" else "photograph"
-    click.echo(f"{count_of(report.candidates, of)}, {count_of(total, made)}: {counts}")
+    yield f"{count_of(report.candidates, of)}, {count_of(total, made)}: {counts}"
     planned = {"val": info.build.request.plan.val or 0, "test": request.plan.test}
     if request.plan.val is None and report.made:
-        click.echo(
+        yield (
             f"  val: {planned['val']:,}, as --val was not given; gloam regenerate {report.root} NEW"
             " --val N splits the set anew"
         )
     for split, wanted in planned.items():
         have = info.counts.get(split, 0)
         if have < wanted:
-            click.echo(
+            yield (
                 f"  {split}: {have:,} of {wanted:,}; the others were refused when they were to be"
                 " made, as --no-select looks at none before"
             )
@@ -204,19 +182,19 @@ def _show(report: Report, request: Request) -> None:
             f"{reason} {count:,}" for reason, count in reasons.most_common() if reason != SPARE
         ]
         if refused:
-            click.echo(f"  {source}: refused {', '.join(refused)}")
+            yield f"  {source}: refused {', '.join(refused)}"
         if spare:
-            click.echo(f"  {source}: {count_of(spare, 'suitable one')} not needed")
+            yield f"  {source}: {count_of(spare, 'suitable one')} not needed"
     for source, passed in report.passed.items():
-        click.echo(f"  {source}: passed over {counted(passed)}")
+        yield f"  {source}: passed over {counted(passed)}"
     for source, left_out in report.left_out.items():
         kinds = counted(Counter(reason for reason, _ in left_out))
-        click.echo(f"  {source}: annotations left out: {kinds}; such as {left_out[0][1]}")
+        yield f"  {source}: annotations left out: {kinds}; such as {left_out[0][1]}"
     if info.counts["refused"] or report.left_out:
-        click.echo(f"  each with its reason in {report.root / 'refused.parquet'}")
+        yield f"  each with its reason in {report.root / 'refused.parquet'}"
     done = (
         "complete"
         if report.made
         else "was complete already, so no source was looked at (other photographs: another folder)"
     )
-    click.echo(f"{report.root}: {done}; gloam verify {report.root} checks it")
+    yield f"{report.root}: {done}; gloam verify {report.root} checks it"

@@ -6,18 +6,16 @@ from pathlib import Path
 
 import click
 
-from ...manifests.selection.plan import SPLITS
-from ...manifests.sets.stage import stage as stage_set
-from ..common import Bars, count_of, user_errors
+from ..manifests.selection.plan import SPLITS
+from ..manifests.sets.stage import stage as stage_set
+from .common import PATH, Bars, count_of, user_errors
 
 
 @click.command()
-@click.argument("root", metavar="SET", type=click.Path(path_type=Path))
-@click.argument("target", metavar="FOLDER", type=click.Path(path_type=Path))
+@click.argument("root", metavar="SET", type=PATH)
+@click.argument("target", metavar="FOLDER", type=PATH)
 @click.option(
-    "--split",
-    type=click.Choice(SPLITS),
-    help="Copy the shards of this split only.  [default: all]",
+    "--split", type=click.Choice(SPLITS), help="Copy the shards of this split only.  [default: all]"
 )
 @user_errors
 def stage(root: Path, target: Path, split: str | None) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gloam.synth.kernels.arrays import Window
-from gloam.synth.kernels.forms import place_form, resize_taps, resized
+from gloam.synth.kernels.resize import flip_normalize, resize_taps, resized
 
 
 @given(st.integers(1, 200), st.integers(1, 200))
@@ -95,7 +95,7 @@ def test_flips_are_those_of_numpy(last, kind, bits, seed):
     shift, scale = (0.0, 1.0) if kind is np.uint8 else (127.5, 1 / 127.5)
     out = np.zeros(image.size, kind)
     flips = across, down, turned
-    place_form(image, flips, np.float32(shift), np.float32(scale), steps, out)
+    flip_normalize(image, flips, np.float32(shift), np.float32(scale), steps, out)
     wanted = image[:: -1 if down else 1, :: -1 if across else 1]
     wanted = wanted.transpose(1, 0, 2) if turned else wanted
     wanted = wanted if last else wanted.transpose(2, 0, 1)

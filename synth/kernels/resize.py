@@ -1,7 +1,7 @@
 """Windows of pictures, resized, flipped and turned, as what a model trains on, on the CPU.
 
 Resizing is by the filter of `taps`, with edges repeated: DALI's antialiased linear resize. The same
-on a GPU, with the same samples: `batch.form_steps`.
+on a GPU, with the same samples: `batch.resize_steps`.
 """
 
 from __future__ import annotations
@@ -16,24 +16,14 @@ from .arrays import Pixels, Window
 from .compiling.compile import fma, inlined, kernel, row_kernel, scalar
 from .compiling.four_rows import ROWS, add_pixels
 from .taps import fill_taps, tap_count
-
-f32 = np.float32
-u8 = np.uint8
+from .types import f32, u8
 
 
 class Taps(NamedTuple):
-    """What each of n output pixels along an axis is the sum of.
+    """The filter of an axis: the weighted inputs of each of n output pixels."""
 
-    Attributes
-    ----------
-    first : int64 array (n)
-        The first input pixel; it may lie beyond the edge.
-    weights : float32 array (n, k)
-        Of it and the next ones; they sum to 1.
-    """
-
-    first: npt.NDArray[np.int64]
-    weights: npt.NDArray[np.float32]
+    first: npt.NDArray[np.int64]  # (n), the first input pixel; it may lie beyond the edge
+    weights: npt.NDArray[np.float32]  # (n, k) of it and the next ones; they sum to 1
 
 
 @kernel
@@ -154,17 +144,13 @@ def resized(image: Pixels, window: Window, size: tuple[int, int]) -> Pixels:
 
 
 @kernel
-def place_form(image, flips, shift, scale, steps, out):
+def flip_normalize(image, flips, shift, scale, steps, out):
     """Fill flat samples with a picture (H, W, 3), flipped and turned.
 
-    Parameters
-    ----------
-    flips : three int
-        Whether it is flipped across, down, and turned: rows become columns, after the flips.
-    shift, scale : float32
-        A level becomes (level - shift) * scale.
-    steps : three int
-        From a channel of `out` to the next, from a row, and from a column.
+    flips: three int, whether it is flipped across, down, and turned: rows become columns, after the
+      flips.
+    shift, scale: float32, a level becomes (level - shift) * scale.
+    steps: three int, from a channel of `out` to the next, from a row, and from a column.
     """
     across, down, turned = flips
     channel, row_step, column_step = steps
@@ -198,7 +184,7 @@ def place_form(image, flips, shift, scale, steps, out):
 
 
 @kernel
-def place_values(levels, shift, scale, out):
+def normalize(levels, shift, scale, out):
     """Fill samples with (level - shift) * scale of flat levels."""
     for i in range(len(levels)):
         out[i] = (f32(levels[i]) - shift) * scale

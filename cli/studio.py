@@ -9,15 +9,15 @@ from pathlib import Path
 
 import click
 
-from ...synth.recipes.load import DEFAULT, load_recipe
-from ...synth.studio.photographs import Photographs, read_photographs
-from ...synth.studio.server import StudioServer
-from ...synth.studio.workbench import Workbench
-from ..common import count_of, recipe_option, user_errors
+from ..synth.recipes.load import DEFAULT, load_recipe
+from ..synth.studio.photographs import Photographs, read_photographs
+from ..synth.studio.server import StudioServer
+from ..synth.studio.workbench import Workbench
+from .common import PATH, count_of, recipe_option, user_errors
 
 
 @click.command()
-@click.argument("photos", metavar="[PHOTO|FOLDER]...", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("photos", metavar="[PHOTO|FOLDER]...", nargs=-1, type=PATH)
 @recipe_option(f"Begin with this recipe.  [default: {DEFAULT}]")
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Begin with this random seed.")
 @click.option(
@@ -32,7 +32,7 @@ from ..common import count_of, recipe_option, user_errors
     type=click.IntRange(0, 65535),
     default=0,
     show_default="any",
-    help="Listen on this port.",
+    help="Port to listen on.",
 )
 @click.option(
     "--open/--no-open",

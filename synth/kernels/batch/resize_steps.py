@@ -12,31 +12,20 @@ import numpy.typing as npt
 
 from ..compiling.compile import fma, scalar
 from ..taps import fill_taps, tap_count
-
-i32 = np.int32
-i64 = np.int64
-u32 = np.uint32
-u64 = np.uint64
-f32 = np.float32
+from ..types import f32, i32, i64, u32, u64
 
 
-class Forms(NamedTuple):
-    """Where the pairs of a batch of N images go, all of one size.
+class OutputLayout(NamedTuple):
+    """The memory that the pairs of a batch of N images go to, all of one size.
 
-    Attributes
-    ----------
-    low, normal : uint8 or float32 arrays
-    shift, scale : float32
-        A sample becomes (sample - shift) * scale.
-    channel, pixel : int
-        Steps from a channel to the next, and from a pixel: (rows * columns, 1) for CHW, (1, 3) for
-        HWC.
+    channel, pixel: steps from a channel to the next, and from a pixel: (rows * columns, 1) for CHW,
+    (1, 3) for HWC.
     """
 
-    low: npt.NDArray[Any]
-    normal: npt.NDArray[Any]
-    shift: np.float32
-    scale: np.float32
+    low: npt.NDArray[Any]  # uint8 or float32 arrays
+    normal: npt.NDArray[Any]  # uint8 or float32 arrays
+    shift: np.float32  # a sample becomes (sample - shift) * scale
+    scale: np.float32  # a sample becomes (sample - shift) * scale
     channel: int
     pixel: int
 
@@ -44,30 +33,21 @@ class Forms(NamedTuple):
 class Resizing(NamedTuple):
     """The filters that bring the windows of a batch of N images to one size.
 
-    Attributes
-    ----------
-    rows, columns : int
-        The size.
-    most : int
-        Of no image are there more taps.
-    first : int32 array (N * (rows + columns))
-        The first input pixel of each row, then of each column, of each image.
-    counts : int32 array (2 N)
-        Taps of the rows and of the columns of each image.
-    weights : float32 array (N * (rows + columns) * most)
-        Of each image: of the rows, one tap after the other, then of the columns.
+    first: int32 array (N * (rows + columns)), the first input pixel of each row, then of each
+    column, of each image. weights: float32 array (N * (rows + columns) * most) of each image: of
+    the rows, one tap after the other, then of the columns.
     """
 
-    rows: int
-    columns: int
-    most: int
+    rows: int  # the size
+    columns: int  # the size
+    most: int  # of no image are there more taps
     first: npt.NDArray[np.int32]
-    counts: npt.NDArray[np.int32]
+    counts: npt.NDArray[np.int32]  # (2 N), taps of the rows and of the columns of each image
     weights: npt.NDArray[np.float32]
 
 
 @scalar
-def form_thread_count(image, batch):
+def flip_thread_count(image, batch):
     """Count the pixels of an image's window."""
     return u32(image.rows * image.columns if image.height > 0 else 0)
 
@@ -100,7 +80,7 @@ def _goes_to(image, y, x, rows, columns):
 
 
 @scalar
-def form_step(number, place, batch, forms):
+def flip_step(number, place, batch, forms):
     """Copy a pixel of a pair's window to where it belongs."""
     image = batch.images[number]
     columns = u32(image.columns)

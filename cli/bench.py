@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import click
 
-from ...errors import ConfigError
-from ...manifests.selection.plan import SPLITS
-from ...manifests.sets.info import SET_FILE
-from ...manifests.sets.pair_set import open_set
-from ..common import default_workers, json_option, user_errors
+from ..engines.process import available_cores
+from ..errors import ConfigError
+from ..manifests.selection.plan import SPLITS
+from ..manifests.sets.info import SET_FILE
+from ..manifests.sets.pair_set import open_set
+from .common import PATH, count_option, json_option, user_errors
 
 
 @click.command()
-@click.argument("root", metavar="SET|FOLDER|MIX.yaml", type=click.Path(path_type=Path))
+@click.argument("root", metavar="SET|FOLDER|MIX.yaml", type=PATH)
 @click.option(
     "--split", type=click.Choice(SPLITS), default="train", help="Load the pairs of this split."
 )
-@click.option(
-    "--frames",
-    type=click.IntRange(min=1),
-    help="Load clips of so many frames; FOLDER holds folders of frames or video files.",
+@count_option(
+    "--frames", None, "Load clips of so many frames; FOLDER holds folders of frames or video files."
 )
-@click.option("--batch-size", type=click.IntRange(min=1), default=256, help="Pairs in a batch.")
+@count_option("--batch-size", 256, "Pairs in a batch.")
 @click.option(
-    "--size",
-    type=click.IntRange(min=8),
-    default=192,
-    help="Resize images to this side, pixels.",
+    "--size", type=click.IntRange(min=8), default=192, help="Resize images to this side, pixels."
 )
 @click.option(
     "--seconds",
@@ -69,19 +66,16 @@ def bench(
     of_set = (root / SET_FILE).is_file()
     photographs = not of_set and (root.is_dir() or root.suffix == ".txt")
     try:
-        from ...loaders.bench.clips import bench_clips
-        from ...loaders.bench.images import bench_images
-        from ...loaders.bench.pairs import bench as measure
-        from ...loaders.bench.pairs import bench_mixture
+        from ..loaders.bench.clips import bench_clips
+        from ..loaders.bench.images import bench_images
+        from ..loaders.bench.pairs import bench as measure
+        from ..loaders.bench.pairs import bench_mixture
     except ImportError as error:
-        raise ConfigError(
-            f"gloam bench needs PyTorch: {error}; pip install 'gloam[torch]'"
-        ) from error
-    which = workers or (default_workers(),)
+        what = f"gloam bench needs PyTorch: {error}; pip install 'gloam[torch]'"
+        raise ConfigError(what) from error
+    which = workers or (available_cores(),)
 
-    def say(name: str) -> None:
-        click.echo(name, err=True)
-
+    say = partial(click.echo, err=True)
     what = "images" if photographs else "pairs"
     if frames is not None or (of_set and open_set(root).frames):
         what = "clips"

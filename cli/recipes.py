@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from ...synth.recipes.annotated import annotated_yaml
-from ...synth.recipes.load import DEFAULT, load_recipe, shipped_recipes
-from ..common import overrides_option, recipe_names, user_errors
+from ..synth.recipes.annotated import annotated_yaml
+from ..synth.recipes.load import DEFAULT, load_recipe, shipped_recipes
+from .common import overrides_option, recipe_names, user_errors
 
 
 @click.group(invoke_without_command=True)
@@ -16,10 +16,8 @@ def recipes(context: click.Context) -> None:
     """List the recipes, or show one."""
     if context.invoked_subcommand is None:
         for name, about in shipped_recipes().items():
-            click.echo(
-                f"{name:15} {about}"
-                + (" [default]" if name == DEFAULT and "default" not in about else "")
-            )
+            marked = name == DEFAULT and "default" not in about
+            click.echo(f"{name:15} {about}" + (" [default]" if marked else ""))
 
 
 @recipes.command()

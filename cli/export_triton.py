@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 
-from ...errors import ConfigError
-from ...loaders.serving.triton import BACKENDS, Backend
-from ...loaders.serving.triton import export_triton as write_repository
-from ..common import user_errors
+from ..errors import ConfigError
+from ..loaders.serving.triton import BACKENDS
+from ..loaders.serving.triton import export_triton as write_repository
+from .common import PATH, count_option, user_errors
 
 
 class _Size(click.ParamType[Any]):
@@ -29,7 +29,7 @@ class _Size(click.ParamType[Any]):
 
 
 @click.command("export-triton")
-@click.argument("root", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("root", metavar="DIR", type=PATH)
 @click.option(
     "--size",
     type=_Size(),
@@ -48,7 +48,6 @@ class _Size(click.ParamType[Any]):
     "--dtype",
     type=click.Choice(("float32", "float16", "uint8")),
     default="float32",
-    show_default=True,
     help="Data type of the tensors.",
 )
 @click.option("--signed", is_flag=True, help="Scale values to -1 to 1, not to 0 to 1.")
@@ -56,72 +55,35 @@ class _Size(click.ParamType[Any]):
     "--layout",
     type=click.Choice(("CHW", "HWC")),
     default="CHW",
-    show_default=True,
     help="Order of the axes: channels before height and width, or after them.",
 )
-@click.option(
-    "--max-batch",
-    type=click.IntRange(min=1),
-    default=64,
-    show_default=True,
-    help="Largest number of images in a request.",
-)
-@click.option(
-    "--threads",
-    type=click.IntRange(min=1),
-    default=4,
-    show_default=True,
-    help="Number of decoding threads on the server's CPU.",
-)
+@count_option("--max-batch", 64, "Largest number of images in a request.")
+@count_option("--threads", 4, "Number of decoding threads on the server's CPU.")
 @click.option(
     "--ensemble",
     type=click.Choice(BACKENDS),
     default="python",
-    show_default=True,
     help="Backend that the ensemble decodes with; dali is faster where the server has it.",
 )
 @click.option(
     "--device",
     type=click.Choice(("cpu", "gpu")),
     default="cpu",
-    show_default=True,
     help="Decode and resize on this device of the server.",
 )
 @user_errors
 def export_triton(
-    root: Path,
-    size: int | tuple[int, int],
-    device: Literal["cpu", "gpu"],
-    dtype: Literal["float32", "float16", "uint8"],
-    *,
-    signed: bool,
-    layout: Literal["CHW", "HWC"],
-    max_batch: int,
-    threads: int,
-    ensemble: Backend,
-    live_recipe: str | None,
-    seed: int | None,
+    root: Path, size: int | tuple[int, int], *, signed: bool, seed: int | None, **options: Any
 ) -> None:
     """Write to DIR a model repository of Triton that preprocesses as the loaders do.
 
     gloam_preprocess is for DALI's backend, gloam_preprocess_python the same for the Python backend,
     network a place for one's own model, and gloam_ensemble puts both together.
     """
-    if seed is not None and live_recipe is None:
+    if seed is not None and options["live_recipe"] is None:
         raise ConfigError("--seed is of the lows that --live-recipe makes")
-    models = write_repository(
-        root,
-        size,
-        device=device,
-        dtype=dtype,
-        value_range=(-1, 1) if signed else (0, 1),
-        layout=layout,
-        max_batch=max_batch,
-        threads=threads,
-        ensemble=ensemble,
-        live_recipe=live_recipe,
-        seed=seed or 0,
-    )
+    span = (-1, 1) if signed else (0, 1)
+    models = write_repository(root, size, value_range=span, seed=seed or 0, **options)
     click.echo(
         f"{root}: {', '.join(models)}; tritonserver --model-repository {root}, and see"
         " examples/triton_client.py"

@@ -7,8 +7,8 @@ import sys
 
 import click
 
-from ...loaders.doctor import doctor as diagnose
-from ..common import USER_ERROR, json_option, user_errors
+from ..loaders.doctor import doctor as diagnose
+from .common import USER_ERROR, json_option, user_errors
 
 
 @click.command()
@@ -21,10 +21,6 @@ def doctor(as_json: bool) -> None:
     is one, and compares their bits. It exits with 1 when something is wrong.
     """
     found = diagnose()
-    if as_json:
-        click.echo(json.dumps(found.as_json(), indent=2))
-    else:
-        for line in found.lines():
-            click.echo(line)
+    click.echo(json.dumps(found.as_json(), indent=2) if as_json else "\n".join(found.lines()))
     if not found.healthy:
         sys.exit(USER_ERROR)

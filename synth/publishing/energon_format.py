@@ -13,7 +13,7 @@ from ...storage.atomic import write_bytes
 
 FOLDER = ".nv-meta"
 _VERSION = "7.4.1"
-"""Of Energon, whose files these are like."""
+"""Version of Energon whose files these are like."""
 _DATASET = """\
 sample_type:
   __module__: megatron.energon
@@ -62,11 +62,7 @@ def write_index(root: Path, unit: str) -> None:
 def write_meta(root: Path, counts: dict[str, int], splits: dict[str, list[str]]) -> None:
     """Write what Energon asks of a dataset.
 
-    Parameters
-    ----------
-    root : Path
-    counts : dict of shard to its pairs
-    splits : dict of split to its shards
+    counts: dict of shard to its pairs. splits: dict of split to its shards.
     """
     parts = "".join(
         f"  {split}:{''.join(f'{chr(10)}  - {shard}' for shard in shards) or ' []'}\n"

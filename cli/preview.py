@@ -4,27 +4,34 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 import click
 
-from ...storage.atomic import write_bytes
-from ...synth.analysis.preview import preview as make_sheet
-from ...synth.recipes.load import DEFAULT
-from ..common import check_png, overrides_option, recipe_names, seed_option, user_errors
+from ..storage.atomic import write_bytes
+from ..synth.analysis.preview import preview as make_sheet
+from ..synth.recipes.load import DEFAULT
+from .common import (
+    PATH,
+    check_suffix,
+    count_option,
+    overrides_option,
+    recipe_names,
+    seed_option,
+    user_errors,
+)
 
 
 @click.command()
-@click.argument("photos", metavar="[PHOTO|FOLDER]...", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("photos", metavar="[PHOTO|FOLDER]...", nargs=-1, type=PATH)
 @click.option(
     "--recipe",
     "recipes",
     multiple=True,
     metavar="NAME|FILE",
     shell_complete=recipe_names,
-    help=(
-        "Darken by this recipe; several have rows of their own. even:0.5,uneven:0.5 is a mixture."
-        f"  [default: {DEFAULT}]"
-    ),
+    help="Darken by this recipe; several have rows of their own. even:0.5,uneven:0.5 is a mixture."
+    f"  [default: {DEFAULT}]",
 )
 @overrides_option("Change one value of the recipes, such as camera.iso=3200.")
 @click.option(
@@ -33,33 +40,18 @@ from ..common import check_png, overrides_option, recipe_names, seed_option, use
     metavar="KEY=A,B,.. KEY=C,D,..",
     help="Vary two values over rows and columns, such as camera.iso=400,1600 exposure.ev=4,6.",
 )
-@click.option(
+@count_option(
     "--frames",
-    type=click.IntRange(min=1),
-    help="Show so many frames of the first four clips, from folders of frames or video files.",
+    None,
+    "Show so many frames of the first four clips, from folders of frames or video files.",
 )
 @seed_option
 @click.option(
     "--width", type=click.IntRange(64, 2000), default=320, help="Width of each picture, pixels."
 )
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=Path("sheet.png"),
-    help="Write the sheet to this PNG.",
-)
+@click.option("--out", type=PATH, default="sheet.png", help="Write the sheet to this PNG.")
 @user_errors
-def preview(
-    photos: tuple[Path, ...],
-    recipes: tuple[str, ...],
-    overrides: tuple[str, ...],
-    *,
-    grid: tuple[str, str] | None,
-    frames: int | None,
-    seed: int,
-    width: int,
-    out: Path,
-) -> None:
+def preview(photos: tuple[Path, ...], recipes: tuple[str, ...], out: Path, **options: Any) -> None:
     """Make a contact sheet of every PHOTO and recipe.
 
     It shows of each the normal, low, brightened low and a close-up at 1:1, with what was drawn.
@@ -69,16 +61,8 @@ def preview(
     Each is drawn by the seed and its file's name, and in a set by the seed and its key: one low of
     the same recipe, but another one. gloam.darken(image, recipe, seed=, key=) makes any of them.
     """
-    check_png("--out", out)
-    pictures = make_sheet(
-        photos,
-        recipes or DEFAULT,
-        overrides=overrides,
-        grid=grid,
-        frames=frames,
-        seed=seed,
-        width=width,
-    )
+    check_suffix("--out", out, ".png")
+    pictures = make_sheet(photos, recipes or DEFAULT, **options)
     buffer = io.BytesIO()
     pictures.save(buffer, "png")
     write_bytes(out, buffer.getvalue())

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import click
 
-from ...errors import ConfigError
-from ...storage.atomic import write_bytes
-from ...synth.calibrating.calibrate import calibrate as calibrate_camera
-from ...synth.calibrating.figure import draw_calibration
-from ..common import Bars, check_png, user_errors
+from ..storage.atomic import write_bytes
+from ..synth.calibrating.calibrate import calibrate as calibrate_camera
+from ..synth.calibrating.figure import draw_calibration
+from .common import PATH, Bars, check_suffix, user_errors
 
 
 @click.command()
@@ -18,17 +17,9 @@ from ..common import Bars, check_png, user_errors
     "raws", metavar="RAWS", type=click.Path(path_type=Path, exists=True, file_okay=False)
 )
 @click.option("--name", default="", show_default="what the files say", help="Name of the camera.")
+@click.option("--out", type=PATH, default="camera.yaml", help="Write the camera to this YAML file.")
 @click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default=Path("camera.yaml"),
-    show_default=True,
-    help="Write the camera to this YAML file.",
-)
-@click.option(
-    "--figure",
-    type=click.Path(path_type=Path),
-    help="Also draw photon transfer and read noise, PNG; needs matplotlib.",
+    "--figure", type=PATH, help="Also draw photon transfer and read noise, PNG; needs matplotlib."
 )
 @user_errors
 def calibrate(raws: Path, out: Path, name: str, figure: Path | None) -> None:
@@ -38,17 +29,14 @@ def calibrate(raws: Path, out: Path, name: str, figure: Path | None) -> None:
     exposures, from dark to nearly white, of a defocused, evenly lit surface. Which is which is seen
     in the files. Needs: pip install 'gloam[raw]'
     """
-    if out.suffix.lower() not in (".yaml", ".yml"):
-        raise ConfigError(f"--out {out}: must end in .yaml")
+    check_suffix("--out", out, ".yaml")
     if figure is not None:
-        check_png("--figure", figure)
+        check_suffix("--figure", figure, ".png")
     with Bars() as bars:
         found = calibrate_camera(raws, name, progress=bars)
     write_bytes(out, found.yaml())
     if figure is not None:
         draw_calibration(found, figure)
-    for line in found.lines():
-        click.echo(line)
-    for finding in found.findings:
-        click.echo(f"note: {finding}")
+    notes = (f"note: {finding}" for finding in found.findings)
+    click.echo("\n".join([*found.lines(), *notes]))
     click.echo(f"{out}: --camera-file {out} of gloam build takes it")

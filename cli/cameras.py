@@ -6,16 +6,14 @@ from pathlib import Path
 
 import click
 
-from ...synth.camera.calibration import Calibration, read_cameras
-from ...synth.camera.sensors import iso_range, shipped_cameras
-from ..common import user_errors
+from ..synth.camera.calibration import Calibration, read_cameras
+from ..synth.camera.sensors import iso_range, shipped_cameras
+from .common import PATH, user_errors
 
 
 @click.command()
 @click.option(
-    "--file",
-    type=click.Path(path_type=Path),
-    help="Also list the cameras of this file, as camera.file takes it.",
+    "--file", type=PATH, help="Also list the cameras of this file, as camera.file takes it."
 )
 @user_errors
 def cameras(file: Path | None) -> None:
@@ -25,11 +23,8 @@ def cameras(file: Path | None) -> None:
     your own go into a YAML file of the form of gloam's camera file (gloam/synth/camera/sensors.yaml
     of the installed package): --set camera.file=FILE --set camera.name=NAME.
     """
-    own = (
-        {}
-        if file is None
-        else {name: Calibration.model_validate(entry) for name, entry in read_cameras(file).items()}
-    )
+    found = {} if file is None else read_cameras(file)
+    own = {name: Calibration.model_validate(entry) for name, entry in found.items()}
     for name, camera in (shipped_cameras() | own).items():
         low, high = iso_range(name, own)
         isos = f"ISO {low:g} to {high:g}" + ("" if camera.rows else ", nominal")

@@ -16,13 +16,7 @@ _ROOM = 1 << 24
 
 
 def lmdb_module() -> Any:
-    """Return the module that writes databases.
-
-    Raises
-    ------
-    ConfigError
-        When lmdb is not installed.
-    """
+    """Return the module that writes databases. Raises ConfigError when lmdb is not installed."""
     try:
         import lmdb
     except ImportError as error:
@@ -33,22 +27,11 @@ def lmdb_module() -> Any:
 def write_lmdb(folder: Path, images: Iterable[tuple[str, Path, str]]) -> dict[Path, str]:
     """Write images to a database: keys are names without suffix, values the files' bytes.
 
-    Parameters
-    ----------
-    folder : Path
-        It ends in `.lmdb`; what an interrupted call left there is deleted.
-    images : iterable of (key, Path, line)
-        The line is `name (height,width,3)`, for `meta_info.txt`.
+    folder: it ends in `.lmdb`; what an interrupted call left there is deleted. images: iterable of
+    (key, Path, line), the line is `name (height,width,3)`, for `meta_info.txt`.
 
-    Returns
-    -------
-    dict of Path to SHA-256
-        Of what was written and does not change when it is read (`lock.mdb` does).
-
-    Raises
-    ------
-    ConfigError
-        When lmdb is not installed.
+    Returns dict of Path to SHA-256 of what was written and does not change when it is read
+    (`lock.mdb` does). Raises ConfigError when lmdb is not installed.
     """
     lmdb = lmdb_module()
     remove_tree(folder)

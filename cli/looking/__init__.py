@@ -1,1 +1,0 @@
-"""Commands that look: at sets, recipes, cameras and this machine."""

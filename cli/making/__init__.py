@@ -1,1 +1,0 @@
-"""Commands that write: sets, other forms of them, copies."""

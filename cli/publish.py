@@ -1,0 +1,44 @@
+"""`gloam publish`: a set to be given away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..synth.publishing.publish import FORMATS, Format
+from ..synth.publishing.publish import publish as publish_set
+from .common import EXISTING, PATH, user_errors, working
+
+
+@click.command()
+@click.argument("origin", metavar="SET", type=PATH)
+@click.argument("root", metavar="DIR", type=PATH)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="webdataset",
+    help="Write shards, Parquet as the Hub's viewer shows it, or the plan alone, for photographs"
+    " that may not be given away: gloam rebuild makes the same bytes from one's own copies.",
+)
+@click.option("--license", default="other", help="License, as the Hub names it, such as cc-by-4.0.")
+@click.option("--citation", type=EXISTING, help="Cite as this file of BibTeX says.")
+@click.option("--url", default="", help="Address of the published set.")
+@click.option("--date", default="", metavar="YYYY-MM-DD", help="Date of publishing, for Croissant.")
+@user_errors
+@working()
+def publish(
+    origin: Path, root: Path, form: Format, *, citation: Path | None, **options: Any
+) -> str:
+    """Write SET to DIR as it is given away: pictures, card, Croissant, checksums, plan.
+
+    Run again, it continues where it was stopped.
+    """
+    cited = citation.read_text("utf-8").strip() if citation else ""
+    publish_set(origin, root, form, citation=cited, **options)
+    return (
+        f"{root}: {origin} as {form}; read {root / 'README.md'}, then upload it, as with"
+        f" hf upload NAME {root} --repo-type dataset"
+    )

@@ -1,0 +1,39 @@
+"""`gloam report`: a set as one page to look at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..synth.reporting.report import report as write_report
+from .common import EXISTING, PATH, count_option, user_errors, working
+
+
+@click.command()
+@click.argument("first", metavar="SET|LOW_DIR", type=PATH)
+@click.argument("second", metavar="[SET|NORMAL_DIR]", required=False, type=PATH)
+@click.option("--normals", type=PATH, help="Take the normals of sets of lows only from this set.")
+@count_option("--pairs", 600, "Largest number of pairs to measure of each, evenly spread.")
+@click.option(
+    "--beside",
+    multiple=True,
+    type=EXISTING,
+    metavar="FILE|FOLDER",
+    help="Compare with this reference, which gloam stats --save-reference wrote; or tell the lows"
+    " from those of this folder of real lows, or of low/ and normal/. May be repeated.",
+)
+@click.option("--out", type=PATH, default="report.html", help="Write the page to this file.")
+@user_errors
+@working()
+def report(first: Path, second: Path | None, out: Path, **options: Any) -> str:
+    """Write a page about a set: what it is, checks, statistics, pictures.
+
+    It is one file that asks for nothing from anywhere. Two sets are shown beside each other, as are
+    the pairs of two folders (equal names).
+    """
+    checks = write_report(first, second, out=out, **options)
+    failed = sum(not check.passed for check in checks)
+    said = "all passed" if not failed else f"{failed} to look at"
+    return f"{out}: {out.stat().st_size / 1e6:.1f} MB; {len(checks)} checks, {said}"

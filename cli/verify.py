@@ -1,0 +1,76 @@
+"""`gloam verify`: whether a set is still what was built."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..manifests.sets.info import EDITABLE
+from ..manifests.sets.pair_set import open_set
+from ..progress import Bars
+from ..synth.building.verify import verify as find_problems
+from ..synth.publishing.unit_by_unit import MARK, verify_export
+from .common import PATH, USER_ERROR, count_of, sample_name, user_errors, working
+
+
+@click.command()
+@click.argument("root", metavar="SET", type=PATH)
+@click.option("--quick", is_flag=True, help="Compare sizes only, not checksums.")
+@click.option(
+    "--deep",
+    is_flag=True,
+    help="Also make every low again from its normal and its draw, and compare pixels.",
+)
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Count files that are not of the set as damage, too, not as remarks.",
+)
+@click.option(
+    "--normals",
+    metavar="SET",
+    type=PATH,
+    help="Take the normals of a set of lows only from this set, for --deep.",
+)
+@user_errors
+@working()
+def verify(root: Path, normals: Path | None, *, progress: Bars, **options: Any) -> str:
+    """Check that SET is complete and unchanged: receipts, checksums, indexes, every pair.
+
+    Every problem is named, and what mends it. Exits with 0 only when there is none.
+    """
+    if (root / MARK).is_file():  # what gloam export --for or gloam publish wrote
+        progress.stage("checking", None)
+        _report(root, list(verify_export(root, progress.at)), progress)
+        return f"{root}: an export; every byte is as it was written"
+    pairs = open_set(root, normals)
+    problems = find_problems(pairs, progress=progress, **options)
+    remarks = [f"remark: {root}/{one}" for one in problems if one.remark]
+    _report(root, [str(one) for one in problems if not one.remark], progress, remarks)
+    how = "sizes agree" if options["quick"] else "every byte is as it was written"
+    if options["deep"]:
+        how += (
+            ", every draw is that of recipe, seed and key"
+            if pairs.live
+            else ", every low is what its normal and draw make"
+        )
+    edited = (name for name in EDITABLE if (pairs.root / name).is_file())
+    how += "".join(f" ({name} is anybody's to edit)" for name in edited)
+    shards = count_of(len(pairs.info.units), "shard")
+    return f"{root}: {count_of(len(pairs), sample_name(pairs.info))} in {shards}: {how}"
+
+
+def _report(root: Path, damage: list[str], bars: Bars, remarks: Sequence[str] = ()) -> None:
+    """Print what was found; damage ends the command."""
+    bars.close()
+    lines = [*(f"{root}/{one}" for one in damage), *remarks]
+    if damage:
+        lines.append(f"{root}: {count_of(len(damage), 'problem')}")
+    for line in lines:
+        click.echo(line)
+    if damage:
+        sys.exit(USER_ERROR)

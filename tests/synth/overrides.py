@@ -1,0 +1,23 @@
+"""Overrides of a recipe that several tests make lows with."""
+
+from __future__ import annotations
+
+NOISE_OF_CHANNELS = [
+    "noise.read.red=uniform(0, 2)",
+    "noise.read.green=choice(0, 0.5)",
+    "noise.shot.blue=0.3",
+    "noise.offset.green=uniform(-1, 1)",
+    "noise.tail_share.red=0.1",
+    "noise.tail.red=1.7",
+    "noise.rows.blue=0.2",
+    "noise.correlation.red_green=0.3",
+    "noise.correlation.red_blue=-0.2",
+    "noise.kurtosis=0.5",
+    "isp.demosaic=choice(binned, none, malvar)",
+    "isp.chroma.strength=choice(0, 0.5)",
+    "tone.toe=choice(0.04, 0.055)",
+    "tone.shoulder=uniform(0, 3)",
+    "tone.exponent=uniform(0.9, 1.1)",
+    "exposure.by_brightness=choice(0, 0.5)",
+    "degradations.shift.length=uniform(0, 1.5)",
+]
