@@ -14,16 +14,15 @@ the recipe's (half of the steps each), and mixed with them in every batch, half 
 
 A row has, over the scenes held back and over each `--test` set: PSNR in dB, PSNR once one gain in
 linear light is fitted to the normal, SSIM, and LPIPS (AlexNet) where `lpips` is installed; the mean
-over seeds with the bootstrap's 95 % interval over scenes (1,000 draws). Beside it the low as it is,
-and a blind gain: linear light scaled until the mean grey is .45. What the figures mean, and what
-not: docs/worth.md.
+over seeds with the bootstrap's 95 % interval over scenes, by the code of `gloam judge`. Beside it
+the low as it is, and a blind gain: linear light scaled until the mean grey is .45. What the figures
+mean, and what not: docs/worth.md.
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
-import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -36,17 +35,18 @@ from torch import nn
 
 import gloam
 from gloam.loaders.index import pairs_in
+from gloam.loaders.judging import metrics
+from gloam.loaders.judging.intervals import interval
+from gloam.loaders.judging.perceptual import perceptual_measures
 from gloam.manifests.images.decode import decode_as_rgb
 from gloam.manifests.selection.duplicates import near_duplicates
 from gloam.manifests.selection.measures import measured
-from gloam.synth.kernels.curves import LEVEL_LIGHT, linear_to_srgb
 from gloam.synth.recipes.load import load_recipe
 
 RECIPES = ("train", "even", "uneven", "upi", "gamma", "mbllen", "agllnet", "maet-gpu")
 Pair = tuple[np.ndarray, np.ndarray]
 _LONGEST = 640  # pixels of a training image's longer side
 _GLANCE = 64  # of the copy of the whole
-_GREY = 0.45
 _ALIKE = 3  # bits of perceptual hashes by which one scene's pictures differ
 
 
@@ -295,7 +295,7 @@ class Judge:
 
     def __init__(self, name: str, pairs: Sequence[Pair]) -> None:
         self.name, self.pairs, self.scenes = name, pairs, scenes_of(pairs)
-        self.perceptual = perceptual()
+        self.perceptual = perceptual_measures()[0].get("LPIPS")
 
     @torch.no_grad()
     def judged(self, model: nn.Module, device: torch.device) -> list[tuple[float, ...]]:
@@ -311,21 +311,16 @@ class Judge:
 
     def scores(self, made: np.ndarray, normal: np.ndarray) -> tuple[float, ...]:
         """Return PSNR, PSNR after one gain, SSIM, and LPIPS if there is one."""
-        target = normal.astype(np.float64) / 255
-        a, b = LEVEL_LIGHT[np.rint(made * 255).astype(np.uint8)], LEVEL_LIGHT[normal]
-        gain = float((a * b).sum() / max((a * a).sum(), 1e-12))
-        aligned = linear_to_srgb(np.clip(gain * a, 0, 1))
+        target, made = normal / 255, made.astype(np.float64)
+        aligned = metrics.one_gain(made, target)
         rest = (self.perceptual(made, target),) if self.perceptual else ()
-        return psnr(made, target), psnr(aligned, target), ssim(made, target), *rest
+        figures = metrics.psnr(made, target), metrics.psnr(aligned, target)
+        return *figures, metrics.ssim(made, target), *rest
 
     def show(self, way: str, seeds: Sequence[Sequence[tuple[float, ...]]]) -> None:
         """Print a row: means, and the bootstrap's interval over scenes."""
         values = np.mean(seeds, axis=0)
-        scenes = np.unique(self.scenes)
-        of_scene = np.array([values[np.equal(self.scenes, one)].mean(axis=0) for one in scenes])
-        rng = np.random.default_rng(0)
-        draws = of_scene[rng.integers(0, len(scenes), (1000, len(scenes)))].mean(axis=1)
-        low, high = np.percentile(draws, (2.5, 97.5), axis=0)
+        low, high = interval(values, np.array(self.scenes))
         names = ("dB", "dB after one gain", "SSIM", "LPIPS")
         cells = [
             f"{mean:.{digits}f} {name} ({first:.{digits}f} to {last:.{digits}f})"
@@ -337,57 +332,12 @@ class Judge:
         print(f"| {way} | {self.name} | " + " | ".join(cells) + f" | {spread} |", flush=True)
 
 
-def perceptual() -> Callable[[np.ndarray, np.ndarray], float] | None:
-    """Return LPIPS, where the package `lpips` and AlexNet's weights are on this machine."""
-    try:
-        import lpips
-
-        network = lpips.LPIPS(net="alex", verbose=False)
-    except Exception as error:  # not installed, or no weights
-        print(f"no LPIPS: {type(error).__name__}")
-        return None
-
-    def distance(made: np.ndarray, target: np.ndarray) -> float:
-        one, two = (torch.tensor(x).permute(2, 0, 1)[None].float() for x in (made, target))
-        return float(network(one, two, normalize=True))
-
-    return distance
-
-
 def as_it_is(low: np.ndarray) -> np.ndarray:
     return low / 255
 
 
 def blind(low: np.ndarray) -> np.ndarray:
-    """Scale a low's linear light until its mean grey, sRGB, is .45."""
-    light, least, most = LEVEL_LIGHT[low], 1.0, 4096.0
-    for _ in range(30):
-        gain = math.sqrt(least * most)
-        bright = float(np.mean(linear_to_srgb(np.minimum(light * gain, 1)))) > _GREY
-        least, most = (least, gain) if bright else (gain, most)
-    return np.asarray(linear_to_srgb(np.minimum(light * most, 1)))
-
-
-def psnr(a: np.ndarray, b: np.ndarray) -> float:
-    """PSNR in dB of values in [0, 1], over all channels."""
-    return -10 * math.log10(max(float(((a - b) ** 2).mean()), 1e-10))
-
-
-def ssim(a: np.ndarray, b: np.ndarray) -> float:
-    """SSIM by Wang et al. (2004): 11 x 11 Gaussian window, sigma 1.5, the mean of RGB."""
-    a = a.astype(np.float64)
-
-    def mean(x: np.ndarray) -> np.ndarray:
-        return cv2.GaussianBlur(x, (11, 11), 1.5)[5:-5, 5:-5]
-
-    one, two = mean(a), mean(b)
-    variances = mean(a * a) - one * one, mean(b * b) - two * two
-    covariance = mean(a * b) - one * two
-    first, second = 0.01**2, 0.03**2
-    found = ((2 * one * two + first) * (2 * covariance + second)) / (
-        (one * one + two * two + first) * (variances[0] + variances[1] + second)
-    )
-    return float(found.mean())
+    return metrics.blind_gain(low / 255)
 
 
 if __name__ == "__main__":

@@ -84,6 +84,12 @@ def _kinds(context: click.Context, parameter: click.Parameter, begun: str) -> li
 @field_option(Source, "stride")
 @field_option(Source, "step", shown=False, type=click.IntRange(min=1))
 @field_option(OutputOptions, "labels")
+@click.option(
+    "--not-like",
+    multiple=True,
+    metavar="SET|FOLDER|NAME=FOLDER",
+    help="Keep out the scenes of this set, such as a benchmark's; may be repeated.",
+)
 @click.option("--no-select", is_flag=True, help="Take every photograph that can be read.")
 @click.option("--cache", type=PATH, help="Keep measurements in this folder, for later builds.")
 @field_option(OutputOptions, "name")

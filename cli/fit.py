@@ -15,31 +15,27 @@ from .common import PATH, check_suffix, user_errors, working
 @click.command()
 @click.argument("lows", metavar="LOW_DIR", type=PATH)
 @click.argument("normals", metavar="[NORMAL_DIR]", required=False, type=PATH)
-@click.option(
-    "--photos",
-    type=PATH,
-    help="Darken these ordinary photographs where there is no NORMAL_DIR; like scenes serve best.",
-)
-@click.option(
-    "--tries",
-    type=click.IntRange(min=0),
-    default=64,
-    help="Number of recipes to try, some 20 for each step, from the nearest that gloam ships and"
-    " again from one that is made up. 0 makes one up by moments alone.",
-)
 @click.option("--out", type=PATH, default="fitted.yaml", help="Write the recipe to this YAML file.")
+@click.option(
+    "--broad",
+    is_flag=True,
+    help="Make the recipe to train on: the pairs' tone, noise of 1 to 32 times the variance,"
+    " demosaiced in all ways.",
+)
+@click.option(
+    "--distributions",
+    is_flag=True,
+    help="Write settings, means and covariances in place of a table of the pairs.",
+)
 @user_errors
-@working(engine=False, help_text="Number of threads.")
-def fit(lows: Path, normals: Path | None, photos: Path | None, *, out: Path, **options: Any) -> str:
-    """Find a recipe whose lows have the statistics of real ones.
+@working(engine=False)
+def fit(lows: Path, normals: Path | None, *, out: Path, **options: Any) -> str:
+    """Fit a recipe to real lows: their tone and noise, calibrated by simulation.
 
-    LOW_DIR holds real low-light photographs, NORMAL_DIR their normals (equal names). It takes the
-    nearest of gloam's own recipes, moves it as far as the lows give reason to, or makes one up; and
-    says how near each statistic came, and what the lows cannot tell.
+    LOW_DIR holds real low-light photographs, NORMAL_DIR their normals (equal names). Says how well
+    a classifier tells the recipe's lows from the real ones, and what the lows cannot tell.
     """
     check_suffix("--out", out, ".yaml")
-    found = fit_recipe(lows, normals, photos, **options)
+    found = fit_recipe(lows, normals, **options)
     write_bytes(out, found.yaml(out.stem).encode())
-    notes = (f"note: {warning}" for warning in found.warnings)
-    last = f"{out}: look at it with gloam preview --recipe {out}"
-    return "\n".join([*found.lines(), *notes, last])
+    return "\n".join([*found.lines(), f"{out}: look at it with gloam preview --recipe {out}"])

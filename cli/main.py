@@ -27,19 +27,22 @@ _COMMANDS = {
     "verify": "Check that a set is complete and unchanged.",
     "stats": "Exposure, field and noise statistics beside real sets.",
     "realism": "How well lows can be told from real ones, and what gives them away.",
+    "leaks": "Pictures of one set that are in another, by what they show.",
+    "judge": "PSNR and SSIM of a network's outputs, with intervals, on real sets.",
     "report": "One page about a set to look at: checks, statistics, pictures.",
     "preview": "Look at what recipes make of photographs.",
     "studio": "Find a recipe by eye, on a page with a control for every parameter.",
     "stage": "Copy a set into memory or onto a local disk.",
     "export-triton": "The loaders' preprocessing for Triton Inference Server.",
     "bench": "Loading speed on this machine, beside a plain DataLoader.",
+    "sets": "List the real sets that are known by name, and how they lie about.",
     "recipes": "List the recipes, or show one with all that can be changed.",
     "fit": "A recipe from one's own dark photographs.",
     "calibrate": "A camera's gain and noise, from raw files of one's own.",
     "cameras": "List the calibrated cameras and their ISOs.",
     "doctor": "Check this machine: versions, GPU, DALI, decoders, and known lows.",
 }
-_NO_IMAGES = {"stage", "export-triton", "recipes", "fit", "calibrate", "cameras", "doctor"}
+_NO_IMAGES = {"sets", "stage", "export-triton", "recipes", "fit", "calibrate", "cameras", "doctor"}
 
 
 # Nothing here needs more, and where memory is limited OpenBLAS waits for ever for threads that it

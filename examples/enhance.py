@@ -62,8 +62,8 @@ def photographs(paths: list[Path]) -> Iterator[tuple[Path, Path]]:
 
 
 def measure(model: UNet, lows: Path, normals: Path, device: torch.device) -> None:
-    """PSNR and SSIM of a folder of real pairs; also with the mean set to the normal's, as papers
-    often give it."""
+    """PSNR and SSIM of a folder of real pairs; also with the mean set to the normal's (GT-mean), as
+    papers often give it: that uses the answer, which no user has."""
     rows = []
     for low_path, normal_path in pairs_in(lows, normals):
         normal = read(Path(normal_path), device)
@@ -75,8 +75,8 @@ def measure(model: UNet, lows: Path, normals: Path, device: torch.device) -> Non
         print(f"{Path(low_path).name}: PSNR {rows[-1][0]:.2f} dB, SSIM {rows[-1][1]:.3f}")
     mean = np.mean(rows, axis=0)
     print(
-        f"{len(rows)} pairs: PSNR {mean[0]:.2f} dB, SSIM {mean[1]:.3f}; with the normal's mean:"
-        f" {mean[2]:.2f} dB, {mean[3]:.3f}"
+        f"{len(rows)} pairs: PSNR {mean[0]:.2f} dB, SSIM {mean[1]:.3f}; with the normal's mean"
+        f" (GT-mean, which looks at the answer): {mean[2]:.2f} dB, {mean[3]:.3f}"
     )
 
 

@@ -11,12 +11,15 @@ The sets are for training low-light image enhancement.
     export, publish, rebuild, stage         a set in another form, given away, made again, copied
     stats, report, preview                  numbers, a page, a contact sheet to look at
     realism(lows, normals, recipe=)         whether lows can be told from real ones
+    judge(outputs, on=)                     figures of a network's outputs, with intervals
+    leaks(a, b)                             pictures of one set that are in another
     fit, calibrate                          a recipe from real lows, a camera from raw files
     doctor()                                what this machine lacks
     PairLoader, TorchLoader, pairs_in       loading pairs in training
     mix(components)                         several sources in every batch, by weights
     ImageLoader                             loading photographs and their classes
     ClipLoader                              loading clips of video
+    real(name, folder, split), sets()       real sets as their authors lay them out
     errors                                  what is raised
 
 Importing gloam loads nothing else and changes nothing; each name is imported when it is first used.
@@ -35,10 +38,14 @@ if TYPE_CHECKING:
     from .loaders import mix as mix
     from .loaders import pairs_in as pairs_in
     from .loaders.doctor import doctor as doctor
+    from .loaders.judging.judge import judge as judge
     from .loaders.live.darkening import Darken as Darken
     from .loaders.live.darkening import darken_batch as darken_batch
+    from .manifests.real.real import real as real
+    from .manifests.real.real import sets as sets
     from .manifests.sets.pair_set import open_set as open_set
     from .manifests.sets.stage import stage as stage
+    from .synth.analysis.leaks import leaks as leaks
     from .synth.analysis.preview import preview as preview
     from .synth.analysis.set_statistics import stats as stats
     from .synth.building.from_options import build as build
@@ -71,16 +78,20 @@ __all__ = [
     "errors",
     "export",
     "fit",
+    "judge",
+    "leaks",
     "load_recipe",
     "mix",
     "open_set",
     "pairs_in",
     "preview",
     "publish",
+    "real",
     "realism",
     "rebuild",
     "regenerate",
     "report",
+    "sets",
     "stage",
     "stats",
     "verify",
@@ -100,16 +111,20 @@ _HOMES = {
     "errors": ("errors", ""),
     "export": ("synth.publishing.export", "export"),
     "fit": ("synth.fitting.fit", "fit"),
+    "judge": ("loaders.judging.judge", "judge"),
+    "leaks": ("synth.analysis.leaks", "leaks"),
     "load_recipe": ("synth.recipes.load", "load_recipe"),
     "mix": ("loaders", "mix"),
     "open_set": ("manifests.sets.pair_set", "open_set"),
     "pairs_in": ("loaders", "pairs_in"),
     "preview": ("synth.analysis.preview", "preview"),
     "publish": ("synth.publishing.publish", "publish"),
+    "real": ("manifests.real.real", "real"),
     "realism": ("synth.realism.realism", "realism"),
     "rebuild": ("synth.publishing.rebuild", "rebuild"),
     "regenerate": ("synth.building.regenerate", "regenerate"),
     "report": ("synth.reporting.report", "report"),
+    "sets": ("manifests.real.real", "sets"),
     "stage": ("manifests.sets.stage", "stage"),
     "stats": ("synth.analysis.set_statistics", "stats"),
     "verify": ("synth.building.verify", "verify"),

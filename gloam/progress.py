@@ -37,7 +37,7 @@ _UNITS = {
     "listing": "photographs",
     "measuring": "photographs",
     "building": "pairs",
-    "fitting": "recipes",
+    "fitting": "pairs",
     "reading raw files": "files",
     "checking": "shards",
     "comparing": "pairs",

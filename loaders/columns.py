@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from ..errors import LoaderError, SetError
+from ..errors import ImageRefused, LoaderError, SetError
+from ..manifests.images.npy import MAGIC, npy_as_png
 from ..manifests.sets.layouts.extents import Extent, Extents, Keys, TarKeys, key_in
 
 NOTHING = Extent(data=b"")
@@ -74,22 +75,23 @@ class SetPairs:
 
     def __getitem__(self, number: int) -> StoredPair:
         low = NOTHING if self.lows is None else self.lows[number]
-        key = self.keys.place(number) if isinstance(self.keys, TarKeys) else self.keys[number]
+        key = self.keys.extent(number) if isinstance(self.keys, TarKeys) else self.keys[number]
         return StoredPair(key, low, self.normals[number])
 
 
 @dataclass(frozen=True)
 class GivenPairs:
-    """Those of a list: paths or bytes."""
+    """Those of a list: paths or bytes, and their keys."""
 
     given: Sequence[Any]
+    keys: Sequence[str]
 
     def __len__(self) -> int:
         return len(self.given)
 
     def __getitem__(self, number: int) -> StoredPair:
         low, normal = map(_extent, self.given[number])
-        return StoredPair(Path(low.path).stem if low.path else str(number), low, normal)
+        return StoredPair(self.keys[number], low, normal)
 
 
 @dataclass(frozen=True)
@@ -123,17 +125,20 @@ def list_keys(items: Sequence[Any]) -> list[str]:
 
 
 def read_extent(extent: Extent) -> bytes:
-    """Read the bytes of an image.
+    """Read the bytes of an image; a `.npy` file's become PNG, which every decoder reads.
 
     Raises
     ------
     LoaderError
-        When its file cannot be read, or ends before them.
+        When its file cannot be read, or ends before them, or holds an array that is no image.
     """
     try:
-        return extent.read()
+        data = extent.read()
+        return npy_as_png(data) if data.startswith(MAGIC) else data
     except SetError as error:
         raise LoaderError(str(error), path=error.path) from error
+    except ImageRefused as refusal:
+        raise LoaderError(f"{extent.path}: cannot be read: {refusal.detail}") from None
 
 
 def undecodable(pair: StoredPair, member: str, why: str, of_set: bool) -> LoaderError:

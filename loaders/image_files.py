@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import LoaderError, SourceError
 from ..manifests.images.folders import image_files
+from ..manifests.real.real import RealSet
 from ..storage.untrusted import read_regular
 
 
@@ -46,6 +48,23 @@ def images_in(folder: Path) -> ImageFiles:
     numbers = {name: number for number, name in enumerate(names)}
     labels = [numbers[one[0]] if len(one) > 1 else -1 for one in parts]
     return ImageFiles(list(map(str, found)), labels, names)
+
+
+def images_given(paths: Sequence[str | Path]) -> ImageFiles:
+    """Take a list of paths; of a `RealSet` its classes are known.
+
+    Raises
+    ------
+    LoaderError
+        When it holds something else.
+    """
+    for number, path in enumerate(paths):
+        if not isinstance(path, str | Path):
+            raise LoaderError(f"entry {number} of the list is no path of an image")
+    classes = paths.classes if isinstance(paths, RealSet) else [""] * len(paths)
+    names = sorted(set(classes) - {""})
+    numbers = {"": -1} | {name: number for number, name in enumerate(names)}
+    return ImageFiles([str(path) for path in paths], [numbers[name] for name in classes], names)
 
 
 def images_listed(path: Path) -> ImageFiles:

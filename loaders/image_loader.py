@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self, Unpack
 
@@ -14,7 +15,7 @@ from ..manifests.sets.pair_set import PairSet, open_set
 from ..storage.stores import as_path
 from .backend import check_backend, class_of
 from .epochs import EpochLoader
-from .image_files import ImageFiles, images_in, images_listed
+from .image_files import ImageFiles, images_given, images_in, images_listed
 from .index import Contents, cached_in, contents_of, of_images
 from .labels import label_columns
 from .options import ImageOptions, check_names
@@ -25,9 +26,10 @@ class ImageLoader(EpochLoader):
 
     Parameters
     ----------
-    data : str, Path or PairSet
+    data : str, Path, PairSet or sequence of paths
         A folder of class folders (as torchvision's ImageFolder has it), a text file of `path label`
-        or `path` lines, or a set, whose normals are loaded.
+        or `path` lines, a list of paths (the classes of `gloam.real`'s are known), or a set, whose
+        normals are loaded.
     split : str
         Of a set: "train", "val" or "test"; by default images are loaded as for training: shuffled,
         in whole batches. "val" takes every image once, in order.
@@ -72,7 +74,10 @@ class ImageLoader(EpochLoader):
         return made
 
     def __init__(
-        self, data: PairSet | str | Path, split: str = "train", **options: Unpack[ImageOptions]
+        self,
+        data: PairSet | str | Path | Sequence[str | Path],
+        split: str = "train",
+        **options: Unpack[ImageOptions],
     ) -> None:
         check_names(options, ImageOptions)
         check_backend(options, self._backend)
@@ -86,6 +91,7 @@ class ImageLoader(EpochLoader):
         if images is not None:
             self.classes, numbers = images.names, np.array(images.labels, np.int64)
         else:
+            assert isinstance(data, PairSet | str | Path)
             held = of_images(open_set(data))
             self.classes, numbers = [], np.full(contents.count, -1, np.int64)
             if held.info.build.labelled:
@@ -104,8 +110,13 @@ class ImageLoader(EpochLoader):
         """Set up what makes batches."""
 
 
-def _found(data: PairSet | str | Path, split: str) -> tuple[ImageFiles | None, Contents]:
+def _found(
+    data: PairSet | str | Path | Sequence[str | Path], split: str
+) -> tuple[ImageFiles | None, Contents]:
     """Find out what was given: files, or None of a set."""
+    if not isinstance(data, PairSet | str | Path):
+        images = images_given(data)
+        return images, contents_of(images.paths, split, live=True)
     if isinstance(data, PairSet) or (as_path(data) / SET_FILE).is_file():
         return None, contents_of(data, split, live=True)
     path = as_path(data)

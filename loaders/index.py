@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, overload
 
 from ..errors import LoaderError, SetError, SourceError
-from ..manifests.images.folders import image_files
+from ..manifests.images.folders import image_files, listed
+from ..manifests.real.pairing import Match, matched
 from ..manifests.selection.plan import SPLITS
 from ..manifests.sets.layouts import layout_named
 from ..manifests.sets.layouts.extents import Extent, Extents, Keys
@@ -127,7 +128,7 @@ class Contents:
         if self.layout is None:
             if self.live:
                 return GivenNormals(self.given, list_keys(self.given))
-            return GivenPairs(self.given)
+            return GivenPairs(self.given, list_keys([low for low, _ in self.given]))
         if self.live:
             keys, (normals,) = self._extents(self.root, self.layout, ("normal",))
             return SetPairs(keys, None, normals)
@@ -303,7 +304,9 @@ def _two_each(data: Sequence[Any]) -> Sequence[Any]:
 
 
 @overload
-def pairs_in(lows: str | Path, normals: str | Path) -> list[tuple[str, str]]: ...
+def pairs_in(
+    lows: str | Path, normals: str | Path, *, match: Match | None = None
+) -> list[tuple[str, str]]: ...
 
 
 @overload
@@ -311,18 +314,28 @@ def pairs_in(lows: str | Path, normals: None = None) -> list[str]: ...
 
 
 def pairs_in(
-    lows: str | Path, normals: str | Path | None = None
+    lows: str | Path, normals: str | Path | None = None, *, match: Match | None = None
 ) -> list[tuple[str, str]] | list[str]:
     """Return the (low, normal) paths of two folders, matched by relative path without suffix.
 
     The folders are LOL's `low` and `high`, say, or `train/img` and `train/gt`. Of one folder alone
-    it returns the paths of its photographs, for lows that are made live.
+    it returns the paths of its photographs, for lows that are made live. Images in `.npy` files
+    are taken as OpenCV's, blue first.
+
+    Parameters
+    ----------
+    lows, normals : str or Path
+    match : str or (str, str), optional
+        A regular expression with capture groups that is found in the relative paths, suffix and
+        all, or one for lows and one for normals: images in which all groups are equal are a pair.
+        Named groups count by name, and those that both have. Several lows may have one normal.
+        Sets of the field need none: see `gloam.real`.
 
     Raises
     ------
     LoaderError
-        When a folder is missing or empty, an image has no partner, or two of one folder have the
-        same name but for the suffix.
+        When a folder is missing or empty, an image has no partner, two of one folder have the
+        same name but for the suffix, or two normals match one low.
 
     Examples
     --------
@@ -330,9 +343,24 @@ def pairs_in(
     >>> pairs = gloam.pairs_in("files/train/low", "files/train/normal")
     >>> len(pairs)
     4
+    >>> pairs = gloam.pairs_in("files/train/low", "files/train/normal", match="(.*)[.]")
+    >>> len(pairs)
+    4
     """
+    if match is not None and normals is None:
+        raise LoaderError("match= goes with two folders")
+    folders = [Path(folder) for folder in (lows, normals) if folder is not None]
     try:
-        found = [image_files(Path(folder)) for folder in (lows, normals) if folder is not None]
+        if match is not None and normals is not None:
+            first, second = (
+                {
+                    path.relative_to(folder).as_posix(): str(path)
+                    for path in listed(folder, npy=True)
+                }
+                for folder in folders
+            )
+            return matched(first, second, match)
+        found = [image_files(folder, npy=True) for folder in folders]
     except SourceError as error:
         raise LoaderError(str(error)) from None
     if normals is None:

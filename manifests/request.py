@@ -77,6 +77,8 @@ class RequestBase(BaseModel):
         Seed of the lows, where it is not that of the plan: in sets that were regenerated with
         another one.
     output : OutputOptions
+    not_like : tuple of str
+        Sets whose scenes are kept out, see `gloam.leaks`; what is recorded is a sum of them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -86,6 +88,7 @@ class RequestBase(BaseModel):
     plan: PlanOptions
     low_seed: int | None = Field(default=None, ge=0, lt=2**63)
     output: OutputOptions
+    not_like: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _of_one_sort(self) -> Self:

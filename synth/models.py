@@ -172,7 +172,7 @@ def parse_draw(values: dict[str, Any]) -> Draw:
 def render(
     normal: Pixels, drawn: Draw, window: Window | None = None, lit_as: Pixels | None = None
 ) -> Pixels:
-    """Make the low of a pair, or a window of it: a pure function, the same bytes on every machine.
+    """Make the low of a pair, or a window of it: a pure function of pixels and draw.
 
     normal: uint8 array (H, W, 3), RGB, the stored normal as decoded; at least 1 x 1, below 2^30
       pixels.

@@ -41,17 +41,6 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return max(cores, min(2 * cores, memory // _MEMORY))
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Keep each process of tests, and what it starts, to one core.
-
-    Else each of them starts workers for all cores, which wait for each other.
-    """
-    worker = os.environ.get("PYTEST_XDIST_WORKER")
-    if worker and hasattr(os, "sched_setaffinity"):
-        cores = sorted(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, {cores[int(worker[2:]) % len(cores)]})
-
-
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Tests of some files go to one process each.

@@ -109,6 +109,8 @@ def beyond_dali(clips: Sequence[StoredClip], on_gpu: bool) -> str:
 
     Of each video the first frame is decoded, and another one in its middle, to see what it is.
     """
+    if clips and clips[0].lows:
+        return "reads no lists of pairs"
     if all(map(of_pictures, clips)):
         return ""
     if not all(map(of_video, clips)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
@@ -24,7 +24,7 @@ from ..worker_loader import WorkerLoader
 from .backend import choose_decoder, not_by_dali, not_by_pyav, pyav_is_faster
 from .clip_bytes import has_videos
 from .clip_samples import ClipPlace, ClipSamples, CollateClips
-from .stored_clips import ClipContents, clips_in, clips_of_set
+from .stored_clips import ClipContents, clips_in, clips_of_pairs, clips_of_set
 from .videos.order import group_clips
 
 
@@ -36,9 +36,10 @@ class ClipLoader(WorkerLoader):
 
     Parameters
     ----------
-    data : PairSet, str or Path
-        A set of clips; or a folder of folders of frames, or of video files, whose lows are made
-        live.
+    data : PairSet, str, Path or list
+        A set of clips; a folder of folders of frames, or of video files, whose lows are made live;
+        or a list of (low, normal) frames, such as `gloam.real("sdsd-indoor", ...)`: those whose
+        lows lie in one folder are a sequence.
     split : str
         Of a set.
     **options
@@ -80,7 +81,10 @@ class ClipLoader(WorkerLoader):
     """
 
     def __init__(
-        self, data: PairSet | str | Path, split: str = "train", **options: Unpack[ClipOptions]
+        self,
+        data: PairSet | str | Path | Sequence[tuple[str, str]],
+        split: str = "train",
+        **options: Unpack[ClipOptions],
     ) -> None:
         check_names(options, ClipOptions)
         training = split == "train"
@@ -88,7 +92,13 @@ class ClipLoader(WorkerLoader):
         frames, stride, step = options.get("frames"), options.get("stride"), options.get("step")
         held: PairSet | list[Any] = []
         live = True
-        if isinstance(data, PairSet) or (as_path(data) / SET_FILE).is_file():
+        windows = Windows(_given(frames, 8), _given(stride, 1), step or 0)
+        if not isinstance(data, PairSet | str | Path):
+            live = bool(options.get("live")) or recipe is not None or draws is not None
+            if live:
+                raise LoaderError("a list of pairs has its lows: live lows are of folders and sets")
+            contents = clips_of_pairs(data, split, windows)
+        elif isinstance(data, PairSet) or (as_path(data) / SET_FILE).is_file():
             held = open_set(data)
             if (frames, stride, step) != (None, None, None):
                 raise LoaderError(
@@ -99,7 +109,7 @@ class ClipLoader(WorkerLoader):
             live = is_live(held, options.get("live"), recipe=recipe, draws=draws)
             contents = clips_of_set(held, split, live)
         else:
-            contents = clips_in(data, Windows(_given(frames, 8), _given(stride, 1), step or 0))
+            contents = clips_in(data, windows)
         chosen = self._options(options, training, live)
         lows = live_lows(held, recipe, draws, chosen.seed, training) if live else None
         self._groups = group_clips(contents.clips) if has_videos(contents) else None

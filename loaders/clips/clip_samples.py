@@ -12,11 +12,12 @@ from torch.utils.data import Dataset
 from ...errors import ImageRefused, LoaderError
 from ...manifests.clips.load_clip import load_clip, video_pixels
 from ...manifests.clips.windows import frame_files
+from ...manifests.images.decode import decode_as_rgb
 from ...manifests.images.header import MAX_PIXELS
 from ...manifests.sets.layouts.extents import Extent
 from ...synth.clips import frame_name, render_clip
 from ..augment import CropFlip, crop_numbers, draw_crop
-from ..columns import read_extent
+from ..columns import StoredPair, read_extent, undecodable
 from ..dataset import ReadyBatch, place_of
 from ..live.lows import LiveLows
 from ..options import Options
@@ -110,17 +111,14 @@ class ClipSamples(Dataset[Any]):
 
     def _decoded(self, clip: StoredClip, role: str, extents: Sequence[Extent]) -> list[Pixels]:
         frames = []
+        of_set = self._contents.layout is not None
         for number, extent in enumerate(extents):
             data = np.frombuffer(read_extent(extent), np.uint8)
             try:
-                frames.append(low_pixels(data))
+                frames.append(low_pixels(data) if of_set else decode_as_rgb(data.tobytes(), False))
             except ImageRefused as refusal:
-                where = extent.named(clip.key, frame_name(role, number))
-                raise LoaderError(
-                    f"{where} cannot be decoded: {refusal.detail}; gloam verify the set, gloam"
-                    " build mends it",
-                    key=clip.key,
-                ) from None
+                pair = StoredPair(clip.key, extent, extent)
+                raise undecodable(pair, frame_name(role, number), refusal.detail, of_set) from None
         if len({frame.shape for frame in frames}) > 1:
             raise LoaderError(f"{clip.key}: its frames differ in size", key=clip.key)
         return frames

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,14 +13,14 @@ from typing import Any, NamedTuple
 
 from ...errors import LoaderError, SourceError
 from ...manifests.clips.listing import list_clips
-from ...manifests.clips.windows import Windows, video_and_times
+from ...manifests.clips.windows import Windows, clip_path, video_and_times
 from ...manifests.selection.keys import make_keys
 from ...manifests.sets.layouts import layout_named
 from ...manifests.sets.layouts.extents import Extent
 from ...manifests.sets.pair_set import PairSet
 from ...manifests.sources import Location
 from ...synth.clips import frame_name
-from ..index import Contents
+from ..index import Contents, contents_of
 
 
 class StoredClip(NamedTuple):
@@ -29,7 +30,7 @@ class StoredClip(NamedTuple):
     ----------
     key : str
     lows, normals : tuple of Extent
-        Of a set; there are no lows where they are made live.
+        Of a set or a list of pairs; there are no lows where they are made live.
     place : Location, optional
         Of files or a video: where its frames are instead.
     """
@@ -118,6 +119,41 @@ def clips_of_set(pairs: PairSet, split: str, live: bool) -> ClipContents:
     )  # fmt: skip
 
 
+def clips_of_pairs(pairs: Sequence[Any], split: str, windows: Windows) -> ClipContents:
+    """Return the clips of a list of (low, normal) frames.
+
+    Frames whose lows lie in one folder are a sequence, in the list's order.
+
+    Raises
+    ------
+    LoaderError
+        When there are none.
+    """
+    _check(windows)
+    sequences: dict[str, list[tuple[Extent, ...]]] = {}
+    for low, normal in contents_of(pairs, split).given:
+        frames = tuple(Extent(os.fspath(path)) for path in (low, normal))
+        sequences.setdefault(os.path.dirname(frames[0].path), []).append(frames)
+    common = os.path.commonpath(list(sequences))
+    given = []
+    for folder, frames_of in sequences.items():
+        for first in windows.starts(len(frames_of)):
+            chosen = [frames_of[number] for number in windows.numbers(first)]
+            lows, normals = zip(*chosen, strict=True)
+            key = clip_path(os.path.relpath(folder, common), first)
+            given.append(StoredClip(key, lows, normals))
+    if not given:
+        raise LoaderError(
+            f"list of pairs: none of its {len(sequences)} folders holds {windows.frames} frames",
+            key="frames",
+        )
+    digest = hashlib.sha256(repr([(c.key, *windows.numbers(0)) for c in given]).encode())
+    return ClipContents(
+        "list of pairs", split, None, len(given), digest.hexdigest()[:16], given=given,
+        frames=windows.frames,
+    )  # fmt: skip
+
+
 def clips_in(path: str | Path, windows: Windows) -> ClipContents:
     """Return the clips of a folder of folders of frames, or of video files.
 
@@ -126,12 +162,7 @@ def clips_in(path: str | Path, windows: Windows) -> ClipContents:
     LoaderError
         When there are none.
     """
-    if not 1 <= windows.frames <= 1000 or windows.stride < 1 or windows.step < 0:
-        raise LoaderError(
-            f"frames = {windows.frames}, stride = {windows.stride}, step = {windows.step}: frames"
-            " and stride are 1 and more, frames at most 1000",
-            key="frames",
-        )
+    _check(windows)
     passed: Counter[str] = Counter()
     try:
         found = list(list_clips(str(path), windows, passed))
@@ -145,6 +176,15 @@ def clips_in(path: str | Path, windows: Windows) -> ClipContents:
         str(path), "train", None, len(given), digest.hexdigest()[:16], given=given, live=True,
         frames=windows.frames,
     )  # fmt: skip
+
+
+def _check(windows: Windows) -> None:
+    if not 1 <= windows.frames <= 1000 or windows.stride < 1 or windows.step < 0:
+        raise LoaderError(
+            f"frames = {windows.frames}, stride = {windows.stride}, step = {windows.step}: frames"
+            " and stride are 1 and more, frames at most 1000",
+            key="frames",
+        )
 
 
 def by_video(clips: Sequence[StoredClip]) -> dict[Location, list[tuple[int, list[int]]]]:

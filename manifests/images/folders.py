@@ -13,6 +13,7 @@ import numpy as np
 from ...errors import SourceError
 from ...storage.stores import Status, StorePath
 from .header import SUFFIXES
+from .npy import SUFFIX
 
 _SYSTEM_FOLDERS = frozenset({"__MACOSX", "@eaDir", "@Recycle", "#recycle", "$RECYCLE.BIN"})
 _MOST_LINKS = 100_000
@@ -144,26 +145,38 @@ def _unreadable(error: OSError) -> None:
     raise SourceError.at(error.filename, error.strerror or str(error)) from error
 
 
-def images_below(folder: Path) -> list[Path]:
+def images_below(folder: Path, npy: bool = False) -> list[Path]:
     """Return the images below a folder by their endings, in the order of their paths.
 
-    Hidden files are left out (see `is_hidden`). Raises SourceError when the folder cannot be
-    listed.
+    Hidden files are left out (see `is_hidden`), and `.npy` files unless they are asked for. Raises
+    SourceError when the folder cannot be listed.
     """
     files = (folder / name for name, _ in files_below(folder))
-    return sorted(path for path in files if path.suffix.lower() in SUFFIXES)
+    known = {*SUFFIXES, SUFFIX} if npy else SUFFIXES
+    return sorted(path for path in files if path.suffix.lower() in known)
 
 
-def image_files(folder: Path) -> dict[str, Path]:
+def listed(folder: Path, npy: bool = False) -> list[Path]:
+    """List the images below a folder, with `npy` also those in `.npy` files; see `images_below`.
+
+    Raises SourceError when there is no such folder, or no image in it.
+    """
+    if not folder.is_dir():
+        raise SourceError.at(folder, "not a folder")
+    found = images_below(folder, npy)
+    if not found:
+        raise SourceError.at(folder, f"holds no images ({', '.join(sorted(SUFFIXES))})")
+    return found
+
+
+def image_files(folder: Path, npy: bool = False) -> dict[str, Path]:
     """List the images below a folder, in the order of their paths.
 
     Each is under its relative path without suffix; see `images_below`. Raises SourceError when
     there is no such folder, no image in it, or two of one name.
     """
-    if not folder.is_dir():
-        raise SourceError.at(folder, "not a folder")
     found: dict[str, Path] = {}
-    for path in images_below(folder):
+    for path in listed(folder, npy):
         name = path.relative_to(folder).with_suffix("").as_posix()
         if name in found:
             raise SourceError.at(
@@ -172,8 +185,6 @@ def image_files(folder: Path) -> dict[str, Path]:
                 " two is meant?",
             )
         found[name] = path
-    if not found:
-        raise SourceError.at(folder, f"holds no images ({', '.join(sorted(SUFFIXES))})")
     return found
 
 

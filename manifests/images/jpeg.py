@@ -30,7 +30,7 @@ _SEQUENTIAL, _DECODED = (0xC0, 0xC1, 0xC9), (0xC0, 0xC1, 0xC2, 0xC9, 0xCA)
 _ALONE = (0x01, *range(0xD0, 0xD8), _SOI)  # markers without content
 _MARKER = re.compile(rb"\xff([\x01-\xfe])")
 _MARKER_IN_SCAN = re.compile(rb"\xff([\x01-\xcf\xd8-\xfe])")
-_EXTRANEOUS = re.compile(r"\b(\d+) extraneous bytes before marker 0xd[0-7]")
+_EXTRANEOUS = re.compile(r"\b(\d+) extraneous bytes before marker 0xd([0-79])")
 _FEW = 16  # bytes before a marker that firmware leaves there (libjpeg-turbo's issue 157: two)
 
 
@@ -202,7 +202,8 @@ def _is_whole(data: bytes, warning: str) -> bool:
     """Return whether a JPEG of which libjpeg warns has all of its pixels.
 
     It has where firmware left a few bytes behind a restart interval: the interval was decoded
-    before them, and all markers of the scan are there, in their order.
+    before them, and all markers of the scan are there, in their order; and where zeros fill the
+    scan up.
     """
     found = _EXTRANEOUS.search(warning)
     if found is None or int(found[1]) > _FEW:
@@ -215,6 +216,8 @@ def _is_whole(data: bytes, warning: str) -> bool:
         elif marker in _FRAMES:
             down, across = (int.from_bytes(content[i : i + 2], "big") for i in (1, 3))
             sampling = content[7::3]
+    if found[2] == "9":  # no scan ends with zero bytes: ones fill its last byte up (F.1.2.3)
+        return data[: data.find(b"\xff\xd9", end)].endswith(bytes(max(2, int(found[1]))))
     units = -(-across // (8 * (max(sampling) >> 4))) * -(
         -down // (8 * max(v & 15 for v in sampling))
     )

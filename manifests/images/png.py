@@ -27,6 +27,7 @@ GREY, RGB, PALETTE, ALPHA = 0, 2, 3, 4
 _PIXELS = (b"IHDR", b"PLTE", b"IDAT", b"IEND")
 _ANIMATED = (b"acTL", b"fcTL", b"fdAT")
 _TEXT, _PACKED = (b"tEXt", b"zTXt", b"iTXt"), (b"zTXt", b"iTXt", b"iCCP")
+_PACKED_XMP = b"XML:com.adobe.xmp\0\1"  # an iTXt of it that is compressed
 _MOST_TEXT = 1 << 20  # bytes, Pillow's MAX_TEXT_CHUNK
 
 
@@ -95,11 +96,16 @@ def read_png(data: bytes) -> PngHeader:
             value, certain = exif_orientation(content)
             if not pixels and not found:
                 found, turn = content, value
-            if not certain or value != turn:
+            if not certain or value != turn or content.startswith(b"Exif"):  # as in a JPEG
                 odd.add("orientation")
         elif kind in _TEXT:
             text = max(text, len(content))
-            if content.lower().startswith(b"raw profile type") or xmp_turns(content):
+            packed = content.split(b"\0", 4)[-1] if content.startswith(_PACKED_XMP) else b""
+            if (
+                content.lower().startswith(b"raw profile type")
+                or xmp_turns(content)
+                or xmp_turns(_inflated(packed))
+            ):
                 odd.add("orientation")  # of ImageMagick's EXIF, or XMP; some readers heed them
         elif kind == b"tRNS":
             transparent = content

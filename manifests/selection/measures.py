@@ -100,6 +100,13 @@ def measured(pixels: Pixels) -> Measures:
     return _measured(pixels.shape[1], pixels.shape[0], pixels)
 
 
+def luma_cells(pixels: Pixels, cells: int) -> npt.NDArray[np.float64]:
+    """Return the mean luma of each of cells x cells equal parts of a picture, uint8 RGB."""
+    luma = _luma(_reduce(pixels))
+    down, across = (_overlaps(length, cells).astype(np.float64) for length in luma.shape)
+    return np.rint(down @ luma.astype(np.float64) @ across.T) / luma.size  # sums are whole numbers
+
+
 def _measured(width: int, height: int, pixels: Pixels) -> Measures:
     small = _reduce(pixels)
     luma = _luma(small)

@@ -139,6 +139,7 @@ def described(drawn: Draw, width: int) -> list[str]:
         lights = field.lights.count + field.lamps.count
         words += [f"smooth {np.std(field.smooth.values):.1f} EV"] if field.smooth.cells else []
         words += [f"{lights} lights"] if lights else []
+        words += [f"{drawn.emitters.count} lamps"] if drawn.emitters else []
         words += [f"scene {field.scene.strength:.2f}"] if field.scene.strength else []
         words += [f"highlights +{drawn.highlights.ev:.1f} EV"] if drawn.highlights.ev else []
         words += [f"vignette {field.vignette.ev:.1f} EV"] if field.vignette.ev else []

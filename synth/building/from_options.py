@@ -51,6 +51,7 @@ def build(
     step: int | None = None,
     profile: str | Path | None = None,
     select: bool | None = None,
+    not_like: str | Path | Iterable[str | Path] = (),
     name: str | None = None,
     workers: int | None = None,
     cache: str | Path | None = None,
@@ -88,6 +89,9 @@ def build(
         YAML bounds on suitable photographs.
     select : bool, optional
         False takes every photograph that can be read.
+    not_like : str, Path, or several
+        Sets whose scenes are kept out, such as a benchmark's: folders of images, gloam's sets, or
+        real ones as "lol-v1=FOLDER"; see `gloam.leaks`.
     workers : int, optional
         Processes, by default as many as there are cores. They change no byte.
     cache : str or Path, optional
@@ -116,7 +120,7 @@ def build(
     {'train': 5, 'val': 1, 'refused': 0}
     """
     given = dict(locals())  # before anything else has a name here
-    options = {name: given[name] for name in (*_FIELDS, *_WINDOWS)}
+    options = {name: given[name] for name in (*_FIELDS, *_WINDOWS, "not_like")}
     request = make_request(
         [sources] if isinstance(sources, str | Source) else sources,
         config,
@@ -173,6 +177,8 @@ def make_request(
     output = file.output.model_dump() | {
         k: v for k, v in given.items() if k in OutputOptions.model_fields
     }
+    avoided = options.get("not_like") or file.not_like
+    avoided = [avoided] if isinstance(avoided, str | Path) else avoided
     windows = [name for name in _WINDOWS if name in given]
     if windows and not any(source.kind == CLIPS for source in chosen):
         raise ConfigError(f"--{windows[0]} is of {CLIPS}= sources; there is none", key=windows[0])
@@ -185,6 +191,7 @@ def make_request(
             "plan": validated(PlanOptions, plan, "options"),
             "recipe": load_recipe(file.recipe if recipe is None else recipe, changes),
             "output": validated(OutputOptions, output, "options"),
+            "not_like": tuple(map(str, avoided)),
         },
         "options",
     )

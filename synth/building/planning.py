@@ -34,6 +34,7 @@ from ...manifests.sets.workspace import refuse_mixing
 from ...progress import Progress
 from ...storage.atomic import sha256_bytes, write_bytes
 from ..recipes.load import recipe_yaml
+from .keep_out import kept_out
 from .preloading.workers import warm_workers
 from .request import Request, deciding_versions
 
@@ -98,6 +99,8 @@ def _plan(run: Run, listed: pa.Table) -> Planned:
         measured = measure_candidates(
             listed, cache, run.engine, request.output.max_pixels, run.progress.at
         )
+    if request.not_like:
+        measured = kept_out(measured, request.not_like)
     plan = make_plan(measured, list(request.sources), request.profile, request.plan)
     # Where the photographs lie on this machine is nobody else's business, and would change the
     # set's bytes.

@@ -19,6 +19,7 @@ from ...manifests.sources import Source
 from ..kernels.png.file import CODING
 from ..models import MODEL
 from ..recipes.load import DEFAULT, Recipe
+from .keep_out import sum_of
 
 _DECIDING = ("gloam", "simplejpeg", "opencv-python-headless", "pillow")
 """Distributions whose code decides bytes of a set; their versions are part of its fingerprint."""
@@ -38,7 +39,8 @@ class Request(RequestBase):
     def takes_everything(self) -> bool:
         """Whether every candidate becomes a pair, whatever it looks like."""
         unlimited = all(source.limit is None for source in self.sources)
-        return self.profile == EVERYTHING and self.plan.pairs is None and unlimited
+        everything = self.profile == EVERYTHING and self.plan.pairs is None and unlimited
+        return everything and not self.not_like
 
     def recorded(self) -> RecordedRequest:
         """Return what of the request decides the set's bytes, as the set records it.
@@ -57,6 +59,10 @@ class Request(RequestBase):
             del whole["output"]["labels"]
         if not self.plan.test:
             del whole["plan"]["test"]
+        if self.not_like:
+            whole["not_like"] = [sum_of(self.not_like)]
+        else:
+            del whole["not_like"]
         return RecordedRequest.model_validate(whole)
 
 
@@ -69,6 +75,7 @@ class BuildFile(BaseModel):
     plan: pairs, val, test, shard_size, seed.
     recipe: a shipped recipe's name or a YAML file.
     set: values of the recipe to change, such as `camera.iso: 3200`.
+    not_like: sets whose scenes are kept out, see `gloam.leaks`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -80,6 +87,7 @@ class BuildFile(BaseModel):
     recipe: str = DEFAULT
     set: dict[str, Any] = Field(default_factory=dict)
     output: OutputOptions = OutputOptions()
+    not_like: tuple[str, ...] = ()
 
 
 def deciding_versions(request: Request | None = None) -> dict[str, str]:

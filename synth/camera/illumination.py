@@ -98,15 +98,20 @@ def illumination_rows(
     total, colour = _summed(pixels, field)
     width = pixels.shape[1]
     light = np.empty((CELLS, CELLS), np.float32)
-    exposure_ev, by_brightness = field.draw.exposure_ev, field.draw.exposure_by_brightness
-    if by_brightness:
-        exposure_ev += brightness_ev(mean_of(cell_luminance(pixels)), by_brightness)
-    light_of(total, exposure_ev, light)
+    light_of(total, exposure_of(pixels, field.draw), light)
     rows = _to_columns(light, width)
     if colour is None:
         return rows, np.empty((0, 3, width), np.float32)
     channels = [np.ascontiguousarray(colour[:, :, c], np.float32) for c in range(3)]
     return rows, np.stack([_to_columns(channel, width) for channel in channels], axis=1)
+
+
+def exposure_of(pixels: npt.NDArray[np.uint8], draw: Any) -> float:
+    """Return by how many stops a photograph is darkened by a row of a draw table."""
+    exposure_ev, by_brightness = draw.exposure_ev, draw.exposure_by_brightness
+    if by_brightness:
+        exposure_ev += brightness_ev(mean_of(cell_luminance(pixels)), by_brightness)
+    return float(exposure_ev)
 
 
 def _to_columns(grid: npt.NDArray[np.float32], width: int) -> npt.NDArray[np.float32]:

@@ -20,6 +20,7 @@ from ..parameters.distributions import ZERO, Constant, Distribution
 from ..parameters.schema import Added, Chance, Each, OneOf, Section, Within, about
 from ..parameters.together import Together
 from .calibration import Calibration, read_cameras
+from .emitters import Emitters
 from .noise import Noise
 from .sensors import GAUSSIAN, MAX_LEVELS, TUKEY, camera_names, iso_range
 
@@ -317,6 +318,7 @@ class CameraRecipe(Section):
     isp: Isp = Isp()
     degradations: Annotated[Degradations, Added()] = Degradations()
     noise: Annotated[Noise, Added()] = Noise()
+    emitters: Annotated[Emitters, Added()] = Emitters()
     video: Annotated[Video, Added()] = Video()
     together: Annotated[dict[str, Together], Added()] = Field(
         default={}, description="parameters that are drawn together, in place of their own"

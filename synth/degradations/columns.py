@@ -51,8 +51,21 @@ def fill_degradations(draws: npt.NDArray[Any], columns: Columns) -> Spread:
 
     draws: array (N) of DRAW. columns: of the images.
     """
-    if f"{_PATH}motion.length" not in columns:
+    if f"{_PATH}motion.length" in columns:
+        _fill_sensor_and_jpeg(draws, columns)
+    elif not draws["emitters_count"].any():
         return NOTHING
+    names = "motion.length", "motion.angle", "defocus.radius", "shift.length", "shift.angle"
+    own = [columns.get(f"{_PATH}{name}", np.zeros(len(draws))).tolist() for name in names]
+    lit = (draws["emitters_count"] > 0).tolist()
+    spreads = Spreads()
+    places = [spreads.place(*key) for key in zip(*own, lit, strict=True)]
+    draws["spread"], draws["first_spread"] = np.array(places, np.int64).reshape(-1, 2).T
+    return spreads.concat()
+
+
+def _fill_sensor_and_jpeg(draws: npt.NDArray[Any], columns: Columns) -> None:
+    """Fill in fixed patterns and JPEG."""
     share, count = (columns[f"{_PATH}fixed_pattern.{name}"] for name in ("hot_share", "columns"))
     gain = columns["camera.sensor.gain"]
     draws["patterned"] = (count > 0) | (share > 0)
@@ -63,9 +76,3 @@ def fill_degradations(draws: npt.NDArray[Any], columns: Columns) -> Spread:
     draws["pattern_lower"] = seeds & np.uint64(0xFFFFFFFF)
     draws["pattern_upper"] = seeds >> np.uint64(32)
     draws["halved"] = columns[f"{_PATH}jpeg.chroma"] == HALVED
-    names = "motion.length", "motion.angle", "defocus.radius", "shift.length", "shift.angle"
-    own = [columns.get(f"{_PATH}{name}", np.zeros(len(draws))).tolist() for name in names]
-    spreads = Spreads()
-    places = [spreads.place(*key) for key in zip(*own, strict=True)]
-    draws["spread"], draws["first_spread"] = np.array(places, np.int64).reshape(-1, 2).T
-    return spreads.concat()

@@ -54,12 +54,24 @@ class Spreads:
         self._end = 0
 
     def place(
-        self, length: float, angle: float, radius: float, shift: float = 0.0, direction: float = 0.0
+        self,
+        length: float,
+        angle: float,
+        radius: float,
+        shift: float = 0.0,
+        direction: float = 0.0,
+        lit: bool = False,
     ) -> tuple[int, int]:
-        """Return how many places one has, and which is the first among all of them."""
-        key = length, angle if length else 0.0, radius, shift, direction if shift else 0.0
+        """Return how many places one has, and which is the first among all of them.
+
+        lit: whether lamps are added to light before it spreads, though it may come from no other
+        place than the pixel's own.
+        """
+        key = length, angle if length else 0.0, radius, shift, direction if shift else 0.0, lit
         if key not in self._known:
-            part = spread(*key)
+            part = spread(*key[:5])
+            if lit and not len(part.weights):
+                part = Spread(np.zeros((1, 2), np.int32), np.ones(1, np.float32))
             count = len(part.weights)
             self._known[key] = count, self._end if count else 0
             self._parts.append(part)

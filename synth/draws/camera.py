@@ -31,6 +31,7 @@ def draw_camera(recipe: CameraRecipe, random: KeyedColumns) -> Columns:
         group.fill(columns, random, name, type(recipe))
     finish_degradations(columns, random)
     _finish_field(columns, recipe, random)
+    _finish_emitters(columns, random)
     columns["camera.matrix"] = _matrices(columns["camera.matrix"] == "random", random)
     draw_sensors(columns, random, recipe)
     if "video.fps" in columns:
@@ -58,6 +59,16 @@ def _finish_field(columns: Columns, recipe: CameraRecipe, random: KeyedColumns) 
     if recipe.illumination.gradient.ev != Constant(0.0):
         angle = 2 * math.pi * random.uniform(f"{_FIELD}.gradient.angle")
     columns[f"{_FIELD}.gradient.angle"] = angle
+
+
+def _finish_emitters(columns: Columns, random: KeyedColumns) -> None:
+    """Draw where emitters are, and how their streaks lie."""
+    counts = columns.get("emitters.count")
+    if counts is None:
+        return
+    for name in ("place", "within"):
+        columns[f"emitters.{name}"] = random.several(Uniform(0.0, 1.0), f"emitters.{name}", counts)
+    columns["emitters.streaks.angle"] = math.pi * random.uniform("emitters.streaks.angle")
 
 
 def _matrices(mixing: Any, random: KeyedColumns) -> Ragged:

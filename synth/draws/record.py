@@ -208,12 +208,57 @@ NO_NOISE = NoiseDraw(
 )
 
 
+class GlowDraw(Drawn):
+    """See `emitters.Glow`."""
+
+    share: float
+    radius: float
+
+
+class StreaksDraw(Drawn):
+    """See `emitters.Streaks`. angle: of the first, in radians."""
+
+    lines: int
+    share: float
+    length: float
+    angle: float
+
+
+class EmittersDraw(Drawn):
+    """Lamps, a number each in every tuple; see `emitters.Emitters`.
+
+    place, within: in (0, 1), among the photograph's cells, and among a cell's pixels, in order and
+    weighted by their light.
+    """
+
+    count: int
+    place: Floats
+    within: Floats
+    ev: Floats
+    radius: Floats
+    temperature: Floats
+    glow: GlowDraw
+    streaks: StreaksDraw
+
+
+NO_EMITTERS = EmittersDraw(
+    count=0,
+    place=(),
+    within=(),
+    ev=(),
+    radius=(),
+    temperature=(),
+    glow=GlowDraw(share=0.0, radius=0.0),
+    streaks=StreaksDraw(lines=0, share=0.0, length=0.0, angle=0.0),
+)
+
+
 class CameraDraw(Drawn):
     """Parameters of one low, as `recipe.CameraRecipe` has distributions.
 
     pixel_seed: 63 bits that key the noise of all samples (so that readers of JSON take it for a
-    signed 64-bit number). degradations, noise: None where a recipe has none. video: None where all
-    frames of a clip are exposed alike.
+    signed 64-bit number). degradations, noise, emitters: None where a recipe has none. video: None
+    where all frames of a clip are exposed alike.
     """
 
     model: Literal["camera"] = "camera"
@@ -227,4 +272,5 @@ class CameraDraw(Drawn):
     isp: IspDraw
     degradations: Annotated[DegradationsDraw | None, Off(NO_DEGRADATIONS)] = None
     noise: Annotated[NoiseDraw | None, Off(NO_NOISE)] = None
+    emitters: Annotated[EmittersDraw | None, Off(NO_EMITTERS)] = None
     video: Annotated[VideoDraw | None, Off(NO_VIDEO)] = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..camera.emitters import black_body_tint
 from ..camera.illumination import light_tint
 from ..degradations.columns import fill_degradations
 from ..degradations.spread import Spread
@@ -52,6 +54,7 @@ class DrawTable:
     blur: npt.NDArray[np.float32]  # (N, MOST_TAPS)
     smooth: npt.NDArray[np.float64]  # float64 array
     lights: npt.NDArray[np.float64]  # (L, 7)
+    emitters: npt.NDArray[np.float64]  # (E, 7)
     spread: Spread  # of all draws, one after another's
 
     def __len__(self) -> int:
@@ -69,28 +72,31 @@ class DrawTable:
         nodes = draws["illumination_smooth_cells"].astype(np.int64) ** 2
         smooth = self.smooth[_ranges(draws["smooth"], nodes)]
         lights = self.lights[_ranges(draws["first_light"], draws["lights"])]
+        emitters = self.emitters[_ranges(draws["first_emitter"], draws["emitters_count"])]
         places = _ranges(draws["first_spread"], draws["spread"])
         spread = Spread(self.spread.places[places], self.spread.weights[places])
         draws["smooth"] = np.cumsum(nodes) - nodes
         draws["first_light"] = np.cumsum(draws["lights"]) - draws["lights"]
+        draws["first_emitter"] = np.cumsum(draws["emitters_count"]) - draws["emitters_count"]
         draws["first_spread"] = np.cumsum(draws["spread"]) - draws["spread"]
         own = self.read[numbers], self.blur[numbers]
-        return DrawTable(draws, self.linear, *own, smooth, lights, spread)
+        return DrawTable(draws, self.linear, *own, smooth, lights, emitters, spread)
 
 
 def concat(parts: Sequence[DrawTable]) -> DrawTable:
     """Return the draws of several tables as one."""
     draws = np.concatenate([part.draws for part in parts])
-    end = nodes = lights = tables = places = 0
+    end = nodes = lights = emitters = tables = places = 0
     for part in parts:
         own = draws[end : end + len(part)]
         own["smooth"] += nodes
         own["first_light"] += lights
+        own["first_emitter"] += emitters
         own["linear"] += tables
         own["first_spread"] += places
         end, tables = end + len(part), tables + len(part.linear)
         nodes, lights = nodes + len(part.smooth), lights + len(part.lights)
-        places += len(part.spread.weights)
+        places, emitters = places + len(part.spread.weights), emitters + len(part.emitters)
     linear, place = np.unique(
         np.concatenate([p.linear for p in parts]), axis=0, return_inverse=True
     )
@@ -102,6 +108,7 @@ def concat(parts: Sequence[DrawTable]) -> DrawTable:
         np.concatenate([part.blur for part in parts]),
         np.concatenate([part.smooth for part in parts]),
         np.concatenate([part.lights for part in parts]),
+        np.concatenate([part.emitters for part in parts]),
         Spread.concat(part.spread for part in parts),
     )
 
@@ -134,9 +141,11 @@ def table_of(columns: Columns) -> DrawTable:
     _fill_colours(draws, columns)
     smooth, lights = _fill_field(draws, columns)
     linear, blur = _fill_curves(draws, columns)
+    emitters = _fill_emitters(draws, columns)
     spread = fill_degradations(draws, columns)
     _fill_noise(draws, columns)
-    return DrawTable(draws, linear, _read_noise(columns), blur, smooth, lights, spread)
+    read = _read_noise(columns)
+    return DrawTable(draws, linear, read, blur, smooth, lights, emitters, spread)
 
 
 def _fill_colours(draws: npt.NDArray[Any], columns: Columns) -> None:
@@ -208,6 +217,24 @@ def _fill_field(draws: npt.NDArray[Any], columns: Columns) -> tuple[Floats, Floa
     angle = columns[f"{field}.gradient.angle"]
     draws["slope_down"], draws["slope_across"] = sine_and_cosine(angle)
     return smooth.table[smooth.own], np.column_stack([place, ev, radius, falloff, tint])
+
+
+def _fill_emitters(draws: npt.NDArray[Any], columns: Columns) -> Floats:
+    """Fill in what lamps of each image share; returns the lamps, as `kernels.emitters` has them."""
+    if "emitters.count" not in columns:
+        return np.empty((0, 7))
+    counts = columns["emitters.count"]
+    draws["first_emitter"] = np.cumsum(counts) - counts
+    angle = columns["emitters.streaks.angle"]
+    turn = math.pi / np.maximum(columns["emitters.streaks.lines"], 1)
+    for name, turned in (("streak", angle), ("streak_turn", turn)):
+        for part, value in zip(("down", "across"), sine_and_cosine(turned), strict=True):
+            draws[f"{name}_{part}"] = np.where(counts > 0, value, 0.0)
+    own = columns["emitters.place"].own
+    names = "place", "within", "ev", "radius", "temperature"
+    *numbers, kelvin = (columns[f"emitters.{name}"].table[own] for name in names)
+    tint = np.array([black_body_tint(one) for one in kelvin.tolist()], np.float64).reshape(-1, 3)
+    return np.column_stack([*numbers, tint])
 
 
 def _fill_curves(

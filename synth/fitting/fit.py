@@ -2,101 +2,114 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import yaml
 
-from ...errors import ConfigError, ImageRefused, SourceError
-from ...manifests.images.decode import decode_as_rgb
-from ...manifests.images.folders import image_files
+from ...errors import ConfigError
 from ...progress import Progress, Silent
-from ..analysis.pair_statistics import LABELS, MeasuredNormal
-from ..kernels.arrays import Pixels
-from ..recipes.annotated import annotated_yaml
-from .candidates import Candidate, Candidates, spread
-from .measure import Pair, Table, rows_of
-from .moved import Moved
-from .parameters import CAMERA, Parameters
-from .untold import untold
+from ..kernels.curves import SRGB_TOE
+from ..realism.banks import BANKS
+from ..realism.comparison import Group, Realism, compared
+from ..realism.two_sample import FEWEST, require_classifier
+from ..recipes.load import Recipe, recipe_of
+from .calibrate import begun, curve_of, loudness, moved_noise, moved_tone, with_spread
+from .measure import Measures, measured, tones
+from .pairs import Pair, read_pairs
+from .settings import settings
+from .written import brightness, broad_recipe, by_brightness, distributed, table
 
-_MOST = 200  # that are read, and held in memory
-_TRIED_BESIDES = 100  # gloam's own, by moments, and at the end by more images
-_SIDE = 640  # pixels; of larger images the middle is taken
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+_ROUNDS = 3
+_PASSES = _ROUNDS + 4  # over the pairs: real ones, rounds, two seeds, the recipe
+_FEW = 12  # pairs
+_DARKER = 0.5  # EV
+_BLOCKS = 0.3  # steps at the edges of JPEG's blocks, beyond those within
 
 
 @dataclass(frozen=True)
 class Fit:
-    """What was found.
+    """A recipe that was fitted.
 
     Attributes
     ----------
-    parameters : Moved or Parameters
-    wanted, found : Table
-        Percentiles of the statistics: of the lows given, and of what the recipe makes.
-    warnings : list of str
-        What the lows cannot tell.
+    values : dict
+        The recipe's, nested as in its file.
+    settings : tuple of int
+        Pairs of each setting of the camera, the quietest first.
+    told : Realism or None
+        How well a classifier tells the recipe's lows from the real ones.
+    notes : tuple of str
+        What the lows cannot tell, and why there is no figure.
     """
 
-    parameters: Moved | Parameters
-    wanted: Table
-    found: Table
-    warnings: list[str]
+    values: dict[str, Any]
+    settings: tuple[int, ...]
+    told: Realism | None
+    notes: tuple[str, ...]
+
+    def recipe(self, name: str = "fitted") -> Recipe:
+        """Return the recipe."""
+        return recipe_of({"name": name, **self.values}, (), f"recipe {name}")
 
     def yaml(self, name: str) -> str:
-        """Return the recipe with comments: bounds, units, and how near it came."""
-        base = (
-            f", from gloam's {self.parameters.base}" if isinstance(self.parameters, Moved) else ""
+        """Return the recipe as YAML, with what was found as comments."""
+        text = yaml.safe_dump(
+            {"name": name, **self.values},
+            sort_keys=False,
+            default_flow_style=None,
+            width=1 << 20,
         )
-        about = f"Fitted to real lows{base}; the camera stands for theirs"
-        recipe = self.parameters.recipe(name, about)
-        lines = [f"# {line}" for line in (*self.warnings, *self.lines())]
-        return annotated_yaml(recipe) + "\n" + "\n".join(lines) + "\n"
+        return "".join([*(f"# {line}\n" for line in self.lines()), "\n", text])
 
     def lines(self) -> list[str]:
-        """Return a line for each statistic: its median as given and as made."""
-        head = f"{'median of':46}{'given':>10}{'made':>10}"
-        return [
-            head,
-            *(
-                f"{LABELS[name]:46}{self.wanted[name][2]:>10.3g}{self.found[name][2]:>10.3g}"
-                for name in LABELS
-                if name in self.wanted and name in self.found
-            ),
-        ]
+        """Return what was found, in lines to be printed."""
+        counts = ", ".join(map(str, self.settings))
+        lines = [f"camera settings, the quietest first: {counts} of the pairs"]
+        if self.told is not None:
+            lines += [
+                f"told by {bank}: {one}"
+                for bank, one in self.told.told.items()
+                if bank != "registration"
+            ]
+            lines += [f"  {tell}" for tell in self.told.tells[:5]]
+        return [*lines, *(f"note: {note}" for note in self.notes)]
 
 
 def fit(
     lows: str | Path,
     normals: str | Path | None = None,
-    photos: str | Path | None = None,
     *,
+    broad: bool = False,
+    distributions: bool = False,
     workers: int = 1,
-    tries: int = 64,
-    rounds: int = 8,
     progress: Progress | None = None,
 ) -> Fit:
-    """Find a recipe whose lows have the statistics of real ones.
+    """Fit a recipe to real lows: their tone and noise, calibrated by simulation.
 
     Parameters
     ----------
     lows : str or Path
-        A folder of real lows.
+        A folder of real lows, of which at most 200 are read, evenly spread.
     normals : str or Path, optional
-        A folder of their normals: equal names but for the suffix.
-    photos : str or Path, optional
-        Without normals: ordinary photographs to darken, as like the scenes as can be had.
+        A folder of their normals: equal names but for the suffix. Without, noise is fitted, and
+        exposure is a guess.
+    broad : bool
+        Whether to make the recipe to train on: the pairs' tone, noise of 1 to 32 times the
+        variance, demosaiced in all ways, colour smoothed by any share.
+    distributions : bool
+        Whether the recipe has settings, means and covariances in place of a table of the pairs.
     workers : int
-        Threads.
-    tries : int
-        Recipes that are tried by least squares, of the nearest that gloam ships, and again of one
-        that is made up, before a last search by more images; less than twenty are too few for a
-        step. With none, one is made up by moments alone.
-    rounds : int
-        By which parameters are moved first, each by the moment that it moves most.
+        Processes.
     progress : Progress, optional
-        Told of the number of recipes tried.
+        Told of the number of lows measured.
 
     Returns
     -------
@@ -104,111 +117,99 @@ def fit(
 
     Raises
     ------
-    SourceError
-        When images are missing, damaged, or have no partner.
+    gloam.errors.ConfigError
+        When both `broad` and `distributions` are asked for.
+    gloam.errors.SourceError
+        When images are missing, damaged, have no partner, or are not dark.
 
     Examples
     --------
     >>> import gloam
-    >>> gloam.fit("nowhere", photos="photos")
+    >>> gloam.fit("nowhere")
     Traceback (most recent call last):
     ...
     gloam.errors.SourceError: nowhere: not a folder
     """
-    lows = Path(lows)
-    normals, photos = (None if path is None else Path(path) for path in (normals, photos))
+    if broad and distributions:
+        raise ConfigError("a broad recipe, or distributions of what was found: ask for one")
     shown = progress or Silent()
-    shown.stage("fitting", 2 * tries + _TRIED_BESIDES)
-    low_files = image_files(lows)
-    with ThreadPoolExecutor(workers) as pool:
-        if normals is not None:
-            normal_files = image_files(normals)
-            alone = sorted(low_files.keys() ^ normal_files.keys())
-            if photos is not None:
-                raise ConfigError(f"{photos}: with normals, no photographs are darkened")
-            if alone:
-                both = len(low_files.keys() & normal_files.keys())
-                raise SourceError(
-                    f"{lows}: {len(alone)} images have no partner of equal name in {normals}, such"
-                    f" as {alone[0]!r}; {both} have",
-                    path=lows,
-                )
-            keys = spread(list(low_files), _MOST)
-            images = list(pool.map(_image, (low_files[key] for key in keys)))
-            bases = list(pool.map(_base, keys, (normal_files[key] for key in keys)))
-            for key, low, base in zip(keys, images, bases, strict=True):
-                if low.shape != base.normal.shape:
-                    raise SourceError(f"{low_files[key]}: its normal has another size", path=lows)
-            rows = rows_of(images, [base.measured for base in bases], pool)
-            if float(np.median([row["exposure_ev"] for row in rows])) < -0.5:
-                raise SourceError(
-                    f"{lows}: its images are brighter than those of {normals}: name the lows first",
-                    path=lows,
-                )
+    pairs = read_pairs(Path(lows), None if normals is None else Path(normals))
+    shown.stage("fitting", _PASSES * len(pairs))
+    passes = 0
+
+    def passed(toe: float, values: FloatArray | None, seed: int) -> Measures:
+        nonlocal passes
+        begin = passes * len(pairs)
+        passes += 1
+        return measured(pairs, toe, values, seed, workers, lambda count: shown.at(begin + count))
+
+    real = passed(SRGB_TOE, None, 0)
+    toe = curve_of(real)
+    real = replace(real, tone=tones(pairs, toe))
+    values = begun(real, toe)
+    groups = np.zeros(len(pairs), np.int64)
+    for number in range(_ROUNDS):
+        made = passed(toe, values, number)
+        if not number:
+            groups = settings(loudness(real, made)[:, 1])
+        values = moved_tone(values, real, made, whole=not number)
+        values = moved_noise(values, real, made, toe, groups)
+    seeds = passed(toe, values, _ROUNDS), passed(toe, values, _ROUNDS + 1)
+    values = with_spread(values, real, seeds, groups)
+    free, slope = by_brightness(values, brightness([pair.normal for pair in pairs]))
+    if broad:
+        recipe = broad_recipe(free, toe, slope)
+    elif distributions:
+        recipe = distributed(free, toe, slope, groups)
+    else:
+        recipe = table(free, toe, slope)
+    about = f"Fitted to {len(pairs)} real {'pairs' if normals is not None else 'lows'}."
+    counts = tuple(np.bincount(groups).tolist())
+    found = Fit({"about": about, "model": "camera", **recipe}, counts, None, ())
+    notes = _untold(pairs, real)
+    if broad:
+        notes.append("a broad recipe is to train on: its lows are told from real ones")
+    elif len(pairs) < FEWEST:
+        notes.append(f"{FEWEST} pairs and more are needed to say how well lows are told")
+    else:
+        try:
+            require_classifier()
+        except ConfigError as error:
+            notes.append(str(error))
         else:
-            if photos is None:
-                raise SourceError(
-                    f"{lows}: without normals, name a folder of ordinary photographs to darken"
-                )
-            keys = spread(list(low_files), _MOST)
-            images = list(pool.map(_image, (low_files[key] for key in keys)))
-            rows = rows_of(images, [None] * len(images), pool)
-            others = image_files(photos)
-            keys = spread(list(others), _MOST)
-            bases = list(pool.map(_base, keys, (others[key] for key in keys)))
-        if not any(np.isfinite(row["autocorrelation"]) for row in rows):
-            raise SourceError(
-                f"{lows}: its images have one value each, or nearly so, or next to no pixels: there"
-                " is nothing to fit",
-                path=lows,
-            )
-        candidates = Candidates(rows, bases, normals is not None, pool, shown.at)
-        found = _nearest(candidates, rounds, tries)
-    warnings = untold(images, candidates.wanted, paired=normals is not None)
-    return Fit(found.point, candidates.wanted, found.table, [*warnings, _whose(found)])
+            other = measured(pairs, toe, found.recipe(), _ROUNDS + 2, workers, lambda count: None)
+            found = replace(found, told=_told(real, other, paired=normals is not None))
+    return replace(found, notes=tuple(notes))
 
 
-def _nearest(candidates: Candidates, rounds: int, evaluations: int) -> Candidate:
-    """Return one of gloam's recipes where it comes near enough, or nearer than made-up ones."""
-    if not evaluations:
-        return candidates.made_up(rounds, 0)
-    shipped = candidates.shipped(evaluations)
-    if shipped.reason < 1:
-        return candidates.last(shipped)
-    made_up = candidates.made_up(rounds, evaluations)
-    return candidates.last(min(shipped, made_up, key=lambda one: one.apart))
+def _told(real: Measures, other: Measures, *, paired: bool) -> Realism:
+    """Return how well the recipe's lows are told from the real ones of the same scenes."""
+    scenes = np.arange(len(real.rows))
+    kept = None if paired else BANKS["noise"]
+    groups = [Group([_those(row, kept) for row in one.rows], scenes) for one in (real, other)]
+    return compared("the recipe", *groups)
 
 
-def _whose(candidate: Candidate) -> str:
-    """Say what is not known of the camera, and where the recipe comes from."""
-    point = candidate.point
-    if isinstance(point, Parameters):
-        noise = f", with {2**point.read:.3g} times its read noise" if point.read else ""
-        return (
-            f"the camera is {CAMERA}{noise}, at the ISO that has the noise of these lows: theirs is"
-            " not known"
+def _those(row: dict[str, float], names: Sequence[str] | None) -> dict[str, float]:
+    return row if names is None else {name: row[name] for name in names if name in row}
+
+
+def _untold(pairs: Sequence[Pair], real: Measures) -> list[str]:
+    """Return a sentence for each thing that the lows cannot tell."""
+    notes = []
+    if len(pairs) < _FEW:
+        notes.append(
+            f"{len(pairs)} of them show one camera setting or few, and not how exposure, tone and"
+            f" noise go together; some {_FEW} begin to, 50 are better"
         )
-    moved = any(value for _, value in point.moves)
-    how = (
-        f"the recipe is gloam's {point.base}, moved"
-        if moved
-        else f"the recipe is gloam's {point.base} as it is"
-        + (": nothing in these lows speaks against it" if not candidate.reason else "")
-    )
-    return how + ("; its cameras stand for theirs, which is not known" if point.moves else "")
-
-
-def _image(path: Path) -> Pixels:
-    try:
-        image = decode_as_rgb(path.read_bytes())
-    except ImageRefused as refusal:
-        raise SourceError(f"{path}: {refusal.detail}", path=path) from refusal
-    # From a multiple of 8 on, where the blocks of JPEG begin.
-    top, left = (max(0, (side - _SIDE) // 2) // 8 * 8 for side in image.shape[:2])
-    cut: Pixels = np.ascontiguousarray(image[top : top + _SIDE, left : left + _SIDE])
-    return cut
-
-
-def _base(key: str, path: Path) -> Pair:
-    normal = _image(path)
-    return Pair(key, normal, MeasuredNormal.of(normal))
+    if not pairs[0].known:
+        notes.append(
+            "lows alone show noise by level, its tail, colour and rows; exposure is a guess, by"
+            " which normals are as bright as middle grey on average; contrast, highlights, white"
+            " balance and registration are not known, and left alone"
+        )
+    elif float(np.nanmedian(real["exposure_ev"])) < _DARKER:
+        notes.append("the lows are hardly darker than their normals: noise of the dark is a guess")
+    if float(np.nanmedian(real["blocks"])) > _BLOCKS:
+        notes.append("JPEG's blocks show: what noise there was before it is not known")
+    return notes

@@ -15,6 +15,7 @@ from .channel_noise import ChannelNoise, Mixing, OneChannel
 from .compiling.compile import scalar
 from .degradations.pattern import Pattern
 from .develop import Colour
+from .emitters import Glare
 from .exposure import Bands, Exposure, Matrix
 from .numbers.random_bits import PixelSeed
 from .sensor import Sensor
@@ -41,6 +42,10 @@ DRAW = np.dtype(
         ("video_flicker_ev", "f8"),
         ("video_flicker_hz", "f8"),
         ("video_phase", "f8"),
+        ("emitters_glow_share", "f8"),
+        ("emitters_glow_radius", "f8"),
+        ("emitters_streaks_share", "f8"),
+        ("emitters_streaks_length", "f8"),
         ("first_spread", "i8"),
         ("method", "i4"),
         ("taps", "i4"),
@@ -51,6 +56,9 @@ DRAW = np.dtype(
         ("first_light", "i4"),
         ("coloured", "i4"),
         ("spread", "i4"),
+        ("emitters_count", "i4"),
+        ("first_emitter", "i4"),
+        ("emitters_streaks_lines", "i4"),
         ("patterned", "i4"),
         ("degradations_jpeg_quality", "i4"),
         ("halved", "i4"),
@@ -76,6 +84,7 @@ DRAW = np.dtype(
         ("degradations_banding_phase", "f4"),
         ("pattern_columns", "f4"),
         ("pattern_hot", "f4"),
+        *((f"streak_{name}", "f4") for name in Glare._fields[5:]),
         ("noisy", "i4"),
         *((f"{name}_tail_share", "u4") for name in CHANNELS),
         *((f"{name}_{part}", "f4") for name in CHANNELS for part in _OF_CHANNELS),
@@ -92,10 +101,10 @@ way out, and exponent of the transfer, 0 for sRGB's. toe_slope, toe_end: of `cur
 `demosaic`. taps: weights of the chroma noise reduction, 0 for none. linear: number of its table.
 smooth: where in `Batch.smooth` the nodes of its smooth field lie. lights, first_light: how many,
 and the first. coloured: whether light has a colour. spread, first_spread: places that light spreads
-from, and where those lie in `Batch.spread_places`. patterned: whether the sensor has a fixed
-pattern. halved: whether JPEG's chroma is of 2 x 2 pixels. noisy: whether developed light has noise.
-video_...: all 0 where frames of a clip are exposed alike. The rest is what `Exposure`, `Sensor`,
-`Colour`, `Pattern` and `ChannelNoise` hold.
+from, and where those lie in `Batch.spread_places`. emitters_count, first_emitter: likewise.
+patterned: whether the sensor has a fixed pattern. halved: whether JPEG's chroma is of 2 x 2 pixels.
+noisy: whether developed light has noise. video_...: all 0 where frames of a clip are exposed alike.
+The rest is what `Exposure`, `Sensor`, `Colour`, `Pattern` and `ChannelNoise` hold.
 """
 
 _NAMES = tuple(DRAW.fields or ())
@@ -139,6 +148,22 @@ def bands_of(draw):
         draw.degradations_banding_depth,
         draw.degradations_banding_bands,
         draw.degradations_banding_phase,
+    )
+
+
+@scalar
+def glare_of(draw):
+    """Return how a draw's emitters shine."""
+    return Glare(
+        draw.emitters_glow_share,
+        draw.emitters_glow_radius,
+        draw.emitters_streaks_share,
+        draw.emitters_streaks_length,
+        draw.emitters_streaks_lines,
+        draw.streak_down,
+        draw.streak_across,
+        draw.streak_turn_down,
+        draw.streak_turn_across,
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
@@ -256,7 +256,7 @@ def _flat(
         weight = {"weight": part["weight"]} if "weight" in part else {}
         whole, inner_folder = _whole(part.get("recipe", name), name, where, folder)
         if "mixture" not in whole:
-            flat[name] = weight, merged(merged(whole, common), own)
+            flat[name] = weight, _replaced(_replaced(whole, common), own)
             continue
         inner_parts = _parts(whole["mixture"], at)
         if "mixture" in own:
@@ -264,7 +264,7 @@ def _flat(
         inner = _flat({**whole, "mixture": inner_parts}, at, inner_folder, depth + 1)
         share = _share(weight, at) / sum(_share(one, at) for one, _ in inner.values())
         for inner_name, (one, held) in inner.items():
-            changed = merged(merged(held, common), own)
+            changed = _replaced(_replaced(held, common), own)
             flat[f"{name}/{inner_name}"] = {"weight": share * _share(one, at)}, changed
         if len(flat) > _MOST:
             raise ConfigError(f"{where}: mixture: more than {_MOST} recipes")
@@ -379,8 +379,44 @@ def _changed(values: dict[str, Any], overrides: Iterable[str]) -> dict[str, Any]
             raise ConfigError(
                 f"--set {override}: write it as KEY=VALUE, for example camera.iso=3200"
             )
-        values = _with(values, parts, value.strip(), override)
+        values = _with_sensor(_with(values, parts, value.strip(), override), parts)
     return values
+
+
+def _replaced(values: dict[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
+    """Return nested values with those of others in their place."""
+    return _with_sensor(merged(values, others), others)
+
+
+def _with_sensor(values: dict[str, Any], changed: Collection[str]) -> dict[str, Any]:
+    """Return values without noise as pictures show it, where a sensor is chosen in its place."""
+    if "camera" not in changed or "noise" in changed or "noise" not in values:
+        return values
+    made = {name: value for name, value in values.items() if name != "noise"}
+    if isinstance(values.get("together"), Mapping):
+        groups = {name: _without_noise(group) for name, group in values["together"].items()}
+        made["together"] = {name: group for name, group in groups.items() if group}
+    return made
+
+
+def _without_noise(group: Any) -> Any:
+    """Return parameters that are drawn together without those of noise, None without others.
+
+    What is no such group is left to the recipe's own checks.
+    """
+    try:
+        paths = group["columns"]
+        kept = [i for i, path in enumerate(paths) if not path.startswith("noise.")]
+        made = {**group, "columns": [paths[i] for i in kept]}
+        for name in ("rows", "covariance"):
+            if name in group:
+                made[name] = [[row[i] for i in kept] for row in group[name]]
+        if "covariance" in made:
+            made["covariance"] = [made["covariance"][i] for i in kept]
+            made["mean"] = [group["mean"][i] for i in kept]
+    except (AttributeError, IndexError, KeyError, TypeError):
+        return group
+    return made if kept else None
 
 
 def _with(values: dict[str, Any], parts: list[str], value: str, override: str) -> dict[str, Any]:

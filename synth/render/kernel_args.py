@@ -18,6 +18,7 @@ from ..kernels.chroma import taken_at_once
 from ..kernels.curves import encode_table, fine_table
 from ..kernels.degradations.pattern import Pattern
 from ..kernels.develop import ENCODE_CELLS, Development
+from ..kernels.emitters import Glare
 from ..kernels.exposure import Bands, Exposure
 from ..kernels.illumination import Lights
 from ..kernels.numbers.poisson_table import poisson_alias_table
@@ -28,9 +29,15 @@ _NO_TABLE, _NO_FINE_TABLE = np.zeros(ENCODE_CELLS, np.uint8), np.zeros(ENCODE_CE
 
 
 class KernelArgs(NamedTuple):
-    """One image's draw as kernels take it. linear: float32 array (256), light of each level."""
+    """One image's draw as kernels take it.
+
+    emitters: float64 array (L, 7), as of `kernels.emitters.resolve`. linear: float32 array (256),
+    light of each level.
+    """
 
     field: Field
+    emitters: npt.NDArray[np.float64]
+    glare: Glare
     linear: npt.NDArray[np.float32]
     spread: Spread
     exposure: Exposure
@@ -50,6 +57,8 @@ def kernel_args(table: DrawTable, number: int) -> KernelArgs:
     noise = Noise(read, read_pair, _unit_gaussian(), poisson_alias_table())
     return KernelArgs(
         _field(table, draw),
+        table.emitters[draw.first_emitter : draw.first_emitter + draw.emitters_count],
+        _python(args.glare_of)(draw),
         table.linear[draw.linear],
         Spread(table.spread.places[places], table.spread.weights[places]),
         _python(args.exposure_of)(draw, draw.highlights),

@@ -22,6 +22,7 @@ from ..kernels.batch.layout import MOST, TOTALS, lay_out_images
 from ..kernels.curves import log_light
 from ..kernels.degradations.jpeg import COSINES, all_quantisers
 from ..kernels.develop import ENCODE_CELLS
+from ..kernels.emitters import LAMP, MOST_EMITTERS
 from ..kernels.illumination import CELLS
 from ..kernels.numbers.poisson_table import poisson_alias_table
 
@@ -122,6 +123,7 @@ def upload_draws(table: DrawTable, upload: Upload) -> dict[str, Any]:
         "blur": table.blur,
         "smooth": table.smooth if len(table.smooth) else np.zeros(1),
         "lights": table.lights if len(table.lights) else np.zeros((1, 7)),
+        "emitters": table.emitters if len(table.emitters) else np.zeros((1, 7)),
         "spread_places": spread.places,
         "spread_weights": spread.weights,
     }
@@ -145,6 +147,8 @@ def lay_out(
         "cumulative": ((count, FIELD), np.float64),
         "field": ((count, FIELD), np.float64),
         "light_cell": ((count, 2 * MAX_LIGHTS), np.int32),
+        "lures": ((count, FIELD), np.float64),
+        "lamps": ((count, MOST_EMITTERS, LAMP), np.float32),
         "mean": ((count,), np.float64),
         "exposure": ((count,), np.float64),
         "light": ((count, FIELD), np.float32),

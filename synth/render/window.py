@@ -16,14 +16,16 @@ from ..kernels.arrays import Pixels, Window, check_normal, check_window
 from ..kernels.camera import expose_and_develop
 from ..kernels.degradations.blur import spread_light
 from ..kernels.demosaic import BILINEAR, BORDER
+from ..kernels.emitters import Emission
 from ..kernels.exposure import Scene
+from .emitters import lamps_of
 from .kernel_args import KernelArgs
 
 
 def render_window(
     normal: Pixels, args: KernelArgs, window: Window | None = None, lit_as: Pixels | None = None
 ) -> Pixels:
-    """Make the low of a pair, or a window of it: a pure function, the same bytes on every machine.
+    """Make the low of a pair, or a window of it: a pure function of pixels and draw.
 
     normal: uint8 array (H, W, 3), RGB, the stored normal as decoded; at least 1 x 1, below 2^30
       pixels.
@@ -60,6 +62,7 @@ def scene_of(normal: Pixels, span: Window, args: KernelArgs, lit_as: Pixels) -> 
     """Return the light that a span of a photograph becomes."""
     height, width = normal.shape[:2]
     linear, spread, exposure = args.linear, args.spread, args.exposure
+    illumination, cast = illumination_rows(lit_as, args.field)
     lit = np.empty((3, height * width if len(spread.weights) else 0), np.float32)
     if len(spread.weights):
         border = BORDER if args.sensor.method >= BILINEAR else 0
@@ -67,9 +70,10 @@ def scene_of(normal: Pixels, span: Window, args: KernelArgs, lit_as: Pixels) -> 
         bottom = min(span.top + span.height + border, height)
         right = min(span.left + span.width + border, width)
         part = Window(top, left, bottom - top, right - left)
-        spread_light(normal, linear, exposure.highlights, *spread, part, lit)
+        before = linear, exposure.highlights, lamps_of(lit_as, args), args.glare
+        spread_light(normal, Emission(*before, illumination, cast), *spread, part, lit)
         exposure = exposure._replace(highlights=np.float32(0))
-    return Scene(linear, *illumination_rows(lit_as, args.field), exposure, args.bands, lit)
+    return Scene(linear, illumination, cast, exposure, args.bands, lit)
 
 
 def span_of(window: Window, height: int, width: int, blur: npt.NDArray[np.float32]) -> Window:

@@ -50,6 +50,12 @@ def page(
         *(_pairs(subject, len(subjects) > 1) for subject in subjects),
         *(_again(subject) for subject in subjects if subject.recipe),
     ]
+    return document(title, "".join(sections), wipe=True)
+
+
+def document(title: str, body: str, wipe: bool = False) -> str:
+    """Return a whole page, with the script that wipes pairs or without any."""
+    script = f"<script>\n{_file('wipe.js')}</script>\n" if wipe else ""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -57,7 +63,7 @@ def page(
         " style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n"
         f"<title>{escape(title)}: gloam report</title>\n"
         f"<style>\n{_file('page.css')}</style>\n</head>\n<body>\n<main>\n"
-        f"{''.join(sections)}</main>\n<script>\n{_file('wipe.js')}</script>\n</body>\n</html>\n"
+        f"{body}</main>\n{script}</body>\n</html>\n"
     )
 
 
@@ -82,9 +88,9 @@ def _checks(subject: Subject, several: bool) -> str:
         f"<td>{escape(check.found)}</td><td>{escape(check.bound)}</td></tr>"
         for check in subject.checks
     )
-    return _section(
+    return section(
         "Checks" + (f" of {subject.name}" if several else ""),
-        _table(("", "what", "found", "bound"), rows),
+        table(("", "what", "found", "bound"), rows),
     )
 
 
@@ -119,13 +125,13 @@ def _statistics(subjects: Sequence[Subject], references: References) -> str:
             for name in names
             if any(name in table for table in tables)
         )
-        return _table(("statistic", *columns), rows, numbers=len(columns))
+        return table(("statistic", *columns), rows, numbers=len(columns))
 
     said = "; ".join(
         f"{len(subject.measured.rows):,} of {subject.total:,} pairs of {subject.name} measured"
         for subject in subjects
     )
-    return _section(
+    return section(
         "Darkness, light and noise",
         f"<p>{escape(said)}. Bands and lines: percentiles 5 to 95 and medians of"
         f" {escape(' and '.join(references))}.</p>"
@@ -150,7 +156,7 @@ def _components(subject: Subject) -> str:
     heads = [f"{name} ({len(held):,})" for name, held in parts.items()]
     return (
         f"<details><summary>Medians of each recipe of the mixture, {escape(subject.name)}</summary>"
-        f"{_table(('statistic', *heads), rows, numbers=len(heads))}</details>"
+        f"{table(('statistic', *heads), rows, numbers=len(heads))}</details>"
     )
 
 
@@ -160,14 +166,14 @@ def _realism(found: Realism) -> str:
         for bank, one in found.told.items()
     )
     given = "".join(f"<li>{escape(str(tell))}</li>" for tell in found.tells)
-    return _section(
+    return section(
         f"{found.name}, told from real lows",
         f"<p>{len(found.other):,} lows and {len(found.real):,} real ones. A classifier learns to"
         " tell them on two thirds of the scenes and tells those of the last third; 50% cannot be"
         " told apart, and two halves of the set are the control. In brackets the 95% interval."
         " Other scenes than the real ones are told by what they show, too: <code>gloam"
         " realism</code> compares lows of the same normals.</p>"
-        f"{_table(('told by', 'lows', 'control'), rows, numbers=2)}"
+        f"{table(('told by', 'lows', 'control'), rows, numbers=2)}"
         + (
             f"<p>What gives them away, and how many it tells alone:</p><ul>{given}</ul>"
             if given
@@ -190,7 +196,7 @@ def _drawn(subjects: Sequence[Subject]) -> str:
     ]
     if not charts and not cameras:
         return ""
-    return _section(
+    return section(
         "What was drawn",
         f"<p>Of all pairs.{escape(' Cameras: ' + '; '.join(cameras) + '.') if cameras else ''}</p>"
         f'<div class="charts">{"".join(charts)}</div>',
@@ -209,12 +215,12 @@ def _counts(subject: Subject, several: bool) -> str:
         _row(reason, [f"{count:,}"], [", ".join(examples)])
         for reason, count, examples in subject.refused
     )
-    return _section(
+    return section(
         "Sources" + (f" of {subject.name}" if several else ""),
-        _table(("source", *splits), rows, numbers=len(splits))
+        table(("source", *splits), rows, numbers=len(splits))
         + (
             "<h3>Photographs that were refused</h3>"
-            + _table(("reason", "photographs", "such as"), refused)
+            + table(("reason", "photographs", "such as"), refused)
             if refused
             else "<p>No photograph was refused.</p>"
         ),
@@ -223,7 +229,7 @@ def _counts(subject: Subject, several: bool) -> str:
 
 def _pairs(subject: Subject, several: bool) -> str:
     figures = "".join(_pair(shown) for shown in subject.shown)
-    return _section(
+    return section(
         "Pairs" + (f" of {subject.name}" if several else ""),
         "<p>Typical ones, then the extreme ones of those measured. Each: low and normal, the low"
         " brightened to middle grey, and its middle at 1:1.</p>"
@@ -275,7 +281,7 @@ def _boxes(shown: Shown) -> str:
 
 
 def _again(subject: Subject) -> str:
-    return _section(
+    return section(
         f"To make {subject.name} again",
         "<p>Recipe and seed decide every low; the plan is in the set, and <code>gloam regenerate"
         "</code> makes its pairs with other lows.</p><details><summary>The recipe</summary>"
@@ -283,7 +289,8 @@ def _again(subject: Subject) -> str:
     )
 
 
-def _section(title: str, content: str) -> str:
+def section(title: str, content: str) -> str:
+    """Return a section of a page; the content is HTML."""
     return f"<section>\n<h2>{escape(title)}</h2>\n{content}\n</section>\n"
 
 
@@ -294,7 +301,8 @@ def _row(head: str, numbers: Iterable[str] = (), texts: Iterable[str] = ()) -> s
     return f'<tr><th scope="row">{escape(head)}</th>{"".join(cells)}</tr>'
 
 
-def _table(heads: Iterable[str], rows: str, numbers: int = 0) -> str:
+def table(heads: Iterable[str], rows: str, numbers: int = 0) -> str:
+    """Return a table of rows of HTML, the last columns of numbers."""
     names = list(heads)
     first = len(names) - numbers
     cells = "".join(

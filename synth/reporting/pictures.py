@@ -131,10 +131,10 @@ def _shown(
         key,
         why,
         "; ".join(words),
-        _jpeg(_scaled(low, (width, height)), 88),
-        _jpeg(_scaled(bright, (width, height)), 85),
-        "" if normal is None else _jpeg(_scaled(normal, (width, height)), 85),
-        _jpeg(close, 92),
+        jpeg_address(scaled(low, (width, height)), 88),
+        jpeg_address(scaled(bright, (width, height)), 85),
+        "" if normal is None else jpeg_address(scaled(normal, (width, height)), 85),
+        jpeg_address(close, 92),
         (width, height),
         boxes,
     )
@@ -147,21 +147,23 @@ def _strip(lows: Sequence[Pixels], normals: Sequence[Pixels]) -> str:
     height = max(1, round(width * lows[0].shape[0] / lows[0].shape[1]))
     gain = gain_of(lows[0])
     rows = [
-        np.hstack([_scaled(frame, (width, height)) for frame in frames])
+        np.hstack([scaled(frame, (width, height)) for frame in frames])
         for frames in (
             [brightened(lows[place], gain) for place in places],
             [normals[place] for place in places],
         )
     ]
-    return _jpeg(np.ascontiguousarray(np.vstack(rows)), 85)
+    return jpeg_address(np.ascontiguousarray(np.vstack(rows)), 85)
 
 
-def _scaled(image: Pixels, size: tuple[int, int]) -> Pixels:
+def scaled(image: Pixels, size: tuple[int, int]) -> Pixels:
+    """Return an image at another size (width, height), by means over areas."""
     made: Pixels = np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
     return made
 
 
-def _jpeg(image: Pixels, quality: int) -> str:
+def jpeg_address(image: Pixels, quality: int) -> str:
+    """Return the data address of an image as JPEG."""
     options = [cv2.IMWRITE_JPEG_QUALITY, quality]
     made, data = cv2.imencode(".jpg", cv2.cvtColor(image, cv2.COLOR_RGB2BGR), options)
     assert made, "OpenCV writes JPEG"

@@ -36,6 +36,9 @@ NOT_OF_THE_FUNCTION = {
     "build": {"camera_file", "task_index", "task_count"},  # an override; shares of one build
     "stats": {"json", "figure", "save_reference", "beside", "full"},
     "realism": {"json", "figure"},
+    "judge": {"json", "out"},
+    "leaks": {"json", "out"},
+    "sets": {"json"},
     "preview": {"out"},
     "fit": {"out"},
     "calibrate": {"out", "figure"},

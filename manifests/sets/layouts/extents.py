@@ -126,13 +126,13 @@ class TarKeys:
     def __len__(self) -> int:
         return len(self.members)
 
-    def as_path(self, number: int) -> Extent:
+    def extent(self, number: int) -> Extent:
         """Return where the name of a member stands."""
         member = self.members[number]
         return Extent(member.path, member.offset - BLOCK, NAME)
 
     def __getitem__(self, number: int) -> str:
-        return key_in(self.place(number))
+        return key_in(self.extent(number))
 
 
 def key_in(name: Extent) -> str:

@@ -56,6 +56,7 @@ class Batch(NamedTuple):
     blur: npt.NDArray[np.float32]  # (T, MOST_TAPS)
     smooth: npt.NDArray[np.float64]  # the smooth fields' nodes
     lights: npt.NDArray[np.float64]  # (L, 7), place, EV, radius, falloff, and tint of each light
+    emitters: npt.NDArray[np.float64]  # (E, 7), as of `emitters.resolve`
     spread_places: npt.NDArray[np.int32]  # (S, 2)
     spread_weights: npt.NDArray[np.float32]  # (S) as of `degradations.blur`, of all draws
     quantisers: npt.NDArray[np.float32]  # (101, 2, 64) of JPEG's qualities
@@ -68,6 +69,8 @@ class Batch(NamedTuple):
     cumulative: npt.NDArray[np.float64]  # (N, 1024)
     field: npt.NDArray[np.float64]  # (N, 1024)
     light_cell: npt.NDArray[np.int32]  # (N, most lights)
+    lures: npt.NDArray[np.float64]  # (N, 1024), how likely an emitter is in each cell
+    lamps: npt.NDArray[np.float32]  # (N, MOST_EMITTERS, LAMP)
     mean: npt.NDArray[np.float64]  # (N)
     exposure: npt.NDArray[np.float64]  # (N)
     light: npt.NDArray[np.float32]  # (N, 1024)

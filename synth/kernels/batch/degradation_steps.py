@@ -5,13 +5,17 @@ Only images that have them take part; what the steps find is read there.
 
 from __future__ import annotations
 
-from ..args import pattern_of
+from ..args import glare_of, pattern_of
 from ..compiling.compile import fma, scalar
 from ..degradations.blur import brightened
 from ..degradations.pattern import pixel_pattern, site_pattern
 from ..demosaic import BILINEAR, BORDER
+from ..emitters import per_light, shine
+from ..exposure import row_above
+from ..illumination import CELLS
 from ..types import f32, i32, u32, u64
 from .image_state import GAUSSIAN
+from .pixel_steps import column_left, grid_value
 
 
 @scalar
@@ -42,6 +46,34 @@ def spread_thread_count(image, batch):
 
 
 @scalar
+def _with_emitters(light, y, x, number, batch):
+    """Return light of a pixel with that of emitters, which the illumination is yet to change."""
+    image = batch.images[number]
+    draw = batch.draws[image.draw]
+    glare = glare_of(draw)
+    red, green, blue = f32(0), f32(0), f32(0)
+    for k in range(draw.emitters_count):
+        lamp = batch.lamps[number, k]
+        own = shine(y, x, lamp, glare)
+        red += own * lamp[10]
+        green += own
+        blue += own * lamp[11]
+    row, column = row_above(y, image.height, CELLS), column_left(x, image.width)
+    bright = grid_value(batch.light[number], row, column)
+    r = g = b = bright
+    if draw.coloured > 0:
+        colour = batch.colour[number]
+        r = bright * grid_value(colour[0], row, column)
+        g = bright * grid_value(colour[1], row, column)
+        b = bright * grid_value(colour[2], row, column)
+    return (
+        light[0] + red * per_light(r),
+        light[1] + green * per_light(g),
+        light[2] + blue * per_light(b),
+    )
+
+
+@scalar
 def spread_step(number, place, batch):
     """Gather the light that comes to a pixel, or to a site of a mosaic."""
     image = batch.images[number]
@@ -65,6 +97,8 @@ def spread_step(number, place, batch):
             linear[batch.normal[at + u64(2)]],
             draw.highlights,
         )
+        if draw.emitters_count > 0:
+            r, g, b = _with_emitters((r, g, b), from_y, from_x, number, batch)
         weight = batch.spread_weights[p]
         red, green, blue = fma(weight, r, red), fma(weight, g, green), fma(weight, b, blue)
     to = u64(3) * (image.lit + u64(place))

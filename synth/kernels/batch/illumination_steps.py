@@ -5,10 +5,12 @@ It is what `illumination` and `curves` do for one image.
 
 from __future__ import annotations
 
+from ..args import glare_of
 from ..chroma import UNIT
 from ..compiling.compile import scalar
 from ..curves import LUMINANCE, Toe, encoded, rounded
 from ..develop import ENCODE_CELLS
+from ..emitters import cell_weight, resolve
 from ..illumination import (
     CELLS,
     FAINTEST,
@@ -200,6 +202,46 @@ def light_step(number, cell, batch):
     """Find the factor on scene light in a cell."""
     batch.light[number, cell] = cell_light(
         batch.field[number, cell], batch.mean[number], batch.exposure[number]
+    )
+
+
+@scalar
+def _photograph(image, batch):
+    return batch.normal, image.first, image.height, image.width
+
+
+@scalar
+def lure_thread_count(image, batch):
+    """Count the cells of an image with emitters."""
+    return FIELD if image.height > 0 and batch.draws[image.draw].emitters_count > 0 else 0
+
+
+@scalar
+def lure_step(number, cell, batch):
+    """Find how likely an emitter is in a cell."""
+    photograph = _photograph(batch.images[number], batch)
+    batch.lures[number, cell] = cell_weight(cell, photograph, batch.channel_light)
+
+
+@scalar
+def emitter_thread_count(image, batch):
+    """Count the emitters of an image."""
+    return batch.draws[image.draw].emitters_count if image.height > 0 else 0
+
+
+@scalar
+def emitter_step(number, place, batch):
+    """Find where an emitter is, and how it shines."""
+    image = batch.images[number]
+    draw = batch.draws[image.draw]
+    resolve(
+        batch.emitters[draw.first_emitter + place],
+        _photograph(image, batch),
+        batch.lures[number],
+        batch.channel_light,
+        glare_of(draw),
+        batch.exposure[number],
+        batch.lamps[number, place],
     )
 
 

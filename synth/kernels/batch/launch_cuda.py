@@ -121,6 +121,8 @@ FIELDS = (
     _over("fields", field.cell_thread_count, field.field_step),
     _over("means", field.mean_thread_count, field.mean_step),
     _over("light", field.cell_thread_count, field.light_step),
+    _over("lures", field.lure_thread_count, field.lure_step),
+    _over("emitters", field.emitter_thread_count, field.emitter_step),
     _over("tables", field.table_thread_count, field.table_step),
 )
 PIXELS = (

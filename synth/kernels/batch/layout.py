@@ -15,8 +15,19 @@ from ..illumination import luminance_matters
 from .arrays import FIELD
 
 _STEPS = (
-    *("luminance", "lights", "fields", "means", "light", "tables", "spreads", "patterns", "rows"),
-    *("quads", "sites", "mosaics", "blurs", "merges", "samples", "transforms", "quantisations"),
+    *("luminance", "lights", "fields", "means", "light", "lures", "emitters", "tables", "spreads"),
+    *(
+        "patterns",
+        "rows",
+        "quads",
+        "sites",
+        "mosaics",
+        "blurs",
+        "merges",
+        "samples",
+        "transforms",
+        "quantisations",
+    ),
     *("restorations", "returns", "decodes", "forms"),
 )
 MOST = np.dtype([(name, "i8") for name in _STEPS])
@@ -62,6 +73,9 @@ def lay_out_images(images, draws, has_degradations, most, totals):
             most[0].luminance = FIELD
         if draw.lights > 0:
             most[0].lights = 1
+        if draw.emitters_count > 0:
+            most[0].lures = FIELD
+            most[0].emitters = max(most[0].emitters, draw.emitters_count)
         most[0].fields, most[0].means, most[0].light = FIELD, 1, FIELD
         most[0].tables = ENCODE_CELLS
         mosaic = draw.method >= BILINEAR

@@ -1,7 +1,7 @@
 """Blur of the light on its way to the sensor: each point of the scene spreads over several pixels.
 
-It is linear light that spreads, that of cut off highlights brightened before: lamps draw streaks
-and discs. Beyond the picture its edge is repeated.
+It is linear light that spreads, that of cut off highlights brightened and that of emitters added
+before: lamps draw streaks and discs. Beyond the picture its edge is repeated.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..compiling.compile import fma, inlined, kernel, scalar
+from ..emitters import add_emission
 from ..exposure import highlight_factor, linearise
 from ..types import f32
 
@@ -42,14 +43,19 @@ def _brighten(red, green, blue, highlights):
 
 
 @inlined
-def _lit_row(pixels, linear, highlights, rows, reach):
-    """Fill the middle of rows (3, n + 2 reach) from pixels (n, 3); the ends repeat its ends."""
-    count = pixels.shape[0]
+def _lit_row(rgb, y, span, emission, rows, reach, room):
+    """Fill the middle of rows (3, n + 2 reach) from a span (first, n) of a row's pixels.
+
+    The ends repeat its ends.
+    """
+    first, count = span
     middle = slice(reach, reach + count)
     red, green, blue = rows[0, middle], rows[1, middle], rows[2, middle]
-    linearise(pixels, linear, red, green, blue)
-    if highlights != f32(0):
-        _brighten(red, green, blue, highlights)
+    linearise(rgb[y, first : first + count], emission.linear, red, green, blue)
+    if emission.highlights != f32(0):
+        _brighten(red, green, blue, emission.highlights)
+    if emission.lamps.shape[0]:
+        add_emission(y, first, rgb.shape[0], emission, (red, green, blue), room)
     for c in range(3):
         row = rows[c]
         row[:reach] = row[reach]
@@ -63,12 +69,11 @@ def _row_from(rows, place, y, x, width):
 
 
 @kernel
-def spread_light(rgb, linear, highlights, places, weights, part, out):
+def spread_light(rgb, emission, places, weights, part, out):
     """Fill a part of planes (3, H W) float32 with spread light.
 
     rgb: uint8 array (H, W, 3).
-    linear: float32 array (256), light of each level.
-    highlights: float32 of `exposure.Exposure`.
+    emission: Emission, the light before it spreads.
     places: int32 array (P, 2), from where light comes to a pixel: rows and columns away, within P's
       reach.
     weights: float32 array (P), how much.
@@ -80,9 +85,10 @@ def spread_light(rgb, linear, highlights, places, weights, part, out):
         reach = max(reach, abs(places[p, 0]), abs(places[p, 1]))
     first, last = max(part.left - reach, 0), min(part.left + part.width + reach, width)
     padded = np.empty((part.height + 2 * reach, 3, last - first + 2 * reach), np.float32)
+    room = np.empty((3, last - first if emission.lamps.shape[0] else 0), np.float32)
     for i in range(padded.shape[0]):
         y = min(max(part.top - reach + i, 0), height - 1)
-        _lit_row(rgb[y, first:last], linear, highlights, padded[i], reach)
+        _lit_row(rgb, y, (first, last - first), emission, padded[i], reach, room)
     for i in range(part.height):
         to = (part.top + i) * width + part.left
         start = part.left - first + reach

@@ -80,6 +80,7 @@ ODD = {
     "bytes between segments": lambda data: data.replace(b"\xff\xdb", b"\0\0\xff\xdb", 1),
     "two bytes before a restart": lambda data: before_marker(data, 0xD6, b"\0\0"),
     "five bytes before the first restart": lambda data: before_marker(data, 0xD0, bytes(5)),
+    "zeros before the end": lambda data: before_marker(data, 0xD9, bytes(12)),
     "all of it": lambda data: before_marker(
         scan(jfif(data, b"\2\2"), b"\0\0\0"), 0xD3, b"\x12\x34"
     ),
@@ -119,6 +120,16 @@ def test_scans_in_a_film_behind_the_end_are_not_counted(
     film = struct.pack(">I", 24) + b"ftypmp42" + bytes(12) + b"\xff\xda\0\x0c" * 5000
     normal = load_normal(still + film)
     assert (normal.data, normal.converted) == (still + film, "")
+
+
+@pytest.mark.parametrize("extra", [b"\0", b"\x12\x34\x56\x78\x9a\xbc\xde\xf0\x12", bytes(100)])
+def test_other_bytes_before_the_end_are_damage(photograph: Any, encoded: Any, extra: bytes) -> None:
+    whole = encoded(photograph(1), "JPEG", quality=92)
+    place = whole.rindex(b"\xff\xd9")
+    cut = whole[: place - 40] if len(extra) == 1 else whole[:place]
+    with pytest.raises(ImageRefused) as refused:
+        load_normal(cut + extra + whole[place:])
+    assert refused.value.reason == "damaged"
 
 
 def test_thousands_of_scans_are_refused(photograph: Any, encoded: Any) -> None:

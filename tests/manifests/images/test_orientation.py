@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import zlib
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,12 @@ RAW = b"\nexif\n      34\n" + (b"Exif\0\0" + exif_block(6)).hex().encode()
         (chunk_of(b"tEXt", b"Raw profile type exif\0" + RAW), b"", "orientation"),
         (b"", chunk_of(b"tEXt", b"Raw profile type APP1\0" + RAW), "orientation"),
         (chunk_of(b"iTXt", b"XML:com.adobe.xmp\0\0\0\0\0" + XMP % 6), b"", "orientation"),
+        (
+            chunk_of(b"iTXt", b"XML:com.adobe.xmp\0\1\0en\0xmp\0" + zlib.compress(XMP % 6)),
+            b"",
+            "orientation",
+        ),
+        (chunk_of(b"eXIf", b"Exif\0\0" + exif_block(6)), b"", "orientation"),
         (chunk_of(b"acTL", bytes([0, 0, 0, 1, 0, 0, 0, 0])), b"", "animation"),
         (chunk_of(b"eXIf", exif_block(1)), b"", ""),
         (b"", chunk_of(b"tEXt", b"date:create\x002020"), ""),

@@ -43,6 +43,7 @@ MORE = [
     ],
     ["video.drift_ev=uniform(-1, 1)", "video.flicker_ev=0.3"],
     NOISE_OF_CHANNELS,
+    ["emitters.count=choice(0, 3)", "emitters.streaks.lines=choice(0, 2)"],
 ]
 RECIPES = [
     *(recipe for name in shipped_recipes() if (recipe := load_recipe(name)).model == "camera"),

@@ -82,9 +82,14 @@ NOISE = {
     *(f"noise.correlation.{pair}" for pair in ("red_green", "green_blue", "red_blue")),
     *(f"noise.{part}.{name}" for part in CHANNELS for name in ("red", "green", "blue")),
 }
+EMITTERS = (
+    *("count", "ev", "radius", "temperature", "glow.share", "glow.radius"),
+    *(f"streaks.{name}" for name in ("lines", "share", "length")),
+)
 ELSEWHERE: dict[str, set[str]] = {
     "together": set(),
     **{path: {"noise"} for path in NOISE},
+    **{f"emitters.{path}": {"emitters"} for path in EMITTERS},
     "name": set(),
     "about": set(),
     "illumination.probability": set(),

@@ -100,4 +100,4 @@ def test_every_kernel_compiles_to_ptx_without_joining_multiplications_and_additi
     }
     asked |= {"samples", "transforms", "quantisations", "restorations", "returns", "decodes"}
     assert {name for name, count in joined.items() if count} == asked
-    assert refined == {"quads", "sites"}  # reciprocals, which `reciprocal` makes exact
+    assert refined == {"quads", "sites", "spreads"}  # reciprocals, which `reciprocal` makes exact

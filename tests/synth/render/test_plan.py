@@ -63,6 +63,17 @@ MORE = [
     [*PATTERN, "isp.demosaic=none", "degradations.jpeg.quality=30"],
     ["degradations.jpeg.quality=75", "degradations.jpeg.chroma=4:4:4", "isp.chroma.sigma=4"],
     NOISE_OF_CHANNELS,
+    [
+        "emitters.count=choice(0, 1, 3)",
+        "emitters.temperature=uniform(1500, 9000)",
+        "emitters.glow.share=choice(0, 0.2)",
+        "emitters.streaks.lines=choice(0, 3)",
+        "degradations.motion.length=choice(0, 5)",
+        "illumination.lights.count=choice(0, 2)",
+        "illumination.lights.warmth_ev=2",
+        "exposure.by_brightness=choice(0, 0.5)",
+        "isp.demosaic=choice(binned, malvar)",
+    ],
 ]
 
 
@@ -125,6 +136,8 @@ STEPS = {
     "fields": over(field.cell_thread_count, field.field_step),
     "means": over(field.mean_thread_count, field.mean_step),
     "light": over(field.cell_thread_count, field.light_step),
+    "lures": over(field.lure_thread_count, field.lure_step),
+    "emitters": over(field.emitter_thread_count, field.emitter_step),
     "tables": over(field.table_thread_count, field.table_step),
     "spreads": over(degraded.spread_thread_count, degraded.spread_step),
     "patterns": over(degraded.pattern_thread_count, degraded.pattern_step),

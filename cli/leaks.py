@@ -1,0 +1,50 @@
+"""`gloam leaks`: pictures of one set that are in another."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..storage.atomic import write_bytes
+from ..synth.analysis.leaks import leaks as find_leaks
+from .common import PATH, check_suffix, count_of, json_option, user_errors, working
+
+
+@click.command()
+@click.argument("sets", nargs=-1, required=True, metavar="SET|FOLDER|NAME=FOLDER...")
+@click.option(
+    "--out",
+    type=PATH,
+    metavar="FILE",
+    help="Also write a sheet of the pictures beside each other to this PNG.",
+)
+@json_option
+@user_errors
+@working(engine=False)
+def leaks(sets: tuple[str, ...], *, out: Path | None, as_json: bool, **options: Any) -> str:
+    """Find pictures of one set that are in another, at other exposures or a little aside.
+
+    Each is a folder of images, a set of gloam's, or a real one by name, such as lol-v1=LOLdataset.
+    gloam build --not-like keeps the scenes of a benchmark out.
+    """
+    if out is not None:
+        check_suffix("--out", out, ".png")
+    found = find_leaks(*sets, **options)
+    if out is not None and found.pairs:
+        data = io.BytesIO()
+        found.sheet().save(data, "PNG")
+        write_bytes(out, data.getvalue())
+    if as_json:
+        return json.dumps(found.as_json(), indent=2)
+    held = ", ".join(f"{name} {number:,}" for name, number in found.counts.items())
+    return "\n".join(
+        [
+            *(f"{one.distance:2} bits  {one.a}  {one.b}" for one in found.pairs),
+            *(f"left out: {line}" for line in found.unreadable),
+            f"{count_of(len(found.pairs), 'picture')} in two sets, of {held}",
+        ]
+    )

@@ -1,0 +1,40 @@
+"""`gloam sets`: the real sets that are known by name."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from ..errors import ConfigError
+from ..manifests.real.real import sets as find_sets
+from .common import json_option, user_errors
+
+
+@click.command()
+@click.argument("name", required=False)
+@json_option
+@user_errors
+def sets(name: str | None, as_json: bool) -> None:
+    """List real sets by name, or show one: who made it, its splits, how its folder looks.
+
+    gloam.real(NAME, FOLDER, SPLIT) lists their pairs for the loaders.
+    """
+    found = find_sets()
+    if name is not None:
+        names = [one["name"] for one in found]
+        if name not in names:
+            raise ConfigError(f"{name}: no real set of that name; there are {', '.join(names)}")
+        found = [one for one in found if one["name"] == name]
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+        return
+    for one in found:
+        splits = ", ".join(one["splits"])
+        click.echo(f"{one['name']:18}{one['title']}: {splits}\n{'':18}{one['holds']}")
+        if name is None:
+            continue
+        for key in ("paper", "terms", "url", "source"):
+            click.echo(f"{key:18}{one[key]}")
+        for number, path in enumerate(one["looks"]):
+            click.echo(f"{'' if number else 'looks like':18}{path}")

@@ -1,0 +1,1 @@
+"""Judging outputs of a network by the normals of real pairs."""

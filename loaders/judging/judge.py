@@ -1,0 +1,390 @@
+"""`gloam.judge`: outputs of one method or several, by the normals of a test set."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from ...engines.local import LocalEngine, count
+from ...errors import ConfigError, ImageRefused, SourceError
+from ...manifests.images.decode import decode_as_rgb
+from ...manifests.images.folders import image_files
+from ...manifests.images.npy import MAGIC, read_npy
+from ...manifests.real.pairing import Match
+from ...manifests.real.real import RealSet, real_named
+from ...manifests.selection.measures import measured
+from ...manifests.selection.twins import Thumbnail, scenes_of, thumbnail
+from ...progress import Progress, Silent
+from ...storage.untrusted import read_regular
+from ..index import pairs_in
+from . import metrics
+from .intervals import interval
+from .perceptual import perceptual_measures
+
+Floats = npt.NDArray[np.float64]
+COLUMNS = ("PSNR", "SSIM", "PSNR, one gain*", "SSIM, one gain*", "PSNR, GT-mean*", "SSIM, GT-mean*")
+IDENTITY, BLIND = "the low as it is", "blind gain"
+CONVENTIONS = (
+    "sRGB-encoded R, G, B from 0 to 1, at the files' own depth; nothing is resized, no border cut.",
+    "PSNR in dB of the mean square error over all pixels and channels, at most 100; SSIM by an"
+    " 11 x 11 Gaussian window (sigma 1.5) for each channel, K 0.01 and 0.03, without the 5 pixels"
+    " at borders: scikit-image's functions with data_range=1, gaussian_weights=True,"
+    " use_sample_covariance=False.",
+    "Means are over pictures; in brackets the 95 % interval, by resampling scenes (the set's own,"
+    " and normals that look alike).",
+    "* uses the normal to set the output's brightness: one gain in linear light by least squares;"
+    " GT-mean scales encoded values to the normal's mean grey. Neither can be had without the"
+    " normal: do not set such a figure beside another paper's plain one.",
+)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Figures of methods on one test set.
+
+    Attributes
+    ----------
+    name : str
+        Of the test set.
+    columns : tuple of str
+    values : dict of a method to a float64 array (P, C)
+        Of each picture; the first two methods are the low as it is, and a blind gain.
+    pictures : list of str
+    scenes : int array (P,)
+    files : list of dicts of "low", "normal" and methods to paths
+    notes : tuple of str
+        What was not measured, and which files of the outputs were not asked for.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    values: dict[str, Floats]
+    pictures: list[str]
+    scenes: npt.NDArray[np.int64]
+    files: list[dict[str, Path]]
+    notes: tuple[str, ...] = ()
+
+    def rows(self) -> list[tuple[str, Floats, Floats, Floats]]:
+        """Return (method, mean, lower, upper) with arrays (C,) of each method."""
+        return [
+            (name, values.mean(axis=0), *interval(values, self.scenes))
+            for name, values in self.values.items()
+        ]
+
+    def differences(self) -> list[tuple[str, Floats, Floats, Floats]]:
+        """Return the same of each output less the first one, on the same pictures."""
+        first, *others = list(self.values)[2:] or [""]
+        found = []
+        for name in others:
+            apart = self.values[name] - self.values[first]
+            bounds = interval(apart, self.scenes)
+            found.append((f"{name} less {first}", apart.mean(axis=0), *bounds))
+        return found
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all figures as JSON's types."""
+        return {
+            "set": self.name,
+            "scenes": len(set(self.scenes.tolist())),
+            "columns": list(self.columns),
+            "methods": {name: _figures(*rest) for name, *rest in self.rows()},
+            "differences": {name: _figures(*rest) for name, *rest in self.differences()},
+            "pictures": {
+                picture: {name: values[i].tolist() for name, values in self.values.items()}
+                for i, picture in enumerate(self.pictures)
+            },
+            "conventions": [*CONVENTIONS, *self.notes],
+        }
+
+    def markdown(self) -> str:
+        """Return the tables and what they mean, in Markdown."""
+        lines = [f"{self.name}: {self.about}", ""]
+        for head, rows in (("method", self.rows()), ("difference", self.differences())):
+            if rows:
+                lines.append(f"| {head} | " + " | ".join(self.columns) + " |")
+                lines.append("| --- |" + " --- |" * len(self.columns))
+                lines += [
+                    f"| {name} | " + " | ".join(self.cells(*rest)) + " |" for name, *rest in rows
+                ]
+                lines.append("")
+        return "\n".join([*lines, *(f"- {line}" for line in (*CONVENTIONS, *self.notes)), ""])
+
+    @property
+    def about(self) -> str:
+        """How many pictures and scenes there are."""
+        return f"{len(self.pictures):,} pictures of {len(set(self.scenes.tolist())):,} scenes"
+
+    def cells(self, mean: Floats, lower: Floats, upper: Floats) -> list[str]:
+        """Return a row's figures as text."""
+        found = []
+        for column, *numbers in zip(self.columns, mean, lower, upper, strict=True):
+            digits = 2 if column.startswith(("PSNR", "NIQE")) else 3
+            one, low, high = (f"{number:.{digits}f}" for number in numbers)
+            found.append(f"{one} ({low} to {high})" if np.isfinite(numbers[1]) else one)
+        return found
+
+    def csv(self) -> str:
+        """Return a line for each picture and method."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["picture", "scene", "method", *self.columns])
+        for i, picture in enumerate(self.pictures):
+            for name, values in self.values.items():
+                writer.writerow([picture, self.scenes[i], name, *(f"{v:.6f}" for v in values[i])])
+        return text.getvalue()
+
+
+def _figures(mean: Floats, lower: Floats, upper: Floats) -> dict[str, list[float | None]]:
+    sides = {"mean": mean, "lower": lower, "upper": upper}
+    return {
+        name: [float(v) if np.isfinite(v) else None for v in values]
+        for name, values in sides.items()
+    }
+
+
+def judge(
+    outputs: str | Path | Sequence[str | Path] | Mapping[str, str | Path] = (),
+    *,
+    on: str | Sequence[tuple[str, str]] | None = None,
+    split: str | None = None,
+    low: str | Path | None = None,
+    normal: str | Path | None = None,
+    match: Match | None = None,
+    perceptual: bool = True,
+    workers: int = 1,
+    progress: Progress | None = None,
+) -> Judged:
+    """Judge what methods made of a test set's lows, by its normals.
+
+    The low as it is and a blind gain (linear light scaled until the mean, encoded, is .45) are
+    judged beside them.
+
+    Parameters
+    ----------
+    outputs : str, Path, several of them, or dict of a name to one
+        Folders of outputs, each image called as its low or its normal, whatever its suffix.
+    on : str or list of pairs
+        "lol-v1=FOLDER", see `gloam.real`; or (low, normal) paths.
+    split : str, optional
+        Of a real set: "test" where it has one, by default.
+    low, normal : str or Path
+        In place of `on`: two folders, see `pairs_in`.
+    match : str or (str, str), optional
+        Of these two, see `pairs_in`.
+    perceptual : bool
+        Whether LPIPS and NIQE are measured, where `lpips` and `pyiqa` and their weights are there.
+    workers : int
+        Processes.
+    progress : Progress, optional
+
+    Returns
+    -------
+    Judged
+        Its `markdown()`, `csv()` and `as_json()` hold every figure.
+
+    Raises
+    ------
+    ConfigError
+        When it is not said what is judged on.
+    SourceError
+        When an output is missing, cannot be read, or has another size than its normal.
+
+    Examples
+    --------
+    >>> import gloam
+    >>> found = gloam.judge(low="files/train/low", normal="files/train/normal", perceptual=False)
+    >>> list(found.values)
+    ['the low as it is', 'blind gain']
+    """
+    name, pairs = _pairs(on, split, low, normal, match)
+    folders = _folders(outputs)
+    keys = _keys(pairs)
+    files: list[dict[str, Path]] = [
+        {"low": Path(one), "normal": Path(other)} for one, other in pairs
+    ]
+    notes = []
+    for method, folder in folders.items():
+        found, unused = _outputs(folder, pairs, keys)
+        for own, path in zip(files, found, strict=True):
+            own[method] = path
+        if unused:
+            notes.append(f"{folder}: {unused:,} other images are not of {name}")
+    shown = progress or Silent()
+    shown.stage("comparing", len(files))
+    jobs = [(one,) for one in files]
+    made = [one for part in LocalEngine(workers).map(_judge, jobs, shown.at) for one in part]
+    values = np.array([one.values for one in made])
+    columns: tuple[str, ...] = COLUMNS
+    if perceptual:
+        measures, lacking = perceptual_measures()
+        notes += lacking
+        more = [[[m(*two) for m in measures.values()] for two in _images(own)] for own in files]
+        if measures:
+            columns = (*columns, *measures)
+            values = np.concatenate([values, np.array(more)], axis=2)
+    return Judged(
+        name,
+        columns,
+        {method: values[:, i] for i, method in enumerate((IDENTITY, BLIND, *folders))},
+        keys,
+        _scenes(pairs, made),
+        files,
+        tuple(notes),
+    )
+
+
+class _Made(NamedTuple):
+    values: list[list[float]]
+    hash: int
+    thumbnail: Thumbnail
+
+
+def _judge(files: tuple[dict[str, Path], ...]) -> list[_Made]:
+    made = []
+    for own in files:
+        values = []
+        for image, normal in _images(own):
+            each = (image, metrics.one_gain(image, normal), metrics.gt_mean(image, normal))
+            values.append([f(one, normal) for one in each for f in (metrics.psnr, metrics.ssim)])
+        seen = np.rint(normal * 255).astype(np.uint8)
+        made.append(_Made(values, measured(seen).perceptual_hash, thumbnail(seen)))
+        count()
+    return made
+
+
+def _images(own: dict[str, Path]) -> list[tuple[metrics.Image, metrics.Image]]:
+    """Return what each method makes of a low, with the normal."""
+    read = {name: read_image(path) for name, path in own.items()}
+    low, normal = read.pop("low"), read.pop("normal")
+    for name, image in (("low", low), *read.items()):
+        if image.shape != normal.shape:
+            sizes = " and ".join(f"{one.shape[1]} x {one.shape[0]}" for one in (image, normal))
+            raise SourceError(
+                f"{own[name]}, {own['normal']}: differ in size: {sizes}; nothing is resized here",
+                path=own[name],
+            )
+    if min(normal.shape[:2]) < metrics.SMALLEST:
+        raise SourceError(f"{own['normal']}: SSIM needs {metrics.SMALLEST} pixels of a side")
+    return [(one, normal) for one in (low, metrics.blind_gain(low), *read.values())]
+
+
+def read_image(path: Path) -> metrics.Image:
+    """Read an image at its own depth, as trainers do: by its pixels, whatever its colour profile.
+
+    Raises
+    ------
+    SourceError
+        When it cannot be read.
+    """
+    try:
+        data = read_regular(path)
+        if data.startswith(MAGIC):
+            pixels: npt.NDArray[Any] = read_npy(data)
+        else:
+            pixels = decode_as_rgb(data, colours=False)
+            flags = cv2.IMREAD_COLOR_RGB | cv2.IMREAD_ANYDEPTH
+            deep = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
+            if deep is not None and deep.dtype == np.uint16 and deep.shape == pixels.shape:
+                pixels = deep
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror or error}", path=path) from error
+    except ImageRefused as refusal:
+        raise SourceError(f"{path}: {refusal.detail}", path=path) from None
+    return pixels / np.float64(np.iinfo(pixels.dtype).max)
+
+
+def _pairs(
+    on: str | Sequence[tuple[str, str]] | None,
+    split: str | None,
+    low: str | Path | None,
+    normal: str | Path | None,
+    match: Match | None,
+) -> tuple[str, Sequence[tuple[str, str]]]:
+    """Return the pairs that are judged on, and what they are called."""
+    if (on is None) == (low is None) or (low is None) != (normal is None):
+        raise ConfigError("what to judge on: give NAME=FOLDER of a real set, or low and normal")
+    if low is not None and normal is not None:
+        return str(low), pairs_in(low, normal, match=match)
+    assert on is not None
+    pairs = real_named(on, split, "test") if isinstance(on, str) else on
+    if not pairs or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
+        raise ConfigError(
+            f"{on if isinstance(on, str) else 'the list'}: has no normals to judge by"
+        )
+    return f"{pairs.name}, {pairs.split}" if isinstance(pairs, RealSet) else "list of pairs", pairs
+
+
+def _folders(
+    outputs: str | Path | Sequence[str | Path] | Mapping[str, str | Path],
+) -> dict[str, Path]:
+    if isinstance(outputs, Mapping):
+        named = [(str(name), Path(folder)) for name, folder in outputs.items()]
+    else:
+        given = [outputs] if isinstance(outputs, str | Path) else outputs
+        named = []
+        for one in given:
+            name, there, folder = str(one).partition("=")
+            named.append((name, Path(folder)) if there else (Path(one).name or str(one), Path(one)))
+    twice = [name for name, times in Counter(name for name, _ in named).items() if times > 1]
+    if twice or {IDENTITY, BLIND, "low", "normal"} & {name for name, _ in named}:
+        raise ConfigError(
+            f"{(twice or ['low, normal'])[0]}: each method needs a name of its own: NAME=FOLDER"
+        )
+    return dict(named)
+
+
+def _keys(pairs: Sequence[tuple[str, str]]) -> list[str]:
+    """Return the shortest end of each low's path, without suffix, that no other low has."""
+    parts = [Path(low).with_suffix("").parts for low, _ in pairs]
+    for depth in range(1, max(map(len, parts)) + 1):
+        keys = ["/".join(one[-depth:]) for one in parts]
+        if len(set(keys)) == len(keys):
+            return keys
+    raise SourceError(f"{pairs[0][0]}: two lows have the same path but for the suffix")
+
+
+def _outputs(
+    folder: Path, pairs: Sequence[tuple[str, str]], keys: Sequence[str]
+) -> tuple[list[Path], int]:
+    """Find the output of each pair, and how many other images there are.
+
+    They are called as the lows are, or as the normals, if there is one low of each.
+    """
+    files = image_files(folder, npy=True)
+    by_normal = _normal_keys(pairs)
+    for names in (keys, by_normal):
+        found = [files[name] for name in names if name in files]
+        if names and len(found) == len(pairs):
+            return found, len(files) - len(found)
+    missing = [key for key in keys if key not in files]
+    raise SourceError(
+        f"{folder}: {len(missing):,} of {len(pairs):,} outputs are missing, such as {missing[0]};"
+        " they are to be called as the lows are, or as the normals",
+        path=folder,
+    )
+
+
+def _normal_keys(pairs: Sequence[tuple[str, str]]) -> list[str]:
+    normals = [normal for _, normal in pairs]
+    return _keys([(one, one) for one in normals]) if len(set(normals)) == len(normals) else []
+
+
+def _scenes(pairs: Sequence[tuple[str, str]], made: list[_Made]) -> npt.NDArray[np.int64]:
+    """Return the numbers of the scenes: the set's own, of which those with twins are one."""
+    hashes = np.array([one.hash for one in made], np.uint64)
+    alike = scenes_of(hashes, [one.thumbnail for one in made])
+    said = pairs.scenes if isinstance(pairs, RealSet) else [normal for _, normal in pairs]
+    scenes, first = np.array(alike, np.int64), dict[str, int]()
+    for place, name in enumerate(said):
+        same = scenes[first.setdefault(name, place)], scenes[place]
+        scenes[np.isin(scenes, same)] = min(same)
+    return scenes

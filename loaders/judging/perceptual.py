@@ -1,0 +1,48 @@
+"""LPIPS and NIQE, by libraries that keep them well, where those and their weights are there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .metrics import Image
+
+Measure = Callable[[Image, Image], float]
+
+
+def perceptual_measures() -> tuple[dict[str, Measure], list[str]]:
+    """Return what can be measured on this machine by name, and why the rest cannot.
+
+    LPIPS (AlexNet) is of the package `lpips`, images scaled to -1 to 1; NIQE of `pyiqa`, its
+    defaults.
+    """
+    found: dict[str, Measure] = {}
+    lacking = []
+    for name, make in (("LPIPS", _lpips), ("NIQE", _niqe)):
+        try:
+            found[name] = make()
+        except Exception as error:  # not installed, or no weights: each library has its own
+            lacking.append(f"{name} is not measured: {type(error).__name__}: {error}")
+    return found, lacking
+
+
+def _lpips() -> Measure:
+    import lpips
+
+    network = lpips.LPIPS(net="alex", verbose=False)
+    return lambda made, normal: float(network(_tensor(made), _tensor(normal), normalize=True))
+
+
+def _niqe() -> Measure:
+    import pyiqa
+
+    network = pyiqa.create_metric("niqe", device="cpu")
+    return lambda made, normal: float(network(_tensor(made)))
+
+
+def _tensor(image: Image) -> Any:
+    import torch
+
+    return torch.from_numpy(np.ascontiguousarray(image.transpose(2, 0, 1))[None]).float()

@@ -1,0 +1,1 @@
+"""Real sets as their authors lay them out: which file is whose low, in which split."""

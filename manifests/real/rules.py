@@ -1,0 +1,220 @@
+"""The rules of real sets: one YAML file a set, data alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib import resources
+from pathlib import PurePath
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from ...errors import ConfigError
+from ...storage.untrusted import SPLITS
+from ..config import parse_yaml, validated
+from .pairing import compiled
+
+_FIELD = re.compile(r"\{(\w+)(?::([^{}]+))?\}|(\*)")
+
+
+class Template(str):
+    """A path in which `{field}` stands for what it captures, `{field:regex}` for that, `*` for any.
+
+    Both stay within a folder's name or a file's. Letters' case makes no difference.
+
+    Examples
+    --------
+    >>> Template("Low/low{number}.png").match("Low/low00690.png")["number"]
+    '00690'
+    """
+
+    def match(self, path: str) -> re.Match[str] | None:
+        """Match a relative path, whole."""
+        return self.pattern.fullmatch(path)
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """The regular expression that it stands for."""
+        return _pattern(str(self))
+
+    def filled(self, fields: Mapping[str, str]) -> str:
+        """Return the path with its fields filled in."""
+        return _FIELD.sub(lambda one: fields[one[1]], self)
+
+    @property
+    def shown(self) -> str:
+        """What it looks like to people, without regular expressions."""
+        return _FIELD.sub(_shown, self)
+
+
+def _shown(field: re.Match[str]) -> str:
+    if field[3]:
+        return "*"
+    words = field[2] and re.fullmatch(r"\w+(\|\w*)*", field[2])
+    return f"({field[2]})" if words else "{" + field[1] + "}"
+
+
+@lru_cache(maxsize=1024)
+def _pattern(template: str) -> re.Pattern[str]:
+    made, at, seen = "", 0, set()
+    for field in _FIELD.finditer(template):
+        made += re.escape(template[at : field.start()])
+        name, regex = field[1], field[2] or "[^/]+?"
+        if field[3]:
+            made += "[^/]*"
+        else:
+            made += f"(?P={name})" if name in seen else f"(?P<{name}>{regex})"
+            seen.add(name)
+        at = field.end()
+    return compiled(made + re.escape(template[at:]))
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Listing(_Model):
+    """A list of a set's own that says which files a split has.
+
+    Attributes
+    ----------
+    file : Template
+        Of the list, in the set.
+    line : str
+        A regular expression of the lines that count; its first group is the value.
+    """
+
+    file: str
+    line: str
+
+
+class Labels(_Model):
+    """Files that say where objects are.
+
+    Attributes
+    ----------
+    file : Template
+        With the fields of the low.
+    line : str
+        A regular expression with the groups left, top, and right and bottom or width and height,
+        in pixels; and name, where there is one.
+    name : str
+        Of the class, where lines have none.
+    """
+
+    file: str
+    line: str
+    name: str = ""
+
+
+class Rule(_Model):
+    """Files of one split.
+
+    Attributes
+    ----------
+    low, normal : Template, optional
+        Files with equal values of the fields that both have are a pair; several lows may share a
+        normal. A set without normals, or without lows, has one of them.
+    only, but : dict of a field to a list's name
+        Files whose field is in a list, or is not.
+    first : bool
+        Whether the first of several normals is taken, as the field's loaders do.
+    """
+
+    low: str = ""
+    normal: str = ""
+    only: dict[str, str] = Field(default_factory=dict)
+    but: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    first: bool = False
+
+    @model_validator(mode="after")
+    def _of_something(self) -> Self:
+        if not self.low and not self.normal:
+            raise ValueError("low or normal: at least one is needed")
+        return self
+
+    @property
+    def templates(self) -> list[Template]:
+        """What its files are called."""
+        return [Template(one) for one in (self.low, self.normal) if one]
+
+
+class SetRules(_Model):
+    """A real set.
+
+    Attributes
+    ----------
+    title, paper, holds, terms, url, source : str
+        Its name in the field, who made it, what it holds, under which terms and where its authors
+        offer it, and the repository whose code or words the rules were read in.
+    scene : str
+        The field that tells scenes apart; without one every normal is a scene.
+    layouts : tuple of dict of a split to rules
+        Ways in which it lies about: the first one that fits counts.
+    lists : dict of a name to values, or to a file of them
+    labels : Labels, optional
+    """
+
+    title: str
+    paper: str
+    holds: str
+    terms: str
+    url: str
+    source: str
+    scene: str = ""
+    layouts: tuple[dict[str, tuple[Rule, ...]], ...]
+    lists: dict[str, tuple[str, ...] | Listing] = Field(default_factory=dict)
+    labels: Labels | None = None
+
+    @field_validator("layouts", mode="before")
+    @classmethod
+    def _one_rule_or_several(cls, value: object) -> object:
+        if not isinstance(value, list):
+            return value
+        return [
+            {k: v if isinstance(v, list) else [v] for k, v in one.items()}
+            if isinstance(one, dict)
+            else one
+            for one in value
+        ]
+
+    @property
+    def splits(self) -> list[str]:
+        """Those that it has in some layout, in order."""
+        return [split for split in SPLITS if any(split in one for one in self.layouts)]
+
+    @property
+    def looks(self) -> list[str]:
+        """What its files are called, the layouts one after the other."""
+        found = [
+            template.shown
+            for layout in self.layouts
+            for rules in layout.values()
+            for rule in rules
+            for template in rule.templates
+        ]
+        return list(dict.fromkeys(found))
+
+
+def set_names() -> list[str]:
+    """Return the names of all sets that there are rules for, in order."""
+    files = (one.name for one in resources.files(__package__).iterdir())
+    return sorted(PurePath(name).stem for name in files if name.endswith(".yaml"))
+
+
+@lru_cache(maxsize=64)
+def load_rules(name: str) -> SetRules:
+    """Read the rules of a set.
+
+    Raises
+    ------
+    ConfigError
+        When there is no set of that name.
+    """
+    names = set_names()
+    if name not in names:
+        raise ConfigError(f"{name}: no real set of that name; there are {', '.join(names)}")
+    text = (resources.files(__package__) / f"{name}.yaml").read_text("utf-8")
+    return validated(SetRules, parse_yaml(text, f"{name}.yaml"), f"{name}.yaml")

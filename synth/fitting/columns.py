@@ -1,0 +1,65 @@
+"""The parameters that are fitted to each pair, as columns of an array, and as a recipe's values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..camera.recipe import CameraRecipe
+from ..parameters.schema import within_of
+
+FloatArray = npt.NDArray[np.float64]
+CHANNELS = "red", "green", "blue"
+PAIRS = "red_green", "green_blue", "red_blue"
+
+COLUMNS = (
+    "exposure.ev",
+    "white_balance.error_ev.0",
+    "white_balance.error_ev.1",
+    "tone.exponent",
+    "tone.shoulder",
+    *(
+        f"noise.{part}.{channel}"
+        for part in ("offset", "read", "shot", "tail", "rows")
+        for channel in CHANNELS
+    ),
+    *(f"noise.correlation.{pair}" for pair in PAIRS),
+    "noise.kurtosis",
+    "illumination.smooth.sigma_ev",
+    "degradations.shift.length",
+)
+TAIL_SHARE = 0.1
+"""Of the samples: with its mean, skewness alone does not tell it."""
+_PLACES = {name: place for place, name in enumerate(COLUMNS)}
+
+
+def places(*names: str) -> list[int]:
+    """Return the places of columns: of `noise.read`, those of its three channels."""
+    return [
+        place
+        for name in names
+        for path, place in _PLACES.items()
+        if path == name or path.startswith(f"{name}.")
+    ]
+
+
+def bounded(values: FloatArray) -> FloatArray:
+    """Return values (N, C) cut to the bounds of recipes."""
+    bounds = [within_of(CameraRecipe, path) for path in COLUMNS]
+    return np.clip(values, [b.low for b in bounds if b], [b.high for b in bounds if b])
+
+
+def recipe_values(toe: float) -> dict[str, Any]:
+    """Return what all pairs share, as nested values of a recipe."""
+    return {
+        "tone": {"toe": toe},
+        "noise": {"tail_share": dict.fromkeys(CHANNELS, TAIL_SHARE)},
+    }
+
+
+def recipe_of(values: FloatArray, toe: float) -> CameraRecipe:
+    """Return the recipe that has constants (C) for parameters."""
+    row = {"columns": COLUMNS, "rows": [values.tolist()]}
+    return CameraRecipe.model_validate(recipe_values(toe) | {"together": {"pair": row}})

@@ -1,0 +1,133 @@
+"""Recipes of what was fitted: a table of pairs, distributions, or a broad one to train on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..camera.illumination import cell_luminance
+from ..kernels.arrays import Pixels
+from ..kernels.curves import toe_of
+from ..kernels.illumination import brightness_ev, mean_of
+from .columns import COLUMNS, TAIL_SHARE, places, recipe_values
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+_DIGITS = 4
+_STRONGEST = 32  # times the variance that was fitted
+_STEPS = 21  # of a quarter of a stop, from 1 on
+_TONE = (
+    "exposure.ev",
+    "white_balance.error_ev",
+    "tone.exponent",
+    "tone.shoulder",
+)
+
+
+def brightness(normals: Sequence[Pixels]) -> FloatArray:
+    """Return by how many stops each normal (N) is brighter than middle grey."""
+    return np.array([brightness_ev(mean_of(cell_luminance(one)), 1.0) for one in normals])
+
+
+def by_brightness(values: FloatArray, bright: FloatArray) -> tuple[FloatArray, float]:
+    """Return values (N, C) without what exposure owes to the normal's brightness, and how much.
+
+    That is stops for each stop, by least squares; nothing of fewer than ten pairs.
+    """
+    made = values.copy()
+    spread = np.var(bright)
+    if len(values) < 10 or spread < 0.01:
+        return made, 0.0
+    exposure = places("exposure.ev")[0]
+    slope = float(np.cov(bright, values[:, exposure])[0, 1] / np.var(bright, ddof=1))
+    slope = float(_rounded(np.clip(slope, -2, 2)))
+    made[:, exposure] -= slope * bright
+    return made, slope
+
+
+def table(values: FloatArray, toe: float, slope: float) -> dict[str, Any]:
+    """Return the recipe that takes one of the pairs' parameters (N, C) for each image."""
+    return _shared(toe, slope) | {"together": {"pairs": _rows(COLUMNS, values)}}
+
+
+def distributed(values: FloatArray, toe: float, slope: float, groups: IntArray) -> dict[str, Any]:
+    """Return the recipe with settings and their shares, and means and covariances of the rest."""
+    of_setting = places("noise.read", "noise.shot", "noise.tail", "noise.rows")
+    numbers, counts = np.unique(groups, return_counts=True)
+    middles = [np.median(values[groups == number][:, of_setting], axis=0) for number in numbers]
+    settings = _rows([COLUMNS[i] for i in of_setting], np.array(middles))
+    if len(numbers) > 1:
+        settings["weights"] = counts.tolist()
+    rest = [i for i in range(len(COLUMNS)) if i not in of_setting and np.ptp(values[:, i]) > 0]
+    return _shared(toe, slope) | {
+        "together": {"settings": settings, "pictures": _normal(rest, values)}
+    }
+
+
+def broad_recipe(values: FloatArray, toe: float, slope: float) -> dict[str, Any]:
+    """Return the recipe to train on: the pairs' tone, noise of 1 to 32 times the variance.
+
+    The noise is a sensor's, of sites as large as the green of the pairs shows, so that it can be
+    demosaiced in any way; red's and blue's part of it is their white balance.
+    """
+    unit = 255 * toe_of(toe).slope
+    read, shot, tail = (
+        np.median(values[:, places(f"noise.{part}")], axis=0) for part in ("read", "shot", "tail")
+    )
+    black = read**2 * (1 + 2 * TAIL_SHARE * tail**2 - (TAIL_SHARE * tail) ** 2)
+    # Green is the mean of two sites; gains raise shot noise's variance once, read noise's twice.
+    gains = np.sqrt(shot / (2 * shot[1]) * np.sqrt(black / (2 * black[1])))
+    rows = []
+    for strength in np.geomspace(1, _STRONGEST, _STEPS):
+        sites = 2 * shot[1] / unit, 2 * black[1] / unit**2
+        rows.append([_rounded(v) for v in (100 * strength, *(strength * s for s in sites))])
+    tones = places(*_TONE)
+    return {
+        "exposure": {"ev": 0, "by_brightness": slope},
+        "tone": {"toe": toe},
+        "camera": {
+            "name": "fitted",
+            "iso": f"loguniform(100, {100 * _STRONGEST})",
+            "matrix": "random",
+            "own": {"fitted": {"heteroscedastic": rows}},
+        },
+        "white_balance": {
+            name: f"uniform({_rounded(0.9 * gain):g}, {_rounded(1.1 * gain):g})"
+            for name, gain in (("red", gains[0]), ("blue", gains[2]))
+        },
+        "isp": {
+            "demosaic": "choice(binned, none, bilinear, malvar)",
+            "chroma": {"strength": "uniform(0, 1)", "sigma": "uniform(0.7, 1.5)"},
+        },
+        "together": {"pairs": _rows([COLUMNS[i] for i in tones], values[:, tones])},
+    }
+
+
+def _shared(toe: float, slope: float) -> dict[str, Any]:
+    return {"exposure": {"ev": 0, "by_brightness": slope}} | recipe_values(toe)
+
+
+def _rows(columns: Sequence[str], values: FloatArray) -> dict[str, Any]:
+    return {"columns": list(columns), "rows": [[_rounded(v) for v in row] for row in values]}
+
+
+def _normal(chosen: Sequence[int], values: FloatArray) -> dict[str, Any]:
+    some = values[:, chosen]
+    covariance = (
+        np.atleast_2d(np.cov(some, rowvar=False))
+        if len(some) > 1
+        else np.zeros((len(chosen), len(chosen)))
+    )
+    return {
+        "columns": [COLUMNS[i] for i in chosen],
+        "mean": [_rounded(v) for v in some.mean(axis=0)],
+        "covariance": [[_rounded(v) for v in row] for row in covariance],
+    }
+
+
+def _rounded(value: Any) -> float:
+    return float(f"{float(value):.{_DIGITS}g}")
