@@ -10,12 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from ..synth.draws.record import CameraDraw
 from ..synth.models import Draw, LowMaker
+from ..synth.render.emitters import emitter_mask
 from .augment import CropFlip
 from .options import GIVEN_MAPS, Options
 
 Maps = dict[str, npt.NDArray[np.float32]]
-_CHANNELS = {"light": 1}
+_CHANNELS = {"light": 1, "mask": 1}
 
 
 class Known(NamedTuple):
@@ -68,6 +70,11 @@ def known_of(
         whole = found._asdict() if found is not None else {}
         whole = {name.replace("_", "-"): one for name, one in whole.items()}
         maps = {name: moved(whole[name], crop, shape) for name in wanted if name in whole}
+    if "mask" in options.give and draw is not None:
+        mask = np.zeros((crop.height, crop.width), np.float32)
+        if isinstance(draw, CameraDraw):
+            mask = emitter_mask(normal, draw, crop.window).astype(np.float32)
+        maps["mask"] = moved(mask, crop, shape)
     if crop.turned:
         shape = shape[::-1]
     return Known(draw, maps, shape)

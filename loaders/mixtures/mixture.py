@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from ...errors import ConfigError, LoaderError
 from ...manifests.config import load_yaml
+from ...manifests.real.real import real
 from ..index import pairs_in
 
 T = TypeVar("T")
@@ -200,9 +201,7 @@ def source_of(data: Any) -> Any:
         lists = (data["dark"], data["bright"])
         return tuple(pairs_in(one) if isinstance(one, str | Path) else one for one in lists)
     if "real" in names:
-        from ... import __getattr__ as face
-
-        return face("real")(data["real"], *(data[key] for key in ("dir", "split") if key in data))
+        return real(data["real"], *(data[key] for key in ("dir", "split") if key in data))
     raise LoaderError(
         "data: must be a set, a list, or {low:, normal:}, {photos:}, {dark:, bright:}, {real:,"
         " dir:, split:}"

@@ -14,12 +14,11 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from ..camera.illumination import cell_luminance
+from ..camera.illumination import exposure_of
 from ..kernels.arrays import Pixels, Window, check_normal, check_window
 from ..kernels.curves import encoding
 from ..kernels.demosaic import BILINEAR, BORDER
 from ..kernels.exposure import Scene
-from ..kernels.illumination import brightness_ev, mean_of
 from ..kernels.moments import SiteNoise, expose_window, pixel_moments
 from ..kernels.numbers.quantiles import CENTRE, OCTAVES, PER_HALF
 from .kernel_args import KernelArgs
@@ -75,7 +74,8 @@ def noise_map(
     blur, strength = args.development.blur, float(args.development.strength)
     span = span_of(window, height, width, blur)
     shape = span.height, span.width
-    scene = scene_of(normal, span, args, normal if lit_as is None else lit_as)
+    lit_as = normal if lit_as is None else lit_as
+    scene = scene_of(normal, span, args, lit_as)
     means, light = _exposed(normal, span, scene, args.sensor.method)
     lights: Any
     variances: Any
@@ -104,10 +104,7 @@ def noise_map(
     if mosaic and args.noise.there:
         variances = np.full_like(variances, np.nan)
     in_light = np.sqrt(light_variances * variances / before)
-    exposure_ev = float(draw.exposure_ev)
-    if draw.exposure_by_brightness:
-        exposure_ev += brightness_ev(mean_of(cell_luminance(normal)), draw.exposure_by_brightness)
-    field = np.log2(np.maximum(light, 1e-30)) + exposure_ev
+    field = np.log2(np.maximum(light, 1e-30)) + exposure_of(lit_as, draw)
     pictures = (
         np.moveaxis(np.asarray(one, np.float32), 0, 2)
         for one in (clean, lights, np.sqrt(variances), in_light)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from gloam.errors import LoaderError
-from gloam.loaders import TorchLoader
+from gloam.loaders import PairLoader, TorchLoader
 from gloam.manifests.images.encode import encode
 from gloam.synth.models import draw
 
@@ -26,7 +26,7 @@ PHOTOS = [encode(picture(i), "png") for i in range(4)]
 
 
 def test_noise_is_as_strong_as_the_map_says():
-    give = ("noise", "clean", "noise-linear", "linear", "light", "ev", "draw")
+    give = ("noise", "clean", "noise-linear", "linear", "light", "ev", "draw", "mask")
     loader = TorchLoader(PHOTOS, size=None, give=give, keys=True, dtype="uint8", **PLAIN)
     ratios = []
     for low, _, keys, given in loader:
@@ -40,6 +40,7 @@ def test_noise_is_as_strong_as_the_map_says():
             assert given["ev"][i] == pytest.approx(drawn.exposure.ev)
             assert given["draw"]["table"]["exposure.ev"][i] == drawn.exposure.ev
         assert given["light"].mean().abs() < 0.1
+        assert not given["mask"].any()
     assert torch.cat(ratios).var() == pytest.approx(1, abs=0.03)
 
 
@@ -76,3 +77,6 @@ def test_stored_draws_are_the_records_and_lists_know_nothing(photos, tmp_path):
 def test_what_nobody_knows_is_refused():
     with pytest.raises(LoaderError, match=r"give 'depth': must be some of"):
         TorchLoader(PHOTOS, give=["depth"], **PLAIN)
+    pytest.importorskip("nvidia.dali")
+    with pytest.raises(LoaderError, match="give goes with backend='torch'"):
+        PairLoader(PHOTOS, backend="dali", give=["ev"], **PLAIN | {"workers": 1})
