@@ -104,14 +104,13 @@ def channel_cumulants(light, own, wide, narrow):
 
 
 @kernel
-def pixel_moments(means, method, gain, site, colour, noise, curve, out):
+def pixel_moments(means, sensor, colour, noise, curve, out):
     """Fill moments of the pixels of a window from their mean electrons (3, h, w).
 
     Parameters
     ----------
-    method, gain
-        Of `sensor.Sensor`.
-    site : SiteNoise
+    sensor : method and gain of `sensor.Sensor`, SiteNoise, float64 array (3)
+        The last one is the share of a site's variance that a demosaic leaves, by channel.
     colour : Colour
     noise : ChannelNoise
     curve : levels (ENCODE_CELLS), nodes and weights of Gauss and Hermite's quadrature
@@ -119,6 +118,7 @@ def pixel_moments(means, method, gain, site, colour, noise, curve, out):
         The last ones of the levels of red and green, green and blue, red and blue.
     """
     levels, nodes, weights = curve
+    method, gain, site, kept = sensor
     lights, light_variances, clean, variances, covariances = out
     unit = 1.0 / (float(colour.white) - float(colour.black))
     m = colour.to_srgb
@@ -140,9 +140,10 @@ def pixel_moments(means, method, gain, site, colour, noise, curve, out):
                 added = site.pair if paired else site.single
                 added4 = site.pair4 if paired else site.single4
                 step = half * units[c]
-                second[c] = (gain * gain * counted + added) * step**2
-                third[c] = gain**3 * counted * step**3
-                fourth[c] = (gain**4 * counted + added4) * step**4
+                left = kept[c]
+                second[c] = (gain * gain * counted + added) * step**2 * left
+                third[c] = gain**3 * counted * step**3 * left**2
+                fourth[c] = (gain**4 * counted + added4) * step**4 * left**3
             light = transformed(m, raw[0], raw[1], raw[2])
             of_light, more, follows = np.empty(3), np.zeros(3), np.empty(3)
             for c in range(3):

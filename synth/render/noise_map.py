@@ -22,7 +22,7 @@ from ..kernels.exposure import Scene
 from ..kernels.moments import SiteNoise, expose_window, pixel_moments
 from ..kernels.numbers.quantiles import CENTRE, OCTAVES, PER_HALF
 from .kernel_args import KernelArgs
-from .mosaic_noise import demosaiced, mosaic_variances
+from .mosaic_noise import demosaic_weights, demosaiced, mosaic_variances
 from .window import cut, scene_of, span_of
 
 Floats = npt.NDArray[np.float32]
@@ -86,10 +86,11 @@ def noise_map(
     levels = 255 * encoding(draw.isp_contrast, draw.tone, draw.gamma, draw.tone_toe)
     out = lights, light_variances, clean, variances, covariances
     site, colour = _site_noise(args), args.development.colour
-    camera = float(sensor.gain), site, colour
-    pixel_moments(means, sensor.method, *camera, args.noise, (levels, *_quadrature()), out)
-    before = np.maximum(variances, 1e-12)
     mosaic = sensor.method >= BILINEAR
+    kept = (demosaic_weights(sensor.method) ** 2).sum((3, 4)).mean((0, 1)) if mosaic else np.ones(3)
+    camera = sensor.method, float(sensor.gain), site, kept
+    pixel_moments(means, camera, colour, args.noise, (levels, *_quadrature()), out)
+    before = np.maximum(variances, 1e-12)
     if mosaic:
         slopes = np.sqrt(before / np.maximum(light_variances, 1e-30))
         units = np.array([colour.red_gain, colour.green_gain, colour.blue_gain])
