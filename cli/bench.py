@@ -17,7 +17,7 @@ from .common import PATH, count_option, json_option, user_errors
 
 
 @click.command()
-@click.argument("root", metavar="SET|FOLDER", type=PATH)
+@click.argument("root", metavar="SET|FOLDER|MIX.yaml", type=PATH)
 @click.option(
     "--split", type=click.Choice(SPLITS), default="train", help="Load the pairs of this split."
 )
@@ -60,7 +60,8 @@ def bench(
     already; and which of them is the fastest.
 
     For a folder of photographs, or a list of them, it measures ImageLoader beside plain DataLoaders
-    of OpenCV and Pillow; for clips, a set of them or a folder with --frames, ClipLoader.
+    of OpenCV and Pillow; for clips, a set of them or a folder with --frames, ClipLoader; for a
+    mixture (a YAML file) the mixture and each of its components.
     """
     of_set = (root / SET_FILE).is_file()
     photographs = not of_set and (root.is_dir() or root.suffix == ".txt")
@@ -68,6 +69,7 @@ def bench(
         from ..loaders.bench.clips import bench_clips
         from ..loaders.bench.images import bench_images
         from ..loaders.bench.pairs import bench as measure
+        from ..loaders.bench.pairs import bench_mixture
     except ImportError as error:
         what = f"gloam bench needs PyTorch: {error}; pip install 'gloam[torch]'"
         raise ConfigError(what) from error
@@ -78,6 +80,8 @@ def bench(
     if frames is not None or (of_set and open_set(root).frames):
         what = "clips"
         result = bench_clips(root, split, frames or 8, batch_size, size, seconds, which, say=say)
+    elif root.suffix in (".yaml", ".yml"):
+        result = bench_mixture(root, split, batch_size, size, seconds, which, say)
     elif photographs:
         result = bench_images(root, batch_size, size, seconds, which, say)
     else:

@@ -16,6 +16,7 @@ The sets are for training low-light image enhancement.
     fit, calibrate                          a recipe from real lows, a camera from raw files
     doctor()                                what this machine lacks
     PairLoader, TorchLoader, pairs_in       loading pairs in training
+    mix(components)                         several sources in every batch, by weights
     ImageLoader                             loading photographs and their classes
     ClipLoader                              loading clips of video
     real(name, folder, split), sets()       real sets as their authors lay them out
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from .loaders import ImageLoader as ImageLoader
     from .loaders import PairLoader as PairLoader
     from .loaders import TorchLoader as TorchLoader
+    from .loaders import mix as mix
     from .loaders import pairs_in as pairs_in
     from .loaders.doctor import doctor as doctor
     from .loaders.judging.judge import judge as judge
@@ -79,6 +81,7 @@ __all__ = [
     "judge",
     "leaks",
     "load_recipe",
+    "mix",
     "open_set",
     "pairs_in",
     "preview",
@@ -111,6 +114,7 @@ _HOMES = {
     "judge": ("loaders.judging.judge", "judge"),
     "leaks": ("synth.analysis.leaks", "leaks"),
     "load_recipe": ("synth.recipes.load", "load_recipe"),
+    "mix": ("loaders", "mix"),
     "open_set": ("manifests.sets.pair_set", "open_set"),
     "pairs_in": ("loaders", "pairs_in"),
     "preview": ("synth.analysis.preview", "preview"),

@@ -18,15 +18,17 @@ if TYPE_CHECKING:
     from .clips.clip_loader import ClipLoader
     from .image_loader import ImageLoader
     from .index import pairs_in
+    from .mixtures.mixture import mix
     from .pair_loader import PairLoader
     from .torch_loader import TorchLoader
 
-__all__ = ["ClipLoader", "ImageLoader", "PairLoader", "TorchLoader", "pairs_in"]
+__all__ = ["ClipLoader", "ImageLoader", "PairLoader", "TorchLoader", "mix", "pairs_in"]
 _HOMES = {
     "ClipLoader": "clips.clip_loader",
     "ImageLoader": "image_loader",
     "PairLoader": "pair_loader",
     "TorchLoader": "torch_loader",
+    "mix": "mixtures.mixture",
     "pairs_in": "index",
 }
 

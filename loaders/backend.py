@@ -13,6 +13,7 @@ from .devices import find_device
 _CLASSES = {  # imported when they are first used: neither DALI nor torch need be there
     ("PairLoader", "dali"): "dali.pairs.DaliPairs",
     ("PairLoader", "torch"): "torch_loader.TorchLoader",
+    ("MixedLoader", "torch"): "mixtures.torch_mixture.MixedTorch",
     ("ImageLoader", "dali"): "dali.images.DaliImages",
     ("ImageLoader", "torch"): "torch_images.TorchImages",
 }
@@ -26,7 +27,7 @@ def choose_backend(given: Mapping[str, Any]) -> str:
     asked = given.get("backend", "auto")
     if asked != "auto":
         return "torch" if asked == "torch" else "dali"
-    if given.get("decoder") in ("opencv", "pillow"):
+    if given.get("decoder") in ("opencv", "pillow") or given.get("give"):
         return "torch"
     if given.get("reader", "auto") != "auto" or given.get("resident", False):
         return "dali"
@@ -37,7 +38,12 @@ def choose_backend(given: Mapping[str, Any]) -> str:
 
 def class_of(loader: str, given: Mapping[str, Any]) -> Any:
     """Return the class of a loader for the backend that its options ask for."""
-    module, _, name = _CLASSES[loader, choose_backend(given)].rpartition(".")
+    backend = choose_backend(given)
+    if loader == "MixedLoader" and given.get("backend", "auto") == "auto":
+        backend = "torch"
+    if (loader, backend) not in _CLASSES:
+        raise LoaderError("backend='dali' reads no mixtures: take backend='torch' or 'auto'")
+    module, _, name = _CLASSES[loader, backend].rpartition(".")
     return getattr(import_module(f".{module}", __package__), name)
 
 

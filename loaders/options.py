@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from ..synth.recipes.load import Recipe
 
 BACKENDS = ("auto", "dali", "torch")
+GIVEN_MAPS = ("noise", "noise-linear", "light", "clean", "linear")
+GIVEN = ("component", "draw", "ev", "mask", *GIVEN_MAPS)
+"""What `PairOptions.give` may name."""
 
 
 Size = int | tuple[int, int]
@@ -31,8 +34,9 @@ class LoaderOptions(TypedDict, total=False):
     ----------
     batch_size : int
         Samples a batch, of this rank.
-    size : (height, width), int or None
-        Size of the images that come out; None, the default, keeps each pair's own.
+    size : (height, width), int, dict of step to either, or None
+        Size of the images that come out; None, the default, keeps each pair's own. PairLoader
+        takes a schedule, too, {0: 128, 20000: 192}: from which step on, each a batch of all ranks.
     crop : str
         How `size` is reached: "random" (a window at native resolution; smaller images are enlarged
         first), "resize" (the whole image, aspect not kept, which averages most of a low's noise
@@ -91,7 +95,7 @@ class LoaderOptions(TypedDict, total=False):
     """
 
     batch_size: Required[int]
-    size: Size | None
+    size: Size | Mapping[int, Size] | None
     crop: Crop | None
     augment: bool
     pad: bool
@@ -146,6 +150,20 @@ class PairOptions(ImageOptions, total=False):
 
     Attributes
     ----------
+    give : sequence of str
+        Yield what draws know, as a dict, the last item: "draw" (a dict: `records`, and `table` of
+        float64 columns (N) by the numbers' paths), "ev" (N), "noise" (standard deviation of each
+        pixel's noise, from the model, in the images' units), "noise-linear" (the same in linear
+        light, 0 to 1), "light" (the illumination field, EV), "clean" (the low without noise, not
+        rounded), "linear" (that in linear light), "mask" (1 within
+        emitters' discs), "component" (names, of mixtures). Maps are
+        (N, C, H, W) in the images' layout, float32 (float16 with such images), moved as the pixels
+        are; where a picture is resized, noise is that before. What is not known (of lists, of real
+        pairs) is NaN, or None. backend="torch" gives it.
+    unpaired : bool
+        Give dark and bright pictures that have nothing to do with each other, each list in an order
+        of its own: `data` is two lists, (DARK, BRIGHT), as `pairs_in` has them of one folder, and
+        `size` must be given. By default False.
     labels : bool
         Yield the labels of a set that was built with `--labels`, as the last item: a dict, see
         `gloam.loaders.labels.batch_labels`. By default False.
@@ -155,8 +173,9 @@ class PairOptions(ImageOptions, total=False):
         Make each low when its pair is read, from the decoded normal: exact noise without stored
         lows, new noise in every epoch, or another recipe. `data` may then be a list of normals
         alone. By default so for sets that hold no lows (`gloam build --low-codec none`).
-    recipe : Recipe or str
-        Recipe of live lows; by default the set's own, or "uneven" for lists.
+    recipe : Recipe, str, or dict of step to either
+        Recipe of live lows; by default the set's own, or "uneven" for lists. PairLoader takes a
+        schedule, too, {0: "train", 20000: "even"}.
     draws : str
         Of live lows: "fresh" draws anew in every epoch, a function of (seed, epoch, key); "set"
         draws what the set has stored, or would have. By default "fresh" for train, "set" for val.
@@ -179,10 +198,12 @@ class PairOptions(ImageOptions, total=False):
         With backend="torch": "opencv", the default, or "pillow".
     """
 
+    give: Sequence[str]
+    unpaired: bool
     labels: bool
     normals: str | Path | None
     live: bool | None
-    recipe: Recipe | str | None
+    recipe: Recipe | str | Mapping[int, Recipe | str] | None
     draws: Literal["fresh", "set"] | None
     exact: bool | None
     resident: bool | Literal["auto"]
@@ -248,6 +269,7 @@ class Options(BaseModel):
     last_batch: Literal["drop", "partial", "even", "padded"] | None = "drop"
     keys: bool = False
     labels: bool = False
+    give: tuple[str, ...] = ()
     device: Literal["gpu", "cpu"] = "cpu"
     workers: int = Field(default=4, ge=0)
     hw_decoder_load: float = Field(default=0.9, ge=0, le=1)
@@ -270,6 +292,9 @@ class Options(BaseModel):
             raise ValueError("pad is for size=None")
         if self.labels and self.resident_side is not None:
             raise ValueError("labels are of whole normals: leave resident_side out")
+        unknown = [name for name in self.give if name not in GIVEN]
+        if unknown:
+            raise ValueError(f"give {unknown[0]!r}: must be some of {', '.join(GIVEN)}")
         if tuple(self.value_range) not in ((0, 1), (-1, 1)):
             raise ValueError("value_range must be (0, 1) or (-1, 1)")
         return self
@@ -301,7 +326,7 @@ class Options(BaseModel):
 
         A state fits only the same.
         """
-        ignored = {"device", "workers", "hw_decoder_load", "prefetch", "framework"}
+        ignored = {"device", "workers", "hw_decoder_load", "prefetch", "framework", "give"}
         if not self.labels:  # as states were before there were any
             ignored.add("labels")
         return self.model_dump(mode="json", exclude=ignored)

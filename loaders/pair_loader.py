@@ -10,8 +10,9 @@ from .backend import check_backend, class_of
 from .epochs import EpochLoader
 from .index import Contents, cached_in, contents_of, open_data
 from .labels import LabelColumns, label_columns
-from .live.lows import is_live, live_lows
-from .options import PairOptions, check_names
+from .live.lows import LiveLows, is_live, live_lows, stored_draws
+from .mixtures.mixture import Mixture, as_mixture
+from .options import Options, PairOptions, check_names
 
 if TYPE_CHECKING:
     from ..manifests.sets.pair_set import PairSet
@@ -20,13 +21,15 @@ if TYPE_CHECKING:
 class PairLoader(EpochLoader):
     """An iterable over batches of pairs; each pass is one epoch.
 
-    Batches are (low, normal) torch tensors, with `keys=True` and `labels=True` (low, normal, keys,
-    labels), on the GPU or the CPU, in step: a low never comes with another image's normal.
+    Batches are (low, normal) torch tensors, with `keys=True`, `labels=True` and `give=` (low,
+    normal, keys, labels, what is given), on the GPU or the CPU, in step: a low never comes with
+    another image's normal.
 
     Parameters
     ----------
-    data : PairSet, str, Path or sequence
-        A set, its folder, or a list of (low, normal) paths or bytes, see `pairs_in`.
+    data : PairSet, Mixture, str, Path or sequence
+        A set, its folder, a list of (low, normal) paths or bytes, see `pairs_in`, or a mixture of
+        several, see `mix`, or its YAML file.
     split : str
         "train", "val" or "test". For lists it says only how `shuffle` and `last_batch` are where
         they are not given.
@@ -64,36 +67,49 @@ class PairLoader(EpochLoader):
 
     _backend = "dali"
     _columns: LabelColumns | None
+    _drawn: LiveLows | None  # of stored lows, where something of their draws is asked for
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
-        """Choose the backend: what is returned is a DaliPairs or a TorchLoader."""
-        if cls is not PairLoader:
-            return super().__new__(cls)
-        made: Self = super().__new__(class_of("PairLoader", options))
+        """Choose the backend, and what loads a mixture: a subclass of this is returned."""
+        chosen = cls
+        if "_backend" in vars(cls):  # neither a copy nor a mixture's already
+            data = args[0] if args else options.get("data")
+            kind = "PairLoader" if as_mixture(data, options) is None else "MixedLoader"
+            asked = options if cls is PairLoader else {**options, "backend": cls._backend}
+            chosen = class_of(kind, asked)
+        made: Self = super().__new__(chosen)
         return made
 
     def __init__(
         self,
-        data: PairSet | str | Path | Sequence[Any],
+        data: PairSet | Mixture | str | Path | Sequence[Any],
         split: str = "train",
         **options: Unpack[PairOptions],
     ) -> None:
         check_names(options, PairOptions)
         check_backend(options, self._backend)
-        training = split == "train"
-        recipe, draws = options.get("recipe"), options.get("draws")
-        held = open_data(data, options.get("normals"))
-        exact = options.get("exact") or None
-        live = is_live(held, options.get("live"), recipe=recipe, draws=draws, exact=exact)
-        chosen = self._options(options, training, live)
-        contents = contents_of(held, split, live=live)
-        contents = cached_in(contents, options.get("cache"), options.get("cache_gb"))
-        lows = live_lows(held, recipe, draws, chosen.seed, training) if live else None
+        contents, chosen, lows = self._opened(data, split, options)
         reader = self._reader(contents, options)
         rank, world_size = options.get("rank"), options.get("world_size")
         super().__init__(contents, chosen, reader, rank, world_size, lows)
-        self._columns = label_columns(held, contents) if chosen.labels else None
         self._set_up(options)
+
+    def _opened(
+        self, data: Any, split: str, given: Mapping[str, Any]
+    ) -> tuple[Contents, Options, LiveLows | None]:
+        """Open what is loaded; returns it, the options, and how lows are made."""
+        recipe: Any = given.get("recipe")
+        draws = given.get("draws")
+        held = open_data(data, given.get("normals"))
+        exact = given.get("exact") or None
+        live = is_live(held, given.get("live"), recipe=recipe, draws=draws, exact=exact)
+        chosen = self._options(given, split == "train", live)
+        contents = contents_of(held, split, live=live)
+        contents = cached_in(contents, given.get("cache"), given.get("cache_gb"))
+        lows = live_lows(held, recipe, draws, chosen.seed, split == "train") if live else None
+        self._columns = label_columns(held, contents) if chosen.labels else None
+        self._drawn = stored_draws(held) if chosen.give else None
+        return contents, chosen, lows
 
     def _reader(self, contents: Contents, given: Mapping[str, Any]) -> str:
         """Return what reads, as states know it."""

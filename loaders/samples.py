@@ -17,10 +17,12 @@ from ..errors import GloamError
 from ..storage.stores import AT_ONCE, in_store
 from ..synth.kernels.arrays import Window
 from ..synth.kernels.resize import flip_normalize, normalize, resized
+from ..synth.models import LowMaker
 from .augment import CropFlip, check_sizes, crop_numbers, draw_crop
 from .columns import StoredPair, fetched
 from .dataset import PairDataset
 from .devices import converted
+from .given import Known, batch_known, known_of
 from .labels import MovedLabels, PairLabels, together
 from .live.lows import LiveLows
 from .memory.reused import ReusedMemory
@@ -36,16 +38,22 @@ class Place(NamedTuple):
     pair: StoredPair
     epoch: int = 0
     labels: PairLabels | None = None
+    bright: Place | None = None  # of unpaired pictures
 
 
 class Samples(PairDataset, Dataset[Any]):
     """Pairs in the form that the options ask for."""
 
     def __init__(
-        self, contents: Any, options: Options, decoder: str, live: LiveLows | None = None
+        self,
+        contents: Any,
+        options: Options,
+        decoder: str,
+        live: LiveLows | None = None,
+        drawn: LiveLows | None = None,
     ) -> None:
         super().__init__(contents, decoder, live)
-        self._options = options
+        self._options, self._drawn = options, live or drawn
 
     def __getitems__(self, places: list[Any]) -> list[Any]:
         """Return the samples of a batch of one epoch; out of a store they are read side by side."""
@@ -57,12 +65,27 @@ class Samples(PairDataset, Dataset[Any]):
             places = [place._replace(pair=pair) for place, pair in zip(places, read, strict=True)]
         keys, epoch = [place.pair.key for place in places], places[0].epoch
         maker = None if self._live is None else self._live.maker(keys, epoch)
+        known = self._knowing(keys, epoch, maker)
         return [
-            self._sample(place, numbers, None if maker is None else partial(maker.low, i))
+            self._sample(place, numbers, None if maker is None else partial(maker.low, i), known(i))
             for i, (place, numbers) in enumerate(
                 zip(places, crop_numbers(self._options, epoch, keys), strict=True)
             )
         ]
+
+    def _knowing(
+        self, keys: Sequence[str], epoch: int, maker: LowMaker | None
+    ) -> Callable[[int], Callable[[Pixels, CropFlip], Known] | None]:
+        """Return what tells of a sample what its draw knows; nothing where nobody asks."""
+        options, drawn = self._options, self._drawn
+        if not options.give:
+            return lambda i: None
+        draws: list[Any] = [None] * len(keys)
+        if drawn is not None:
+            maker = maker or drawn.maker(keys, epoch)
+            if {"draw", "ev", "mask"} & set(options.give):
+                draws = drawn.draws_of(keys, epoch)
+        return lambda i: partial(known_of, maker, i, draws[i], options)
 
     def __getitem__(self, place: Any) -> Any:
         return self.__getitems__([place])[0]
@@ -72,6 +95,7 @@ class Samples(PairDataset, Dataset[Any]):
         place: Place,
         numbers: npt.NDArray[np.float64],
         made: Callable[[Pixels, Window], Pixels] | None,
+        known: Callable[[Pixels, CropFlip], Known] | None,
     ) -> Sample:
         """Return the sample of a pair, whose low is made of its normal, or stored."""
         pair = place.pair
@@ -84,7 +108,8 @@ class Samples(PairDataset, Dataset[Any]):
             low, inner = made(normal, crop.window), crop.within()
         labels = None if place.labels is None else place.labels.moved(crop, self._options)
         sizes = sized(low, inner, self._options), sized(normal, crop, self._options)
-        return Sample(*sizes, crop, pair.key, labels)
+        told = None if known is None else known(normal, crop)
+        return Sample(*sizes, crop, pair.key, labels, told)
 
 
 def _far(pair: StoredPair) -> bool:
@@ -102,6 +127,7 @@ class Sample(NamedTuple):
         Of which flips and turn are left to do.
     key : str
     labels : MovedLabels, optional
+    known : Known, optional
     """
 
     low: Pixels
@@ -109,6 +135,7 @@ class Sample(NamedTuple):
     crop: CropFlip
     key: str
     labels: MovedLabels | None = None
+    known: Known | None = None
 
 
 def sized(image: Pixels, crop: CropFlip, options: Options) -> Pixels:
@@ -232,7 +259,10 @@ class Collate:
         if self._options.keys:
             made = (*made, [sample.key for sample in samples])
         labels = [sample.labels for sample in samples if sample.labels is not None]
-        return (*made, together(labels, self._options)) if labels else made
+        if labels:
+            made = (*made, together(labels, self._options))
+        known = [sample.known for sample in samples if sample.known is not None]
+        return (*made, batch_known(known, self._options)) if known else made
 
 
 class ToldSamples(Dataset[Any]):

@@ -51,18 +51,26 @@ class TorchLoader(PairLoader, WorkerLoader):
         decoder = given.get("decoder") or "opencv"
         if decoder not in DECODERS:
             raise LoaderError(f"decoder {decoder!r}: must be opencv or pillow")
-        self._dataset = Samples(self.contents, self._asked, decoder, self.live)
+        self._dataset = self._made_by(decoder)
         self._prepare()
+
+    def _made_by(self, decoder: str) -> Any:
+        """Return the samples of all ranks."""
+        return Samples(self.contents, self._asked, decoder, self.live, self._drawn)
+
+    def _largest(self) -> tuple[int, int] | None:
+        """Return the largest size that batches have; None where it is not known."""
+        return self.options.size
 
     def _collate(self, options: Options, rooms: SharedBufferPool | None) -> Any:
         return Collate(options, rooms)
 
     def _rooms_for(self, device: torch.device) -> SharedBufferPool | None:
         """Return rooms for batches of one size that values are made of, as those are copies."""
-        options = self.options
-        if options.size is None or options.dtype == "uint8" or device.type != "cpu":
+        options, sides = self.options, self._largest()
+        if sides is None or options.dtype == "uint8" or device.type != "cpu":
             return None
-        size = 2 * options.batch_size * 3 * math.prod(options.size)
+        size = 2 * options.batch_size * 3 * math.prod(sides)
         try:
             return SharedBufferPool(size, self.num_workers, options.prefetch)
         except RuntimeError:  # of torch: /dev/shm is small, as in containers; see `ToldBatches`

@@ -121,6 +121,8 @@ class WorkerLoader(EpochLoader):
             with torch.cuda.stream(stream):
                 images = (one.to(device, non_blocking=True) for one in batch[:2])
                 copied = (*(values_of(one, self.options, memory) for one in images), *batch[2:])
+                if self.options.give:
+                    copied = (*copied[:-1], converted(copied[-1], lambda one: one.to(device)))
             if self._rooms is not None and room is not None:
                 self._rooms.give_back(room)
             if ahead is not None:
@@ -225,8 +227,7 @@ def _handed_out(batch: tuple[Any, ...], stream: Any) -> tuple[Any, ...]:
     if stream is not None:
         current = torch.cuda.current_stream(batch[0].device)
         current.wait_stream(stream)
-        for images in batch[:2]:
-            images.record_stream(current)
+        converted(batch, lambda one: one.record_stream(current) if one.is_cuda else None)
     return batch
 
 

@@ -25,6 +25,7 @@ from .power_law.render import render_power_law
 from .recipes.load import DEFAULT, Overrides, Recipe, load_recipe
 from .recipes.mixture import MixtureRecipe, Single
 from .render.kernel_args import kernel_args
+from .render.noise_map import NoiseMap, noise_map
 from .render.self_test import check_once
 from .render.window import render_window
 
@@ -123,6 +124,15 @@ class LowMaker:
         if isinstance(source, PowerLawDraw):
             return render_power_law(normal, source, window, lit_as)
         return render_window(normal, kernel_args(*source), window, lit_as)
+
+    def noise_map(
+        self, number: int, normal: Pixels, window: Window | None = None
+    ) -> NoiseMap | None:
+        """Return what that one of the draws knows of its low; None of the power_law model's."""
+        source = self._sources[number]
+        if isinstance(source, PowerLawDraw):
+            return None
+        return noise_map(normal, kernel_args(*source), window)
 
 
 def low_maker(recipe: Recipe, seed: int, keys: Sequence[str]) -> LowMaker:

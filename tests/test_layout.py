@@ -187,6 +187,7 @@ FACE = [
     "judge",
     "leaks",
     "load_recipe",
+    "mix",
     "open_set",
     "pairs_in",
     "preview",

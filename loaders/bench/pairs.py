@@ -17,6 +17,7 @@ from ...engines.process import available_cores
 from ...errors import LoaderError
 from ...manifests.sets.pair_set import open_set
 from ..index import contents_of
+from ..mixtures.mixture import Mixture, at, mixture_in
 from ..torch_loader import TorchLoader
 
 Reader = Literal["auto", "webdataset", "file", "external"]
@@ -130,6 +131,40 @@ def bench(
         speeds.append(timed(name, partial(plain, workers=processes, live=True), seconds))
     say("already in memory")
     speeds.append(_upper_bound(batch_size, size, gpu, seconds))
+    return Bench(machine, speeds)
+
+
+def bench_mixture(
+    path: Path,
+    split: str,
+    batch_size: int,
+    size: int,
+    seconds: float,
+    workers: tuple[int, ...],
+    say: Callable[[str], None],
+) -> Bench:
+    """Measure a mixture, each of its components alone, and what those allow it; see `bench`."""
+    mixture, speeds = mixture_in(path), []
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    common: dict[str, Any] = {"batch_size": batch_size, "size": size, "device": device}
+    common |= {"rank": 0, "world_size": 1}
+    with TorchLoader(mixture, split, **common) as loader:
+        machine = machine_facts("pairs", loader.contents.count, batch_size, size)
+    weights = {name: at(one.weight, 0) for name, one in mixture.components.items()}
+    for processes in workers:
+        load = partial(TorchLoader, split=split, workers=processes, **common)
+        alone: dict[str, float] = {}
+        for name in (name for name in weights if weights[name]):
+            one = Mixture({name: mixture.components[name]}, max(batch_size, 1) * 1000)
+            say(f"{name}, {processes} workers")
+            speeds.append(timed(f"{name} alone, {processes} workers", partial(load, one), seconds))
+            alone[name] = speeds[-1].pairs_a_second
+        say(f"mixture, {processes} workers")
+        speeds.append(timed(f"mixture, {processes} workers", partial(load, mixture), seconds))
+        if all(alone.values()):
+            parts = sum(weights[name] / speed for name, speed in alone.items())
+            allowed = sum(weights.values()) / parts
+            speeds.append(Speed(f"allowed by components, {processes} workers", allowed, 0))
     return Bench(machine, speeds)
 
 

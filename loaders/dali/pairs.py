@@ -31,6 +31,8 @@ class DaliPairs(PairLoader, DaliLoader):
             raise LoaderError(f"resident {resident!r}: must be True, False or 'auto'")
         if given.get("resident_side") is not None and not resident:
             raise LoaderError("resident_side goes with resident=True")
+        if given.get("give"):
+            raise LoaderError("give goes with backend='torch', which 'auto' takes for it")
         if given.get("decoder") is not None:
             raise LoaderError("decoder goes with backend='torch': leave it out")
         return _reader("external" if resident else given.get("reader", "auto"), contents)

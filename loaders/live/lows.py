@@ -15,7 +15,7 @@ from ...manifests.images.header import read_header
 from ...manifests.sets.pair_set import PairSet
 from ...storage.atomic import sha256_bytes
 from ...synth.kernels.arrays import Window
-from ...synth.models import MODEL, Draw, LowMaker, draw, low_maker
+from ...synth.models import MODEL, Draw, LowMaker, draw, draw_many, low_maker
 from ...synth.recipes.load import DEFAULT, Recipe, load_recipe, recipe_of, recipe_yaml
 from ..columns import StoredPair, read_extent, undecodable
 from ..ranks_and_order import epoch_seed
@@ -50,6 +50,10 @@ class LiveLows:
     def draw(self, key: str, epoch: int) -> Draw:
         """Draw the parameters of a pair's low: a function of recipe, seed, epoch and key."""
         return draw(self.recipe, self.seed_of(epoch), key)
+
+    def draws_of(self, keys: Sequence[str], epoch: int) -> list[Draw]:
+        """Draw the parameters of several pairs; see `draw`."""
+        return draw_many(self.recipe, self.seed_of(epoch), keys)
 
     def low(self, normal: Pixels, key: str, epoch: int, window: Window | None = None) -> Pixels:
         """Make the low of a normal, or a window of it; uint8 arrays (H, W, 3)."""
@@ -144,6 +148,22 @@ def live_lows(
                 path=data.root,
             )
     return LiveLows(own, chosen, data.info.seed if chosen == "set" else seed)
+
+
+def stored_draws(pairs: Any) -> LiveLows | None:
+    """Return how a set's stored lows were drawn; None where this gloam draws otherwise, or lists.
+
+    Parameters
+    ----------
+    pairs : PairSet or sequence
+    """
+    if not isinstance(pairs, PairSet) or pairs.live:
+        return None
+    build = pairs.info.build
+    if build.versions.get("model", "1") != str(MODEL):
+        return None
+    recipe = recipe_of(build.request.recipe, (), f"recipe of {pairs.root}")
+    return LiveLows(recipe, "set", pairs.info.seed)
 
 
 def normal_of(pair: StoredPair, of_set: bool) -> Pixels:

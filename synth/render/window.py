@@ -5,6 +5,8 @@ See docs/recipes.md for the model, `kernels.camera` for its loops.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -42,21 +44,21 @@ def render_window(
         window = Window(0, 0, height, width)
     check_window(window, height, width)
     made = jpeg_span(window, height, width, args.jpeg)
-    span = _span_of(made, height, width, args.development.blur)
+    span = span_of(made, height, width, args.development.blur)
     low = np.empty((span.height, span.width, 3), np.uint8)
-    scene = _scene(normal, span, args, normal if lit_as is None else lit_as)
+    scene = scene_of(normal, span, args, normal if lit_as is None else lit_as)
     developing = args.development, args.noise
     expose_and_develop(normal, low, span, scene, args.sensor, args.pattern, developing)
     return cut(jpeg(cut(low, span, made), args.jpeg), made, window)
 
 
-def cut(pixels: Pixels, own: Window, window: Window) -> Pixels:
+def cut(pixels: Any, own: Window, window: Window) -> Any:
     """Return a window of a picture, of which there is its `own` part, as a view."""
     top, left = window.top - own.top, window.left - own.left
     return pixels[top : top + window.height, left : left + window.width]
 
 
-def _scene(normal: Pixels, span: Window, args: KernelArgs, lit_as: Pixels) -> Scene:
+def scene_of(normal: Pixels, span: Window, args: KernelArgs, lit_as: Pixels) -> Scene:
     """Return the light that a span of a photograph becomes."""
     height, width = normal.shape[:2]
     linear, spread, exposure = args.linear, args.spread, args.exposure
@@ -74,7 +76,7 @@ def _scene(normal: Pixels, span: Window, args: KernelArgs, lit_as: Pixels) -> Sc
     return Scene(linear, illumination, cast, exposure, args.bands, lit)
 
 
-def _span_of(window: Window, height: int, width: int, blur: npt.NDArray[np.float32]) -> Window:
+def span_of(window: Window, height: int, width: int, blur: npt.NDArray[np.float32]) -> Window:
     """Return what has to be made of a picture so that a window of it is right.
 
     It is the window, what the chroma noise reduction sees around it, and an even top and left, at

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from gloam.loaders import PairLoader, TorchLoader  # noqa: E402
 
-from .test_lightning import BATCH, LENGTH, TRAIN, VAL, numbers, on_ranks  # noqa: E402
+from .test_lightning import BATCH, LENGTH, TRAIN, VAL, mixed, numbers, on_ranks  # noqa: E402
 
 
 @pytest.fixture(params=["webdataset", "external", "torch", "torch-processes"])
@@ -33,6 +33,15 @@ def accelerator():
     yield accelerate.Accelerator(cpu=True, gradient_accumulation_steps=2)
     accelerate.state.AcceleratorState._reset_state(True)
     accelerate.state.GradientState._reset_state()
+
+
+def test_a_mixture_is_prepared_and_gone_on_with_by_skipping(shards, accelerator):
+    train = accelerator.prepare(mixed(shards))
+    whole = [numbers(normal) for _, normal in train]
+    again = accelerator.prepare(mixed(shards))
+    left = accelerate.skip_first_batches(again, 2)
+    assert [numbers(normal) for _, normal in left] == whole[2:]
+    assert len(whole) == len(train)
 
 
 def test_prepared_loaders_give_whole_epochs_and_accumulation_ends_with_them(make, accelerator):

@@ -14,7 +14,7 @@ pytest.importorskip("nvidia.dali")
 L = pytest.importorskip("lightning")
 torch = pytest.importorskip("torch")
 
-from gloam.loaders import PairLoader, TorchLoader  # noqa: E402
+from gloam.loaders import PairLoader, TorchLoader, mix  # noqa: E402
 
 TRAIN, VAL, BATCH = 37, 11, 4
 LENGTH, VAL_LENGTH = TRAIN // BATCH, -(-VAL // BATCH)
@@ -104,6 +104,22 @@ def test_fit_trains_and_validates_every_epoch(shards, tmp_path, kind, sanity):
     assert model.seen["train"][0] != model.seen["train"][1] != model.seen["train"][2]
     assert [len(set(epoch)) for epoch in model.seen["val"]] == [VAL] * 3
     assert [len(epoch) for epoch in model.seen["sanity"]] == ([2 * BATCH] if sanity else [])
+
+
+def mixed(shards, **more):
+    """Stored pairs and lit ones, three to one."""
+    mixture = mix({"set": (shards, 3), "lit": {"data": shards, "weight": 1, "identity": True}})
+    return PairLoader(mixture, batch_size=BATCH, size=(40, 56), device="cpu", workers=0, **more)
+
+
+def test_fit_trains_on_a_mixture(shards, tmp_path):
+    model, train = Watched(), mixed(shards)
+    _, val = loaders(shards, TorchLoader)
+    with train, val:
+        trainer(tmp_path).fit(model, train, val)
+        length = len(train) * BATCH
+    assert [len(epoch) for epoch in model.seen["train"]] == [length] * 3
+    assert model.seen["train"][0] != model.seen["train"][1]
 
 
 @pytest.mark.parametrize("kind", [PairLoader, TorchLoader])

@@ -11,7 +11,7 @@ transformers = pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
 torch = pytest.importorskip("torch")
 
-from gloam.loaders import PairLoader, TorchLoader  # noqa: E402
+from gloam.loaders import PairLoader, TorchLoader, mix  # noqa: E402
 
 from .test_lightning import BATCH, LENGTH, VAL, VAL_LENGTH, numbers, on_ranks  # noqa: E402
 
@@ -82,6 +82,16 @@ def trainer(shards, kind, folder, **options):
         train_dataset=train.dataset,
         eval_dataset=val.dataset,
     )
+
+
+def test_a_mixture_is_trained_on(shards, tmp_path):
+    def mixture(root, split, **options):
+        return PairLoader(mix({"set": (root, 3), "again": (root, 1)}, epoch=52), split, **options)
+
+    model, running = trainer(shards, mixture, tmp_path)
+    running.train()
+    assert running.state.global_step == len(model.seen[True])
+    assert len({n for batch in model.seen[True] for n in batch}) == 37
 
 
 @pytest.mark.parametrize("kind", [PairLoader, TorchLoader])

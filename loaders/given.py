@@ -1,0 +1,154 @@
+"""What draws know of the samples of a batch, for whoever asks: parameters, noise, light."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from ..synth.draws.record import CameraDraw
+from ..synth.models import Draw, LowMaker
+from ..synth.render.emitters import emitter_mask
+from .augment import CropFlip
+from .options import GIVEN_MAPS, Options
+
+Maps = dict[str, npt.NDArray[np.float32]]
+_CHANNELS = {"light": 1, "mask": 1}
+
+
+class Known(NamedTuple):
+    """What is known of a sample.
+
+    Attributes
+    ----------
+    draw : Draw, optional
+        None where nothing was drawn: of lists and of real pairs.
+    maps : dict of name to float32 array (h, w, 3 or 1)
+        Those that were asked for and are there.
+    shape : (h, w)
+        Of the sample's images.
+    component : str
+        Of a mixture.
+    """
+
+    draw: Draw | None
+    maps: Maps
+    shape: tuple[int, int]
+    component: str = ""
+
+
+def known_of(
+    maker: LowMaker | None,
+    number: int,
+    draw: Draw | None,
+    options: Options,
+    normal: npt.NDArray[np.uint8],
+    crop: CropFlip,
+) -> Known:
+    """Find out what is known of a sample.
+
+    Parameters
+    ----------
+    maker : LowMaker, optional
+        Of its batch's lows; None where it has none.
+    number : int
+        Its draw among the maker's.
+    draw : Draw, optional
+    options : Options
+    normal : uint8 array (H, W, 3)
+    crop : CropFlip
+    """
+    shape = options.size or (crop.height, crop.width)
+    wanted = [name for name in options.give if name in GIVEN_MAPS]
+    maps: Maps = {}
+    if maker is not None and wanted:
+        found = maker.noise_map(number, normal, crop.window)
+        whole = found._asdict() if found is not None else {}
+        whole = {name.replace("_", "-"): one for name, one in whole.items()}
+        maps = {name: moved(whole[name], crop, shape) for name in wanted if name in whole}
+    if "mask" in options.give and draw is not None:
+        mask = np.zeros((crop.height, crop.width), np.float32)
+        if isinstance(draw, CameraDraw):
+            mask = emitter_mask(normal, draw, crop.window).astype(np.float32)
+        maps["mask"] = moved(mask, crop, shape)
+    if crop.turned:
+        shape = shape[::-1]
+    return Known(draw, maps, shape)
+
+
+def moved(
+    image: npt.NDArray[np.float32], crop: CropFlip, shape: tuple[int, int]
+) -> npt.NDArray[np.float32]:
+    """Return a window's map as its pixels are: resized where they are, flipped, turned."""
+    if image.shape[:2] != shape:
+        smaller = shape[0] < image.shape[0]
+        how = cv2.INTER_AREA if smaller else cv2.INTER_LINEAR
+        image = cv2.resize(image, shape[::-1], interpolation=how)  # type: ignore[assignment]
+    image = image.reshape(*shape, -1)
+    image = image[:: -1 if crop.down else 1, :: -1 if crop.across else 1]
+    return image.transpose(1, 0, 2) if crop.turned else image
+
+
+def batch_known(known: Sequence[Known], options: Options) -> dict[str, Any]:
+    """Return what is known of a batch; see `options.PairOptions.give`."""
+    made: dict[str, Any] = {}
+    for name in options.give:
+        if name == "component":
+            made[name] = [one.component for one in known]
+        elif name == "ev":
+            made[name] = torch.tensor([_ev(one.draw) for one in known], dtype=torch.float32)
+        elif name == "draw":
+            made[name] = _draws([one.draw for one in known])
+        else:
+            made[name] = _together(name, known, options)
+    return made
+
+
+def _ev(draw: Any) -> float:
+    exposure = getattr(draw, "exposure", None)
+    return float("nan") if exposure is None else float(exposure.ev)
+
+
+def _draws(draws: Sequence[Draw | None]) -> dict[str, Any]:
+    """Return records, and numbers of all of them as columns by their paths, NaN where none is."""
+    records = [None if one is None else one.model_dump(mode="json") for one in draws]
+    leaves = [{} if one is None else dict(_numbers(one)) for one in records]
+    names = sorted({name for one in leaves for name in one})
+    table = {
+        name: torch.tensor([one.get(name, float("nan")) for one in leaves], dtype=torch.float64)
+        for name in names
+    }
+    return {"records": records, "table": table}
+
+
+def _numbers(record: Mapping[str, Any], where: str = "") -> list[tuple[str, float]]:
+    found = []
+    for name, value in record.items():
+        if isinstance(value, Mapping):
+            found += _numbers(value, f"{where}{name}.")
+        elif isinstance(value, int | float) and name != "pixel_seed":  # more than a double holds
+            found.append((f"{where}{name}", float(value)))
+    return found
+
+
+def _together(name: str, known: Sequence[Known], options: Options) -> torch.Tensor:
+    """Return maps of a batch as a tensor, in the images' layout, units and kind of float."""
+    height, width = (max(sides) for sides in zip(*(one.shape for one in known), strict=True))
+    channels = _CHANNELS.get(name, 3)
+    shift, scale = options.levels_to_values
+    made = np.zeros((len(known), height, width, channels), np.float32)
+    for into, one in zip(made, known, strict=True):
+        h, w = one.shape
+        into[:h, :w] = one.maps.get(name, np.float32(np.nan))
+        if name == "clean":
+            into[:h, :w] = (into[:h, :w] - shift) * scale
+        elif name == "noise":
+            into[:h, :w] *= scale
+    tensor = torch.from_numpy(made)
+    if options.layout == "CHW":
+        tensor = tensor.permute(0, 3, 1, 2).contiguous()
+    return tensor.half() if options.dtype == "float16" else tensor

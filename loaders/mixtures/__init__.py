@@ -1,0 +1,1 @@
+"""Mixtures of sources: which sample comes when, and loaders of them."""

@@ -1,0 +1,166 @@
+"""The order of a mixture's samples: a function of seed and place, and of steps for schedules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..ranks_and_order import Rank, epoch_order, epoch_seed
+from .mixture import at
+from .shares import Shares
+
+Whole = npt.NDArray[np.int64]
+
+
+class Segment(NamedTuple):
+    """Samples of equal weights.
+
+    Attributes
+    ----------
+    step : int
+        That it begins with.
+    place : int
+        Its first sample, counted from the training's first.
+    counts : tuple of int
+        Samples of each component before it.
+    """
+
+    step: int
+    place: int
+    counts: tuple[int, ...]
+
+
+class Course:
+    """Which sample of which component comes at which place.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of K components.
+    weights : sequence of dict of step to float
+    seed : int
+    shuffle : bool
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        weights: Sequence[Mapping[int, float]],
+        seed: int,
+        shuffle: bool,
+    ) -> None:
+        self._seeds = [epoch_seed(seed, 0, f"component {name}") for name in names]
+        self._weights, self._shuffle = weights, shuffle
+        self._steps = sorted({step for one in weights for step in one})
+        self.segments = [Segment(0, 0, (0,) * len(names))]
+        self._order = lru_cache(maxsize=4 * len(names))(epoch_order)
+        self._shares = lru_cache(maxsize=8)(Shares)
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_order": None, "_shares": None}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state)
+        self._order = lru_cache(maxsize=4 * len(self._seeds))(epoch_order)
+        self._shares = lru_cache(maxsize=8)(Shares)
+
+    def advance(self, step: int, place_of: Callable[[int], int]) -> None:
+        """Find out where weights change up to a step.
+
+        Parameters
+        ----------
+        step : int
+        place_of : function of a step
+            Returns the place of its first sample.
+        """
+        for begin in self._steps:
+            last = self.segments[-1]
+            if last.step < begin <= step:
+                place = place_of(begin)
+                counts = self._before(last, place)
+                self.segments.append(Segment(begin, place, tuple(counts.tolist())))
+
+    def samples(self, places: Whole) -> list[tuple[int, int]]:
+        """Return component and number, counted from the training's first, of samples by place."""
+        owners = np.searchsorted([one.place for one in self.segments], places, side="right") - 1
+        breaks = np.flatnonzero((np.diff(places) != 1) | (np.diff(owners) != 0)) + 1
+        found: list[tuple[int, int]] = []
+        for run, (owner, *_) in zip(
+            np.split(places, breaks), np.split(owners, breaks), strict=True
+        ):
+            segment = self.segments[owner]
+            first = int(run[0])
+            components = self._of(segment).components(first - segment.place, len(run))
+            numbers = np.empty(len(run), np.int64)
+            for component, before in enumerate(self._before(segment, first).tolist()):
+                own = components == component
+                numbers[own] = before + np.arange(np.count_nonzero(own))
+            found += zip(components.tolist(), numbers.tolist(), strict=True)
+        return found
+
+    def numbered(self, component: int, count: int, number: int, side: int = 0) -> tuple[int, int]:
+        """Return the pass over a component of `count` samples, and the number in it, of a sample.
+
+        `side` tells lists of unpaired pictures apart.
+        """
+        turn, place = divmod(number, count)
+        seed = self._seeds[component] + side
+        return turn, int(self._order(count, seed, turn, self._shuffle)[place])
+
+    def place_after(self, component: int, number: int) -> int:
+        """Return the place after a component's sample of a number, by the first weights.
+
+        It is found by halving: shares are monotonous.
+        """
+        shares, low, high = self._of(self.segments[0]), 0, 1
+        while shares.before(high)[component] <= number:
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            if shares.before(middle)[component] <= number:
+                low = middle
+            else:
+                high = middle
+        return high
+
+    def _of(self, segment: Segment) -> Shares:
+        return self._shares(tuple(at(one, segment.step) for one in self._weights))
+
+    def _before(self, segment: Segment, place: int) -> Whole:
+        return np.array(segment.counts) + self._of(segment).before(place - segment.place)
+
+
+class SteppedRank(Rank):
+    """A rank of those that take turns: at each step each takes the next samples of one order.
+
+    So that what is left of an epoch does not depend on how many ranks there are.
+    """
+
+    def batches(self, count: int, batch_size: int, last_batch: str) -> int:
+        """Return how many batches of `count` samples an epoch has."""
+        steps, left = divmod(count, self.world * batch_size)
+        if last_batch == "drop":
+            return steps
+        if last_batch in ("padded", "even") and (batch_size > 1 or last_batch == "padded"):
+            return steps + (left > 0)
+        return steps + (left > self.rank * batch_size)
+
+    def places(self, count: int, batch_size: int, last_batch: str, batch: int) -> Whole:
+        """Return the places in an epoch's order of the samples of one batch."""
+        if last_batch == "even" and batch_size > 1:
+            first, last = (self.done(count, batch_size, last_batch, batch + i) for i in (0, 1))
+            own = (first + (last - first) * (self.rank + i) // self.world for i in (0, 1))
+            return np.arange(*own)
+        start = (batch * self.world + self.rank) * batch_size
+        stop = start + batch_size
+        return np.arange(start, stop if last_batch == "padded" else min(stop, count))
+
+    def done(self, count: int, batch_size: int, last_batch: str, batch: int) -> int:
+        """Return how many samples all ranks have taken before a step."""
+        if last_batch == "even" and batch_size > 1:
+            return count * batch // max(self.batches(count, batch_size, last_batch), 1)
+        return min(batch * self.world * batch_size, count)

@@ -1,0 +1,264 @@
+"""How a loader of a mixture is gone through: by places in one order that all ranks share."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import LoaderError
+from ..index import Contents
+from ..live.lows import LiveLows
+from ..options import Options
+from ..pair_loader import PairLoader
+from ..ranks_and_order import Rank
+from ..state import VERSION, check_state
+from .course import Course, Segment, SteppedRank
+from .mixture import Mixture, as_mixture, schedule
+from .parts import Part, open_parts
+
+
+class Begun(NamedTuple):
+    """Where an epoch began, of which a loader may have been given the rest alone.
+
+    Attributes
+    ----------
+    epoch : int
+    place : int
+        Of its first sample, counted from the training's first.
+    step : int
+        Of its first batch.
+    offset : int
+        Samples of it that other ranks than today's took, before what `_batch` counts.
+    """
+
+    epoch: int = 0
+    place: int = 0
+    step: int = 0
+    offset: int = 0
+
+
+class Sample(NamedTuple):
+    """A sample of a mixture.
+
+    Attributes
+    ----------
+    part : int
+        Number of its component.
+    number : int
+        Of the pair in its component.
+    turn : int
+        Pass over the component, which crops and new lows are drawn by.
+    bright : (number, turn), optional
+        Of the other list of unpaired pictures.
+    """
+
+    part: int
+    number: int
+    turn: int
+    bright: tuple[int, int] | None
+
+
+class MixedEpochs(PairLoader):
+    """A loader of a mixture, whatever makes its batches.
+
+    Its state is a place in the order that all ranks share: any rank's goes on on any number of
+    ranks, with any batch size and backend.
+    """
+
+    parts: tuple[Part, ...]
+    _course: Course
+    _sizes: Mapping[int, Options]  # by the step that each begins with
+    _begun = Begun()
+
+    def _opened(
+        self, data: Any, split: str, given: Mapping[str, Any]
+    ) -> tuple[Contents, Options, LiveLows | None]:
+        mixture = cast(Mixture, as_mixture(data, given))
+        for name in ("labels", "resident", "resident_side"):
+            if given.get(name):
+                raise LoaderError(f"{name} goes with one set, not with a mixture: leave it out")
+        try:
+            sizes = schedule(given.get("size"))
+        except ValueError as error:
+            raise LoaderError(f"size: {error}") from None
+        training, live = split == "train", bool(given.get("live"))
+        self._sizes = {
+            step: self._options({**given, "size": size}, training, live)
+            for step, size in sizes.items()
+        }
+        first, chosen = {**given, "size": sizes[0]}, self._sizes[0]
+        self.parts = open_parts(mixture, first, split, chosen.seed)
+        weights = [part.component.weight for part in self.parts]
+        names = list(mixture.components)
+        self._course = Course(names, weights, chosen.seed, chosen.shuffle)
+        self._columns = self._drawn = None
+        own = json.dumps([[part.name, part.fingerprint()] for part in self.parts])
+        identity = hashlib.sha256(own.encode()).hexdigest()[:16]
+        count = self._epoch_samples(mixture)
+        return Contents(repr(mixture), split, None, count, identity), chosen, None
+
+    def _epoch_samples(self, mixture: Mixture) -> int:
+        """Return how many samples an epoch has."""
+        if isinstance(mixture.epoch, int):
+            return mixture.epoch
+        passes = [(i, part.count * part.component.repeat) for i, part in enumerate(self.parts)]
+        passes = [(i, count) for i, count in passes if self.parts[i].component.weight[0]]
+        after = self._course.place_after
+        if mixture.epoch == "longest":
+            return max(after(i, count - 1) for i, count in passes)
+        return min(after(i, count) - 1 for i, count in passes)
+
+    @property
+    def rank(self) -> Rank:
+        """The part of this process; ranks take turns."""
+        found = super().rank
+        return SteppedRank(found.rank, found.world)
+
+    def _check_share(self, rank: Rank) -> None:
+        super()._check_share(SteppedRank(rank.rank, rank.world))
+
+    def __len__(self) -> int:
+        begun = self._of_epoch(self.epoch)
+        return self._count_batches(self.contents.count - begun.offset)
+
+    def _count_batches(self, count: int) -> int:
+        options = self.options
+        return self.rank.batches(count, options.batch_size, str(options.last_batch))
+
+    def _done(self, begun: Begun, batch: int) -> int:
+        """Return how many samples of an epoch all ranks have taken before a batch."""
+        options = self.options
+        left = self.contents.count - begun.offset
+        rank = cast(SteppedRank, self.rank)
+        last = str(options.last_batch)
+        return begun.offset + rank.done(left, options.batch_size, last, batch)
+
+    def _span(self, begun: Begun) -> int:
+        """Return how many samples an epoch takes of the order: none of those that are dropped."""
+        if self.options.last_batch != "drop":
+            return self.contents.count
+        return self._done(begun, self._count_batches(self.contents.count - begun.offset))
+
+    def _steps(self, count: int) -> int:
+        """Return how many batches of `count` samples the rank has that has most."""
+        options, first = self.options, SteppedRank(0, self.rank.world)
+        return first.batches(count, options.batch_size, str(options.last_batch))
+
+    def _of_epoch(self, epoch: int) -> Begun:
+        """Return where an epoch begins."""
+        begun = self._begun
+        if epoch < begun.epoch:
+            begun = Begun()
+        if epoch > begun.epoch:
+            count, more = self.contents.count, epoch - begun.epoch - 1
+            place = begun.place + self._span(begun) + more * self._span(Begun())
+            step = begun.step + self._steps(count - begun.offset) + more * self._steps(count)
+            begun = Begun(epoch, place, step)
+        return begun
+
+    def _place_of(self, step: int) -> int:
+        """Return the place of a step's first sample."""
+        epoch = self._begun.epoch
+        while self._of_epoch(epoch + 1).step <= step:
+            epoch += 1
+        begun = self._of_epoch(epoch)
+        return begun.place + self._done(begun, step - begun.step)
+
+    def _places_of(self, batch: int) -> Any:
+        """Return the places of a batch's samples in the epoch; of repetitions beyond its end."""
+        begun, options = self._of_epoch(self.epoch), self.options
+        left = self.contents.count - begun.offset
+        last = str(options.last_batch)
+        return begun.offset + self.rank.places(left, options.batch_size, last, batch)
+
+    def _samples_of(self, places: npt.NDArray[np.int64], step: int) -> list[Sample]:
+        """Return the samples at places of an epoch."""
+        begun = self._of_epoch(self.epoch)
+        self._course.advance(step, self._place_of)
+        numbered, found = self._course.numbered, []
+        for i, number in self._course.samples(begun.place + places % self.contents.count):
+            part = self.parts[i]
+            turn, own = numbered(i, part.contents.count, number)
+            bright = None
+            if part.bright is not None:
+                other = numbered(i, part.bright.count, number, 1)
+                bright = other[1], other[0]
+            found.append(Sample(i, own, turn, bright))
+        return found
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return where the loader is: plain JSON, the same on all ranks between two steps."""
+        begun = self._of_epoch(self.epoch)
+        step = begun.step + self._batch
+        self._course.advance(step, self._place_of)
+        return {
+            "fingerprint": self._fingerprint(),
+            "epoch": self.epoch,
+            "begun": begun.place,
+            "step": step,
+            "taken": self._done(begun, self._batch),
+            "weights": [
+                [one.step, one.place, list(one.counts)]
+                for one in self._course.segments
+                if one.step <= step
+            ],
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on, with the next pass, where another loader of the same mixture was, on any rank.
+
+        Raises
+        ------
+        LoaderError
+            When the state is of something else, with what differs.
+        """
+        check_state(state, self._fingerprint())
+        self._pass, self._loaded = None, True
+        taken, step, epoch = (int(state[name]) for name in ("taken", "step", "epoch"))
+        each = self.rank.world * self.batch_size
+        even = self.options.last_batch == "even" and self.batch_size > 1
+        self._batch, offset = (0, taken) if even else divmod(taken, each)
+        self.epoch = epoch
+        self._begun = Begun(epoch, int(state["begun"]), step - self._batch, offset)
+        self._course.segments = [Segment(one[0], one[1], tuple(one[2])) for one in state["weights"]]
+        self._moved()
+
+    def set_epoch(self, epoch: int) -> None:
+        """Begin epoch number `epoch` with the next pass; passes count up by themselves."""
+        super().set_epoch(epoch)
+        if self.epoch < self._begun.epoch:
+            self._begun = Begun()
+            self._course.segments = self._course.segments[:1]
+
+    def _fingerprint(self) -> dict[str, Any]:
+        options = self.options.fingerprint()
+        for name in ("batch_size", "shuffle_buffer", "exact", "resident_side", "size"):
+            options.pop(name, None)
+        return {
+            "version": VERSION,
+            "data": self.contents.identity,
+            "pairs": self.contents.count,
+            "options": options,
+            "size": {str(step): one.fingerprint()["size"] for step, one in self._sizes.items()},
+        }
+
+    def _copy_ahead(self) -> None:
+        for contents in self._contents_of_parts():
+            if contents.cache is not None:
+                contents.cache.begin()
+
+    def close(self) -> None:
+        """Free what the loader holds, and end its processes; it cannot be used afterwards."""
+        super().close()
+        for contents in self._contents_of_parts():
+            if contents.cache is not None:
+                contents.cache.close()
+
+    def _contents_of_parts(self) -> list[Contents]:
+        both = ((part.contents, part.bright) for part in self.parts)
+        return [one for pair in both for one in pair if one is not None]

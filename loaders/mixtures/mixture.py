@@ -1,0 +1,254 @@
+"""What a mixture is of: its components, their weights and options, in Python or a YAML file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from ...errors import ConfigError, LoaderError
+from ...manifests.config import load_yaml
+from ...manifests.real.real import real
+from ..index import pairs_in
+
+T = TypeVar("T")
+Epoch = Literal["shortest", "longest"] | int
+_FOLDERS = ("photos", "low", "normal", "dark", "bright")  # of `data`, in a file
+
+
+class Component(BaseModel):
+    """One source of a mixture.
+
+    Attributes
+    ----------
+    data : PairSet, str, Path, sequence or dict
+        A set or its folder, pairs of paths or bytes (`pairs_in`, `real`), or photographs, whose
+        lows are made live. Or a dict: {low: DIR, normal: DIR}, {photos: DIR}, {real: NAME, dir:
+        DIR, split: SPLIT}; and of unpaired ones {dark:, bright:}, each a list or a folder.
+    weight : float or dict of step to float
+        Share of samples, relative to the other components'.
+    split : str, optional
+        Of a set; by default the loader's.
+    normals, live, recipe, draws
+        See `gloam.loaders.options.PairOptions`; by default the loader's. `live` of the loader is
+        for sets alone. `recipe` may be a dict of step to recipe.
+    repeat : int
+        Passes that an epoch has room for; see `mix`.
+    identity : bool
+        Give the lit picture as both input and target.
+    unpaired : bool
+        Give a dark picture and a bright one, each in an order of its own.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    data: Any
+    weight: dict[int, float]
+    split: Literal["train", "val", "test"] | None = None
+    normals: str | Path | None = None
+    live: bool | None = None
+    recipe: dict[int, Any] | None = None
+    draws: Literal["fresh", "set"] | None = None
+    repeat: int = Field(default=1, ge=1)
+    identity: bool = False
+    unpaired: bool = False
+
+    @field_validator("weight", "recipe", mode="before")
+    @classmethod
+    def _by_step(cls, value: Any) -> Any:
+        return None if value is None else schedule(value)
+
+    @model_validator(mode="after")
+    def _fitting(self) -> Component:
+        if min(self.weight.values()) < 0:
+            raise ValueError("weight must be at least 0")
+        if self.identity and self.unpaired:
+            raise ValueError("identity and unpaired exclude each other")
+        if (self.identity or self.unpaired) and (self.live or self.recipe or self.draws):
+            raise ValueError("identity and unpaired pictures have no lows that could be made live")
+        return self
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Sources that a loader mixes; see `mix`."""
+
+    components: Mapping[str, Component]
+    epoch: Epoch = "longest"
+
+    def __repr__(self) -> str:
+        return f"mixture of {', '.join(self.components)}"
+
+
+def mix(components: Mapping[str, Any], *, epoch: Epoch = "longest") -> Mixture:
+    """Mix sources for PairLoader: samples of all of them in every batch, by weights.
+
+    Parameters
+    ----------
+    components : mapping of names
+        To (SOURCE, WEIGHT), or to a dict of what `Component` has: data, weight, split, live,
+        recipe, draws, repeat, identity, unpaired. A weight or recipe may be a dict of the step it
+        begins with: {0: 6, 20000: 3}.
+    epoch : "longest", "shortest" or int
+        Samples of an epoch: until each component was gone through once (`repeat` times); until
+        the first one was; or so many. Components go on from epoch to epoch.
+
+    Returns
+    -------
+    Mixture
+        Any 1,000 consecutive samples hold each share to within one; each sample of a component
+        comes once before any comes twice.
+
+    Raises
+    ------
+    LoaderError
+        When a component is wrong.
+
+    Examples
+    --------
+    >>> import gloam
+    >>> pairs = gloam.pairs_in("files/train/low", "files/train/normal")
+    >>> mixed = gloam.mix({"synth": ("SET", 3), "mine": (pairs, 1)})
+    >>> loader = gloam.TorchLoader(mixed, batch_size=4, size=64, workers=0, device="cpu")
+    >>> low, normal = next(iter(loader))
+    >>> tuple(low.shape)
+    (4, 3, 64, 64)
+    """
+    if not isinstance(components, Mapping) or not components:
+        raise LoaderError("mix: give components by their names, {'synth': (SET, 6), ...}")
+    if isinstance(epoch, bool) or (epoch if isinstance(epoch, int) else 1) < 1:
+        raise LoaderError(f"mix: epoch {epoch!r}: must be at least 1 sample")
+    if not isinstance(epoch, int) and epoch not in ("shortest", "longest"):
+        raise LoaderError(f"mix: epoch {epoch!r}: must be shortest, longest or a number of samples")
+    made = {str(name): _component(name, given) for name, given in components.items()}
+    for step in {step for one in made.values() for step in one.weight}:
+        if not any(at(one.weight, step) for one in made.values()):
+            raise LoaderError(f"mix: all weights are 0 from step {step} on")
+    return Mixture(made, epoch)
+
+
+def mixture_in(path: Path) -> Mixture:
+    """Read a mixture from a YAML file: `mix:` with components, and `epoch:`.
+
+    Paths in it are relative to its folder.
+
+    Raises
+    ------
+    LoaderError
+        When it is none.
+    """
+    try:
+        values = load_yaml(path)
+    except (ConfigError, OSError) as error:
+        raise LoaderError(str(error), path=path) from None
+    unknown = sorted(set(values) - {"mix", "epoch"})
+    if unknown or not isinstance(values.get("mix"), dict):
+        what = f"{unknown[0]}: no such key" if unknown else "has no mix:"
+        raise LoaderError(f"{path}: {what}; a mixture has mix: and epoch:", path=path)
+    components = {
+        name: {key: _placed(key, value, path.parent) for key, value in given.items()}
+        if isinstance(given, dict)
+        else [_placed("data", given[0], path.parent), *given[1:]]
+        if isinstance(given, list) and given
+        else given
+        for name, given in values["mix"].items()
+    }
+    return mix(components, epoch=values.get("epoch", "longest"))
+
+
+def _placed(key: str, value: Any, folder: Path) -> Any:
+    """Return a value of a file's component, its paths relative to the file's folder."""
+    if key == "data" and isinstance(value, dict):
+        return {name: _placed(name, one, folder) for name, one in value.items()}
+    if key not in (*_FOLDERS, "data", "normals", "dir") or not isinstance(value, str):
+        return value
+    return value if "://" in value else str(folder / value)
+
+
+def _component(name: Any, given: Any) -> Component:
+    if isinstance(given, tuple | list) and len(given) == 2:
+        given = {"data": given[0], "weight": given[1]}
+    if not isinstance(given, Mapping):
+        raise LoaderError(f"mix: {name}: must be (SOURCE, WEIGHT), or a dict of data, weight, ...")
+    try:
+        return Component(**given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        message = first["msg"].removeprefix("Value error, ")
+        raise LoaderError(f"mix: {name}: {f'{where}: ' if where else ''}{message}") from None
+
+
+def source_of(data: Any) -> Any:
+    """Return the source of a component: a set, or lists; of unpaired ones (dark, bright).
+
+    Raises
+    ------
+    GloamError
+        When folders do not hold what they should.
+    """
+    if not isinstance(data, Mapping):
+        return data
+    names = set(data)
+    if names == {"low", "normal"}:
+        return pairs_in(data["low"], data["normal"])
+    if names == {"photos"}:
+        return pairs_in(data["photos"])
+    if names == {"dark", "bright"}:
+        lists = (data["dark"], data["bright"])
+        return tuple(pairs_in(one) if isinstance(one, str | Path) else one for one in lists)
+    if "real" in names:
+        return real(data["real"], *(data[key] for key in ("dir", "split") if key in data))
+    raise LoaderError(
+        "data: must be a set, a list, or {low:, normal:}, {photos:}, {dark:, bright:}, {real:,"
+        " dir:, split:}"
+    )
+
+
+def schedule(value: Any) -> dict[int, Any]:
+    """Return what holds from which step on, in order; a plain value from step 0.
+
+    Raises
+    ------
+    ValueError
+        When steps are none, or 0 is missing.
+    """
+    if not isinstance(value, Mapping):
+        return {0: value}
+    if not all(isinstance(step, int) and step >= 0 for step in value) or 0 not in value:
+        raise ValueError("a schedule is {0: VALUE, STEP: VALUE, ...}")
+    return dict(sorted(value.items()))
+
+
+def at(values: Mapping[int, T], step: int) -> T:
+    """Return what a schedule says at a step."""
+    return values[max(begin for begin in values if begin <= step)]
+
+
+def as_mixture(data: Any, options: Mapping[str, Any]) -> Mixture | None:
+    """Return the mixture that a loader was given; None where it was given one set or list.
+
+    Unpaired lists, and schedules of a single source, are mixtures of one component.
+
+    Raises
+    ------
+    LoaderError
+        When a file holds none.
+    """
+    if isinstance(data, Mixture):
+        return data
+    if isinstance(data, str | Path) and str(data).endswith((".yaml", ".yml")):
+        return mixture_in(Path(data))
+    unpaired = bool(options.get("unpaired"))
+    if unpaired and isinstance(data, Sequence) and not isinstance(data, str) and len(data) == 2:
+        data = {"dark": data[0], "bright": data[1]}
+    if unpaired or any(isinstance(options.get(name), Mapping) for name in ("size", "recipe")):
+        own = {name: options[name] for name in ("normals",) if name in options}
+        live = options.get("live")
+        if live is not None and not unpaired:
+            own["live"] = live
+        return mix({"data": {"data": data, "weight": 1, "unpaired": unpaired, **own}})
+    return None

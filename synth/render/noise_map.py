@@ -1,0 +1,196 @@
+"""What a draw knows of a low: its noiseless picture, and the standard deviation of its noise.
+
+From the model alone: no low is made. JPEG, and the pattern that hot sites and columns leave, are
+left out.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from ..camera.illumination import exposure_of
+from ..kernels.arrays import Pixels, Window, check_normal, check_window
+from ..kernels.curves import encoding
+from ..kernels.demosaic import BILINEAR, BORDER
+from ..kernels.exposure import Scene
+from ..kernels.moments import SiteNoise, expose_window, pixel_moments
+from ..kernels.numbers.quantiles import CENTRE, OCTAVES, PER_HALF
+from .kernel_args import KernelArgs
+from .mosaic_noise import demosaic_weights, demosaiced, mosaic_variances
+from .window import cut, scene_of, span_of
+
+Floats = npt.NDArray[np.float32]
+_NODES = 12
+_ROUNDING = 1 / 12  # variance of rounding to whole numbers
+_LUMA = np.array([0.299, 0.587, 0.114])
+
+
+class NoiseMap(NamedTuple):
+    """What is known of a window of a low; float32 arrays.
+
+    Attributes
+    ----------
+    clean : (h, w, 3)
+        The low without noise, in sRGB levels, 0 to 255, not rounded.
+    linear : (h, w, 3)
+        The same in linear light, 0 to 1.
+    noise : (h, w, 3)
+        Standard deviation of the noise in levels, rounding included; NaN where noise of channels
+        stands behind a demosaic.
+    noise_linear : (h, w, 3)
+        The same in linear light.
+    light : (h, w)
+        Illumination field in EV: what falls on each pixel, against the exposure.
+    """
+
+    clean: Floats
+    linear: Floats
+    noise: Floats
+    noise_linear: Floats
+    light: Floats
+
+
+def noise_map(
+    normal: Pixels, args: KernelArgs, window: Window | None = None, lit_as: Pixels | None = None
+) -> NoiseMap:
+    """Return what a draw knows of a low, or a window of it; see `window.render_window`.
+
+    Raises
+    ------
+    ValueError
+        When the normal is not a uint8 array (H, W, 3), or the window does not lie within it.
+    """
+    check_normal(normal)
+    normal = np.ascontiguousarray(normal)
+    height, width = normal.shape[:2]
+    window = Window(0, 0, height, width) if window is None else window
+    check_window(window, height, width)
+    blur, strength = args.development.blur, float(args.development.strength)
+    span = span_of(window, height, width, blur)
+    shape = span.height, span.width
+    lit_as = normal if lit_as is None else lit_as
+    scene = scene_of(normal, span, args, lit_as)
+    means, light = _exposed(normal, span, scene, args.sensor.method)
+    lights: Any
+    variances: Any
+    lights, light_variances, clean, variances, covariances = (
+        np.empty((3, *shape), np.float32) for _ in range(5)
+    )
+    sensor, draw = args.sensor, args.field.draw
+    levels = 255 * encoding(draw.isp_contrast, draw.tone, draw.gamma, draw.tone_toe)
+    out = lights, light_variances, clean, variances, covariances
+    site, colour = _site_noise(args), args.development.colour
+    mosaic = sensor.method >= BILINEAR
+    kept = (demosaic_weights(sensor.method) ** 2).sum((3, 4)).mean((0, 1)) if mosaic else np.ones(3)
+    camera = sensor.method, float(sensor.gain), site, kept
+    pixel_moments(means, camera, colour, args.noise, (levels, *_quadrature()), out)
+    before = np.maximum(variances, 1e-12)
+    if mosaic:
+        slopes = np.sqrt(before / np.maximum(light_variances, 1e-30))
+        units = np.array([colour.red_gain, colour.green_gain, colour.blue_gain])
+        to_light = np.reshape(colour.to_srgb, (3, 3)) * units / (colour.white - colour.black)
+        sites = sensor.gain**2 * np.maximum(means, 0) + site.single
+        of_sites = mosaic_variances(sites, slopes, to_light, sensor.method, blur, strength)
+    if len(blur):
+        clean, variances = _smoothed(clean, variances, covariances, blur, strength)
+        places: Any = np.interp(clean, levels, np.arange(len(levels))) / (len(levels) - 1)
+        lights = places * places
+    variances = (of_sites if mosaic else variances) + _ROUNDING
+    if mosaic and args.noise.there:
+        variances = np.full_like(variances, np.nan)
+    in_light = np.sqrt(light_variances * variances / before)
+    field = np.log2(np.maximum(light, 1e-30)) + exposure_of(lit_as, draw)
+    pictures = (
+        np.moveaxis(np.asarray(one, np.float32), 0, 2)
+        for one in (clean, lights, np.sqrt(variances), in_light)
+    )
+    return NoiseMap(*(cut(one, span, window) for one in (*pictures, field.astype(np.float32))))
+
+
+def _exposed(normal: Pixels, span: Window, scene: Scene, method: int) -> tuple[Floats, Floats]:
+    """Return mean electrons (3, h, w) of the pixels of a span, and the factors on their light."""
+    height, width = normal.shape[:2]
+    border = BORDER if method >= BILINEAR else 0
+    top, left = max(span.top - border, 0), max(span.left - border, 0)
+    bottom = min(span.top + span.height + border, height)
+    right = min(span.left + span.width + border, width)
+    part = Window(top, left, bottom - top, right - left)
+    means = np.empty((3, part.height, part.width), np.float32)
+    light = np.empty((part.height, part.width), np.float32)
+    expose_window(normal, part, scene, means, light)
+    light = cut(light, part, span)
+    if border:
+        before = border - (span.top - top), border - (span.left - left)
+        after = (
+            border - (bottom - span.top - span.height),
+            border - (right - span.left - span.width),
+        )
+        means = np.pad(means, ((0, 0), *zip(before, after, strict=True)), "edge")
+        means = demosaiced(means, method)
+    return means, light
+
+
+def _smoothed(
+    clean: Floats, variances: Floats, covariances: Floats, blur: Floats, strength: float
+) -> tuple[Floats, Floats]:
+    """Return levels (3, h, w) and their variances after chroma noise reduction.
+
+    Each channel becomes the brightness and what is left of its difference to it: of its own pixel
+    and, blurred, of its neighbours.
+    """
+    taps = np.concatenate([blur[:0:-1], blur]).astype(np.float64)
+    squares = taps * taps
+    luma = np.tensordot(_LUMA, clean, 1)
+    pairs = ((0, 1), (1, 2), (0, 2))
+    made, out = np.empty_like(clean), np.empty_like(variances)
+    middle = float(blur[0]) ** 2
+
+    def variance_of(factors: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        total = np.tensordot(factors * factors, variances, 1)
+        for (a, b), one in zip(pairs, covariances, strict=True):
+            total = total + 2 * factors[a] * factors[b] * one
+        return np.asarray(total)
+
+    for c in range(3):
+        difference = clean[c] - luma
+        smooth = cv2.sepFilter2D(difference, -1, taps, taps, borderType=cv2.BORDER_REPLICATE)
+        made[c] = luma + difference + strength * (smooth - difference)
+        apart = np.eye(3)[c] - _LUMA
+        around = variance_of(apart)
+        blurred = cv2.sepFilter2D(around, -1, squares, squares, borderType=cv2.BORDER_REPLICATE)
+        own = _LUMA + (1 - strength + strength * middle) * apart
+        neighbours = strength**2 * np.maximum(blurred - middle**2 * around, 0)
+        out[c] = variance_of(own) + neighbours
+    return np.clip(made, 0, 255), out
+
+
+def _site_noise(args: KernelArgs) -> SiteNoise:
+    """Return the cumulants of what sites add to their electrons."""
+    noise, row = args.sensor.noise, float(args.sensor.row_sigma) ** 2
+    single, single4 = _cumulants(tuple(noise.read.tolist()))
+    pair, pair4 = _cumulants(tuple(noise.read_pair.tolist()))
+    return SiteNoise(single + row + _ROUNDING, single4, pair + 2 * (row + _ROUNDING), pair4)
+
+
+@lru_cache(maxsize=1024)
+def _cumulants(coefficients: tuple[float, ...]) -> tuple[float, float]:
+    """Return the second and fourth cumulant of a symmetric distribution, by its quantiles."""
+    depth = np.linspace(1, OCTAVES + 1, 4801)
+    quantiles = np.polyval(coefficients[::-1], (np.sqrt(depth) - CENTRE) * PER_HALF)
+    weights = 2.0 ** (1 - depth) * math.log(2) * (depth[1] - depth[0])
+    weights[[0, -1]] /= 2
+    second, fourth = (float(weights @ quantiles**power) for power in (2, 4))
+    return second, fourth - 3 * second * second
+
+
+@lru_cache(maxsize=1)
+def _quadrature() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return nodes and weights of Gauss and Hermite's rule for a standard normal distribution."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+    return nodes, weights / weights.sum()

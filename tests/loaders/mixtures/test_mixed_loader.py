@@ -1,0 +1,193 @@
+"""Mixtures: exact, each sample once before any twice, the same on any number of ranks."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import pytest
+import torch
+
+import gloam
+from gloam.errors import LoaderError
+from gloam.loaders import PairLoader, TorchLoader, mix, pairs_in
+from gloam.manifests.images.encode import encode
+
+from ..numbered import TRAIN, numbered
+
+PLAIN = {"device": "cpu", "workers": 0, "size": (40, 56), "batch_size": 4, "seed": 3}
+
+
+def pair(i):
+    return encode(numbered(i, 50 + i, 60) // 2, "png"), encode(numbered(i, 50 + i, 60), "png")
+
+
+PAIRS = [pair(i) for i in range(7)]
+
+
+@pytest.fixture
+def mixture(shards, files, photos):
+    return mix(
+        {
+            "live": {"data": shards, "weight": 3, "live": True},
+            "stored": (shards, 2),
+            "files": (files, 2),
+            "list": (PAIRS, 1),
+            "lit": {"data": PAIRS, "weight": 1, "identity": True},
+            "unpaired": {
+                "data": {"dark": photos, "bright": [normal for _, normal in PAIRS]},
+                "weight": 1,
+                "unpaired": True,
+            },
+        },
+        epoch=150,
+    )
+
+
+def samples(loaders, epochs=1):
+    """What ranks give, in the order of steps: component, key and bytes of each sample."""
+    found = []
+    for _ in range(epochs):
+        for row in itertools.zip_longest(*map(iter, loaders)):
+            for batch in row:
+                if batch is not None:
+                    low, normal, keys, given = batch
+                    found += [
+                        (name, key, low[i].numpy().tobytes(), normal[i].numpy().tobytes())
+                        for i, (name, key) in enumerate(zip(given["component"], keys, strict=True))
+                    ]
+    return found
+
+
+def ranks(mixture, world, state=None, **options):
+    made = [
+        TorchLoader(
+            mixture,
+            rank=rank,
+            world_size=world,
+            last_batch="partial",
+            keys=True,
+            give=["component"],
+            augment=True,
+            **PLAIN | options,
+        )
+        for rank in range(world)
+    ]
+    for loader in made:
+        if state is not None:
+            loader.load_state_dict(json.loads(json.dumps(state)))
+    return made
+
+
+def test_what_is_left_does_not_depend_on_the_number_of_ranks(mixture):
+    whole = samples(ranks(mixture, 4), 3)
+    assert len(whole) == 3 * 150
+    loaders = ranks(mixture, 4)
+    running = [iter(loader) for loader in loaders]
+    taken = sum(len(next(one)[0]) for _ in range(3) for one in running)
+    states = [loader.state_dict() for loader in loaders]
+    assert all(state == states[0] for state in states)
+    for world in (1, 3, 5):
+        left = samples(ranks(mixture, world, states[world % 4]), 3)
+        assert left == whole[taken:]
+    assert samples(ranks(mixture, 2, states[1], batch_size=3), 3) == whole[taken:]
+
+
+def test_every_sample_of_a_component_comes_once_before_any_comes_twice(mixture):
+    found = samples(ranks(mixture, 3), 3)
+    for name, count in {"live": TRAIN, "stored": TRAIN, "files": TRAIN, "list": 7}.items():
+        keys = [key for component, key, *_ in found if component == name]
+        passes = [keys[i : i + count] for i in range(0, len(keys), count)]
+        assert all(len(set(one)) == len(one) for one in passes)
+        assert len(passes) < 2 or passes[0] != passes[1]
+    assert [name for name, *_ in found[:1000]].count("live") == pytest.approx(0.3 * 450, abs=1)
+
+
+def test_epochs_end_with_the_longest_or_shortest_component(shards):
+    parts = {"set": (shards, 2), "few": {"data": PAIRS, "weight": 1, "repeat": 2}}
+    options = PLAIN | {"batch_size": 1, "last_batch": "partial"}
+    longest, shortest = (
+        TorchLoader(mix(parts, epoch=e), **options) for e in ("longest", "shortest")
+    )
+    assert len(longest) in range(TRAIN * 3 // 2, TRAIN * 3 // 2 + 3)
+    assert len(shortest) in range(3 * 14 - 2, 3 * 14 + 3)
+
+
+def test_identity_gives_the_normal_twice_and_unpaired_pictures_nothing_in_common(photos):
+    lit = mix({"lit": {"data": PAIRS, "weight": 1, "identity": True}})
+    for low, normal in TorchLoader(lit, augment=True, **PLAIN):
+        assert torch.equal(low, normal)
+    lists = pairs_in(photos), [normal for _, normal in PAIRS]
+    loader = TorchLoader(lists, unpaired=True, keys=True, **PLAIN)
+    assert len(loader) == len(lists[0]) // 4
+    darks = [key for _, _, keys in loader for key in keys]
+    assert len(set(darks)) == len(darks)
+
+
+def test_weights_and_sizes_change_by_step(shards):
+    changing = mix({"a": (shards, {0: 1, 3: 0}), "b": ([*PAIRS], {0: 0, 3: 1})}, epoch=40)
+    options = PLAIN | {"size": {0: 32, 2: (24, 40)}}
+    loader = TorchLoader(changing, give=["component"], **options)
+    batches = list(loader)
+    assert [set(given["component"]) for *_, given in batches] == [{"a"}] * 3 + [{"b"}] * 7
+    shapes = [tuple(low.shape[2:]) for low, *_ in batches]
+    assert shapes == [(32, 32)] * 2 + [(24, 40)] * 8
+    begun = iter(TorchLoader(changing, give=["component"], **options))
+    for _ in range(4):
+        next(begun)
+    other = TorchLoader(changing, give=["component"], **options)
+    other.load_state_dict(json.loads(json.dumps(begun._loader.state_dict())))
+    for (low, *_), (wanted, *_) in zip(other, batches[4:], strict=True):
+        assert torch.equal(low, wanted)
+
+
+def test_a_file_says_the_same(shards, photos, tmp_path):
+    (tmp_path / "mix.yaml").write_text(
+        f"mix:\n  set: [{shards}, 2]\n  photos:\n    data: {{photos: {photos}}}\n    weight: 1\n"
+        "    recipe: gamma\nepoch: 60\n"
+    )
+    plain = mix(
+        {
+            "set": (shards, 2),
+            "photos": {"data": pairs_in(photos), "weight": 1, "recipe": "gamma"},
+        },
+        epoch=60,
+    )
+    with (
+        PairLoader(tmp_path / "mix.yaml", **PLAIN) as one,
+        PairLoader(plain, **PLAIN) as other,
+    ):
+        for (low, normal), (low2, normal2) in zip(one, other, strict=True):
+            assert torch.equal(low, low2)
+            assert torch.equal(normal, normal2)
+
+
+@pytest.mark.parametrize(
+    ("components", "message"),
+    [
+        ({}, "give components by their names"),
+        ({"a": 3}, "mix: a: must be (SOURCE, WEIGHT)"),
+        ({"a": (PAIRS, -1)}, "weight must be at least 0"),
+        ({"a": (PAIRS, 0)}, "all weights are 0 from step 0"),
+        ({"a": (PAIRS, {5: 1})}, "a schedule is"),
+        ({"a": {"data": PAIRS, "weight": 1, "colour": 2}}, "mix: a: colour"),
+        ({"a": {"data": PAIRS, "weight": 1, "identity": True, "unpaired": True}}, "exclude"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(components, message):
+    with pytest.raises(LoaderError) as caught:
+        mix(components)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_cannot_be_opened_is_named(shards, tmp_path):
+    broken = mix({"good": (shards, 1), "gone": (tmp_path / "no", 1)})
+    with pytest.raises(LoaderError, match="mix: gone: "):
+        TorchLoader(broken, **PLAIN)
+    with pytest.raises(LoaderError, match="labels goes with one set"):
+        TorchLoader(mix({"good": (shards, 1)}), labels=True, **PLAIN)
+    state = TorchLoader(mix({"good": (shards, 1)}), **PLAIN).state_dict()
+    with pytest.raises(LoaderError, match="another loader"):
+        TorchLoader(mix({"good": (shards, 2)}), **PLAIN).load_state_dict(state)
+    assert repr(gloam.mix({"good": (shards, 1)})) == "mixture of good"

@@ -1,0 +1,82 @@
+"""What draws know: noise as strong as the map says, maps that move with the pixels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from gloam.errors import LoaderError
+from gloam.loaders import PairLoader, TorchLoader
+from gloam.manifests.images.encode import encode
+from gloam.synth.models import draw
+
+from .numbered import make_set
+
+PLAIN = {"device": "cpu", "workers": 0, "batch_size": 2, "live": True, "recipe": "even"}
+
+
+def picture(seed):
+    y, x = np.mgrid[0:120, 0:160]
+    image = 150 + 60 * np.sin((x + 40 * seed) / 50) + 40 * np.cos(y / 30)
+    return np.stack([image, 0.9 * image + 10, 250 - 0.8 * image], axis=2).astype(np.uint8)
+
+
+PHOTOS = [encode(picture(i), "png") for i in range(4)]
+
+
+def test_noise_is_as_strong_as_the_map_says():
+    give = ("noise", "clean", "noise-linear", "linear", "light", "ev", "draw", "mask")
+    loader = TorchLoader(PHOTOS, size=None, give=give, keys=True, dtype="uint8", **PLAIN)
+    ratios = []
+    for low, _, keys, given in loader:
+        known = (given["clean"] > 3 * given["noise"]) & (given["clean"] < 252)
+        ratios.append(((low.float() - given["clean"]) / given["noise"])[known])
+        assert (given["noise-linear"] > 0).all()
+        assert ((given["linear"] >= 0) & (given["linear"] <= 1)).all()
+        for i, (key, record) in enumerate(zip(keys, given["draw"]["records"], strict=True)):
+            drawn = loader.live.draw(key, 0)
+            assert record == drawn.model_dump(mode="json")
+            assert given["ev"][i] == pytest.approx(drawn.exposure.ev)
+            assert given["draw"]["table"]["exposure.ev"][i] == drawn.exposure.ev
+        assert given["light"].mean().abs() < 0.1
+        assert not given["mask"].any()
+    assert torch.cat(ratios).var() == pytest.approx(1, abs=0.03)
+
+
+@pytest.mark.parametrize("more", [{}, {"layout": "HWC", "value_range": (-1, 1)}])
+def test_maps_move_with_the_pixels(more):
+    loader = TorchLoader(
+        PHOTOS, size=(64, 48), augment=True, give=["clean", "noise"], **PLAIN, **more
+    )
+    square = TorchLoader(PHOTOS, size=64, augment=True, give=["clean", "noise"], **PLAIN, **more)
+    for low, _, given in (batch for one in (loader, square) for _ in range(3) for batch in one):
+        assert given["clean"].shape == given["noise"].shape == low.shape
+        off = (low - given["clean"]).abs() / given["noise"]
+        assert (off < 4).float().mean() > 0.99
+
+
+def test_stored_draws_are_the_records_and_lists_know_nothing(photos, tmp_path):
+    root = make_set(tmp_path / "set", photos, "files")
+    loader = TorchLoader(
+        root, "val", device="cpu", workers=0, batch_size=4, keys=True, give=["draw"]
+    )
+    for _, _, keys, given in loader:
+        for key, record in zip(keys, given["draw"]["records"], strict=True):
+            own = draw(loader._drawn.recipe, loader._drawn.seed, key)
+            assert record == own.model_dump(mode="json")
+    pairs = [(photo, photo) for photo in PHOTOS]
+    loader = TorchLoader(pairs, device="cpu", workers=0, batch_size=2, give=["ev", "noise", "draw"])
+    for low, _, given in loader:
+        assert given["ev"].isnan().all()
+        assert given["noise"].shape == low.shape
+        assert given["noise"].isnan().all()
+        assert given["draw"] == {"records": [None] * 2, "table": {}}
+
+
+def test_what_nobody_knows_is_refused():
+    with pytest.raises(LoaderError, match=r"give 'depth': must be some of"):
+        TorchLoader(PHOTOS, give=["depth"], **PLAIN)
+    pytest.importorskip("nvidia.dali")
+    with pytest.raises(LoaderError, match="give goes with backend='torch'"):
+        PairLoader(PHOTOS, backend="dali", give=["ev"], **PLAIN | {"workers": 1})
