@@ -65,7 +65,11 @@ def _lines(section: BaseModel, values: dict[str, Any], depth: int) -> Iterator[s
             yield from _lines(inner, value, depth + 1)
             continue
         text = yaml.safe_dump(
-            {name: value}, sort_keys=False, allow_unicode=True, width=1 << 20
+            {name: value},
+            sort_keys=False,
+            allow_unicode=True,
+            width=1 << 20,
+            default_flow_style=None if name == "together" else False,  # a row of a table a line
         ).rstrip("\n")
         bounds = [str(mark) for mark in field.metadata if isinstance(mark, Within | OneOf)]
         about = "; ".join(filter(None, [*bounds, field.description or ""]))

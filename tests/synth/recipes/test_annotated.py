@@ -6,6 +6,7 @@ import pytest
 
 from gloam.synth.recipes.annotated import annotated_yaml
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
+from gloam.synth.recipes.mixture import single_recipes
 
 
 @pytest.mark.parametrize("name", list(shipped_recipes()))
@@ -15,5 +16,11 @@ def test_a_recipe_shown_with_its_comments_is_the_recipe(name, tmp_path):
     assert load_recipe(str(tmp_path / "shown.yaml")) == load_recipe(name)
     if load_recipe(name).model == "camera":
         assert "# -4 to 16 EV; stops under the exposure of the normal" in text
+    plain = ("about", "name", "- ", "weights:", "columns:", "rows:", "mean:", "covariance:")
+    groups = {f"{group}:" for one in single_recipes(load_recipe(name)) for group in _groups(one)}
     for line in text.splitlines()[3:]:
-        assert "#" in line or line.strip().startswith(("about", "name", "- ")), line
+        assert "#" in line or line.strip().startswith(plain) or line.strip() in groups, line
+
+
+def _groups(recipe):
+    return getattr(recipe, "together", {})
