@@ -168,7 +168,8 @@ def write_numbers(folder: Path, counts: Sequence[int]) -> tuple[list[str], list[
     Returns paths of tars, all of which are one byte, and of indexes.
     """
     tar, indexes, first = folder / "byte.tar", [], 0
-    tar.write_bytes(b"0")
+    if not tar.exists():  # else an earlier pipeline may have it mapped
+        tar.write_bytes(b"0")
     for shard, count in enumerate(counts):
         indexes.append(folder / f"{shard}.idx")
         lines = (f"number 0 1 {number}.number" for number in range(first, first + count))
