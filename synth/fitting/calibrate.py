@@ -7,6 +7,7 @@ the real ones differs; each parameter is moved by the difference.
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 _TOES = 0.03, 0.035, 0.04, 0.045, 0.055
+_TAILS = np.linspace(0, 3, 61)
 _TOP = 64  # level from which on scenes have more structure than noise
 _KNOWN = [least for least in LEVELS[:-1] if least < _TOP]
 
@@ -138,16 +140,18 @@ def moved_noise(
             skewed = _cumulant(by_level(real, "skewness", i)[here], first) - _cumulant(
                 by_level(made, "skewness", i)[here], second
             )
-            cubed = np.median(own[:, tail] ** 3) + _median(skewed[:, 2:5].ravel()) / (
-                6 * TAIL_SHARE * np.median(own[:, read]) ** 3
+            was = _width(own[:, tail])
+            total = np.median(own[:, read] ** 2 * was)
+            third = np.median((own[:, tail] * own[:, read]) ** 3)
+            third += _median(skewed[:, 2:5].ravel()) / (6 * TAIL_SHARE)
+            # The tail that has this third cumulant where the variance stays.
+            new_tail = float(
+                np.interp(third / total**1.5, _TAILS**3 / _width(_TAILS) ** 1.5, _TAILS)
             )
-            new_tail = np.cbrt(np.clip(cubed, 0, 27.0))
-            wide = 1 + 2 * TAIL_SHARE * new_tail**2 - (TAIL_SHARE * new_tail) ** 2
-            was = 1 + 2 * TAIL_SHARE * own[:, tail] ** 2 - (TAIL_SHARE * own[:, tail]) ** 2
+            wide = _width(new_tail)
             known = np.isfinite(ratio).sum(axis=0) >= min(3, len(here))
             step = np.zeros(2)
             if known.any():
-                total = np.median(own[:, read] ** 2 * was)
                 of_shot = np.median(own[:, shot]) * light[known]
                 share = total / (total + of_shot)
                 weight = np.sqrt(np.isfinite(ratio).sum(axis=0)[known])
@@ -160,7 +164,7 @@ def moved_noise(
             moved[here, shot] = own[:, shot] * np.exp(step[1])
             moved[here, tail] = new_tail
             name = f"rows_{channel[0]}"
-            square = _mean(_signed(real[name][here]) - _signed(made[name][here]))
+            square = _median(_signed(real[name][here])) - _median(_signed(made[name][here]))
             moved[here, rows] = np.sqrt(np.maximum(own[:, rows] ** 2 + square, 0))
         kurtosis = places("noise.kurtosis")[0]
         heavier = np.concatenate([_heavier(real, made, i)[here].ravel() for i in range(3)])
@@ -179,6 +183,11 @@ def _heavier(real: Measures, made: Measures, channel: int) -> FloatArray:
     return (by_level(real, "kurtosis", channel) - by_level(made, "kurtosis", channel))[:, 4:8]
 
 
+def _width(tail: Any) -> Any:
+    """Return the variance of read noise with a tail, over that without."""
+    return 1 + 2 * TAIL_SHARE * tail**2 - (TAIL_SHARE * tail) ** 2
+
+
 def _cumulant(skewness: FloatArray, deviation: FloatArray) -> FloatArray:
     return skewness * deviation**3
 
@@ -190,11 +199,6 @@ def _signed(values: FloatArray) -> FloatArray:
 def _median(values: FloatArray) -> float:
     known = values[np.isfinite(values)]
     return float(np.median(known)) if len(known) else 0.0
-
-
-def _mean(values: FloatArray) -> float:
-    known = values[np.isfinite(values)]
-    return float(np.mean(known)) if len(known) else 0.0
 
 
 def loudness(real: Measures, made: Measures) -> FloatArray:
