@@ -247,8 +247,8 @@ def test_a_reader_that_has_seen_enough_ends_a_command_without_a_word():
         ("gloam build x --set", "camera.is", "camera.iso="),
         (
             "gloam build x --recipe train --set",
-            "mixture.phones.camera.i",
-            "mixture.phones.camera.iso=",
+            "mixture.sensors.camera.i",
+            "mixture.sensors.camera.iso=",
         ),
         ("gloam recipes show", "ev", "even"),
     ],
