@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from ...errors import ConfigError
 from ...manifests.config import Finding
@@ -323,6 +323,12 @@ class CameraRecipe(Section):
     together: Annotated[dict[str, Together], Added()] = Field(
         default={}, description="parameters that are drawn together, in place of their own"
     )
+
+    @field_validator("together")
+    @classmethod
+    def _in_order(cls, groups: dict[str, Together]) -> dict[str, Together]:
+        """Sort them: a set's JSON does, and equal recipes are to have equal bytes."""
+        return dict(sorted(groups.items()))
 
     @model_validator(mode="after")
     def _drawn_once(self) -> CameraRecipe:

@@ -143,7 +143,7 @@ def moved_noise(
             was = _width(own[:, tail])
             total = np.median(own[:, read] ** 2 * was)
             third = np.median((own[:, tail] * own[:, read]) ** 3)
-            third += _median(skewed[:, 2:5].ravel()) / (6 * TAIL_SHARE)
+            third += _beyond_chance(skewed[:, 2:5].ravel()) / (6 * TAIL_SHARE)
             # The tail that has this third cumulant where the variance stays.
             new_tail = float(
                 np.interp(third / total**1.5, _TAILS**3 / _width(_TAILS) ** 1.5, _TAILS)
@@ -199,6 +199,16 @@ def _signed(values: FloatArray) -> FloatArray:
 def _median(values: FloatArray) -> float:
     known = values[np.isfinite(values)]
     return float(np.median(known)) if len(known) else 0.0
+
+
+def _beyond_chance(values: FloatArray) -> float:
+    """Return the median, made smaller by what it may owe to chance: 0 below two errors of it."""
+    known = values[np.isfinite(values)]
+    if len(known) < 3:
+        return 0.0
+    middle = float(np.median(known))
+    error = 1.25 * np.median(np.abs(known - middle)) / 0.6745 / np.sqrt(len(known))
+    return middle * max(0.0, 1 - (2 * error / max(abs(middle), 1e-12)) ** 2)
 
 
 def loudness(real: Measures, made: Measures) -> FloatArray:

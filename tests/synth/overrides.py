@@ -7,6 +7,9 @@ from pathlib import Path
 APART = str(Path(__file__).parent / "apart.yaml")
 """A recipe that draws every parameter by itself: `uneven` as its first sets have it."""
 
+ON_SENSOR = str(Path(__file__).parent / "on_sensor.yaml")
+"""A recipe of even light whose noise is a sensor's: `even` as its first sets have it."""
+
 NOISE_OF_CHANNELS = [
     "noise.read.red=uniform(0, 2)",
     "noise.read.green=choice(0, 0.5)",

@@ -10,6 +10,8 @@ from gloam.synth.draws.record import CameraDraw
 from gloam.synth.models import draw, render
 from gloam.synth.recipes.load import load_recipe
 
+from ..overrides import ON_SENSOR
+
 
 @pytest.mark.parametrize(
     "overrides", [[], ["isp.chroma.strength=0"], ["camera.name=canon-5d4", "isp.demosaic=none"]]
@@ -20,7 +22,7 @@ def test_the_noise_of_a_low_is_what_the_camera_file_says(overrides):
         3, 2
     )
     recipe = load_recipe(
-        "even",
+        ON_SENSOR,
         ["exposure.ev=uniform(1,3)", "camera.iso=1600", "illumination.probability=0", *overrides],
     )
     points = []
@@ -38,7 +40,7 @@ def test_the_noise_of_a_low_is_what_the_camera_file_says(overrides):
 def test_twice_the_gain_is_noticed():
     normal = np.full((200, 200, 3), 160, np.uint8)
     drawn = draw(
-        load_recipe("even", ["exposure.ev=2", "camera.iso=3200", "illumination.probability=0"]),
+        load_recipe(ON_SENSOR, ["exposure.ev=2", "camera.iso=3200", "illumination.probability=0"]),
         0,
         "k",
     )

@@ -9,10 +9,12 @@ import gloam
 from gloam.synth.building.draw_columns import draw_fields
 from gloam.synth.recipes.load import load_recipe, recipe_of
 
+from ..overrides import ON_SENSOR
+
 DEGRADED = ["degradations.jpeg.quality=90", "degradations.jpeg.probability=0.5"]
 
 
-@pytest.mark.parametrize(("recipe", "overrides"), [("even", []), ("uneven", []), ("gamma", [])])
+@pytest.mark.parametrize(("recipe", "overrides"), [(ON_SENSOR, []), ("extreme", []), ("gamma", [])])
 def test_parts_that_a_recipe_has_not_have_no_columns(recipe, overrides):
     names = [field.name for field in draw_fields(load_recipe(recipe, overrides))]
     assert not any(name.startswith(("degradations", "video")) for name in names)
@@ -32,8 +34,8 @@ def test_tables_and_cards_hold_them(photographs, tmp_path):
     mixture = tmp_path / "some.yaml"
     mixture.write_text(
         "name: some\nabout: Half of them as JPEG.\nmixture:\n"
-        "  even: 0.5\n"
-        "  coded:\n    weight: 0.5\n    recipe: even\n"
+        f"  plain: {{weight: 0.5, recipe: {ON_SENSOR}}}\n"
+        f"  coded:\n    weight: 0.5\n    recipe: {ON_SENSOR}\n"
         "    degradations: {jpeg: {quality: 70}}\n"
     )
     gloam.build(tmp_path / "set", f"folder={photographs}", val=0, select=False, recipe=str(mixture))

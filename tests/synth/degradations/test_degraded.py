@@ -17,6 +17,7 @@ from gloam.synth.recipes.load import load_recipe, shipped_recipes
 from gloam.synth.render.plan import plan_batch
 
 from ...conftest import picture
+from ..overrides import ON_SENSOR
 
 PLAIN = [
     "exposure.ev=0",
@@ -48,7 +49,7 @@ def test_recipes_without_them_have_none():
     for name in shipped_recipes():
         recipe = load_recipe(name)
         drawn = draw(recipe, 0, "k").model_dump(mode="json")
-        if name != "train":
+        if name not in ("even", "uneven", "train", "train-uneven"):
             assert "degradations" not in drawn
             assert "degradations" not in recipe.model_dump(mode="json")
 
@@ -63,7 +64,7 @@ def test_draws_are_read_again(name):
 
 def test_they_befall_as_many_as_asked():
     recipe = load_recipe(
-        "even",
+        ON_SENSOR,
         [
             "degradations.jpeg.probability=0.25",
             "degradations.jpeg.quality=80",
@@ -86,9 +87,9 @@ def test_they_befall_as_many_as_asked():
 @METHODS
 def test_blur_is_of_linear_light(method):
     normal = picture(0, 90, 70)
-    sharp = load_recipe("even", [*PLAIN, "camera.iso=50", f"isp.demosaic={method}"])
+    sharp = load_recipe(ON_SENSOR, [*PLAIN, "camera.iso=50", f"isp.demosaic={method}"])
     blurred = load_recipe(
-        "even",
+        ON_SENSOR,
         [
             *PLAIN,
             "camera.iso=50",
@@ -114,7 +115,7 @@ def test_lamps_draw_streaks():
     normal = np.full((41, 61, 3), 20, np.uint8)
     normal[20, 30] = 255
     recipe = [*PLAIN, "camera.iso=50", "highlights.ev=4", "degradations.motion.length=15"]
-    low = render(normal, draw(load_recipe("even", recipe), 1, "k"))
+    low = render(normal, draw(load_recipe(ON_SENSOR, recipe), 1, "k"))
     assert (low.max(2) > 200).sum() >= 9  # not one dim line: 1/15 of 16 times white
 
 
@@ -122,7 +123,7 @@ def test_bands_are_as_many_and_as_deep_as_they_say():
     normal = np.full((240, 200, 3), 150, np.uint8)
     recipe = [*PLAIN, "camera.iso=100", "degradations.banding.depth=0.5"]
     low = render(
-        normal, draw(load_recipe("even", [*recipe, "degradations.banding.bands=4"]), 1, "k")
+        normal, draw(load_recipe(ON_SENSOR, [*recipe, "degradations.banding.bands=4"]), 1, "k")
     )
     rows = light(low).mean((1, 2))
     assert rows.mean() == pytest.approx(light(normal).mean(), rel=0.02)
@@ -136,7 +137,7 @@ def pattern_of(method: str, extra: list[str], frames: int = 2, side: int = 128):
     normal = np.full((side, side, 3), 100, np.uint8)
     base = [*PLAIN, "exposure.ev=3", "camera.iso=800", f"isp.demosaic={method}"]
     base += ["camera.read_noise=gaussian", "isp.digital_gain_ev=3"]
-    with_it, without = (draw(load_recipe("even", [*base, *own]), 4, "k") for own in (extra, []))
+    with_it, without = (draw(load_recipe(ON_SENSOR, [*base, *own]), 4, "k") for own in (extra, []))
     lows = [render_clip([normal] * frames, one) for one in (with_it, without)]
     return [light(a) - light(b) for a, b in zip(*lows, strict=True)]
 
@@ -162,7 +163,7 @@ def test_columns_have_the_offsets_that_are_asked_for():
         columns = first.mean(0)
         assert np.abs(first - columns).max() < 0.02  # columns, and nothing else
         deviation.append(columns.std())
-        drawn = draw(load_recipe("even", ["camera.iso=800"]), 4, "k").camera.sensor
+        drawn = draw(load_recipe(ON_SENSOR, ["camera.iso=800"]), 4, "k").camera.sensor
         wanted = electrons * drawn.gain / (drawn.white - drawn.black) * 2**3
         assert columns.std() == pytest.approx(wanted, rel=0.12)
     assert deviation[1] == pytest.approx(2 * deviation[0], rel=0.05)
@@ -216,7 +217,7 @@ def test_hot_sites_add_no_more_than_fills_them():
     recipe = [*PLAIN, "camera.iso=100", "degradations.fixed_pattern.hot_share=0.002"]
     recipe += ["degradations.fixed_pattern.hot=1000000"]
     low = light(
-        render(np.zeros((200, 200, 3), np.uint8), draw(load_recipe("even", recipe), 1, "k"))
+        render(np.zeros((200, 200, 3), np.uint8), draw(load_recipe(ON_SENSOR, recipe), 1, "k"))
     )
     assert low[..., 0].max() == 1
     greens = low[..., 1][low[..., 1] > 0.3]
@@ -226,12 +227,12 @@ def test_hot_sites_add_no_more_than_fills_them():
 def test_photon_transfer_is_of_lows_whose_noise_is_the_sensors():
     normal = picture(0, 160, 120)
     for extra, there in ((["degradations.motion.length=4"], True), (ALL[-1:], False)):
-        drawn = draw(load_recipe("even", ["exposure.ev=2", *extra]), 0, "k")
+        drawn = draw(load_recipe(ON_SENSOR, ["exposure.ev=2", *extra]), 0, "k")
         assert bool(transfer_points(render(normal, drawn), normal, drawn)) == there
 
 
 def test_images_that_are_blurred_alike_share_one_spread():
-    recipe = load_recipe("even", ["degradations.defocus.radius=choice(0, 3, 5)"])
+    recipe = load_recipe(ON_SENSOR, ["degradations.defocus.radius=choice(0, 3, 5)"])
     keys = [str(i) for i in range(50)]
     table = draw_table(recipe, 0, keys)
     assert len(set(table.draws["first_spread"][table.draws["spread"] > 0].tolist())) == 2
@@ -239,7 +240,7 @@ def test_images_that_are_blurred_alike_share_one_spread():
 
 
 def test_batches_have_the_same_steps_whatever_was_drawn():
-    table = draw_table(load_recipe("train"), 0, [str(i) for i in range(400)])
+    table = draw_table(load_recipe("train-uneven"), 0, [str(i) for i in range(400)])
     sizes, nowhere = np.full((4, 2), 96), np.zeros(4, np.uint64)
     kinds = {
         tuple(

@@ -11,6 +11,8 @@ from gloam.synth.draws.record import CameraDraw
 from gloam.synth.models import draw, draw_many
 from gloam.synth.recipes.load import load_recipe
 
+from ..overrides import ON_SENSOR
+
 MANY = [str(i) for i in range(2000)]
 keys = st.text("abcdefgh-_0123456789", min_size=1, max_size=20)
 
@@ -49,7 +51,7 @@ def test_probability_switches_the_field():
 
 
 def test_red_and_blue_err_separately():
-    recipe = load_recipe("even")
+    recipe = load_recipe(ON_SENSOR)
     errors = np.array([one.white_balance.error_ev for one in draw_many(recipe, 0, MANY)])
     assert abs(np.corrcoef(errors.T)[0, 1]) < 0.1
     assert np.abs(errors.std(axis=0) - 0.3).max() < 0.03

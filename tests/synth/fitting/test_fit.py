@@ -46,12 +46,12 @@ def values(**changed: float) -> np.ndarray:
 
 
 def pictures(count: int) -> list[np.ndarray]:
-    """Smooth scenes with all tones, 120 x 160."""
+    """Smooth scenes with all tones, 160 x 200."""
     made = []
     for seed in range(count):
         rng = np.random.default_rng(seed)
         rough = cv2.resize(
-            rng.uniform(-0.1, 1.1, (6, 8, 3)), (160, 120), interpolation=cv2.INTER_CUBIC
+            rng.uniform(-0.1, 1.1, (6, 8, 3)), (200, 160), interpolation=cv2.INTER_CUBIC
         )
         made.append((255 * np.clip(rough, 0, 1)).astype(np.uint8))
     return made
@@ -59,12 +59,12 @@ def pictures(count: int) -> list[np.ndarray]:
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Eight lows of the hidden parameters, and their normals."""
+    """Twelve lows of the hidden parameters, and their normals."""
     root = tmp_path_factory.mktemp("real")
     lows, normals = root / "low", root / "normal"
     lows.mkdir()
     normals.mkdir()
-    for i, normal in enumerate(pictures(8)):
+    for i, normal in enumerate(pictures(12)):
         low = render(normal, draw(recipe_of(values(), 0.055), 3, str(i)))
         Image.fromarray(low).save(lows / f"{i}.png")
         Image.fromarray(normal).save(normals / f"{i}.png")

@@ -12,6 +12,8 @@ from gloam.synth.kernels.develop import ENCODE_CELLS
 from gloam.synth.models import draw, render
 from gloam.synth.recipes.load import load_recipe
 
+from ..overrides import ON_SENSOR
+
 
 def planes_of(height, width, seed=0):
     cells = (
@@ -59,7 +61,9 @@ def test_it_turns_the_correlation_of_red_and_green_round():
     grey = np.full((256, 256, 3), 140, np.uint8)
     correlations = []
     for strength in (0.0, 0.6):
-        drawn = draw(load_recipe("even", ["exposure.ev=4", "illumination.probability=0"]), 0, "k")
+        drawn = draw(
+            load_recipe(ON_SENSOR, ["exposure.ev=4", "illumination.probability=0"]), 0, "k"
+        )
         changes = {"isp.chroma.strength": strength, "camera.sensor.row_sigma": 0.0}
         low = render(grey, drawn.changed(changes)).astype(float)
         correlations.append(np.corrcoef(low[:, :, 0].ravel(), low[:, :, 1].ravel())[0, 1])

@@ -81,6 +81,13 @@ def form(published: Path) -> str:
     return json.loads((published / "gloam.json").read_text())["published"]
 
 
+def known(value):
+    """Nested values without those that are None."""
+    if not isinstance(value, dict):
+        return value
+    return {name: known(one) for name, one in value.items() if one is not None}
+
+
 @pytest.mark.parametrize("streaming", [False, True])
 def test_hugging_face_gives_every_pair(mixed, whole, published, streaming, tmp_path):
     datasets = pytest.importorskip("datasets")
@@ -108,8 +115,8 @@ def test_hugging_face_gives_every_pair(mixed, whole, published, streaming, tmp_p
                 assert row["classes.npy"] == labels["classes"]
             assert np.array_equal(np.asarray(low.convert("RGB")), whole[key].decoded("low"))
             assert np.array_equal(np.asarray(normal.convert("RGB")), whole[key].decoded("normal"))
-            for name in ("draw", "labels"):
-                assert record[name] == whole[key].record[name]
+            for name in ("draw", "labels"):  # readers give None for what others of the set have
+                assert known(record[name]) == known(whole[key].record[name])
             seen.add(key)
     assert seen == whole.keys()
 

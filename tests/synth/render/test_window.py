@@ -25,6 +25,8 @@ from gloam.synth.parameters.schema import OneOf, Within
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
 from gloam.synth.render.kernel_args import KernelArgs, kernel_args
 
+from ..overrides import ON_SENSOR
+
 images = hnp.arrays(np.uint8, st.tuples(st.integers(1, 40), st.integers(1, 40), st.just(3)))
 
 SILENT = {
@@ -40,7 +42,7 @@ QUIET = SILENT | {
 }
 NEUTRAL = CameraRecipe()
 COLOURFUL = load_recipe(
-    "even",
+    ON_SENSOR,
     [
         "exposure.ev=0",
         "illumination.probability=0",
@@ -155,7 +157,7 @@ def schema_recipes(draw_one: st.DrawFn) -> CameraRecipe:
         settings_.append(f"{path}={value}")
     name = next((s.split("=")[1] for s in settings_ if s.startswith("camera.name=")), "sony-a7s2")
     settings_.append(f"camera.iso={draw_one(st.sampled_from(iso_range(name)))}")
-    recipe = load_recipe("even", settings_)
+    recipe = load_recipe(ON_SENSOR, settings_)
     assert isinstance(recipe, CameraRecipe)
     return recipe
 
@@ -302,7 +304,9 @@ def test_bright_light_is_cut_off_and_does_not_wrap_around():
     white = np.full((16, 16, 3), 255, np.uint8)
     low = render(
         white,
-        draw(load_recipe("even", ["exposure.ev=-4", "highlights.ev=8", "isp.contrast=1"]), 0, "k"),
+        draw(
+            load_recipe(ON_SENSOR, ["exposure.ev=-4", "highlights.ev=8", "isp.contrast=1"]), 0, "k"
+        ),
     )
     assert (low == 255).all()
 

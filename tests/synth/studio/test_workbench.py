@@ -102,9 +102,11 @@ def test_the_low_is_what_darken_makes_and_only_what_is_dragged_moves(bench):
         for name in ("even", "train", "gamma"):
             low = pixels(bench.low(photo, values_of(name), 5))
             np.testing.assert_array_equal(low, gloam.darken(normal, name, seed=5, key="image"))
-    drawn = dict(bench.about(0, values_of("even"), 5, "even")["drawn"])
+    drawn = dict(bench.about(0, values_of("night-lights"), 5, "night-lights")["drawn"])
     moved = dict(
-        bench.about(0, values_of("even", "camera.iso=loguniform(900, 4000)"), 5, "even")["drawn"]
+        bench.about(
+            0, values_of("night-lights", "camera.iso=loguniform(900, 4000)"), 5, "night-lights"
+        )["drawn"]
     )
     assert {name for name in drawn if drawn[name] != moved[name]} <= {
         "camera.iso",
@@ -147,11 +149,11 @@ def test_a_saved_recipe_and_the_command_make_the_low_that_is_shown(bench, tmp_pa
 
 def test_commands_of_mixtures(bench):
     values = values_of("train")
-    values["mixture"]["even"]["weight"] = 2.5
-    values["mixture"]["uneven"]["recipe"]["exposure"]["ev"] = "uniform(1, 2)"
+    values["mixture"]["sensors"]["weight"] = 2.5
+    values["mixture"]["cameras"]["recipe"]["exposure"]["ev"] = "uniform(1, 2)"
     words = shlex.split(bench.about(0, values, 0, "train")["command"])
     overrides = [after for word, after in itertools.pairwise(words) if word == "--set"]
-    assert overrides == ["mixture.even.weight=2.5", "mixture.uneven.exposure.ev=uniform(1, 2)"]
+    assert overrides == ["mixture.cameras.exposure.ev=uniform(1, 2)", "mixture.sensors.weight=2.5"]
     assert load_recipe("train", overrides) == recipe_of(values, (), "it")
 
 
