@@ -91,7 +91,7 @@ def test_a_hundredth_is_for_validation_where_nobody_said(photographs, tmp_path):
 @pytest.mark.parametrize("name", ["PairLoader", "TorchLoader"])
 def test_loaders_load_it(sets, name):
     with getattr(gloam, name)(
-        sets["three"], "test", batch_size=3, size=32, keys=True, device="cpu", threads=1
+        sets["three"], "test", batch_size=3, size=32, keys=True, device="cpu", workers=1
     ) as loader:
         found = [key for batch in loader for key in batch[2]]
     assert sorted(found) == sorted(keys(sets["three"], "test"))

@@ -34,6 +34,7 @@ SILENT = {
     "camera.sensor.row_sigma": 0.0,
     "degradations": None,
     "noise": None,
+    "emitters": None,
 }
 QUIET = SILENT | {
     "camera.sensor.gain": 1e-4,
