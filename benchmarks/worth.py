@@ -39,7 +39,7 @@ from gloam.loaders.judging import metrics
 from gloam.loaders.judging.intervals import interval
 from gloam.loaders.judging.perceptual import perceptual_measures
 from gloam.manifests.images.decode import decode_as_rgb
-from gloam.manifests.selection.duplicates import near_duplicates
+from gloam.manifests.selection import twins
 from gloam.manifests.selection.measures import measured
 from gloam.synth.recipes.load import load_recipe
 
@@ -47,7 +47,6 @@ RECIPES = ("train", "even", "uneven", "upi", "gamma", "mbllen", "agllnet", "maet
 Pair = tuple[np.ndarray, np.ndarray]
 _LONGEST = 640  # pixels of a training image's longer side
 _GLANCE = 64  # of the copy of the whole
-_ALIKE = 3  # bits of perceptual hashes by which one scene's pictures differ
 
 
 def main() -> None:
@@ -143,8 +142,7 @@ def read_pairs(lows: Path, normals: Path) -> list[Pair]:
 def scenes_of(pairs: Sequence[Pair]) -> list[int]:
     """Number the scene of each pair; normals that look alike are of one."""
     hashes = np.array([measured(normal).perceptual_hash for _, normal in pairs], np.uint64)
-    repeats = near_duplicates(hashes, np.ones(len(pairs), np.bool_), _ALIKE)
-    return [number if same < 0 else int(same) for number, same in enumerate(repeats)]
+    return twins.scenes_of(hashes, [twins.thumbnail(normal) for _, normal in pairs])
 
 
 Source = Callable[[np.random.Generator, int, int], Iterator[tuple[torch.Tensor, torch.Tensor]]]

@@ -87,7 +87,7 @@ def moved(
     if image.shape[:2] != shape:
         smaller = shape[0] < image.shape[0]
         how = cv2.INTER_AREA if smaller else cv2.INTER_LINEAR
-        image = cv2.resize(image, shape[::-1], interpolation=how)  # type: ignore[assignment]
+        image = np.asarray(cv2.resize(image, shape[::-1], interpolation=how), np.float32)
     image = image.reshape(*shape, -1)
     image = image[:: -1 if crop.down else 1, :: -1 if crop.across else 1]
     return image.transpose(1, 0, 2) if crop.turned else image

@@ -227,8 +227,8 @@ def judge(
     if perceptual:
         measures, lacking = perceptual_measures()
         notes += lacking
-        more = [[[m(*two) for m in measures.values()] for two in _images(own)] for own in files]
         if measures:
+            more = [[[m(*two) for m in measures.values()] for two in _images(own)] for own in files]
             columns = (*columns, *measures)
             values = np.concatenate([values, np.array(more)], axis=2)
     return Judged(

@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from ...synth.kernels.curves import linear_to_srgb, srgb_to_linear
+from ...synth.kernels.curves import LUMA, linear_to_srgb, srgb_to_linear
 
 Image = npt.NDArray[np.float64]
 
@@ -65,8 +65,7 @@ def gt_mean(made: Image, normal: Image) -> Image:
 
     As LLFlow's and HVI-CIDNet's measures have it; grey is ITU-R BT.601's.
     """
-    weights = np.array([0.299, 0.587, 0.114])
-    wanted, have = (float((image @ weights).mean()) for image in (normal, made))
+    wanted, have = (float((image @ LUMA).mean()) for image in (normal, made))
     return np.clip(made * (wanted / max(have, 1e-12)), 0, 1)
 
 

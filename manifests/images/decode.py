@@ -12,12 +12,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import cv2
 import numpy as np
 from PIL import Image, ImageOps
 
-from ...errors import ImageRefused, Reason, first_line
+from ...errors import ImageRefused, Reason, SourceError, first_line
+from ...storage.untrusted import read_regular
 from . import jpeg, png, tiff
 from .colour import to_srgb
 from .header import Header
@@ -93,6 +95,19 @@ def decode_as_rgb(data: bytes, colours: bool = True) -> Pixels:
                 turn, profile = orientation(image), profile_of(image, data) if colours else b""
                 image.load()
                 return upright(_over_white(image, profile), turn)
+
+
+def read_rgb(path: Path) -> Pixels:
+    """Read an image of a folder as upright RGB (H, W, 3) uint8; see `decode_as_rgb`.
+
+    Raises SourceError when it cannot be read or decoded.
+    """
+    try:
+        return decode_as_rgb(read_regular(path))
+    except ImageRefused as refusal:
+        raise SourceError.at(path, refusal.detail) from refusal
+    except OSError as error:
+        raise SourceError.at(path, error.strerror or str(error)) from error
 
 
 def shown_otherwise(data: bytes, pixels: Pixels) -> str:

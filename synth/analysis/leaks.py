@@ -165,13 +165,13 @@ def seen_in(
         When it holds no images.
     """
     shown = progress or Silent()
-    if not isinstance(_files(given), list):
+    paths = _files(given)
+    if paths is None:
         shown.stage("comparing", None)
         for number, (path, data) in enumerate(_normals(given)):
             shown.at(number)
             yield from _kept(_seen(path, data), unreadable)
         return
-    paths = _files(given) or []
     shown.stage("comparing", len(paths))
     groups = [tuple(paths[i : i + _GROUP]) for i in range(0, len(paths), _GROUP)]
     for made in LocalEngine(workers).map(_see, groups, shown.at):
@@ -230,10 +230,11 @@ def _pixels(wanted: set[str], sets: list[str]) -> dict[str, Pixels]:
     """Read the pictures of a sheet, made smaller."""
     found = {}
     for given in sets:
-        if _files(given) is None:
+        paths = _files(given)
+        if paths is None:
             data = ((path, own) for path, own in _normals(given) if path in wanted)
         else:
-            data = ((p, read_regular(as_path(p))) for p in _files(given) or [] if p in wanted)
+            data = ((p, read_regular(as_path(p))) for p in paths if p in wanted)
         for path, own in data:
             own = npy_as_png(own) if own.startswith(MAGIC) else own
             image = Image.fromarray(decode_as_rgb(own))

@@ -21,7 +21,7 @@ from ..draws.table import table_of_records
 from ..kernels.args import draw_row
 from ..kernels.arrays import Pixels
 from ..kernels.chroma import blur_weights
-from ..kernels.curves import encoding
+from ..kernels.curves import LUMA, encoding
 from ..kernels.develop import ENCODE_CELLS
 from ..kernels.exposure import Matrix
 from ..models import render
@@ -32,7 +32,6 @@ EDGES = (2, 3, 4, 6, 8, 11, 15, 21, 29, 40, 56, 78, 109, 152, 212)
 """Bins of the noise-free level of green."""
 _SAMPLES = 20_000
 _GREEN = 1
-_LUMA = np.array([0.299, 0.587, 0.114])
 _CLEAR = 3.0  # standard deviations from black or white at which clipping no longer counts
 
 
@@ -123,7 +122,7 @@ def expected_variance(clean: Pixels, draw: CameraDraw) -> FloatArray:
     if draw.isp.demosaic == "binned":
         variance[:, _GREEN] /= 2
     mixed = slope[clean][:, :, None] * to_srgb  # (N, 3, 3): level of channel i per camera channel j
-    luma = _LUMA @ mixed  # (N, 3)
+    luma = LUMA @ mixed  # (N, 3)
     chroma = mixed[:, _GREEN] - luma
     once, twice = _kept(draw)
     total: FloatArray = ((luma**2 + 2 * once * luma * chroma + twice * chroma**2) * variance).sum(

@@ -13,7 +13,6 @@ import yaml
 
 from ...errors import ConfigError
 from ...progress import Progress, Silent
-from ..kernels.curves import SRGB_TOE
 from ..realism.banks import BANKS
 from ..realism.comparison import Group, Realism, compared
 from ..realism.two_sample import FEWEST, require_classifier
@@ -137,13 +136,13 @@ def fit(
     shown.stage("fitting", _PASSES * len(pairs))
     passes = 0
 
-    def passed(toe: float, values: FloatArray | None, seed: int) -> Measures:
+    def passed(toe: float | None, made_by: FloatArray | Recipe | None, seed: int) -> Measures:
         nonlocal passes
         begin = passes * len(pairs)
         passes += 1
-        return measured(pairs, toe, values, seed, workers, lambda count: shown.at(begin + count))
+        return measured(pairs, toe, made_by, seed, workers, lambda count: shown.at(begin + count))
 
-    real = passed(SRGB_TOE, None, 0)
+    real = passed(None, None, 0)
     toe = curve_of(real)
     real = replace(real, tone=tones(pairs, toe))
     values = begun(real, toe)
@@ -177,7 +176,7 @@ def fit(
         except ConfigError as error:
             notes.append(str(error))
         else:
-            other = measured(pairs, toe, found.recipe(), _ROUNDS + 2, workers, lambda count: None)
+            other = passed(None, found.recipe(), _ROUNDS + 2)
             found = replace(found, told=_told(real, other, paired=normals is not None))
     return replace(found, notes=tuple(notes))
 

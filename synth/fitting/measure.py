@@ -30,7 +30,7 @@ class Measures:
     rows : list of dict
         `all_statistics` of each.
     tone : float array (N, 8)
-        `tone_of` each, NaN where there is none.
+        `tone_of` each, NaN where there is none, or none was wanted.
     """
 
     rows: list[dict[str, float]]
@@ -43,7 +43,7 @@ class Measures:
 
 def measured(
     pairs: Sequence[Pair],
-    toe: float,
+    toe: float | None,
     made_by: FloatArray | Recipe | None,
     seed: int,
     workers: int,
@@ -51,7 +51,8 @@ def measured(
 ) -> Measures:
     """Measure real pairs, or what is made of their normals.
 
-    made_by: parameters (N, C), or a recipe that they are drawn from.
+    toe: of the lows' curve; None where no tone is wanted. made_by: parameters (N, C), which need
+    the curve, or a recipe that they are drawn from.
     """
     jobs = [
         (
@@ -71,20 +72,23 @@ def tones(pairs: Sequence[Pair], toe: float) -> FloatArray:
     return np.array([_tone(pair.low, pair, toe) for pair in pairs])
 
 
-def _tone(low: Pixels, pair: Pair, toe: float) -> FloatArray:
-    found = tone_of(low, pair.normal, toe)
+def _tone(low: Pixels, pair: Pair, toe: float | None) -> FloatArray:
+    found = None if toe is None else tone_of(low, pair.normal, toe)
     return np.full(len(NAMES), np.nan) if found is None else found
 
 
 def _measured(
-    job: tuple[Sequence[Pair], float, FloatArray | Recipe | None, int],
+    job: tuple[Sequence[Pair], float | None, FloatArray | Recipe | None, int],
 ) -> list[tuple[dict[str, float], FloatArray]]:
     pairs, toe, made_by, seed = job
     made = []
     for i, pair in enumerate(pairs):
         low = pair.low
         if made_by is not None:
-            recipe = recipe_of(made_by[i], toe) if isinstance(made_by, np.ndarray) else made_by
+            recipe = made_by
+            if isinstance(recipe, np.ndarray):
+                assert toe is not None
+                recipe = recipe_of(recipe[i], toe)
             low = render(pair.normal, draw(recipe, seed, pair.key))
         made.append((all_statistics(low, pair.normal), _tone(low, pair, toe)))
         count()

@@ -8,8 +8,8 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from ...errors import ImageRefused, SourceError
-from ...manifests.images.decode import decode_as_rgb
+from ...errors import SourceError
+from ...manifests.images.decode import read_rgb
 from ...manifests.images.folders import image_pairs
 from ..analysis.all_statistics import middle
 from ..kernels.arrays import Pixels
@@ -89,12 +89,7 @@ def as_normal(low: Pixels) -> Pixels:
 
 
 def _read(path: Path) -> Pixels:
-    try:
-        image = decode_as_rgb(path.read_bytes())
-    except ImageRefused as refusal:
-        raise SourceError(f"{path}: {refusal.detail}", path=path) from refusal
-    except OSError as error:
-        raise SourceError(f"{path}: {error.strerror}", path=path) from error
+    image = read_rgb(path)
     if min(image.shape[:2]) < _LEAST:
         raise SourceError(
             f"{path}: is {image.shape[1]} x {image.shape[0]}; {_LEAST} x {_LEAST} pixels are the"

@@ -57,6 +57,8 @@ def srgb_to_linear(encoded: FloatArray) -> FloatArray:
 
 LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
 """Weights of linear sRGB (IEC 61966-2-1)."""
+LUMA = np.array([0.299, 0.587, 0.114])
+"""Weights of encoded R, G, B (ITU-R BT.601)."""
 LEVEL_LIGHT = srgb_to_linear(np.arange(256) / 255)
 """Linear light of the 256 levels of sRGB."""
 

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...engines.local import LocalEngine, count
-from ...errors import ImageRefused, SourceError
-from ...manifests.images.decode import decode_as_rgb
+from ...errors import SourceError
+from ...manifests.images.decode import read_rgb
 from ...manifests.selection.duplicates import near_duplicates
 from ...manifests.selection.measures import measured
 from ..analysis.all_statistics import all_statistics, middle
@@ -43,12 +43,12 @@ class Sample:
 
         Raises SourceError when a file is damaged, or their sizes differ.
         """
-        normal = None if self.normal is None else _read(self.normal)
+        normal = None if self.normal is None else read_rgb(self.normal)
         if self.recipe is not None and normal is not None:
             low = render(normal, draw(self.recipe, self.seed, self.key))
         else:
             assert self.low is not None
-            low = _read(self.low)
+            low = read_rgb(self.low)
             if normal is not None and normal.shape != low.shape:
                 raise SourceError(
                     f"{self.low}: is {low.shape[1]} x {low.shape[0]}, its normal"
@@ -104,12 +104,3 @@ def scenes_of(groups: Sequence[Sequence[Measured]]) -> list[npt.NDArray[np.int64
     repeats = near_duplicates(hashes, np.ones(len(hashes), np.bool_), _ALIKE)
     scenes = np.where(repeats >= 0, repeats, np.arange(len(hashes)))
     return np.split(scenes, np.cumsum([len(group) for group in groups])[:-1])
-
-
-def _read(path: Path) -> Pixels:
-    try:
-        return decode_as_rgb(path.read_bytes())
-    except ImageRefused as refusal:
-        raise SourceError(f"{path}: {refusal.detail}", path=path) from refusal
-    except OSError as error:
-        raise SourceError(f"{path}: {error.strerror}", path=path) from error

@@ -12,10 +12,10 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from ..kernels.curves import LUMA
 from ..kernels.demosaic import BORDER, MALVAR
 
 Floats = npt.NDArray[np.float64]
-_LUMA = np.array([0.299, 0.587, 0.114])
 _SITE = np.array([[0, 1], [1, 2]])  # the colour of a site by its row's and column's parity
 
 
@@ -110,8 +110,8 @@ def mosaic_variances(
             own, blurred = (np.tensordot(to_light, one[i, j], 1) for one in (alone, smooth))
             v, d = site[:, i::2, j::2], slopes[:, i::2, j::2]
             for c in range(3):
-                apart = np.eye(3)[c] - _LUMA
-                factors = _LUMA + (1 - strength) * apart
+                apart = np.eye(3)[c] - LUMA
+                factors = LUMA + (1 - strength) * apart
                 taken = factors[:, None, None] * own + strength * apart[:, None, None] * blurred
                 total = np.zeros(v.shape[1:])
                 for colour in range(3):

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ..camera.illumination import exposure_of
 from ..kernels.arrays import Pixels, Window, check_normal, check_window
-from ..kernels.curves import encoding
+from ..kernels.curves import LUMA, encoding
 from ..kernels.demosaic import BILINEAR, BORDER
 from ..kernels.exposure import Scene
 from ..kernels.moments import SiteNoise, expose_window, pixel_moments
@@ -28,7 +28,6 @@ from .window import cut, scene_of, span_of
 Floats = npt.NDArray[np.float32]
 _NODES = 12
 _ROUNDING = 1 / 12  # variance of rounding to whole numbers
-_LUMA = np.array([0.299, 0.587, 0.114])
 
 
 class NoiseMap(NamedTuple):
@@ -146,7 +145,7 @@ def _smoothed(
     """
     taps = np.concatenate([blur[:0:-1], blur]).astype(np.float64)
     squares = taps * taps
-    luma = np.tensordot(_LUMA, clean, 1)
+    luma = np.tensordot(LUMA, clean, 1)
     pairs = ((0, 1), (1, 2), (0, 2))
     made, out = np.empty_like(clean), np.empty_like(variances)
     middle = float(blur[0]) ** 2
@@ -161,10 +160,10 @@ def _smoothed(
         difference = clean[c] - luma
         smooth = cv2.sepFilter2D(difference, -1, taps, taps, borderType=cv2.BORDER_REPLICATE)
         made[c] = luma + difference + strength * (smooth - difference)
-        apart = np.eye(3)[c] - _LUMA
+        apart = np.eye(3)[c] - LUMA
         around = variance_of(apart)
         blurred = cv2.sepFilter2D(around, -1, squares, squares, borderType=cv2.BORDER_REPLICATE)
-        own = _LUMA + (1 - strength + strength * middle) * apart
+        own = LUMA + (1 - strength + strength * middle) * apart
         neighbours = strength**2 * np.maximum(blurred - middle**2 * around, 0)
         out[c] = variance_of(own) + neighbours
     return np.clip(made, 0, 255), out
