@@ -50,12 +50,12 @@ class TransferPoint:
 def transfer_points(low: Pixels, normal: Pixels, draw: CameraDraw) -> list[TransferPoint]:
     """Measure the points of one pair.
 
-    There are none of a demosaiced one, whose noise is not white, and where a fixed pattern or JPEG
-    changed the noise.
+    There are none of a demosaiced one, whose noise is not white, where noise is known by pictures
+    and not the sensor's, and where a fixed pattern or JPEG changed it.
 
     low, normal: uint8 arrays (H, W, 3). draw: of the pair.
     """
-    if draw.isp.demosaic not in ("binned", "none"):
+    if draw.isp.demosaic not in ("binned", "none") or draw.noise is not None:
         return []
     degraded = draw.degradations
     if degraded is not None and (

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+
+import pytest
 
 from .running import error_line, run
 
 
-def test_stats_shows_the_set_beside_real_ones(finished):
-    result = run("stats", finished, "--pairs", 10, "--workers", 1)
+@pytest.fixture(scope="module")
+def on_sensor(photographs, tmp_path_factory) -> Path:
+    """A set of 24 pairs whose noise is a sensor's, so that it has a photon transfer curve."""
+    root = tmp_path_factory.mktemp("on_sensor") / "set"
+    chosen = ["--set", "camera.iso=3200", "--val", 4, "--workers", 1]
+    assert run("build", root, "--source", f"folder={photographs}", *chosen).exit_code == 0
+    return root
+
+
+def test_stats_shows_the_set_beside_real_ones(on_sensor):
+    result = run("stats", on_sensor, "--pairs", 10, "--workers", 1)
     assert result.exit_code == 0
     assert result.output.splitlines()[0].startswith("10 pairs")
     assert all(word in result.output for word in ("LOL", "DICM", "exposure", "photon transfer"))
 
 
-def test_stats_as_json(finished):
-    result = run("stats", finished, "--json", "--workers", 1)
+def test_stats_as_json(on_sensor):
+    result = run("stats", on_sensor, "--json", "--workers", 1)
     table = json.loads(result.stdout)
     assert table["pairs"] == 24
     assert len(table["percentiles"]["exposure_ev"]) == 3

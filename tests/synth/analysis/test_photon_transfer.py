@@ -48,3 +48,9 @@ def test_twice_the_gain_is_noticed():
     noisier = render(normal, drawn.changed(twice))
     (point,) = pooled(transfer_points(noisier, normal, drawn))
     assert point.measured > 1.5 * point.expected
+
+
+def test_noise_that_is_known_by_pictures_is_not_set_beside_a_sensors():
+    normal = np.full((200, 200, 3), 160, np.uint8)
+    drawn = draw(load_recipe("even"), 0, "k")
+    assert transfer_points(render(normal, drawn), normal, drawn) == []
