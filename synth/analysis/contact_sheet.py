@@ -130,7 +130,7 @@ def described(drawn: Draw, width: int) -> list[str]:
     if isinstance(drawn, CameraDraw):
         words = [
             f"{drawn.exposure.ev:.1f} EV",
-            f"{drawn.camera.name} ISO {drawn.camera.iso:.0f}",
+            _noise(drawn),
             f"contrast {drawn.isp.contrast:.2f}",
         ]
         red, blue = drawn.white_balance.error_ev
@@ -159,6 +159,14 @@ def described(drawn: Draw, width: int) -> list[str]:
         else:
             lines.append(word)
     return lines
+
+
+def _noise(drawn: CameraDraw) -> str:
+    """Describe whose noise it is: a sensor's, or what pictures show, of green, in dark levels."""
+    own = drawn.noise
+    if own is None:
+        return f"{drawn.camera.name} ISO {drawn.camera.iso:.0f}"
+    return f"noise by pictures: read {own.read.green:.2f}, shot {own.shot.green:.2f}"
 
 
 def _degradations(drawn: LastDegradationsDraw | None) -> list[str]:

@@ -20,7 +20,7 @@ from ..kernels.channel_noise import Mixing
 from ..kernels.chroma import MOST_TAPS, blur_weights
 from ..kernels.curves import linear_table, toe_of
 from ..kernels.demosaic import METHODS
-from ..kernels.exposure import Matrix
+from ..kernels.exposure import KNEE, Matrix
 from ..kernels.numbers.library import power, sine_and_cosine
 from ..kernels.numbers.quantiles import (
     normal_pair_quantile,
@@ -178,7 +178,9 @@ def _fill_colours(draws: npt.NDArray[Any], columns: Columns) -> None:
         ("blue_gain", blue, errors[1]),
     ):
         draws[name] = gain * error * headroom * digital_gain
-    draws["highlights"] = power(2.0, columns["highlights.ev"]) - 1
+    white = 1 + columns["tone.shoulder"]  # light of the photograph's white, its shoulder undone
+    draws["highlights"] = (power(2.0, columns["highlights.ev"]) - 1) / (white * white)
+    draws["knee"] = KNEE * white
     span = columns[f"{sensor}.white"] - columns[f"{sensor}.black"]
     draws["electrons"] = span / columns[f"{sensor}.gain"]
 

@@ -71,6 +71,7 @@ DRAW = np.dtype(
         *((f"srgb_{name}", "f4") for name in Matrix._fields),
         ("electrons", "f4"),
         ("highlights", "f4"),
+        ("knee", "f4"),
         ("camera_sensor_gain", "f4"),
         ("camera_sensor_black", "f4"),
         ("camera_sensor_white", "f4"),
@@ -138,7 +139,7 @@ def exposure_of(draw, highlights):
         draw.camera_bg,
         draw.camera_bb,
     )
-    return Exposure(matrix, draw.electrons, highlights)
+    return Exposure(matrix, draw.electrons, highlights, draw.knee)
 
 
 @scalar

@@ -55,6 +55,7 @@ class Emission(NamedTuple):
 
     linear: npt.NDArray[np.float32]  # (256), light of each level
     highlights: np.float32  # of `exposure.Exposure`
+    knee: np.float32  # as of `exposure.Exposure`
     lamps: npt.NDArray[np.float32]  # (L, LAMP)
     glare: Glare
     illumination: npt.NDArray[np.float32]  # as of `exposure.Scene`

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
@@ -35,6 +35,8 @@ _RECIPES: dict[str, type[CameraRecipe] | type[PowerLawRecipe] | type[MixtureReci
 }
 _OWN = ("name", "about", "model", "mixture")
 _PART = ("weight", "recipe")
+_OF_SENSOR = frozenset({"name", "iso", "read_noise", "levels", "file", "own"})
+"""Keys of `camera` that set a sensor's noise; its matrix does not."""
 _DEEPEST = 8
 _MOST = 1000
 
@@ -379,19 +381,37 @@ def _changed(values: dict[str, Any], overrides: Iterable[str]) -> dict[str, Any]
             raise ConfigError(
                 f"--set {override}: write it as KEY=VALUE, for example camera.iso=3200"
             )
-        values = _with_sensor(_with(values, parts, value.strip(), override), parts)
+        values = _with(values, parts, value.strip(), override)
+        if _takes_sensor(values, set(parts[1:2]) if parts[0] == "camera" else set()):
+            values = _without_own_noise(values)
+            _say_once(
+                f"--set {override}: noise is that of this sensor, in place of the noise that recipe"
+                f" {values.get('name', 'custom')} knows by pictures"
+            )
     return values
 
 
 def _replaced(values: dict[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
     """Return nested values with those of others in their place."""
-    return _with_sensor(merged(values, others), others)
+    made = merged(values, others)
+    camera = others.get("camera")
+    chosen = isinstance(camera, Mapping) and "noise" not in others
+    return _without_own_noise(made) if chosen and _takes_sensor(made, set(camera)) else made
 
 
-def _with_sensor(values: dict[str, Any], changed: Collection[str]) -> dict[str, Any]:
-    """Return values without noise as pictures show it, where a sensor is chosen in its place."""
-    if "camera" not in changed or "noise" in changed or "noise" not in values:
-        return values
+def _takes_sensor(values: dict[str, Any], changed: set[str]) -> bool:
+    """Return whether a change of keys of `camera` chooses a sensor's noise in place of their own."""
+    return "noise" in values and not _OF_SENSOR.isdisjoint(changed)
+
+
+@lru_cache(maxsize=64)
+def _say_once(text: str) -> None:
+    """Warn, once in a process: a recipe is loaded many times."""
+    warnings.warn(text, GloamWarning, stacklevel=2)
+
+
+def _without_own_noise(values: dict[str, Any]) -> dict[str, Any]:
+    """Return values without noise as pictures show it."""
     made = {name: value for name, value in values.items() if name != "noise"}
     if isinstance(values.get("together"), Mapping):
         groups = {name: _without_noise(group) for name, group in values["together"].items()}

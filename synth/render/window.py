@@ -70,7 +70,7 @@ def scene_of(normal: Pixels, span: Window, args: KernelArgs, lit_as: Pixels) -> 
         bottom = min(span.top + span.height + border, height)
         right = min(span.left + span.width + border, width)
         part = Window(top, left, bottom - top, right - left)
-        before = linear, exposure.highlights, lamps_of(lit_as, args), args.glare
+        before = linear, exposure.highlights, exposure.knee, lamps_of(lit_as, args), args.glare
         spread_light(normal, Emission(*before, illumination, cast), *spread, part, lit)
         exposure = exposure._replace(highlights=np.float32(0))
     return Scene(linear, illumination, cast, exposure, args.bands, lit)

@@ -96,6 +96,7 @@ def spread_step(number, place, batch):
             linear[batch.normal[at + u64(1)]],
             linear[batch.normal[at + u64(2)]],
             draw.highlights,
+            draw.knee,
         )
         if draw.emitters_count > 0:
             r, g, b = _with_emitters((r, g, b), from_y, from_x, number, batch)

@@ -15,9 +15,9 @@ from ..types import f32
 
 
 @scalar
-def brightened(r, g, b, highlights):
+def brightened(r, g, b, highlights, knee):
     """Return linear light whose highlights have their own brightening, `exposure.Exposure`'s."""
-    factor = f32(1) + highlight_factor(r, g, b, highlights)
+    factor = f32(1) + highlight_factor(r, g, b, highlights, knee)
     return r * factor, g * factor, b * factor
 
 
@@ -37,9 +37,9 @@ def _add_four(rows, weights, out):
 
 
 @kernel
-def _brighten(red, green, blue, highlights):
+def _brighten(red, green, blue, highlights, knee):
     for x in range(red.shape[0]):
-        red[x], green[x], blue[x] = brightened(red[x], green[x], blue[x], highlights)
+        red[x], green[x], blue[x] = brightened(red[x], green[x], blue[x], highlights, knee)
 
 
 @inlined
@@ -53,7 +53,7 @@ def _lit_row(rgb, y, span, emission, rows, reach, room):
     red, green, blue = rows[0, middle], rows[1, middle], rows[2, middle]
     linearise(rgb[y, first : first + count], emission.linear, red, green, blue)
     if emission.highlights != f32(0):
-        _brighten(red, green, blue, emission.highlights)
+        _brighten(red, green, blue, emission.highlights, emission.knee)
     if emission.lamps.shape[0]:
         add_emission(y, first, rgb.shape[0], emission, (red, green, blue), room)
     for c in range(3):
