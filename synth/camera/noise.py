@@ -22,7 +22,7 @@ _Read = Annotated[
 _Share = Annotated[Distribution, Within(0, 0.5), about("of the samples that have a tail")]
 _Tail = Annotated[Distribution, Within(0, 8), about("its mean, times the read noise")]
 _Rows = Annotated[Distribution, Within(0, 2), about("times a sample's own deviation")]
-_Correlation = Annotated[Distribution, Within(-0.9, 0.9), about("between their noise")]
+_Correlation = Annotated[Distribution, Within(-0.98, 0.98), about("between their noise")]
 
 
 class Offset(Section):
@@ -73,6 +73,21 @@ class Rows(Section):
     blue: _Rows = ZERO
 
 
+_Grain = Annotated[
+    Distribution, Within(-0.3, 1), about("weight of each neighbour's noise, of a sample's own")
+]
+
+
+class Grain(Section):
+    """Noise that neighbours share, as demosaicing and noise reduction of a camera's JPEGs leave it.
+
+    Weights b give neighbours a correlation of 2 b / (1 + 2 b^2); below 0, as sharpening does.
+    """
+
+    across: _Grain = ZERO
+    down: _Grain = ZERO
+
+
 class Correlation(Section):
     """Correlations of the channels' noise, as white balance and colour matrix leave them."""
 
@@ -91,6 +106,7 @@ class Noise(Section):
     tail: Tail = Tail()
     rows: Rows = Rows()
     correlation: Correlation = Correlation()
+    grain: Grain = Grain()
     kurtosis: Annotated[
         Distribution,
         Within(0, 2.9),

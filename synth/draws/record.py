@@ -182,6 +182,13 @@ class CorrelationDraw(Drawn):
     red_blue: float
 
 
+class GrainDraw(Drawn):
+    """See `noise.Grain`."""
+
+    across: float
+    down: float
+
+
 class NoiseDraw(Drawn):
     """See `noise.Noise`."""
 
@@ -192,6 +199,7 @@ class NoiseDraw(Drawn):
     tail: ChannelsDraw
     rows: ChannelsDraw
     correlation: CorrelationDraw
+    grain: GrainDraw
     kurtosis: float
 
 
@@ -204,6 +212,7 @@ NO_NOISE = NoiseDraw(
     tail=_NONE,
     rows=_NONE,
     correlation=CorrelationDraw(red_green=0.0, green_blue=0.0, red_blue=0.0),
+    grain=GrainDraw(across=0.0, down=0.0),
     kurtosis=0.0,
 )
 

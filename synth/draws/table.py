@@ -299,6 +299,9 @@ def _fill_noise(draws: npt.NDArray[Any], columns: Columns) -> None:
     values = rg, gg, rb, bg, bb, np.sqrt(1 + swing), np.sqrt(1 - swing)
     for name, value in zip(names, values, strict=True):
         draws[name] = np.where(draws["noisy"] > 0, value, 0.0)
+    across, down = columns["noise.grain.across"], columns["noise.grain.down"]
+    draws["grain_across"], draws["grain_down"] = across, down
+    draws["grain_scale"] = 1 / np.sqrt((1 + 2 * across * across) * (1 + 2 * down * down))
 
 
 def _read_noise(columns: Columns) -> npt.NDArray[np.float32]:

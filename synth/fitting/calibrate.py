@@ -22,6 +22,9 @@ IntArray = npt.NDArray[np.int64]
 
 _TOES = 0.03, 0.035, 0.04, 0.045, 0.055
 _TAILS = np.linspace(0, 3, 61)
+_AXES = ("across", "row"), ("down", "column")
+_WHITE = 0.05  # correlation of neighbours that the structure of scenes gives white noise
+_MOST_LAG = 0.66
 _TOP = 64  # level from which on scenes have more structure than noise
 _KNOWN = [least for least in LEVELS[:-1] if least < _TOP]
 
@@ -172,7 +175,23 @@ def moved_noise(
         for pair, name in (("red_green", "rg"), ("green_blue", "gb"), ("red_blue", "rb")):
             away = real[f"correlation_{name}"][here] - made[f"correlation_{name}"][here]
             moved[here, places(f"noise.correlation.{pair}")[0]] += _median(away)
+        for axis, name in _AXES:
+            place = places(f"noise.grain.{axis}")[0]
+            away = [real[f"lag_{name}_{c}"][here] - made[f"lag_{name}_{c}"][here] for c in "rgb"]
+            moved[here, place] = _weight(_lag(values[here, place]) + _median(np.ravel(away)))
     return bounded(moved)
+
+
+def _lag(weight: FloatArray) -> FloatArray:
+    """Return the correlation of neighbours that have a `noise.grain`."""
+    return 2 * weight / (1 + 2 * weight**2)
+
+
+def _weight(lag: FloatArray) -> FloatArray:
+    """Return the `noise.grain` that gives neighbours a correlation; 0 of what scenes may cause."""
+    lag = np.clip(lag, -0.5, _MOST_LAG)
+    weight = lag / (1 + np.sqrt(1 - 2 * lag**2))
+    return np.where(np.abs(lag) < _WHITE, 0.0, weight)
 
 
 def _heavier(real: Measures, made: Measures, channel: int) -> FloatArray:
@@ -252,6 +271,14 @@ def with_spread(
         key = f"correlation_{name}"
         first, second = (real[key] - one[key] for one in made)
         moved[:, places(f"noise.correlation.{pair}")[0]] += _own(first, second, groups)
+    for axis, name in _AXES:
+        first, second = (
+            np.mean([real[f"lag_{name}_{c}"] - one[f"lag_{name}_{c}"] for c in "rgb"], axis=0)
+            for one in made
+        )
+        place = places(f"noise.grain.{axis}")[0]
+        if moved[:, place].any():
+            moved[:, place] = _weight(_lag(moved[:, place]) + _own(first, second, groups))
     return bounded(moved)
 
 

@@ -26,9 +26,12 @@ COLUMNS = (
         for channel in CHANNELS
     ),
     *(f"noise.correlation.{pair}" for pair in PAIRS),
+    "noise.grain.across",
+    "noise.grain.down",
     "noise.kurtosis",
     "illumination.smooth.sigma_ev",
     "degradations.shift.length",
+    "degradations.jpeg.quality",
 )
 TAIL_SHARE = 0.1
 """Of the samples: with its mean, skewness alone does not tell it."""

@@ -18,6 +18,7 @@ from ..realism.comparison import Group, Realism, compared
 from ..realism.two_sample import FEWEST, require_classifier
 from ..recipes.load import Recipe, recipe_of
 from .calibrate import begun, curve_of, loudness, moved_noise, moved_tone, with_spread
+from .columns import places
 from .measure import Measures, measured, tones
 from .pairs import Pair, read_pairs
 from .settings import settings
@@ -146,6 +147,7 @@ def fit(
     toe = curve_of(real)
     real = replace(real, tone=tones(pairs, toe))
     values = begun(real, toe)
+    values[:, places("degradations.jpeg.quality")[0]] = [pair.quality for pair in pairs]
     groups = np.zeros(len(pairs), np.int64)
     for number in range(_ROUNDS):
         made = passed(toe, values, number)
@@ -210,5 +212,5 @@ def _untold(pairs: Sequence[Pair], real: Measures) -> list[str]:
     elif float(np.nanmedian(real["exposure_ev"])) < _DARKER:
         notes.append("the lows are hardly darker than their normals: noise of the dark is a guess")
     if float(np.nanmedian(real["blocks"])) > _BLOCKS:
-        notes.append("JPEG's blocks show: what noise there was before it is not known")
+        notes.append("JPEG's blocks show: what noise there was before it is a guess")
     return notes

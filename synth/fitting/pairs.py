@@ -7,6 +7,7 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+from PIL import Image
 
 from ...errors import SourceError
 from ...manifests.images.decode import read_rgb
@@ -14,6 +15,7 @@ from ...manifests.images.folders import image_pairs
 from ..analysis.all_statistics import middle
 from ..kernels.arrays import Pixels
 from ..kernels.curves import LEVEL_LIGHT, LUMINANCE, linear_to_srgb
+from ..kernels.degradations.jpeg import quantisers
 
 MOST = 200
 """Pairs that are read."""
@@ -30,12 +32,14 @@ class Pair:
     """A real pair: uint8 arrays (H, W, 3), and its name.
 
     Without a real normal, `normal` is the low as a smooth and bright picture, and `known` false.
+    quality: of a low that is a JPEG, 1 to 100 of libjpeg's scale; 0 of others.
     """
 
     key: str
     low: Pixels
     normal: Pixels
     known: bool = True
+    quality: int = 0
 
 
 def read_pairs(lows: Path, normals: Path | None) -> list[Pair]:
@@ -49,14 +53,14 @@ def read_pairs(lows: Path, normals: Path | None) -> list[Pair]:
     """
     pairs = []
     for key, low_path, normal_path in image_pairs(lows, normals, MOST):
-        low = _read(low_path)
+        low, quality = _read(low_path), _quality(low_path)
         if normal_path is None:
-            pairs.append(Pair(key, low, as_normal(low), known=False))
+            pairs.append(Pair(key, low, as_normal(low), known=False, quality=quality))
             continue
         normal = _read(normal_path)
         if low.shape != normal.shape:
             raise SourceError(f"{low_path}: its normal has another size", path=low_path)
-        pairs.append(Pair(key, low, normal))
+        pairs.append(Pair(key, low, normal, quality=quality))
     means = [(pair.low.mean() / 255, pair.normal.mean() / 255) for pair in pairs]
     low_mean, normal_mean = np.median(means, axis=0)
     if normals is None and low_mean > _BRIGHT:
@@ -86,6 +90,16 @@ def as_normal(low: Pixels) -> Pixels:
         np.uint8
     )
     return shown
+
+
+def _quality(path: Path) -> int:
+    """Return the quality of a JPEG, by how coarse its table of brightness is; 0 of other images."""
+    with Image.open(path) as image:
+        tables = getattr(image, "quantization", None)
+    if not tables or 0 not in tables:
+        return 0
+    percent = 100 * sum(tables[0]) / float(quantisers(50)[0].sum())
+    return int(np.clip(round(100 - percent / 2 if percent <= 100 else 5000 / percent), 1, 100))
 
 
 def _read(path: Path) -> Pixels:

@@ -56,7 +56,8 @@ def table(values: FloatArray, toe: float, slope: float) -> dict[str, Any]:
 
 def distributed(values: FloatArray, toe: float, slope: float, groups: IntArray) -> dict[str, Any]:
     """Return the recipe with settings and their shares, and means and covariances of the rest."""
-    of_setting = places("noise.read", "noise.shot", "noise.tail", "noise.rows")
+    of_setting = places("noise.read", "noise.shot", "noise.tail", "noise.rows", "noise.grain")
+    of_setting += places("degradations.jpeg")
     numbers, counts = np.unique(groups, return_counts=True)
     middles = [np.median(values[groups == number][:, of_setting], axis=0) for number in numbers]
     settings = _rows([COLUMNS[i] for i in of_setting], np.array(middles))

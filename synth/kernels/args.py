@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .channel_noise import ChannelNoise, Mixing, OneChannel
+from .channel_noise import ChannelNoise, Grain, Mixing, OneChannel
 from .compiling.compile import scalar
 from .degradations.pattern import Pattern
 from .develop import Colour
@@ -92,6 +92,7 @@ DRAW = np.dtype(
         *((f"mixing_{name}", "f4") for name in Mixing._fields),
         ("noise_wide", "f4"),
         ("noise_narrow", "f4"),
+        *((f"grain_{name}", "f4") for name in Grain._fields),
     ],
     align=True,
 )
@@ -217,6 +218,7 @@ def noise_of(draw, gaussian):
         Mixing(draw.mixing_gr, draw.mixing_gg, draw.mixing_br, draw.mixing_bg, draw.mixing_bb),
         draw.noise_wide,
         draw.noise_narrow,
+        Grain(draw.grain_across, draw.grain_down, draw.grain_scale),
         PixelSeed(draw.seed_lower, draw.seed_upper),
         gaussian,
     )

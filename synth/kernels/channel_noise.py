@@ -27,7 +27,7 @@ from .numbers.random_bits import (
     sample_state,
 )
 from .numbers.shot_and_read_noise import symmetric_quantile
-from .types import f32, f64, u16, u32
+from .types import f32, f64, u16, u32, u64
 
 _NEPERS = -math.log(2)
 _LEAST = f32(1e-20)  # variance that is still divided by
@@ -55,6 +55,14 @@ class Mixing(NamedTuple):
     bb: np.float32
 
 
+class Grain(NamedTuple):
+    """Noise that neighbours share, of float32."""
+
+    across: np.float32  # weight of the neighbours in a row; a sample's own has 1
+    down: np.float32  # weight of those in a column
+    scale: np.float32  # that keeps the deviation 1
+
+
 class ChannelNoise(NamedTuple):
     """Noise of developed light."""
 
@@ -65,6 +73,7 @@ class ChannelNoise(NamedTuple):
     mixing: Mixing
     wide: np.float32  # factors on Gaussian noise, each of half the samples: its kurtosis
     narrow: np.float32  # factors on Gaussian noise, each of half the samples: its kurtosis
+    grain: Grain
     seed: PixelSeed
     gaussian: npt.NDArray[np.float32]  # (10) of `sensor.Noise`
 
@@ -100,7 +109,30 @@ def noisy_channel(light, z, state, of_row, own, noise):
 
 
 @scalar
-def noisy_pixel(red, green, blue, pixel, pixels, rows, noise):
+def _gaussian(channel, pixel, pixels, noise):
+    state = sample_state(channel_sample(channel, pixel, pixels), noise.seed)
+    return symmetric_quantile(random_word(state, CHANNEL), noise.gaussian)
+
+
+@scalar
+def _grainy(channel, pixel, pixels, width, noise):
+    """Return noise that a pixel shares with its neighbours, standard normal.
+
+    Those of the first and last pixel of a row, and of a picture, lie at its other end.
+    """
+    grain, total = noise.grain, f32(0)
+    for down in range(3):
+        for across in range(3):
+            step = u32(u32(down) * u32(width) + u32(across) + u32(pixels) - u32(width) - u32(1))
+            weight = f32(1) if down == 1 else grain.down
+            weight = weight if across == 1 else weight * grain.across
+            at = u32((u64(pixel) + u64(step)) % u64(pixels))
+            total += weight * _gaussian(channel, at, pixels, noise)
+    return total * grain.scale
+
+
+@scalar
+def noisy_pixel(red, green, blue, pixel, pixels, width, rows, noise):
     """Return a pixel's light with its noise; `rows` is what its row shares of each channel."""
     first = sample_state(channel_sample(0, pixel, pixels), noise.seed)
     second = sample_state(channel_sample(1, pixel, pixels), noise.seed)
@@ -108,6 +140,10 @@ def noisy_pixel(red, green, blue, pixel, pixels, rows, noise):
     a = symmetric_quantile(random_word(first, CHANNEL), noise.gaussian)
     b = symmetric_quantile(random_word(second, CHANNEL), noise.gaussian)
     c = symmetric_quantile(random_word(third, CHANNEL), noise.gaussian)
+    if noise.grain.across != f32(0) or noise.grain.down != f32(0):
+        a = _grainy(0, pixel, pixels, width, noise)
+        b = _grainy(1, pixel, pixels, width, noise)
+        c = _grainy(2, pixel, pixels, width, noise)
     mixing = noise.mixing
     g = mixing.gr * a + mixing.gg * b
     d = mixing.br * a + mixing.bg * b + mixing.bb * c
@@ -134,7 +170,7 @@ def develop_noisily(raw, colour, noise, place, cells):
     )
     for x in range(red.shape[0]):
         r, g, b = developed_light(red[x], greens[x], blue[x], colour)
-        r, g, b = noisy_pixel(r, g, b, u32(y * width + left + x), pixels, rows, noise)
+        r, g, b = noisy_pixel(r, g, b, u32(y * width + left + x), pixels, width, rows, noise)
         r_cells[x] = u16(encoding_cell(r))
         g_cells[x] = u16(encoding_cell(g))
         b_cells[x] = u16(encoding_cell(b))

@@ -147,7 +147,7 @@ def recipe_of(
     if "mixture" in values:
         mixture = _mixture(values, list(overrides), where, folder)
         return validated(MixtureRecipe, mixture, where)
-    values = _changed(values, overrides)
+    given, values = values, _changed(values, overrides)
     model = values.get("model", "camera")
     if not isinstance(model, str) or model not in _RECIPES:
         raise ConfigError(
@@ -159,6 +159,7 @@ def recipe_of(
     recipe: Recipe = validated(_RECIPES[model], values, where)
     if isinstance(recipe, CameraRecipe):
         _check_drawn_together(recipe, overrides, where)
+        _say_whose_noise(given, values)
     return recipe
 
 
@@ -359,6 +360,7 @@ def _component(
     assert not isinstance(made, MixtureRecipe)
     if isinstance(made, CameraRecipe):
         _check_darkness(changed, where)
+        _say_whose_noise(values, changed)
     return made
 
 
@@ -384,10 +386,6 @@ def _changed(values: dict[str, Any], overrides: Iterable[str]) -> dict[str, Any]
         values = _with(values, parts, value.strip(), override)
         if _takes_sensor(values, set(parts[1:2]) if parts[0] == "camera" else set()):
             values = _without_own_noise(values)
-            _say_once(
-                f"--set {override}: noise is that of this sensor, in place of the noise that recipe"
-                f" {values.get('name', 'custom')} knows by pictures"
-            )
     return values
 
 
@@ -402,6 +400,15 @@ def _replaced(values: dict[str, Any], others: Mapping[str, Any]) -> dict[str, An
 def _takes_sensor(values: dict[str, Any], changed: set[str]) -> bool:
     """Return whether a change of keys of `camera` chooses a sensor's noise in place of their own."""
     return "noise" in values and not _OF_SENSOR.isdisjoint(changed)
+
+
+def _say_whose_noise(values: dict[str, Any], changed: dict[str, Any]) -> None:
+    """Warn where changes chose a sensor's noise in place of a recipe's own."""
+    if "noise" in values and "noise" not in changed:
+        _say_once(
+            f"recipe {values.get('name', 'custom')}: noise is that of this sensor, not the noise"
+            " that the recipe knows by pictures"
+        )
 
 
 @lru_cache(maxsize=64)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from gloam.synth.analysis.contact_sheet import described
+from gloam.synth.models import draw
+from gloam.synth.recipes.load import load_recipe
+
 from .running import error_line, run, width_of
 
 
@@ -22,6 +26,16 @@ def test_preview_makes_a_sheet(photographs, tmp_path):
     assert width_of(out) == 3 * 108 + 8
     assert run("preview", "--out", out, "--width", 64).exit_code == 0
     assert run("preview", photographs, "--out", out, "--width", 64).exit_code == 0
+
+
+def test_captions_say_whose_noise_it_is():
+    own, sensor = (
+        " ".join(described(draw(load_recipe("even", changes), 0, "k"), 1000))
+        for changes in ([], ["camera.iso=3200"])
+    )
+    assert "noise by pictures: read 0." in own
+    assert "ISO" not in own
+    assert "sony-a7s2 ISO 3200" in sensor
 
 
 @pytest.mark.parametrize(

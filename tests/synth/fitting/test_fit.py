@@ -141,6 +141,14 @@ def test_all_forms_are_recipes():
         assert 0 < low.mean() < 60
 
 
+def test_the_quality_of_jpegs_is_read(folders, tmp_path):
+    for path in sorted(folders[0].iterdir())[:2]:
+        with Image.open(path) as low:
+            low.save(tmp_path / f"{path.stem}.jpg", quality=80)
+    assert [pair.quality for pair in read_pairs(tmp_path, None)] == [80, 80]
+    assert {pair.quality for pair in read_pairs(*folders)} == {0}
+
+
 def test_wrong_folders_get_one_line(folders, tmp_path):
     lows, normals = folders
     with pytest.raises(SourceError, match="daylight"):

@@ -35,6 +35,18 @@ def test_channels_correlate_as_the_recipe_says():
     assert found[[0, 1, 0], [1, 2, 2]] == pytest.approx(wanted, abs=0.015)
 
 
+def test_neighbours_share_noise_and_its_variance_stays():
+    read = {"red": 0.9, "green": 0.9, "blue": 0.9}
+    grain = {"across": 0.4, "down": -0.1}
+    low = light_of({"read": read, "grain": grain, "correlation": {"red_green": 0.6}})
+    assert low.var((0, 1)) == pytest.approx([0.81 + 1 / 12] * 3, rel=0.03)
+    apart = low - low.mean((0, 1))
+    lags = [(apart[:, 1:] * apart[:, :-1]).mean(), (apart[1:] * apart[:-1]).mean()]
+    wanted = np.array([2 * b / (1 + 2 * b * b) for b in grain.values()]) * 0.81
+    assert lags == pytest.approx(wanted, abs=0.02)
+    assert (apart[..., 0] * apart[..., 1]).mean() == pytest.approx(0.6 * 0.81, abs=0.02)
+
+
 def test_the_tail_is_positive_and_its_mean_is_taken_off():
     low = light_of(
         {"read": {"green": 0.6}, "tail_share": {"green": 0.1}, "tail": {"green": 2.0}}, level=4

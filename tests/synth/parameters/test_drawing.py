@@ -79,6 +79,8 @@ DEGRADATIONS = (
 CHANNELS = "offset", "shot", "read", "tail_share", "tail", "rows"
 NOISE = {
     "noise.kurtosis",
+    "noise.grain.across",
+    "noise.grain.down",
     *(f"noise.correlation.{pair}" for pair in ("red_green", "green_blue", "red_blue")),
     *(f"noise.{part}.{name}" for part in CHANNELS for name in ("red", "green", "blue")),
 }

@@ -3,10 +3,16 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from gloam.errors import ConfigError
+from gloam.errors import ConfigError, GloamWarning
 from gloam.synth.camera.recipe import CameraRecipe
 from gloam.synth.parameters.distributions import Constant, Uniform
-from gloam.synth.recipes.load import load_recipe, recipe_of, recipe_yaml, shipped_recipes
+from gloam.synth.recipes.load import (
+    _say_once,
+    load_recipe,
+    recipe_of,
+    recipe_yaml,
+    shipped_recipes,
+)
 
 
 @pytest.mark.parametrize("name", sorted(shipped_recipes()))
@@ -45,6 +51,16 @@ def test_values_are_changed_from_the_command_line():
     recipe = load_recipe("even", ["camera.iso=3200", "exposure.ev=uniform(3,8)"])
     assert recipe.camera.iso == Constant(3200.0)
     assert recipe.exposure.ev == Uniform(3, 8)
+
+
+def test_what_sets_noise_of_a_sensor_takes_its_noise_and_says_so():
+    own = load_recipe("even")
+    assert load_recipe("even", ["camera.matrix=none"]).noise == own.noise
+    _say_once.cache_clear()
+    with pytest.warns(GloamWarning, match="recipe even: noise is that of this sensor"):
+        recipe = load_recipe("even", ["camera.iso=3200"])
+    assert recipe.noise != own.noise
+    assert not any(path.startswith("noise") for one in recipe.together.values() for path in one.columns)
 
 
 @pytest.mark.parametrize(
