@@ -51,9 +51,10 @@ def read_pairs(lows: Path, normals: Path | None) -> list[Pair]:
         When images are missing, damaged, too small, of unlike sizes or have no partner; when the
         lows are brighter than their normals, or without normals as bright as daylight.
     """
-    pairs = []
+    pairs, paths = [], []
     for key, low_path, normal_path in image_pairs(lows, normals, MOST):
         low, quality = _read(low_path), _quality(low_path)
+        paths.append(low_path)
         if normal_path is None:
             pairs.append(Pair(key, low, as_normal(low), known=False, quality=quality))
             continue
@@ -74,6 +75,13 @@ def read_pairs(lows: Path, normals: Path | None) -> list[Pair]:
             f"{lows}: its images are brighter than those of {normals}: name the lows first",
             path=lows,
         )
+    for pair, path in zip(pairs, paths, strict=True):
+        height, width = pair.low.shape[:2]
+        if min(height, width) < _LEAST:
+            raise SourceError(
+                f"{path}: is {width} x {height}; {_LEAST} x {_LEAST} pixels are the least",
+                path=path,
+            )
     if max(float(pair.low.std(axis=(0, 1)).max()) for pair in pairs) < 0.3:
         raise SourceError(
             f"{lows}: its images have one value each, or nearly so: there is nothing to fit",
@@ -103,11 +111,4 @@ def _quality(path: Path) -> int:
 
 
 def _read(path: Path) -> Pixels:
-    image = read_rgb(path)
-    if min(image.shape[:2]) < _LEAST:
-        raise SourceError(
-            f"{path}: is {image.shape[1]} x {image.shape[0]}; {_LEAST} x {_LEAST} pixels are the"
-            " least",
-            path=path,
-        )
-    return middle(image, SIDE)
+    return middle(read_rgb(path), SIDE)
