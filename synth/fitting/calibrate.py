@@ -23,7 +23,7 @@ IntArray = npt.NDArray[np.int64]
 _TOES = 0.03, 0.035, 0.04, 0.045, 0.055
 _TAILS = np.linspace(0, 3, 61)
 _AXES = ("across", "row"), ("down", "column")
-_WHITE = 0.05  # correlation of neighbours that the structure of scenes gives white noise
+_WHITE = 0.03  # correlation of neighbours that the structure of scenes gives white noise
 _MOST_LAG = 0.66
 _TOP = 64  # level from which on scenes have more structure than noise
 _KNOWN = [least for least in LEVELS[:-1] if least < _TOP]
@@ -173,13 +173,19 @@ def moved_noise(
         heavier = np.concatenate([_heavier(real, made, i)[here].ravel() for i in range(3)])
         moved[here, kurtosis] += _median(heavier)
         for pair, name in (("red_green", "rg"), ("green_blue", "gb"), ("red_blue", "rb")):
-            away = real[f"correlation_{name}"][here] - made[f"correlation_{name}"][here]
-            moved[here, places(f"noise.correlation.{pair}")[0]] += _median(away)
+            place = places(f"noise.correlation.{pair}")[0]
+            # Fisher's transform: near 1, where JPEG takes them, they hardly move otherwise.
+            found, now = (_fisher(one[f"correlation_{name}"][here]) for one in (real, made))
+            moved[here, place] = np.tanh(_fisher(own[:, place]) + _median(found - now))
         for axis, name in _AXES:
             place = places(f"noise.grain.{axis}")[0]
             away = [real[f"lag_{name}_{c}"][here] - made[f"lag_{name}_{c}"][here] for c in "rgb"]
             moved[here, place] = _weight(_lag(values[here, place]) + _median(np.ravel(away)))
     return bounded(moved)
+
+
+def _fisher(correlation: FloatArray) -> FloatArray:
+    return np.arctanh(np.clip(correlation, -0.98, 0.98))
 
 
 def _lag(weight: FloatArray) -> FloatArray:

@@ -398,7 +398,7 @@ def _replaced(values: dict[str, Any], others: Mapping[str, Any]) -> dict[str, An
 
 
 def _takes_sensor(values: dict[str, Any], changed: set[str]) -> bool:
-    """Return whether a change of keys of `camera` chooses a sensor's noise in place of their own."""
+    """Return whether a change of keys of `camera` chooses a sensor's noise."""
     return "noise" in values and not _OF_SENSOR.isdisjoint(changed)
 
 

@@ -60,7 +60,9 @@ def test_what_sets_noise_of_a_sensor_takes_its_noise_and_says_so():
     with pytest.warns(GloamWarning, match="recipe even: noise is that of this sensor"):
         recipe = load_recipe("even", ["camera.iso=3200"])
     assert recipe.noise != own.noise
-    assert not any(path.startswith("noise") for one in recipe.together.values() for path in one.columns)
+    assert not any(
+        path.startswith("noise") for one in recipe.together.values() for path in one.columns
+    )
 
 
 @pytest.mark.parametrize(
