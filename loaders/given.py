@@ -12,7 +12,7 @@ import torch
 
 from ..synth.draws.record import CameraDraw
 from ..synth.models import Draw, LowMaker
-from ..synth.render.emitters import emitter_mask
+from ..synth.render.emitters import emitter_light, emitter_mask
 from .augment import CropFlip
 from .options import GIVEN_MAPS, Options
 
@@ -75,6 +75,11 @@ def known_of(
         if isinstance(draw, CameraDraw):
             mask = emitter_mask(normal, draw, crop.window).astype(np.float32)
         maps["mask"] = moved(mask, crop, shape)
+    if "emitter-light" in options.give and draw is not None:
+        light = np.zeros((crop.height, crop.width, 3), np.float32)
+        if isinstance(draw, CameraDraw):
+            light = emitter_light(normal, draw, crop.window)
+        maps["emitter-light"] = moved(light, crop, shape)
     if crop.turned:
         shape = shape[::-1]
     return Known(draw, maps, shape)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 BACKENDS = ("auto", "dali", "torch")
 GIVEN_MAPS = ("noise", "noise-linear", "light", "clean", "linear")
-GIVEN = ("component", "draw", "ev", "mask", *GIVEN_MAPS)
+GIVEN = ("component", "draw", "ev", "mask", "emitter-light", *GIVEN_MAPS)
 """What `PairOptions.give` may name."""
 
 
@@ -155,8 +155,8 @@ class PairOptions(ImageOptions, total=False):
         float64 columns (N) by the numbers' paths), "ev" (N), "noise" (standard deviation of each
         pixel's noise, from the model, in the images' units), "noise-linear" (the same in linear
         light, 0 to 1), "light" (the illumination field, EV), "clean" (the low without noise, not
-        rounded), "linear" (that in linear light), "mask" (1 within
-        emitters' discs), "component" (names, of mixtures). Maps are
+        rounded), "linear" (that in linear light), "mask" (1 within emitters' discs), "emitter-light"
+        (what they add, linear, 1 is what the sensor holds), "component" (names, of mixtures). Maps are
         (N, C, H, W) in the images' layout, float32 (float16 with such images), moved as the pixels
         are; where a picture is resized, noise is that before. What is not known (of lists, of real
         pairs) is NaN, or None. backend="torch" gives it.

@@ -83,7 +83,7 @@ class Samples(PairDataset, Dataset[Any]):
         draws: list[Any] = [None] * len(keys)
         if drawn is not None:
             maker = maker or drawn.maker(keys, epoch)
-            if {"draw", "ev", "mask"} & set(options.give):
+            if {"draw", "ev", "mask", "emitter-light"} & set(options.give):
                 draws = drawn.draws_of(keys, epoch)
         return lambda i: partial(known_of, maker, i, draws[i], options)
 

@@ -16,7 +16,7 @@ from ..camera.illumination import light_tint
 from ..degradations.columns import fill_degradations
 from ..degradations.spread import Spread
 from ..kernels.args import CHANNELS, DRAW
-from ..kernels.channel_noise import Mixing
+from ..kernels.channel_noise import Grain, Mixing
 from ..kernels.chroma import MOST_TAPS, blur_weights
 from ..kernels.curves import linear_table, toe_of
 from ..kernels.demosaic import METHODS
@@ -295,13 +295,17 @@ def _fill_noise(draws: npt.NDArray[Any], columns: Columns) -> None:
     bg = np.clip(bg, -np.sqrt(1 - rb * rb), np.sqrt(1 - rb * rb))
     bb = np.sqrt(np.maximum(1 - rb * rb - bg * bg, 0.0))
     swing = np.sqrt(columns["noise.kurtosis"] / 3)
-    names = *(f"mixing_{name}" for name in Mixing._fields), "noise_wide", "noise_narrow"
-    values = rg, gg, rb, bg, bb, np.sqrt(1 + swing), np.sqrt(1 - swing)
+    across, down = columns["noise.grain.across"], columns["noise.grain.down"]
+    scale = 1 / np.sqrt((1 + 2 * across * across) * (1 + 2 * down * down))
+    names = (
+        *(f"mixing_{name}" for name in Mixing._fields),
+        *("noise_wide", "noise_narrow"),
+        *(f"grain_{name}" for name in Grain._fields),
+    )
+    widths = np.sqrt(1 + swing), np.sqrt(1 - swing)
+    values = rg, gg, rb, bg, bb, *widths, across, down, scale
     for name, value in zip(names, values, strict=True):
         draws[name] = np.where(draws["noisy"] > 0, value, 0.0)
-    across, down = columns["noise.grain.across"], columns["noise.grain.down"]
-    draws["grain_across"], draws["grain_down"] = across, down
-    draws["grain_scale"] = 1 / np.sqrt((1 + 2 * across * across) * (1 + 2 * down * down))
 
 
 def _read_noise(columns: Columns) -> npt.NDArray[np.float32]:

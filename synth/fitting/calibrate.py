@@ -179,8 +179,8 @@ def moved_noise(
             moved[here, place] = np.tanh(_fisher(own[:, place]) + _median(found - now))
         for axis, name in _AXES:
             place = places(f"noise.grain.{axis}")[0]
-            away = [real[f"lag_{name}_{c}"][here] - made[f"lag_{name}_{c}"][here] for c in "rgb"]
-            moved[here, place] = _weight(_lag(values[here, place]) + _median(np.ravel(away)))
+            lags = [real[f"lag_{name}_{c}"][here] - made[f"lag_{name}_{c}"][here] for c in "rgb"]
+            moved[here, place] = _weight(_lag(own[:, place]) + _median(np.ravel(lags)))
     return bounded(moved)
 
 

@@ -393,8 +393,9 @@ def _replaced(values: dict[str, Any], others: Mapping[str, Any]) -> dict[str, An
     """Return nested values with those of others in their place."""
     made = merged(values, others)
     camera = others.get("camera")
-    chosen = isinstance(camera, Mapping) and "noise" not in others
-    return _without_own_noise(made) if chosen and _takes_sensor(made, set(camera)) else made
+    if "noise" in others or not isinstance(camera, Mapping):
+        return made
+    return _without_own_noise(made) if _takes_sensor(made, set(camera)) else made
 
 
 def _takes_sensor(values: dict[str, Any], changed: set[str]) -> bool:

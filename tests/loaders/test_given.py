@@ -10,6 +10,7 @@ from gloam.errors import LoaderError
 from gloam.loaders import PairLoader, TorchLoader
 from gloam.manifests.images.encode import encode
 from gloam.synth.models import draw
+from gloam.synth.render.emitters import emitter_light, emitter_mask
 
 from .numbered import make_set
 
@@ -42,6 +43,19 @@ def test_noise_is_as_strong_as_the_map_says():
         assert given["light"].mean().abs() < 0.1
         assert not given["mask"].any()
     assert torch.cat(ratios).var() == pytest.approx(1, abs=0.03)
+
+
+def test_masks_and_light_of_lamps_are_exact():
+    give = ("mask", "emitter-light")
+    options = {**PLAIN, "recipe": "night-lights", "overrides": ["emitters.count=2"]}
+    loader = TorchLoader(PHOTOS, size=None, give=give, keys=True, dtype="uint8", **options)
+    for _, normals, keys, given in loader:
+        for i, key in enumerate(keys):
+            normal, drawn = normals[i].permute(1, 2, 0).numpy(), loader.live.draw(key, 0)
+            assert (given["mask"][i, 0].numpy() == emitter_mask(normal, drawn)).all()
+            light = given["emitter-light"][i].permute(1, 2, 0).numpy()
+            np.testing.assert_array_equal(light, emitter_light(normal, drawn))
+        assert given["mask"].any()
 
 
 @pytest.mark.parametrize("more", [{}, {"layout": "HWC", "value_range": (-1, 1)}])
