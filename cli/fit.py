@@ -18,7 +18,7 @@ from .common import PATH, check_suffix, paths, user_errors, working
 @click.option(
     "--broad",
     is_flag=True,
-    help="Make the recipe to train on: the pairs' tone, noise of 1 to 32 times the variance,"
+    help="Make the recipe to train on: the pairs' tone, noise as at 1 to 32 times their ISO,"
     " demosaiced in all ways.",
 )
 @click.option(

@@ -102,8 +102,8 @@ def fit(
         A folder of their normals: equal names but for the suffix. Without, noise is fitted, and
         exposure is a guess.
     broad : bool
-        Whether to make the recipe to train on: the pairs' tone, noise of 1 to 32 times the
-        variance, demosaiced in all ways, colour smoothed by any share.
+        Whether to make the recipe to train on: the pairs' tone, noise as at 1 to 32 times
+        their gain (ISO), in three lows of ten demosaiced in all ways, colour smoothed by any share.
     distributions : bool
         Whether the recipe has settings, means and covariances in place of a table of the pairs.
     workers : int

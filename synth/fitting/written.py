@@ -18,14 +18,9 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 _DIGITS = 4
-_STRONGEST = 32  # times the variance that was fitted
+_STRONGEST = 32  # times the gain that was fitted
 _STEPS = 21  # of a quarter of a stop, from 1 on
-_TONE = (
-    "exposure.ev",
-    "white_balance.error_ev",
-    "tone.exponent",
-    "tone.shoulder",
-)
+_DEMOSAICED = 0.3  # of the lows of a broad recipe
 
 
 def brightness(normals: Sequence[Pixels]) -> FloatArray:
@@ -70,41 +65,52 @@ def distributed(values: FloatArray, toe: float, slope: float, groups: IntArray) 
 
 
 def broad_recipe(values: FloatArray, toe: float, slope: float) -> dict[str, Any]:
-    """Return the recipe to train on: the pairs' tone, noise of 1 to 32 times the variance.
+    """Return the recipe to train on: the pairs' tone, noise as at 1 to 32 times their gain.
 
-    The noise is a sensor's, of sites as large as the green of the pairs shows, so that it can be
-    demosaiced in any way; red's and blue's part of it is their white balance.
+    Most lows have the noise that pictures show; the others have a sensor's, of sites as large as
+    the green of the pairs shows, so that it can be demosaiced in any way; red's and blue's part of
+    it is their white balance.
     """
     unit = 255 * toe_of(toe).slope
-    read, shot, tail = (
-        np.median(values[:, places(f"noise.{part}")], axis=0) for part in ("read", "shot", "tail")
-    )
+    of_setting = places("noise.read", "noise.shot", "noise.tail", "noise.rows")
+    setting = np.median(values[:, of_setting], axis=0)
+    read, shot, tail = setting[:3], setting[3:6], setting[6:9]
+    strengths = np.geomspace(1, _STRONGEST, _STEPS)
+    rows = np.tile(setting, (_STEPS, 1))
+    rows[:, :6] *= strengths[:, None]
     black = read**2 * (1 + 2 * TAIL_SHARE * tail**2 - (TAIL_SHARE * tail) ** 2)
     # Green is the mean of two sites; gains raise shot noise's variance once, read noise's twice.
     gains = np.sqrt(shot / (2 * shot[1]) * np.sqrt(black / (2 * black[1])))
-    rows = []
-    for strength in np.geomspace(1, _STRONGEST, _STEPS):
-        sites = 2 * shot[1] / unit, 2 * black[1] / unit**2
-        rows.append([_rounded(v) for v in (100 * strength, *(strength * s for s in sites))])
-    tones = places(*_TONE)
-    return {
-        "exposure": {"ev": 0, "by_brightness": slope},
-        "tone": {"toe": toe},
-        "camera": {
-            "name": "fitted",
-            "iso": f"loguniform(100, {100 * _STRONGEST})",
-            "matrix": "random",
-            "own": {"fitted": {"heteroscedastic": rows}},
+    sites = 2 * shot[1] / unit, 2 * black[1] / unit**2
+    points = [[_rounded(v) for v in (100 * s, s * sites[0], s * s * sites[1])] for s in strengths]
+    rest = [i for i in range(len(COLUMNS)) if i not in of_setting]
+    return _shared(toe, slope) | {
+        "together": {"pairs": _rows([COLUMNS[i] for i in rest], values[:, rest])},
+        "mixture": {
+            "pictures": {
+                "recipe": {},
+                "weight": 1 - _DEMOSAICED,
+                "together": {"settings": _rows([COLUMNS[i] for i in of_setting], rows)},
+            },
+            "sensors": {
+                "recipe": {},
+                "weight": _DEMOSAICED,
+                "camera": {
+                    "name": "fitted",
+                    "iso": f"loguniform(100, {100 * _STRONGEST})",
+                    "matrix": "random",
+                    "own": {"fitted": {"heteroscedastic": points}},
+                },
+                "white_balance": {
+                    name: f"uniform({_rounded(0.9 * gain):g}, {_rounded(1.1 * gain):g})"
+                    for name, gain in (("red", gains[0]), ("blue", gains[2]))
+                },
+                "isp": {
+                    "demosaic": "choice(binned, none, bilinear, malvar)",
+                    "chroma": {"strength": "uniform(0, 1)", "sigma": "uniform(0.7, 1.5)"},
+                },
+            },
         },
-        "white_balance": {
-            name: f"uniform({_rounded(0.9 * gain):g}, {_rounded(1.1 * gain):g})"
-            for name, gain in (("red", gains[0]), ("blue", gains[2]))
-        },
-        "isp": {
-            "demosaic": "choice(binned, none, bilinear, malvar)",
-            "chroma": {"strength": "uniform(0, 1)", "sigma": "uniform(0.7, 1.5)"},
-        },
-        "together": {"pairs": _rows([COLUMNS[i] for i in tones], values[:, tones])},
     }
 
 
