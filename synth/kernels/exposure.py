@@ -206,9 +206,7 @@ def _expose_tinted(rows, upper, lower, casts, share, banded, exposure):
             between(above[1, x], below[1, x], share),
             between(above[2, x], below[2, x], share),
         )
-        red[x], green[x], blue[x] = expose_tinted(
-            red[x], green[x], blue[x], tint, light, exposure
-        )
+        red[x], green[x], blue[x] = expose_tinted(red[x], green[x], blue[x], tint, light, exposure)
 
 
 @row_kernel
