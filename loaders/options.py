@@ -155,11 +155,11 @@ class PairOptions(ImageOptions, total=False):
         float64 columns (N) by the numbers' paths), "ev" (N), "noise" (standard deviation of each
         pixel's noise, from the model, in the images' units), "noise-linear" (the same in linear
         light, 0 to 1), "light" (the illumination field, EV), "clean" (the low without noise, not
-        rounded), "linear" (that in linear light), "mask" (1 within emitters' discs), "emitter-light"
-        (what they add, linear, 1 is what the sensor holds), "component" (names, of mixtures). Maps are
-        (N, C, H, W) in the images' layout, float32 (float16 with such images), moved as the pixels
-        are; where a picture is resized, noise is that before. What is not known (of lists, of real
-        pairs) is NaN, or None. backend="torch" gives it.
+        rounded), "linear" (that in linear light), "mask" (1 within emitters' discs),
+        "emitter-light" (what they add, linear, 1 is what the sensor holds), "component" (names, of
+        mixtures). Maps are (N, C, H, W) in the images' layout, float32 (float16 with such images),
+        moved as the pixels are; where a picture is resized, noise is that before. What is not known
+        (of lists, of real pairs) is NaN, or None. backend="torch" gives it.
     unpaired : bool
         Give dark and bright pictures that have nothing to do with each other, each list in an order
         of its own: `data` is two lists, (DARK, BRIGHT), as `pairs_in` has them of one folder, and

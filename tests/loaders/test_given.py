@@ -10,6 +10,7 @@ from gloam.errors import LoaderError
 from gloam.loaders import PairLoader, TorchLoader
 from gloam.manifests.images.encode import encode
 from gloam.synth.models import draw
+from gloam.synth.recipes.load import load_recipe
 from gloam.synth.render.emitters import emitter_light, emitter_mask
 
 from .numbered import make_set
@@ -47,7 +48,7 @@ def test_noise_is_as_strong_as_the_map_says():
 
 def test_masks_and_light_of_lamps_are_exact():
     give = ("mask", "emitter-light")
-    options = {**PLAIN, "recipe": "night-lights", "overrides": ["emitters.count=2"]}
+    options = {**PLAIN, "recipe": load_recipe("night-lights", ["emitters.count=2"])}
     loader = TorchLoader(PHOTOS, size=None, give=give, keys=True, dtype="uint8", **options)
     for _, normals, keys, given in loader:
         for i, key in enumerate(keys):

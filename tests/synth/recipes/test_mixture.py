@@ -202,7 +202,7 @@ def test_a_change_of_all_goes_where_it_can_and_says_where_not(tmp_path):
     several.write_text(yaml.safe_dump({"mixture": {"even": 1, "uneven": 1, "phones": phones}}))
     with pytest.warns(GloamWarning, match=r"not phones: .* google-pixel is calibrated") as told:
         recipe = load_recipe(str(several), ["camera.iso=6400", "mixture.even.camera.iso=800"])
-    assert len(told) == 1
+    assert sum("not phones" in str(one.message) for one in told) == 1
     assert isinstance(recipe, MixtureRecipe)
     isos = {name: str(part.recipe.camera.iso) for name, part in recipe.mixture.items()}
     assert isos == {"even": "800", "phones": "400", "uneven": "6400"}

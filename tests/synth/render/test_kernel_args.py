@@ -39,8 +39,8 @@ DIGESTS = {
     "mbllen": ("8463cd5c39204e38", "5409a620ed02a802", "4746db2644904cf7"),
     "night-lights": ("18793d8c29422cba", "17b3a5f88e0662b4", "b6f05f6922aba071"),
     "train": ("4f430a85dcbec8d5", "ba3407fed633fd56", "3df44b5ec7626b1b"),
-    "train-uneven": ("dc6b7950594cd5d6", "b947b3c5fafa0677", "ce5185a75cc02789"),
-    "uneven": ("1b6ba82bac144424", "ac3e2f737ee41da5", "a9ec51b6c56223e5"),
+    "train-uneven": ("9ca639865cb109c3", "94eec8896f03b38c", "ff1678aae392432e"),
+    "uneven": ("68d0100fb63ce50d", "952a81538c295b6a", "d86dd10058de990c"),
     "upi": ("2d913a3bbfd2deba", "82adcfac450d2880", "1c0c727f411aa408"),
     "uneven+0": ("b31b26a462d2dccd", "6f72d848a32850af", "1f9eaa7b73cce495"),
     "uneven+1": ("019e4cfe0eee93e6", "2f782cc95dd98ce8", "4076cb21b0829eea"),
@@ -56,7 +56,7 @@ DIGESTS = {
     "uneven+11": ("cb0404d60cc949ac", "950ac5da974fe64d", "dce1d0a96aa0c94b"),
     "uneven+12": ("1bcc50ce8b77bcbf", "1734e20d0348b4e9", "634315feab4c4bef"),
     "gamma+jpeg": ("67220beb0ae31c1c", "4b664cfb2ee3863b", "8e5c299127c546bc"),
-    "mixed": ("697f2136a04480d4", "038d9f2015d8614b", "8d5cbb53c459f32c"),
+    "mixed": ("8066e6e5fde191c3", "f4367e88777ba513", "44465ef00abfa442"),
 }
 """Of the records of KEYS, of six lows, and of a window of each."""
 
