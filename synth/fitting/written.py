@@ -83,6 +83,9 @@ def broad_recipe(values: FloatArray, toe: float, slope: float) -> dict[str, Any]
     gains = np.sqrt(shot / (2 * shot[1]) * np.sqrt(black / (2 * black[1])))
     sites = 2 * shot[1] / unit, 2 * black[1] / unit**2
     points = [[_rounded(v) for v in (100 * s, s * sites[0], s * s * sites[1])] for s in strengths]
+    # Near the fit four times as often: .2 dB on LOL's windows (benchmarks/results/worth.txt).
+    settings = _rows([COLUMNS[i] for i in of_setting], rows)
+    settings["weights"] = [_rounded(v) for v in np.maximum(1, 4 * strengths**-0.7)]
     rest = [i for i in range(len(COLUMNS)) if i not in of_setting]
     return _shared(toe, slope) | {
         "together": {"pairs": _rows([COLUMNS[i] for i in rest], values[:, rest])},
@@ -90,7 +93,7 @@ def broad_recipe(values: FloatArray, toe: float, slope: float) -> dict[str, Any]
             "pictures": {
                 "recipe": {},
                 "weight": 1 - _DEMOSAICED,
-                "together": {"settings": _rows([COLUMNS[i] for i in of_setting], rows)},
+                "together": {"settings": settings},
             },
             "sensors": {
                 "recipe": {},

@@ -21,6 +21,7 @@ from gloam.synth.fitting.settings import settings
 from gloam.synth.fitting.tone import light_of_levels, tone_of
 from gloam.synth.fitting.written import broad_recipe, by_brightness, distributed, table
 from gloam.synth.models import draw, render
+from gloam.synth.recipes import load
 
 HIDDEN = {
     "exposure.ev": 4.0,
@@ -136,7 +137,7 @@ def test_all_forms_are_recipes():
         distributed(free, 0.04, slope, groups),
         broad_recipe(free, 0.04, slope),
     ):
-        recipe = CameraRecipe.model_validate(made)
+        recipe = load.recipe_of({"model": "camera", **made}, (), "fit")
         low = render(pictures(1)[0], draw(recipe, 0, "a"))
         assert 0 < low.mean() < 60
 
