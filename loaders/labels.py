@@ -12,14 +12,16 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import LoaderError, SetError
-from ..manifests.labels.labels import BOXES, CLASS, MASK
+from ..errors import LoaderError, SetError, first_line
+from ..manifests.labels.labels import BOXES, CLASS, MASK, NO_CLASS
 from ..manifests.labels.placement import nearest
 from ..manifests.labels.table import read_about
 from ..manifests.sets.info import PAIRS
 from ..manifests.sets.layouts.extents import Extent, Extents
 from ..manifests.sets.pair_set import PairSet
-from ..storage.tables import read_table
+from ..manifests.sets.rows import LABEL_FIELDS, SIZE_FIELDS
+from ..manifests.sets.tables import read_checked
+from ..storage.untrusted import inside
 from .augment import CropFlip
 from .columns import read_extent
 from .index import Contents
@@ -111,17 +113,31 @@ def label_columns(pairs: Any, contents: Contents) -> LabelColumns:
         raise LoaderError(
             f"{contents.name}: has no labels; gloam build --labels carries those of its sources"
         )
+    names, roles = read_about(pairs.root)
+    fields = pa.schema([("split", pa.string()), *SIZE_FIELDS, *LABEL_FIELDS])
+    path = inside(pairs.root, PAIRS)
+    table = read_checked(path, fields.names).select(fields.names)
     try:
-        names, roles = read_about(pairs.root)
-        columns = ["split", "height", "width", "label_class", *_LISTS]
-        table = read_table(pairs.root / PAIRS, columns=columns)
-    except (OSError, ValueError, KeyError) as error:
-        raise SetError(f"{pairs.root}: its labels cannot be read: {error}") from error
+        table = table.cast(fields)
+    except (ValueError, pa.ArrowException) as error:
+        raise SetError.at(path, f"its labels cannot be read: {first_line(error)}") from error
     table = table.filter(pc.equal(table["split"], contents.split)).combine_chunks()
     if len(table) != contents.count:
         raise SetError(f"{pairs.root}: {PAIRS} has {len(table)} rows; gloam verify the set")
     lists = [_list(table[name]) for name in _LISTS]
     counts = np.diff(lists[1][0])
+    numbers = table["label_class"].to_numpy()
+    if any(table[name].null_count for name in fields.names) or not (
+        _known(numbers, names)
+        and _known(lists[1][1], names)
+        and np.isfinite(lists[0][1]).all()
+        and all(values.dtype == np.bool_ for _, values in lists[2:])
+        and all(
+            (np.diff(ends) == counts * each).all()
+            for each, (ends, _) in zip((4, 1, 1, 1), lists, strict=True)
+        )
+    ):
+        raise SetError.at(path, "has labels that gloam does not write; gloam verify the set")
     masks = None
     if MASK in roles:
         assert contents.layout is not None
@@ -133,7 +149,7 @@ def label_columns(pairs: Any, contents: Contents) -> LabelColumns:
         names,
         sizes.astype(np.int64),
         masks,
-        table["label_class"].to_numpy().astype(np.int32),
+        numbers.astype(np.int32),
         np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         (lists[0][1].astype(np.float32).reshape(-1, 4), *(values for _, values in lists[1:])),
     )
@@ -147,6 +163,11 @@ def _list(column: pa.ChunkedArray) -> tuple[Whole, npt.NDArray[Any]]:
     ends = array.offsets.to_numpy().astype(np.int64)
     values = array.values.to_numpy(zero_copy_only=False)
     return ends - ends[0], values[ends[0] : ends[-1]]
+
+
+def _known(numbers: npt.NDArray[Any], names: Sequence[str]) -> bool:
+    """Return whether numbers are those of classes, or `NO_CLASS`; missing ones are not."""
+    return bool(((numbers >= NO_CLASS) & (numbers < len(names))).all())
 
 
 def joined(rows: Iterable[Rows]) -> Rows:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from .camera.recipe import CameraRecipe
 from .draws.camera import draw_camera
+from .draws.limits import check_limits
 from .draws.record import CameraDraw
 from .draws.table import DrawTable, concat, table_of, table_of_records
 from .image_forms import image_of
@@ -164,9 +165,11 @@ def draw_type(model: str) -> type[CameraDraw] | type[PowerLawDraw]:
 def parse_draw(values: dict[str, Any]) -> Draw:
     """Read a draw as a pair's record holds it.
 
-    Raises ValueError when it is of no known model, or damaged.
+    Raises ValueError when it is of no known model, damaged, or holds what no recipe draws.
     """
-    return draw_type(str(values.get("model"))).model_validate(values)
+    drawn: Draw = draw_type(str(values.get("model"))).model_validate(values)
+    check_limits(drawn)
+    return drawn
 
 
 def render(

@@ -21,7 +21,7 @@ from ...storage.atomic import atomic_write, remove_temporaries, remove_tree
 from ...storage.stores import map_concurrent
 from ...storage.tables import read_table
 from ..labels.coco_json import annotation_path, write_annotations
-from ..labels.labels import BOXES
+from ..labels.labels import BOXES, labels_of
 from ..labels.table import CLASS_LIST, LABELS, read_about, read_left_out
 from ..selection.plan import SPARE, SPLITS, TEST
 from .info import (
@@ -187,7 +187,7 @@ def _write_annotations(
 
         head = next(rows(NORMAL), None)
         there = () if head is None else head[2]["members"]
-        captions = any(record["labels"]["captions"] for _, _, record in rows(NORMAL))
+        captions = any(labels_of(record)["captions"] for _, _, record in rows(NORMAL))
         for member in (LOW,) if lows_only else (LOW, NORMAL):
             for kind in ("instances", "captions")[: 1 + captions]:
                 if member in there:

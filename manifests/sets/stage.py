@@ -44,7 +44,7 @@ def files_of_set(pairs: PairSet, splits: tuple[str, ...] = SPLITS) -> list[UnitF
         if path.partition("/")[0] not in others
     ]
     last = [README, SET_FILE] if (pairs.root / README).is_file() else [SET_FILE]
-    sizes = ((name, (pairs.root / name).stat().st_size) for name in last)
+    sizes = ((name, inside(pairs.root, name).stat().st_size) for name in last)
     return [*files, *(UnitFile(path=name, bytes=size, sha256="") for name, size in sizes)]
 
 

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from ...errors import DamagedError, SetError
 from ...storage.tables import read_table
-from ...storage.untrusted import KEY_LETTERS, LONGEST_KEY, SPLITS, outside, shown
+from ...storage.untrusted import KEY_LETTERS, LONGEST_KEY, SPLITS, inside, outside, shown
 from .info import PLAN
 
 _MOST_SHARDS = 10**9
@@ -21,7 +21,7 @@ def read_plan(root: Path, columns: Sequence[str] | None = None) -> pa.Table:
 
     Raises SetError when it cannot be read, or has a key, a split or a shard that no plan has.
     """
-    path = root / PLAN
+    path = inside(root, PLAN)
     table = read_checked(path, columns)
     if "split" in table.column_names and not set(pc.unique(table["split"]).to_pylist()) <= {
         *SPLITS

@@ -225,7 +225,7 @@ def _counts(root: Path, info: SetInfo, receipts: dict[str, Receipt | None]) -> I
     """Check that every planned pair is there or refused, and that tables agree with receipts."""
     try:
         planned = set(read_plan(root, ["key", "split", "shard"])["key"].to_pylist())
-        made = read_keys(root / PAIRS)
+        made = read_keys(inside(root, PAIRS))
     except SetError as error:
         yield Problem(PAIRS, error.what, kind=Kind.UNREADABLE)
         return
