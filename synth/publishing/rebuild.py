@@ -114,6 +114,7 @@ def _request(info: SetInfo, given: list[str], published: Path) -> Request:
         recipe=recorded_recipe(known.recipe, f"recipe of {published}"),
         low_seed=known.low_seed,
         output=known.output,
+        not_like=known.not_like,
     )
 
 
