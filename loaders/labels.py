@@ -9,19 +9,15 @@ from typing import Any, NamedTuple
 import cv2
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from ..errors import LoaderError, SetError, first_line
-from ..manifests.labels.labels import BOXES, CLASS, MASK, NO_CLASS
+from ..errors import LoaderError, SetError
+from ..manifests.labels.labels import BOXES, CLASS, MASK
 from ..manifests.labels.placement import nearest
 from ..manifests.labels.table import read_about
 from ..manifests.sets.info import PAIRS
+from ..manifests.sets.label_columns import read_label_arrays
 from ..manifests.sets.layouts.extents import Extent, Extents
 from ..manifests.sets.pair_set import PairSet
-from ..manifests.sets.rows import LABEL_FIELDS, SIZE_FIELDS
-from ..manifests.sets.tables import read_checked
-from ..storage.untrusted import inside
 from .augment import CropFlip
 from .columns import read_extent
 from .index import Contents
@@ -29,7 +25,6 @@ from .options import Options
 
 Whole = npt.NDArray[np.int64]
 _LEAST = 1.0  # pixels of a box's sides, under which a crop leaves it out
-_LISTS = ("label_boxes", "label_classes", "label_difficult", "label_crowd")
 
 
 class Rows(NamedTuple):
@@ -114,60 +109,23 @@ def label_columns(pairs: Any, contents: Contents) -> LabelColumns:
             f"{contents.name}: has no labels; gloam build --labels carries those of its sources"
         )
     names, roles = read_about(pairs.root)
-    fields = pa.schema([("split", pa.string()), *SIZE_FIELDS, *LABEL_FIELDS])
-    path = inside(pairs.root, PAIRS)
-    table = read_checked(path, fields.names).select(fields.names)
-    try:
-        table = table.cast(fields)
-    except (ValueError, pa.ArrowException) as error:
-        raise SetError.at(path, f"its labels cannot be read: {first_line(error)}") from error
-    table = table.filter(pc.equal(table["split"], contents.split)).combine_chunks()
-    if len(table) != contents.count:
-        raise SetError(f"{pairs.root}: {PAIRS} has {len(table)} rows; gloam verify the set")
-    lists = [_list(table[name]) for name in _LISTS]
-    counts = np.diff(lists[1][0])
-    numbers = table["label_class"].to_numpy()
-    if any(table[name].null_count for name in fields.names) or not (
-        _known(numbers, names)
-        and _known(lists[1][1], names)
-        and np.isfinite(lists[0][1]).all()
-        and all(values.dtype == np.bool_ for _, values in lists[2:])
-        and all(
-            (np.diff(ends) == counts * each).all()
-            for each, (ends, _) in zip((4, 1, 1, 1), lists, strict=True)
-        )
-    ):
-        raise SetError.at(path, "has labels that gloam does not write; gloam verify the set")
+    own = read_label_arrays(pairs.root, len(names), contents.split)
+    if len(own.counts) != contents.count:
+        raise SetError(f"{pairs.root}: {PAIRS} has {len(own.counts)} rows; gloam verify the set")
     masks = None
     if MASK in roles:
         assert contents.layout is not None
         place = contents.root, contents.split, contents.units, (MASK,)
         masks = contents.layout.extents(*place, held=False)[1][0]
-    sizes = np.stack([table["height"].to_numpy(), table["width"].to_numpy()], axis=1)
     return LabelColumns(
         roles,
         names,
-        sizes.astype(np.int64),
+        own.sizes,
         masks,
-        numbers.astype(np.int32),
-        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-        (lists[0][1].astype(np.float32).reshape(-1, 4), *(values for _, values in lists[1:])),
+        own.numbers,
+        np.concatenate([[0], np.cumsum(own.counts)]).astype(np.int64),
+        (own.boxes, own.classes, own.difficult, own.crowd),
     )
-
-
-def _list(column: pa.ChunkedArray) -> tuple[Whole, npt.NDArray[Any]]:
-    """Return offsets and values of a column of lists."""
-    array = column.combine_chunks()
-    if isinstance(array, pa.ChunkedArray):
-        array = pa.concat_arrays(array.chunks) if array.chunks else pa.array([], array.type)
-    ends = array.offsets.to_numpy().astype(np.int64)
-    values = array.values.to_numpy(zero_copy_only=False)
-    return ends - ends[0], values[ends[0] : ends[-1]]
-
-
-def _known(numbers: npt.NDArray[Any], names: Sequence[str]) -> bool:
-    """Return whether numbers are those of classes, or `NO_CLASS`; missing ones are not."""
-    return bool(((numbers >= NO_CLASS) & (numbers < len(names))).all())
 
 
 def joined(rows: Iterable[Rows]) -> Rows:

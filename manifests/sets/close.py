@@ -42,13 +42,11 @@ from .publish_unit import kept_records
 from .receipts import Receipt, receipt_path
 from .rows import schema_of, table_of
 from .sample import LOW, NORMAL, ending
+from .tables import REFUSED_SCHEMA
 
 LABELS_STAGE = "labels"
 """The stage, in `refused.parquet`, of annotations that are not taken."""
 _MANY = 4000  # pairs whose records are worth other processes
-_REFUSED_SCHEMA = pa.schema(
-    [(name, pa.string()) for name in ("key", "source", "path", "stage", "reason", "detail")]
-)
 
 
 def finish_set(
@@ -226,7 +224,7 @@ def _write_refused(
         for one in receipt.left_out
     ]
     with atomic_write(root / REFUSED) as handle:
-        pq.write_table(pa.Table.from_pylist(rows, schema=_REFUSED_SCHEMA), handle)
+        pq.write_table(pa.Table.from_pylist(rows, schema=REFUSED_SCHEMA), handle)
     return root / REFUSED
 
 

@@ -12,7 +12,7 @@ from ...errors import SetError, first_line
 _UNFIT = (pa.ArrowException, OverflowError, TypeError, KeyError, AttributeError)
 _TEXT, _NUMBER = pa.string(), pa.int32()
 SIZE_FIELDS = [("width", _NUMBER), ("height", _NUMBER)]
-_PAIR_FIELDS = [
+PAIR_FIELDS = [
     *[("key", _TEXT), ("split", _TEXT), ("shard", _NUMBER), ("source", _TEXT), ("path", _TEXT)],
     *SIZE_FIELDS,
     ("converted", _TEXT),
@@ -38,7 +38,7 @@ def schema_of(members: Iterable[str], labelled: bool, draw_fields: Sequence[pa.F
     draw_fields : sequence of pyarrow.Field
         Columns of the drawn parameters, named by their paths in the records' `draw`.
     """
-    fields: list[Any] = [*_PAIR_FIELDS]
+    fields: list[Any] = [*PAIR_FIELDS]
     fields += [(f"{member}_{name}", kind) for member in members for name, kind in _MEMBER_FIELDS]
     fields += LABEL_FIELDS if labelled else []
     fields += [field.with_name(_column(field.name)) for field in draw_fields]

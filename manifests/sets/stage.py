@@ -20,6 +20,7 @@ from ..selection.plan import SPLITS
 from .info import README, SET_FILE, WORK_FOLDER, SetInfo, read_set
 from .pair_set import PairSet, open_set
 from .receipts import UnitFile
+from .workspace import refuse_broken_link
 
 _PIECE = 1 << 22
 
@@ -116,6 +117,7 @@ def stage(
 
 def _check_target(target: Path, info: SetInfo) -> None:
     """Refuse a folder unless it is new, empty, or a copy of this very set, whole or begun."""
+    refuse_broken_link(target)
     if (target / SET_FILE).is_file():
         if read_set(target).sha256 != info.sha256:
             raise SetError.at(target, "holds another set; give another folder, or delete it")

@@ -12,6 +12,7 @@ from typing import NamedTuple, get_args
 
 from pydantic import BaseModel
 
+from ...storage.untrusted import shown
 from .drawing import Drawn
 from .schema import Section, Within
 
@@ -60,7 +61,7 @@ def _check(
             lengths[path] = len(value)
             value = next((one for one in value if not low <= one <= high), low)
         if not low <= value <= high:
-            raise ValueError(f"{path} = {value:.6g}: no recipe draws it ({low:g} to {high:g})")
+            raise ValueError(f"{path} = {shown(value)}: no recipe draws it ({low:g} to {high:g})")
     for name, own in part.inner:
         inner = getattr(drawn, name)
         if inner is not None:
