@@ -79,6 +79,7 @@ def read_label_arrays(root: Path, classes: int, split: str | None = None) -> Lab
         all((np.diff(ends) == times * counts).all() for (ends, _), times in each)
         and all(((a >= NO_CLASS) & (a < classes)).all() for a in (numbers[0], lists[1][1]))
         and np.isfinite(lists[0][1]).all()
+        and all((sides > 0).all() for sides in numbers[1:])
     ):
         raise SetError.at(path, "has labels that gloam does not write; gloam verify the set")
     return LabelArrays(
