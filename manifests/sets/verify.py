@@ -21,7 +21,7 @@ from ...storage.atomic import sha256_file
 from ...storage.stores import StorePath, map_concurrent
 from ...storage.tables import read_schema
 from ...storage.untrusted import inside
-from ..labels.table import LABELS, read_about
+from ..labels.table import LABELS, read_about, read_left_out
 from .info import EDITABLE, PAIRS, PLAN, SET_FILE, WORK_FOLDER, SetInfo
 from .label_columns import read_label_arrays
 from .layouts import layout_named
@@ -162,6 +162,7 @@ def _examine(root: Path, name: str) -> Examined:
             check_columns(path, read_schema(path))
             if name == LABELS:
                 read_about(root)
+                read_left_out(root)
         except SetError as error:
             odd.append(("", error.what))
         except (ValueError, pa.ArrowException) as error:

@@ -23,9 +23,9 @@ PLAN: dict[str, Any] = {
     "bytes": [1, 2],
 }
 PAIRS: dict[str, Any] = {
-    **dict.fromkeys(("source", "path", "converted"), ["", ""]),
+    **{name: ["", ""] for name in ("source", "path", "converted")},
     **{name: PLAN[name] for name in ("key", "split", "shard")},
-    **dict.fromkeys(("width", "height"), [4, 4]),
+    **{name: [4, 4] for name in ("width", "height")},
     "label_class": [-1, 1],
     "label_boxes": [[0, 0, 1, 1], []],
     "label_classes": [[0], []],
@@ -67,6 +67,13 @@ def test_a_column_that_stands_twice_is_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(SetError, match=r"plan\.parquet: damaged: has no column key, or several"):
         read_checked(tmp_path / "plan.parquet")
+
+
+def test_a_row_that_stands_a_million_times_is_refused(tmp_path: Path) -> None:
+    many = pa.table(PLAN).take(pa.array([0]).take(pa.array([0] * 10**6)))
+    pq.write_table(many, tmp_path / "plan.parquet", compression="zstd")
+    with pytest.raises(SetError, match=r"plan\.parquet: cannot be read: .* 1,000,000 rows"):
+        read_plan(tmp_path)
 
 
 @pytest.mark.parametrize(
