@@ -42,7 +42,7 @@ from .publish_unit import kept_records
 from .receipts import Receipt, receipt_path
 from .rows import schema_of, table_of
 from .sample import LOW, NORMAL, ending
-from .tables import REFUSED_SCHEMA
+from .tables import REFUSED_SCHEMA, read_checked
 
 LABELS_STAGE = "labels"
 """The stage, in `refused.parquet`, of annotations that are not taken."""
@@ -208,8 +208,8 @@ def _write_refused(
     It holds every photograph that was found unsuitable, or that failed when its pair was made, and
     why; and every annotation that is not taken.
     """
-    candidates = read_table(
-        root / CANDIDATES, columns=["key", "source", "path", "reason", "detail"]
+    candidates = read_checked(
+        root / CANDIDATES, ["key", "source", "path", "reason", "detail"], keyless=True
     )
     rows = list(_unsuitable(candidates))
     rows += [
