@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -222,7 +223,9 @@ def moved_mask(extent: Extent, crop: npt.NDArray[Any], options: Options) -> Any:
         When it cannot be read.
     """
     data = np.frombuffer(read_extent(extent), np.uint8)
-    mask: Any = cv2.imdecode(data, cv2.IMREAD_UNCHANGED)
+    mask: Any = None
+    with suppress(cv2.error):  # of one that is too large
+        mask = cv2.imdecode(data, cv2.IMREAD_UNCHANGED)
     if mask is None or mask.ndim != 2:
         raise LoaderError(f"{extent.path}: a mask at byte {extent.offset} cannot be decoded")
     top, left, height, width, across, down, turned = (int(value) for value in crop)

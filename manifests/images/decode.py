@@ -22,9 +22,9 @@ from ...errors import ImageRefused, Reason, SourceError, first_line
 from ...storage.untrusted import read_regular
 from . import jpeg, png, tiff
 from .colour import to_srgb
-from .header import Header
+from .header import Header, read_header
 from .isobmff import profile_of
-from .opening import MOST_PIXELS, Pixels, check_pixels, open_lazily, orientation, upright
+from .opening import Pixels, check_pixels, open_lazily, orientation, upright
 
 _NEAR = 1.0  # levels on average by which libraries' JPEG decoding may differ
 _MOST_MEASURED = 1 << 28  # pixels; statistics take tens of bytes of memory for each
@@ -62,7 +62,7 @@ def decode_small(data: bytes, header: Header, side: int) -> Pixels:
     return decode_as_rgb(data)
 
 
-def decode_as_rgb(data: bytes, colours: bool = True, max_pixels: int = MOST_PIXELS) -> Pixels:
+def decode_as_rgb(data: bytes, colours: bool = True) -> Pixels:
     """Decode any image that is read to upright RGB (H, W, 3) uint8.
 
     16-bit samples become the nearest 8-bit level; what lies behind transparency is white, as
@@ -74,8 +74,6 @@ def decode_as_rgb(data: bytes, colours: bool = True, max_pixels: int = MOST_PIXE
     colours : bool
         Whether its colour profile is applied, so that the pixels are in sRGB. Otherwise they are as
         stored, as readers in training take them.
-    max_pixels : int
-        That it may have.
 
     Raises
     ------
@@ -85,12 +83,12 @@ def decode_as_rgb(data: bytes, colours: bool = True, max_pixels: int = MOST_PIXE
     with _refusing():
         if data.startswith(jpeg.BEGINNING):
             found = jpeg.read_jpeg(data)
-            check_pixels(found.width, found.height, max_pixels)
+            check_pixels(found.width, found.height)
             profile = found.profile if colours else b""
             return upright(_in_srgb(jpeg.decode_jpeg(data, found), profile), found.orientation)
         if data.startswith(png.SIGNATURE):
             chunks = png.read_png(data)
-            check_pixels(chunks.width, chunks.height, max_pixels)
+            check_pixels(chunks.width, chunks.height)
             image = png.decode_png(data, chunks)
             pixels = _over_white(image, chunks.colours() if colours else b"")
             return upright(pixels, chunks.orientation)
@@ -98,10 +96,10 @@ def decode_as_rgb(data: bytes, colours: bool = True, max_pixels: int = MOST_PIXE
             warnings.simplefilter("ignore")  # of metadata that do not concern the pixels
             if data.startswith(tiff.MARKS):
                 tags = tiff.read_tiff(data)
-                check_pixels(tags.width, tags.height, max_pixels)
+                check_pixels(tags.width, tags.height)
                 return _over_white(tiff.decode_tiff(data, tags), tags.profile if colours else b"")
             with open_lazily(data) as image:
-                check_pixels(*image.size, max_pixels)
+                check_pixels(*image.size)
                 turn, profile = orientation(image), profile_of(image, data) if colours else b""
                 image.load()
                 return upright(_over_white(image, profile), turn)
@@ -113,7 +111,9 @@ def read_rgb(path: Path) -> Pixels:
     Raises SourceError when it cannot be read or decoded.
     """
     try:
-        return decode_as_rgb(read_regular(path), max_pixels=_MOST_MEASURED)
+        data = read_regular(path)
+        read_header(data, _MOST_MEASURED)  # refuses what is too large
+        return decode_as_rgb(data)
     except ImageRefused as refusal:
         raise SourceError.at(path, refusal.detail) from refusal
     except OSError as error:

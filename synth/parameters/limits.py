@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 from pydantic import BaseModel
 
@@ -78,7 +78,7 @@ def _part(kind: type[Drawn], recipe: type[BaseModel] | None, above: str = "") ->
         )
         known = recipe.model_fields.get(name) if recipe else None
         if drawn is not None:
-            section = known.annotation if known else None
+            section: Any = known.annotation if known else None
             inner.append((name, _part(drawn, section, f"{above}{name}.")))
         elif not {int, float} & {field.annotation, *kinds}:
             continue  # a name, or one of several
