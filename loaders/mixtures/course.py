@@ -121,8 +121,8 @@ class Course:
         near = int(number / shares.exact[component])
         if near > MOST_SAMPLES:
             raise LoaderError(
-                f"mix: {self._names[component]}: its share is so small that an epoch would have more"
-                f" than {MOST_SAMPLES:,} samples: give epoch=, or a larger weight"
+                f"mix: {self._names[component]}: its share is so small that an epoch would have"
+                f" more than {MOST_SAMPLES:,} samples: give epoch=, or a larger weight"
             )
         place = max(0, near - 2 * SPAN)
         before = int(shares.before(place)[component])
