@@ -195,8 +195,8 @@ def source_of(data: Any) -> Any:
     if not isinstance(data, Mapping):
         return data
     names = set(data)
-    several = (list, tuple) if names == {"dark", "bright"} else ()
-    if not all(isinstance(one, str | Path | several) for one in data.values()):  # type: ignore[arg-type]
+    kinds = (str, Path, list, tuple) if names == {"dark", "bright"} else (str, Path)
+    if not all(isinstance(one, kinds) for one in data.values()):
         raise LoaderError("data: its values must be paths and names")
     if names == {"low", "normal"}:
         return pairs_in(data["low"], data["normal"])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from ..camera.recipe import CameraRecipe
+from ..camera.recipe import MAX_CELLS, CameraRecipe
 from ..parameters.limits import check_numbers
 from .record import CameraDraw
 
 _DN = (0.0, 1e12)
 _NUMBERS = {
+    "illumination.smooth.cells": (0, MAX_CELLS),
     "illumination.smooth.values": (-64.0, 64.0),
     "camera.iso": (1.0, 1e7),
     "camera.matrix": (-8.0, 8.0),

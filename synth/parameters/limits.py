@@ -85,8 +85,7 @@ def _part(kind: type[Drawn], recipe: type[BaseModel] | None, above: str = "") ->
         else:
             marks = known.metadata if known else ()
             mark = next((mark for mark in marks if isinstance(mark, Within)), None)
-            low, high = (0.0, 0.0) if mark is None else (mark.low, mark.high)
-            # What an image has none of is 0.
-            bounds = _DRAWN.get(name, (min(low, 0.0), max(high, 0.0)))
+            own = (0.0, 0.0) if mark is None else (mark.low, mark.high)
+            bounds = _DRAWN.get(name, own)
             numbers.append((name, f"{above}{name}", *bounds))
     return _Part(tuple(numbers), tuple(inner))

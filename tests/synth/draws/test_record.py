@@ -71,6 +71,8 @@ def test_red_and_blue_err_separately():
         ("camera.sensor.gain", 0.0, "no recipe draws it"),
         ("camera.sensor.white", 1, "above black"),
         ("exposure.ev", 1e300, "no recipe draws it"),
+        ("tone.toe", 5e-324, "no recipe draws it"),
+        ("illumination.lights.count", 10**400, "no recipe draws it"),
         ("pixel_seed", 2**64, "no recipe draws it"),
     ],
 )
