@@ -5,6 +5,7 @@ They are what a loader is a loader of, and what TorchLoader's processes make bat
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import cv2
@@ -163,8 +164,9 @@ def _decoded(data: bytes, decoder: str) -> Pixels:
         return pixels
     # OpenCV does not turn AVIF, and knows no HEIC; their files begin with a box that is called so.
     if decoder == "opencv" and data and data[4:8] != b"ftyp":
-        image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR_RGB)
-        if image is not None:
-            return image  # type: ignore[return-value]
+        with suppress(cv2.error):  # of one that is too large
+            image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR_RGB)
+            if image is not None:
+                return image  # type: ignore[return-value]
     # Pillow, and what OpenCV cannot read; it says what is wrong with a damaged image.
     return decode_as_rgb(data, colours=False)

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..errors import LoaderError, SetError
 from ..manifests.labels.labels import BOXES, CLASS, MASK
 from ..manifests.labels.placement import nearest
 from ..manifests.labels.table import read_about
 from ..manifests.sets.info import PAIRS
+from ..manifests.sets.label_columns import read_label_arrays
 from ..manifests.sets.layouts.extents import Extent, Extents
 from ..manifests.sets.pair_set import PairSet
-from ..storage.tables import read_table
 from .augment import CropFlip
 from .columns import read_extent
 from .index import Contents
@@ -27,7 +26,6 @@ from .options import Options
 
 Whole = npt.NDArray[np.int64]
 _LEAST = 1.0  # pixels of a box's sides, under which a crop leaves it out
-_LISTS = ("label_boxes", "label_classes", "label_difficult", "label_crowd")
 
 
 class Rows(NamedTuple):
@@ -111,42 +109,24 @@ def label_columns(pairs: Any, contents: Contents) -> LabelColumns:
         raise LoaderError(
             f"{contents.name}: has no labels; gloam build --labels carries those of its sources"
         )
-    try:
-        names, roles = read_about(pairs.root)
-        columns = ["split", "height", "width", "label_class", *_LISTS]
-        table = read_table(pairs.root / PAIRS, columns=columns)
-    except (OSError, ValueError, KeyError) as error:
-        raise SetError(f"{pairs.root}: its labels cannot be read: {error}") from error
-    table = table.filter(pc.equal(table["split"], contents.split)).combine_chunks()
-    if len(table) != contents.count:
-        raise SetError(f"{pairs.root}: {PAIRS} has {len(table)} rows; gloam verify the set")
-    lists = [_list(table[name]) for name in _LISTS]
-    counts = np.diff(lists[1][0])
+    names, roles = read_about(pairs.root)
+    own = read_label_arrays(pairs.root, len(names), contents.split)
+    if len(own.counts) != contents.count:
+        raise SetError(f"{pairs.root}: {PAIRS} has {len(own.counts)} rows; gloam verify the set")
     masks = None
     if MASK in roles:
         assert contents.layout is not None
         place = contents.root, contents.split, contents.units, (MASK,)
         masks = contents.layout.extents(*place, held=False)[1][0]
-    sizes = np.stack([table["height"].to_numpy(), table["width"].to_numpy()], axis=1)
     return LabelColumns(
         roles,
         names,
-        sizes.astype(np.int64),
+        own.sizes,
         masks,
-        table["label_class"].to_numpy().astype(np.int32),
-        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-        (lists[0][1].astype(np.float32).reshape(-1, 4), *(values for _, values in lists[1:])),
+        own.numbers,
+        np.concatenate([[0], np.cumsum(own.counts)]).astype(np.int64),
+        (own.boxes, own.classes, own.difficult, own.crowd),
     )
-
-
-def _list(column: pa.ChunkedArray) -> tuple[Whole, npt.NDArray[Any]]:
-    """Return offsets and values of a column of lists."""
-    array = column.combine_chunks()
-    if isinstance(array, pa.ChunkedArray):
-        array = pa.concat_arrays(array.chunks) if array.chunks else pa.array([], array.type)
-    ends = array.offsets.to_numpy().astype(np.int64)
-    values = array.values.to_numpy(zero_copy_only=False)
-    return ends - ends[0], values[ends[0] : ends[-1]]
 
 
 def joined(rows: Iterable[Rows]) -> Rows:
@@ -243,7 +223,9 @@ def moved_mask(extent: Extent, crop: npt.NDArray[Any], options: Options) -> Any:
         When it cannot be read.
     """
     data = np.frombuffer(read_extent(extent), np.uint8)
-    mask: Any = cv2.imdecode(data, cv2.IMREAD_UNCHANGED)
+    mask: Any = None
+    with suppress(cv2.error):  # of one that is too large
+        mask = cv2.imdecode(data, cv2.IMREAD_UNCHANGED)
     if mask is None or mask.ndim != 2:
         raise LoaderError(f"{extent.path}: a mask at byte {extent.offset} cannot be decoded")
     top, left, height, width, across, down, turned = (int(value) for value in crop)

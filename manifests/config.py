@@ -16,6 +16,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from ..errors import ConfigError
+from ..storage.untrusted import read_regular
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -98,10 +99,7 @@ def load_yaml(path: Path) -> dict[str, Any]:
     Raises ConfigError when the file cannot be read, is too large, is not YAML, or is not a mapping.
     """
     try:
-        if path.exists() and not (path.is_file() or path.is_dir()):
-            raise ConfigError.at(path, "not a regular file")
-        with path.open("rb") as file:
-            text = file.read(_LARGEST + 1).decode("utf-8")
+        text = read_regular(path, _LARGEST).decode("utf-8")
     except OSError as error:
         raise ConfigError.at(path, error.strerror or str(error)) from error
     except UnicodeDecodeError as error:

@@ -13,6 +13,7 @@ from pydantic import (
     model_validator,
 )
 
+from ..storage.untrusted import Digest
 from .images.header import MAX_PIXELS
 from .selection.bounds import Profile
 from .selection.plan import PlanOptions
@@ -123,9 +124,12 @@ class RecordedRequest(RequestBase):
     ----------
     recipe : dict
         The values of a `gloam.synth.recipes.load.Recipe`.
+    not_like : tuple of str
+        A sum of what those sets show.
     """
 
     recipe: dict[str, Any]
+    not_like: tuple[Digest, ...] = ()
 
     @model_serializer
     def _as_given(self) -> dict[str, Any]:

@@ -13,12 +13,14 @@ import numpy.typing as npt
 
 from .camera.recipe import CameraRecipe
 from .draws.camera import draw_camera
+from .draws.limits import check_camera
 from .draws.record import CameraDraw
 from .draws.table import DrawTable, concat, table_of, table_of_records
 from .image_forms import image_of
 from .kernels.arrays import Pixels, Window
 from .parameters.columns import Columns, KeyedColumns
 from .parameters.drawing import records_of
+from .parameters.limits import check_numbers
 from .power_law.draw import PowerLawDraw, draw_power_law
 from .power_law.recipe import PowerLawRecipe
 from .power_law.render import render_power_law
@@ -164,9 +166,14 @@ def draw_type(model: str) -> type[CameraDraw] | type[PowerLawDraw]:
 def parse_draw(values: dict[str, Any]) -> Draw:
     """Read a draw as a pair's record holds it.
 
-    Raises ValueError when it is of no known model, or damaged.
+    Raises ValueError when it is of no known model, damaged, or holds what no recipe draws.
     """
-    return draw_type(str(values.get("model"))).model_validate(values)
+    drawn: Draw = draw_type(str(values.get("model"))).model_validate(values)
+    if isinstance(drawn, CameraDraw):
+        check_camera(drawn)
+    else:
+        check_numbers(drawn, PowerLawRecipe, {})
+    return drawn
 
 
 def render(

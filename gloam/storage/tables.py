@@ -13,6 +13,8 @@ from .stores import StorePath
 from .untrusted import open_regular
 
 _SMALL = 1 << 20  # bytes of an object that are read at once, whatever is wanted of them
+_ROWS_A_BYTE = 4
+"""At most: rows that are told apart take more, but a file can say a row a million times over."""
 _LARGE = 1 << 26  # bytes of a table that is worth threads, which a small one had better not start
 
 
@@ -25,6 +27,8 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
         large = file.size() >= _LARGE
         # Not by pq.read_table: importing Arrow's data sets takes longer than reading a table.
         whole = pq.ParquetFile(file, pre_buffer=large)
+        if whole.metadata.num_rows > _ROWS_A_BYTE * file.size():
+            raise ValueError(f"says that it has {whole.metadata.num_rows:,} rows")
         return whole.read(None if columns is None else list(columns), use_threads=large)
 
 

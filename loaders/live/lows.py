@@ -16,7 +16,7 @@ from ...manifests.sets.pair_set import PairSet
 from ...storage.atomic import sha256_bytes
 from ...synth.kernels.arrays import Window
 from ...synth.models import MODEL, Draw, LowMaker, draw, draw_many, low_maker
-from ...synth.recipes.load import DEFAULT, Recipe, load_recipe, recipe_of, recipe_yaml
+from ...synth.recipes.load import DEFAULT, Recipe, load_recipe, recipe_yaml, recorded_recipe
 from ..columns import StoredPair, read_extent, undecodable
 from ..ranks_and_order import epoch_seed
 
@@ -139,7 +139,7 @@ def live_lows(
     if recipe is not None:
         own = load_recipe(recipe)
     else:
-        own = recipe_of(build.request.recipe, (), f"recipe of {data.root}")
+        own = recorded_recipe(build.request.recipe, f"recipe of {data.root}")
         made_by = build.versions.get("model", "1")
         if chosen == "set" and made_by != str(MODEL):
             raise LoaderError(
@@ -162,7 +162,7 @@ def stored_draws(pairs: Any) -> LiveLows | None:
     build = pairs.info.build
     if build.versions.get("model", "1") != str(MODEL):
         return None
-    recipe = recipe_of(build.request.recipe, (), f"recipe of {pairs.root}")
+    recipe = recorded_recipe(build.request.recipe, f"recipe of {pairs.root}")
     return LiveLows(recipe, "set", pairs.info.seed)
 
 

@@ -9,9 +9,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ...errors import LoaderError
 from ..ranks_and_order import Rank, epoch_order, epoch_seed
-from .mixture import at
-from .shares import Shares
+from .mixture import MOST_SAMPLES, at
+from .shares import SPAN, Shares
 
 Whole = npt.NDArray[np.int64]
 
@@ -54,7 +55,7 @@ class Course:
         shuffle: bool,
     ) -> None:
         self._seeds = [epoch_seed(seed, 0, f"component {name}") for name in names]
-        self._weights, self._shuffle = weights, shuffle
+        self._names, self._weights, self._shuffle = tuple(names), weights, shuffle
         self._steps = sorted({step for one in weights for step in one})
         self.segments = [Segment(0, 0, (0,) * len(names))]
         self._order = lru_cache(maxsize=4 * len(names))(epoch_order)
@@ -114,18 +115,22 @@ class Course:
     def place_after(self, component: int, number: int) -> int:
         """Return the place after a component's sample of a number, by the first weights.
 
-        It is found by halving: shares are monotonous.
+        Raises LoaderError when it lies beyond `MOST_SAMPLES`.
         """
-        shares, low, high = self._of(self.segments[0]), 0, 1
-        while shares.before(high)[component] <= number:
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            if shares.before(middle)[component] <= number:
-                low = middle
-            else:
-                high = middle
-        return high
+        shares = self._of(self.segments[0])
+        near = int(number / shares.exact[component])
+        if near > MOST_SAMPLES:
+            raise LoaderError(
+                f"mix: {self._names[component]}: its share is so small that an epoch would have"
+                f" more than {MOST_SAMPLES:,} samples: give epoch=, or a larger weight"
+            )
+        place = max(0, near - 2 * SPAN)
+        before = int(shares.before(place)[component])
+        while True:
+            own = shares.components(place, 4 * SPAN) == component
+            if before + (count := int(own.sum())) > number:
+                return place + int(np.flatnonzero(own)[number - before]) + 1
+            place, before = place + 4 * SPAN, before + count
 
     def _of(self, segment: Segment) -> Shares:
         return self._shares(tuple(at(one, segment.step) for one in self._weights))

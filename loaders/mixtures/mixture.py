@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from ...errors import ConfigError, LoaderError
 from ...manifests.config import load_yaml
 from ...manifests.real.real import real
+from ...storage.untrusted import shown
 from ..index import pairs_in
 
 T = TypeVar("T")
+MOST_SAMPLES = 10**9
+"""Of an epoch."""
 Epoch = Literal["shortest", "longest"] | int
 _FOLDERS = ("photos", "low", "normal", "dark", "bright")  # of `data`, in a file
 
@@ -46,7 +49,7 @@ class Component(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     data: Any
-    weight: dict[int, float]
+    weight: dict[int, Annotated[float, Field(ge=0, allow_inf_nan=False)]]
     split: Literal["train", "val", "test"] | None = None
     normals: str | Path | None = None
     live: bool | None = None
@@ -63,8 +66,6 @@ class Component(BaseModel):
 
     @model_validator(mode="after")
     def _fitting(self) -> Component:
-        if min(self.weight.values()) < 0:
-            raise ValueError("weight must be at least 0")
         if self.identity and self.unpaired:
             raise ValueError("identity and unpaired exclude each other")
         if (self.identity or self.unpaired) and (self.live or self.recipe or self.draws):
@@ -119,8 +120,9 @@ def mix(components: Mapping[str, Any], *, epoch: Epoch = "longest") -> Mixture:
     """
     if not isinstance(components, Mapping) or not components:
         raise LoaderError("mix: give components by their names, {'synth': (SET, 6), ...}")
-    if isinstance(epoch, bool) or (epoch if isinstance(epoch, int) else 1) < 1:
-        raise LoaderError(f"mix: epoch {epoch!r}: must be at least 1 sample")
+    samples = epoch if isinstance(epoch, int) else 1
+    if isinstance(epoch, bool) or not 1 <= samples <= MOST_SAMPLES:
+        raise LoaderError(f"mix: epoch {shown(epoch)}: must be 1 to {MOST_SAMPLES:,} samples")
     if not isinstance(epoch, int) and epoch not in ("shortest", "longest"):
         raise LoaderError(f"mix: epoch {epoch!r}: must be shortest, longest or a number of samples")
     made = {str(name): _component(name, given) for name, given in components.items()}
@@ -193,6 +195,9 @@ def source_of(data: Any) -> Any:
     if not isinstance(data, Mapping):
         return data
     names = set(data)
+    kinds = (str, Path, list, tuple) if names == {"dark", "bright"} else (str, Path)
+    if not all(isinstance(one, kinds) for one in data.values()):
+        raise LoaderError("data: its values must be paths and names")
     if names == {"low", "normal"}:
         return pairs_in(data["low"], data["normal"])
     if names == {"photos"}:
@@ -200,7 +205,7 @@ def source_of(data: Any) -> Any:
     if names == {"dark", "bright"}:
         lists = (data["dark"], data["bright"])
         return tuple(pairs_in(one) if isinstance(one, str | Path) else one for one in lists)
-    if "real" in names:
+    if {"real", "dir"} <= names <= {"real", "dir", "split"}:
         return real(data["real"], *(data[key] for key in ("dir", "split") if key in data))
     raise LoaderError(
         "data: must be a set, a list, or {low:, normal:}, {photos:}, {dark:, bright:}, {real:,"

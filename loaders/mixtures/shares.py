@@ -32,10 +32,16 @@ class Shares:
     ----------
     weights : sequence of float
         At least 0, not all of them 0.
+
+    Attributes
+    ----------
+    exact : list of Fraction
+        The shares.
     """
 
     def __init__(self, weights: Sequence[float]) -> None:
         exact = [Fraction(str(weight)) for weight in weights]
+        self.exact = [weight / sum(exact) for weight in exact]
         shares = [SPAN * weight / sum(exact) for weight in exact]
         self._whole = np.array([int(share) for share in shares], np.int64)
         parts = [share - int(share) for share in shares]

@@ -22,27 +22,31 @@ from ...errors import ImageRefused, Reason, SourceError, first_line
 from ...storage.untrusted import read_regular
 from . import jpeg, png, tiff
 from .colour import to_srgb
-from .header import Header
+from .header import Header, read_header
 from .isobmff import profile_of
-from .opening import Pixels, open_lazily, orientation, upright
+from .opening import Pixels, check_pixels, open_lazily, orientation, upright
 
 _NEAR = 1.0  # levels on average by which libraries' JPEG decoding may differ
+_MOST_MEASURED = 1 << 28  # pixels; statistics take tens of bytes of memory for each
 _ALPHA = ("RGBA", "LA", "PA", "La", "RGBa")
 
 
 def decode(data: bytes, suffix: str) -> Pixels:
     """Decode a stored image of a set, "jpg" or "png", to RGB (H, W, 3) uint8.
 
-    Stored images are upright and in sRGB, whatever their metadata say. Raises ImageRefused:
-    "damaged", also for what decoders only warn of, such as a file that ends early.
+    Stored images are upright and in sRGB, whatever their metadata say. Raises ImageRefused: "too
+    large"; "damaged", also for what decoders only warn of, such as a file that ends early.
     """
     with _refusing():
         if not data.startswith(jpeg.BEGINNING if suffix == "jpg" else png.SIGNATURE):
             raise ImageRefused(Reason.DAMAGED, f"no {suffix} image")
         if suffix == "jpg":
             header = jpeg.read_jpeg(data)
+            check_pixels(header.width, header.height)
             return _in_srgb(jpeg.decode_jpeg(data, header), b"")
-        return _over_white(png.decode_png(data, png.read_png(data)), b"")
+        chunks = png.read_png(data)
+        check_pixels(chunks.width, chunks.height)
+        return _over_white(png.decode_png(data, chunks), b"")
 
 
 def decode_small(data: bytes, header: Header, side: int) -> Pixels:
@@ -74,15 +78,17 @@ def decode_as_rgb(data: bytes, colours: bool = True) -> Pixels:
     Raises
     ------
     ImageRefused
-        "damaged" or "unsupported".
+        "damaged", "unsupported" or "too large".
     """
     with _refusing():
         if data.startswith(jpeg.BEGINNING):
             found = jpeg.read_jpeg(data)
+            check_pixels(found.width, found.height)
             profile = found.profile if colours else b""
             return upright(_in_srgb(jpeg.decode_jpeg(data, found), profile), found.orientation)
         if data.startswith(png.SIGNATURE):
             chunks = png.read_png(data)
+            check_pixels(chunks.width, chunks.height)
             image = png.decode_png(data, chunks)
             pixels = _over_white(image, chunks.colours() if colours else b"")
             return upright(pixels, chunks.orientation)
@@ -90,8 +96,10 @@ def decode_as_rgb(data: bytes, colours: bool = True) -> Pixels:
             warnings.simplefilter("ignore")  # of metadata that do not concern the pixels
             if data.startswith(tiff.MARKS):
                 tags = tiff.read_tiff(data)
+                check_pixels(tags.width, tags.height)
                 return _over_white(tiff.decode_tiff(data, tags), tags.profile if colours else b"")
             with open_lazily(data) as image:
+                check_pixels(*image.size)
                 turn, profile = orientation(image), profile_of(image, data) if colours else b""
                 image.load()
                 return upright(_over_white(image, profile), turn)
@@ -103,7 +111,9 @@ def read_rgb(path: Path) -> Pixels:
     Raises SourceError when it cannot be read or decoded.
     """
     try:
-        return decode_as_rgb(read_regular(path))
+        data = read_regular(path)
+        read_header(data, _MOST_MEASURED)  # refuses what is too large
+        return decode_as_rgb(data)
     except ImageRefused as refusal:
         raise SourceError.at(path, refusal.detail) from refusal
     except OSError as error:

@@ -12,7 +12,7 @@ from PIL import Image
 from ...errors import ImageRefused, Reason, first_line
 from . import jpeg, png, tiff
 from .colour import is_srgb
-from .opening import open_lazily, orientation
+from .opening import check_pixels, open_lazily, orientation
 
 SUFFIXES = (
     ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".tif", ".tiff", ".bmp", ".webp", ".avif", ".heic",
@@ -94,19 +94,13 @@ def _describe(data: bytes, max_pixels: int) -> Header:
         with open_lazily(data) as image:
             name = str(image.format)
             header = Header(name, *image.size, _why_converted(image, name), orientation(image))
-    _check_size(header.width, header.height, max_pixels)
+    check_pixels(header.width, header.height, max_pixels)
+    if max(header.width, header.height) > MAX_SIDE:
+        raise ImageRefused(
+            Reason.TOO_LARGE,
+            f"{header.width} x {header.height} pixels, the limit of a side is {MAX_SIDE:,}",
+        )
     return header
-
-
-def _check_size(width: int, height: int, max_pixels: int) -> None:
-    if width * height > max_pixels:
-        raise ImageRefused(
-            Reason.TOO_LARGE, f"{width} x {height} pixels, the limit is {max_pixels:,} in all"
-        )
-    if max(width, height) > MAX_SIDE:
-        raise ImageRefused(
-            Reason.TOO_LARGE, f"{width} x {height} pixels, the limit of a side is {MAX_SIDE:,}"
-        )
 
 
 def _of_jpeg(found: jpeg.JpegHeader) -> Header:

@@ -31,7 +31,7 @@ def read_npy(data: bytes) -> npt.NDArray[np.uint8 | np.uint16]:
     """
     try:
         array = np.load(io.BytesIO(data), allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
+    except (ValueError, EOFError, OSError, MemoryError) as error:
         raise ImageRefused(Reason.DAMAGED, f"no array: {error}") from None
     if array.ndim == 2:
         array = np.repeat(array[..., None], 3, axis=2)

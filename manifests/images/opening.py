@@ -17,6 +17,8 @@ from ...errors import ImageRefused, Reason
 Pixels = npt.NDArray[np.uint8]
 S = TypeVar("S", bound=np.generic)
 
+MOST_PIXELS = 1 << 30
+"""No image with more is decoded, whoever asked for it."""
 FORMATS = ("JPEG", "PNG", "TIFF", "BMP", "WEBP", "AVIF")
 _HEIF_BRANDS = b"heic heix heim heis hevc hevx mif1 msf1".split()  # ISO/IEC 23008-12
 _ORIENTATION = 0x0112
@@ -72,6 +74,14 @@ def _heif(data: bytes) -> Image.Image:
         ) from None
     opened: Image.Image = HeifImageFile(io.BytesIO(data))
     return opened
+
+
+def check_pixels(width: int, height: int, max_pixels: int = MOST_PIXELS) -> None:
+    """Raise ImageRefused: "too large", for an image that takes too much memory to decode."""
+    if width * height > max_pixels:
+        raise ImageRefused(
+            Reason.TOO_LARGE, f"{width} x {height} pixels, the limit is {max_pixels:,} in all"
+        )
 
 
 def orientation(image: Image.Image) -> int:

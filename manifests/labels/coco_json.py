@@ -15,8 +15,10 @@ from typing import IO, Any
 
 import numpy as np
 
+from ...errors import SetError
 from ...storage.atomic import atomic_write
 from ...storage.untrusted import parse_json
+from .labels import labels_of
 
 FOLDERS = {"instances": "annotations", "captions": "captions"}
 """Folder of the files of each kind."""
@@ -64,8 +66,8 @@ def write_annotations(
                 "height": record["height"],
             }
             _write(handle, image, index)
-            labels = record["labels"]
-            of_kind = _captions(labels) if kind == "captions" else _instances(labels)
+            labels = labels_of(record)
+            of_kind = _captions(labels) if kind == "captions" else _instances(record["key"], labels)
             for annotation in of_kind:
                 made += 1
                 _write(rest, {"id": made, "image_id": row, **annotation}, made - 1)
@@ -88,17 +90,22 @@ def _json(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode("ascii")
 
 
-def _instances(labels: dict[str, Any]) -> Iterable[dict[str, Any]]:
+def _instances(key: str, labels: dict[str, Any]) -> Iterable[dict[str, Any]]:
     columns = ("classes", "boxes", "crowd", "difficult", "segmentation")
     for number, box, crowd, difficult, outline in zip(
         *(labels[name] for name in columns), strict=True
     ):
         left, top, right, bottom = box
-        shape = parse_json(outline) if outline else []
+        area = (right - left) * (bottom - top)
+        try:
+            shape = parse_json(outline) if outline else []
+            area = _area(shape, area)
+        except (ValueError, TypeError, LookupError) as error:
+            raise SetError(f"{key}: its record has an outline that is none: {error}") from error
         yield {
             "category_id": FIRST + number,
             "bbox": [left, top, round(right - left, 3), round(bottom - top, 3)],
-            "area": round(_area(shape, (right - left) * (bottom - top)), 3),
+            "area": round(area, 3),
             "iscrowd": int(crowd),
             "ignore": int(difficult),
             "segmentation": shape,

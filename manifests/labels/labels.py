@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
+from ...errors import SetError
 from ...storage.untrusted import parse_json
 from .placement import Placement
 
@@ -163,6 +164,14 @@ def _placed(one: Marked, placement: Placement) -> Marked:
 
 def _rounded(values: Iterable[float]) -> Any:
     return tuple(round(float(value), _DIGITS) for value in values)
+
+
+def labels_of(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the labels of a record of a set that has some. Raises SetError when it has none."""
+    if "labels" not in record:
+        raise SetError(f"{record['key']}: its record has no labels, though its set says so")
+    labels: dict[str, Any] = record["labels"]
+    return labels
 
 
 def record_of(labels: Labels, classes: Mapping[str, int]) -> dict[str, Any]:

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pydantic import TypeAdapter
+from typing_extensions import TypedDict
 
-from ...errors import ConfigError, SourceError
-from ...storage.tables import read_row_group, read_schema
-from ...storage.untrusted import parse_json
+from ...errors import ConfigError, SetError, SourceError, first_line
+from ...storage.tables import read_row_group, read_schema, read_table
+from ...storage.untrusted import inside, parse_json, shown
 from ..images.encode import encode_grey
 from ..sources import Source
 from . import voc
@@ -33,6 +36,15 @@ LABELLED_KINDS = ("classes", "imagenet", "voc", "coco")
 _SCHEMA = pa.schema(
     [pa.field("key", pa.string()), pa.field("labels", pa.string()), pa.field("mask", pa.binary())]
 )
+
+
+class _About(TypedDict):
+    classes: list[str]
+    roles: list[Literal["cls", "boxes", "classes", "mask"]]
+
+
+_ABOUT, _LEFT_OUT = TypeAdapter(_About), TypeAdapter(list[dict[str, str]])
+T = TypeVar("T", pa.Table, pa.Schema)
 
 
 class _Known(NamedTuple):
@@ -181,7 +193,7 @@ class UnitLabels:
         stored : (width, height)
             Size of the normal.
         """
-        labels = from_json(*self._rows[key])
+        labels = self._known(key)
         try:
             placed, left_out = labels.placed(placement_of(data, stored, labels.size))
         except ValueError as error:
@@ -199,12 +211,22 @@ class UnitLabels:
             left_out.append(LeftOut("mask", f"its mask: {error}"))
             return replace(placed, mask=b""), left_out
 
+    def _known(self, key: str) -> Labels:
+        try:
+            labels = from_json(*self._rows[key])
+            unknown = {labels.name, *(one.name for one in labels.marked)} - {"", *self.classes}
+            if unknown:
+                raise ValueError(f"no class is called {shown(min(unknown))}")
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            raise SetError(f"{LABELS}: {key}: damaged: {first_line(error)}") from error
+        return labels
+
 
 def read_unit(root: Path, number: int) -> UnitLabels:
     """Read the labels of unit number `number` of a plan."""
-    table = read_row_group(root / LABELS, number)
-    classes, roles = _about(table.schema)
-    columns = (table[name].to_pylist() for name in ("key", "labels", "mask"))
+    table = _read(root, partial(read_row_group, number=number))
+    classes, roles = _about(root, table.schema)
+    columns = (table[name].to_pylist() for name in _SCHEMA.names)
     return UnitLabels(
         {name: number for number, name in enumerate(classes)},
         roles,
@@ -214,18 +236,45 @@ def read_unit(root: Path, number: int) -> UnitLabels:
 
 def read_about(root: Path) -> tuple[list[str], tuple[str, ...]]:
     """Read the names of a set's classes, in the order of their numbers, and its roles of labels."""
-    return _about(read_schema(root / LABELS))
+    return _about(root, _read(root, read_schema))
+
+
+def read_labels(root: Path) -> pa.Table:
+    """Read the labels of all photographs, in the order of the plan."""
+    return _read(root, read_table)
 
 
 def read_left_out(root: Path) -> list[dict[str, str]]:
     """Read which annotations the sources have that are of no use: source, reason, detail, path."""
-    number = read_schema(root / LABELS).metadata.get(b"left_out")
+    number = _read(root, read_schema).metadata.get(b"left_out")
     if number is None:
         return []
-    found = read_row_group(root / LABELS, int(number))["labels"].to_pylist()
-    return [parse_json(text) for text in found]
+    if not number.isdigit():
+        raise SetError.at(root / LABELS, "cannot be read: its row group is no number")
+    found = _read(root, partial(read_row_group, number=int(number)))["labels"].to_pylist()
+    try:
+        return _LEFT_OUT.validate_python(list(map(parse_json, found)))
+    except ValueError as error:
+        raise SetError.at(root / LABELS, f"cannot be read: {first_line(error)}") from error
 
 
-def _about(schema: pa.Schema) -> tuple[list[str], tuple[str, ...]]:
-    classes, roles = (parse_json(schema.metadata[name]) for name in (b"classes", b"roles"))
-    return classes, tuple(roles)
+def _read(root: Path, read: Callable[[Path], T]) -> T:
+    """Read something of the table. Raises SetError when it cannot be read, or is another table."""
+    path = inside(root, LABELS)
+    try:
+        found = read(path)
+    except (OSError, ValueError, LookupError, pa.ArrowException) as error:
+        raise SetError.at(path, f"cannot be read: {first_line(error)}") from error
+    schema = found.schema if isinstance(found, pa.Table) else found
+    if not schema.equals(_SCHEMA) or schema.metadata is None:
+        raise SetError.at(path, "is no table of labels")
+    return found
+
+
+def _about(root: Path, schema: pa.Schema) -> tuple[list[str], tuple[str, ...]]:
+    try:
+        known = {name: parse_json(schema.metadata[name.encode()]) for name in ("classes", "roles")}
+        about = _ABOUT.validate_python(known, strict=True)
+    except (ValueError, LookupError) as error:
+        raise SetError.at(root / LABELS, f"cannot be read: {first_line(error)}") from error
+    return about["classes"], tuple(about["roles"])

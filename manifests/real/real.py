@@ -285,7 +285,10 @@ def _ratio(one: _Found) -> float | None:
     times = [match.groupdict().get(SECONDS) for match in one if match]
     if len(times) < 2 or None in times:
         return None
-    return float(times[1] or 0) / float(times[0] or 1)
+    try:
+        return float(times[1] or 0) / float(times[0] or 1)
+    except (ValueError, ZeroDivisionError):  # of a name such as `1_0s.png`
+        return None
 
 
 def _boxes(labels: Labels, fields: dict[str, str], tree: _Tree) -> tuple[Marked, ...]:

@@ -21,7 +21,7 @@ from ...storage.atomic import atomic_write, remove_temporaries, remove_tree
 from ...storage.stores import map_concurrent
 from ...storage.tables import read_table
 from ..labels.coco_json import annotation_path, write_annotations
-from ..labels.labels import BOXES
+from ..labels.labels import BOXES, labels_of
 from ..labels.table import CLASS_LIST, LABELS, read_about, read_left_out
 from ..selection.plan import SPARE, SPLITS, TEST
 from .info import (
@@ -42,13 +42,11 @@ from .publish_unit import kept_records
 from .receipts import Receipt, receipt_path
 from .rows import schema_of, table_of
 from .sample import LOW, NORMAL, ending
+from .tables import REFUSED_SCHEMA, read_checked
 
 LABELS_STAGE = "labels"
 """The stage, in `refused.parquet`, of annotations that are not taken."""
 _MANY = 4000  # pairs whose records are worth other processes
-_REFUSED_SCHEMA = pa.schema(
-    [(name, pa.string()) for name in ("key", "source", "path", "stage", "reason", "detail")]
-)
 
 
 def finish_set(
@@ -187,7 +185,7 @@ def _write_annotations(
 
         head = next(rows(NORMAL), None)
         there = () if head is None else head[2]["members"]
-        captions = any(record["labels"]["captions"] for _, _, record in rows(NORMAL))
+        captions = any(labels_of(record)["captions"] for _, _, record in rows(NORMAL))
         for member in (LOW,) if lows_only else (LOW, NORMAL):
             for kind in ("instances", "captions")[: 1 + captions]:
                 if member in there:
@@ -210,8 +208,8 @@ def _write_refused(
     It holds every photograph that was found unsuitable, or that failed when its pair was made, and
     why; and every annotation that is not taken.
     """
-    candidates = read_table(
-        root / CANDIDATES, columns=["key", "source", "path", "reason", "detail"]
+    candidates = read_checked(
+        root / CANDIDATES, ["key", "source", "path", "reason", "detail"], keyless=True
     )
     rows = list(_unsuitable(candidates))
     rows += [
@@ -226,7 +224,7 @@ def _write_refused(
         for one in receipt.left_out
     ]
     with atomic_write(root / REFUSED) as handle:
-        pq.write_table(pa.Table.from_pylist(rows, schema=_REFUSED_SCHEMA), handle)
+        pq.write_table(pa.Table.from_pylist(rows, schema=REFUSED_SCHEMA), handle)
     return root / REFUSED
 
 

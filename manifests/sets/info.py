@@ -22,6 +22,7 @@ from ...storage.untrusted import (
     SetPath,
     UnitName,
     finding,
+    inside,
     parse_json,
     read_file,
     shown,
@@ -163,7 +164,7 @@ def read_set(root: Path) -> SetInfo:
     Raises SetError when the set is not there, not finished, of a newer format, or its `set.json` is
     not as it was written.
     """
-    path = root / SET_FILE
+    path = inside(root, SET_FILE)
     if not path.is_file():
         if (root / WORK_FOLDER).is_dir():
             raise SetError.at(root, "the set is not finished; run its gloam build command again")

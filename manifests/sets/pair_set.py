@@ -16,7 +16,7 @@ import pyarrow as pa
 from ...errors import SetError
 from ...storage.atomic import sha256_bytes
 from ...storage.stores import as_path
-from ...storage.untrusted import read_regular
+from ...storage.untrusted import inside, read_regular
 from ..selection.plan import SPLITS
 from .info import (
     CANDIDATES,
@@ -280,12 +280,12 @@ class PairSet:
         """
         if name not in TABLES:
             raise SetError.at(self.root, f"table {name!r}: must be one of {', '.join(TABLES)}")
-        return read_checked(self.root / TABLES[name], keyless=name == "refused")
+        return read_checked(inside(self.root, TABLES[name]), keyless=name == "refused")
 
     @property
     def recipe_yaml(self) -> str:
         """The recipe of its lows, resolved."""
-        path = self.root / RECIPE
+        path = inside(self.root, RECIPE)
         try:
             return read_regular(path).decode("utf-8")
         except (OSError, UnicodeDecodeError) as error:

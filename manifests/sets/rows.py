@@ -11,11 +11,13 @@ from ...errors import SetError, first_line
 
 _UNFIT = (pa.ArrowException, OverflowError, TypeError, KeyError, AttributeError)
 _TEXT, _NUMBER = pa.string(), pa.int32()
-_PAIR_FIELDS = [
+SIZE_FIELDS = [("width", _NUMBER), ("height", _NUMBER)]
+PAIR_FIELDS = [
     *[("key", _TEXT), ("split", _TEXT), ("shard", _NUMBER), ("source", _TEXT), ("path", _TEXT)],
-    *[("width", _NUMBER), ("height", _NUMBER), ("converted", _TEXT)],
+    *SIZE_FIELDS,
+    ("converted", _TEXT),
 ]
-_LABEL_FIELDS = [
+LABEL_FIELDS = [
     ("label_class", _NUMBER),
     ("label_boxes", pa.list_(pa.float32())),
     ("label_classes", pa.list_(_NUMBER)),
@@ -36,9 +38,9 @@ def schema_of(members: Iterable[str], labelled: bool, draw_fields: Sequence[pa.F
     draw_fields : sequence of pyarrow.Field
         Columns of the drawn parameters, named by their paths in the records' `draw`.
     """
-    fields: list[Any] = [*_PAIR_FIELDS]
+    fields: list[Any] = [*PAIR_FIELDS]
     fields += [(f"{member}_{name}", kind) for member in members for name, kind in _MEMBER_FIELDS]
-    fields += _LABEL_FIELDS if labelled else []
+    fields += LABEL_FIELDS if labelled else []
     fields += [field.with_name(_column(field.name)) for field in draw_fields]
     return pa.schema(fields)
 

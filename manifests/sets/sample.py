@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NotRequired
+from typing import Annotated, Any, NotRequired
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from ...errors import DamagedError, SetError
@@ -36,6 +36,7 @@ one."""
 LOW, NORMAL, RECORD = "low", "normal", "json"
 SUFFIXES = ("jpg", "png")
 _RESERVED = (RECORD, "draw")
+_OF_OBJECTS = ("names", "classes", "boxes", "difficult", "crowd", "segmentation")
 
 
 @dataclass(frozen=True)
@@ -218,6 +219,34 @@ class _MemberFacts(TypedDict):
     suffix: Suffix
 
 
+_Number = Annotated[int, Field(ge=-1, lt=1 << 31)]
+_Box = Annotated[list[float], Field(min_length=4, max_length=4)]
+_LabelFields = TypedDict(
+    "_LabelFields",
+    {
+        "class": str,
+        "class_number": _Number,
+        "names": list[str],
+        "classes": list[_Number],
+        "boxes": list[_Box],
+        "difficult": list[bool],
+        "crowd": list[bool],
+        "segmentation": list[str],
+        "captions": list[str],
+    },
+)
+
+
+def _one_of_each(labels: _LabelFields) -> _LabelFields:
+    counts = {len(value) for name, value in labels.items() if name in _OF_OBJECTS}  # type: ignore[arg-type]
+    if len(counts) != 1:
+        raise ValueError(f"{', '.join(_OF_OBJECTS)} must be as many")
+    return labels
+
+
+_Labels = Annotated[_LabelFields, AfterValidator(_one_of_each)]
+
+
 class _Record(TypedDict):
     __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
 
@@ -230,7 +259,7 @@ class _Record(TypedDict):
     converted: str
     members: dict[MemberName, _MemberFacts]
     draw: dict[str, Any]
-    labels: NotRequired[dict[str, Any]]
+    labels: NotRequired[_Labels]
 
 
 class _Anything(TypedDict):
@@ -243,7 +272,6 @@ class _RecordFacts(_Record):
     __pydantic_config__ = ConfigDict(extra="ignore")  # type: ignore[misc]
 
     draw: _Anything  # type: ignore[misc]
-    labels: NotRequired[_Anything]  # type: ignore[misc]
 
 
 _RECORD, _FACTS = TypeAdapter(_Record), TypeAdapter(_RecordFacts).validator

@@ -20,6 +20,7 @@ from ..selection.plan import SPLITS
 from .info import README, SET_FILE, WORK_FOLDER, SetInfo, read_set
 from .pair_set import PairSet, open_set
 from .receipts import UnitFile
+from .workspace import refuse_broken_link
 
 _PIECE = 1 << 22
 
@@ -44,7 +45,7 @@ def files_of_set(pairs: PairSet, splits: tuple[str, ...] = SPLITS) -> list[UnitF
         if path.partition("/")[0] not in others
     ]
     last = [README, SET_FILE] if (pairs.root / README).is_file() else [SET_FILE]
-    sizes = ((name, (pairs.root / name).stat().st_size) for name in last)
+    sizes = ((name, inside(pairs.root, name).stat().st_size) for name in last)
     return [*files, *(UnitFile(path=name, bytes=size, sha256="") for name, size in sizes)]
 
 
@@ -116,6 +117,7 @@ def stage(
 
 def _check_target(target: Path, info: SetInfo) -> None:
     """Refuse a folder unless it is new, empty, or a copy of this very set, whole or begun."""
+    refuse_broken_link(target)
     if (target / SET_FILE).is_file():
         if read_set(target).sha256 != info.sha256:
             raise SetError.at(target, "holds another set; give another folder, or delete it")
@@ -199,6 +201,8 @@ def copy_checked(
             size += len(piece)
             copy.write(piece)
             at(size)
+            if file.sha256 and size > file.bytes:  # it may go on for ever
+                break
         if file.sha256 and (digest.hexdigest() != file.sha256 or size != file.bytes):
             raise SetError.at(path, "is damaged; gloam verify the set, gloam build mends it")
     return size

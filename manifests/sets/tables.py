@@ -10,10 +10,23 @@ import pyarrow.compute as pc
 
 from ...errors import DamagedError, SetError
 from ...storage.tables import read_table
-from ...storage.untrusted import KEY_LETTERS, LONGEST_KEY, SPLITS, outside, shown
-from .info import PLAN
+from ...storage.untrusted import KEY_LETTERS, LONGEST_KEY, SPLITS, inside, outside, shown
+from ..selection.plan import PLAN_SCHEMA
+from .info import CANDIDATES, PAIRS, PLAN, REFUSED
+from .rows import PAIR_FIELDS
 
 _MOST_SHARDS = 10**9
+REFUSED_SCHEMA = pa.schema(
+    [(name, pa.string()) for name in ("key", "source", "path", "stage", "reason", "detail")]
+)
+_CANDIDATES = [(name, pa.string()) for name in ("source", "key", "path", "reason", "detail")]
+_SCHEMAS = {
+    PLAN: PLAN_SCHEMA,
+    PAIRS: pa.schema(PAIR_FIELDS),
+    REFUSED: REFUSED_SCHEMA,
+    CANDIDATES: pa.schema([*_CANDIDATES, ("perceptual_hash", pa.uint64())]),
+}
+"""Columns that each table has at least."""
 
 
 def read_plan(root: Path, columns: Sequence[str] | None = None) -> pa.Table:
@@ -21,7 +34,7 @@ def read_plan(root: Path, columns: Sequence[str] | None = None) -> pa.Table:
 
     Raises SetError when it cannot be read, or has a key, a split or a shard that no plan has.
     """
-    path = root / PLAN
+    path = inside(root, PLAN)
     table = read_checked(path, columns)
     if "split" in table.column_names and not set(pc.unique(table["split"]).to_pylist()) <= {
         *SPLITS
@@ -51,9 +64,11 @@ def read_checked(
         table = read_table(path, columns)
     except (OSError, ValueError, pa.ArrowException) as error:
         raise SetError.at(path, f"cannot be read: {error}") from error
-    missing = set(columns or ()) - set(table.column_names)
-    if missing:
-        raise DamagedError.at(path, f"damaged: has no column {min(missing)}")
+    check_columns(path, table.schema, columns)
+    if path.name in (PLAN, PAIRS) and any(
+        table[name].null_count for name in _SCHEMAS[path.name].names if name in table.column_names
+    ):
+        raise DamagedError.at(path, "damaged: has rows without a value")
     if "key" in table.column_names:
         odd = table["key"].filter(pc.invert(_is_key(table["key"])))
         odd = odd.filter(pc.not_equal(odd, "")) if keyless else odd
@@ -62,6 +77,20 @@ def read_checked(
             beyond = "names a file outside the set" if outside(str(key)) else "is no key"
             raise DamagedError.at(path, f"damaged: {shown(key)} {beyond}")
     return table
+
+
+def check_columns(path: Path, found: pa.Schema, columns: Sequence[str] | None = None) -> None:
+    """Check that a table of a set has its columns, or some of them, and each once.
+
+    Raises DamagedError when it has not, or one of another type.
+    """
+    known = _SCHEMAS.get(path.name, pa.schema([]))
+    for name in known.names if columns is None else columns:
+        if found.names.count(name) != 1:
+            raise DamagedError.at(path, f"damaged: has no column {name}, or several")
+        kind = found.field(name).type
+        if name in known.names and kind != known.field(name).type:
+            raise DamagedError.at(path, f"damaged: column {name} is of type {shown(str(kind))}")
 
 
 def _is_key(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -12,19 +12,24 @@ from enum import StrEnum
 from functools import partial
 from pathlib import Path
 
+import pyarrow as pa
+
 from ...engines.engine import Engine, check_paths, ignored
 from ...engines.process import available_cores
-from ...errors import SetError
+from ...errors import SetError, first_line
 from ...storage.atomic import sha256_file
 from ...storage.stores import StorePath, map_concurrent
+from ...storage.tables import read_schema
 from ...storage.untrusted import inside
+from ..labels.table import LABELS, read_about, read_left_out
 from .info import EDITABLE, PAIRS, PLAN, SET_FILE, WORK_FOLDER, SetInfo
+from .label_columns import read_label_arrays
 from .layouts import layout_named
 from .layouts.layout import LISTS, read_list
 from .layouts.shard_check import Examined
 from .pair_set import PairSet, open_set
 from .receipts import FileFacts, Receipt, read_receipt
-from .tables import read_keys, read_plan
+from .tables import check_columns, read_keys, read_plan
 
 _MOST_SAID = 20  # odd names and numbers of one file
 
@@ -152,6 +157,16 @@ def _examine(root: Path, name: str) -> Examined:
             read_list(path)
         except SetError as error:
             odd.append(("", error.what))
+    elif path.suffix == ".parquet":
+        try:
+            check_columns(path, read_schema(path))
+            if name == LABELS:
+                read_about(root)
+                read_left_out(root)
+        except SetError as error:
+            odd.append(("", error.what))
+        except (ValueError, pa.ArrowException) as error:
+            odd.append(("", f"is no table: {first_line(error)}"))
     return Examined(sha256_file(path), odd)
 
 
@@ -224,8 +239,11 @@ def _check_unit(
 def _counts(root: Path, info: SetInfo, receipts: dict[str, Receipt | None]) -> Iterator[Problem]:
     """Check that every planned pair is there or refused, and that tables agree with receipts."""
     try:
-        planned = set(read_plan(root, ["key", "split", "shard"])["key"].to_pylist())
-        made = read_keys(root / PAIRS)
+        keys = read_plan(root, ["key", "split", "shard"])["key"].to_pylist()
+        planned = set(keys)
+        made = read_keys(inside(root, PAIRS))
+        if info.build.labelled:
+            read_label_arrays(root, len(read_about(root)[0]))
     except SetError as error:
         yield Problem(PAIRS, error.what, kind=Kind.UNREADABLE)
         return
@@ -243,6 +261,8 @@ def _counts(root: Path, info: SetInfo, receipts: dict[str, Receipt | None]) -> I
             )
         if receipt.fingerprint != info.fingerprint:
             yield Problem(f"receipts/{unit}.json", "belongs to another build", kind=Kind.RECEIPT)
+    if len(keys) > len(planned):
+        yield Problem(PLAN, f"has {len(keys)} rows, {len(planned)} keys", kind=Kind.COUNT)
     lost = planned - set(made) - refused
     if lost:
         yield Problem(

@@ -17,6 +17,16 @@ from .receipts import is_done, read_receipt
 from .verify import unit_problems
 
 
+def refuse_broken_link(root: Path) -> None:
+    """Raise SetError where what is to be written is a link to nothing."""
+    if root.is_symlink() and not root.exists():
+        raise SetError.at(
+            root,
+            f"is a link to {os.readlink(root)}, which is not there; choose another folder, or make"
+            " that one",
+        )
+
+
 def prepare_output(root: Path) -> None:
     """Make the folder of a set, unless it is one or is empty.
 
@@ -25,12 +35,7 @@ def prepare_output(root: Path) -> None:
     try:
         # In this order another builder may begin or end meanwhile: its work's folder is there
         # before all else, and goes when set.json has come.
-        if root.is_symlink() and not root.exists():
-            raise SetError.at(
-                root,
-                f"is a link to {os.readlink(root)}, which is not there; choose another"
-                " folder, or make that one",
-            )
+        refuse_broken_link(root)
         used = root.exists() and (not root.is_dir() or any(root.iterdir()))
         ours = (root / WORK_FOLDER).is_dir() or (root / SET_FILE).is_file()
         if used and not ours:

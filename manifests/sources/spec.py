@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from ...errors import ConfigError
 from ...storage.stores import in_store
-from ...storage.untrusted import MOST_PAIRS, shown
+from ...storage.untrusted import MOST_PAIRS, outside, shown
 from .collections import CLIPS, KINDS, LISTED_KINDS
 
 _LIMIT = re.compile(r"^(.*):(\d+)$", re.DOTALL)
@@ -81,6 +81,13 @@ class Source(BaseModel):
                 f"unknown source kind {shown(kind)}; known are {', '.join(sorted(KINDS))}"
             )
         return kind
+
+    @field_validator("listing")
+    @classmethod
+    def _inside_the_source(cls, listing: str) -> str:
+        if listing and outside(listing):
+            raise ValueError("names a file outside the source")
+        return listing
 
     @property
     def label(self) -> str:

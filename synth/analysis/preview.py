@@ -20,6 +20,7 @@ from ...manifests.images.opening import Pixels
 from ...manifests.sets.info import SET_FILE
 from ...manifests.sources import Location, list_source, read
 from ...manifests.sources.collections import SAMPLE_NAMES
+from ...storage.untrusted import read_regular
 from ..recipes.load import DEFAULT, Overrides, Recipe, load_recipe, override_texts
 from .contact_sheet import Tile, grid_of, row_of, sheet, strip_of
 
@@ -155,6 +156,6 @@ def _photographs(photos: Sequence[Path]) -> list[tuple[str, bytes]]:
             f"{len(files)} photographs are too many for a sheet, {_MOST} the most; name fewer"
         )
     try:
-        return [(path.name, path.read_bytes()) for path in files]
+        return [(path.name, read_regular(path)) for path in files]
     except OSError as error:
         raise SourceError(f"{error.filename}: {error.strerror}", path=error.filename) from error

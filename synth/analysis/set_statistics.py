@@ -12,7 +12,7 @@ import numpy as np
 from ...engines.engine import Engine, check_paths, ignored
 from ...engines.local import LocalEngine, count
 from ...errors import ImageRefused, SetError, SourceError
-from ...manifests.images.decode import decode_as_rgb
+from ...manifests.images.decode import read_rgb
 from ...manifests.images.folders import image_pairs
 from ...manifests.sets.pair_set import PairSet, Unit, is_set, open_set
 from ...progress import Progress, Silent
@@ -20,7 +20,7 @@ from ...storage.stores import as_path
 from ..clips import frames_of, is_clip
 from ..draws.record import CameraDraw
 from ..models import component_of, parse_draw
-from ..recipes.load import recipe_of
+from ..recipes.load import recorded_recipe
 from ..recipes.mixture import MixtureRecipe
 from ..renderers import pixels_of
 from .all_statistics import all_statistics
@@ -162,7 +162,7 @@ def measure_set(
             jobs.append((unit, places))
         start += unit.count
     results = list(engine.map(_measure_unit, jobs, at))
-    recipe = recipe_of(pairs.info.build.request.recipe, (), f"recipe of {pairs.root}")
+    recipe = recorded_recipe(pairs.info.build.request.recipe, f"recipe of {pairs.root}")
     mixed = isinstance(recipe, MixtureRecipe)
     keys = [key for keys, _, _ in results for key in keys]
     return Measured(
@@ -234,14 +234,10 @@ def _measure_files(pairs: list[tuple[str, Path, Path | None]]) -> list[dict[str,
     rows = []
     for _, low_path, normal_path in pairs:
         try:
-            low = decode_as_rgb(low_path.read_bytes())
-            normal = decode_as_rgb(normal_path.read_bytes()) if normal_path else None
+            low = read_rgb(low_path)
+            normal = read_rgb(normal_path) if normal_path else None
             rows.append(all_statistics(low, normal))
-        except ImageRefused as refusal:
-            raise SourceError(
-                f"{low_path}: it or its normal is damaged: {refusal.detail}", path=low_path
-            ) from refusal
-        except (OSError, ValueError) as error:
+        except ValueError as error:
             raise SourceError(f"{low_path}: {error}", path=low_path) from error
         count()
     return rows

@@ -22,6 +22,7 @@ from ...manifests.selection.plan import SPARE
 from ...manifests.sets.close import LABELS_STAGE, finish_set, photographs_in
 from ...manifests.sets.info import CANDIDATES, REFUSED, WORK_FOLDER, SetInfo
 from ...manifests.sets.receipts import Receipt, read_receipts
+from ...manifests.sets.tables import read_checked
 from ...manifests.sets.workspace import left_as_it_was, missing_units, prepare_output, working_on
 from ...progress import Progress, Silent
 from ...storage.locks import exclusive, in_turn
@@ -201,7 +202,7 @@ def _receipts(root: Path, plan: pa.Table, most: float) -> dict[str, Receipt]:
 
 
 def _report(root: Path, info: SetInfo, made: int, passed: dict[str, Counter[str]]) -> Report:
-    candidates = read_table(root / CANDIDATES, columns=["source", "reason"])
+    candidates = read_checked(root / CANDIDATES, ["source", "reason"])
     refused = read_table(root / REFUSED)
     reasons: dict[str, Counter[str]] = {}
     for source, reason in zip(

@@ -23,7 +23,7 @@ from ..clips import frame_name, frame_names, is_clip, render_clip
 from ..decode import decode_image
 from ..kernels.arrays import Pixels
 from ..models import MODEL, draw, parse_draw, render
-from ..recipes.load import Recipe, recipe_of
+from ..recipes.load import Recipe, recorded_recipe
 from . import WARM
 from .worker import encode_low
 
@@ -70,7 +70,7 @@ def recheck_set(
     engine.warm(WARM)
     request = pairs.info.build.request
     # A live set holds draws alone: they are to be those of its recipe, seed and keys.
-    recipe = recipe_of(request.recipe, (), f"recipe of {pairs.root}") if pairs.live else None
+    recipe = recorded_recipe(request.recipe, f"recipe of {pairs.root}") if pairs.live else None
     jobs = (_Job(unit, request.output, recipe, pairs.info.seed) for unit in pairs.units())
     return [problem for problems in engine.map(_recheck_unit, jobs, at) for problem in problems]
 

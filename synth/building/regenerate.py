@@ -36,8 +36,15 @@ from ...manifests.sets.workspace import missing_units, refuse_mixing, working_on
 from ...progress import Progress, Silent, progress_of
 from ...storage.atomic import atomic_write, sha256_bytes, write_bytes
 from ...storage.stores import as_path
-from ...storage.untrusted import opened
-from ..recipes.load import Overrides, Recipe, load_recipe, override_texts, recipe_of, recipe_yaml
+from ...storage.untrusted import inside, opened
+from ..recipes.load import (
+    Overrides,
+    Recipe,
+    load_recipe,
+    override_texts,
+    recipe_yaml,
+    recorded_recipe,
+)
 from .cards.readme import write_readme
 from .draw_columns import draw_fields
 from .preloading.workers import warm_workers
@@ -111,10 +118,8 @@ def regenerate(
     overrides = override_texts(overrides)
     info = origin.info
     known = info.build.request
-    chosen = recipe_of(
-        known.recipe if recipe is None else recipe.model_dump(mode="json"),
-        overrides,
-        f"recipe of {origin.root}" if recipe is None else f"recipe {recipe.name}",
+    chosen = load_recipe(
+        recipe or recorded_recipe(known.recipe, f"recipe of {origin.root}"), overrides
     )
     changed: dict[str, Any] = {"recipe": chosen.model_dump(mode="json")}
     if lows_only and origin.live:
@@ -214,7 +219,7 @@ def _remake(
         progress.at(before)
         for _ in engine.map(remake_unit, jobs, lambda counted: progress.at(before + counted)):
             pass
-        own = recipe or recipe_of(request.recipe, (), "recipe")
+        own = recipe or recorded_recipe(request.recipe, f"recipe of {origin.root}")
         fields = draw_fields(own)
         made_set = finish_set(
             root,
@@ -283,7 +288,7 @@ def _begin(origin: Path, root: Path, note: BuildNote, splits: SplitAgain | None)
                 copied.remove(name)
                 write_bytes(root / name, data)
     for name in copied:
-        wanted = facts_of(origin / name)
+        wanted = facts_of(inside(origin, name))
         if name == PLAN and wanted.sha256 != note.plan_sha256:
             raise SetError(
                 f"{origin / name}: damaged; gloam build with the set's options mends it",
@@ -292,7 +297,7 @@ def _begin(origin: Path, root: Path, note: BuildNote, splits: SplitAgain | None)
         if not (root / name).is_file() or facts_of(root / name) != wanted:
             with opened(origin, name) as source, atomic_write(root / name) as copy:
                 shutil.copyfileobj(source, copy)
-    recipe = recipe_of(note.request.recipe, (), "recipe")
+    recipe = recorded_recipe(note.request.recipe, f"recipe of {origin}")
     write_bytes(root / RECIPE, recipe_yaml(recipe))
     if begun is None:
         write_note(root, note)

@@ -11,7 +11,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 from ...engines.local import count
-from ...errors import ImageRefused, SetError
+from ...errors import ImageRefused, SetError, first_line
 from ...manifests.request import OutputOptions
 from ...manifests.sets.pair_set import Unit
 from ...manifests.sets.publish_unit import publish_unit
@@ -115,8 +115,20 @@ def _all_drawn(job: Job, samples: Iterator[Sample]) -> Iterator[tuple[Sample, Dr
 def _drawn(job: Job, samples: Sequence[Sample]) -> list[Draw]:
     """Return new draws of some samples, or their own."""
     if job.recipe is None:
-        return [parse_draw(sample.record["draw"]) for sample in samples]
+        return [_own_draw(job, sample) for sample in samples]
     return draw_many(job.recipe, job.seed, [sample.key for sample in samples])
+
+
+def _own_draw(job: Job, sample: Sample) -> Draw:
+    try:
+        return parse_draw(sample.record["draw"])
+    except ValueError as error:
+        raise SetError(
+            f"{job.unit.root}: {job.unit.name}: {sample.key}: the stored draw is damaged:"
+            f" {first_line(error)}",
+            path=job.unit.root,
+            key=sample.key,
+        ) from error
 
 
 def _clip(job: Job, sample: Sample) -> Sample:

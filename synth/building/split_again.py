@@ -9,12 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...errors import SetError
-from ...manifests.labels.table import LABELS
+from ...manifests.labels.table import read_labels
 from ...manifests.selection.plan import splits_of
-from ...manifests.sets.info import PLAN
 from ...manifests.sets.layouts.layout import number_of, split_of, unit_name
 from ...manifests.sets.pair_set import PairSet
-from ...storage.tables import read_table
+from ...manifests.sets.tables import read_plan
 from .jobs import units_of
 
 
@@ -51,7 +50,7 @@ def split_again(origin: PairSet, val: int, test: int) -> SplitAgain:
             f"{origin.root}: holds clips, which are split when they are built: gloam build --val N",
             path=origin.root,
         )
-    old = read_table(origin.root / PLAN)
+    old = read_plan(origin.root)
     keys = old["key"].to_pylist()
     splits = splits_of(keys, origin.info.build.request.plan.seed, val, test)
     parts: dict[str, Part] = {}
@@ -79,7 +78,7 @@ def _tables(origin: PairSet, old: pa.Table, rows: dict[str, list[int]]) -> tuple
     written, labelled = io.BytesIO(), io.BytesIO()
     pq.write_table(plan.combine_chunks(), written)
     if origin.info.build.labelled:
-        labels = read_table(origin.root / LABELS)  # in the order of the plan
+        labels = read_labels(origin.root)  # in the order of the plan
         with pq.ParquetWriter(labelled, labels.schema) as writer:
             for own in rows.values():
                 writer.write_table(labels.take(own).combine_chunks(), row_group_size=len(own))

@@ -7,19 +7,17 @@ recipes show` prints it.
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from ...errors import ConfigError
 from ...manifests.config import Finding
 from ..degradations.recipe import Degradations
 from ..kernels.demosaic import METHODS
 from ..parameters.distributions import ZERO, Constant, Distribution
 from ..parameters.schema import Added, Chance, Each, OneOf, Section, Within, about
 from ..parameters.together import Together
-from .calibration import Calibration, read_cameras
+from .calibration import Calibration
 from .emitters import Emitters
 from .noise import Noise
 from .sensors import GAUSSIAN, MAX_LEVELS, TUKEY, camera_names, iso_range
@@ -174,7 +172,7 @@ class Camera(Section):
 
     own: calibrations besides gloam's, by name, in the form of `synth/camera/sensors.yaml`. They are
     part of the recipe, so that a set can be made again without any other file; `file` in a recipe,
-    or `camera.file=FILE`, takes them from a YAML file when it is read.
+    or `camera.file=FILE`, takes them from a YAML file when it is read (`recipes.named_files`).
     """
 
     name: Annotated[
@@ -205,20 +203,6 @@ class Camera(Section):
     own: Annotated[dict[str, Calibration], Added()] = Field(
         default={}, description="calibrations of one's own, by name"
     )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _with_file(cls, values: Any) -> Any:
-        if not isinstance(values, dict) or "file" not in values:
-            return values
-        rest = {name: value for name, value in values.items() if name != "file"}
-        try:
-            return {
-                **rest,
-                "own": {**rest.get("own", {}), **read_cameras(Path(str(values["file"])))},
-            }
-        except ConfigError as error:
-            raise ValueError(f"file: {error}") from None
 
     @model_validator(mode="after")
     def _calibrated(self) -> Camera:

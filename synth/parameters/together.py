@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from ...errors import ConfigError
-from ...manifests.config import Finding, load_yaml
+from ...manifests.config import Finding
 from .columns import Columns, KeyedColumns, Ragged
 from .schema import Added, Section, within_of
 
@@ -25,7 +23,7 @@ class Together(Section):
 
     Either rows of values, such as those fitted to real pairs or the settings of a camera, one of
     which is taken; or their means and covariances. `from: FILE` takes these from a YAML file when
-    a recipe is read: they become part of it.
+    a recipe is read (`recipes.named_files`): they become part of it.
 
     columns: paths, such as `exposure.ev`; `white_balance.error_ev.0` where a number is drawn
     several times. weights: how often each row is taken, all alike where not given. What a normal
@@ -37,17 +35,6 @@ class Together(Section):
     weights: Annotated[_Row, Added()] = ()
     mean: Annotated[_Row, Added()] = ()
     covariance: Annotated[tuple[_Row, ...], Added()] = ()
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_file(cls, values: Any) -> Any:
-        if not isinstance(values, dict) or "from" not in values:
-            return values
-        rest = {name: value for name, value in values.items() if name != "from"}
-        try:
-            return {**load_yaml(Path(str(values["from"]))), **rest}
-        except ConfigError as error:
-            raise ValueError(f"from: {error}") from None
 
     @model_validator(mode="after")
     def _one_form(self) -> Together:

@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from ...manifests.labels.coco_json import annotation_path, write_annotations
+from ...manifests.labels.labels import labels_of
 from ...manifests.selection.plan import SPLITS, TRAIN, VAL
 from ...manifests.sets.sample import LOW, NORMAL
 from ...storage.atomic import sha256_file
@@ -21,7 +22,7 @@ def yolo_lines(record: dict[str, Any]) -> bytes:
 
     Crowds are left out, as Ultralytics' own converter does.
     """
-    labels, sides = record["labels"], (record["width"], record["height"])
+    labels, sides = labels_of(record), (record["width"], record["height"])
     lines = []
     for number, box, crowd in zip(labels["classes"], labels["boxes"], labels["crowd"], strict=True):
         if not crowd:
@@ -56,7 +57,7 @@ def write_coco(written: Written, records: Records, classes: Sequence[str]) -> No
     for split in SPLITS:
         if not any(unit.split == split for unit in written.units):
             continue
-        captions = any(record["labels"]["captions"] for record in records(split))
+        captions = any(labels_of(record)["captions"] for record in records(split))
         for member in (LOW, NORMAL):
             for kind in ("instances", "captions")[: 1 + captions]:
                 rows = (

@@ -28,7 +28,7 @@ from ...storage.untrusted import opened
 from ..building.build import Report
 from ..building.build import build as build_request
 from ..building.request import Request
-from ..recipes.load import recipe_of
+from ..recipes.load import recorded_recipe
 from .publish import FOLDER
 
 
@@ -111,9 +111,10 @@ def _request(info: SetInfo, given: list[str], published: Path) -> Request:
         sources=tuple(found),
         profile=known.profile,
         plan=known.plan,
-        recipe=recipe_of(known.recipe, (), "recipe"),
+        recipe=recorded_recipe(known.recipe, f"recipe of {published}"),
         low_seed=known.low_seed,
         output=known.output,
+        not_like=known.not_like,
     )
 
 

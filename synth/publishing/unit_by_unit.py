@@ -15,6 +15,7 @@ from ...manifests.sets.info import WORK_FOLDER
 from ...manifests.sets.layouts import layout_named
 from ...manifests.sets.pair_set import PairSet, Unit
 from ...manifests.sets.sample import Sample
+from ...manifests.sets.workspace import refuse_broken_link
 from ...progress import Progress
 from ...storage.atomic import (
     atomic_write,
@@ -168,6 +169,7 @@ def _done(root: Path, mark: bytes) -> bool:
             return True
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
         raise SetError(f"{root}: exists and is no export; choose another folder", path=root)
+    refuse_broken_link(root)
     (root / WORK_FOLDER).mkdir(parents=True, exist_ok=True)
     return False
 

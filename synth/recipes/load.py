@@ -23,6 +23,7 @@ from ...manifests.config import cut, load_yaml, validated
 from ..camera.recipe import CameraRecipe
 from ..power_law.recipe import PowerLawRecipe
 from .mixture import MixtureRecipe, merged, mixture_name, named_weights
+from .named_files import with_files
 
 Recipe = Annotated[CameraRecipe | PowerLawRecipe | MixtureRecipe, Field(discriminator="model")]
 Overrides = Mapping[str, Any] | str | Iterable[str]
@@ -147,7 +148,25 @@ def recipe_of(
     if "mixture" in values:
         mixture = _mixture(values, list(overrides), where, folder)
         return validated(MixtureRecipe, mixture, where)
-    given, values = values, _changed(values, overrides)
+    changed = _changed(values, overrides)
+    recipe = _validated(with_files(changed, where), where)
+    if isinstance(recipe, CameraRecipe):
+        _check_drawn_together(recipe, overrides, where)
+        _say_whose_noise(values, changed)
+    return recipe
+
+
+def recorded_recipe(values: dict[str, Any], where: str) -> Recipe:
+    """Make a recipe of the values that a set records.
+
+    They may be anybody's: no file is read that they name.
+
+    Raises ConfigError when they are no recipe's.
+    """
+    return _validated(values, where)
+
+
+def _validated(values: dict[str, Any], where: str) -> Recipe:
     model = values.get("model", "camera")
     if not isinstance(model, str) or model not in _RECIPES:
         raise ConfigError(
@@ -157,9 +176,6 @@ def recipe_of(
             allowed=list(_RECIPES),
         )
     recipe: Recipe = validated(_RECIPES[model], values, where)
-    if isinstance(recipe, CameraRecipe):
-        _check_drawn_together(recipe, overrides, where)
-        _say_whose_noise(given, values)
     return recipe
 
 

@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 
 from ...errors import ImageRefused, SetError
-from ...manifests.images.decode import decode_as_rgb
+from ...manifests.images.decode import read_rgb
 from ...manifests.images.folders import image_files
 from ...manifests.sets.pair_set import PairSet
 from ..analysis.contact_sheet import brightened, described, gain_of
@@ -108,8 +108,8 @@ def shown_of_folders(lows: Path, normals: Path | None, measured: Measured) -> li
     made = []
     for place, why in chosen(measured).items():
         key = measured.keys[place]
-        low = decode_as_rgb(files[key].read_bytes())
-        normal = decode_as_rgb(partners[key].read_bytes()) if key in partners else None
+        low = read_rgb(files[key])
+        normal = read_rgb(partners[key]) if key in partners else None
         made.append(_shown(key, why, [_numbers(measured.rows[place])], (low, normal), []))
     return made
 

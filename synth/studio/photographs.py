@@ -13,6 +13,7 @@ from ...manifests.images.folders import images_below
 from ...manifests.images.header import read_header
 from ...manifests.images.load_normal import load_normal
 from ...manifests.sources import list_source, read
+from ...storage.untrusted import read_regular
 from ..kernels.arrays import Pixels
 
 SIDE = 1024
@@ -110,6 +111,6 @@ def read_photographs(paths: Sequence[Path]) -> list[tuple[str, bytes]]:
     if len(files) > MOST:
         raise ConfigError(f"{len(files)} photographs are too many, {MOST} the most; name fewer")
     try:
-        return [(path.name, path.read_bytes()) for path in files]
+        return [(path.name, read_regular(path)) for path in files]
     except OSError as error:
         raise SourceError(f"{error.filename}: {error.strerror}", path=error.filename) from error

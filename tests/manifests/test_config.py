@@ -106,7 +106,7 @@ def test_a_value_that_yaml_itself_cannot_make_is_refused(tmp_path: Path, text: s
 def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"nowhere\.yaml: No such file or directory"):
         load_yaml(tmp_path / "nowhere.yaml")
-    with pytest.raises(ConfigError, match=f"{tmp_path.name}: Is a directory"):
+    with pytest.raises(ConfigError, match=f"{tmp_path.name}: is not a regular file"):
         load_yaml(tmp_path)
 
 

@@ -18,7 +18,7 @@ from ....errors import SetError
 from ....storage.untrusted import open_regular, shown
 from ..sample import record_facts
 from .extents import BLOCK
-from .shard_files import index_path, shard_path, tar_headers
+from .shard_files import index_path, padded, shard_path, tar_headers
 from .shard_index import Members, read_members
 
 _AT_ONCE = 1 << 18  # bytes of whole samples that are hashed and looked at together
@@ -43,7 +43,7 @@ def examine_shard(root: Path, unit: str) -> Examined:
         members = None
         try:
             members = read_members(index, size)
-            _check_contiguous(members, index)
+            _check_contiguous(members, index, size)
         except SetError as error:
             if index.exists():  # else it is said of that file
                 members, odd = None, [("", str(error))]
@@ -71,11 +71,13 @@ def examine_shard(root: Path, unit: str) -> Examined:
     return Examined(digest.hexdigest(), odd)
 
 
-def _check_contiguous(members: Members, path: Path) -> None:
-    """Refuse members with anything between them, or none."""
+def _check_contiguous(members: Members, path: Path, tar_bytes: int) -> None:
+    """Refuse members with anything between or behind them, or none."""
     ends = members.offsets + -(-members.sizes // BLOCK) * BLOCK
     if not members.names or (members.offsets != [BLOCK, *(ends[:-1] + BLOCK)]).any():
         raise SetError.at(path, "its members do not follow one another")
+    if tar_bytes > padded(int(ends[-1]) + 2 * BLOCK):
+        raise SetError.at(path, "its tar goes on behind the last of them")
 
 
 def _parts(members: Members) -> Iterator[tuple[slice, int, int]]:

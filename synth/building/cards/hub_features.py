@@ -9,7 +9,7 @@ import pyarrow as pa
 from ....manifests.labels.labels import BOXES, CLASS, CLASSES, MASK
 from ....manifests.sets.info import SetInfo
 from ....manifests.sets.sample import LOW, NORMAL
-from ...recipes.load import recipe_of
+from ...recipes.load import recorded_recipe
 from ..draw_columns import draw_fields
 
 Feature = dict[str, Any]
@@ -75,7 +75,7 @@ def sample_features(
 
 
 def _draw(info: SetInfo) -> list[Feature]:
-    recipe = recipe_of(info.build.request.recipe, (), "recipe")
+    recipe = recorded_recipe(info.build.request.recipe, "recipe")
     tree: dict[str, Any] = {}
     for field in draw_fields(recipe):
         *above, name = field.name.split(".")

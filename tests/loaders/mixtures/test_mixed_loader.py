@@ -167,7 +167,8 @@ def test_a_file_says_the_same(shards, photos, tmp_path):
     [
         ({}, "give components by their names"),
         ({"a": 3}, "mix: a: must be (SOURCE, WEIGHT)"),
-        ({"a": (PAIRS, -1)}, "weight must be at least 0"),
+        ({"a": (PAIRS, -1)}, "weight.0: Input should be greater than or equal to 0"),
+        ({"a": (PAIRS, float("nan"))}, "weight.0: Input should be a finite number"),
         ({"a": (PAIRS, 0)}, "all weights are 0 from step 0"),
         ({"a": (PAIRS, {5: 1})}, "a schedule is"),
         ({"a": {"data": PAIRS, "weight": 1, "colour": 2}}, "mix: a: colour"),
@@ -185,6 +186,13 @@ def test_what_cannot_be_opened_is_named(shards, tmp_path):
     broken = mix({"good": (shards, 1), "gone": (tmp_path / "no", 1)})
     with pytest.raises(LoaderError, match="mix: gone: "):
         TorchLoader(broken, **PLAIN)
+    with pytest.raises(LoaderError, match="mix: rare: its share is so small"):
+        TorchLoader(mix({"good": (shards, 1), "rare": (shards, 1e-320)}), **PLAIN)
+    with pytest.raises(LoaderError, match="epoch a number: must be 1 to"):
+        mix({"good": (shards, 1)}, epoch=10**400)
+    for data in ({"real": "lol-v1"}, {"low": 5, "normal": 6}):
+        with pytest.raises(LoaderError, match="mix: a: data: "):
+            TorchLoader(mix({"a": {"data": data, "weight": 1}}), **PLAIN)
     with pytest.raises(LoaderError, match="labels goes with one set"):
         TorchLoader(mix({"good": (shards, 1)}), labels=True, **PLAIN)
     state = TorchLoader(mix({"good": (shards, 1)}), **PLAIN).state_dict()

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import struct
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from gloam.errors import ImageRefused
-from gloam.manifests.images.decode import decode, decode_small
+from gloam.errors import ImageRefused, SourceError
+from gloam.manifests.images.decode import decode, decode_small, read_rgb
 from gloam.manifests.images.encode import encode
 from gloam.manifests.images.header import read_header
 from gloam.manifests.images.load_normal import load_normal
 
-from .making import KINDS
+from .making import KINDS, png_of
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -64,3 +66,16 @@ def test_decode_refuses_an_image_of_the_other_kind(photograph: Any) -> None:
 def test_decode_refuses_what_is_no_image(data: bytes, suffix: str) -> None:
     with pytest.raises(ImageRefused):
         decode(data, suffix)
+
+
+def test_what_says_that_it_is_huge_is_not_decoded(tmp_path: Path) -> None:
+    def claims(width: int, height: int) -> bytes:
+        return png_of(struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0), bytes(9))
+
+    for data in (claims(65_500, 65_500), claims(2**31 - 1, 2**31 - 1)):
+        with pytest.raises(ImageRefused) as refused:
+            decode(data, "png")
+        assert refused.value.reason == "too large"
+    (tmp_path / "wide.png").write_bytes(claims(49_000_000, 1))
+    with pytest.raises(SourceError, match=r"wide\.png: 49000000 x 1 pixels"):
+        read_rgb(tmp_path / "wide.png")

@@ -35,6 +35,8 @@ def test_scenes_of_a_benchmark_are_kept_out(photographs, tmp_path):
     assert not again.made
     with pytest.raises(SetError, match="not_like"):
         gloam.build(tmp_path / "set", given, **options)
+    rebuilt = gloam.rebuild(tmp_path / "set", tmp_path / "rebuilt", [given])
+    assert rebuilt.info == report.info
     (moved / "broken.png").write_bytes(b"")
     with pytest.raises(ConfigError, match=r"--not-like: .*broken\.png"):
         gloam.build(tmp_path / "other", given, not_like=moved, **options)

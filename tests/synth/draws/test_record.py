@@ -4,11 +4,12 @@ import json
 from operator import attrgetter
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gloam.synth.draws.record import CameraDraw
-from gloam.synth.models import draw, draw_many
+from gloam.synth.models import draw, draw_many, parse_draw
 from gloam.synth.recipes.load import load_recipe
 
 from ..overrides import ON_SENSOR
@@ -55,3 +56,29 @@ def test_red_and_blue_err_separately():
     errors = np.array([one.white_balance.error_ev for one in draw_many(recipe, 0, MANY)])
     assert abs(np.corrcoef(errors.T)[0, 1]) < 0.1
     assert np.abs(errors.std(axis=0) - 0.3).max() < 0.03
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "problem"),
+    [
+        ("emitters.count", 10**9, "no recipe draws it"),
+        ("emitters.place", (0.5,) * 40, "has 40 numbers"),
+        ("degradations.motion.length", 1e9, "no recipe draws it"),
+        ("degradations.jpeg.quality", -1, "no recipe draws it"),
+        ("illumination.smooth.cells", 9999, "no recipe draws it"),
+        ("illumination.lights.ev", (), "has 0 numbers"),
+        ("camera.matrix", (1.0,), "has 1 numbers, not 9"),
+        ("camera.sensor.gain", 0.0, "no recipe draws it"),
+        ("camera.sensor.white", 1, "above black"),
+        ("exposure.ev", 1e300, "no recipe draws it"),
+        ("tone.toe", 5e-324, "no recipe draws it"),
+        ("illumination.lights.count", 10**400, "no recipe draws it"),
+        ("pixel_seed", 2**64, "no recipe draws it"),
+    ],
+)
+def test_a_record_holds_what_recipes_draw(path, value, problem):
+    changes = ["emitters.count=2", "illumination.lights.count=3"]
+    drawn = draw(load_recipe("train-uneven", changes), 0, "a")
+    assert parse_draw(drawn.model_dump()) == drawn
+    with pytest.raises(ValueError, match=rf"{path}.*{problem}"):
+        parse_draw(drawn.changed({path: value}).model_dump())

@@ -11,6 +11,7 @@ from gloam.synth.recipes.load import (
     load_recipe,
     recipe_of,
     recipe_yaml,
+    recorded_recipe,
     shipped_recipes,
 )
 
@@ -153,3 +154,23 @@ def test_overrides_change_nothing_of_what_is_given():
     made = recipe_of(values, ["camera.iso=1600", "exposure.ev=2"], "it")
     assert values == {"exposure": {"ev": 3}, "camera": {"iso": 800}}
     assert str(made.camera.iso) == "1600"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"together": {"a": {"from": "rows.yaml"}}},
+        {"camera": {"file": "cameras.yaml"}},
+        {"mixture": {"a": {"weight": 1, "recipe": "mine.yaml"}}},
+        {"model": "mixture", "mixture": {"a": {"weight": 1, "recipe": "even"}}},
+    ],
+)
+def test_a_recipe_that_a_set_records_names_no_files(values):
+    with pytest.raises(ConfigError):
+        recorded_recipe(values, "recipe of a set")
+
+
+@pytest.mark.parametrize("name", ["train-uneven", "even:0.5,uneven:0.5"])
+def test_a_recorded_recipe_is_the_one_that_was_read(name):
+    made = load_recipe(name, ["camera.iso=1600"])
+    assert recorded_recipe(made.model_dump(mode="json"), "recipe of a set") == made

@@ -1,0 +1,42 @@
+"""What a draw of the camera model may hold: nothing that no recipe draws."""
+
+from __future__ import annotations
+
+from ..camera.recipe import MAX_CELLS, CameraRecipe
+from ..parameters.limits import check_numbers
+from .record import CameraDraw
+
+_DN = (0.0, 1e12)
+_NUMBERS = {
+    "illumination.smooth.cells": (0, MAX_CELLS),
+    "illumination.smooth.values": (-64.0, 64.0),
+    "camera.iso": (1.0, 1e7),
+    "camera.matrix": (-8.0, 8.0),
+    "camera.sensor.gain": (1e-15, 1e12),
+    "camera.sensor.row_sigma": _DN,
+    "camera.sensor.read_scale": _DN,
+    "camera.sensor.read_shape": (-1.0, 2.0),
+    "camera.sensor.black": (0, 1 << 26),
+    "camera.sensor.white": (1, 1 << 26),
+}
+"""Bounds of what recipes do not say; a sensor's are wide around what calibrations may hold."""
+_REPEATED = ("illumination.lights", "illumination.lamps", "emitters")
+
+
+def check_camera(drawn: CameraDraw) -> None:
+    """Raise ValueError for what no recipe draws, with its path."""
+    lengths = check_numbers(drawn, CameraRecipe, _NUMBERS)
+    field, sensor = drawn.illumination, drawn.camera.sensor
+    lamps = drawn.emitters.count if drawn.emitters else 0
+    counts = dict(zip(_REPEATED, (field.lights.count, field.lamps.count, lamps), strict=True))
+    expected = {
+        "illumination.smooth.values": field.smooth.cells**2,
+        "camera.matrix": 9,
+        "white_balance.error_ev": 2,
+    }
+    for path, length in lengths.items():
+        wanted = expected.get(path, counts.get(path.rpartition(".")[0]))
+        if length != wanted:
+            raise ValueError(f"{path}: has {length} numbers, not {wanted}")
+    if sensor.white <= sensor.black:
+        raise ValueError("camera.sensor.white: must be above black")
