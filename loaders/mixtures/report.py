@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,7 +16,7 @@ from ...synth.reporting.checks import Check
 from ...synth.reporting.report import report
 from ...synth.reporting.subject import folder_subject
 from ..torch_loader import TorchLoader
-from .mixture import Mixture, at, mixture_in
+from .mixture import Component, Mixture, at, mixture_in
 
 
 def report_mixture(
@@ -28,8 +29,8 @@ def report_mixture(
 ) -> list[Check]:
     """Write a page about a mixture; see `gloam.report`, whose options are taken.
 
-    Its first `pairs` samples are measured whole, lows made live; unpaired components are left out,
-    as their pictures have nothing in common.
+    Its first `pairs` samples by the weights of step 0 are measured whole, lows made live. Unpaired
+    components are left out, as their pictures have nothing in common.
 
     Raises
     ------
@@ -38,15 +39,19 @@ def report_mixture(
     """
     name = "mixture" if isinstance(mixture, Mixture) else Path(mixture).stem
     mixture = mixture if isinstance(mixture, Mixture) else mixture_in(Path(mixture))
-    total = sum(at(one.weight, 0) for one in mixture.components.values())
-    kept = {key: one for key, one in mixture.components.items() if not one.unpaired}
-    if not any(at(one.weight, 0) for one in kept.values()):
+    shares = {key: at(one.weight, 0) for key, one in mixture.components.items()}
+    kept = {
+        key: one.model_copy(update={"weight": {0: shares[key]}})
+        for key, one in mixture.components.items()
+        if shares[key] and not one.unpaired
+    }
+    if not kept:
         raise LoaderError(f"{name}: has no component of pairs to report on")
     shown = progress or Silent()
     shown.stage("measuring pairs", pairs)
     facts = [
-        (f"component {key}", _about(at(one.weight, 0) / total, paired=key in kept))
-        for key, one in mixture.components.items()
+        (f"component {key}", f"{share / sum(shares.values()):.1%} of samples{_left_out(key, kept)}")
+        for key, share in shares.items()
     ]
     with TemporaryDirectory() as folder:
         lows, normals = Path(folder, "low"), Path(folder, "normal")
@@ -74,5 +79,5 @@ def _write(mixture: Mixture, lows: Path, normals: Path) -> list[str]:
     return components
 
 
-def _about(share: float, paired: bool) -> str:
-    return f"{share:.1%} of samples" + ("" if paired else "; unpaired, not measured")
+def _left_out(name: str, kept: Mapping[str, Component]) -> str:
+    return "" if name in kept else "; not measured"
