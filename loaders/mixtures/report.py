@@ -57,7 +57,7 @@ def report_mixture(
         lows, normals = Path(folder, "low"), Path(folder, "normal")
         components = _write(Mixture(kept, pairs), lows, normals)
         subject = folder_subject(lows, normals, pairs, workers, shown.at)
-    subject.measured.components += components
+    subject.measured.components.extend(components)
     about = "A mixture of sources, as training is given it."
     subject = replace(subject, name=name, about=about, facts=facts)
     return report(subject, pairs=pairs, workers=workers, progress=progress, **options)
