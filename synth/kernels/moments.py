@@ -20,7 +20,7 @@ from .develop import TOP
 from .exposure import between, expose_row, light_of_pixels, row_above, transformed
 
 f32 = np.float32
-LIGHTS, DARKEST = 160, 16
+LIGHTS, DARKEST = 520, 64
 """Lights that levels of noisy channels are integrated for, and how many of them are below 0."""
 
 
@@ -146,14 +146,13 @@ def fill_channel_levels(noise, curve, tail_nodes, tail_weights, made):
 def light_of(place):
     """Return the light of a place among `LIGHTS`: closest together in the dark, some below 0."""
     root = (place - DARKEST) / float(LIGHTS - 1 - DARKEST)
-    return root * abs(root)
+    return root * root * root
 
 
 @scalar
 def between_lights(light, made):
     """Return what was made for light, between the two nearest places."""
-    root = np.sqrt(abs(light)) * float(LIGHTS - 1 - DARKEST)
-    place = min(max(DARKEST + (root if light > 0 else -root), 0.0), LIGHTS - 1.001)
+    place = min(max(DARKEST + np.cbrt(light) * (LIGHTS - 1 - DARKEST), 0.0), LIGHTS - 1.001)
     cell = int(place)
     return made[cell] + (made[cell + 1] - made[cell]) * (place - cell)
 

@@ -32,7 +32,7 @@ from .mosaic_noise import demosaic_weights, demosaiced, mosaic_variances
 from .window import cut, scene_of, span_of
 
 Floats = npt.NDArray[np.float32]
-_NODES, _TAIL_NODES = 12, 6
+_NODES, _TAIL_NODES = 24, 6
 _ROUNDING = 1 / 12  # variance of rounding to whole numbers
 _ROWS_OF_QUADS = np.array([[1, 0.5, 0], [0, 0.5, 1]])
 _ROWS_OF_PIXELS = np.array([[1.0, 1, 1]])
@@ -92,6 +92,7 @@ def noise_map(
     )
     sensor, draw = args.sensor, args.field.draw
     levels = 255 * encoding(draw.isp_contrast, draw.tone, draw.gamma, draw.tone_toe)
+    levels = levels if len(blur) else _as_rounded(levels)
     out = lights, light_variances, clean, variances, covariances
     site, colour = _site_noise(args), args.development.colour
     mosaic = sensor.method >= BILINEAR
@@ -130,6 +131,19 @@ def noise_map(
         for one in (clean, lights, np.sqrt(variances), in_light)
     )
     return NoiseMap(*(cut(one, span, window) for one in (*pictures, field.astype(np.float32))))
+
+
+def _as_rounded(levels: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return levels of the encoding table whose rounding is at the very light where the low's is.
+
+    Its 8 bits step from cell to cell: where a level is a dozen cells wide, its variance is off by
+    some percent else. Chroma noise reduction takes finer levels, and rounds after it.
+    """
+    table = np.rint(levels)
+    steps = np.flatnonzero(np.diff(table))
+    places = [0, *(steps + 0.5), len(levels) - 1]
+    between = (table[steps] + table[steps + 1]) / 2
+    return np.interp(np.arange(len(levels)), places, [levels[0], *between, levels[-1]])
 
 
 def _exposed(normal: Pixels, span: Window, scene: Scene, method: int) -> tuple[Floats, Floats]:
