@@ -41,8 +41,9 @@ def test_noise_is_as_strong_as_the_map_says(recipe):
             assert record == drawn.model_dump(mode="json")
             assert given["ev"][i] == pytest.approx(drawn.exposure.ev)
             assert given["draw"]["table"]["exposure.ev"][i] == drawn.exposure.ev
-        assert given["light"].mean().abs() < (0.1 if recipe == "even" else 5)
-        assert given["mask"].any() == (recipe == "night-lights")
+        if recipe == "even":
+            assert given["light"].mean().abs() < 0.1
+            assert not given["mask"].any()
     assert torch.cat(ratios).var() == pytest.approx(1, abs=0.03)
 
 
