@@ -107,7 +107,8 @@ def noise_map(
     slopes = np.sqrt(before / np.maximum(light_variances, 1e-30))
     units = np.array([colour.red_gain, colour.green_gain, colour.blue_gain])
     to_light = np.reshape(colour.to_srgb, (3, 3)) * units / (colour.white - colour.black)
-    row, of_rows = float(sensor.row_sigma), np.zeros((0, 3, *shape))
+    row = float(sensor.row_sigma)
+    of_rows: npt.NDArray[Any] = np.zeros((0, 3, *shape))
     if mosaic:
         sites = sensor.gain**2 * np.maximum(means, 0) + site.single
         chroma = blur, strength
@@ -173,7 +174,7 @@ def _smoothed(
     clean: Floats,
     variances: Floats,
     covariances: Floats,
-    of_rows: Floats,
+    of_rows: npt.NDArray[Any],
     blur: Floats,
     strength: float,
 ) -> tuple[Floats, Floats]:
