@@ -7,12 +7,14 @@ from typing import Any
 
 import click
 
+from ..errors import ConfigError
+from ..synth.reporting.checks import Check
 from ..synth.reporting.report import report as write_report
 from .common import EXISTING, PATH, count_option, paths, user_errors, working
 
 
 @click.command()
-@paths(first="SET|LOW_DIR", second="[SET|NORMAL_DIR]")
+@paths(first="SET|LOW_DIR|MIX.yaml", second="[SET|NORMAL_DIR]")
 @click.option("--normals", type=PATH, help="Take the normals of sets of lows only from this set.")
 @count_option("--pairs", 600, "Largest number of pairs to measure of each, evenly spread.")
 @click.option(
@@ -30,9 +32,24 @@ def report(first: Path, second: Path | None, out: Path, **options: Any) -> str:
     """Write a page about a set: what it is, checks, statistics, pictures.
 
     It is one file that asks for nothing from anywhere. Two sets are shown beside each other, as are
-    the pairs of two folders (equal names).
+    the pairs of two folders (equal names). Of a mixture (a YAML file) pairs are measured as
+    training is given them, with medians of each component.
     """
-    checks = write_report(first, second, out=out, **options)
+    if first.suffix in (".yaml", ".yml"):
+        checks = _of_mixture(first, second, out, options)
+    else:
+        checks = write_report(first, second, out=out, **options)
     failed = sum(not check.passed for check in checks)
     said = "all passed" if not failed else f"{failed} to look at"
     return f"{out}: {out.stat().st_size / 1e6:.1f} MB; {len(checks)} checks, {said}"
+
+
+def _of_mixture(path: Path, second: Path | None, out: Path, options: dict[str, Any]) -> list[Check]:
+    if second is not None or options.pop("normals") is not None:
+        raise ConfigError(f"{path}: a mixture is reported on alone; leave out what else is given")
+    try:
+        from ..loaders.mixtures.report import report_mixture
+    except ImportError as error:
+        what = f"gloam report of a mixture needs PyTorch: {error}; pip install 'gloam[torch]'"
+        raise ConfigError(what) from error
+    return report_mixture(path, out=out, **options)

@@ -80,12 +80,12 @@ def _lines(
     of_pairs = any("exposure_ev" in row for row in measured.rows)
     lines = [
         f"{len(measured.rows):,} {'pairs' if of_pairs else 'images'}; percentiles 5 / 50 / 95",
-        f"{'':{width}}{'here':>23}" + "".join(f"{name:>23}" for name in references),
+        f"{'':{width}}{'here':>25}" + "".join(f"{name:>25}" for name in references),
     ]
     for name, label in labels.items():
         if name in table:
             columns = [table[name], *(reference.get(name) for reference in references.values())]
-            lines.append(f"{label:{width}}" + "".join(f"{_cell(one):>23}" for one in columns))
+            lines.append(f"{label:{width}}" + "".join(f"{_cell(one):>25}" for one in columns))
     lines += _components(measured)
     if measured.transfer:
         lines.append("photon transfer, variance of green measured over that of the camera file:")

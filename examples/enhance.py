@@ -61,6 +61,16 @@ def photographs(paths: list[Path]) -> Iterator[tuple[Path, Path]]:
             )
 
 
+def enhance_files(model: UNet, paths: list[Path], out: Path, device: torch.device) -> None:
+    """Photographs, and those of folders, to PNGs of equal names."""
+    for photo, name in photographs(paths):
+        made = enhance(model, read(photo, device))[0].permute(1, 2, 0).mul(255).round()
+        target = out / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(encode(np.ascontiguousarray(made.to(torch.uint8).cpu().numpy()), "png"))
+        print(target)
+
+
 def measure(model: UNet, lows: Path, normals: Path, device: torch.device) -> None:
     """PSNR and SSIM of a folder of real pairs; also with the mean set to the normal's (GT-mean), as
     papers often give it: that uses the answer, which no user has."""
@@ -96,20 +106,7 @@ def main() -> None:
         parser.error("give photographs, or --low and --normal, or both")
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model = load(args.checkpoint, device)
-    for photo, name in photographs(args.photos):
-        made = (
-            enhance(model, read(photo, device))[0]
-            .permute(1, 2, 0)
-            .mul(255)
-            .round()
-            .to(torch.uint8)
-            .cpu()
-            .numpy()
-        )
-        target = args.out / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(encode(np.ascontiguousarray(made), "png"))
-        print(target)
+    enhance_files(model, args.photos, args.out, device)
     if args.low:
         measure(model, args.low, args.normal, device)
 

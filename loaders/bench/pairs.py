@@ -155,7 +155,8 @@ def bench_mixture(
         load = partial(TorchLoader, split=split, workers=processes, **common)
         alone: dict[str, float] = {}
         for name in (name for name in weights if weights[name]):
-            one = Mixture({name: mixture.components[name]}, max(batch_size, 1) * 1000)
+            alone_always = mixture.components[name].model_copy(update={"weight": {0: 1.0}})
+            one = Mixture({name: alone_always}, max(batch_size, 1) * 1000)
             say(f"{name}, {processes} workers")
             speeds.append(timed(f"{name} alone, {processes} workers", partial(load, one), seconds))
             alone[name] = speeds[-1].pairs_a_second

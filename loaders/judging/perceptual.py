@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import first_line
 from .metrics import Image
 
 Measure = Callable[[Image, Image], float]
@@ -20,11 +21,12 @@ def perceptual_measures() -> tuple[dict[str, Measure], list[str]]:
     """
     found: dict[str, Measure] = {}
     lacking = []
-    for name, make in (("LPIPS", _lpips), ("NIQE", _niqe)):
+    for name, make, package in (("LPIPS", _lpips, "lpips"), ("NIQE", _niqe, "pyiqa")):
         try:
             found[name] = make()
         except Exception as error:  # not installed, or no weights: each library has its own
-            lacking.append(f"{name} is not measured: {type(error).__name__}: {error}")
+            needs = f"it needs {package} and its weights"
+            lacking.append(f"{name} is not measured: {first_line(error)}; {needs}")
     return found, lacking
 
 

@@ -1,9 +1,10 @@
 """Twins: pictures of one scene, at other exposures and from a little aside.
 
 Two pictures are twins if their perceptual hashes differ in few bits and their thumbnails, on a
-scale on which a gain is nearly a shift, correlate. Of some 300 unlike photographs no two came
-nearer than 16 bits, nor over .78; of twins that are cropped by up to 6 % of each side, exposed by
-other 2 stops and shown by another curve, 94 of 100 are found.
+scale on which a gain is nearly a shift, correlate. Of 672 unlike pictures no two came nearer than
+12 bits, and those within 14 correlate by .52 at most; of twins that are cropped by up to 6 % of
+each side, exposed by other 2 stops and shown by another curve, 94 of 100 are found; mirrored ones
+are not.
 
 All is in whole numbers, the same on every machine: which photographs become pairs may rest on it.
 """

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, get_args
 
 import pyarrow as pa
 from pydantic import BaseModel
 
-from ..models import draw_type, model_of
+from ..models import draw_type, model_of, parse_draw
+from ..parameters.drawing import leaves
 from ..parameters.schema import Added
 from ..recipes.load import Recipe
 from ..recipes.mixture import single_recipes
@@ -20,12 +21,30 @@ def draw_fields(recipe: Recipe) -> list[pa.Field]:
     """Return Arrow columns of what a recipe draws, named by their paths: `camera.sensor.gain`.
 
     Parts that came after the first sets, such as `degradations`, are there if this recipe has them,
-    or a component of it: it is null in rows of the others.
+    or a component of it: they are null in rows of the others.
     """
     held = {path for single in single_recipes(recipe) for path in _added(single)}
     held |= {path for single in single_recipes(recipe) for path in _together(single)}
     kind = draw_type(model_of(recipe))
     return [pa.field(path, kind) for path, kind in _fields(kind, "", held)]
+
+
+def with_all_columns(draw: dict[str, Any], paths: Iterable[str]) -> dict[str, Any]:
+    """Return a record's draw with a value for each column of its set.
+
+    Parts that other recipes of a mixture have are what they are in an image that has none of them.
+    """
+    drawn = parse_draw(draw)
+    known = leaves(type(drawn))
+    made: dict[str, Any] = {"model": drawn.model}
+    for path in paths:
+        if path in known:
+            *above, name = path.split(".")
+            branch = made
+            for part in above:
+                branch = branch.setdefault(part, {})
+            branch[name] = known[path].get(drawn)
+    return made
 
 
 def _added(section: BaseModel, prefix: str = "") -> Iterator[str]:

@@ -60,6 +60,9 @@ class LastDegradationsDraw(Drawn):
     jpeg: JpegDraw
 
 
+NO_LAST_DEGRADATIONS = LastDegradationsDraw(jpeg=JpegDraw(quality=0, chroma="4:4:4"))
+
+
 class DegradationsDraw(LastDegradationsDraw):
     """All degradations of one image; a part that it has not is 0, or None."""
 
@@ -71,7 +74,7 @@ class DegradationsDraw(LastDegradationsDraw):
 
 
 NO_DEGRADATIONS = DegradationsDraw(
-    jpeg=JpegDraw(quality=0, chroma="4:4:4"),
+    jpeg=NO_LAST_DEGRADATIONS.jpeg,
     motion=MotionDraw(length=0.0, angle=0.0),
     defocus=DefocusDraw(radius=0.0),
     banding=BandingDraw(depth=0.0, bands=0.0, phase=0.0),

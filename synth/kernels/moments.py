@@ -4,7 +4,8 @@
 
 Shot noise has the cumulants of Poisson's distribution, read noise those of its quantiles. The
 encoding curve is integrated over the distribution that has the light's first four cumulants, by
-Cornish and Fisher's expansion (Revue de l'Institut International de Statistique 5, 1938).
+Cornish and Fisher's expansion (Revue de l'Institut International de Statistique 5, 1938); over
+noise of channels as it is drawn.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from .develop import TOP
 from .exposure import between, expose_row, light_of_pixels, row_above, transformed
 
 f32 = np.float32
+LIGHTS, DARKEST = 520, 64
+"""Lights that levels of noisy channels are integrated for, and how many of them are below 0."""
 
 
 class SiteNoise(NamedTuple):
@@ -88,23 +91,74 @@ def encoded_variance(light, cumulants, levels, nodes, weights):
 
 
 @scalar
-def channel_cumulants(light, own, wide, narrow):
-    """Return the second to fourth cumulant that a `channel_noise.OneChannel` adds to light."""
+def channel_variance(light, own):
+    """Return the variance that a `channel_noise.OneChannel` adds to light."""
     shot = own.shot * max(light, 0.0)
     variance = own.read * own.read + shot
     if variance <= 0.0:
-        return 0.0, 0.0, 0.0
-    share = own.tail_share * 2.0**-32
+        return 0.0
     bent = own.shot * shot / (6 * variance)
-    kurtosis = 1.5 * (wide**4 + narrow**4)
-    tail = own.tail
-    second = variance * (1 + own.rows * own.rows) + bent * bent * (kurtosis - 1)
-    second += share * tail * tail * (2 - share)
-    return second, own.shot * shot + 6 * share * tail**3, variance**2 * (kurtosis - 3)
+    share = own.tail_share * 2.0**-32
+    spread = 2 * bent * bent + share * own.tail * own.tail * (2 - share)
+    return variance * (1 + own.rows * own.rows) + spread
 
 
 @kernel
-def pixel_moments(means, sensor, colour, noise, curve, out):
+def fill_channel_levels(noise, curve, tail_nodes, tail_weights, made):
+    """Fill, for the lights of `light_of`, a level's variance and how far it follows its number.
+
+    Noise of channels is integrated as `channel_noise.noisy_channel` draws it: Gaussian numbers of
+    two widths, and for some samples an exponential tail, which no expansion in cumulants bears.
+
+    made: float64 array (3, 2, LIGHTS). tail_nodes, tail_weights: of Gauss and Laguerre's rule.
+    """
+    levels, nodes, weights = curve
+    channels = noise.red, noise.green, noise.blue
+    for c in range(3):
+        own = channels[c]
+        share = own.tail_share * 2.0**-32
+        for k in range(made.shape[2]):
+            light = light_of(k)
+            shot = own.shot * max(light, 0.0)
+            variance = max(own.read * own.read + shot, 1e-20)
+            deviation, bent = np.sqrt(variance), own.shot * shot / (6 * variance)
+            mean = square = follows = 0.0
+            for wide in range(2):
+                factor = float(noise.wide if wide else noise.narrow)
+                width = np.sqrt(factor * factor + own.rows * own.rows)
+                for i in range(nodes.shape[0]):
+                    z = width * nodes[i]
+                    value = light + deviation * z + bent * (z * z - 1) - own.tail_mean
+                    level = (1 - share) * level_at(value, levels)
+                    squared = (1 - share) * level_at(value, levels) ** 2
+                    for j in range(tail_nodes.shape[0] if share > 0 else 0):
+                        tailed = level_at(value + own.tail * tail_nodes[j], levels)
+                        level += share * tail_weights[j] * tailed
+                        squared += share * tail_weights[j] * tailed * tailed
+                    mean += 0.5 * weights[i] * level
+                    square += 0.5 * weights[i] * squared
+                    follows += 0.5 * weights[i] * level * nodes[i] * factor / width
+            made[c, 0, k] = max(square - mean * mean, 0.0)
+            made[c, 1, k] = follows
+
+
+@scalar
+def light_of(place):
+    """Return the light of a place among `LIGHTS`: closest together in the dark, some below 0."""
+    root = (place - DARKEST) / float(LIGHTS - 1 - DARKEST)
+    return root * root * root
+
+
+@scalar
+def between_lights(light, made):
+    """Return what was made for light, between the two nearest places."""
+    place = min(max(DARKEST + np.cbrt(light) * (LIGHTS - 1 - DARKEST), 0.0), LIGHTS - 1.001)
+    cell = int(place)
+    return made[cell] + (made[cell + 1] - made[cell]) * (place - cell)
+
+
+@kernel
+def pixel_moments(means, sensor, colour, noise, made, curve, out):
     """Fill moments of the pixels of a window from their mean electrons (3, h, w).
 
     Parameters
@@ -113,6 +167,8 @@ def pixel_moments(means, sensor, colour, noise, curve, out):
         The last one is the share of a site's variance that a demosaic leaves, by channel.
     colour : Colour
     noise : ChannelNoise
+    made : float64 array (3, 2, LIGHTS)
+        Of noise of channels; see `fill_channel_levels`.
     curve : levels (ENCODE_CELLS), nodes and weights of Gauss and Hermite's quadrature
     out : float32 arrays (3, h, w): light, its variance, level, its variance, covariances
         The last ones of the levels of red and green, green and blue, red and blue.
@@ -127,7 +183,6 @@ def pixel_moments(means, sensor, colour, noise, curve, out):
     own = noise.red, noise.green, noise.blue
     mixing = noise.mixing
     together = (mixing.gr, mixing.gr * mixing.br + mixing.gg * mixing.bg, mixing.br)
-    apart = (0.5 * (noise.wide + noise.narrow)) ** 2
     for y in range(means.shape[1]):
         for x in range(means.shape[2]):
             second, third, fourth, raw = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
@@ -145,7 +200,7 @@ def pixel_moments(means, sensor, colour, noise, curve, out):
                 third[c] = gain**3 * counted * step**3 * left**2
                 fourth[c] = (gain**4 * counted + added4) * step**4 * left**3
             light = transformed(m, raw[0], raw[1], raw[2])
-            of_light, more, follows = np.empty(3), np.zeros(3), np.empty(3)
+            of_light, follows = np.empty(3), np.empty(3)
             for c in range(3):
                 two = three = four = 0.0
                 for j in range(3):
@@ -154,23 +209,25 @@ def pixel_moments(means, sensor, colour, noise, curve, out):
                     three += factor**3 * third[j]
                     four += factor**4 * fourth[j]
                 mean = float(light[c])
-                if noise.there:
+                if noise.there:  # the sensor has as good as none then
                     mean += own[c].offset
-                    a, b, d = channel_cumulants(mean, own[c], noise.wide, noise.narrow)
-                    two, three, four, more[c] = two + a, three + b, four + d, a
+                    two = channel_variance(mean, own[c])
+                    variance = between_lights(mean, made[c, 0])
+                    follows[c] = between_lights(mean, made[c, 1])
+                else:
+                    cumulants = two, three, four
+                    variance, follows[c] = encoded_variance(mean, cumulants, levels, nodes, weights)
                 of_light[c] = two
                 lights[c, y, x] = min(max(mean, 0.0), 1.0)
                 light_variances[c, y, x] = two
                 clean[c, y, x] = level_at(mean, levels)
-                variance, follows[c] = encoded_variance(
-                    mean, (two, three, four), levels, nodes, weights
-                )
                 variances[c, y, x] = variance
             for c in range(3):
                 a, b = (0, 1) if c == 0 else ((1, 2) if c == 1 else (0, 2))
-                shared = together[c] * apart * np.sqrt(more[a] * more[b])
-                for j in range(3):
-                    shared += rows[a][j] * rows[b][j] * second[j]
-                both = np.sqrt(of_light[a] * of_light[b])
-                shared = shared / both if both > 0.0 else 0.0
+                shared = together[c]
+                if not noise.there:
+                    shared = 0.0
+                    for j in range(3):
+                        shared += rows[a][j] * rows[b][j] * second[j]
+                    shared /= max(np.sqrt(of_light[a] * of_light[b]), 1e-30)
                 covariances[c, y, x] = shared * follows[a] * follows[b]

@@ -24,7 +24,8 @@ D = TypeVar("D", bound="Drawn")
 class Drawn(BaseModel):
     """A part of one image's own parameters, shaped like the recipe's section of it.
 
-    A field with a default came after the first sets: it is left out of JSON where it is at that.
+    A field with a default came after the first sets: it is left out of JSON where it is at that,
+    unless it was given, so that all records of a recipe have the same keys.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -33,7 +34,7 @@ class Drawn(BaseModel):
     def _without_defaults(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         values: dict[str, Any] = handler(self)
         for name, default in _defaults(type(self)):
-            if getattr(self, name) == default:
+            if name not in self.model_fields_set and getattr(self, name) == default:
                 values.pop(name, None)
         return values
 

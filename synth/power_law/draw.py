@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from ..degradations.columns import finish_degradations
-from ..degradations.draw import LastDegradationsDraw
+from ..degradations.draw import NO_LAST_DEGRADATIONS, LastDegradationsDraw
 from ..parameters.columns import Columns, KeyedColumns
-from ..parameters.drawing import Drawn, draw_section
+from ..parameters.drawing import Drawn, Off, draw_section
 from .recipe import PowerLawRecipe
 
 
@@ -48,7 +48,7 @@ class PowerLawDraw(Drawn):
     pixel_seed: int
     curve: CurveDraw
     noise: NoiseDraw
-    degradations: LastDegradationsDraw | None = None
+    degradations: Annotated[LastDegradationsDraw | None, Off(NO_LAST_DEGRADATIONS)] = None
 
 
 def draw_power_law(recipe: PowerLawRecipe, random: KeyedColumns) -> Columns:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date as Date
 from functools import partial
 from itertools import chain, islice
@@ -31,8 +32,10 @@ from ..building.cards.hub_features import sample_features
 from ..building.cards.markdown import bibtex
 from ..building.cards.readme import HUB_SPLITS as _SPLITS
 from ..building.cards.readme import config_of
+from ..building.draw_columns import draw_fields, with_all_columns
 from ..building.remake_unit import sample_with_low
 from ..models import parse_draw
+from ..recipes.load import recipe_of
 from ..renderers import pixels_of
 from .card import body, head
 from .croissant import PublishedFile, croissant
@@ -114,7 +117,7 @@ def publish(
         origin,
         root,
         {"published": format, **about},
-        partial(_write_unit, format, _chosen(suffixes)),
+        partial(_write_unit, format, _chosen(suffixes), _draw_paths(origin)),
         partial(_finish, origin, format, suffixes, about, engine),
         engine=engine,
         progress=progress,
@@ -137,16 +140,30 @@ def _chosen(suffixes: dict[str, Counter[str]]) -> dict[str, str]:
     return {role: found.most_common(1)[0][0] for role, found in suffixes.items()}
 
 
-def _write_unit(form: Format, suffixes: dict[str, str], unit: Unit, root: Path) -> Note:
+def _draw_paths(origin: PairSet) -> list[str]:
+    """Return the paths of all that the set's recipe draws."""
+    recipe = recipe_of(origin.info.build.request.recipe, (), "recipe")
+    return [field.name for field in draw_fields(recipe)]
+
+
+def _write_unit(
+    form: Format, suffixes: dict[str, str], paths: list[str], unit: Unit, root: Path
+) -> Note:
     """Write a unit's pictures."""
     if form == "plan":
         return {"sums": {}}
-    samples = counted(sample_with_low(unit))
+    samples = (_with_all_keys(one, paths) for one in counted(sample_with_low(unit)))
     if form == "parquet":
         split, number = unit.name.rpartition("-")[::2]
         name = f"data/{_SPLITS[split]}-{number}.parquet"
         return {"sums": {name: write_parquet(root / name, samples)}}
     return {"sums": write_shard(root, unit.name, (_alike(one, suffixes) for one in samples))}
+
+
+def _with_all_keys(sample: Sample, paths: list[str]) -> Sample:
+    """Return a sample whose draw has the keys of all others: a mixture's recipes differ in them."""
+    draw = with_all_columns(sample.record["draw"], paths)
+    return replace(sample, record=sample.record | {"draw": draw})
 
 
 def _alike(sample: Sample, suffixes: dict[str, str]) -> Sample:
@@ -155,7 +172,7 @@ def _alike(sample: Sample, suffixes: dict[str, str]) -> Sample:
         name: Encoded(member.data, suffixes.get(name, member.suffix))
         for name, member in sample.members.items()
     }
-    return Sample(sample.key, sample.record, members)
+    return replace(sample, members=members)
 
 
 def _finish(

@@ -77,11 +77,11 @@ def demosaiced(means: npt.NDArray[np.float32], method: int) -> npt.NDArray[np.fl
 
 def mosaic_variances(
     site: npt.NDArray[np.float32],
+    row: float,
     slopes: npt.NDArray[np.float32],
     to_light: Floats,
     method: int,
-    blur: npt.NDArray[np.float32],
-    strength: float,
+    chroma: tuple[npt.NDArray[np.float32], float],
 ) -> Floats:
     """Return the variance of levels (3, h, w).
 
@@ -89,13 +89,16 @@ def mosaic_variances(
     ----------
     site : array (3, h, w)
         Variance of a site of each colour, DN^2.
+    row : float
+        Variance of what all sites of a row share, DN^2.
     slopes : array (3, h, w)
         Levels for each unit of light of each channel.
     to_light : array (3, 3)
         Light of each channel for each DN of red, green and blue.
-    method, blur, strength
-        Of demosaic and chroma noise reduction.
+    method, chroma
+        Of demosaic, and blur and strength of chroma noise reduction.
     """
+    blur, strength = chroma
     alone = demosaic_weights(method)
     reach = max(len(blur) - 1, 0)
     alone = np.pad(alone, [(0, 0)] * 3 + [(reach, reach)] * 2)
@@ -113,7 +116,8 @@ def mosaic_variances(
                 apart = np.eye(3)[c] - LUMA
                 factors = LUMA + (1 - strength) * apart
                 taken = factors[:, None, None] * own + strength * apart[:, None, None] * blurred
-                total = np.zeros(v.shape[1:])
+                some = taken.sum(2)  # of each row
+                total = row * np.einsum("ayx,ab,byx->yx", d, some @ some.T, d, optimize=True)
                 for colour in range(3):
                     some = taken[:, colours == colour]
                     together = np.einsum("ayx,ab,byx->yx", d, some @ some.T, d, optimize=True)

@@ -17,17 +17,26 @@ import numpy.typing as npt
 from ..camera.illumination import exposure_of
 from ..kernels.arrays import Pixels, Window, check_normal, check_window
 from ..kernels.curves import LUMA, encoding
-from ..kernels.demosaic import BILINEAR, BORDER
+from ..kernels.demosaic import BILINEAR, BINNED, BORDER
 from ..kernels.exposure import Scene
-from ..kernels.moments import SiteNoise, expose_window, pixel_moments
+from ..kernels.moments import (
+    LIGHTS,
+    SiteNoise,
+    expose_window,
+    fill_channel_levels,
+    pixel_moments,
+)
 from ..kernels.numbers.quantiles import CENTRE, OCTAVES, PER_HALF
 from .kernel_args import KernelArgs
 from .mosaic_noise import demosaic_weights, demosaiced, mosaic_variances
 from .window import cut, scene_of, span_of
 
 Floats = npt.NDArray[np.float32]
-_NODES = 12
+_NODES, _TAIL_NODES = 24, 6
 _ROUNDING = 1 / 12  # variance of rounding to whole numbers
+_ROWS_OF_QUADS = np.array([[1, 0.5, 0], [0, 0.5, 1]])
+_ROWS_OF_PIXELS = np.array([[1.0, 1, 1]])
+"""What red, green and blue take of the noise of each row of a sensor, whose quads are RGGB."""
 
 
 class NoiseMap(NamedTuple):
@@ -83,33 +92,59 @@ def noise_map(
     )
     sensor, draw = args.sensor, args.field.draw
     levels = 255 * encoding(draw.isp_contrast, draw.tone, draw.gamma, draw.tone_toe)
+    levels = levels if len(blur) else _as_rounded(levels)
     out = lights, light_variances, clean, variances, covariances
     site, colour = _site_noise(args), args.development.colour
     mosaic = sensor.method >= BILINEAR
     kept = (demosaic_weights(sensor.method) ** 2).sum((3, 4)).mean((0, 1)) if mosaic else np.ones(3)
     camera = sensor.method, float(sensor.gain), site, kept
-    pixel_moments(means, camera, colour, args.noise, (levels, *_quadrature()), out)
+    curve = levels, *_quadrature()
+    made = np.zeros((3, 2, LIGHTS))
+    if args.noise.there:
+        fill_channel_levels(args.noise, curve, *_tail_quadrature(), made)
+    pixel_moments(means, camera, colour, args.noise, made, curve, out)
     before = np.maximum(variances, 1e-12)
+    slopes = np.sqrt(before / np.maximum(light_variances, 1e-30))
+    units = np.array([colour.red_gain, colour.green_gain, colour.blue_gain])
+    to_light = np.reshape(colour.to_srgb, (3, 3)) * units / (colour.white - colour.black)
+    row = float(sensor.row_sigma)
+    of_rows: npt.NDArray[Any] = np.zeros((0, 3, *shape))
     if mosaic:
-        slopes = np.sqrt(before / np.maximum(light_variances, 1e-30))
-        units = np.array([colour.red_gain, colour.green_gain, colour.blue_gain])
-        to_light = np.reshape(colour.to_srgb, (3, 3)) * units / (colour.white - colour.black)
         sites = sensor.gain**2 * np.maximum(means, 0) + site.single
-        of_sites = mosaic_variances(sites, slopes, to_light, sensor.method, blur, strength)
+        chroma = blur, strength
+        of_sites = mosaic_variances(sites, row**2, slopes, to_light, sensor.method, chroma)
+    elif row:
+        shares = _ROWS_OF_QUADS if sensor.method == BINNED else _ROWS_OF_PIXELS
+        of_rows = row * (shares @ to_light.T)[..., None, None] * slopes
     if len(blur):
-        clean, variances = _smoothed(clean, variances, covariances, blur, strength)
+        clean, variances = _smoothed(clean, variances, covariances, of_rows, blur, strength)
         places: Any = np.interp(clean, levels, np.arange(len(levels))) / (len(levels) - 1)
         lights = places * places
+    else:
+        variances += (of_rows**2).sum(0)
     variances = (of_sites if mosaic else variances) + _ROUNDING
     if mosaic and args.noise.there:
         variances = np.full_like(variances, np.nan)
-    in_light = np.sqrt(light_variances * variances / before)
+    in_light = np.sqrt(variances) / slopes
     field = np.log2(np.maximum(light, 1e-30)) + exposure_of(lit_as, draw)
     pictures = (
         np.moveaxis(np.asarray(one, np.float32), 0, 2)
         for one in (clean, lights, np.sqrt(variances), in_light)
     )
     return NoiseMap(*(cut(one, span, window) for one in (*pictures, field.astype(np.float32))))
+
+
+def _as_rounded(levels: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return levels of the encoding table whose rounding is at the very light where the low's is.
+
+    Its 8 bits step from cell to cell: where a level is a dozen cells wide, its variance is off by
+    some percent else. Chroma noise reduction takes finer levels, and rounds after it.
+    """
+    table = np.rint(levels)
+    steps = np.flatnonzero(np.diff(table))
+    places = [0, *(steps + 0.5), len(levels) - 1]
+    between = (table[steps] + table[steps + 1]) / 2
+    return np.interp(np.arange(len(levels)), places, [levels[0], *between, levels[-1]])
 
 
 def _exposed(normal: Pixels, span: Window, scene: Scene, method: int) -> tuple[Floats, Floats]:
@@ -136,12 +171,18 @@ def _exposed(normal: Pixels, span: Window, scene: Scene, method: int) -> tuple[F
 
 
 def _smoothed(
-    clean: Floats, variances: Floats, covariances: Floats, blur: Floats, strength: float
+    clean: Floats,
+    variances: Floats,
+    covariances: Floats,
+    of_rows: npt.NDArray[Any],
+    blur: Floats,
+    strength: float,
 ) -> tuple[Floats, Floats]:
     """Return levels (3, h, w) and their variances after chroma noise reduction.
 
     Each channel becomes the brightness and what is left of its difference to it: of its own pixel
-    and, blurred, of its neighbours.
+    and, blurred, of its neighbours. of_rows: levels that noise of rows is worth (rows, 3, h, w),
+    which is the same all along them.
     """
     taps = np.concatenate([blur[:0:-1], blur]).astype(np.float64)
     squares = taps * taps
@@ -154,7 +195,7 @@ def _smoothed(
         total = np.tensordot(factors * factors, variances, 1)
         for (a, b), one in zip(pairs, covariances, strict=True):
             total = total + 2 * factors[a] * factors[b] * one
-        return np.asarray(total)
+        return np.maximum(total, 0.0)
 
     for c in range(3):
         difference = clean[c] - luma
@@ -166,15 +207,19 @@ def _smoothed(
         own = LUMA + (1 - strength + strength * middle) * apart
         neighbours = strength**2 * np.maximum(blurred - middle**2 * around, 0)
         out[c] = variance_of(own) + neighbours
+        own = LUMA + (1 - strength + strength * float(blur[0])) * apart
+        others = strength**2 * (squares.sum() - middle)
+        for one in of_rows:
+            out[c] += np.tensordot(own, one, 1) ** 2 + others * np.tensordot(apart, one, 1) ** 2
     return np.clip(made, 0, 255), out
 
 
 def _site_noise(args: KernelArgs) -> SiteNoise:
-    """Return the cumulants of what sites add to their electrons."""
-    noise, row = args.sensor.noise, float(args.sensor.row_sigma) ** 2
+    """Return the cumulants of what sites add to their electrons, but for noise of rows."""
+    noise = args.sensor.noise
     single, single4 = _cumulants(tuple(noise.read.tolist()))
     pair, pair4 = _cumulants(tuple(noise.read_pair.tolist()))
-    return SiteNoise(single + row + _ROUNDING, single4, pair + 2 * (row + _ROUNDING), pair4)
+    return SiteNoise(single + _ROUNDING, single4, pair + 2 * _ROUNDING, pair4)
 
 
 @lru_cache(maxsize=1024)
@@ -193,3 +238,10 @@ def _quadrature() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return nodes and weights of Gauss and Hermite's rule for a standard normal distribution."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
     return nodes, weights / weights.sum()
+
+
+@lru_cache(maxsize=1)
+def _tail_quadrature() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return nodes and weights of Gauss and Laguerre's rule for an exponential of mean 1."""
+    nodes, weights = np.polynomial.laguerre.laggauss(_TAIL_NODES)
+    return nodes, weights

@@ -143,7 +143,7 @@ def _statistics(subjects: Sequence[Subject], references: References) -> str:
 
 
 def _components(subject: Subject) -> str:
-    """Return the medians of each recipe of a mixture."""
+    """Return the medians of each component of a mixture."""
     parts = subject.measured.by_component()
     if not parts:
         return ""
@@ -155,7 +155,8 @@ def _components(subject: Subject) -> str:
     )
     heads = [f"{name} ({len(held):,})" for name, held in parts.items()]
     return (
-        f"<details><summary>Medians of each recipe of the mixture, {escape(subject.name)}</summary>"
+        "<details><summary>Medians of each component of the mixture,"
+        f" {escape(subject.name)}</summary>"
         f"{table(('statistic', *heads), rows, numbers=len(heads))}</details>"
     )
 

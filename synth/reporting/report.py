@@ -19,11 +19,11 @@ from ..realism.comparison import Rows, compared_rows
 from ..realism.two_sample import require_classifier
 from .checks import Check
 from .page import page
-from .subject import folder_subject, set_subject
+from .subject import Subject, folder_subject, set_subject
 
 
 def report(
-    first: str | Path,
+    first: str | Path | Subject,
     second: str | Path | None = None,
     *,
     out: str | Path = "report.html",
@@ -38,8 +38,8 @@ def report(
 
     Parameters
     ----------
-    first : str or Path
-        A finished set, or a folder of lows.
+    first : str, Path or Subject
+        A finished set, or a folder of lows; or what was gathered already.
     second : str or Path, optional
         Another set, shown beside the first; or a folder of normals of equal names.
     out : str or Path
@@ -77,7 +77,8 @@ def report(
     >>> checks[0].passed
     True
     """
-    first, out = as_path(first), as_path(out)
+    out = as_path(out)
+    first = first if isinstance(first, Subject) else as_path(first)
     second = None if second is None else as_path(second)
     normals = None if normals is None else as_path(normals)
     others = [Path(path) for path in beside]
@@ -88,14 +89,16 @@ def report(
     folders = [path for path in others if path.is_dir()]
     if folders:
         require_classifier()  # before minutes of measuring
-    if second is not None and is_set(first) != is_set(second):
+    if isinstance(first, Path) and second is not None and is_set(first) != is_set(second):
         raise ConfigError(
             f"{second if is_set(first) else first}: not a set, but the other one is; give two sets,"
             " or a folder of lows and one of normals"
         )
     shown = progress or Silent()
     shown.stage("measuring pairs", None)
-    if not is_set(first):
+    if isinstance(first, Subject):
+        subjects = [first]
+    elif not is_set(first):
         subjects = [folder_subject(first, second, pairs, workers, shown.at, engine)]
     else:
         subjects = [set_subject(first, normals, pairs, workers, shown.at, engine)]

@@ -12,8 +12,9 @@ import gloam
 from gloam.errors import LoaderError
 from gloam.loaders import PairLoader, TorchLoader, mix, pairs_in
 from gloam.manifests.images.encode import encode
+from gloam.manifests.sets.stage import stage
 
-from ..numbered import TRAIN, numbered
+from ..numbered import TRAIN, VAL, numbered
 
 PLAIN = {"device": "cpu", "workers": 0, "size": (40, 56), "batch_size": 4, "seed": 3}
 
@@ -25,15 +26,36 @@ def pair(i):
 PAIRS = [pair(i) for i in range(7)]
 
 
+@pytest.fixture(scope="module")
+def real_sets(tmp_path_factory):
+    """LOL v1 and SICE as their authors' archives unpack: PNGs; and JPEGs, many lows to a normal."""
+    root = tmp_path_factory.mktemp("real")
+    pictures = {
+        f"our485/{side}/{i}.png": (i, 44, 64) for side in ("low", "high") for i in (2, 5, 9)
+    }
+    for scene in (1, 12):
+        pictures[f"Dataset_Part1/Label/{scene}.JPG"] = scene, 64, 48
+        pictures |= {f"Dataset_Part1/{scene}/{shot}.JPG": (shot, 64, 48) for shot in (1, 2, 7)}
+    for name, values in pictures.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(encode(numbered(*values), name[-3:].lower()))
+    return gloam.real("lol-v1", root, "train"), gloam.real("sice", root, "train")
+
+
 @pytest.fixture
-def mixture(shards, files, photos):
+def mixture(shards, files, photos, real_sets, bucket):
+    """Sources of every kind, of several sizes and codecs."""
+    stage(shards, f"{bucket}/set")
+    lol, sice = real_sets
     return mix(
         {
             "live": {"data": shards, "weight": 3, "live": True},
             "stored": (shards, 2),
             "files": (files, 2),
             "list": (PAIRS, 1),
-            "lit": {"data": PAIRS, "weight": 1, "identity": True},
+            "lol": (lol, 1),
+            "sice": (sice, 1),
+            "store": (f"{bucket}/set", 1.5),
             "unpaired": {
                 "data": {"dark": photos, "bright": [normal for _, normal in PAIRS]},
                 "weight": 1,
@@ -95,12 +117,16 @@ def test_what_is_left_does_not_depend_on_the_number_of_ranks(mixture):
 
 def test_every_sample_of_a_component_comes_once_before_any_comes_twice(mixture):
     found = samples(ranks(mixture, 3), 3)
-    for name, count in {"live": TRAIN, "stored": TRAIN, "files": TRAIN, "list": 7}.items():
+    counts = {"live": TRAIN, "stored": TRAIN, "files": TRAIN, "store": TRAIN}
+    counts |= {"list": 7, "lol": 3, "sice": 6, "unpaired": TRAIN + VAL}
+    for name, count in counts.items():
         keys = [key for component, key, *_ in found if component == name]
         passes = [keys[i : i + count] for i in range(0, len(keys), count)]
         assert all(len(set(one)) == len(one) for one in passes)
-        assert len(passes) < 2 or passes[0] != passes[1]
-    assert [name for name, *_ in found[:1000]].count("live") == pytest.approx(0.3 * 450, abs=1)
+        assert len(passes) == 1 or len(set(map(tuple, passes))) > 1
+    for name, component in mixture.components.items():
+        share = component.weight[0] / 12.5 * len(found)
+        assert [own for own, *_ in found].count(name) == pytest.approx(share, abs=1)
 
 
 def test_epochs_end_with_the_longest_or_shortest_component(shards):

@@ -19,6 +19,7 @@ import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import ConfigError, SetError, SourceError
 from gloam.synth.building.regenerate import regenerate
+from gloam.synth.models import parse_draw, render
 from gloam.synth.publishing.publish import FORMATS, publish
 from gloam.synth.publishing.rebuild import rebuild
 
@@ -49,6 +50,7 @@ def mixed(request, sources, tmp_path_factory) -> gloam.PairSet:
         shard_size=6,
         labels=True,
         select=False,
+        recipe="even:0.5,night-lights:0.5",  # whose draws differ in keys
         low_codec="none" if request.param == "live" else "png",
     )
     return gloam.open_set(root)
@@ -81,11 +83,13 @@ def form(published: Path) -> str:
     return json.loads((published / "gloam.json").read_text())["published"]
 
 
-def known(value):
-    """Nested values without those that are None."""
+def flat(value, above=""):
+    """Nested values by their paths."""
     if not isinstance(value, dict):
-        return value
-    return {name: known(one) for name, one in value.items() if one is not None}
+        return {above: value}
+    return {
+        path: one for name in value for path, one in flat(value[name], f"{above}.{name}").items()
+    }
 
 
 @pytest.mark.parametrize("streaming", [False, True])
@@ -98,7 +102,7 @@ def test_hugging_face_gives_every_pair(mixed, whole, published, streaming, tmp_p
         counts = {split: sum(1 for _ in rows) for split, rows in found.items()}
         assert counts == {"train": mixed.counts["train"], "validation": mixed.counts["val"]}
         return
-    seen = set()
+    seen, keys = set(), set()
     for named in ("train", "validation"):
         for row in found[named]:
             assert all(value is not None for value in row.values())
@@ -115,10 +119,16 @@ def test_hugging_face_gives_every_pair(mixed, whole, published, streaming, tmp_p
                 assert row["classes.npy"] == labels["classes"]
             assert np.array_equal(np.asarray(low.convert("RGB")), whole[key].decoded("low"))
             assert np.array_equal(np.asarray(normal.convert("RGB")), whole[key].decoded("normal"))
-            for name in ("draw", "labels"):  # readers give None for what others of the set have
-                assert known(record[name]) == known(whole[key].record[name])
+            own = whole[key].record
+            assert record["labels"] == own["labels"]
+            shown, drawn = flat(record["draw"]), flat(own["draw"])
+            assert {path: shown[path] for path in drawn} == drawn
+            remade = render(whole[key].decoded("normal"), parse_draw(record["draw"]))
+            assert np.array_equal(remade, whole[key].decoded("low"))
+            keys.add(frozenset(shown))
             seen.add(key)
     assert seen == whole.keys()
+    assert len(keys) == 1
 
 
 def test_parquet_holds_the_bytes(mixed, whole, published):
