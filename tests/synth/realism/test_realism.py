@@ -93,8 +93,6 @@ def test_patches_lie_within_the_picture():
 
 
 def test_a_sensor_is_told_from_lol(real_pairs):
-    found = gloam.realism(
-        real_pairs / "lol/low", real_pairs / "lol/normal", recipe="upi", pairs=20
-    )
+    found = gloam.realism(real_pairs / "lol/low", real_pairs / "lol/normal", recipe="upi", pairs=20)
     assert 0.3 < found.control["noise and tone"].accuracy < 0.7
     assert found.told["noise and tone"].accuracy > found.control["noise and tone"].most
