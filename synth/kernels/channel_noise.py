@@ -132,8 +132,12 @@ def _grainy(channel, pixel, pixels, width, noise):
 
 
 @scalar
-def noisy_pixel(red, green, blue, pixel, pixels, width, rows, noise):
-    """Return a pixel's light with its noise; `rows` is what its row shares of each channel."""
+def noisy_pixel(red, green, blue, place, rows, noise):
+    """Return a pixel's light with its noise; `rows` is what its row shares of each channel.
+
+    place: number of the pixel in the picture, the picture's pixels, and its width.
+    """
+    pixel, pixels, width = place
     first = sample_state(channel_sample(0, pixel, pixels), noise.seed)
     second = sample_state(channel_sample(1, pixel, pixels), noise.seed)
     third = sample_state(channel_sample(2, pixel, pixels), noise.seed)
@@ -170,7 +174,8 @@ def develop_noisily(raw, colour, noise, place, cells):
     )
     for x in range(red.shape[0]):
         r, g, b = developed_light(red[x], greens[x], blue[x], colour)
-        r, g, b = noisy_pixel(r, g, b, u32(y * width + left + x), pixels, width, rows, noise)
+        at = u32(y * width + left + x), pixels, width
+        r, g, b = noisy_pixel(r, g, b, at, rows, noise)
         r_cells[x] = u16(encoding_cell(r))
         g_cells[x] = u16(encoding_cell(g))
         b_cells[x] = u16(encoding_cell(b))

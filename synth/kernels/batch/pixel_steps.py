@@ -117,7 +117,7 @@ def develop_to(image, place, y, x, samples, batch):
             row_noise(y, 1, pixels, noise),
             row_noise(y, 2, pixels, noise),
         )
-        r, g, b = noisy_pixel(r, g, b, pixel, pixels, width, rows, noise)
+        r, g, b = noisy_pixel(r, g, b, (pixel, pixels, width), rows, noise)
     red, green, blue = encoding_cell(r), encoding_cell(g), encoding_cell(b)
     if output.smoothed:
         table = output.fine_table

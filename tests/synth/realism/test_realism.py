@@ -92,9 +92,7 @@ def test_patches_lie_within_the_picture():
         assert np.isfinite(patch_features(low, None)).all()
 
 
-def test_even_is_told_from_lol(real_pairs):
-    found = gloam.realism(
-        real_pairs / "lol/low", real_pairs / "lol/normal", recipe="even", pairs=20
-    )
+def test_a_sensor_is_told_from_lol(real_pairs):
+    found = gloam.realism(real_pairs / "lol/low", real_pairs / "lol/normal", recipe="upi", pairs=20)
     assert 0.3 < found.control["noise and tone"].accuracy < 0.7
     assert found.told["noise and tone"].accuracy > found.control["noise and tone"].most
