@@ -141,7 +141,6 @@ def test_names_in_zips_have_one_form(tmp_path: Path, write_zip: Any) -> None:
     assert contents(path) == {"cat/1.jpg": b"1", "e/2.jpg": b"2"}
 
 
-@pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_a_zip_in_front_of_another_is_counted(tmp_path: Path, write_zip: Any) -> None:
     """`unzip` warns of it, too."""
     both = [write_zip(tmp_path / f"{n}.zip", {f"{n}.jpg": b"x"}).read_bytes() for n in (1, 2)]
@@ -151,6 +150,7 @@ def test_a_zip_in_front_of_another_is_counted(tmp_path: Path, write_zip: Any) ->
     assert passed == {"data before the archive": 1}
 
 
+@pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_the_last_file_of_a_name_in_a_zip_counts_and_links_are_counted(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
         for name, data in (("1.jpg", b"old"), ("2.jpg", b"two"), ("1.jpg", b"new")):
