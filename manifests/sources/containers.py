@@ -154,7 +154,7 @@ def _list_zip(path: Path, passed: Counter[str]) -> Iterator[Entry]:
     found: dict[str, zipfile.ZipInfo] = {}
     with path.open("rb") as handle, zipfile.ZipFile(handle) as archive:
         infos = archive.infolist()
-        if infos and min(info.header_offset for info in infos):  # as `cat a.zip b.zip` makes
+        if infos and all(one.header_offset > 0 for one in infos):  # as `cat a.zip b.zip` makes
             passed["data before the archive"] += 1
         for info in infos:
             # .NET and PowerShell wrote backslashes, against APPNOTE 4.4.17.
