@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import LoaderError, SourceError
-from ..manifests.images.folders import image_files
+from ..manifests.images.folders import listed
 from ..manifests.real.real import RealSet
 from ..storage.untrusted import read_regular
 
@@ -40,7 +40,7 @@ def images_in(folder: Path) -> ImageFiles:
         When there are no images.
     """
     try:
-        found = sorted(image_files(folder).values())
+        found = listed(folder)
     except SourceError as error:
         raise LoaderError(str(error), path=folder) from None
     parts = [path.relative_to(folder).parts for path in found]

@@ -54,9 +54,12 @@ def prepare_workers(modules: Sequence[str], workers: int, deaf: bool = False) ->
     try:
         from multiprocessing import forkserver  # which not every system has
 
-        forkserver.set_forkserver_preload([*modules, f"{__package__}.server_end"])
+        forkserver.set_forkserver_preload(
+            [f"{__package__}.server_watch", *modules, f"{__package__}.server_end"]
+        )
+        program = {MARK: "1", "GLOAM_PROGRAM": str(os.getpid())}  # see server_watch
         with _environment(
-            PYTHONSAFEPATH="1", PYTHONPATH=path, PYTHONWARNINGS=quiet, **{MARK: "1"}, **_ONE_THREAD
+            PYTHONSAFEPATH="1", PYTHONPATH=path, PYTHONWARNINGS=quiet, **program, **_ONE_THREAD
         ):
             # Or ensure_running below would do it, which unblocks Ctrl-C.
             resource_tracker.ensure_running()

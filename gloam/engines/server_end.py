@@ -1,4 +1,4 @@
-"""Imported by the server that workers are forked from, and by nothing else: it ends at once.
+"""Imported last by the server that workers are forked from: it ends at once.
 
 Taking down an interpreter that holds torch takes a second of a core, and ten where the machine is
 busy, while its program has ended.
@@ -7,4 +7,7 @@ busy, while its program has ended.
 import atexit
 import os
 
+from . import server_watch
+
+server_watch.stop()
 atexit.register(os._exit, 0)  # workers end by os._exit themselves, and never come here

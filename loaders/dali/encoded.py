@@ -18,7 +18,6 @@ import numpy as np
 
 from ...errors import ImageRefused
 from ...manifests.images.header import read_header
-from ...manifests.images.opening import open_lazily, orientation
 from ...manifests.sets.layouts.extents import Extent
 from ..columns import Pairs, fetched, read_extent
 from ..dataset import check_one_shape
@@ -189,10 +188,7 @@ def _upright_size(data: bytes) -> tuple[int, ...]:
     """Return height and width of an encoded image as it is shown; nothing of a damaged one."""
     try:
         header = read_header(data, MOST_PIXELS)
-        size = header.height, header.width
-        if not header.convert:  # nor is it turned
-            return size
-        with open_lazily(data) as image:
-            return size[::-1] if orientation(image) >= 5 else size
     except ImageRefused:  # its decoder says why
         return ()
+    size = header.height, header.width
+    return size[::-1] if header.orientation >= 5 else size

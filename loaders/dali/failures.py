@@ -80,7 +80,7 @@ def _first_unknown(
             where = getattr(pair, member).named(pair.key, member)
             return LoaderError(
                 f"{where} cannot be decoded by DALI ({last_words(error)}): make it a JPEG or PNG,"
-                " or take TorchLoader",
+                ' or take backend="torch"',
                 key=pair.key,
             )
     return None

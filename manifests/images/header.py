@@ -72,8 +72,6 @@ def read_header(data: bytes, max_pixels: int = MAX_PIXELS) -> Header:
 
     Raises ImageRefused: "empty", "not an image", "too large" or "damaged".
     """
-    if not data:
-        raise ImageRefused(Reason.EMPTY, "the file has no bytes")
     try:
         return _describe(data, max_pixels)
     except ImageRefused:

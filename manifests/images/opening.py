@@ -27,8 +27,10 @@ _ORIENTATION = 0x0112
 def open_lazily(data: bytes) -> Image.Image:
     """Open an image without decoding it.
 
-    Raises ImageRefused: "not an image" when no format's header is there.
+    Raises ImageRefused: "empty", or "not an image" when no format's header is there.
     """
+    if not data:
+        raise ImageRefused(Reason.EMPTY, "the file has no bytes")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of metadata that do not concern the pixels

@@ -13,7 +13,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import chain, pairwise
 from pathlib import Path, PurePosixPath
 
@@ -100,9 +100,11 @@ def list_source(
 def _way_out(kind: str, path: str) -> str:
     """Say what may be meant by a source that holds no photograph of its kind; "" if nothing."""
     root = as_path(path)
+    if root.name == "shards" and (root.parent / "set.json").is_file():
+        root = root.parent
     if (root / "set.json").is_file() and (root / "shards").is_dir():
         return (
-            f"; it is a gloam set: webdataset='{path}/shards/*.tar' takes its normals, gloam"
+            f"; it is a gloam set: webdataset='{root}/shards/*.tar' takes its normals, gloam"
             " regenerate makes other lows of them"
         )
     plain = "folder" if root.is_dir() else "archive"
@@ -158,14 +160,23 @@ def unread_kind(path: str) -> str:
 
 
 def _without_lows(
-    entries: Iterable[Entry], passed: Counter[str], in_folders: bool = False
+    entries: Iterable[Entry], passed: Counter[str], root: Path | None = None
 ) -> Iterator[Entry]:
-    """Leave out the lows of pairs: members KEY.low.* before KEY.normal.*, or files of low/."""
+    """Leave out the lows of pairs: members KEY.low.* before KEY.normal.*, or files SPLIT/low/*.
+
+    The latter of gloam's sets in or below a folder, `root`.
+    """
+
+    @cache
+    def in_set(folder: str) -> bool:
+        return root is not None and (root / folder).parents[1].joinpath("set.json").is_file()
+
     for entry, after in pairwise(chain(entries, [None])):
         assert entry is not None
         key, _, part = entry.name.partition(".")
         normal = after is not None and after.name.startswith(f"{key}.normal.")
-        in_low = in_folders and PurePosixPath(entry.name).parent.name == "low"
+        folder = entry.name.rpartition("/")[0]
+        in_low = folder.rpartition("/")[2] == "low" and in_set(folder)
         if (part.startswith("low.") and normal) or in_low:
             passed[_LOWS] += 1
         else:
@@ -200,9 +211,7 @@ def _folder(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:
                 " the normals alone; loaders read the pairs as they are, by gloam.pairs_in",
                 path=path,
             )
-    entries = _photographs(path, passed)
-    in_folders = (as_path(path) / "set.json").is_file()  # a set of gloam's
-    return _by_path(_without_lows(entries, passed, in_folders))
+    return _by_path(_without_lows(_photographs(path, passed), passed, as_path(path)))
 
 
 def _archive(path: str, listing: str, passed: Counter[str]) -> Iterator[Listed]:

@@ -153,7 +153,10 @@ def _list_zip(path: Path, passed: Counter[str]) -> Iterator[Entry]:
     container, stamp = _text(path), path.stat().st_mtime_ns
     found: dict[str, zipfile.ZipInfo] = {}
     with path.open("rb") as handle, zipfile.ZipFile(handle) as archive:
-        for info in archive.infolist():
+        infos = archive.infolist()
+        if infos and all(one.header_offset > 0 for one in infos):  # as `cat a.zip b.zip` makes
+            passed["data before the archive"] += 1
+        for info in infos:
             # .NET and PowerShell wrote backslashes, against APPNOTE 4.4.17.
             slashed = info.filename.replace("\\", "/")
             name = plain_name(slashed)

@@ -104,20 +104,23 @@ def list_tar(
         When it is damaged or cut short; what lies before the damage comes first.
     """
     found: dict[str, Span] = {}
+    hidden: dict[str, Span] = {}
     damage: Exception | None = None
     try:
         for member, span in _members(handle, bounds, container, passed):
             # Tarfile takes "path" for the name too, which has a folder of GNU tar's own in it.
             name = plain_name(member.pax_headers.get("GNU.sparse.name", member.name))
-            if is_hidden(name):
-                passed[HIDDEN] += 1
-                continue
             if member.islnk():
-                at = found.get(plain_name(member.linkname))
+                target = plain_name(member.linkname)
+                at = found.get(target, hidden.get(target))
                 if at is None or name.endswith(".tar"):
                     passed[LINKS] += 1
                     continue
                 span = at
+            if is_hidden(name):
+                passed[HIDDEN] += 1
+                hidden[name] = span
+                continue
             if found.pop(name, None) is not None:
                 passed[REPLACED] += 1
             found[name] = span

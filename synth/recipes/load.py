@@ -62,7 +62,15 @@ def _unchanged(name: str) -> Recipe:
 def override_texts(overrides: Overrides) -> list[str]:
     """Return changes of a recipe as texts, `camera.iso=3200`."""
     if isinstance(overrides, Mapping):
-        return [f"{key}={value}" for key, value in overrides.items()]
+        return [
+            f"{key}{text}"
+            for key, value in overrides.items()
+            for text in (
+                [f".{inner}" for inner in override_texts(value)]
+                if isinstance(value, Mapping)
+                else [f"={value}"]
+            )
+        ]
     return [overrides] if isinstance(overrides, str) else list(overrides)
 
 

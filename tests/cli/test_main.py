@@ -283,6 +283,10 @@ def test_slips_get_the_word_that_helps(photographs, tmp_path):
         ),
         (["build", new, "--source", f"imagenet={flat}"], f"; folder={flat} takes photographs"),
         (["build", new, "--source", f"folder={gloam_set}"], "it is a gloam set: web"),
+        (
+            ["build", new, "--source", f"folder={gloam_set}/shards"],
+            f"set: webdataset='{gloam_set}/",
+        ),
         (["build", new, "--source", f"folder={pairs}"], f"folder={pairs}/high takes the normals"),
         (
             ["build", new, "--source", f"folder={flat}", "--pairs", 2, "--no-select"],

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 from pillow_heif import register_heif_opener
 
 from gloam.errors import LoaderError, SetError
@@ -111,6 +112,14 @@ def turned(pixels: np.ndarray, orientation: int) -> bytes:
     return data.getvalue()
 
 
+def with_long_text(pixels: np.ndarray) -> bytes:
+    """A PNG with more text than Pillow opens one with."""
+    text, data = PngInfo(), io.BytesIO()
+    text.add_text("parameters", "a" * (3 << 20), zip=True)
+    Image.fromarray(pixels).save(data, "PNG", pnginfo=text)
+    return data.getvalue()
+
+
 @pytest.mark.parametrize("kind", ["dali", "torch", "resident"])
 def test_pairs_that_differ_in_size_are_refused(kind):
     """Windows of them would show other things; so would those of one that EXIF turns."""
@@ -133,6 +142,7 @@ def test_pairs_that_differ_in_size_are_refused(kind):
         (turned(upright, 6), encode(np.rot90(upright), "png")),
         (turned(upright, 3), encode(upright, "png")),
         (turned(upright, 6), turned(upright, 8)),
+        (with_long_text(upright), encode(upright, "png")),
     ):
         with make([pair], **options, **more) as loader:
             assert len(list(loader)) == 1

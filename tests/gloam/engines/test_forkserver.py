@@ -87,3 +87,24 @@ def test_the_server_ends_without_taking_down_what_it_has_imported(tmp_path: Path
     assert (done.returncode, done.stderr) == (0, "")
     assert (tmp_path / "imported").exists()
     assert not (tmp_path / "taken-down").exists()
+
+
+KILLED = """
+import os, pathlib, signal, time
+from gloam.engines.forkserver import prepare_workers
+
+prepare_workers(["slow"], 2)
+while not pathlib.Path("begun").exists():
+    time.sleep(0.05)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_the_server_ends_with_its_program_while_it_still_imports(tmp_path: Path) -> None:
+    """Compiling kernels there takes half a minute. `run` waits for the server's pipe."""
+    (tmp_path / "killed.py").write_text(KILLED)
+    (tmp_path / "slow.py").write_text(
+        "import time\nopen('begun', 'w').close()\ntime.sleep(20)\nopen('imported', 'w').close()\n"
+    )
+    subprocess.run([sys.executable, "killed.py"], cwd=tmp_path, capture_output=True, check=False)
+    assert not (tmp_path / "imported").exists()

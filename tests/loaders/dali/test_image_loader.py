@@ -14,6 +14,7 @@ from PIL import Image
 import gloam
 from gloam.cli.main import gloam as command
 from gloam.errors import LoaderError
+from gloam.loaders.image_files import images_in
 
 from ...labelled import NAMES, class_source
 
@@ -131,6 +132,13 @@ def test_lists_are_read(folder, tmp_path):
     with gloam.ImageLoader(tmp_path / "bare.txt", "val", **OPTIONS) as loader:
         found = [number for images, _ in loader for number in which(images)]
     assert found == list(range(COUNT))
+
+
+def test_images_of_one_name_but_for_their_suffix_are_all_read(tmp_path):
+    for name in ("cat/1.jpg", "cat/1.png", "dog/1.jpg"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        Image.new("RGB", (8, 8)).save(tmp_path / name)
+    assert images_in(tmp_path).labels == [0, 0, 1]
 
 
 def test_what_is_wrong_is_named(folder, tmp_path):

@@ -685,8 +685,8 @@ def test_lows_of_gloams_own_pairs_are_not_photographs(
         tmp_path / "set",
         {"set.json": b"{}", "train/low/a.png": jpegs[0], "train/normal/a.jpg": jpegs[1]},
     )
-    passed = Counter()
-    assert [image.path for image in list_source("folder", str(folder), "", passed)] == [
-        "train/normal/a.jpg"
-    ]
-    assert passed == {"lows of gloam's pairs": 1}
+    for root, within in ((folder, ""), (tmp_path, "set/")):
+        passed = Counter()
+        paths = [image.path for image in list_source("folder", str(root), "", passed)]
+        assert paths == [f"{within}train/normal/a.jpg"]
+        assert passed["lows of gloam's pairs"] == 1

@@ -141,6 +141,15 @@ def test_names_in_zips_have_one_form(tmp_path: Path, write_zip: Any) -> None:
     assert contents(path) == {"cat/1.jpg": b"1", "e/2.jpg": b"2"}
 
 
+def test_a_zip_in_front_of_another_is_counted(tmp_path: Path, write_zip: Any) -> None:
+    """`unzip` warns of it, too."""
+    both = [write_zip(tmp_path / f"{n}.zip", {f"{n}.jpg": b"x"}).read_bytes() for n in (1, 2)]
+    (tmp_path / "x.zip").write_bytes(b"".join(both))
+    passed: Counter[str] = Counter()
+    assert [entry.name for entry in list_container(tmp_path / "x.zip", passed)] == ["2.jpg"]
+    assert passed == {"data before the archive": 1}
+
+
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_the_last_file_of_a_name_in_a_zip_counts_and_links_are_counted(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:

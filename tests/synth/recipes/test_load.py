@@ -145,6 +145,7 @@ def test_changes_may_be_a_text_a_list_or_a_dict():
     wanted = load_recipe("even", ["camera.iso=3200"])
     assert load_recipe("even", "camera.iso=3200") == wanted
     assert load_recipe("even", {"camera.iso": 3200}) == wanted
+    assert load_recipe("even", {"camera": {"iso": 3200}}) == wanted
     assert repr(wanted) == "<CameraRecipe even>"
 
 
