@@ -3,7 +3,10 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 PHOTOS = $(dir $(shell $(BIN)/python -c "import skimage; print(skimage.__file__)" 2>/dev/null))data
 
-.PHONY: demo test test-gpu check pictures format clean
+# Python keeps the bytecode of gloam, which tests import some hundred times, also where containers say otherwise.
+export PYTHONDONTWRITEBYTECODE =
+
+.PHONY: demo kernels test test-gpu check pictures format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/gloam build demo/set --source sample --no-select --val 3
@@ -13,7 +16,12 @@ demo: $(VENV)/.installed
 	@echo "The set is in demo/set. Look at demo/sheet.png: photographs, the lows that three recipes make of them,"
 	@echo "brightened, and close up. Next: . $(BIN)/activate, then gloam report demo/set --out demo/report.html"
 
-test: $(VENV)/.tested
+# Once, rather than by each process of the tests at the same time.
+kernels: $(VENV)/.tested
+	@$(BIN)/gloam preview $(PHOTOS)/coffee.png --recipe even --recipe uneven --recipe night-lights --recipe extreme \
+		--recipe gamma --width 64 --out $(VENV)/kernels.png >/dev/null
+
+test: kernels
 	$(BIN)/python -m pytest -n auto -q
 
 # Everything that needs a GPU; recorded in benchmarks/results with the card's name.

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from gloam.loaders import PairLoader, TorchLoader  # noqa: E402
 
-from .test_lightning import BATCH, LENGTH, TRAIN, VAL, mixed, numbers, on_ranks  # noqa: E402
+from .ranks import BATCH, LENGTH, TRAIN, VAL, mixed, numbers, on_ranks  # noqa: E402
 
 
 @pytest.fixture(params=["webdataset", "external", "torch", "torch-processes"])
@@ -99,29 +99,31 @@ import sys
 import accelerate
 import torch
 from gloam.loaders import PairLoader, TorchLoader
-from tests.clients.test_lightning import VAL, numbers
+from tests.clients.ranks import VAL, numbers
 
 accelerator = accelerate.Accelerator(cpu=True)
-root, kind, size = sys.argv[1:]
-options = {"batch_size": int(size), "size": (40, 56), "device": "cpu", "workers": 1}
-if kind == "torch":
-    val = accelerator.prepare(TorchLoader(root, "val", **options))
-else:
-    val = accelerator.prepare(PairLoader(root, "val", reader=kind, **options))
-for _ in range(2):
-    seen, own = [], 0
-    for _, normal in val:
-        assert len(normal) == int(size)
-        own += len(normal) - val.padded
-        seen += accelerator.gather_for_metrics(torch.tensor(numbers(normal))).tolist()
-    assert len(seen) == len(set(seen)) == VAL, seen
-    assert accelerator.reduce(torch.tensor(own)).item() == VAL
+root, *cases = sys.argv[1:]
+for case in cases:
+    kind, size = case.split("-")
+    options = {"batch_size": int(size), "size": (40, 56), "device": "cpu", "workers": 1}
+    if kind == "torch":
+        val = accelerator.prepare(TorchLoader(root, "val", **options))
+    else:
+        val = accelerator.prepare(PairLoader(root, "val", reader=kind, **options))
+    for _ in range(2):
+        seen, own = [], 0
+        for _, normal in val:
+            assert len(normal) == int(size), case
+            own += len(normal) - val.padded
+            seen += accelerator.gather_for_metrics(torch.tensor(numbers(normal))).tolist()
+        assert len(seen) == len(set(seen)) == VAL, (case, seen)
+        assert accelerator.reduce(torch.tensor(own)).item() == VAL, case
+    val.close()
 """
 
 
 @pytest.mark.parametrize(
-    ("kind", "size", "world"),
-    [("webdataset", 3, 2), ("external", 1, 2), ("torch", 4, 2), ("torch", 2, 3)],
+    ("world", "cases"), [(2, ["webdataset-3", "external-1", "torch-4"]), (3, ["torch-2"])]
 )
-def test_what_ranks_gather_is_every_pair_once(shards, tmp_path, kind, size, world):
-    on_ranks(world, tmp_path, GATHERED, str(shards), kind, str(size))
+def test_what_ranks_gather_is_every_pair_once(shards, tmp_path, world, cases):
+    on_ranks(world, tmp_path, GATHERED, str(shards), *cases)
