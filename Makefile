@@ -21,8 +21,9 @@ kernels: $(VENV)/.tested
 	@$(BIN)/gloam preview $(PHOTOS)/coffee.png --recipe even --recipe uneven --recipe night-lights --recipe extreme \
 		--recipe gamma --width 64 --out $(VENV)/kernels.png >/dev/null
 
+# Two processes of tests share a core, where threads of theirs would only wait for one another.
 test: kernels
-	$(BIN)/python -m pytest -n auto -q
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto -q
 
 # Everything that needs a GPU; recorded in benchmarks/results with the card's name.
 test-gpu: $(VENV)/.tested
@@ -52,9 +53,10 @@ $(VENV)/.installed: setup.cfg pyproject.toml constraints.txt | $(VENV)/bin/pytho
 	@touch $@
 
 $(VENV)/.tested: $(VENV)/.installed
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e .[dev]
+	$(BIN)/python -m pip install -q --disable-pip-version-check --no-compile -c constraints.txt -e .[dev]
 	# A server of Triton for one test: the program in this wheel, not the package, which wants other libraries.
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-deps nvidia-pytriton
+	@$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true  # pip does it on one core; templates are no Python
 	@touch $@
 
 clean:
