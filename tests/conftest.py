@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, settings
 from PIL import Image
 
 from gloam.engines.forkserver import prepare_workers
+from gloam.synth.building import WARM
 
 from .object_store import bucket, server, through  # noqa: F401
 
@@ -39,7 +40,9 @@ _TOGETHER = (
 _FOR_WORKERS = (
     "gloam.loaders.torch_loader",
     "gloam.loaders.clips.clip_samples",
-    "gloam.synth.building.worker",
+    "gloam.loaders.clips.videos.processes",
+    "av",
+    WARM,
 )
 _MEMORY = 4 << 30  # bytes of the machine's for each process of tests beyond one a core
 
