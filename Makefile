@@ -3,7 +3,10 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 PHOTOS = $(dir $(shell $(BIN)/python -c "import skimage; print(skimage.__file__)" 2>/dev/null))data
 
-.PHONY: demo test test-gpu check pictures format clean
+# Python keeps the bytecode of gloam, which tests import some hundred times, also where containers say otherwise.
+export PYTHONDONTWRITEBYTECODE =
+
+.PHONY: demo kernels test test-gpu check pictures format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/gloam build demo/set --source sample --no-select --val 3
@@ -13,8 +16,14 @@ demo: $(VENV)/.installed
 	@echo "The set is in demo/set. Look at demo/sheet.png: photographs, the lows that three recipes make of them,"
 	@echo "brightened, and close up. Next: . $(BIN)/activate, then gloam report demo/set --out demo/report.html"
 
-test: $(VENV)/.tested
-	$(BIN)/python -m pytest -n auto -q
+# Once, rather than by each process of the tests at the same time.
+kernels: $(VENV)/.tested
+	@$(BIN)/gloam preview $(PHOTOS)/coffee.png --recipe even --recipe uneven --recipe night-lights --recipe extreme \
+		--recipe gamma --width 64 --out $(VENV)/kernels.png >/dev/null
+
+# Two processes of tests share a core, where threads of theirs would only wait for one another.
+test: kernels
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto -q
 
 # Everything that needs a GPU; recorded in benchmarks/results with the card's name.
 test-gpu: $(VENV)/.tested
@@ -44,9 +53,10 @@ $(VENV)/.installed: setup.cfg pyproject.toml constraints.txt | $(VENV)/bin/pytho
 	@touch $@
 
 $(VENV)/.tested: $(VENV)/.installed
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e .[dev]
+	$(BIN)/python -m pip install -q --disable-pip-version-check --no-compile -c constraints.txt -e .[dev]
 	# A server of Triton for one test: the program in this wheel, not the package, which wants other libraries.
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-deps nvidia-pytriton
+	@$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true  # pip does it on one core; templates are no Python
 	@touch $@
 
 clean:

@@ -16,6 +16,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 from PIL import Image
 
+from gloam.engines.forkserver import prepare_workers
+from gloam.synth.building import WARM
+
 from .object_store import bucket, server, through  # noqa: F401
 
 # Background jobs of a shell without job control ignore it, and so would the commands under test.
@@ -27,7 +30,20 @@ settings.register_profile("gloam", deadline=None, suppress_health_check=[HealthC
 settings.load_profile("gloam")
 
 
-_TOGETHER = ("/test_ray.py", "/render/test_plan.py")
+_TOGETHER = (
+    "/test_ray.py",
+    "/loaders/test_labels.py",
+    "/publishing/test_publish.py",
+    "/render/test_plan.py",
+    "/studio/test_page.py",
+)
+_FOR_WORKERS = (
+    "gloam.loaders.torch_loader",
+    "gloam.loaders.clips.clip_samples",
+    "gloam.loaders.clips.videos.processes",
+    "av",
+    WARM,
+)
 _MEMORY = 4 << 30  # bytes of the machine's for each process of tests beyond one a core
 
 
@@ -45,9 +61,10 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Tests of some files go to one process each.
 
-    Those of Ray, as two clusters of one machine end each other's workers, and those of the twin of
-    the GPU's kernels, which each process compiles for a minute. A mark xdist_group would say it,
-    but pytest 9.2 does not show its --dist=loadgroup the names that it looks for.
+    Those of Ray, as two clusters of one machine end each other's workers, and those whose fixtures
+    take long: sets, a browser, the twin of the GPU's kernels, which each process compiles for a
+    minute. A mark xdist_group would say it, but pytest 9.2 does not show its --dist=loadgroup the
+    names that it looks for.
     """
     from xdist.scheduler import LoadScopeScheduling
 
@@ -57,6 +74,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return file if file.endswith(_TOGETHER) else nodeid
 
     return Together(config, log)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def worker_server() -> None:
+    """Have the server that workers are forked from import what those of any test need.
+
+    It imports what the first test asks for and nothing later; each worker would import torch then.
+    """
+    if "PYTEST_XDIST_WORKER" in os.environ:  # for a few tests alone it does not pay
+        prepare_workers(_FOR_WORKERS, 2)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""README's commands and snippets run as they are printed, on a set of every recipe."""
+"""README's commands and snippets run as they are printed, on sets of every model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from click.testing import CliRunner
 
 import gloam
 from gloam.cli.main import gloam as command
-from gloam.synth.recipes.load import shipped_recipes
 
 README = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
 BLOCKS = [
@@ -38,8 +37,8 @@ def test_there_is_something_to_run():
     assert len(SNIPPETS) == 2
 
 
-@pytest.mark.parametrize("recipe", shipped_recipes())
-def test_commands_run_on_a_set_of_every_recipe(recipe, photographs, tmp_path, monkeypatch):
+@pytest.mark.parametrize("recipe", ["uneven", "gamma", "train"])
+def test_commands_run_on_a_set_of_every_model(recipe, photographs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     gloam.build("demo/set", f"folder={photographs}:8", val=2, recipe=recipe, select=False)
     for line in COMMANDS:

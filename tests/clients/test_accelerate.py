@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from gloam.loaders import PairLoader, TorchLoader  # noqa: E402
 
-from .test_lightning import BATCH, LENGTH, TRAIN, VAL, mixed, numbers, on_ranks  # noqa: E402
+from .ranks import BATCH, LENGTH, TRAIN, VAL, mixed, numbers, on_ranks  # noqa: E402
 
 
 @pytest.fixture(params=["webdataset", "external", "torch", "torch-processes"])
@@ -78,18 +78,18 @@ def test_gather_for_metrics_takes_nothing_away(make, accelerator):
     val.close()
 
 
-@pytest.mark.parametrize("first", [0, 1, 5, LENGTH])
-def test_skipped_batches_are_those_of_the_epoch(make, accelerator, first):
+def test_skipped_batches_are_those_of_the_epoch(make, accelerator):
     with make() as whole:
-        epochs = [[numbers(normal) for _, normal in whole] for _ in range(3)]
+        epochs = [[numbers(normal) for _, normal in whole] for _ in range(12)]
     loader = accelerator.prepare(make())
     with loader:
-        skipping = accelerator.skip_first_batches(loader, first)
-        assert [numbers(normal) for _, normal in skipping] == epochs[0][first:]
-        assert loader.epoch == 1
-        assert [numbers(normal) for _, normal in loader] == epochs[1]
-        skipping = accelerate.skip_first_batches(loader, first)
-        assert [numbers(normal) for _, normal in skipping] == epochs[2][first:]
+        for begun, first in zip(range(0, 12, 3), (0, 1, 5, LENGTH), strict=True):
+            skipping = accelerator.skip_first_batches(loader, first)
+            assert [numbers(normal) for _, normal in skipping] == epochs[begun][first:]
+            assert loader.epoch == begun + 1
+            assert [numbers(normal) for _, normal in loader] == epochs[begun + 1]
+            skipping = accelerate.skip_first_batches(loader, first)
+            assert [numbers(normal) for _, normal in skipping] == epochs[begun + 2][first:]
     assert len({number for batch in epochs[0] for number in batch}) == TRAIN // BATCH * BATCH
 
 
@@ -99,29 +99,31 @@ import sys
 import accelerate
 import torch
 from gloam.loaders import PairLoader, TorchLoader
-from tests.clients.test_lightning import VAL, numbers
+from tests.clients.ranks import VAL, numbers
 
 accelerator = accelerate.Accelerator(cpu=True)
-root, kind, size = sys.argv[1:]
-options = {"batch_size": int(size), "size": (40, 56), "device": "cpu", "workers": 1}
-if kind == "torch":
-    val = accelerator.prepare(TorchLoader(root, "val", **options))
-else:
-    val = accelerator.prepare(PairLoader(root, "val", reader=kind, **options))
-for _ in range(2):
-    seen, own = [], 0
-    for _, normal in val:
-        assert len(normal) == int(size)
-        own += len(normal) - val.padded
-        seen += accelerator.gather_for_metrics(torch.tensor(numbers(normal))).tolist()
-    assert len(seen) == len(set(seen)) == VAL, seen
-    assert accelerator.reduce(torch.tensor(own)).item() == VAL
+root, *cases = sys.argv[1:]
+for case in cases:
+    kind, size = case.split("-")
+    options = {"batch_size": int(size), "size": (40, 56), "device": "cpu", "workers": 1}
+    if kind == "torch":
+        val = accelerator.prepare(TorchLoader(root, "val", **options))
+    else:
+        val = accelerator.prepare(PairLoader(root, "val", reader=kind, **options))
+    for _ in range(2):
+        seen, own = [], 0
+        for _, normal in val:
+            assert len(normal) == int(size), case
+            own += len(normal) - val.padded
+            seen += accelerator.gather_for_metrics(torch.tensor(numbers(normal))).tolist()
+        assert len(seen) == len(set(seen)) == VAL, (case, seen)
+        assert accelerator.reduce(torch.tensor(own)).item() == VAL, case
+    val.close()
 """
 
 
 @pytest.mark.parametrize(
-    ("kind", "size", "world"),
-    [("webdataset", 3, 2), ("external", 1, 2), ("torch", 4, 2), ("torch", 2, 3)],
+    ("world", "cases"), [(2, ["webdataset-3", "external-1", "torch-4"]), (3, ["torch-2"])]
 )
-def test_what_ranks_gather_is_every_pair_once(shards, tmp_path, kind, size, world):
-    on_ranks(world, tmp_path, GATHERED, str(shards), kind, str(size))
+def test_what_ranks_gather_is_every_pair_once(shards, tmp_path, world, cases):
+    on_ranks(world, tmp_path, GATHERED, str(shards), *cases)

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -14,14 +13,9 @@ pytest.importorskip("nvidia.dali")
 L = pytest.importorskip("lightning")
 torch = pytest.importorskip("torch")
 
-from gloam.loaders import PairLoader, TorchLoader, mix  # noqa: E402
+from gloam.loaders import PairLoader, TorchLoader  # noqa: E402
 
-TRAIN, VAL, BATCH = 37, 11, 4
-LENGTH, VAL_LENGTH = TRAIN // BATCH, -(-VAL // BATCH)
-
-
-def numbers(normal) -> list[int]:
-    return ((normal[:, 0, 0, 0] * 255).round().long() // 4).tolist()
+from .ranks import BATCH, LENGTH, TRAIN, VAL, mixed, numbers  # noqa: E402
 
 
 class Watched(L.LightningModule):
@@ -51,25 +45,6 @@ class Watched(L.LightningModule):
 
     def configure_optimizers(self):
         return torch.optim.SGD(self.parameters(), 1e-3)
-
-
-def on_ranks(world: int, folder: Path, script: str, *given: str) -> str:
-    """Run a script in several processes, as torchrun does; returns what they print."""
-    path = folder / "script.py"
-    path.write_text(script)
-    root = Path(__file__).parents[2]
-    environment = {
-        **os.environ,
-        "PYTHONPATH": f"{root}{os.pathsep}{root}/src",
-        "PYTHONWARNINGS": "ignore",
-    }
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
-    done = subprocess.run(
-        [*command, str(world), str(path), *given],
-        capture_output=True, text=True, timeout=300, check=False, env=environment,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
 
 
 def loaders(root, kind, **more):
@@ -104,12 +79,6 @@ def test_fit_trains_and_validates_every_epoch(shards, tmp_path, kind, sanity):
     assert model.seen["train"][0] != model.seen["train"][1] != model.seen["train"][2]
     assert [len(set(epoch)) for epoch in model.seen["val"]] == [VAL] * 3
     assert [len(epoch) for epoch in model.seen["sanity"]] == ([2 * BATCH] if sanity else [])
-
-
-def mixed(shards, **more):
-    """Stored pairs and lit ones, three to one."""
-    mixture = mix({"set": (shards, 3), "lit": {"data": shards, "weight": 1, "identity": True}})
-    return PairLoader(mixture, batch_size=BATCH, size=(40, 56), device="cpu", workers=0, **more)
 
 
 def test_fit_trains_on_a_mixture(shards, tmp_path):
@@ -162,27 +131,30 @@ def test_a_run_resumed_from_a_checkpoint_in_mid_epoch_sees_the_batches_that_were
 
 
 SCRIPT = """
-import json, os, sys
-import lightning as L
-from tests.clients.test_lightning import Watched, loaders, trainer
+import json, sys
 from gloam.loaders import PairLoader, TorchLoader
+from tests.clients.test_lightning import Watched, trainer
 
 # No `if __name__ == "__main__"`: TorchLoader's processes do not run this script.
-root, folder, kind = sys.argv[1:]
+root, folder = sys.argv[1:]
 options = {"batch_size": 2, "size": (40, 56), "device": "cpu", "workers": 1}
-kind = {"PairLoader": PairLoader, "TorchLoader": TorchLoader}[kind]
 # Before there is a process group:
-train, val = kind(root, "train", **options), kind(root, "val", **options)
-model = Watched()
-running = trainer(folder, devices=2, strategy="ddp", max_epochs=2)
-running.fit(model, train, val)
+made = [
+    (kind(root, "train", **options), kind(root, "val", **options))
+    for kind in (PairLoader, TorchLoader)
+]
+seen = []
+for train, val in made:
+    model = Watched()
+    running = trainer(folder, devices=2, strategy="ddp", max_epochs=2)
+    running.fit(model, train, val)
+    seen.append(model.seen)
 with open(f"{folder}/seen-{running.global_rank}.json", "w") as file:
-    json.dump(model.seen, file)
+    json.dump(seen, file)
 """
 
 
-@pytest.mark.parametrize("kind", ["PairLoader", "TorchLoader"])
-def test_two_processes_share_every_epoch(shards, tmp_path, kind):
+def test_two_processes_share_every_epoch(shards, tmp_path):
     script = tmp_path / "train.py"
     script.write_text(SCRIPT)
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -190,15 +162,16 @@ def test_two_processes_share_every_epoch(shards, tmp_path, kind):
     environment = {**os.environ, "PYTHONPATH": path, "PYTHONWARNINGS": "ignore"}
     for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"):
         environment.pop(name, None)
-    command = [sys.executable, str(script), str(shards), str(tmp_path), kind]
+    command = [sys.executable, str(script), str(shards), str(tmp_path)]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=300, check=False, env=environment
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    seen = [json.loads((tmp_path / f"seen-{rank}.json").read_text()) for rank in range(2)]
-    for epoch in range(2):
-        numbers = [*seen[0]["train"][epoch], *seen[1]["train"][epoch]]
-        assert len(numbers) == len(set(numbers)) == TRAIN // 2 // 2 * 2 * 2
-        numbers = [*seen[0]["val"][epoch], *seen[1]["val"][epoch]]
-        assert sorted(numbers) == sorted(set(numbers))
-        assert len(numbers) == VAL
+    ranks = [json.loads((tmp_path / f"seen-{rank}.json").read_text()) for rank in range(2)]
+    for seen in zip(*ranks, strict=True):  # of each kind of loader
+        for epoch in range(2):
+            numbers = [*seen[0]["train"][epoch], *seen[1]["train"][epoch]]
+            assert len(numbers) == len(set(numbers)) == TRAIN // 2 // 2 * 2 * 2
+            numbers = [*seen[0]["val"][epoch], *seen[1]["val"][epoch]]
+            assert sorted(numbers) == sorted(set(numbers))
+            assert len(numbers) == VAL

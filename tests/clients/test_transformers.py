@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 
 from gloam.loaders import PairLoader, TorchLoader, mix  # noqa: E402
 
-from .test_lightning import BATCH, LENGTH, VAL, VAL_LENGTH, numbers, on_ranks  # noqa: E402
+from .ranks import BATCH, LENGTH, VAL, VAL_LENGTH, numbers, on_ranks  # noqa: E402
 
 
 class Brightener(torch.nn.Module):
@@ -139,10 +139,10 @@ import sys
 
 import torch
 from gloam.loaders import PairLoader, TorchLoader
-from tests.clients.test_lightning import numbers
+from tests.clients.ranks import numbers
 from tests.clients.test_transformers import PairTrainer, trainer
 
-root, kind, size, folder = sys.argv[1:]
+root, folder = sys.argv[1:]
 
 
 def predicted(self, model, inputs, prediction_loss_only, ignore_keys=None):
@@ -151,21 +151,19 @@ def predicted(self, model, inputs, prediction_loss_only, ignore_keys=None):
 
 
 PairTrainer.prediction_step = predicted
-kind = {"PairLoader": PairLoader, "TorchLoader": TorchLoader}[kind]
 found = []
-_, running = trainer(root, kind, folder, batch=int(size), per_device_eval_batch_size=int(size))
-running.compute_metrics = lambda all_of_them: found.append(all_of_them.predictions.tolist()) or {}
-running.evaluate()
-running.evaluate()
+for kind, size in ((PairLoader, 3), (TorchLoader, 4)):
+    _, running = trainer(root, kind, folder, batch=size, per_device_eval_batch_size=size)
+    running.compute_metrics = lambda outputs: found.append(outputs.predictions.tolist()) or {}
+    running.evaluate()
+    running.evaluate()
 if running.is_world_process_zero():
     print(json.dumps(found))
 """
 
 
-@pytest.mark.parametrize(("kind", "size"), [("PairLoader", 3), ("TorchLoader", 4)])
-def test_two_processes_evaluate_every_pair_once(shards, tmp_path, kind, size):
-    given = str(shards), kind, str(size), str(tmp_path / "out")
-    printed = on_ranks(2, tmp_path, EVALUATED, *given).splitlines()
+def test_two_processes_evaluate_every_pair_once(shards, tmp_path):
+    printed = on_ranks(2, tmp_path, EVALUATED, str(shards), str(tmp_path / "out")).splitlines()
     found = json.loads(next(line for line in printed if line.startswith("[")))
-    assert [sorted(set(one)) == sorted(one) for one in found] == [True, True]
-    assert [len(one) for one in found] == [VAL, VAL]
+    assert [sorted(set(one)) == sorted(one) for one in found] == [True] * 4
+    assert [len(one) for one in found] == [VAL] * 4

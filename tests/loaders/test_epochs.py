@@ -199,8 +199,7 @@ def test_ranks_are_found_at_the_first_batch(make, monkeypatch):
         assert len(taken(whole)) == VAL  # what was given stays
 
 
-@pytest.mark.parametrize("world", [2, 3])
-@pytest.mark.parametrize("size", [1, 3, 4])
+@pytest.mark.parametrize(("world", "size"), [(2, 1), (2, 4), (3, 3), (3, 4)])
 def test_padded_batches_are_whole_and_say_what_is_repeated(make, world, size):
     counted, lengths = [], set()
     for rank in range(world):

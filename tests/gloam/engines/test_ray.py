@@ -50,7 +50,7 @@ def cluster() -> Iterator[Any]:
     made.shutdown()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def engine(cluster: Any) -> Iterator[Any]:
     """An engine on it."""
     import ray

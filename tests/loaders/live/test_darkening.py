@@ -71,8 +71,9 @@ class Dark(Dataset):
         return torch.from_numpy(self._darken(np.full((16, 16, 3), 128, np.uint8)))
 
 
-@pytest.mark.parametrize("context", ["fork", "spawn"])
-@pytest.mark.parametrize("persistent", [False, True])
+@pytest.mark.parametrize(
+    ("context", "persistent"), [("fork", False), ("fork", True), ("spawn", True)]
+)
 @pytest.mark.filterwarnings("ignore:This process")
 def test_no_two_calls_share_their_noise_whatever_the_workers_and_epochs(context, persistent):
     loader = DataLoader(

@@ -91,10 +91,10 @@ def test_photographs_of_an_archive_in_a_store(photographs, bucket, tmp_path):
     assert files_of(as_path(f"{bucket}/set")) == files_of(tmp_path / "set")
 
 
-def test_twenty_kills_end_in_the_same_bytes(photographs, bucket, local):
+def test_eight_kills_end_in_the_same_bytes(photographs, bucket, local):
     root, draws = as_path(f"{bucket}/set"), random.Random(0)
     killed = 0
-    while killed < 20:
+    while killed < 8:
         process = command(photographs, str(root))
         # From before the plan to after the end: whatever it is in the middle of.
         time.sleep(draws.uniform(0.5, 4.5))
@@ -112,7 +112,7 @@ def test_twenty_errors_of_the_network_end_in_the_same_bytes(
     photographs, through, bucket, local, monkeypatch
 ):
     monkeypatch.setenv(store_requests.PATIENCE, "12")  # a stall is one of three seconds
-    kinds = ("500", "reset", "truncate", "500", "reset", "truncate", "stall")
+    kinds = (*("500", "reset", "truncate") * 4, "stall")
     through.fails = lambda number, method, path: (
         kinds[number // 9 % len(kinds)] if number % 9 == 0 and number < 9 * 28 else ""
     )

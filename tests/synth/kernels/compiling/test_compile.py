@@ -13,9 +13,13 @@ from gloam.synth.kernels.compiling.compile import takes_wide_vectors
 
 SCRIPT = """
 import hashlib, sys
+from pathlib import Path
 import numpy as np
-from gloam.synth.kernels.compiling import compile
-compile.takes_wide_vectors = lambda cpu: sys.argv[1] == "wide"
+from gloam.synth.kernels.compiling import cache_folders, compile
+if len(sys.argv) > 1:  # compiled for this alone; else as it is here
+    wide, folder = sys.argv[1:]
+    compile.takes_wide_vectors = lambda cpu: wide == "True"
+    cache_folders._folders = lambda: iter([Path(folder)])
 from gloam.synth.kernels.png.file import encode_png
 from gloam.synth.models import draw, render
 from gloam.synth.recipes.load import load_recipe
@@ -31,18 +35,24 @@ print(digest.hexdigest())
 
 
 def test_vectors_of_both_widths_and_a_plain_cpu_make_the_same_bytes(tmp_path):
+    other = str(not takes_wide_vectors(binding.get_host_cpu_name()))
     made = set()
-    for width, cpu in (("wide", {}), ("narrow", {}), ("narrow", {"NUMBA_CPU_NAME": "generic"})):
-        environment = {**os.environ, **cpu, "NUMBA_CACHE_DIR": str(tmp_path / width)}
+    for given, cpu in (
+        ([], {}),
+        ([other, str(tmp_path / "other")], {}),
+        (["False", str(tmp_path / "plain")], {"NUMBA_CPU_NAME": "generic"}),
+    ):
         done = subprocess.run(
-            [sys.executable, "-c", SCRIPT, width],
+            [sys.executable, "-c", SCRIPT, *given],
             capture_output=True,
             text=True,
             check=True,
-            env=environment,
+            env=os.environ | cpu,
         )
         made.add(done.stdout)
     assert len(made) == 1
+    folders = [list(folder.rglob("*.nbi")) for folder in tmp_path.iterdir()]
+    assert [len(files) > 10 for files in folders] == [True, True]
 
 
 def test_functions_for_wide_vectors_say_so():
