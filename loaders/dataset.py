@@ -28,30 +28,42 @@ class ReadyBatch(NamedTuple):
     batch: tuple[Any, ...]
 
 
-class PairDataset:
-    """The pairs of a loader, of all ranks, by number."""
+class NumberedSamples:
+    """The samples of a loader, of all ranks, by number."""
 
-    def __init__(
-        self, contents: Contents, decoder: str = "opencv", live: LiveLows | None = None
-    ) -> None:
-        self._contents, self._decoder, self._live = contents, decoder, live
+    _contents: Any
 
     def __len__(self) -> int:
         return self._contents.count
 
     def __getitem__(self, number: Any) -> Any:
-        """Return the low and the normal of a pair, decoded: uint8 RGB (H, W, 3).
+        """Return a sample, decoded: its images are uint8 RGB (H, W, 3).
 
         Raises
         ------
         LoaderError
             Naming an image that cannot be read or decoded.
         IndexError
-            Beyond the last pair.
+            Beyond the last sample.
         """
         if isinstance(number, ReadyBatch):
             return number
-        return self.decoded(self._contents.pairs[place_of(number, len(self))])
+        return self._decoded_at(place_of(number, len(self)))
+
+    def _decoded_at(self, place: int) -> Any:
+        raise NotImplementedError
+
+
+class PairDataset(NumberedSamples):
+    """Pairs by number: the low and the normal of each."""
+
+    def __init__(
+        self, contents: Contents, decoder: str = "opencv", live: LiveLows | None = None
+    ) -> None:
+        self._contents, self._decoder, self._live = contents, decoder, live
+
+    def _decoded_at(self, place: int) -> Any:
+        return self.decoded(self._contents.pairs[place])
 
     def decoded(self, pair: StoredPair, epoch: int = 0) -> tuple[Pixels, Pixels]:
         """Return both images of a pair; a live low is that of an epoch."""
@@ -66,32 +78,13 @@ class PairDataset:
 
 
 class ImageDataset(PairDataset):
-    """The images of a loader of images, of all ranks, by number.
-
-    Parameters
-    ----------
-    contents : Contents
-    classes : array of int
-        Numbers of the images' classes.
-    """
+    """Images by number, each with the number of its class, or -1."""
 
     def __init__(self, contents: Contents, classes: npt.NDArray[np.int64]) -> None:
         super().__init__(contents)
         self._classes = classes
 
-    def __getitem__(self, number: Any) -> Any:
-        """Return an image, decoded: uint8 RGB (H, W, 3); and the number of its class, or -1.
-
-        Raises
-        ------
-        LoaderError
-            Naming an image that cannot be read or decoded.
-        IndexError
-            Beyond the last image.
-        """
-        if isinstance(number, ReadyBatch):
-            return number
-        place = place_of(number, len(self))
+    def _decoded_at(self, place: int) -> Any:
         return self.normal(self._contents.pairs[place]), int(self._classes[place])
 
 

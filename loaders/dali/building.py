@@ -132,7 +132,7 @@ class PipelineBuilder:
         elif self.reader == "webdataset":
             others = contents.shards("normal") if contents.two_sets else None
             pipeline = pipelines.webdataset_pairs(
-                *contents.shards(), **common, **self.sharding(epoch), normals=others, crops=crops
+                *contents.shards(), **common, part=self.part(epoch), normals=others, crops=crops
             )
         else:
             lists = str(contents.list_path("low")), str(contents.list_path("normal"))
@@ -141,7 +141,7 @@ class PipelineBuilder:
                 roots[0],
                 *lists,
                 **common,
-                **self.sharding(epoch),
+                part=self.part(epoch),
                 normal_root=roots[1],
                 crops=crops,
             )
@@ -249,10 +249,12 @@ class PipelineBuilder:
         batches = self.epoch_batches()
         return lambda done: base + done // batches
 
-    def sharding(self, epoch: int) -> dict[str, Any]:
-        """Return what DALI's own readers are told of ranks and order."""
-        shuffle_seed = epoch_seed(self.options.seed, epoch, "shuffle")
-        return {"rank": self.rank.rank, "world": self.rank.world, "shuffle_seed": shuffle_seed}
+    def part(self, epoch: int) -> Any:
+        """Return what DALI's own readers are told of ranks and order: `pipelines.RankPart`."""
+        from .pipelines import RankPart
+
+        seed = epoch_seed(self.options.seed, epoch, "shuffle")
+        return RankPart(self.rank.rank, self.rank.world, seed)
 
     def order(self, epoch: int) -> Any:
         """Return the numbers of all ranks' pairs in an epoch, as the external reader does."""
@@ -316,7 +318,7 @@ class PipelineBuilder:
             "device_id": None,
             "enable_checkpointing": True,
             "checkpoint": state,
-            **self.sharding(epoch),
+            "part": self.part(epoch),
         }
         if self.reader == "webdataset":
             paths = pipelines.write_numbers(folder, contents.counts)
@@ -346,11 +348,11 @@ class PipelineBuilder:
             normals = pipelines.external_normals(self.source(numbers).normals, **common)
         elif self.reader == "webdataset":
             normals = pipelines.webdataset_normals(
-                *contents.shards("normal"), **common, **self.sharding(epoch)
+                *contents.shards("normal"), **common, part=self.part(epoch)
             )
         else:
             paths = str(contents.root), str(contents.list_path("normal"))
-            normals = pipelines.file_normals(*paths, **common, **self.sharding(epoch))
+            normals = pipelines.file_normals(*paths, **common, part=self.part(epoch))
         batches = self.epoch_batches()
         on_gpu = options.device == "gpu"
         pipeline = LivePipeline(

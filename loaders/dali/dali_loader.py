@@ -13,8 +13,6 @@ from ..backend import is_installed
 from ..dataset import first_batch
 from ..devices import Device, find_device, has_torch
 from ..epochs import EpochLoader
-from ..index import Contents
-from ..live.lows import LiveLows
 from ..options import Options, make_options
 from ..ranks_and_order import decoder_load, usable_cores
 from .batches import ReadyBatches
@@ -32,6 +30,18 @@ class DaliLoader(EpochLoader):
     _gives_tensors = True  # of torch, which must be installed then
 
     _wanted: Device
+    _pipeline: Any = None
+    _base = 0  # the epoch that the pipeline was built for; it goes on through the next
+    # DALI's own state, of the place that a pipeline is to be built at
+    _resume: bytes | None = None
+    # the same of the reader of numbers, see `ReaderNumbers.start`
+    _start: tuple[int, bytes] | None = None
+    _source: Any = None  # of numbers, for the pipeline that runs
+    # the same of the pipeline that runs, where it was asked for
+    _checkpoint: bytes | None = None
+    _padding = 0  # batches that DALI has left of the epoch before this place
+    # epoch and batch that the pipeline gives next; none while it makes one
+    _next: tuple[int, int] | None = None
 
     def _options(self, given: Mapping[str, Any], training: bool, live: bool) -> Options:
         """Find the device, and validate the options.
@@ -65,29 +75,6 @@ class DaliLoader(EpochLoader):
             device=self._wanted.kind,
             workers=given.get("workers") or usable_cores(),
         )
-
-    def __init__(
-        self,
-        contents: Contents,
-        options: Options,
-        reader: str,
-        rank: int | None,
-        world_size: int | None,
-        live: LiveLows | None = None,
-    ) -> None:
-        super().__init__(contents, options, reader, rank, world_size, live)
-        self._pipeline: Any = None
-        self._base = 0  # the epoch that the pipeline was built for; it goes on through the next
-        # DALI's own state, of the place that a pipeline is to be built at
-        self._resume: bytes | None = None
-        # the same of the reader of numbers, see `ReaderNumbers.start`
-        self._start: tuple[int, bytes] | None = None
-        self._source: Any = None  # of numbers, for the pipeline that runs
-        # the same of the pipeline that runs, where it was asked for
-        self._checkpoint: bytes | None = None
-        self._padding = 0  # batches that DALI has left of the epoch before this place
-        # epoch and batch that the pipeline gives next; none while it makes one
-        self._next: tuple[int, int] | None = None
 
     @property
     def batch_sampler(self) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from nvidia import dali
@@ -49,14 +49,23 @@ that reads them is done; see `live.stream_keepalive`."""
 LOW, NORMAL = "low.png;low.jpg", "normal.jpg;normal.png"
 
 
+class RankPart(NamedTuple):
+    """A rank's part of the samples, and the seed that DALI's readers shuffle by."""
+
+    rank: int = 0
+    world: int = 1
+    shuffle_seed: int = 0
+
+
+ALL = RankPart()
+
+
 @pipeline_def(enable_conditionals=True)
 def webdataset_pairs(
     paths: Sequence[str],
     index_paths: Sequence[str],
     options: Options,
-    rank: int = 0,
-    world: int = 1,
-    shuffle_seed: int = 0,
+    part: RankPart = ALL,
     *,
     normals: tuple[Sequence[str], Sequence[str]] | None = None,
     crops: Crops | None = None,
@@ -67,11 +76,6 @@ def webdataset_pairs(
     ----------
     paths, index_paths : sequences of str
         Tars and their indexes, all local or all on s3.
-    options : Options
-    rank, world : int
-        This process's part of the samples.
-    shuffle_seed : int
-        Of the reader.
     normals : two sequences of str, optional
         Tars and indexes of the set that holds the normals, where `paths` are those of a set of lows
         only: two readers then go in step, and the records of both are yielded.
@@ -93,8 +97,8 @@ def webdataset_pairs(
         raise LoaderError(
             f"{len(paths)} shards, {len(index_paths)} indexes: each shard needs its own"
         )
-    common = sharded(options, rank, world, shuffle_seed, True in remote)
-    here = {"paths": list(paths), "index_paths": list(index_paths), "name": "reader"}
+    common = sharded(options, part, True in remote)
+    here = located(paths, index_paths)
     if normals is not None:
         there = {"paths": list(normals[0]), "index_paths": list(normals[1])}
         record, low = fn.readers.webdataset(ext=["json", LOW], **here, **common)
@@ -112,9 +116,7 @@ def file_pairs(
     low_list: str,
     normal_list: str,
     options: Options,
-    rank: int = 0,
-    world: int = 1,
-    shuffle_seed: int = 0,
+    part: RankPart = ALL,
     *,
     normal_root: str = "",
     crops: Crops | None = None,
@@ -129,12 +131,10 @@ def file_pairs(
         The set's folder, which the lists' paths are relative to.
     low_list, normal_list : str
         Files of lines `path label`.
-    options, rank, world, shuffle_seed, crops
-        As of `webdataset_pairs`.
     normal_root : str
-        That of the normals, where they lie in another set.
+        Folder of the normals, where they lie in another set.
     """
-    common = {**reading(options, rank, world, shuffle_seed), "stick_to_shard": True}
+    common = {**reading(options, part), "stick_to_shard": True}
     low, low_label = fn.readers.file(
         file_root=file_root, file_list=low_list, name="reader", **common
     )
@@ -150,14 +150,11 @@ def webdataset_numbers(
     paths: Sequence[str],
     index_paths: Sequence[str],
     options: Options,
-    rank: int = 0,
-    world: int = 1,
-    shuffle_seed: int = 0,
+    part: RankPart = ALL,
 ) -> Any:
     """Yield the names of what `write_numbers` wrote, in the order of pairs of the set's shards."""
-    places = {"paths": list(paths), "index_paths": list(index_paths), "name": "reader"}
     nothing = fn.readers.webdataset(
-        ext=["number"], **places, **sharded(options, rank, world, shuffle_seed, False)
+        ext=["number"], **located(paths, index_paths), **sharded(options, part, False)
     )
     return fn.get_property(nothing, key="source_info")
 
@@ -188,28 +185,29 @@ def file_labels(
     file_root: str,
     low_list: str,
     options: Options,
-    rank: int = 0,
-    world: int = 1,
-    shuffle_seed: int = 0,
+    part: RankPart = ALL,
 ) -> Any:
     """Read the labels alone of the pairs that `file_pairs` gives, in the same order."""
-    common = {**reading(options, rank, world, shuffle_seed), "stick_to_shard": True}
+    common = {**reading(options, part), "stick_to_shard": True}
     return fn.readers.file(file_root=file_root, file_list=low_list, name="reader", **common)[1]
 
 
-def sharded(
-    options: Options, rank: int, world: int, shuffle_seed: int, remote: bool
-) -> dict[str, Any]:
+def located(paths: Sequence[str], index_paths: Sequence[str]) -> dict[str, Any]:
+    """Return what the first reader of shards is told of them."""
+    return {"paths": list(paths), "index_paths": list(index_paths), "name": "reader"}
+
+
+def sharded(options: Options, part: RankPart, remote: bool) -> dict[str, Any]:
     """Return what readers of shards have in common."""
     # Whole shards are shuffled, equally on all ranks, which take turns at the parts. Those differ
     # by a sample, which only whole batches do not mind; otherwise each rank keeps its part.
     reshuffled = options.shuffle and options.last_batch == "drop"
     # A missing component would otherwise be an empty tensor, and nothing would say so.
     return {
-        **reading(options, rank, world, shuffle_seed),
+        **reading(options, part),
         "missing_component_behavior": "error",
         **(
-            {"shuffle_after_epoch": True, "shuffle_after_epoch_seed": shuffle_seed}
+            {"shuffle_after_epoch": True, "shuffle_after_epoch_seed": part.shuffle_seed}
             if reshuffled
             else {}
         ),
@@ -218,7 +216,7 @@ def sharded(
     }
 
 
-def reading(options: Options, rank: int, world: int, shuffle_seed: int) -> dict[str, Any]:
+def reading(options: Options, part: RankPart) -> dict[str, Any]:
     """Return what readers have in common.
 
     Two of them draw alike, and go in step, only if all of it is equal.
@@ -226,9 +224,9 @@ def reading(options: Options, rank: int, world: int, shuffle_seed: int) -> dict[
     return {
         "random_shuffle": options.shuffle,
         "initial_fill": options.shuffle_buffer,
-        "seed": shuffle_seed,
-        "shard_id": rank,
-        "num_shards": world,
+        "seed": part.shuffle_seed,
+        "shard_id": part.rank,
+        "num_shards": part.world,
         "pad_last_batch": True,
         "prefetch_queue_depth": options.prefetch,
         # Of each of the buffer's places, which DALI would make 1 MiB: 8 GB of addresses, hardly
@@ -276,19 +274,16 @@ def webdataset_normals(
     paths: Sequence[str],
     index_paths: Sequence[str],
     options: Options,
-    rank: int = 0,
-    world: int = 1,
-    shuffle_seed: int = 0,
+    part: RankPart = ALL,
 ) -> tuple[Any, ...]:
     """Read the normals alone of the pairs that `webdataset_pairs` gives, in the same order.
 
     They are decoded and whole; yields them, room for as many lows, and their records.
     """
-    places = {"paths": list(paths), "index_paths": list(index_paths), "name": "reader"}
     record, normal = fn.readers.webdataset(
         ext=["json", NORMAL],
-        **places,
-        **sharded(options, rank, world, shuffle_seed, paths[0].startswith("s3://")),
+        **located(paths, index_paths),
+        **sharded(options, part, paths[0].startswith("s3://")),
     )
     normal = decoded_by_two(normal, options)
     return normal, room_for(normal, options), fn.pad(record)
@@ -299,12 +294,10 @@ def file_normals(
     file_root: str,
     normal_list: str,
     options: Options,
-    rank: int = 0,
-    world: int = 1,
-    shuffle_seed: int = 0,
+    part: RankPart = ALL,
 ) -> tuple[Any, ...]:
     """Read the normals alone of the pairs that `file_pairs` gives, in the same order."""
-    common = {**reading(options, rank, world, shuffle_seed), "stick_to_shard": True}
+    common = {**reading(options, part), "stick_to_shard": True}
     normal, label = fn.readers.file(
         file_root=file_root, file_list=normal_list, name="reader", **common
     )
