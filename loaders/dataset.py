@@ -39,12 +39,8 @@ class NumberedSamples:
     def __getitem__(self, number: Any) -> Any:
         """Return a sample, decoded: its images are uint8 RGB (H, W, 3).
 
-        Raises
-        ------
-        LoaderError
-            Naming an image that cannot be read or decoded.
-        IndexError
-            Beyond the last sample.
+        Raises LoaderError naming an image that cannot be read or decoded; IndexError beyond the
+        last sample.
         """
         if isinstance(number, ReadyBatch):
             return number
@@ -91,10 +87,7 @@ class ImageDataset(PairDataset):
 def place_of(number: int, count: int) -> int:
     """Return the place of a sample by its number, which counts from the end where it is negative.
 
-    Raises
-    ------
-    IndexError
-        Where there is none.
+    Raises IndexError where there is none.
     """
     if not -count <= number < count:
         raise IndexError(f"{number} is none of the {count:,} samples")
@@ -109,18 +102,11 @@ def first_batch(samples: list[ReadyBatch]) -> tuple[Any, ...]:
 def decoded_pair(pair: StoredPair, decoder: str, of_set: bool) -> tuple[Pixels, Pixels]:
     """Decode both images of a pair.
 
-    Parameters
-    ----------
-    pair : StoredPair
-    decoder : str
-        "opencv" or "pillow".
-    of_set : bool
-        Whether it is a set's pair, or two files as they come.
+    decoder: "opencv" or "pillow".
+    of_set: whether it is a set's pair, or two files as they come.
 
-    Raises
-    ------
-    LoaderError
-        Naming the image that cannot be read or decoded, or the pair whose images differ in size.
+    Raises LoaderError naming the image that cannot be read or decoded, or the pair whose images
+    differ in size.
     """
     decoded = []
     for member, piece in (("low", pair.low), ("normal", pair.normal)):
@@ -136,10 +122,7 @@ def decoded_pair(pair: StoredPair, decoder: str, of_set: bool) -> tuple[Pixels, 
 def check_one_shape(pair: StoredPair, low: tuple[int, ...], normal: tuple[int, ...]) -> None:
     """Check that both images of a pair have one height and width: they are cut alike.
 
-    Raises
-    ------
-    LoaderError
-        Naming the pair.
+    Raises LoaderError naming the pair.
     """
     if low != normal:
         sizes = " and ".join(f"{height} x {width}" for height, width in (low, normal))

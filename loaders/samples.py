@@ -120,14 +120,8 @@ def _far(pair: StoredPair) -> bool:
 class Sample(NamedTuple):
     """A pair that has the size of its batch, but not its flips, layout and type yet.
 
-    Attributes
-    ----------
-    low, normal : uint8 arrays (H, W, 3)
-    crop : CropFlip
-        Of which flips and turn are left to do.
-    key : str
-    labels : MovedLabels, optional
-    known : Known, optional
+    low, normal: uint8 arrays (H, W, 3).
+    crop: of which flips and turn are left to do.
     """
 
     low: Pixels
@@ -155,20 +149,12 @@ def turned_shape(shape: Sequence[int], crop: CropFlip) -> tuple[int, int]:
 class Batch:
     """Tensors that pairs are written to, each in the form that the options ask for.
 
-    Parameters
-    ----------
-    options : Options
-    shapes : sequence of (height, width)
-        Of the pairs, in order, once they are turned; see `turned_shape`.
-    members : int
-        Images of each: low and normal.
-    rooms : SharedBufferPool, optional
-        Where they are written while there is room, else to memory of their own.
+    shapes: sequence of (height, width); of the pairs, in order, once they are turned; see
+      `turned_shape`.
+    members: images of each: low and normal.
+    rooms: where they are written while there is room, else to memory of their own.
 
-    Raises
-    ------
-    LoaderError
-        When they differ, and nothing is said that makes them alike.
+    Raises LoaderError when they differ, and nothing is said that makes them alike.
     """
 
     def __init__(
@@ -269,10 +255,6 @@ class ToldSamples(Dataset[Any]):
     """Samples in a process of a loader's own: a refusal is told in their place.
 
     Raised there, it would come with all of the process's trace in its message.
-
-    Parameters
-    ----------
-    samples : Dataset
     """
 
     def __init__(self, samples: Any) -> None:
@@ -295,9 +277,7 @@ class ToldBatches:
 
     A batch that shared memory has no room for goes through a pipe, as NumPy's arrays do.
 
-    Parameters
-    ----------
-    collate : function of samples
+    collate: function of samples.
     """
 
     def __init__(self, collate: Callable[[Any], tuple[Any, ...]]) -> None:

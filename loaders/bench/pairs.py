@@ -166,7 +166,8 @@ def bench_mixture(asked: Asked) -> Bench:
         load = partial(TorchLoader, split=asked.split, workers=processes, **common)
         alone: dict[str, float] = {}
         for name in (name for name in weights if weights[name]):
-            one = Mixture({name: mixture.components[name]}, max(asked.batch_size, 1) * 1000)
+            alone_always = mixture.components[name].model_copy(update={"weight": {0: 1.0}})
+            one = Mixture({name: alone_always}, max(asked.batch_size, 1) * 1000)
             speeds.append(asked.timed(f"{name} alone, {processes} workers", partial(load, one)))
             alone[name] = speeds[-1].pairs_a_second
         speeds.append(asked.timed(f"mixture, {processes} workers", partial(load, mixture)))

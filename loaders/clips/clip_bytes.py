@@ -29,12 +29,9 @@ _LOOKING = 8  # threads that look into videos
 class Clip(NamedTuple):
     """What a thread made of a stored clip.
 
-    Attributes
-    ----------
-    lows : uint8 array (T, H, W, 3), or list
-        The array may be a part of its batch's; a list is of encoded lows, or of decoded ones.
-    normals : list of uint8 arrays (N)
-        Encoded.
+    lows: uint8 array (T, H, W, 3), or list; the array may be a part of its batch's; a list is of
+      encoded lows, or of decoded ones.
+    normals: list of uint8 arrays (N); encoded.
     """
 
     lows: Any
@@ -68,18 +65,10 @@ def bytes_of(
 ) -> tuple[Bytes, npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Return a file that holds frames of a video, their numbers in it, their height and width.
 
-    Parameters
-    ----------
-    part : Part
-    segments : Segments
-        That were cut.
-    cut : function of a video and times, optional
-        Cuts others, in place of `Segments.cut`.
+    segments: those that were cut.
+    cut: function of a video and times; cuts others, in place of `Segments.cut`.
 
-    Raises
-    ------
-    ImageRefused
-        When a frame is not there, or the video is damaged.
+    Raises ImageRefused when a frame is not there, or the video is damaged.
     """
     segment, numbers = segments.frames(part.video, part.times, cut)
     data = np.frombuffer(segment.data, np.uint8)

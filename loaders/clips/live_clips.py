@@ -36,22 +36,14 @@ class LiveClips:
 
     A batch of it is a round of the loader's, see `batch_groups`.
 
-    Parameters
-    ----------
-    source : Pictures or VideoFrames
-        Of the decoded frames.
-    live : LiveLows
-        On a GPU of a recipe of the camera model.
-    options : Options
-        On a GPU with a size.
-    frames : int
-        Of each clip.
-    places_of : function of a batch's number
-        Returns the places of its clips; counted from the pipeline's beginning.
-    keys : sequence of str
-        Of all clips that may come.
-    device_id : int, optional
-        Number of the GPU.
+    source: source of the decoded frames.
+    live: on a GPU of a recipe of the camera model.
+    options: on a GPU with a size.
+    frames: number in each clip.
+    places_of: function of a batch's number; returns the places of its clips; counted from the
+      pipeline's beginning.
+    keys: those of all clips that may come.
+    device_id: number of the GPU.
     """
 
     def __init__(
@@ -78,10 +70,7 @@ class LiveClips:
     def run(self, stream: Any = None) -> tuple[Any, ...]:
         """Make the next batch: lows, normals, and no more.
 
-        Raises
-        ------
-        LoaderError
-            When the frames of a clip differ in size.
+        Raises LoaderError when the frames of a clip differ in size.
         """
         if self._device is None:
             return self._on_cpu()
@@ -149,10 +138,7 @@ class LiveClips:
     def _crops(self, places: Sequence[ClipPlace], sizes: Whole) -> Any:
         """Return the crops of all frames, those of a clip alike (N, 7), as processes draw them.
 
-        Raises
-        ------
-        LoaderError
-            When the frames of a clip differ in size.
+        Raises LoaderError when the frames of a clip differ in size.
         """
         firsts = sizes[:: self._frames]
         for n in np.flatnonzero((sizes != np.repeat(firsts, self._frames, axis=0)).any(axis=1)):

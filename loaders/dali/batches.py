@@ -72,10 +72,7 @@ def tensor_of(images: Any) -> Any:
 def check_one_size(shapes: Sequence[Sequence[int]]) -> None:
     """Check that images that are to be one tensor have one shape.
 
-    Raises
-    ------
-    LoaderError
-        When they do not.
+    Raises LoaderError when they do not.
     """
     found = sorted({tuple(shape) for shape in shapes})
     if len(found) > 1:

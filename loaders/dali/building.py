@@ -57,10 +57,7 @@ def _leave_to_parent() -> None:
 def built(pipeline: Any, name: str) -> Any:
     """Build a DALI pipeline of what is loaded by a name.
 
-    Raises
-    ------
-    LoaderError
-        With what DALI says.
+    Raises LoaderError with what DALI says.
     """
     survive_forks()
     _built.add(pipeline)
@@ -75,15 +72,7 @@ def built(pipeline: Any, name: str) -> Any:
 class PipelineBuilder:
     """What the pipelines of one loader and rank are built of.
 
-    Attributes
-    ----------
-    contents : Contents
-    options : Options
-    rank : Rank
-    live : LiveLows, optional
-    reader : str
-    device_id : int, optional
-        Of the GPU.
+    device_id: number of the GPU.
     """
 
     contents: Contents
@@ -181,17 +170,10 @@ class PipelineBuilder:
     def build_resident(self, place: tuple[int, int], pools: dict[str, Any]) -> Any:
         """Build the pipeline of pairs in memory, which are decoded the first time.
 
-        Parameters
-        ----------
-        place : (epoch, batch)
-            To begin at.
-        pools : dict
-            Keeps what is decoded.
+        place: (epoch, batch) to begin at.
+        pools: keeps what is decoded.
 
-        Raises
-        ------
-        DoesNotFit
-            When memory is too small.
+        Raises DoesNotFit when memory is too small.
         """
         from .forms.resident_pipeline import Course, ResidentOnGpu, ResidentPipeline
 
@@ -294,12 +276,8 @@ class PipelineBuilder:
     ) -> OrderedNumbers | ReaderNumbers:
         """Return what tells the numbers of the pairs of a pipeline's batches.
 
-        Parameters
-        ----------
-        epoch : int
-            The pipeline begins with.
-        start : (batch, state), optional
-            See `ReaderNumbers`.
+        epoch: the first one of the pipeline.
+        start: (batch, state); see `ReaderNumbers`.
         """
         if self._ordered:
             size = self.options.batch_size

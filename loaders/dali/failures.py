@@ -24,14 +24,9 @@ def explained(
 
     It names the pair that DALI failed at, where that can be told.
 
-    Parameters
-    ----------
-    error : Exception
-        Of DALI.
-    contents, options
-        Of the loader.
-    suspects : function
-        Returns the numbers of the pairs that DALI was at.
+    error: DALI's.
+    contents, options: the loader's.
+    suspects: returns the numbers of the pairs that DALI was at.
     """
     numbers = suspects()
     found = _first_damage(contents, numbers, options.workers)

@@ -72,20 +72,14 @@ def webdataset_pairs(
 ) -> tuple[Any, ...]:
     """Read the pairs of a set's shards, with their indexes.
 
-    Parameters
-    ----------
-    paths, index_paths : sequences of str
-        Tars and their indexes, all local or all on s3.
-    normals : two sequences of str, optional
-        Tars and indexes of the set that holds the normals, where `paths` are those of a set of lows
-        only: two readers then go in step, and the records of both are yielded.
-    crops : function, optional
-        See `Crops`; needed where the options crop or flip.
+    paths, index_paths: tars and their indexes, all local or all on s3.
+    normals: two sequences of str; tars and indexes of the set that holds the normals, where `paths`
+      are those of a set of lows only: two readers then go in step, and the records of both are
+      yielded.
+    crops: see `Crops`; needed where the options crop or flip.
 
-    Raises
-    ------
-    LoaderError
-        When local and s3 paths are mixed, which would end the process, or their numbers differ.
+    Raises LoaderError when local and s3 paths are mixed, which would end the process, or their
+    numbers differ.
     """
     remote = {path.startswith("s3://") for path in (*paths, *(normals[0] if normals else ()))}
     if len(remote) > 1:
@@ -125,14 +119,9 @@ def file_pairs(
 
     The label says line i of either list. Yields both labels.
 
-    Parameters
-    ----------
-    file_root : str
-        The set's folder, which the lists' paths are relative to.
-    low_list, normal_list : str
-        Files of lines `path label`.
-    normal_root : str
-        Folder of the normals, where they lie in another set.
+    file_root: the set's folder, which the lists' paths are relative to.
+    low_list, normal_list: files of lines `path label`.
+    normal_root: folder of the normals, where they lie in another set.
     """
     common = {**reading(options, part), "stick_to_shard": True}
     low, low_label = fn.readers.file(

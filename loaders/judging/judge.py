@@ -280,10 +280,7 @@ def _images(own: dict[str, Path]) -> list[tuple[metrics.Image, metrics.Image]]:
 def read_image(path: Path) -> metrics.Image:
     """Read an image at its own depth, as trainers do: by its pixels, whatever its colour profile.
 
-    Raises
-    ------
-    SourceError
-        When it cannot be read.
+    Raises SourceError when it cannot be read.
     """
     try:
         data = read_regular(path)

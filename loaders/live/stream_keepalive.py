@@ -14,10 +14,7 @@ class StreamKeepAlive:
     is under way on any stream: whoever reads their outputs on another one keeps them until that is
     done, however far behind the GPU is.
 
-    Parameters
-    ----------
-    most : int
-        Batches that are kept; the oldest one is waited for where more would be.
+    most: batches that are kept; the oldest one is waited for where more would be.
     """
 
     def __init__(self, most: int) -> None:

@@ -22,25 +22,11 @@ def formed_photograph(
 ) -> tuple[Samples, Samples]:
     """Decode a photograph, darken it, and bring both into form.
 
-    Parameters
-    ----------
-    data : bytes
-        An encoded image.
-    recipe : Recipe
-    seed : int
-    key : str
-    options : Options
-        With a size; whole images are resized to it.
+    data: an encoded image.
+    options: with a size; whole images are resized to it.
 
-    Returns
-    -------
-    two arrays (3, H, W) or (H, W, 3)
-        Low and normal.
-
-    Raises
-    ------
-    ImageRefused
-        When it cannot be decoded.
+    Returns two arrays (3, H, W) or (H, W, 3): low and normal. Raises ImageRefused when it cannot be
+    decoded.
     """
     normal = decode_as_rgb(data)
     low = low_maker(recipe, seed, [key]).low(0, normal)

@@ -17,14 +17,9 @@ _MARK = "@"
 class Windows:
     """Windows of a sequence, as DALI's video readers have them.
 
-    Attributes
-    ----------
-    frames : int
-        Frames of a clip.
-    stride : int
-        From a frame of a clip to its next one.
-    step : int
-        From the first frame of a clip to that of the next clip.
+    frames: frames of a clip.
+    stride: from a frame of a clip to its next one.
+    step: from the first frame of a clip to that of the next clip.
     """
 
     frames: int

@@ -25,10 +25,7 @@ NOT_LIKE = "of a scene to keep out"
 def pictures(sets: tuple[str, ...]) -> tuple[Seen, ...]:
     """Look at the pictures of some sets.
 
-    Raises
-    ------
-    ConfigError
-        When one cannot be read: its scene could not be kept out.
+    Raises ConfigError when one cannot be read: its scene could not be kept out.
     """
     unreadable: list[str] = []
     found = tuple(seen for one in sets for seen in seen_in(one, unreadable))
@@ -46,17 +43,10 @@ def sum_of(sets: tuple[str, ...]) -> str:
 def kept_out(candidates: pa.Table, sets: Sequence[str]) -> pa.Table:
     """Refuse the candidates that show what a picture of some sets shows.
 
-    Parameters
-    ----------
-    candidates : pyarrow.Table
-        Of `measure_candidates`.
-    sets : sequence of str
-        See `gloam.leaks`.
+    candidates: of `measure_candidates`.
+    sets: see `gloam.leaks`.
 
-    Raises
-    ------
-    ConfigError
-        When candidates are clips.
+    Raises ConfigError when candidates are clips.
     """
     known = list(pictures(tuple(sets)))
     places = list(locations(candidates))

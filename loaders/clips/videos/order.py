@@ -36,12 +36,8 @@ _EPOCHS = 48  # whose schedules are kept: several pipelines are some runs ahead,
 class Groups:
     """Clips of videos by the key frame that decoding begins at.
 
-    Attributes
-    ----------
-    of_clip : int64 array (N)
-        The group of each clip.
-    sizes : int64 array (G)
-        Bytes of the decoded frames of each group.
+    of_clip: int64 array (N); the group of each clip.
+    sizes: int64 array (G); bytes of the decoded frames of each group.
     """
 
     of_clip: Numbers
@@ -101,11 +97,7 @@ def group_clips(clips: Sequence[StoredClip]) -> Groups:
 class Part(NamedTuple):
     """A part of a video that is decoded at once.
 
-    Attributes
-    ----------
-    video : Location
-    times : list of int
-        Of its frames that are wanted, in order.
+    times: those of its frames that are wanted, in order.
     """
 
     video: Location
@@ -115,16 +107,10 @@ class Part(NamedTuple):
 class Schedule:
     """Which parts of videos are decoded when, for the batches of an epoch that are left.
 
-    Parameters
-    ----------
-    batches : sequence of sequences of int
-        The clips of each batch.
-    of_clip : int64 array
-        As of `Groups`.
-    clips : sequence of StoredClip
-        All of them.
-    at_once : int
-        Parts of a run.
+    batches: sequence of sequences of int; the clips of each batch.
+    of_clip: int64 array; as of `Groups`.
+    clips: all of them.
+    at_once: parts of a run.
     """
 
     def __init__(
@@ -194,12 +180,8 @@ class _Begun(NamedTuple):
 class Runs:
     """Runs and batches of one epoch after the other, from a batch on.
 
-    Parameters
-    ----------
-    epoch, batch : int
-        Where they begin.
-    schedule_of : function of (epoch, batch)
-        Returns the schedule of an epoch from a batch on.
+    epoch, batch: where to begin.
+    schedule_of: function of (epoch, batch); returns the schedule of an epoch from a batch on.
     """
 
     def __init__(self, epoch: int, batch: int, schedule_of: Callable[[int, int], Schedule]) -> None:

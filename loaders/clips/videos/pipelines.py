@@ -37,17 +37,10 @@ def pipelines_of(
 ) -> list[Any]:
     """Make pipelines that take turns at runs.
 
-    Parameters
-    ----------
-    runs : Runs
-    count : int
-        Of pipelines.
-    pool : Executor
-        Of threads that cut videos into parts.
-    bytes_of : function of a part
-        See `clip_bytes.bytes_of`; frames have margins for a GPU.
-    common
-        Of the pipelines: options, batch_size (parts of a run), device_id, ...
+    count: number of pipelines.
+    pool: threads that cut videos into parts.
+    bytes_of: function of a part; see `clip_bytes.bytes_of`; frames have margins for a GPU.
+    common: options of the pipelines: options, batch_size (parts of a run), device_id, ...
     """
 
     def source_of(turn: int) -> Callable[[Any], tuple[Any, ...]]:

@@ -32,17 +32,10 @@ T = TypeVar("T")
 class VideoProcesses:
     """Processes that decode parts of videos into shared memory, and cut videos into parts.
 
-    Parameters
-    ----------
-    count : int
-        Of processes, at least one.
-    size : int
-        Bytes of the largest part, when it is decoded.
+    count: number of processes, at least one.
+    size: bytes of the largest part, when it is decoded.
 
-    Raises
-    ------
-    LoaderError
-        When they cannot be started.
+    Raises LoaderError when they cannot be started.
     """
 
     def __init__(self, count: int, size: int) -> None:
@@ -65,18 +58,9 @@ class VideoProcesses:
     def decode(self, part: Part, lock: Callable[[int, Memory], None] | None = None) -> Memory:
         """Decode a part; returns its frames (F, H, W, 3), in shared memory.
 
-        Parameters
-        ----------
-        part : Part
-        lock : function, optional
-            Called with the number and the memory of the room that the frames will be in.
+        lock: called with the number and the memory of the room that the frames will be in.
 
-        Raises
-        ------
-        ImageRefused
-            When a frame cannot be decoded.
-        LoaderError
-            When the process ended.
+        Raises ImageRefused when a frame cannot be decoded; LoaderError when the process ended.
         """
         number = self._rooms.take()
         try:
@@ -94,12 +78,8 @@ class VideoProcesses:
     def cut(self, video: Location, times: Sequence[int], *, margins: bool) -> Segment:
         """Cut a part out of a video; see `Segments`.
 
-        Raises
-        ------
-        ImageRefused
-            When a frame is not there, or the video is damaged.
-        LoaderError
-            When the process ended.
+        Raises ImageRefused when a frame is not there, or the video is damaged; LoaderError when the
+        process ended.
         """
         return self._result(_cut, video, times, margins)
 

@@ -20,14 +20,9 @@ AHEAD = 2
 class Begun:
     """A batch that is being made.
 
-    Attributes
-    ----------
-    labels, state
-        That go with it.
-    inputs : object
-        What keeps the memory that it is made from.
-    images : (low, normal), optional
-        Once they are there.
+    labels, state: what goes with it.
+    inputs: what keeps the memory that it is made from.
+    images: (low, normal); once they are there.
     """
 
     labels: Any
@@ -37,13 +32,7 @@ class Begun:
 
 
 class Form:
-    """The pipeline `pipelines.formed_pairs` on a GPU, fed batch by batch; built for the first one.
-
-    Parameters
-    ----------
-    options : Options
-    device_id : int
-    """
+    """The pipeline `pipelines.formed_pairs` on a GPU, fed by batches; built for the first one."""
 
     def __init__(self, options: Options, device_id: int) -> None:
         self._options, self._device_id = options, device_id
@@ -53,15 +42,10 @@ class Form:
     def begin(self, begun: Begun, lows: Any, normals: Any, crops: Any, stream: Any) -> None:
         """Begin to form a batch on a GPU: DALI does it while the next ones are decoded.
 
-        Parameters
-        ----------
-        begun : Begun
-            Gets its images from `finish`, or when the one after the next is begun.
-        lows, normals : lists of tensors, or a list of DALI
-        crops : array (N, 7)
-            See `augment.draw_crops`.
-        stream : CUDA stream of torch
-            That inputs are made on, and outputs are for.
+        begun: gets its images from `finish`, or when the one after the next is begun.
+        lows, normals: lists of tensors, or a list of DALI.
+        crops: array (N, 7); see `augment.draw_crops`.
+        stream: CUDA stream of torch; inputs are made on it, and outputs are for it.
         """
         if not self._pipelines:
             self._pipelines = [self._built() for _ in range(AHEAD)]

@@ -24,18 +24,12 @@ Pixels = npt.NDArray[np.uint8]
 class HostImages:
     """What ImageLoader runs on the CPU in place of a whole DALI pipeline.
 
-    Parameters
-    ----------
-    decoded : DALI pipeline
-        Of decoded images and numbers.
-    options : Options
-    numbers : function of a batch's number and of the pipeline's numbers
-        Returns those of its images.
-    keys : function of numbers
-        Returns the keys of their images.
-    epoch_of : function of a batch's number
-    done : int
-        Batches that the pipeline has given before.
+    decoded: pipeline of decoded images and numbers.
+    numbers: function of a batch's number and of the pipeline's numbers; returns those of its
+      images.
+    keys: function of numbers; returns the keys of their images.
+    epoch_of: function of a batch's number.
+    done: batches that the pipeline has given before.
     """
 
     def __init__(

@@ -40,20 +40,12 @@ _HELD = 4  # batches whose lows may be under way
 class LivePipeline:
     """What PairLoader runs in place of a DALI pipeline: the same outputs, lows made on the way.
 
-    Parameters
-    ----------
-    normals : DALI pipeline
-        Yields decoded normals and labels, built.
-    live : LiveLows
-    options : Options
-    keys_of : function of labels
-        Returns the keys of a batch.
-    epoch_of : function of a batch's number
-        Returns the epoch that a batch belongs to, counted from the pipeline's beginning.
-    device_id : int, optional
-        Of the GPU.
-    keys : sequence of str
-        Of all pairs that may come.
+    normals: yields decoded normals and labels, built.
+    keys_of: function of labels; returns the keys of a batch.
+    epoch_of: function of a batch's number; returns the epoch that a batch belongs to, counted from
+      the pipeline's beginning.
+    device_id: number of the GPU.
+    keys: those of all pairs that may come.
     """
 
     def __init__(
@@ -174,13 +166,8 @@ def _sizes(images: Any) -> npt.NDArray[np.int64]:
 class LowsOnGpu:
     """Lows that a GPU makes, on the stream of the thread that asks first.
 
-    Parameters
-    ----------
-    live : LiveLows
-        Of a recipe of the camera model.
-    options : Options
-    keys : sequence of str
-        Of all pairs that may come.
+    live: lows of a recipe of the camera model.
+    keys: those of all pairs that may come.
     """
 
     def __init__(self, live: LiveLows, options: Options, keys: Sequence[str]) -> None:

@@ -86,10 +86,7 @@ def decoded_by_two(images: Any, options: Options) -> Any:
 def processed(images: list[Any], options: Options, crops: Crops | None) -> list[Any]:
     """Decode, crop, resize and flip encoded images of one size, all alike.
 
-    Raises
-    ------
-    LoaderError
-        When images are to be cropped or flipped, and `crops` does not say how.
+    Raises LoaderError when images are to be cropped or flipped, and `crops` does not say how.
     """
     window, flips = cropped(images[-1], options, crops)
     return formed(_alike(decoded, images, options=options), window, flips, options)

@@ -37,14 +37,9 @@ _AHEAD = 4  # batches that are made while one is used
 class Course(NamedTuple):
     """Which pairs come when.
 
-    Attributes
-    ----------
-    order : function of an epoch
-        Returns the numbers of this rank's pairs, in order.
-    first, batches : int
-        The batch to begin with, counted from epoch 0; and how many an epoch has.
-    size : int
-        Pairs of a batch; what an epoch's last one lacks is filled with its last pair.
+    order: function of an epoch; returns the numbers of this rank's pairs, in order.
+    first, batches: the batch to begin with, counted from epoch 0; and how many an epoch has.
+    size: pairs of a batch; what an epoch's last one lacks is filled with its last pair.
     """
 
     order: Callable[[int], Any]
@@ -66,14 +61,7 @@ class Course(NamedTuple):
 class ResidentPipeline:
     """What PairLoader runs in place of a DALI pipeline, where everything is in host memory.
 
-    Parameters
-    ----------
-    pool : ResidentPool
-    pairs : Pairs
-    live : LiveLows, optional
-        Where the pool holds normals alone.
-    options : Options
-    course : Course
+    live: where the pool holds normals alone.
     """
 
     def __init__(
@@ -135,18 +123,9 @@ class _Epoch(NamedTuple):
 class ResidentOnGpu:
     """The same where pairs lie in a GPU's memory.
 
-    Parameters
-    ----------
-    pool : CudaPool
-        Of the pairs from number `first` on.
-    keys : sequence of str
-        Of its pairs.
-    first : int
-    live : LiveLows, optional
-        Where the pool holds normals alone.
-    options : Options
-    course : Course
-    device_id : int
+    pool: the pairs from number `first` on.
+    keys: those of its pairs.
+    live: where the pool holds normals alone.
     """
 
     def __init__(
