@@ -1,4 +1,4 @@
-"""Where batches are wanted, and as whose arrays: one spelling for every loader."""
+"""Devices and frameworks that batches are wanted for: one spelling for every loader."""
 
 from __future__ import annotations
 

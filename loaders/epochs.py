@@ -33,7 +33,7 @@ class EpochLoader:
     options : Options
         Those that count for the next batch; see `Options.last_batch`.
     reader : str
-        What reads, as states know it.
+        Name of the reader, as states know it.
     live : LiveLows, optional
         How lows are made, where they are not stored.
     epoch : int
@@ -141,7 +141,7 @@ class EpochLoader:
 
     @property
     def batch_sampler(self) -> Any:
-        """What begins an epoch of the loader when it is iterated.
+        """An iterable that begins an epoch of the loader.
 
         It is for tools that skip batches by it (Accelerate's `skip_first_batches`).
         """

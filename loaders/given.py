@@ -1,4 +1,4 @@
-"""What draws know of the samples of a batch, for whoever asks: parameters, noise, light."""
+"""Facts that draws know of the samples of a batch: parameters, noise, light."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CHANNELS = {"light": 1, "mask": 1}
 
 
 class Known(NamedTuple):
-    """What is known of a sample.
+    """Facts of a sample that its draw knows.
 
     draw: none where nothing was drawn: of lists and of real pairs.
     maps: dict of name to float32 array (h, w, 3 or 1); those that were asked for and are there.

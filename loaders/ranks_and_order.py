@@ -139,7 +139,7 @@ def usable_cores() -> int:
 def decoder_load(live: bool) -> float:
     """Return which share of JPEGs a GPU's decoding hardware gets by default, cores the rest.
 
-    What cores decode differs a little from what the hardware does: a live low is to be a function
+    Cores decode a little differently from the hardware: a live low is to be a function
     of its key.
     """
     return 1.0 if live or local_ranks() >= _MANY_GPUS else 0.9

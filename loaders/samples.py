@@ -273,7 +273,7 @@ class ToldSamples(Dataset[Any]):
 
 
 class ToldBatches:
-    """What makes batches of them: a refusal again, or a batch.
+    """Makes batches of them: a refusal again, or a batch.
 
     A batch that shared memory has no room for goes through a pipe, as NumPy's arrays do.
 

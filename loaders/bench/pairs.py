@@ -62,19 +62,11 @@ class Bench:
 class Asked(NamedTuple):
     """The loading to measure.
 
-    Attributes
-    ----------
-    root : Path
-        A set, a folder, a list or a mixture.
-    split : str
-    batch_size, size : int
-        Images are resized to size x size.
-    seconds : float
-        For each way, after its first batches.
-    workers : tuple of int
-        Numbers of processes of the plain DataLoader.
-    say : function
-        Called with the name of what is measured next.
+    root: a set, a folder, a list or a mixture.
+    batch_size, size: images are resized to size x size.
+    seconds: for each way, after its first batches.
+    workers: numbers of processes of the plain DataLoader.
+    say: called with the name of what is measured next.
     """
 
     root: Path

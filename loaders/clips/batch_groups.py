@@ -64,7 +64,7 @@ class BatchGroups(NamedTuple):
 def split(images: Any, counts: list[int]) -> list[Any]:
     """Return torch tensors of the batches of a round: of one alone, over DALI's memory.
 
-    Of several, each has memory of its own: who keeps one, or changes it in place, keeps and changes
+    Each of several has memory of its own: keeping one, or changing it in place, keeps and changes
     no others.
 
     images: DALI's list of tensors, or torch tensor.

@@ -1,4 +1,4 @@
-"""What DALI is given of clips: the encoded frames of pictures, or parts of videos."""
+"""Bytes of clips for DALI: the encoded frames of pictures, or parts of videos."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LOOKING = 8  # threads that look into videos
 
 
 class Clip(NamedTuple):
-    """What a thread made of a stored clip.
+    """A stored clip, read by a thread.
 
     lows: uint8 array (T, H, W, 3), or list; the array may be a part of its batch's; a list is of
       encoded lows, or of decoded ones.
@@ -96,7 +96,7 @@ def has_videos(contents: ClipContents) -> bool:
 def beyond_dali(clips: Sequence[StoredClip], on_gpu: bool) -> str:
     """Return why DALI cannot decode all of some clips; "" where it can.
 
-    Of each video the first frame is decoded, and another one in its middle, to see what it is.
+    The first frame of each video is decoded, and another one in its middle, to see what it is.
     """
     if clips and clips[0].lows:
         return "reads no lists of pairs"

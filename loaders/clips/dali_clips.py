@@ -1,7 +1,7 @@
 """Clips made in this process, on a GPU or a CPU: decoded by DALI, videos by PyAV, too.
 
 A frame is a sample of a pipeline that knows nothing of clips; those of one clip have one change.
-What comes is a function of epoch and batch: there is no state besides.
+Batches are functions of epoch and number: there is no state besides.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _AHEAD = 2  # rounds that are read, and whose stored lows are decoded, before DA
 
 
 class DaliFailed(LoaderError):
-    """What makes batches in this process fails at clips that processes decode."""
+    """DALI fails at clips that processes decode."""
 
 
 class DaliClips:

@@ -32,7 +32,7 @@ _AHEAD = 2  # batches that are made while one is used
 
 
 class LiveClips:
-    """What runs in place of a DALI pipeline of stored clips: the same outputs.
+    """A stand-in for a DALI pipeline of stored clips: the same outputs.
 
     A batch of it is a round of the loader's, see `batch_groups`.
 

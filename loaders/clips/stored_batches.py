@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class BatchesAhead(Generic[T]):
-    """What tasks make of batches that follow one another, a few of them before they are asked for.
+    """Results of the tasks of successive batches, a few of them begun before they are asked for.
 
     begin: function of a batch's number; begins the tasks of a batch.
     ahead: batches.

@@ -1,4 +1,4 @@
-"""What there is to load of clips: those of one split of a set, or of folders and video files."""
+"""The clips to load: those of one split of a set, or of folders and video files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What DALI's outputs become: tensors, keys, and batches for tools that skip by them."""
+"""DALI's outputs as tensors, keys, and batches for tools that skip by them."""
 
 from __future__ import annotations
 

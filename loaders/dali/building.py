@@ -70,7 +70,7 @@ def built(pipeline: Any, name: str) -> Any:
 
 @dataclass(frozen=True)
 class PipelineBuilder:
-    """What the pipelines of one loader and rank are built of.
+    """Builds the pipelines of one loader and rank.
 
     device_id: number of the GPU.
     """
@@ -95,11 +95,11 @@ class PipelineBuilder:
         Parameters
         ----------
         epoch : int
-            That its shuffling begins with.
+            The first epoch of its shuffling.
         checkpoint : bytes, optional
             DALI's own state to go on from.
         place : (epoch, batch)
-            Where that is.
+            The place of that state.
         numbers : function of a batch's number
             See `source_numbers`.
         crops : function of DALI's BatchInfo

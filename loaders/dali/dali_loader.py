@@ -1,4 +1,4 @@
-"""What loaders that run a DALI pipeline have in common: its epochs, its state, its failures."""
+"""The base of loaders that run a DALI pipeline: its epochs, its state, its failures."""
 
 from __future__ import annotations
 
@@ -46,18 +46,10 @@ class DaliLoader(EpochLoader):
     def _options(self, given: Mapping[str, Any], training: bool, live: bool) -> Options:
         """Find the device, and validate the options.
 
-        Parameters
-        ----------
-        given : mapping
-            Options of `options.check_names`.
-        training : bool
-            Whether it shuffles and drops, by default.
-        live : bool
+        given: options of `options.check_names`.
+        training: whether it shuffles and drops, by default.
 
-        Raises
-        ------
-        LoaderError
-            When there is no such device, or an option is wrong.
+        Raises LoaderError when there is no such device, or an option is wrong.
         """
         check_installed(self._gives_tensors)
         device = given.get("device", "auto")
@@ -78,7 +70,7 @@ class DaliLoader(EpochLoader):
 
     @property
     def batch_sampler(self) -> Any:
-        """What begins an epoch when it is iterated.
+        """An iterable that begins an epoch.
 
         It gives the epoch's batches as `dataset` and `collate_fn` take and return them.
         """
@@ -86,7 +78,7 @@ class DaliLoader(EpochLoader):
 
     @property
     def collate_fn(self) -> Any:
-        """What makes a batch of what `batch_sampler` gives."""
+        """The function that makes a batch of an item of `batch_sampler`."""
         return first_batch
 
     def set_epoch(self, epoch: int) -> None:
@@ -114,10 +106,7 @@ class DaliLoader(EpochLoader):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on, with the next pass, where another loader of the same set, options and rank was.
 
-        Raises
-        ------
-        LoaderError
-            When the state is of something else, with what differs.
+        Raises LoaderError when the state is of something else, with what differs.
         """
         super().load_state_dict(state)
         self._base, self._resume = int(state["base"]), base64.b64decode(state["dali"]) or None
@@ -236,13 +225,8 @@ class DaliLoader(EpochLoader):
     def _handed_out(self, outputs: tuple[Any, ...], count: int, done: int) -> tuple[Any, ...]:
         """Return a batch of the pipeline's outputs.
 
-        Parameters
-        ----------
-        outputs : tuple
-        count : int
-            Of the samples that belong to the epoch.
-        done : int
-            Number of the batch, counted from the pipeline's first.
+        count: number of the samples that belong to the epoch.
+        done: number of the batch, counted from the pipeline's first.
         """
 
     @property
@@ -282,9 +266,7 @@ class DaliLoader(EpochLoader):
 def check_installed(torch_too: bool) -> None:
     """Check that DALI is installed, and torch where tensors are handed out.
 
-    Raises
-    ------
-    LoaderError
+    Raises LoaderError.
     """
     if not is_installed():
         raise LoaderError(

@@ -30,7 +30,7 @@ MOST_PIXELS = 1 << 30  # of an image whose size is read
 class OrderedNumbers:
     """The numbers of the pairs of batches, by orders of gloam's own.
 
-    What a batch lacks is filled with its last pair.
+    A batch that is not full is filled with its last pair.
 
     orders: function of an epoch's number; returns the numbers of its pairs, in order.
     places: function of a batch's number in its epoch; returns the places of its pairs in that
@@ -118,7 +118,7 @@ def _number(label: Any) -> int:
 
 
 class EncodedPairs:
-    """What an external source calls: encoded batches by number, epoch after epoch.
+    """The function of an external source: encoded batches by number, epoch after epoch.
 
     nearest: function of an Extent; returns where its bytes are nearest.
     numbers: function of a batch's number; returns those of its pairs.

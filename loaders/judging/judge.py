@@ -51,18 +51,12 @@ CONVENTIONS = (
 class Judged:
     """Figures of methods on one test set.
 
-    Attributes
-    ----------
-    name : str
-        Of the test set.
-    columns : tuple of str
-    values : dict of a method to a float64 array (P, C)
-        Of each picture; the first two methods are the low as it is, and a blind gain.
-    pictures : list of str
-    scenes : int array (P,)
-    files : list of dicts of "low", "normal" and methods to paths
-    notes : tuple of str
-        What was not measured, and which files of the outputs were not asked for.
+    name: that of the test set.
+    values: dict of a method to a float64 array (P, C); of each picture; the first two methods are
+      the low as it is, and a blind gain.
+    scenes: int array (P,).
+    files: list of dicts of "low", "normal" and methods to paths.
+    notes: what was not measured, and which files of the outputs were not asked for.
     """
 
     name: str
@@ -175,11 +169,11 @@ def judge(
     on : str or list of pairs
         "lol-v1=FOLDER", see `gloam.real`; or (low, normal) paths.
     split : str, optional
-        Of a real set: "test" where it has one, by default.
+        Split of a real set; by default "test" where it has one.
     low, normal : str or Path
         In place of `on`: two folders, see `pairs_in`.
     match : str or (str, str), optional
-        Of these two, see `pairs_in`.
+        Which of these two are pairs, see `pairs_in`.
     perceptual : bool
         Whether LPIPS and NIQE are measured, where `lpips` and `pyiqa` and their weights are there.
     workers : int

@@ -1,4 +1,4 @@
-"""What each epoch of live lows needs at once, made ahead: its draws above all.
+"""Data of the epochs of live lows, made ahead: their draws above all.
 
 A GPU darkens more images in a second than are drawn by the way.
 """

@@ -8,7 +8,7 @@ from typing import Any
 
 
 class StreamKeepAlive:
-    """What a GPU's kernels were told to read.
+    """Keeps memory that a GPU's kernels were told to read.
 
     DALI's decoders write into memory that was given back as soon as it is, without waiting for what
     is under way on any stream: whoever reads their outputs on another one keeps them until that is

@@ -22,7 +22,7 @@ class Segment(NamedTuple):
     Attributes
     ----------
     step : int
-        That it begins with.
+        The first one of it.
     place : int
         Its first sample, counted from the training's first.
     counts : tuple of int
@@ -40,7 +40,7 @@ class Course:
     Parameters
     ----------
     names : sequence of str
-        Of K components.
+        Names of K components.
     weights : sequence of dict of step to float
     seed : int
     shuffle : bool

@@ -1,4 +1,4 @@
-"""What a mixture is of: its components, their weights and options, in Python or a YAML file."""
+"""Mixtures: components, their weights and options, in Python or a YAML file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Component(BaseModel):
     weight : float or dict of step to float
         Share of samples, relative to the other components'.
     split : str, optional
-        Of a set; by default the loader's.
+        Split of a set; by default the loader's.
     normals, live, recipe, draws
         See `gloam.loaders.options.PairOptions`; by default the loader's. `live` of the loader is
         for sets alone. `recipe` may be a dict of step to recipe.

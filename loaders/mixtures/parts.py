@@ -31,18 +31,9 @@ from .mixture import Component, Mixture, at, source_of
 class Part:
     """A component, opened.
 
-    Attributes
-    ----------
-    name : str
-    component : Component
-    contents : Contents
-        Of unpaired ones the dark pictures.
-    bright : Contents, optional
-        Of unpaired ones.
-    live : dict of step to LiveLows
-        Empty where lows are stored.
-    drawn : LiveLows, optional
-        How stored ones were drawn, where something of that is asked for.
+    contents, bright: those of unpaired ones are the dark and the bright pictures.
+    live: dict of step to LiveLows; empty where lows are stored.
+    drawn: how stored ones were drawn, where something of that is asked for.
     """
 
     name: str
@@ -98,7 +89,7 @@ def open_parts(
     given : mapping
         Options of the loader.
     split : str
-        Of components that say none.
+        Split of components that say none.
     seed : int
 
     Raises

@@ -25,7 +25,7 @@ class MixedPlace(NamedTuple):
     part : int
         Number of its component.
     step : int
-        Of its batch, for schedules.
+        Number of its batch, for schedules.
     place : Place
     """
 
@@ -43,7 +43,7 @@ class MixedSamples(Dataset[Any]):
     sizes : dict of step to Options
     decoder : str
     count : int
-        Of an epoch.
+        Samples of an epoch.
     """
 
     def __init__(

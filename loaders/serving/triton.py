@@ -49,19 +49,19 @@ def export_triton(
     size : int or (height, width)
         Images are resized to it.
     device : str
-        Where the server decodes and resizes: "cpu" or "gpu".
+        Device that the server decodes and resizes on: "cpu" or "gpu".
     dtype, value_range, layout
-        As for `PairLoader`.
+        See `PairLoader`.
     max_batch : int
         Images of a request, at most.
     threads : int
-        That decode on the CPU.
+        Threads that decode on the CPU.
     ensemble : str
         Which of the models the ensemble begins with: "python" or "dali".
     live_recipe : Recipe or str, optional
         Make lows by this recipe; DALI's backend cannot.
     seed : int
-        Of lows.
+        Random seed of the lows.
 
     Returns
     -------

@@ -1,6 +1,6 @@
 """Photographs as bytes, and how they become normals.
 
-What they are, whether they can be used, and how an upright 8-bit RGB normal is made of them.
+It finds out what they are and whether they can be used, and makes upright 8-bit RGB normals.
 
 A normal is kept byte for byte when it already is a JPEG or an 8-bit PNG, upright, of RGB in sRGB,
 that no reader shows otherwise. Everything else that can be read (greyscale, CMYK, palette, alpha,

@@ -89,16 +89,10 @@ class Marked:
 class Labels:
     """Labels of one photograph.
 
-    Attributes
-    ----------
-    name : str
-        Name of its own class, "" without one.
-    marked : tuple of Marked
-    captions : tuple of str
-    mask : bytes
-        A PNG whose samples are numbers of classes, as the source counts them; empty without one.
-    size : (width, height)
-        Size of the image that the annotations speak of; (0, 0) when they do not say.
+    name: name of its own class, "" without one.
+    mask: a PNG whose samples are numbers of classes, as the source counts them; empty without one.
+    size: (width, height); size of the image that the annotations speak of; (0, 0) when they do not
+      say.
     """
 
     name: str = ""

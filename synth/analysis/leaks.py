@@ -34,7 +34,7 @@ _WIDTH = 320
 
 
 class Seen(NamedTuple):
-    """What a picture shows.
+    """Hash and thumbnail of a picture.
 
     path: that of the file; of a gloam set its folder and the key.
     thumbnail: int64 array.
@@ -55,7 +55,7 @@ class Leak(NamedTuple):
 
 @dataclass(frozen=True)
 class Leaks:
-    """What several sets share.
+    """Pictures that several sets share.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What is measured of real pairs and of lows made in their place."""
+"""Measures of real pairs and of lows made in their place."""
 
 from __future__ import annotations
 

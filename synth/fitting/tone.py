@@ -55,9 +55,9 @@ def tone_of(
     ----------
     low, normal : uint8 arrays (H, W, 3)
     toe : float
-        Of the low's curve.
+        Toe of the low's curve.
     prior : (mean, covariance)
-        Of what tones may be.
+        Distribution of what tones may be.
     """
     dark, lit, slope = _blocks(low, normal, toe)
     if len(dark) < _FEWEST:

@@ -1,4 +1,4 @@
-"""What a draw knows of a low: its noiseless picture, and the standard deviation of its noise.
+"""Maps of a low by its draw: its noiseless picture, and the standard deviation of its noise.
 
 From the model alone: no low is made. JPEG, and the pattern that hot sites and columns leave, are
 left out.
@@ -31,7 +31,7 @@ _ROUNDING = 1 / 12  # variance of rounding to whole numbers
 
 
 class NoiseMap(NamedTuple):
-    """What is known of a window of a low; float32 arrays.
+    """Maps of a window of a low; float32 arrays.
 
     clean: (h, w, 3); the low without noise, in sRGB levels, 0 to 255, not rounded.
     linear: (h, w, 3); the same in linear light, 0 to 1.

@@ -65,7 +65,7 @@ class Groups:
 def group_clips(clips: Sequence[StoredClip]) -> Groups:
     """Group clips of videos, whose packets are looked at; a damaged video is one group.
 
-    Of what lies behind a key frame there are several groups, if it is more than is decoded at once.
+    The frames behind a key frame are several groups, if they are more than are decoded at once.
     """
     videos = by_video(clips)
 

@@ -1,4 +1,4 @@
-"""Where the frames of videos come from: parts decoded by DALI, or with PyAV by processes."""
+"""Sources of the frames of videos: parts decoded by DALI, or with PyAV by processes."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ Pixels = npt.NDArray[np.uint8]
 
 
 class HostImages:
-    """What ImageLoader runs on the CPU in place of a whole DALI pipeline.
+    """Batches of ImageLoader on the CPU: DALI decodes, the rest is done here.
 
     decoded: pipeline of decoded images and numbers.
     numbers: function of a batch's number and of the pipeline's numbers; returns those of its
@@ -72,7 +72,7 @@ class HostImages:
 def formed(image: Pixels, crop: CropFlip, options: Options) -> Pixels:
     """Return the window of an image that is kept, in the size that is asked for.
 
-    Where it is enlarged along both sides OpenCV does it, within a level of `samples.sized`.
+    OpenCV enlarges it where it grows along both sides, within a level of `samples.sized`.
     """
     height, width = options.size or (0, 0)
     if crop.height > height or crop.width > width:

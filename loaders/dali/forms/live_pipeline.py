@@ -38,7 +38,7 @@ _HELD = 4  # batches whose lows may be under way
 
 
 class LivePipeline:
-    """What PairLoader runs in place of a DALI pipeline: the same outputs, lows made on the way.
+    """A stand-in for a DALI pipeline of pairs: the same outputs, lows made on the way.
 
     normals: yields decoded normals and labels, built.
     keys_of: function of labels; returns the keys of a batch.

@@ -1,4 +1,4 @@
-"""What DALI makes of encoded images, inside pipelines: decoded, cut, resized, flipped, typed."""
+"""Transforms of encoded images inside DALI pipelines: decode, crop, resize, flip, cast."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Making batches ahead, on a thread and a CUDA stream of its own.
 
-What the host does for a live batch (keys, draws, launches) is done while the GPU trains on the
-last one.
+The host's part of a live batch (keys, draws, launches) is done while the GPU trains on the last
+one.
 """
 
 from __future__ import annotations

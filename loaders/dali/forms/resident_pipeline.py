@@ -59,7 +59,7 @@ class Course(NamedTuple):
 
 
 class ResidentPipeline:
-    """What PairLoader runs in place of a DALI pipeline, where everything is in host memory.
+    """A stand-in for a DALI pipeline of pairs, where everything is in host memory.
 
     live: where the pool holds normals alone.
     """
@@ -114,7 +114,7 @@ class ResidentPipeline:
 
 
 class _Epoch(NamedTuple):
-    """What an epoch's batches take from: the order, and the crops of all pairs of this rank."""
+    """The order of an epoch, and the crops of all pairs of this rank."""
 
     order: Any
     crops: Any

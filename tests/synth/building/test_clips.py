@@ -19,7 +19,7 @@ from gloam.synth.models import draw, parse_draw, render
 from gloam.synth.publishing.video_files import export_videos
 from gloam.synth.recipes.load import load_recipe
 
-from ...clips import davis, decoded, panned, write_video
+from ...clips import davis_and_video, decoded, panned
 from ...trees import files_of
 
 OPTIONS = {"frames": 4, "select": False, "recipe": "uneven", "shard_size": 3}
@@ -27,9 +27,7 @@ OPTIONS = {"frames": 4, "select": False, "recipe": "uneven", "shard_size": 3}
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
-    root = davis(tmp_path_factory.mktemp("clips") / "davis", 5, 9)
-    write_video(root / "more" / "a.mp4", panned(20, 9))
-    return root
+    return davis_and_video(tmp_path_factory.mktemp("clips") / "davis", 5)
 
 
 @pytest.fixture(scope="module")
