@@ -157,8 +157,8 @@ def batch_labels(
     Returns
     -------
     dict
-        Those that the set has: "class" (N) int64; "boxes", a list of (M, 4) float32 (left, top, right,
-        bottom in pixels of the tensors), beside it "classes" int64, "difficult" and "crowd" bool,
+        If the set has them: "class" (N) int64; "boxes", a list of (M, 4) float32 (left, top,
+        right, bottom in pixels of the tensors), beside it "classes" int64, "difficult" and "crowd" bool,
         lists of (M); "mask" (N, H, W) uint8, 255 where an image was padded.
     """
     import torch

@@ -191,7 +191,7 @@ class PairOptions(ImageOptions, total=False):
     resident_side : int
         Longer side of what stays in memory; longer images are made smaller.
     reader : str
-        DALI's reader: "webdataset" for shards, "file" for files, "external" for lists and for either (it
+        DALI's: "webdataset" for shards, "file" for files, "external" for lists and for either (it
         reads at offsets and shuffles without limit, in the order of backend="torch"); "auto", the
         default, takes what fits.
     decoder : str
