@@ -90,15 +90,8 @@ class GivenPairs:
         return StoredPair(self.keys[number], low, normal)
 
 
-@dataclass(frozen=True)
-class GivenNormals:
+class GivenNormals(GivenPairs):
     """Photographs of a list, whose lows are made live: paths or bytes, and their keys."""
-
-    given: Sequence[Any]
-    keys: Sequence[str]
-
-    def __len__(self) -> int:
-        return len(self.given)
 
     def __getitem__(self, number: int) -> StoredPair:
         return StoredPair(self.keys[number], NOTHING, _extent(self.given[number]))

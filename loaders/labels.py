@@ -158,8 +158,8 @@ def batch_labels(
     -------
     dict
         If the set has them: "class" (N) int64; "boxes", a list of (M, 4) float32 (left, top,
-        right, bottom in pixels of the tensors), beside it "classes" int64, "difficult" and "crowd" bool,
-        lists of (M); "mask" (N, H, W) uint8, 255 where an image was padded.
+        right, bottom in pixels of the tensors), beside it "classes" int64, "difficult" and "crowd"
+        bool, lists of (M); "mask" (N, H, W) uint8, 255 where an image was padded.
     """
     import torch
 
