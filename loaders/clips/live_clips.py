@@ -16,7 +16,7 @@ from ...synth.draws.table import DrawTable
 from ...synth.kernels.arrays import Window
 from ..augment import draw_crops
 from ..live.draws import EpochDraws
-from ..live.host_forms import HostBatch, pair_of
+from ..live.host_batch import HostBatch, pair_of
 from ..live.lows import LiveLows
 from ..live.stream_keepalive import StreamKeepAlive
 from ..options import Options
@@ -25,7 +25,7 @@ from .frame_sources import Pictures
 from .videos.reading import VideoFrames
 
 if TYPE_CHECKING:
-    from ..dali.forms.prefetch import CudaPrefetcher
+    from ..dali.transforms.prefetch import CudaPrefetcher
 
 Whole = npt.NDArray[np.int64]
 _AHEAD = 2  # batches that are made while one is used
@@ -75,7 +75,7 @@ class LiveClips:
         if self._device is None:
             return self._on_cpu()
         if self._ahead is None:
-            from ..dali.forms.prefetch import CudaPrefetcher
+            from ..dali.transforms.prefetch import CudaPrefetcher
 
             self._ahead = CudaPrefetcher(self._on_stream, _AHEAD, self._device)
         made = self._ahead.next()
@@ -104,14 +104,14 @@ class LiveClips:
 
     def _on_stream(self, stream: Any) -> tuple[Any, Any, Any]:
         """Make the next batch as torch's own tensors."""
-        from ..live.cuda_tensors import formed_pairs, new_camera
+        from ..live.cuda_tensors import new_camera, transformed_pairs
 
         frames, places = self._source.next(stream), self._next_places()
         crops = self._crops(places, frames.sizes)
         if self._camera is None:
             self._camera = new_camera()
         self._camera.load(self._drawn(places))
-        images = formed_pairs(
+        images = transformed_pairs(
             self._camera,
             frames.sizes,
             frames.at,

@@ -175,7 +175,7 @@ class PipelineBuilder:
 
         Raises DoesNotFit when memory is too small.
         """
-        from .forms.resident_pipeline import Course, ResidentOnGpu, ResidentPipeline
+        from .transforms.resident_pipeline import Course, ResidentOnGpu, ResidentPipeline
 
         contents, live, options = self.contents, self.live, self.options
         batches = self.epoch_batches()
@@ -319,7 +319,7 @@ class PipelineBuilder:
     ) -> Any:
         """Build the pipelines of live lows."""
         from . import pipelines
-        from .forms.live_pipeline import LivePipeline
+        from .transforms.live_pipeline import LivePipeline
 
         contents, options = self.contents, self.options
         if self.by_number:

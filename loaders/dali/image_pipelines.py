@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..options import Options
-from .forms.operators import Crops, decoded, fn, processed, types
 from .pipelines import ALL, NORMAL, RankPart, located, pipeline_def, reading, sharded
+from .transforms.operators import Crops, decoded, fn, processed, types
 
 
 @pipeline_def(enable_conditionals=True)
@@ -25,7 +25,7 @@ def file_images(
         stick_to_shard=True,
         **reading(options, part),
     )
-    return formed_image(data, options, crops), number
+    return transform_image(data, options, crops), number
 
 
 @pipeline_def(enable_conditionals=True)
@@ -42,7 +42,7 @@ def webdataset_images(
         **located(paths, index_paths),
         **sharded(options, part, paths[0].startswith("s3://")),
     )
-    return formed_image(data, options, crops), fn.constant(idata=0, dtype=types.INT32)
+    return transform_image(data, options, crops), fn.constant(idata=0, dtype=types.INT32)
 
 
 @pipeline_def(enable_conditionals=True)
@@ -51,12 +51,12 @@ def external_images(
 ) -> tuple[Any, ...]:
     """Take encoded images and their numbers from a function of DALI's BatchInfo."""
     data, number = fn.external_source(source=source, num_outputs=2, batch=True, batch_info=True)
-    return formed_image(data, options, crops), number
+    return transform_image(data, options, crops), number
 
 
-def formed_image(data: Any, options: Options, crops: Crops | None) -> Any:
+def transform_image(data: Any, options: Options, crops: Crops | None) -> Any:
     """Decode an encoded image and bring it into form; see `operators.processed`."""
-    if options.device == "cpu":  # the rest is `forms.host_images`
+    if options.device == "cpu":  # the rest is `transforms.host_images`
         return decoded(data, options)
     (image,) = processed([data], options, crops)
     return image

@@ -10,7 +10,7 @@ from ..dataset import ImageDataset
 from ..image_loader import ImageLoader
 from .batches import tensor_of
 from .dali_loader import DaliLoader
-from .forms.host_images import HostImages
+from .transforms.host_images import HostImages
 
 
 class DaliImages(ImageLoader, DaliLoader):

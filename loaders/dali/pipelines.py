@@ -18,16 +18,16 @@ from nvidia import dali
 from ...errors import LoaderError
 from ...manifests.sets.layouts.shard_index import INDEX_VERSION
 from ..options import Options
-from .forms.operators import (
+from .transforms.operators import (
     BATCHES,
     Crops,
     cropped,
     decoded,
     decoded_by_two,
     fn,
-    formed,
     processed,
     room_for,
+    transform,
     types,
 )
 
@@ -254,7 +254,7 @@ def pairs_of_decoded_lows(
     low = low.gpu() if options.device == "gpu" else low
     normal, label = fn.external_source(source=normals, num_outputs=2, **BATCHES)
     window, flips = cropped(normal, options, crops)
-    low, normal = formed([low, decoded(normal, options)], window, flips, options)
+    low, normal = transform([low, decoded(normal, options)], window, flips, options)
     return low, normal, label
 
 
@@ -344,7 +344,7 @@ def release_memory() -> None:
 
 
 @pipeline_def(enable_conditionals=True)
-def formed_pairs(options: Options) -> tuple[Any, ...]:
+def transform_pairs(options: Options) -> tuple[Any, ...]:
     """Bring decoded pairs into form on a GPU, by crops that are fed along with them.
 
     Its inputs are "low" and "normal" (uint8, HWC), "window" (top, left, height, width: int32) and
@@ -357,5 +357,5 @@ def formed_pairs(options: Options) -> tuple[Any, ...]:
     normal = fn.external_source(name="normal", **how)
     window = fn.external_source(name="window") if options.cuts else None
     flips = fn.external_source(name="flips") if options.augment else None
-    low, normal = formed([low, normal], window, flips, options)
+    low, normal = transform([low, normal], window, flips, options)
     return low, normal

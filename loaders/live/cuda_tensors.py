@@ -95,7 +95,7 @@ def _camera_on_stream() -> CameraOnCuda:
     return _cameras[place]
 
 
-def formed_pairs(
+def transformed_pairs(
     camera: CameraOnCuda,
     sizes: Whole,
     normals: Whole,
@@ -106,7 +106,7 @@ def formed_pairs(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Make lows and normals as a model trains on them; of lows no more than their windows.
 
-    They have the samples of `host_forms`.
+    They have the samples of `host_batch`.
 
     camera: renderer with draws loaded, on torch's current stream.
     sizes: array (N, 2); height, width of the normals.

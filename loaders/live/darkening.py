@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ...synth.image_forms import image_of
+from ...synth.image_types import image_of
 from ...synth.models import LowMaker, draw_many, low_maker
 from ...synth.recipes.load import DEFAULT, Overrides, Recipe, load_recipe
 from ..ranks_and_order import find_rank

@@ -33,7 +33,7 @@ Upload = Callable[[str, npt.NDArray[Any]], Any]
 """Brings an array of a name there."""
 IntArray = npt.NDArray[np.integer[Any]]
 WINDOW = ("top", "left", "rows", "columns", "across", "down", "turned")
-"""The columns of a batch's windows, as `loaders.forms.Change` has them."""
+"""The columns of a batch's windows, as `loaders.augment.CropFlip` has them."""
 
 
 @dataclass(frozen=True)

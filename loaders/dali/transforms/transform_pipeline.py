@@ -13,11 +13,11 @@ from .. import pipelines
 from ..batches import tensor_of
 
 AHEAD = 2
-"""Batches that DALI forms side by side on a GPU."""
+"""Batches that DALI transforms side by side on a GPU."""
 
 
 @dataclass
-class Begun:
+class StartedBatch:
     """A batch that is being made.
 
     labels, state: what goes with it.
@@ -31,16 +31,16 @@ class Begun:
     images: Any = None
 
 
-class Form:
-    """The pipeline `pipelines.formed_pairs` on a GPU, fed by batches; built for the first one."""
+class TransformPipeline:
+    """The pipeline `pipelines.transform_pairs` on a GPU, built for the first batch it is fed."""
 
     def __init__(self, options: Options, device_id: int) -> None:
         self._options, self._device_id = options, device_id
         self._pipelines: list[Any] = []
-        self._within: deque[tuple[Begun, Any]] = deque()
+        self._within: deque[tuple[StartedBatch, Any]] = deque()
 
-    def begin(self, begun: Begun, lows: Any, normals: Any, crops: Any, stream: Any) -> None:
-        """Begin to form a batch on a GPU: DALI does it while the next ones are decoded.
+    def begin(self, begun: StartedBatch, lows: Any, normals: Any, crops: Any, stream: Any) -> None:
+        """Begin to transform a batch on a GPU: DALI does it while the next ones are decoded.
 
         begun: gets its images from `finish`, or when the one after the next is begun.
         lows, normals: lists of tensors, or a list of DALI.
@@ -57,14 +57,14 @@ class Form:
         begun.inputs = begun.inputs, lows, normals
         self._within.append((begun, pipeline))
 
-    def finish(self, begun: Begun, stream: Any) -> None:
+    def finish(self, begun: StartedBatch, stream: Any) -> None:
         """Fill in the images of a batch: torch's own tensors, which outlive DALI's."""
         while begun.images is None:
             first, pipeline = self._within.popleft()
             first.images = tuple(tensor_of(images).clone() for images in pipeline.outputs(stream))
 
     def _built(self) -> Any:
-        pipeline = pipelines.formed_pairs(
+        pipeline = pipelines.transform_pairs(
             self._options,
             batch_size=self._options.batch_size,
             num_threads=max(self._options.workers, 1),

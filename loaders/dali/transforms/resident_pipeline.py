@@ -20,12 +20,12 @@ from ....synth.parameters.columns import Keys
 from ...augment import draw_crops
 from ...columns import Pairs
 from ...live.draws import MadeAhead
-from ...live.host_forms import HostBatch, pair_of
+from ...live.host_batch import HostBatch, pair_of
 from ...live.lows import LiveLows
 from ...live.pool import ResidentPool
 from ...options import Options
-from .forming import AHEAD, Begun, Form
 from .live_pipeline import LowsOnGpu
+from .transform_pipeline import AHEAD, StartedBatch, TransformPipeline
 
 if TYPE_CHECKING:
     from ...live.cuda_pool import CudaPool
@@ -145,10 +145,10 @@ class ResidentOnGpu:
         self._lows = LowsOnGpu(live, options, keys) if live is not None and by_gpu else None
         self._known = Keys(keys) if self._lows is None else self._lows.draws.keys
         self._epochs = MadeAhead(self._epoch)
-        self._form = Form(options, device_id)
+        self._transform = TransformPipeline(options, device_id)
         self._device = device_id
         self._ahead: CudaPrefetcher | None = None
-        self._begun: deque[Begun] = deque()
+        self._begun: deque[StartedBatch] = deque()
 
     def checkpoint(self) -> bytes:
         """Return nothing: a place is its number."""
@@ -179,25 +179,25 @@ class ResidentOnGpu:
         while len(self._begun) <= AHEAD:
             self._begun.append(self._begin(stream))
         first = self._begun.popleft()
-        self._form.finish(first, stream)
+        self._transform.finish(first, stream)
         return first.images, first.labels, b""
 
-    def _begin(self, stream: Any) -> Begun:
+    def _begin(self, stream: Any) -> StartedBatch:
         """Begin a batch."""
         epoch = self._course.epoch(self._done)
         of_epoch = self._epochs.of(epoch)
         numbers = self._course.at(self._done, of_epoch.order)
         self._done += 1
-        begun, places = Begun(numbers), numbers - self._first
+        begun, places = StartedBatch(numbers), numbers - self._first
         sizes = self._pool.sizes[places]
         crops = of_epoch.crops[places]
         if self._lows is not None and self._options.size is not None:
             at = self._pool.at["normal"][places]
-            begun.images = self._lows.formed(places, epoch, sizes, at, crops)
+            begun.images = self._lows.pairs(places, epoch, sizes, at, crops)
             return begun
         normals = [self._pool.image("normal", int(place)) for place in places]
         lows = self._whole(places, epoch, sizes, normals)
-        self._form.begin(begun, lows, normals, crops, stream)
+        self._transform.begin(begun, lows, normals, crops, stream)
         return begun
 
     def _whole(self, places: Any, epoch: int, sizes: Any, normals: Sequence[Any]) -> list[Any]:

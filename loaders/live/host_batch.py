@@ -1,4 +1,4 @@
-"""Images that lie decoded in host memory, brought into form by threads, straight into a batch."""
+"""Images that lie decoded in host memory, transformed by threads, straight into a batch."""
 
 from __future__ import annotations
 

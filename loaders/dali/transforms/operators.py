@@ -26,7 +26,7 @@ MATH = SimpleNamespace(
 _TYPES = {"float32": types.FLOAT, "float16": types.FLOAT16, "uint8": types.UINT8}
 
 
-def formed(images: list[Any], window: Any, flips: Any, options: Options) -> list[Any]:
+def transform(images: list[Any], window: Any, flips: Any, options: Options) -> list[Any]:
     """Bring decoded images into form, by a window (top, left, height, width) and flips."""
     if options.cuts:
         images = _alike(fn.slice, images, start=window[:2], shape=window[2:], axes=[0, 1])
@@ -89,7 +89,7 @@ def processed(images: list[Any], options: Options, crops: Crops | None) -> list[
     Raises LoaderError when images are to be cropped or flipped, and `crops` does not say how.
     """
     window, flips = cropped(images[-1], options, crops)
-    return formed(_alike(decoded, images, options=options), window, flips, options)
+    return transform(_alike(decoded, images, options=options), window, flips, options)
 
 
 def cropped(image: Any, options: Options, crops: Crops | None) -> tuple[Any, Any]:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...augment import CropFlip, draw_crops
-from ...live.host_forms import HostBatch
+from ...live.host_batch import HostBatch
 from ...options import Options
 from ...samples import sized
 
@@ -63,13 +63,13 @@ class HostImages:
         crops = draw_crops(options, epoch, self._keys(numbers), sizes)
 
         def made(i: int, crop: CropFlip) -> Sequence[Pixels]:
-            return (formed(images[i], crop, options),)
+            return (transformed(images[i], crop, options),)
 
         batch = HostBatch(options, self._pool, crops, made, members=1)
         return batch.images()[0], np.asarray(numbers, np.int64)
 
 
-def formed(image: Pixels, crop: CropFlip, options: Options) -> Pixels:
+def transformed(image: Pixels, crop: CropFlip, options: Options) -> Pixels:
     """Return the window of an image that is kept, in the size that is asked for.
 
     OpenCV enlarges it where it grows along both sides, within a level of `samples.sized`.
