@@ -42,7 +42,7 @@ class Place(NamedTuple):
 
 
 class Samples(PairDataset, Dataset[Any]):
-    """Pairs in the form that the options ask for."""
+    """Pairs, transformed as the options ask for."""
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ def turned_shape(shape: Sequence[int], crop: CropFlip) -> tuple[int, int]:
 
 
 class Batch:
-    """Tensors that pairs are written to, each in the form that the options ask for.
+    """Tensors that pairs are written to, each transformed as the options ask for.
 
     shapes: sequence of (height, width); of the pairs, in order, once they are turned; see
       `turned_shape`.

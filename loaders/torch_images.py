@@ -37,7 +37,7 @@ class ImageSample(NamedTuple):
 
 
 class ImageSamples(ImageDataset, Dataset[Any]):
-    """Images in the form that the options ask for."""
+    """Images, transformed as the options ask for."""
 
     def __init__(self, contents: Any, classes: Any, options: Options) -> None:
         super().__init__(contents, classes)

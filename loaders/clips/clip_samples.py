@@ -46,7 +46,7 @@ class ClipSample(NamedTuple):
 
 
 class ClipSamples(NumberedSamples, Dataset[Any]):
-    """Clips in the form that the options ask for, or decoded, by number: lists of frames."""
+    """Clips, transformed as the options ask for, or decoded, by number: lists of frames."""
 
     def __init__(self, contents: ClipContents, options: Options, live: LiveLows | None) -> None:
         self._contents, self._options, self._live = contents, options, live

@@ -55,7 +55,7 @@ def external_images(
 
 
 def transform_image(data: Any, options: Options, crops: Crops | None) -> Any:
-    """Decode an encoded image and bring it into form; see `operators.processed`."""
+    """Decode an encoded image and transform it; see `operators.processed`."""
     if options.device == "cpu":  # the rest is `transforms.host_images`
         return decoded(data, options)
     (image,) = processed([data], options, crops)

@@ -345,7 +345,7 @@ def release_memory() -> None:
 
 @pipeline_def(enable_conditionals=True)
 def transform_pairs(options: Options) -> tuple[Any, ...]:
-    """Bring decoded pairs into form on a GPU, by crops that are fed along with them.
+    """Transform decoded pairs on a GPU, by crops that are fed along with them.
 
     Its inputs are "low" and "normal" (uint8, HWC), "window" (top, left, height, width: int32) and
     "flips" (across, down, turned: int32).

@@ -1,4 +1,4 @@
-"""A low and its normal of an encoded photograph, in the form that loaders give."""
+"""A low and its normal of an encoded photograph, transformed as loaders do."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Samples = npt.NDArray[Any]
 def formed_photograph(
     data: bytes, recipe: Recipe, seed: int, key: str, options: Options
 ) -> tuple[Samples, Samples]:
-    """Decode a photograph, darken it, and bring both into form.
+    """Decode a photograph, darken it, and transform both.
 
     data: an encoded image.
     options: with a size; whole images are resized to it.
@@ -34,7 +34,7 @@ def formed_photograph(
 
 
 def _formed(image: Pixels, options: Options) -> Samples:
-    """Bring an image into form: what `samples.Batch` does, without torch."""
+    """Transform an image: what `samples.Batch` does, without torch."""
     height, width = options.size or image.shape[:2]
     if image.shape[:2] != (height, width):
         image = resized(image, Window(0, 0, *image.shape[:2]), (height, width))

@@ -1,4 +1,4 @@
-"""Images that DALI decodes, brought into form by threads of this process.
+"""Images that DALI decodes, transformed by threads of this process.
 
 On the CPU DALI's own resizing takes several times as long as decoding.
 """

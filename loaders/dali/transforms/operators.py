@@ -27,7 +27,7 @@ _TYPES = {"float32": types.FLOAT, "float16": types.FLOAT16, "uint8": types.UINT8
 
 
 def transform(images: list[Any], window: Any, flips: Any, options: Options) -> list[Any]:
-    """Bring decoded images into form, by a window (top, left, height, width) and flips."""
+    """Transform decoded images, by a window (top, left, height, width) and flips."""
     if options.cuts:
         images = _alike(fn.slice, images, start=window[:2], shape=window[2:], axes=[0, 1])
     if options.size is not None:

@@ -1,4 +1,4 @@
-"""Pipelines without a reader: pairs that lie decoded in memory, brought into form.
+"""Pipelines without a reader: pairs that lie decoded in memory, transformed.
 
     pool -> draws, kernels (live lows) -> crop, resize, flip, normalise
 
