@@ -146,7 +146,7 @@ def turned_shape(shape: Sequence[int], crop: CropFlip) -> tuple[int, int]:
     return (width, height) if crop.turned else (height, width)
 
 
-class Batch:
+class BatchTensors:
     """Tensors that pairs are written to, each transformed as the options ask for.
 
     shapes: sequence of (height, width); of the pairs, in order, once they are turned; see
@@ -201,7 +201,7 @@ class Batch:
 def values_of(images: torch.Tensor, options: Options, memory: ReusedMemory) -> torch.Tensor:
     """Return levels (uint8) in the type and range that options ask for, where they lie.
 
-    The same values as `Batch` writes; what is of another type than uint8 stays as it is.
+    The same values as `BatchTensors` writes; what is of another type than uint8 stays as it is.
     """
     if images.dtype != torch.uint8 or options.dtype == "uint8":
         return images
@@ -238,7 +238,7 @@ class Collate:
     def __call__(self, samples: Sequence[Sample]) -> tuple[Any, ...]:
         """Return a batch of samples."""
         shapes = [turned_shape(sample.normal.shape, sample.crop) for sample in samples]
-        batch = Batch(self._options, shapes, rooms=self._rooms)
+        batch = BatchTensors(self._options, shapes, rooms=self._rooms)
         for number, sample in enumerate(samples):
             batch.place(number, (sample.low, sample.normal), sample.crop)
         made: tuple[Any, ...] = batch.made()

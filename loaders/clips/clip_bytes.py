@@ -18,7 +18,7 @@ from ...manifests.sources import Location
 from ...manifests.sources.containers import read
 from ..columns import read_extent
 from .stored_clips import ClipContents, StoredClip, by_video
-from .videos.order import Part
+from .videos.order import VideoPart
 
 Bytes = npt.NDArray[np.uint8]
 _BESIDE = 4096  # bytes between two members that are read at once
@@ -61,7 +61,7 @@ def normal_of(clip: StoredClip) -> Bytes:
 
 
 def bytes_of(
-    part: Part, segments: Segments, cut: Cut | None = None
+    part: VideoPart, segments: Segments, cut: Cut | None = None
 ) -> tuple[Bytes, npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Return a file that holds frames of a video, their numbers in it, their height and width.
 

@@ -21,7 +21,7 @@ from ..columns import StoredPair, read_extent, undecodable
 from ..dataset import NumberedSamples
 from ..live.lows import LiveLows
 from ..options import Options
-from ..samples import Batch, sized, turned_shape
+from ..samples import BatchTensors, sized, turned_shape
 from .low_pixels import low_pixels
 from .stored_clips import ClipContents, StoredClip
 
@@ -123,7 +123,7 @@ class CollateClips:
         """Return a batch of samples."""
         frames = len(samples[0].normals)
         shapes = [turned_shape(one.normals[0].shape, one.crop) for one in samples]
-        batch = Batch(self._options, [shape for shape in shapes for _ in range(frames)])
+        batch = BatchTensors(self._options, [shape for shape in shapes for _ in range(frames)])
         for number, one in enumerate(samples):
             for frame, pair in enumerate(zip(one.lows, one.normals, strict=True)):
                 batch.place(number * frames + frame, pair, one.crop)

@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from ...errors import LoaderError
 from ...manifests.clips.video import decoded_frames
-from .videos.order import Part, Runs
+from .videos.order import Runs, VideoPart
 
 Pixels = npt.NDArray[np.uint8]
-Check = Callable[[Part, Sequence[Pixels]], None]
+Check = Callable[[VideoPart, Sequence[Pixels]], None]
 _NEAR = 0.5  # levels by which decoders may differ
 _COMPARED = 16  # frames
 
@@ -126,7 +126,7 @@ def _on_host(images: list[Pixels]) -> Frames:
     return Frames(images, sizes, np.zeros(len(images), np.uint64))
 
 
-def check_frames(part: Part, frames: Sequence[Pixels]) -> None:
+def check_frames(part: VideoPart, frames: Sequence[Pixels]) -> None:
     """Check that frames of a video are those that PyAV decodes, by where they are bright.
 
     Raises LoaderError when one is nearer to another one.

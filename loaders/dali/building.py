@@ -175,12 +175,12 @@ class PipelineBuilder:
 
         Raises DoesNotFit when memory is too small.
         """
-        from .transforms.resident_pipeline import Course, ResidentOnGpu, ResidentPipeline
+        from .transforms.resident_pipeline import ResidentOnGpu, ResidentOrder, ResidentPipeline
 
         contents, live, options = self.contents, self.live, self.options
         batches = self.epoch_batches()
         order = lru_cache(maxsize=2)(self._own_order)  # asked for by each batch
-        course = Course(order, place[0] * batches + place[1], batches, options.batch_size)
+        course = ResidentOrder(order, place[0] * batches + place[1], batches, options.batch_size)
         first, last = self.rank.slice(contents.count)
         if self.device_id is None:
             if "host" not in pools:

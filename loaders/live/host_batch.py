@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ...synth.kernels.arrays import Window
 from ..augment import CropFlip
 from ..options import Options
-from ..samples import Batch, sized, turned_shape
+from ..samples import BatchTensors, sized, turned_shape
 
 Pixels = npt.NDArray[np.uint8]
 
@@ -40,7 +40,7 @@ class HostBatch:
         self._made = made
         drawn = [CropFlip(*crop) for crop in crops.tolist()]
         shapes = [options.size or turned_shape((one.height, one.width), one) for one in drawn]
-        self._batch = Batch(options, shapes, members)
+        self._batch = BatchTensors(options, shapes, members)
         self._tasks: list[Future[None]] = [
             pool.submit(self._one, i, crop) for i, crop in enumerate(drawn)
         ]

@@ -34,7 +34,7 @@ def formed_photograph(
 
 
 def _formed(image: Pixels, options: Options) -> Samples:
-    """Transform an image: what `samples.Batch` does, without torch."""
+    """Transform an image: what `samples.BatchTensors` does, without torch."""
     height, width = options.size or image.shape[:2]
     if image.shape[:2] != (height, width):
         image = resized(image, Window(0, 0, *image.shape[:2]), (height, width))

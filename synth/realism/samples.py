@@ -28,7 +28,7 @@ _ALIKE = 3  # bits of perceptual hashes, of 64, by which one scene's differ
 
 
 @dataclass(frozen=True)
-class Sample:
+class TestedLow:
     """A low: one of a file, or what a recipe makes of a normal."""
 
     key: str
@@ -60,7 +60,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredLow:
     """The features of one low."""
 
     row: dict[str, float]  # its `all_statistics`
@@ -69,13 +69,15 @@ class Measured:
     hash: int  # the perceptual hash of its normal; of a low alone, its own
 
 
-def measure(samples: Sequence[Sample], workers: int, at: Callable[[int], None]) -> list[Measured]:
-    """Measure lows, in their order. Raises SourceError, see `Sample.images`."""
+def measure(
+    samples: Sequence[TestedLow], workers: int, at: Callable[[int], None]
+) -> list[MeasuredLow]:
+    """Measure lows, in their order. Raises SourceError, see `TestedLow.images`."""
     groups = [tuple(samples[i : i + _GROUP]) for i in range(0, len(samples), _GROUP)]
     return [one for found in LocalEngine(workers).map(_measure, groups, at) for one in found]
 
 
-def _measure(samples: tuple[Sample, ...]) -> list[Measured]:
+def _measure(samples: tuple[TestedLow, ...]) -> list[MeasuredLow]:
     made = []
     for sample in samples:
         low, normal = sample.images()
@@ -87,7 +89,7 @@ def _measure(samples: tuple[Sample, ...]) -> list[Measured]:
             )
         smooth = smooth_places_of_low(low) if normal is None else smooth_places(normal)
         made.append(
-            Measured(
+            MeasuredLow(
                 all_statistics(low, normal),
                 filter_features(low, smooth),
                 patch_features(low, normal),
@@ -98,7 +100,7 @@ def _measure(samples: tuple[Sample, ...]) -> list[Measured]:
     return made
 
 
-def scenes_of(groups: Sequence[Sequence[Measured]]) -> list[npt.NDArray[np.int64]]:
+def scenes_of(groups: Sequence[Sequence[MeasuredLow]]) -> list[npt.NDArray[np.int64]]:
     """Return the number of each low's scene: images that look alike have one, in all groups."""
     hashes = np.array([one.hash for group in groups for one in group], np.uint64)
     repeats = near_duplicates(hashes, np.ones(len(hashes), np.bool_), _ALIKE)

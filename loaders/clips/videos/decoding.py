@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ....manifests.clips.video import decoded_sequence
 from .arena import Memory
-from .order import Groups, Part, Runs
+from .order import Groups, Runs, VideoPart
 from .processes import VideoProcesses
 
 _AHEAD = 2  # runs that are decoded while others are used: a window of shuffled clips is two
@@ -74,7 +74,7 @@ class DecodedParts:
         if self._processes is not None:
             self._processes.close()
 
-    def _decoded(self, part: Part) -> Any:
+    def _decoded(self, part: VideoPart) -> Any:
         if self._processes is None:
             frames = decoded_sequence(part.video, part.times, _memory)
         elif self._locked is None:

@@ -94,7 +94,7 @@ def group_clips(clips: Sequence[StoredClip]) -> Groups:
     return Groups(of_clip, np.array(sizes, np.int64))
 
 
-class Part(NamedTuple):
+class VideoPart(NamedTuple):
     """A part of a video that is decoded at once.
 
     times: those of its frames that are wanted, in order.
@@ -136,10 +136,10 @@ class Schedule:
             self._needed.append(-(-len(job) // at_once))
         self._job = {clip: own for own, some in enumerate(self._members) for clip in some}
         self._clips = clips
-        self._parts: dict[int, Part] = {}
+        self._parts: dict[int, VideoPart] = {}
         self.runs = -(-len(job) // at_once)
 
-    def parts(self, run: int) -> list[Part]:
+    def parts(self, run: int) -> list[VideoPart]:
         """Return what a run decodes."""
         first = run * self._at_once
         return [
@@ -160,12 +160,12 @@ class Schedule:
         times = self._part(self._job[clip]).times
         return run, within, [bisect_left(times, time) for time in self._clips[clip].video[1]]
 
-    def _part(self, own: int) -> Part:
+    def _part(self, own: int) -> VideoPart:
         if own not in self._parts:
             (video, *_), shown = zip(
                 *(self._clips[n].video for n in self._members[own]), strict=True
             )
-            self._parts[own] = Part(video, sorted({time for times in shown for time in times}))
+            self._parts[own] = VideoPart(video, sorted({time for times in shown for time in times}))
         return self._parts[own]
 
 
@@ -190,7 +190,7 @@ class Runs:
         self._begun = [_Begun(0, 0, schedule_of(epoch, batch))]
         self._last = 0  # run that was asked for
 
-    def recent(self, most: int) -> list[Part]:
+    def recent(self, most: int) -> list[VideoPart]:
         """Return what the last runs decode that were asked for, and so many before."""
         first = max(self._last - most, 0)
         found = [self.of_run(run) for run in range(first, self._last + 1)]

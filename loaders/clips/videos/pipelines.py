@@ -12,7 +12,7 @@ from typing import Any
 from nvidia.dali import fn, pipeline_def
 
 from ...options import Options
-from .order import Part, Runs
+from .order import Runs, VideoPart
 
 GPU_CODECS = ("h264", "hevc")
 """What DALI decodes on GPUs, as FFmpeg calls it. Others, which may hold packets that only show an
@@ -32,7 +32,7 @@ def pipelines_of(
     runs: Runs,
     count: int,
     pool: Executor,
-    bytes_of: Callable[[Part], tuple[Any, ...]],
+    bytes_of: Callable[[VideoPart], tuple[Any, ...]],
     **common: Any,
 ) -> list[Any]:
     """Make pipelines that take turns at runs.

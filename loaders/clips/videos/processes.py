@@ -24,7 +24,7 @@ from ....manifests.clips.video import decoded_sequence
 from ....manifests.sources import Location
 from ....storage.store_requests import environment, take_environment
 from .arena import ArenaView, Memory, SharedMemoryArena
-from .order import Part
+from .order import VideoPart
 
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ class VideoProcesses:
                 " need a little shared memory (/dev/shm on Linux), or workers=0"
             ) from error
 
-    def decode(self, part: Part, lock: Callable[[int, Memory], None] | None = None) -> Memory:
+    def decode(self, part: VideoPart, lock: Callable[[int, Memory], None] | None = None) -> Memory:
         """Decode a part; returns its frames (F, H, W, 3), in shared memory.
 
         lock: called with the number and the memory of the room that the frames will be in.
@@ -112,7 +112,7 @@ def _begin(rooms: Any, variables: dict[str, str]) -> None:
     end_with_parent()
 
 
-def _decode(part: Part, number: int) -> tuple[int, ...] | Memory:
+def _decode(part: VideoPart, number: int) -> tuple[int, ...] | Memory:
     """Decode a part into a room; returns the frames' shape, or frames that are too large for it."""
     assert _filled is not None
     memory = _filled.memory(number)

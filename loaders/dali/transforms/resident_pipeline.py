@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _AHEAD = 4  # batches that are made while one is used
 
 
-class Course(NamedTuple):
+class ResidentOrder(NamedTuple):
     """Which pairs come when.
 
     order: function of an epoch; returns the numbers of this rank's pairs, in order.
@@ -70,7 +70,7 @@ class ResidentPipeline:
         pairs: Pairs,
         live: LiveLows | None,
         options: Options,
-        course: Course,
+        course: ResidentOrder,
     ) -> None:
         self._pool, self._pairs, self._live, self._options = pool, pairs, live, options
         self._course, self._done = course, 0
@@ -136,7 +136,7 @@ class ResidentOnGpu:
         *,
         live: LiveLows | None,
         options: Options,
-        course: Course,
+        course: ResidentOrder,
         device_id: int,
     ) -> None:
         self._pool, self._keys, self._first = pool, keys, first
