@@ -51,7 +51,7 @@ def sequence_of(path: str) -> str:
     return path.rpartition(_MARK)[0]
 
 
-def is_clip(location: Location) -> bool:
+def locates_clip(location: Location) -> bool:
     """Return whether a location is a clip's."""
     return location.offset == CLIP
 

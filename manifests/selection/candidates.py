@@ -25,7 +25,7 @@ from ...errors import ImageRefused, Reason, SourceError
 from ...storage.atomic import atomic_write
 from ...storage.tables import read_table
 from ..clips.listing import list_clips
-from ..clips.windows import Windows, is_clip
+from ..clips.windows import Windows, locates_clip
 from ..sources import Listed, Location, Source, list_source, read
 from .keys import make_keys
 from .measure_clip import measure_clip
@@ -229,6 +229,6 @@ def _measure(job: _MeasureJob) -> list[tuple[float | int | str, ...]]:
 
 def _measures_of(job: _MeasureJob, part: int) -> Measures:
     location = job.located[part]
-    if is_clip(location):
+    if locates_clip(location):
         return measure_clip(location, job.max_pixels)
     return measure(read(location), job.max_pixels)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...errors import ConfigError, ImageRefused
-from ...manifests.clips.windows import is_clip
+from ...manifests.clips.windows import locates_clip
 from ...manifests.selection.bounds import KEPT
 from ...manifests.selection.candidates import locations
 from ...manifests.selection.twins import Thumbnail, thumbnail_of, twins
@@ -50,7 +50,7 @@ def kept_out(candidates: pa.Table, sets: Sequence[str]) -> pa.Table:
     """
     known = list(pictures(tuple(sets)))
     places = list(locations(candidates))
-    if any(map(is_clip, places)):
+    if any(map(locates_clip, places)):
         raise ConfigError("--not-like: is for photographs, not for clips", key="not_like")
     reasons, details = (candidates.column(name).to_pylist() for name in ("reason", "detail"))
     usable = np.array([i for i, reason in enumerate(reasons) if reason == KEPT], np.int64)
