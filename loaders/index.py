@@ -170,9 +170,8 @@ def of_images(pairs: PairSet) -> PairSet:
         When it is one.
     """
     if pairs.frames:
-        raise LoaderError(
-            f"{pairs.root}: holds clips of {pairs.frames} frames: ClipLoader reads them",
-            path=pairs.root,
+        raise LoaderError.at(
+            pairs.root, f"holds clips of {pairs.frames} frames: ClipLoader reads them"
         )
     return pairs
 

@@ -152,11 +152,11 @@ class WorkerLoader(EpochLoader):
             lost = self._lost()
             self._let_go()
             if lost and isinstance(error, RuntimeError):
-                raise LoaderError(
-                    f"{self.contents.name}: a process that makes batches ended, perhaps because"
+                raise LoaderError.at(
+                    self.contents.name,
+                    "a process that makes batches ended, perhaps because"
                     " memory ran out: take fewer workers or smaller batches; the next pass over the"
                     " loader starts new ones",
-                    path=self.contents.name,
                 ) from error
             raise
 

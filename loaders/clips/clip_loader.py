@@ -101,10 +101,10 @@ class ClipLoader(WorkerLoader):
         elif isinstance(data, PairSet) or (as_path(data) / SET_FILE).is_file():
             held = open_set(data)
             if (frames, stride, step) != (None, None, None):
-                raise LoaderError(
-                    f"{held.root}: frames, stride and step are those that the set was built with:"
+                raise LoaderError.at(
+                    held.root,
+                    "frames, stride and step are those that the set was built with:"
                     f" clips of {held.frames} frames; leave them out",
-                    path=held.root,
                 )
             live = is_live(held, options.get("live"), recipe=recipe, draws=draws)
             contents = clips_of_set(held, split, live)

@@ -135,9 +135,9 @@ def check_frames(part: VideoPart, frames: Sequence[Pixels]) -> None:
     frames = frames[:_COMPARED]
     exact = decoded_frames(part.video, part.times[:_COMPARED])
     if {frame.shape for frame in frames} != {frame.shape for frame in exact}:
-        raise LoaderError(f"{name}: its frames have another size than PyAV's", path=name)
+        raise LoaderError.at(name, "its frames have another size than PyAV's")
     made, wanted = (np.stack(each).mean(axis=3, dtype=np.float32) for each in (frames, exact))
     wanted += made.mean() - wanted.mean()  # decoders may differ in levels
     apart = np.array([[np.abs(one - other).mean() for other in wanted] for one in made])
     if (np.diag(apart) > apart.min(axis=1) + _NEAR).any():
-        raise LoaderError(f"{name}: its frames are not those that PyAV decodes", path=name)
+        raise LoaderError.at(name, "its frames are not those that PyAV decodes")

@@ -82,7 +82,7 @@ def clips_of_set(pairs: PairSet, split: str, live: bool) -> ClipContents:
     root, info = pairs.root, pairs.info
     frames = pairs.frames
     if not frames:
-        raise LoaderError(f"{root}: holds pairs of images: PairLoader reads them", path=root)
+        raise LoaderError.at(root, "holds pairs of images: PairLoader reads them")
     if pairs.layout != "shards" or pairs.lows_only:
         raise LoaderError(
             f"{root}: clips are read of sets that hold lows and normals, as shards: "
@@ -96,7 +96,7 @@ def clips_of_set(pairs: PairSet, split: str, live: bool) -> ClipContents:
     units = tuple(unit.name for unit in pairs.units(split) if unit.count)
     if not units:
         held = ", ".join(f"{s} {n}" for s, n in info.counts.items() if s != "refused")
-        raise LoaderError(f"{root}: has no clips in {split}; it has {held}", path=root)
+        raise LoaderError.at(root, f"has no clips in {split}; it has {held}")
     counts = tuple(info.units[unit] for unit in units)
     layout = layout_named(pairs.layout)
     layout.check(root, split, units, sum(counts), [])

@@ -64,7 +64,7 @@ def built(pipeline: Any, name: str) -> Any:
     try:
         pipeline.build()
     except RuntimeError as error:
-        raise LoaderError(f"{name}: DALI: {last_words(error)}", path=name) from error
+        raise LoaderError.at(name, f"DALI: {last_words(error)}") from error
     return pipeline
 
 

@@ -287,9 +287,9 @@ def read_image(path: Path) -> metrics.Image:
             if deep is not None and deep.dtype == np.uint16 and deep.shape == pixels.shape:
                 pixels = deep
     except OSError as error:
-        raise SourceError(f"{path}: {error.strerror or error}", path=path) from error
+        raise SourceError.at(path, error.strerror or str(error)) from error
     except ImageRefused as refusal:
-        raise SourceError(f"{path}: {refusal.detail}", path=path) from None
+        raise SourceError.at(path, refusal.detail) from None
     return pixels / np.float64(np.iinfo(pixels.dtype).max)
 
 
@@ -357,10 +357,10 @@ def _outputs(
         if names and len(found) == len(pairs):
             return found, len(files) - len(found)
     missing = [key for key in keys if key not in files]
-    raise SourceError(
-        f"{folder}: {len(missing):,} of {len(pairs):,} outputs are missing, such as {missing[0]};"
+    raise SourceError.at(
+        folder,
+        f"{len(missing):,} of {len(pairs):,} outputs are missing, such as {missing[0]};"
         " they are to be called as the lows are, or as the normals",
-        path=folder,
     )
 
 

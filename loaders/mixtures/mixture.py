@@ -147,7 +147,7 @@ def mixture_in(path: Path) -> Mixture:
     unknown = sorted(set(values) - {"mix", "epoch"})
     if unknown or not isinstance(values.get("mix"), dict):
         what = f"{unknown[0]}: no such key" if unknown else "has no mix:"
-        raise LoaderError(f"{path}: {what}; a mixture has mix: and epoch:", path=path)
+        raise LoaderError.at(path, f"{what}; a mixture has mix: and epoch:")
     components = {
         name: {key: _placed(key, value, path.parent) for key, value in given.items()}
         if isinstance(given, dict)

@@ -102,7 +102,7 @@ def export_triton(
     if isinstance(root, StorePath):
         raise ConfigError(f"export-triton {root}: write it to a folder, then copy it to the store")
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
-        raise SetError(f"{root}: exists and is not empty; choose another folder", path=root)
+        raise SetError.at(root, "exists and is not empty; choose another folder")
     recipe = None if live_recipe is None else load_recipe(live_recipe)
     root.parent.mkdir(parents=True, exist_ok=True)
     made = temporary_beside(root)

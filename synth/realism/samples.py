@@ -50,10 +50,10 @@ class TestedLow:
             assert self.low is not None
             low = read_rgb(self.low)
             if normal is not None and normal.shape != low.shape:
-                raise SourceError(
-                    f"{self.low}: is {low.shape[1]} x {low.shape[0]}, its normal"
+                raise SourceError.at(
+                    self.low,
+                    f"is {low.shape[1]} x {low.shape[0]}, its normal"
                     f" {normal.shape[1]} x {normal.shape[0]}",
-                    path=self.low,
                 )
         kept = normal if self.paired else None
         return middle(low, SIDE), None if kept is None else middle(kept, SIDE)
@@ -82,10 +82,9 @@ def _measure(samples: tuple[TestedLow, ...]) -> list[MeasuredLow]:
     for sample in samples:
         low, normal = sample.images()
         if min(low.shape[:2]) < 64:
-            raise SourceError(
-                f"{sample.low or sample.normal}: is {low.shape[1]} x {low.shape[0]}; 64 x 64 pixels"
-                " are the least",
-                path=sample.low or sample.normal,
+            raise SourceError.at(
+                sample.low or sample.normal,
+                f"is {low.shape[1]} x {low.shape[0]}; 64 x 64 pixels are the least",
             )
         smooth = smooth_places_of_low(low) if normal is None else smooth_places(normal)
         made.append(
