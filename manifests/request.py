@@ -66,11 +66,19 @@ class OutputOptions(BaseModel):
 class RequestBase(BaseModel):
     """Request of a build, whatever its recipe.
 
-    sources: with names of their own.
-    profile: bounds on candidates; `EVERYTHING` to take whatever can be read.
-    low_seed: seed of the lows, where it is not that of the plan: in sets that were regenerated with
-      another one.
-    not_like: sets whose scenes are kept out, see `gloam.leaks`; what is recorded is a sum of them.
+    Attributes
+    ----------
+    sources : tuple of Source
+        With names of their own.
+    profile : Profile
+        Bounds on candidates; `EVERYTHING` to take whatever can be read.
+    plan : PlanOptions
+    low_seed : int, optional
+        Seed of the lows, where it is not that of the plan: in sets that were regenerated with
+        another one.
+    output : OutputOptions
+    not_like : tuple of str
+        Sets whose scenes are kept out, see `gloam.leaks`; what is recorded is a sum of them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -111,7 +119,10 @@ class RecordedRequest(RequestBase):
     Options that were not given are not written, so that a set's bytes and fingerprint are
     those of the gloam that made it, which may not have known all options of this one.
 
-    recipe: the values of a `gloam.synth.recipes.load.Recipe`.
+    Attributes
+    ----------
+    recipe : dict
+        The values of a `gloam.synth.recipes.load.Recipe`.
     """
 
     recipe: dict[str, Any]

@@ -55,23 +55,25 @@ def read_pairs(lows: Path, normals: Path | None) -> list[Pair]:
             continue
         normal = _read(normal_path)
         if low.shape != normal.shape:
-            raise SourceError.at(low_path, "its normal has another size")
+            raise SourceError(f"{low_path}: its normal has another size", path=low_path)
         pairs.append(Pair(key, low, normal))
     means = [(pair.low.mean() / 255, pair.normal.mean() / 255) for pair in pairs]
     low_mean, normal_mean = np.median(means, axis=0)
     if normals is None and low_mean > _BRIGHT:
-        raise SourceError.at(
-            lows,
-            f"its images have a mean of {low_mean:.2f} of white: daylight. Noise of the"
+        raise SourceError(
+            f"{lows}: its images have a mean of {low_mean:.2f} of white: daylight. Noise of the"
             " dark cannot be known from them; name dark ones, or their normals too",
+            path=lows,
         )
     if normals is not None and low_mean > 1.2 * normal_mean:
-        raise SourceError.at(
-            lows, f"its images are brighter than those of {normals}: name the lows first"
+        raise SourceError(
+            f"{lows}: its images are brighter than those of {normals}: name the lows first",
+            path=lows,
         )
     if max(float(pair.low.std(axis=(0, 1)).max()) for pair in pairs) < 0.3:
-        raise SourceError.at(
-            lows, "its images have one value each, or nearly so: there is nothing to fit"
+        raise SourceError(
+            f"{lows}: its images have one value each, or nearly so: there is nothing to fit",
+            path=lows,
         )
     return pairs
 
@@ -89,8 +91,9 @@ def as_normal(low: Pixels) -> Pixels:
 def _read(path: Path) -> Pixels:
     image = read_rgb(path)
     if min(image.shape[:2]) < _LEAST:
-        raise SourceError.at(
-            path,
-            f"is {image.shape[1]} x {image.shape[0]}; {_LEAST} x {_LEAST} pixels are the least",
+        raise SourceError(
+            f"{path}: is {image.shape[1]} x {image.shape[0]}; {_LEAST} x {_LEAST} pixels are the"
+            " least",
+            path=path,
         )
     return middle(image, SIDE)

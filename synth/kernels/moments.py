@@ -24,8 +24,12 @@ f32 = np.float32
 class SiteNoise(NamedTuple):
     """Second and fourth cumulant of what sites add to their electrons, DN.
 
-    single, single4: of one site, its row's noise and rounding included.
-    pair, pair4: of the two greens of a quad together.
+    Attributes
+    ----------
+    single, single4 : float
+        Of one site, its row's noise and rounding included.
+    pair, pair4 : float
+        Of the two greens of a quad together.
     """
 
     single: float
@@ -103,11 +107,15 @@ def channel_cumulants(light, own, wide, narrow):
 def pixel_moments(means, sensor, colour, noise, curve, out):
     """Fill moments of the pixels of a window from their mean electrons (3, h, w).
 
-    sensor: method and gain of `sensor.Sensor`, SiteNoise, float64 array (3); the last one is the
-      share of a site's variance that a demosaic leaves, by channel.
-    curve: levels (ENCODE_CELLS), nodes and weights of Gauss and Hermite's quadrature.
-    out: float32 arrays (3, h, w): light, its variance, level, its variance, covariances; the last
-      ones of the levels of red and green, green and blue, red and blue.
+    Parameters
+    ----------
+    sensor : method and gain of `sensor.Sensor`, SiteNoise, float64 array (3)
+        The last one is the share of a site's variance that a demosaic leaves, by channel.
+    colour : Colour
+    noise : ChannelNoise
+    curve : levels (ENCODE_CELLS), nodes and weights of Gauss and Hermite's quadrature
+    out : float32 arrays (3, h, w): light, its variance, level, its variance, covariances
+        The last ones of the levels of red and green, green and blue, red and blue.
     """
     levels, nodes, weights = curve
     method, gain, site, kept = sensor

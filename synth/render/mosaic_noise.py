@@ -85,10 +85,16 @@ def mosaic_variances(
 ) -> Floats:
     """Return the variance of levels (3, h, w).
 
-    site: array (3, h, w); variance of a site of each colour, DN^2.
-    slopes: array (3, h, w); levels for each unit of light of each channel.
-    to_light: array (3, 3); light of each channel for each DN of red, green and blue.
-    method, blur, strength: of demosaic and chroma noise reduction.
+    Parameters
+    ----------
+    site : array (3, h, w)
+        Variance of a site of each colour, DN^2.
+    slopes : array (3, h, w)
+        Levels for each unit of light of each channel.
+    to_light : array (3, 3)
+        Light of each channel for each DN of red, green and blue.
+    method, blur, strength
+        Of demosaic and chroma noise reduction.
     """
     alone = demosaic_weights(method)
     reach = max(len(blur) - 1, 0)
