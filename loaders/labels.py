@@ -84,9 +84,16 @@ class LabelColumns:
 def label_columns(pairs: Any, contents: Contents) -> LabelColumns:
     """Read the labels of a split.
 
-    pairs: what a loader was given.
+    Parameters
+    ----------
+    pairs : PairSet or list
+        What a loader was given.
+    contents : Contents
 
-    Raises LoaderError when there are none.
+    Raises
+    ------
+    LoaderError
+        When there are none.
     """
     if not isinstance(pairs, PairSet) or not pairs.info.build.labelled:
         raise LoaderError(
