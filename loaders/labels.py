@@ -30,7 +30,7 @@ _LEAST = 1.0  # pixels of a box's sides, under which a crop leaves it out
 _LISTS = ("label_boxes", "label_classes", "label_difficult", "label_crowd")
 
 
-class LabelRows(NamedTuple):
+class Rows(NamedTuple):
     """The labels of some pairs, one after the other.
 
     numbers: int32 array (N); of the pairs' own classes; -1 without one.
@@ -67,14 +67,14 @@ class LabelColumns:
     _ends: Whole
     _of_objects: tuple[npt.NDArray[Any], ...]
 
-    def take(self, numbers: Sequence[int] | Whole) -> LabelRows:
+    def take(self, numbers: Sequence[int] | Whole) -> Rows:
         """Return the labels of some pairs."""
         at = np.asarray(numbers, np.int64)
         starts, ends = self._ends[at], self._ends[at + 1]
         counts = ends - starts
         first = np.repeat(starts - np.cumsum(counts) + counts, counts)
         places = first + np.arange(int(counts.sum()))
-        return LabelRows(self.numbers[at], counts, *(column[places] for column in self._of_objects))
+        return Rows(self.numbers[at], counts, *(column[places] for column in self._of_objects))
 
     def mask(self, number: int) -> Extent | None:
         """Return where a pair's mask lies."""
@@ -137,13 +137,13 @@ def _list(column: pa.ChunkedArray) -> tuple[Whole, npt.NDArray[Any]]:
     return ends - ends[0], values[ends[0] : ends[-1]]
 
 
-def joined(rows: Iterable[LabelRows]) -> LabelRows:
+def joined(rows: Iterable[Rows]) -> Rows:
     """Put the labels of several pairs together."""
-    return LabelRows(*map(np.concatenate, zip(*rows, strict=True)))
+    return Rows(*map(np.concatenate, zip(*rows, strict=True)))
 
 
 def batch_labels(
-    rows: LabelRows,
+    rows: Rows,
     crops: npt.NDArray[Any],
     masks: Sequence[npt.NDArray[np.uint8]],
     roles: Sequence[str],
@@ -153,7 +153,7 @@ def batch_labels(
 
     Parameters
     ----------
-    rows : LabelRows
+    rows : Rows
     crops : array (N, 7)
         See `augment.draw_crops`.
     masks : sequence of uint8 arrays (H, W)
@@ -197,7 +197,7 @@ def batch_labels(
 
 
 def _moved_boxes(
-    rows: LabelRows, crops: npt.NDArray[Any], options: Options
+    rows: Rows, crops: npt.NDArray[Any], options: Options
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
     """Move boxes as pixels move; and say which still are at least a pixel wide and high."""
     whose = np.repeat(np.arange(len(crops)), rows.counts)
@@ -241,7 +241,7 @@ class PairLabels(NamedTuple):
     row: of this pair alone.
     """
 
-    row: LabelRows
+    row: Rows
     roles: tuple[str, ...]
     mask: Extent | None
 
@@ -255,7 +255,7 @@ class PairLabels(NamedTuple):
 class MovedLabels(NamedTuple):
     """The labels of one pair, and the crop (1, 7) of its images."""
 
-    row: LabelRows
+    row: Rows
     roles: tuple[str, ...]
     crop: npt.NDArray[np.int64]
     mask: npt.NDArray[np.uint8] | None
