@@ -25,15 +25,9 @@ from .parts import Part, open_parts
 class Begun(NamedTuple):
     """The beginning of an epoch, of which a loader may have been given the rest alone.
 
-    Attributes
-    ----------
-    epoch : int
-    place : int
-        Number of its first sample, counted from the training's first.
-    step : int
-        Number of its first batch.
-    offset : int
-        Samples of it that other ranks than today's took, before what `_batch` counts.
+    place: number of its first sample, counted from the training's first.
+    step: number of its first batch.
+    offset: samples of it that other ranks than today's took, before what `_batch` counts.
     """
 
     epoch: int = 0
@@ -45,16 +39,10 @@ class Begun(NamedTuple):
 class Sample(NamedTuple):
     """A sample of a mixture.
 
-    Attributes
-    ----------
-    part : int
-        Number of its component.
-    number : int
-        Number of the pair in its component.
-    turn : int
-        Pass over the component, which crops and new lows are drawn by.
-    bright : (number, turn), optional
-        The same of the other list of unpaired pictures.
+    part: number of its component.
+    number: number of the pair in its component.
+    turn: pass over the component, which crops and new lows are drawn by.
+    bright: (number, turn); the same of the other list of unpaired pictures.
     """
 
     part: int

@@ -83,19 +83,10 @@ def open_parts(
 ) -> tuple[Part, ...]:
     """Open the components of a mixture.
 
-    Parameters
-    ----------
-    mixture : Mixture
-    given : mapping
-        Options of the loader.
-    split : str
-        Split of components that say none.
-    seed : int
+    given: options of the loader.
+    split: that of components that say none.
 
-    Raises
-    ------
-    LoaderError
-        Naming the component that cannot be opened.
+    Raises LoaderError naming the component that cannot be opened.
     """
     parts = []
     for name, component in mixture.components.items():

@@ -25,12 +25,8 @@ _GROUP = 4  # pairs a job
 class Measures:
     """Measures of N pairs.
 
-    Attributes
-    ----------
-    rows : list of dict
-        `all_statistics` of each.
-    tone : float array (N, 8)
-        `tone_of` each, NaN where there is none, or none was wanted.
+    rows: `all_statistics` of each.
+    tone: float array (N, 8); `tone_of` each, NaN where there is none, or none was wanted.
     """
 
     rows: list[dict[str, float]]
