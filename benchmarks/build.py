@@ -31,7 +31,7 @@ from pathlib import Path
 
 import cv2
 import numpy as np
-from recording import recorded
+from recording import options_of, recorded
 
 from gloam.engines.process import prepare_own_process
 from gloam.manifests.images.decode import decode
@@ -52,16 +52,13 @@ FULL = [cv2.IMWRITE_JPEG_QUALITY, 95, cv2.IMWRITE_JPEG_SAMPLING_FACTOR, 0x111111
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options_of(__doc__)
     parser.add_argument("photos", type=Path)
     parser.add_argument(
         "--copies", type=int, default=30, help="of each photograph in the set that is built"
     )
     parser.add_argument("--low-codec", choices=["png", "jpg"], default="png")
     parser.add_argument("--recipe", default="uneven")
-    parser.add_argument("--record", metavar="NAME", help="Also write results/NAME.txt.")
     args = parser.parse_args()
     with recorded(args.record):
         everything(args)

@@ -11,7 +11,6 @@ DALI; on a CPU it compares a loader with itself.
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
 import time
@@ -25,7 +24,7 @@ import numpy as np
 import torch
 from clips import write_video
 from live import photographs
-from recording import recorded
+from recording import options_of, recorded
 
 import gloam
 from gloam.engines.process import available_cores
@@ -45,13 +44,10 @@ Images = dict[str, tuple[Any, Any]]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options_of(__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--photographs", type=int, default=1500)
     parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--record", metavar="NAME", help="Also write results/NAME.txt.")
     args = parser.parse_args()
     cores = available_cores()
     source, videos = args.folder / "photographs", args.folder / "videos"

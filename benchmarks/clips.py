@@ -12,7 +12,6 @@ darkens nothing.
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
@@ -26,7 +25,7 @@ import cv2
 import numpy as np
 import skimage.data
 import torch
-from recording import recorded
+from recording import options_of, recorded
 from torch.utils.data import DataLoader, Dataset
 
 import gloam
@@ -38,13 +37,10 @@ HEIGHT, WIDTH, LENGTH = 270, 480, 96
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options_of(__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--videos", type=int, default=24, help=f"of {LENGTH} frames each")
     parser.add_argument("--seconds", type=float, default=10.0, help="that each way is timed")
-    parser.add_argument("--record", metavar="NAME", help="Also write results/NAME.txt.")
     args = parser.parse_args()
     cores = available_cores()
     device = "cuda" if torch.cuda.is_available() else "cpu"

@@ -12,14 +12,13 @@ included, and one CPU core. Needs numba-cuda and a GPU.
 
 from __future__ import annotations
 
-import argparse
 import time
 
 import numpy as np
 import skimage.data
 from numba import cuda
 from PIL import Image
-from recording import recorded
+from recording import options_of, recorded
 
 from gloam.synth.draws.record import CameraDraw
 from gloam.synth.draws.table import table_of_records
@@ -130,12 +129,9 @@ def speed(camera: CameraOnCuda, recipe: str, batch: int, rounds: int = 10) -> No
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options_of(__doc__)
     parser.add_argument("--images", type=int, default=1000)
     parser.add_argument("--batch", type=int, default=256)
-    parser.add_argument("--record", metavar="NAME", help="Also write results/NAME.txt.")
     args = parser.parse_args()
     with recorded(args.record):
         camera = CameraOnCuda()

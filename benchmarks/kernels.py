@@ -9,7 +9,6 @@ torch and a GPU.
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections import Counter
 
@@ -17,7 +16,7 @@ import numpy as np
 import torch
 from gpu import photographs
 from numba import cuda
-from recording import recorded
+from recording import options_of, recorded
 from torch.profiler import ProfilerActivity, profile
 
 from gloam.synth.kernels.batch import launch_cuda
@@ -35,12 +34,9 @@ _KERNEL = re.compile(rf"\b({'|'.join(sorted(STEPS, key=len, reverse=True))})\b|M
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options_of(__doc__)
     parser.add_argument("--recipe", action="append", default=[])
     parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--record", metavar="NAME", help="Also write results/NAME.txt.")
     args = parser.parse_args()
     torch.zeros(1, device="cuda")
     with recorded(args.record):

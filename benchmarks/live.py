@@ -13,7 +13,6 @@ CUDA tensors, draws included. Needs a GPU, DALI and numba-cuda.
 
 from __future__ import annotations
 
-import argparse
 import time
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -24,7 +23,7 @@ import numpy as np
 import skimage.data
 import torch
 from PIL import Image
-from recording import recorded
+from recording import options_of, recorded
 
 import gloam
 from gloam.engines.process import available_cores
@@ -172,12 +171,9 @@ def built(folder: Path, name: str, **options: Any) -> Path:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options_of(__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--photographs", type=int, default=20_000)
-    parser.add_argument("--record", metavar="NAME", help="Also write results/NAME.txt.")
     args = parser.parse_args()
     with recorded(args.record):
         source = photographs(args.folder / "photographs", args.photographs)

@@ -13,7 +13,6 @@ results/loaders-h200.txt, of four in results/several-gpus-h200.txt.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import os
 import subprocess
@@ -29,11 +28,12 @@ import numpy as np
 import skimage.data
 import torch
 from PIL import Image
+from recording import options_of
 
 from gloam.loaders import PairLoader
 from gloam.loaders.bench.pairs import bench
-from gloam.loaders.dali.forms.operators import fn
 from gloam.loaders.dali.pipelines import LOW, NORMAL, SIDE_BY_SIDE, pipeline_def
+from gloam.loaders.dali.transforms.operators import fn
 from gloam.loaders.index import contents_of
 from gloam.loaders.ranks_and_order import usable_cores
 
@@ -359,9 +359,7 @@ def ranks(shards: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options_of(__doc__, record=False)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--pairs", type=int, default=10_000)
     parser.add_argument("--only", default=",".join(WAYS))

@@ -7,14 +7,13 @@ What is printed goes to results/plan.txt with `--record plan`.
 
 from __future__ import annotations
 
-import argparse
 import resource
 import sys
 import time
 
 import numpy as np
 import pyarrow as pa
-from recording import recorded
+from recording import options_of, recorded
 
 from gloam.manifests.selection.bounds import load_profile
 from gloam.manifests.selection.plan import PlanOptions, make_plan
@@ -60,12 +59,9 @@ def made_up(count: int) -> pa.Table:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options_of(__doc__)
     parser.add_argument("--candidates", type=int, default=1_500_000)
     parser.add_argument("--pairs", type=int, default=153_856)
-    parser.add_argument("--record", metavar="NAME", help="Also write results/NAME.txt.")
     args = parser.parse_args()
     with recorded(args.record):
         measure(args.candidates, args.pairs)

@@ -11,7 +11,6 @@ Loaded are the set in the store, without and with copies of its shards, and the 
 
 from __future__ import annotations
 
-import argparse
 import os
 import resource
 import subprocess
@@ -22,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from recording import recorded
+from recording import options_of, recorded
 
 import gloam
 from gloam.engines.process import available_cores
@@ -42,14 +41,11 @@ sys.stdin.read()
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options_of(__doc__)
     parser.add_argument("photographs", type=Path)
     parser.add_argument("--pairs", type=int, default=600)
     parser.add_argument("--units", type=int, default=200)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--record", metavar="NAME", help="Also write results/NAME.txt.")
     args = parser.parse_args()
     os.environ |= {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
     os.environ |= {"AWS_REGION": "us-east-1", "AWS_DEFAULT_REGION": "us-east-1"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import datetime
 import os
@@ -13,6 +14,15 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
+
+
+def options_of(doc: str | None, record: bool = True) -> argparse.ArgumentParser:
+    """The parser of a benchmark's options, by its docstring; all but some can be recorded."""
+    how = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=doc, formatter_class=how)
+    if record:
+        parser.add_argument("--record", metavar="NAME", help="Also write results/NAME.txt.")
+    return parser
 
 
 class _Both:

@@ -14,7 +14,6 @@ tasks of one build run at once, of which one is killed. Then single bits are fli
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import shutil
@@ -27,6 +26,7 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image
+from recording import options_of
 
 from gloam.errors import GloamError
 from gloam.manifests.sets.info import read_set
@@ -271,9 +271,7 @@ def flips(ground: Ground, count: int, repairs: int, draws: random.Random) -> str
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options_of(__doc__, record=False)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--terms", type=int, default=20)
     parser.add_argument(

@@ -9,7 +9,6 @@ opened is a made-up set of sparse shards of 1,000 pairs, which takes some 2 GB o
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
 import resource
 import time
@@ -19,18 +18,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from recording import recorded
+from recording import options_of, recorded
 
 _SHARD = 1000
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options_of(__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--record", metavar="NAME", help="Also write results/NAME.txt.")
     args = parser.parse_args()
     root = args.folder / f"made up, {args.rows}"
     if not (root / "set.json").is_file():

@@ -24,8 +24,8 @@ import torch
 import torch.distributed as dist
 
 from gloam.loaders import PairLoader
-from gloam.loaders.dali.forms.operators import fn
 from gloam.loaders.dali.pipelines import LOW, NORMAL, SIDE_BY_SIDE, pipeline_def
+from gloam.loaders.dali.transforms.operators import fn
 from gloam.loaders.index import contents_of
 from gloam.loaders.ranks_and_order import usable_cores
 

@@ -10,7 +10,6 @@ later one. Beside it stands what the same requests take without a browser: drawi
 
 from __future__ import annotations
 
-import argparse
 import io
 import shutil
 import threading
@@ -21,7 +20,7 @@ import numpy as np
 import skimage.data
 from PIL import Image
 from playwright.sync_api import sync_playwright
-from recording import recorded
+from recording import options_of, recorded
 
 from gloam.engines.process import available_cores
 from gloam.synth.recipes.load import load_recipe
@@ -42,11 +41,8 @@ _WATCH = """() => {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options_of(__doc__)
     parser.add_argument("--seconds", type=float, default=4.0)
-    parser.add_argument("--record", metavar="NAME", help="Also write results/NAME.txt.")
     args = parser.parse_args()
     data = io.BytesIO()
     Image.fromarray(skimage.data.coffee()).resize((500, 375)).save(data, "jpeg", quality=92)

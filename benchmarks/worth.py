@@ -30,7 +30,7 @@ import cv2
 import numpy as np
 import torch
 import torch.nn.functional as F
-from recording import recorded
+from recording import options_of, recorded
 from torch import nn
 
 import gloam
@@ -50,9 +50,7 @@ _GLANCE = 64  # of the copy of the whole
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options_of(__doc__)
     parser.add_argument("photographs", type=Path)
     parser.add_argument("--real", nargs=2, type=Path, required=True)
     parser.add_argument("--test", nargs=2, action="append", default=[], type=Path)
@@ -66,7 +64,6 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=32)
     parser.add_argument("--images", type=int, default=1400, help="photographs, at most")
     parser.add_argument("--small", action="store_true", help="for a CPU, to see that it runs")
-    parser.add_argument("--record", metavar="NAME", help="Also write results/NAME.txt.")
     args = parser.parse_args()
     if args.small:
         args.steps, args.batch, args.size, args.width, args.seeds = 300, 4, 96, 8, 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -44,15 +45,7 @@ from .common import PATH, count_option, json_option, user_errors
 )
 @user_errors
 def bench(
-    root: Path,
-    split: str,
-    batch_size: int,
-    size: int,
-    seconds: float,
-    workers: tuple[int, ...],
-    *,
-    frames: int | None,
-    as_json: bool,
+    root: Path, *, workers: tuple[int, ...], frames: int | None, as_json: bool, **options: Any
 ) -> None:
     """Measure the pairs a second of every way to load SET on this machine.
 
@@ -68,24 +61,23 @@ def bench(
     try:
         from ..loaders.bench.clips import bench_clips
         from ..loaders.bench.images import bench_images
+        from ..loaders.bench.pairs import Asked, bench_mixture
         from ..loaders.bench.pairs import bench as measure
-        from ..loaders.bench.pairs import bench_mixture
     except ImportError as error:
         what = f"gloam bench needs PyTorch: {error}; pip install 'gloam[torch]'"
         raise ConfigError(what) from error
     which = workers or (available_cores(),)
-
-    say = partial(click.echo, err=True)
+    asked = Asked(root, workers=which, say=partial(click.echo, err=True), **options)
     what = "images" if photographs else "pairs"
     if frames is not None or (of_set and open_set(root).frames):
         what = "clips"
-        result = bench_clips(root, split, frames or 8, batch_size, size, seconds, which, say=say)
+        result = bench_clips(asked, frames or 8)
     elif root.suffix in (".yaml", ".yml"):
-        result = bench_mixture(root, split, batch_size, size, seconds, which, say)
+        result = bench_mixture(asked)
     elif photographs:
-        result = bench_images(root, batch_size, size, seconds, which, say)
+        result = bench_images(asked)
     else:
-        result = measure(root, split, batch_size, size, seconds, which, say)
+        result = measure(asked)
     if as_json:
         click.echo(json.dumps(result.as_json(), indent=2))
         return
@@ -93,7 +85,7 @@ def bench(
     of = f" of {machine['frames']} frames" if what == "clips" else ""
     click.echo(
         f"GPU {machine['gpu']}, {machine['cores']} cores; {machine[what]:,} {what}{of}, "
-        f"batches of {machine['batch_size']}, resized to {size}"
+        f"batches of {machine['batch_size']}, resized to {machine['size']}"
     )
     for speed in result.speeds:
         measured = f"{speed.pairs_a_second:12,.0f} {what} a second"

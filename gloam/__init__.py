@@ -63,40 +63,6 @@ if TYPE_CHECKING:
 
     __version__: str
 
-__all__ = [
-    "ClipLoader",
-    "Darken",
-    "ImageLoader",
-    "PairLoader",
-    "TorchLoader",
-    "__version__",
-    "build",
-    "calibrate",
-    "darken",
-    "darken_batch",
-    "doctor",
-    "errors",
-    "export",
-    "fit",
-    "judge",
-    "leaks",
-    "load_recipe",
-    "mix",
-    "open_set",
-    "pairs_in",
-    "preview",
-    "publish",
-    "real",
-    "realism",
-    "rebuild",
-    "regenerate",
-    "report",
-    "sets",
-    "stage",
-    "stats",
-    "verify",
-]
-
 _HOMES = {
     "ClipLoader": ("loaders", "ClipLoader"),
     "Darken": ("loaders.live.darkening", "Darken"),
@@ -129,6 +95,7 @@ _HOMES = {
     "stats": ("synth.analysis.set_statistics", "stats"),
     "verify": ("synth.building.verify", "verify"),
 }
+__all__ = ["__version__", *_HOMES]
 
 
 def __getattr__(name: str) -> Any:

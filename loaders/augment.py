@@ -26,14 +26,9 @@ Floats = npt.NDArray[np.float64]
 class CropFlip(NamedTuple):
     """Window, flips and transposition of both images of a pair.
 
-    Attributes
-    ----------
-    top, left, height, width : int
-        The window that is kept, in pixels of the whole image.
-    across, down : bool
-        Whether left and right, top and bottom of the resized window are swapped.
-    turned : bool
-        Whether its rows and columns are swapped then.
+    top, left, height, width: the window that is kept, in pixels of the whole image.
+    across, down: whether left and right, top and bottom of the resized window are swapped.
+    turned: whether its rows and columns are swapped then.
     """
 
     top: int
@@ -57,16 +52,9 @@ class CropFlip(NamedTuple):
 def check_sizes(shapes: Sequence[tuple[int, ...]], options: Options) -> None:
     """Check that images can be one batch.
 
-    Parameters
-    ----------
-    shapes : sequence of tuples
-        Their height, width.
-    options : Options
+    shapes: their height, width.
 
-    Raises
-    ------
-    LoaderError
-        When they differ and are not padded.
+    Raises LoaderError when they differ and are not padded.
     """
     different = sorted(set(shapes))
     if len(different) > 1 and not options.pad:
@@ -80,18 +68,10 @@ def check_sizes(shapes: Sequence[tuple[int, ...]], options: Options) -> None:
 def crop_numbers(options: Options, epoch: int, keys: Sequence[str] | Keys) -> Floats:
     """Draw the random numbers of crops and flips, before sizes are known.
 
-    Parameters
-    ----------
-    options : Options
-    epoch : int
-    keys : sequence of str or Keys
-        Keys of N pairs.
+    keys: sequence of str or Keys; keys of N pairs.
 
-    Returns
-    -------
-    float64 array (N, 7)
-        Share of the area and aspect of a "random-resized" window, its place from 0 (top, left) to
-        below 1 (bottom, right), and 0 or 1 for each of `CropFlip`'s flips.
+    Returns float64 array (N, 7): share of the area and aspect of a "random-resized" window, its
+    place from 0 (top, left) to below 1 (bottom, right), and 0 or 1 for each of `CropFlip`'s flips.
     """
     numbers = np.zeros((len(keys), 7))
     if not options.changes:
@@ -114,15 +94,9 @@ def window_of(height: Any, width: Any, numbers: Any, options: Options, math: Any
 
     The same operations serve NumPy's arrays and DALI's nodes, and give both the same window.
 
-    Parameters
-    ----------
-    height, width : float64 arrays (N), or nodes
-        Sizes of the images.
-    numbers : sequence of 4
-        The first columns of `crop_numbers`, as arrays or nodes.
-    options : Options
-    math : module
-        `floor`, `sqrt`, `minimum` and `maximum`; numpy, say.
+    height, width: float64 arrays (N), or nodes; sizes of the images.
+    numbers: sequence of 4; the first columns of `crop_numbers`, as arrays or nodes.
+    math: `floor`, `sqrt`, `minimum` and `maximum`; numpy, say.
     """
     area, aspect, top, left = numbers
     h, w = height, width
@@ -143,18 +117,10 @@ def window_of(height: Any, width: Any, numbers: Any, options: Options, math: Any
 def crops_of(numbers: Floats, options: Options, sizes: Any) -> npt.NDArray[np.int32]:
     """Return the crops and flips that random numbers are for images of some sizes.
 
-    Parameters
-    ----------
-    numbers : float64 array (N, 7)
-        See `crop_numbers`.
-    options : Options
-    sizes : array (N, 2)
-        Height and width of each image.
+    numbers: float64 array (N, 7); see `crop_numbers`.
+    sizes: array (N, 2); height and width of each image.
 
-    Returns
-    -------
-    int32 array (N, 7)
-        Rows are `CropFlip`.
+    Returns int32 array (N, 7): rows are `CropFlip`.
     """
     height, width = np.array(sizes, np.float64).reshape(-1, 2).T
     crops = np.empty((len(numbers), 7), np.int32)
@@ -168,14 +134,8 @@ def draw_crops(
 ) -> npt.NDArray[np.int32]:
     """Draw the crops and flips of pairs: int32 array (N, 7), see `crops_of`.
 
-    Parameters
-    ----------
-    options : Options
-    epoch : int
-    keys : sequence of str or Keys
-        Keys of N pairs.
-    sizes : array (N, 2)
-        Height and width of their images.
+    keys: sequence of str or Keys; keys of N pairs.
+    sizes: array (N, 2); height and width of their images.
     """
     return crops_of(crop_numbers(options, epoch, keys), options, sizes)
 

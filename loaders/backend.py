@@ -50,9 +50,7 @@ def class_of(loader: str, given: Mapping[str, Any]) -> Any:
 def check_backend(given: Mapping[str, Any], backend: str) -> None:
     """Check that a loader of one backend is not asked for the other.
 
-    Raises
-    ------
-    LoaderError
+    Raises LoaderError.
     """
     asked = given.get("backend", "auto")
     if asked not in ("auto", backend):

@@ -19,11 +19,7 @@ NOTHING = Extent(data=b"")
 class StoredPair:
     """One pair: where its two images are; the low is nothing where it is made live.
 
-    Parameters
-    ----------
-    key : str or Extent
-        Or where it stands: it is read when it is wanted.
-    low, normal : Extent
+    key: or where it stands: it is read when it is wanted.
     """
 
     __slots__ = ("_key", "low", "normal")
@@ -94,15 +90,8 @@ class GivenPairs:
         return StoredPair(self.keys[number], low, normal)
 
 
-@dataclass(frozen=True)
-class GivenNormals:
+class GivenNormals(GivenPairs):
     """Photographs of a list, whose lows are made live: paths or bytes, and their keys."""
-
-    given: Sequence[Any]
-    keys: Sequence[str]
-
-    def __len__(self) -> int:
-        return len(self.given)
 
     def __getitem__(self, number: int) -> StoredPair:
         return StoredPair(self.keys[number], NOTHING, _extent(self.given[number]))
@@ -127,10 +116,8 @@ def list_keys(items: Sequence[Any]) -> list[str]:
 def read_extent(extent: Extent) -> bytes:
     """Read the bytes of an image; a `.npy` file's become PNG, which every decoder reads.
 
-    Raises
-    ------
-    LoaderError
-        When its file cannot be read, or ends before them, or holds an array that is no image.
+    Raises LoaderError when its file cannot be read, or ends before them, or holds an array that is
+    no image.
     """
     try:
         data = extent.read()
@@ -155,10 +142,7 @@ _NEAR = 4096  # bytes between two members that are read at once
 def fetched(pair: StoredPair) -> StoredPair:
     """Return a pair whose images are read; in a tar they lie side by side, and are read at once.
 
-    Raises
-    ------
-    LoaderError
-        As `read_extent`.
+    Raises LoaderError as `read_extent`.
     """
     low, normal = pair.low, pair.normal
     start, gap = low.offset, normal.offset - low.offset - low.size

@@ -29,30 +29,38 @@ class ReadyBatch(NamedTuple):
     batch: tuple[Any, ...]
 
 
-class PairDataset:
-    """The pairs of a loader, of all ranks, by number."""
+class NumberedSamples:
+    """The samples of a loader, of all ranks, by number."""
+
+    _contents: Any
+
+    def __len__(self) -> int:
+        return self._contents.count
+
+    def __getitem__(self, number: Any) -> Any:
+        """Return a sample, decoded: its images are uint8 RGB (H, W, 3).
+
+        Raises LoaderError naming an image that cannot be read or decoded; IndexError beyond the
+        last sample.
+        """
+        if isinstance(number, ReadyBatch):
+            return number
+        return self._decoded_at(place_of(number, len(self)))
+
+    def _decoded_at(self, place: int) -> Any:
+        raise NotImplementedError
+
+
+class PairDataset(NumberedSamples):
+    """Pairs by number: the low and the normal of each."""
 
     def __init__(
         self, contents: Contents, decoder: str = "opencv", live: LiveLows | None = None
     ) -> None:
         self._contents, self._decoder, self._live = contents, decoder, live
 
-    def __len__(self) -> int:
-        return self._contents.count
-
-    def __getitem__(self, number: Any) -> Any:
-        """Return the low and the normal of a pair, decoded: uint8 RGB (H, W, 3).
-
-        Raises
-        ------
-        LoaderError
-            Naming an image that cannot be read or decoded.
-        IndexError
-            Beyond the last pair.
-        """
-        if isinstance(number, ReadyBatch):
-            return number
-        return self.decoded(self._contents.pairs[place_of(number, len(self))])
+    def _decoded_at(self, place: int) -> Any:
+        return self.decoded(self._contents.pairs[place])
 
     def decoded(self, pair: StoredPair, epoch: int = 0) -> tuple[Pixels, Pixels]:
         """Return both images of a pair; a live low is that of an epoch."""
@@ -67,42 +75,20 @@ class PairDataset:
 
 
 class ImageDataset(PairDataset):
-    """The images of a loader of images, of all ranks, by number.
-
-    Parameters
-    ----------
-    contents : Contents
-    classes : array of int
-        Numbers of the images' classes.
-    """
+    """Images by number, each with the number of its class, or -1."""
 
     def __init__(self, contents: Contents, classes: npt.NDArray[np.int64]) -> None:
         super().__init__(contents)
         self._classes = classes
 
-    def __getitem__(self, number: Any) -> Any:
-        """Return an image, decoded: uint8 RGB (H, W, 3); and the number of its class, or -1.
-
-        Raises
-        ------
-        LoaderError
-            Naming an image that cannot be read or decoded.
-        IndexError
-            Beyond the last image.
-        """
-        if isinstance(number, ReadyBatch):
-            return number
-        place = place_of(number, len(self))
+    def _decoded_at(self, place: int) -> Any:
         return self.normal(self._contents.pairs[place]), int(self._classes[place])
 
 
 def place_of(number: int, count: int) -> int:
     """Return the place of a sample by its number, which counts from the end where it is negative.
 
-    Raises
-    ------
-    IndexError
-        Where there is none.
+    Raises IndexError where there is none.
     """
     if not -count <= number < count:
         raise IndexError(f"{number} is none of the {count:,} samples")
@@ -117,18 +103,11 @@ def first_batch(samples: list[ReadyBatch]) -> tuple[Any, ...]:
 def decoded_pair(pair: StoredPair, decoder: str, of_set: bool) -> tuple[Pixels, Pixels]:
     """Decode both images of a pair.
 
-    Parameters
-    ----------
-    pair : StoredPair
-    decoder : str
-        "opencv" or "pillow".
-    of_set : bool
-        Whether it is a set's pair, or two files as they come.
+    decoder: "opencv" or "pillow".
+    of_set: whether it is a set's pair, or two files as they come.
 
-    Raises
-    ------
-    LoaderError
-        Naming the image that cannot be read or decoded, or the pair whose images differ in size.
+    Raises LoaderError naming the image that cannot be read or decoded, or the pair whose images
+    differ in size.
     """
     decoded = []
     for member, piece in (("low", pair.low), ("normal", pair.normal)):
@@ -144,10 +123,7 @@ def decoded_pair(pair: StoredPair, decoder: str, of_set: bool) -> tuple[Pixels, 
 def check_one_shape(pair: StoredPair, low: tuple[int, ...], normal: tuple[int, ...]) -> None:
     """Check that both images of a pair have one height and width: they are cut alike.
 
-    Raises
-    ------
-    LoaderError
-        Naming the pair.
+    Raises LoaderError naming the pair.
     """
     if low != normal:
         sizes = " and ".join(f"{height} x {width}" for height, width in (low, normal))

@@ -1,4 +1,4 @@
-"""Where batches are wanted, and as whose arrays: one spelling for every loader."""
+"""Devices and frameworks that batches are wanted for: one spelling for every loader."""
 
 from __future__ import annotations
 
@@ -21,13 +21,9 @@ _SPELLED = re.compile(r"(auto|cpu|gpu|cuda|mps)(?::(\d+))?\Z")
 class Device:
     """A device.
 
-    Attributes
-    ----------
-    kind : str
-        "cpu", "gpu" (CUDA's) or "mps" (Apple's).
-    number : int, optional
-        Which GPU; None takes torch's current one when the first batch is made, as a training script
-        may set it until then.
+    kind: "cpu", "gpu" (CUDA's) or "mps" (Apple's).
+    number: which GPU; None takes torch's current one when the first batch is made, as a training
+      script may set it until then.
     """
 
     kind: str
@@ -36,10 +32,7 @@ class Device:
     def current(self) -> int:
         """Return the number of the GPU, as it stands now.
 
-        Raises
-        ------
-        LoaderError
-            When torch, which is to take the batches, sees no GPU.
+        Raises LoaderError when torch, which is to take the batches, sees no GPU.
         """
         if has_torch():
             import torch
@@ -57,10 +50,7 @@ def find_device(device: Any) -> Device:
 
     "auto" is a GPU if torch sees one, and the CPU otherwise.
 
-    Raises
-    ------
-    LoaderError
-        When it is none of these.
+    Raises LoaderError when it is none of these.
     """
     text = (
         f"gpu:{device}" if isinstance(device, int) and not isinstance(device, bool) else str(device)
@@ -95,10 +85,7 @@ def has_torch() -> bool:
 def converter(options: Options) -> Callable[[Any], Any] | None:
     """Return what makes an array of a tensor, without a copy; None for torch's own.
 
-    Raises
-    ------
-    LoaderError
-        When the framework cannot take what lies on the device, or is not installed.
+    Raises LoaderError when the framework cannot take what lies on the device, or is not installed.
     """
     framework, on_gpu = options.framework, options.device == "gpu"
     if framework == "torch":

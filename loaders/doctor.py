@@ -65,7 +65,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What `doctor` found.
+    """The findings of `doctor`.
 
     Attributes
     ----------

@@ -33,7 +33,7 @@ class EpochLoader:
     options : Options
         Those that count for the next batch; see `Options.last_batch`.
     reader : str
-        What reads, as states know it.
+        Name of the reader, as states know it.
     live : LiveLows, optional
         How lows are made, where they are not stored.
     epoch : int
@@ -141,7 +141,7 @@ class EpochLoader:
 
     @property
     def batch_sampler(self) -> Any:
-        """What begins an epoch of the loader when it is iterated.
+        """An iterable that begins an epoch of the loader.
 
         It is for tools that skip batches by it (Accelerate's `skip_first_batches`).
         """
@@ -281,24 +281,23 @@ class EpochLoader:
         """Check that each rank has a batch."""
         count = self.contents.count
         if count < rank.world and self.options.last_batch != "padded":
-            raise LoaderError(
-                f"{self.contents.name}: {count} pairs are fewer than {rank.world} ranks",
-                path=self.contents.name,
+            raise LoaderError.at(
+                self.contents.name, f"{count} pairs are fewer than {rank.world} ranks"
             )
         if not rank.batches(count, self.batch_size, str(self.options.last_batch)):
-            raise LoaderError(
-                f"{self.contents.name}: {count} pairs give {rank.world} ranks no whole batch of"
+            raise LoaderError.at(
+                self.contents.name,
+                f"{count} pairs give {rank.world} ranks no whole batch of"
                 f" {self.batch_size}; take smaller batches or last_batch='partial'",
-                path=self.contents.name,
             )
 
     def _check_process(self) -> None:
         """Refuse a process that was forked from the one whose threads or processes make batches."""
         if self._process not in (None, os.getpid()):
-            raise LoaderError(
-                f"{self.contents.name}: the loader was used before this process was forked: make a"
+            raise LoaderError.at(
+                self.contents.name,
+                "the loader was used before this process was forked: make a"
                 " loader in each process, or start processes by 'spawn'",
-                path=self.contents.name,
             )
 
     def _bind(self) -> None:
@@ -308,11 +307,11 @@ class EpochLoader:
         """
         found = self._given or find_rank()
         if self._bound is not None and found != self._bound:
-            raise LoaderError(
-                f"{self.contents.name}: this was rank {self._bound.rank} of {self._bound.world} at"
+            raise LoaderError.at(
+                self.contents.name,
+                f"this was rank {self._bound.rank} of {self._bound.world} at"
                 f" the loader's first batch and is {found.rank} of {found.world} now; make a new"
                 " loader, or give rank= and world_size=",
-                path=self.contents.name,
             )
         self._check_share(found)
         self._bound = found

@@ -1,4 +1,4 @@
-"""What draws know of the samples of a batch, for whoever asks: parameters, noise, light."""
+"""Facts that draws know of the samples of a batch: parameters, noise, light."""
 
 from __future__ import annotations
 
@@ -21,18 +21,12 @@ _CHANNELS = {"light": 1, "mask": 1}
 
 
 class Known(NamedTuple):
-    """What is known of a sample.
+    """Facts of a sample that its draw knows.
 
-    Attributes
-    ----------
-    draw : Draw, optional
-        None where nothing was drawn: of lists and of real pairs.
-    maps : dict of name to float32 array (h, w, 3 or 1)
-        Those that were asked for and are there.
-    shape : (h, w)
-        Of the sample's images.
-    component : str
-        Of a mixture.
+    draw: none where nothing was drawn: of lists and of real pairs.
+    maps: dict of name to float32 array (h, w, 3 or 1); those that were asked for and are there.
+    shape: (h, w); of the sample's images.
+    component: name, in a mixture.
     """
 
     draw: Draw | None
@@ -51,16 +45,9 @@ def known_of(
 ) -> Known:
     """Find out what is known of a sample.
 
-    Parameters
-    ----------
-    maker : LowMaker, optional
-        Of its batch's lows; None where it has none.
-    number : int
-        Its draw among the maker's.
-    draw : Draw, optional
-    options : Options
-    normal : uint8 array (H, W, 3)
-    crop : CropFlip
+    maker: maker of its batch's lows; None where it has none.
+    number: its draw among the maker's.
+    normal: uint8 array (H, W, 3).
     """
     shape = options.size or (crop.height, crop.width)
     wanted = [name for name in options.give if name in GIVEN_MAPS]

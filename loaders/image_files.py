@@ -15,13 +15,8 @@ from ..storage.untrusted import read_regular
 class ImageFiles(NamedTuple):
     """Image files and their classes.
 
-    Attributes
-    ----------
-    paths : list of str
-    labels : list of int
-        Numbers of their classes; -1 without.
-    names : list of str
-        Of the classes, where they have some.
+    labels: numbers of their classes; -1 without.
+    names: those of the classes, where they have some.
     """
 
     paths: list[str]
@@ -34,10 +29,7 @@ def images_in(folder: Path) -> ImageFiles:
 
     Images that lie in the folder itself, all of them, have no classes.
 
-    Raises
-    ------
-    LoaderError
-        When there are no images.
+    Raises LoaderError when there are no images.
     """
     try:
         found = listed(folder)
@@ -53,10 +45,7 @@ def images_in(folder: Path) -> ImageFiles:
 def images_given(paths: Sequence[str | Path]) -> ImageFiles:
     """Take a list of paths; of a `RealSet` its classes are known.
 
-    Raises
-    ------
-    LoaderError
-        When it holds something else.
+    Raises LoaderError when it holds something else.
     """
     for number, path in enumerate(paths):
         if not isinstance(path, str | Path):
@@ -70,10 +59,7 @@ def images_given(paths: Sequence[str | Path]) -> ImageFiles:
 def images_listed(path: Path) -> ImageFiles:
     """Read a list of `path label` or of `path` lines, relative to the list's folder.
 
-    Raises
-    ------
-    LoaderError
-        When it cannot be read, or has no lines.
+    Raises LoaderError when it cannot be read, or has no lines.
     """
     try:
         text = read_regular(path).decode("utf-8")

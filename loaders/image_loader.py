@@ -31,7 +31,7 @@ class ImageLoader(EpochLoader):
         or `path` lines, a list of paths (the classes of `gloam.real`'s are known), or a set, whose
         normals are loaded.
     split : str
-        Of a set: "train", "val" or "test"; by default images are loaded as for training: shuffled,
+        "train", "val" or "test", for a set; by default images are loaded as for training: shuffled,
         in whole batches. "val" takes every image once, in order.
     **options
         See `gloam.loaders.options.ImageOptions`; `batch_size` must be given, `backend` says who
@@ -53,7 +53,7 @@ class ImageLoader(EpochLoader):
     Raises
     ------
     LoaderError, SetError
-        As `PairLoader`.
+        When `PairLoader` raises it.
 
     Examples
     --------

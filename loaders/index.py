@@ -1,4 +1,4 @@
-"""What there is to load: the pairs of one split of a set, or of lists of one's own.
+"""The pairs to load: those of one split of a set, or of lists of one's own.
 
 Columns say where each image lies.
 """
@@ -31,33 +31,18 @@ from .columns import GivenNormals, GivenPairs, Pairs, SetPairs, list_keys
 class Contents:
     """The pairs of one split.
 
-    Attributes
-    ----------
-    name : str
-        Of the set or the list, for messages.
-    split : str
-    layout : Layout, optional
-        Of a set; a list has none.
-    count : int
-        Pairs.
-    identity : str
-        Changes when the pairs or their order change; states are tied to it.
-    root : Path
-        Of a set.
-    normal_root : Path
-        Of the set that holds its normals: the same one, but for a set of lows only.
-    normal_layout : Layout, optional
-    units : tuple of str
-        Of a set: those of the split that hold pairs.
-    counts : tuple of int
-        Their pairs.
-    given : sequence of (low, normal), or of normals
-        Of lists: paths or bytes.
-    live : bool
-        Whether lows are made when a pair is read: there are normals only then, and `root` and
-        `layout` are those of the set that holds them.
-    cache : ShardCache, optional
-        Of a set in a store: copies of its shards.
+    name: of the set or the list, for messages.
+    layout: of a set; a list has none.
+    count: pairs.
+    identity: changes when the pairs or their order change; states are tied to it.
+    root: folder of a set.
+    normal_root: folder of the set that holds its normals: the same one, but for a set of lows only.
+    units: of a set: those of the split that hold pairs.
+    counts: their pairs.
+    given: sequence of (low, normal), or of normals; of lists: paths or bytes.
+    live: whether lows are made when a pair is read: there are normals only then, and `root` and
+      `layout` are those of the set that holds them.
+    cache: of a set in a store: copies of its shards.
     """
 
     name: str
@@ -164,12 +149,8 @@ def open_data(
 ) -> PairSet | Sequence[Any]:
     """Open the set that a loader was given, or return the list.
 
-    Raises
-    ------
-    SetError
-        When the set cannot be opened.
-    LoaderError
-        When `normals` goes with a list, or it is neither a set nor a list.
+    Raises SetError when the set cannot be opened; LoaderError when `normals` goes with a list, or
+    it is neither a set nor a list.
     """
     if isinstance(data, PairSet | str | Path):
         return of_images(open_set(data, normals))
@@ -189,9 +170,8 @@ def of_images(pairs: PairSet) -> PairSet:
         When it is one.
     """
     if pairs.frames:
-        raise LoaderError(
-            f"{pairs.root}: holds clips of {pairs.frames} frames: ClipLoader reads them",
-            path=pairs.root,
+        raise LoaderError.at(
+            pairs.root, f"holds clips of {pairs.frames} frames: ClipLoader reads them"
         )
     return pairs
 
@@ -204,24 +184,15 @@ def contents_of(
 ) -> Contents:
     """Find out what a loader was given.
 
-    Parameters
-    ----------
-    data : PairSet, str, Path or sequence
-        A set, its folder, or (low, normal) pairs, each a path or bytes.
-    split : str
-        "train", "val" or "test".
-    normals : str or Path, optional
-        Of a set of lows only: the set that it was made from.
-    live : bool
-        Whether lows are to be made when a pair is read. A list may then be of normals alone.
+    data: PairSet, str, Path or sequence; a set, its folder, or (low, normal) pairs, each a path or
+      bytes.
+    split: "train", "val" or "test".
+    normals: the set that a set of lows only was made from.
+    live: whether lows are to be made when a pair is read. A list may then be of normals alone.
 
-    Raises
-    ------
-    SetError
-        When the set is half built, or an index or list is missing or not the one that was built; or
-        when it holds lows only and `normals` is not its origin.
-    LoaderError
-        When a list is empty.
+    Raises SetError when the set is half built, or an index or list is missing or not the one that
+    was built; or when it holds lows only and `normals` is not its origin; LoaderError when a list
+    is empty.
     """
     if split not in SPLITS:
         raise LoaderError(f"split {split!r}: must be one of {', '.join(SPLITS)}")
@@ -373,18 +344,10 @@ def pairs_in(
 def cached_in(contents: Contents, folder: str | Path | None, gigabytes: float | None) -> Contents:
     """Have the shards of a set in a store copied to a folder while they are loaded.
 
-    Parameters
-    ----------
-    contents : Contents
-    folder : str or Path, optional
-        Of this machine.
-    gigabytes : float, optional
-        That the copies may take, of 10^9 bytes.
+    folder: where copies lie, on this machine.
+    gigabytes: 10^9 bytes that the copies may take.
 
-    Raises
-    ------
-    LoaderError
-        When they do not lie in a store as shards, or the folder is none.
+    Raises LoaderError when they do not lie in a store as shards, or the folder is none.
     """
     if folder is None:
         if gigabytes is not None:

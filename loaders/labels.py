@@ -31,16 +31,11 @@ _LEAST = 1.0  # pixels of a box's sides, under which a crop leaves it out
 class Rows(NamedTuple):
     """The labels of some pairs, one after the other.
 
-    Attributes
-    ----------
-    numbers : int32 array (N)
-        Of the pairs' own classes; -1 without one.
-    counts : int64 array (N)
-        Objects of each.
-    boxes : float32 array (M, 4)
-        Left, top, right, bottom, in pixels of the stored normal.
-    classes : int32 array (M)
-    difficult, crowd : bool arrays (M)
+    numbers: int32 array (N); of the pairs' own classes; -1 without one.
+    counts: int64 array (N); objects of each.
+    boxes: float32 array (M, 4); left, top, right, bottom, in pixels of the stored normal.
+    classes: int32 array (M).
+    difficult, crowd: bool arrays (M).
     """
 
     numbers: npt.NDArray[np.int32]
@@ -55,18 +50,11 @@ class Rows(NamedTuple):
 class LabelColumns:
     """The labels of a split.
 
-    Attributes
-    ----------
-    roles : tuple of str
-        Which of "cls", "boxes", "classes", "mask" the set has.
-    names : list of str
-        Of its classes, by their numbers.
-    sizes : int64 array (N, 2)
-        Height and width of the stored normals.
-    masks : Extents, optional
-        Where each mask lies.
-    numbers : int32 array (N)
-        Of the pairs' own classes; -1 without one.
+    roles: which of "cls", "boxes", "classes", "mask" the set has.
+    names: of its classes, by their numbers.
+    sizes: int64 array (N, 2); height and width of the stored normals.
+    masks: where each mask lies.
+    numbers: int32 array (N); of the pairs' own classes; -1 without one.
     """
 
     roles: tuple[str, ...]
@@ -156,9 +144,9 @@ def batch_labels(
     Returns
     -------
     dict
-        Of what the set has: "class" (N) int64; "boxes", a list of (M, 4) float32 (left, top, right,
-        bottom in pixels of the tensors), beside it "classes" int64, "difficult" and "crowd" bool,
-        lists of (M); "mask" (N, H, W) uint8, 255 where an image was padded.
+        If the set has them: "class" (N) int64; "boxes", a list of (M, 4) float32 (left, top,
+        right, bottom in pixels of the tensors), beside it "classes" int64, "difficult" and "crowd"
+        bool, lists of (M); "mask" (N, H, W) uint8, 255 where an image was padded.
     """
     import torch
 
@@ -213,14 +201,7 @@ def _moved_boxes(
 def moved_mask(extent: Extent, crop: npt.NDArray[Any], options: Options) -> Any:
     """Read a mask and move it as the pixels of its pair: each takes the nearest one's value.
 
-    Returns
-    -------
-    uint8 array (H, W)
-
-    Raises
-    ------
-    LoaderError
-        When it cannot be read.
+    Returns uint8 array (H, W). Raises LoaderError when it cannot be read.
     """
     data = np.frombuffer(read_extent(extent), np.uint8)
     mask: Any = None
@@ -239,12 +220,7 @@ def moved_mask(extent: Extent, crop: npt.NDArray[Any], options: Options) -> Any:
 class PairLabels(NamedTuple):
     """The labels of one pair, to be moved where its images are decoded.
 
-    Attributes
-    ----------
-    row : Rows
-        Of this pair alone.
-    roles : tuple of str
-    mask : Extent, optional
+    row: of this pair alone.
     """
 
     row: Rows

@@ -133,7 +133,7 @@ class ImageOptions(LoaderOptions, total=False):
         What the cores decode passes the host's memory as coefficients, which several GPUs share
         (benchmarks/results/several-gpus-h200.txt).
     cache : str or Path
-        Of a set in a store: a folder of this machine that its shards are copied to while they are
+        Folder of this machine that the shards of a set in a store are copied to while they are
         loaded.
     cache_gb : float
         10^9 bytes that they may take.
@@ -168,7 +168,7 @@ class PairOptions(ImageOptions, total=False):
         Yield the labels of a set that was built with `--labels`, as the last item: a dict, see
         `gloam.loaders.labels.batch_labels`. By default False.
     normals : str or Path
-        Of a set of lows only (`gloam regenerate --low-only`): the set that it was made from.
+        The set that a set of lows only (`gloam regenerate --low-only`) was made from.
     live : bool
         Make each low when its pair is read, from the decoded normal: exact noise without stored
         lows, new noise in every epoch, or another recipe. `data` may then be a list of normals
@@ -177,10 +177,10 @@ class PairOptions(ImageOptions, total=False):
         Recipe of live lows; by default the set's own, or "uneven" for lists. PairLoader takes a
         schedule, too, {0: "train", 20000: "even"}.
     draws : str
-        Of live lows: "fresh" draws anew in every epoch, a function of (seed, epoch, key); "set"
+        For live lows: "fresh" draws anew in every epoch, a function of (seed, epoch, key); "set"
         draws what the set has stored, or would have. By default "fresh" for train, "set" for val.
     exact : bool
-        Of live lows: decode normals as the set's lows were made from them, with libjpeg-turbo on
+        For live lows: decode normals as the set's lows were made from them, with libjpeg-turbo on
         the CPU. A GPU's decoder differs by up to 3 levels, and so do the lows; backend="torch" is
         always exact. By default False.
     resident : bool or "auto"
@@ -191,7 +191,7 @@ class PairOptions(ImageOptions, total=False):
     resident_side : int
         Longer side of what stays in memory; longer images are made smaller.
     reader : str
-        Of DALI: "webdataset" for shards, "file" for files, "external" for lists and for either (it
+        DALI's: "webdataset" for shards, "file" for files, "external" for lists and for either (it
         reads at offsets and shuffles without limit, in the order of backend="torch"); "auto", the
         default, takes what fits.
     decoder : str

@@ -64,16 +64,10 @@ class Rank:
     ) -> npt.NDArray[np.int64]:
         """Return the places in an epoch's order of the samples of one batch.
 
-        Parameters
-        ----------
-        count : int
-            Samples of all ranks.
-        batch_size : int
-        last_batch : str
-            See `Options.last_batch`; of a padded batch places from `count` on are repetitions, of
-            the sample at that place modulo `count`.
-        batch : int
-            From 0 to `batches` - 1.
+        count: samples of all ranks.
+        last_batch: see `Options.last_batch`; of a padded batch places from `count` on are
+          repetitions, of the sample at that place modulo `count`.
+        batch: from 0 to `batches` - 1.
         """
         if last_batch == "padded":
             start = (batch * self.world + self.rank) * batch_size
@@ -95,10 +89,7 @@ def find_rank(rank: int | None = None, world: int | None = None) -> Rank:
     The one given, or that of torch.distributed if it is initialised, or of the environment of
     torchrun or SLURM; else the process is alone.
 
-    Raises
-    ------
-    LoaderError
-        When only one of the two is given, or they do not fit.
+    Raises LoaderError when only one of the two is given, or they do not fit.
     """
     if (rank is None) != (world is None):
         raise LoaderError("give rank and world_size both, or neither")
@@ -148,7 +139,7 @@ def usable_cores() -> int:
 def decoder_load(live: bool) -> float:
     """Return which share of JPEGs a GPU's decoding hardware gets by default, cores the rest.
 
-    What cores decode differs a little from what the hardware does: a live low is to be a function
+    Cores decode a little differently from the hardware: a live low is to be a function
     of its key.
     """
     return 1.0 if live or local_ranks() >= _MANY_GPUS else 0.9

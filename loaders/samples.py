@@ -42,7 +42,7 @@ class Place(NamedTuple):
 
 
 class Samples(PairDataset, Dataset[Any]):
-    """Pairs in the form that the options ask for."""
+    """Pairs, transformed as the options ask for."""
 
     def __init__(
         self,
@@ -120,14 +120,8 @@ def _far(pair: StoredPair) -> bool:
 class Sample(NamedTuple):
     """A pair that has the size of its batch, but not its flips, layout and type yet.
 
-    Attributes
-    ----------
-    low, normal : uint8 arrays (H, W, 3)
-    crop : CropFlip
-        Of which flips and turn are left to do.
-    key : str
-    labels : MovedLabels, optional
-    known : Known, optional
+    low, normal: uint8 arrays (H, W, 3).
+    crop: of which flips and turn are left to do.
     """
 
     low: Pixels
@@ -152,23 +146,15 @@ def turned_shape(shape: Sequence[int], crop: CropFlip) -> tuple[int, int]:
     return (width, height) if crop.turned else (height, width)
 
 
-class Batch:
-    """Tensors that pairs are written to, each in the form that the options ask for.
+class BatchTensors:
+    """Tensors that pairs are written to, each transformed as the options ask for.
 
-    Parameters
-    ----------
-    options : Options
-    shapes : sequence of (height, width)
-        Of the pairs, in order, once they are turned; see `turned_shape`.
-    members : int
-        Images of each: low and normal.
-    rooms : SharedBufferPool, optional
-        Where they are written while there is room, else to memory of their own.
+    shapes: sequence of (height, width); of the pairs, in order, once they are turned; see
+      `turned_shape`.
+    members: images of each: low and normal.
+    rooms: where they are written while there is room, else to memory of their own.
 
-    Raises
-    ------
-    LoaderError
-        When they differ, and nothing is said that makes them alike.
+    Raises LoaderError when they differ, and nothing is said that makes them alike.
     """
 
     def __init__(
@@ -215,7 +201,7 @@ class Batch:
 def values_of(images: torch.Tensor, options: Options, memory: ReusedMemory) -> torch.Tensor:
     """Return levels (uint8) in the type and range that options ask for, where they lie.
 
-    The same values as `Batch` writes; what is of another type than uint8 stays as it is.
+    The same values as `BatchTensors` writes; what is of another type than uint8 stays as it is.
     """
     if images.dtype != torch.uint8 or options.dtype == "uint8":
         return images
@@ -252,7 +238,7 @@ class Collate:
     def __call__(self, samples: Sequence[Sample]) -> tuple[Any, ...]:
         """Return a batch of samples."""
         shapes = [turned_shape(sample.normal.shape, sample.crop) for sample in samples]
-        batch = Batch(self._options, shapes, rooms=self._rooms)
+        batch = BatchTensors(self._options, shapes, rooms=self._rooms)
         for number, sample in enumerate(samples):
             batch.place(number, (sample.low, sample.normal), sample.crop)
         made: tuple[Any, ...] = batch.made()
@@ -269,10 +255,6 @@ class ToldSamples(Dataset[Any]):
     """Samples in a process of a loader's own: a refusal is told in their place.
 
     Raised there, it would come with all of the process's trace in its message.
-
-    Parameters
-    ----------
-    samples : Dataset
     """
 
     def __init__(self, samples: Any) -> None:
@@ -291,13 +273,11 @@ class ToldSamples(Dataset[Any]):
 
 
 class ToldBatches:
-    """What makes batches of them: a refusal again, or a batch.
+    """Makes batches of them: a refusal again, or a batch.
 
     A batch that shared memory has no room for goes through a pipe, as NumPy's arrays do.
 
-    Parameters
-    ----------
-    collate : function of samples
+    collate: function of samples.
     """
 
     def __init__(self, collate: Callable[[Any], tuple[Any, ...]]) -> None:

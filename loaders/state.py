@@ -33,10 +33,7 @@ def fingerprint(contents: Contents, options: Options, rank: Rank, reader: str) -
 def check_state(state: dict[str, Any], own: dict[str, Any]) -> None:
     """Check that a state is one of this very loader.
 
-    Raises
-    ------
-    LoaderError
-        With everything that differs.
+    Raises LoaderError with everything that differs.
     """
     if not isinstance(state, dict) or "fingerprint" not in state:
         raise LoaderError("not a state of a gloam loader")

@@ -15,7 +15,7 @@ from .image_loader import ImageLoader
 from .memory.shared_buffers import SharedBufferPool
 from .options import Options
 from .ranks_and_order import epoch_order
-from .samples import Batch, Pixels, sized, turned_shape
+from .samples import BatchTensors, Pixels, sized, turned_shape
 from .worker_loader import WorkerLoader
 
 
@@ -37,7 +37,7 @@ class ImageSample(NamedTuple):
 
 
 class ImageSamples(ImageDataset, Dataset[Any]):
-    """Images in the form that the options ask for."""
+    """Images, transformed as the options ask for."""
 
     def __init__(self, contents: Any, classes: Any, options: Options) -> None:
         super().__init__(contents, classes)
@@ -61,7 +61,7 @@ class CollateImages:
     def __call__(self, samples: Sequence[ImageSample]) -> tuple[Any, ...]:
         """Return a batch of samples."""
         shapes = [turned_shape(sample.image.shape, sample.crop) for sample in samples]
-        batch = Batch(self._options, shapes, members=1)
+        batch = BatchTensors(self._options, shapes, members=1)
         for number, sample in enumerate(samples):
             batch.place(number, (sample.image,), sample.crop)
         labels = torch.tensor([sample.label for sample in samples])

@@ -44,10 +44,7 @@ class WorkerLoader(EpochLoader):
     def _options(self, given: Mapping[str, Any], training: bool, live: bool) -> Options:
         """Find the device, and validate the options.
 
-        Raises
-        ------
-        LoaderError
-            When there is no such device, or an option is wrong.
+        Raises LoaderError when there is no such device, or an option is wrong.
         """
         self._wanted = find_device(given.get("device", "auto"))
         workers = given.get("workers")
@@ -79,7 +76,7 @@ class WorkerLoader(EpochLoader):
 
     @property
     def batch_sampler(self) -> Any:
-        """What begins an epoch when it is iterated.
+        """An iterable that begins an epoch.
 
         It gives for each batch what `dataset` takes in place of numbers.
         """
@@ -87,7 +84,7 @@ class WorkerLoader(EpochLoader):
 
     @property
     def collate_fn(self) -> Any:
-        """What makes a batch of the samples of `dataset`."""
+        """The function that makes a batch of the samples of `dataset`."""
         return self._collate(self.options, None)
 
     @abstractmethod
@@ -96,12 +93,12 @@ class WorkerLoader(EpochLoader):
 
     @property
     def worker_init_fn(self) -> Any:
-        """What is called in each process before its first sample."""
+        """The function that each process calls before its first sample."""
         return partial(_prepare_worker, environment())
 
     @property
     def device(self) -> torch.device:
-        """Where batches come."""
+        """The device of batches."""
         return (
             torch.device("cuda", self._wanted.current())
             if self._wanted.kind == "gpu"
@@ -155,11 +152,11 @@ class WorkerLoader(EpochLoader):
             lost = self._lost()
             self._let_go()
             if lost and isinstance(error, RuntimeError):
-                raise LoaderError(
-                    f"{self.contents.name}: a process that makes batches ended, perhaps because"
+                raise LoaderError.at(
+                    self.contents.name,
+                    "a process that makes batches ended, perhaps because"
                     " memory ran out: take fewer workers or smaller batches; the next pass over the"
                     " loader starts new ones",
-                    path=self.contents.name,
                 ) from error
             raise
 

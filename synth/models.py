@@ -16,7 +16,7 @@ from .draws.camera import draw_camera
 from .draws.limits import check_camera
 from .draws.record import CameraDraw
 from .draws.table import DrawTable, concat, table_of, table_of_records
-from .image_forms import image_of
+from .image_types import image_of
 from .kernels.arrays import Pixels, Window
 from .parameters.columns import Columns, KeyedColumns
 from .parameters.drawing import records_of

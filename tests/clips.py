@@ -40,6 +40,13 @@ def davis(root: Path, sequences: int, count: int) -> Path:
     return root
 
 
+def davis_and_video(root: Path, sequences: int) -> Path:
+    """Sequences of nine frames laid out as DAVIS is, and a video beside them."""
+    davis(root, sequences, 9)
+    write_video(root / "more" / "a.mp4", panned(20, 9))
+    return root
+
+
 def write_video(
     path: Path,
     frames: list[np.ndarray],

@@ -32,7 +32,7 @@ PLACES = {
     "gloam.build": "gloam.synth.building.from_options",
     "gloam.regenerate": "gloam.synth.building.regenerate",
     "gloam.open_set": "gloam.manifests.sets.pair_set",
-    "gloam.verify": "gloam.manifests.sets.verify",
+    "gloam.verify": "gloam.synth.building.verify",
     "gloam.PairLoader": "gloam.loaders.pair_loader",
     "gloam.ImageLoader": "gloam.loaders.image_loader",
     "gloam.TorchLoader": "gloam.loaders.torch_loader",
@@ -80,7 +80,8 @@ def test_an_example_says_what_happens(name, ground, tmp_path, monkeypatch):
     shutil.copytree(ground, tmp_path / "here")
     monkeypatch.chdir(tmp_path / "here")
     module = importlib.import_module(PLACES[name])
-    value = getattr(module, {"verify": "verify_set"}.get(last := name.rpartition(".")[2], last))
+    last = name.rpartition(".")[2]
+    value = getattr(module, last)
     found = doctest.DocTestFinder(recurse=False).find(value, last, module=module)
     examples = [example for test in found for example in test.examples]
     assert examples

@@ -23,7 +23,7 @@ FLOORS = [
 ]
 SYNTH = [
     {"kernels"},
-    {"parameters", "image_forms"},
+    {"parameters", "image_types"},
     {"degradations"},
     {"camera", "decode"},
     {"draws", "power_law"},

@@ -9,16 +9,9 @@ from .engine import Engine
 def engine_named(name: str, workers: int) -> Engine:
     """Return the engine that a command is to work with: `local`, `ray` or `ray:ADDRESS`.
 
-    Parameters
-    ----------
-    name : str
-    workers : int
-        Processes, of the local one.
+    workers: processes, of the local one.
 
-    Raises
-    ------
-    ConfigError
-        When there is none of that name, or it cannot be had.
+    Raises ConfigError when there is none of that name, or it cannot be had.
     """
     kind, _, address = name.partition(":")
     if kind == "local" and not address:

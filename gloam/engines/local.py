@@ -89,12 +89,8 @@ def begin_part(part: int) -> None:
 class LocalEngine:
     """Processes of this machine; see `engine.Engine`.
 
-    Attributes
-    ----------
-    workers : int
-        How many; 1 runs everything in this process.
-    deaf : bool
-        See `forkserver.prepare_workers`.
+    workers: how many; 1 runs everything in this process.
+    deaf: see `forkserver.prepare_workers`.
     """
 
     workers: int = 1
@@ -235,15 +231,8 @@ def _leave_out_deadly(
 ) -> int:
     """Leave out the parts of jobs that workers died of; all unfinished jobs are to begin anew.
 
-    Returns
-    -------
-    int
-        How many things were counted of those jobs.
-
-    Raises
-    ------
-    WorkerLost
-        When no part of a job is the cause.
+    Returns how many things were counted of those jobs. Raises WorkerLost when no part of a job is
+    the cause.
     """
     unfinished = {each.number: each for each in waiting if not each.finished}
     for each in unfinished.values():

@@ -30,13 +30,7 @@ class Parted(Protocol):
 
 
 class WorkerStates:
-    """The job and part that each worker of a pool is at, in shared memory.
-
-    Parameters
-    ----------
-    context : multiprocessing context
-    workers : int
-    """
+    """The job and part that each worker of a pool is at, in shared memory."""
 
     def __init__(self, context: multiprocessing.context.BaseContext, workers: int) -> None:
         self._shared = context.RawArray("q", [_NONE] * (_FIELDS * workers))

@@ -33,16 +33,10 @@ _HELD = 8  # results for each core that wait for one before them
 class RayEngine:
     """The cores of a Ray cluster; see `engine.Engine`.
 
-    Parameters
-    ----------
-    address : str
-        Address of the cluster for `ray.init`; "" for the one that `RAY_ADDRESS` or this machine
-        knows, or else one of this machine alone, which ends with the engine.
+    address: address of the cluster for `ray.init`; "" for the one that `RAY_ADDRESS` or this
+      machine knows, or else one of this machine alone, which ends with the engine.
 
-    Raises
-    ------
-    ConfigError
-        When Ray is not installed, or no cluster answers at the address.
+    Raises ConfigError when Ray is not installed, or no cluster answers at the address.
     """
 
     far = True

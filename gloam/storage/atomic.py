@@ -35,10 +35,6 @@ class Pending:
 
     A file lies under a temporary name until then, which is renamed after it was flushed to disk; an
     object in an unnamed temporary file of this machine, which is put whole.
-
-    Parameters
-    ----------
-    path : Path
     """
 
     def __init__(self, path: Path) -> None:

@@ -1,6 +1,6 @@
 """One process at a time on one output.
 
-Of a folder it is a lock of the system's; in a store, and where there are no locks, an object or a
+A folder's is a lock of the system's; in a store, and where there are no locks, an object or a
 file that one process makes. In a store it is a lease: it is renewed, and ends when that stops.
 """
 

@@ -307,13 +307,8 @@ def map_concurrent(
 ) -> Iterator[U]:
     """Call a function on each item, in order.
 
-    Parameters
-    ----------
-    function, items
-    where : Path
-        In a store they are requests, which are made side by side.
-    threads : int
-        Elsewhere.
+    where: in a store they are requests, which are made side by side.
+    threads: elsewhere.
     """
     count = AT_ONCE if isinstance(where, StorePath) else min(threads, len(items))
     if count <= 1:

@@ -98,19 +98,11 @@ def outside(name: str) -> bool:
 def inside(root: Path, name: str, where: object = None) -> Path:
     """Join the folder of a set and the path of a file in it.
 
-    Parameters
-    ----------
-    root : Path
-        A folder, which may be a link itself, or a prefix in a store.
-    name : str
-        With `/`.
-    where : object, optional
-        The file that has the name, for the message.
+    root: a folder, which may be a link itself, or a prefix in a store.
+    name: with `/`.
+    where: the file that has the name, for the message.
 
-    Raises
-    ------
-    SetError
-        When that leaves the folder, by the name or by a link on the way.
+    Raises SetError when that leaves the folder, by the name or by a link on the way.
     """
     source = f"{root}: " if where is None else f"{root}: {where}: "
     if not _PLAIN.match(name) and outside(name):

@@ -16,26 +16,8 @@ from ..live.darkening import Darken as _Darken
 class Darken(albumentations.ImageOnlyTransform):  # type: ignore[misc]
     """Make the low of an image, as one transform among others.
 
-    Parameters
-    ----------
-    recipe : str
-        A shipped recipe's name, or a YAML file.
-    seed : int
-        Of the lows.
-    overrides : iterable of str
-        Single values of the recipe to change, such as `camera.iso=3200`.
-    p : float
-        Probability with which it is applied.
-
-    Raises
-    ------
-    gloam.errors.ConfigError
-        When the recipe is unknown or wrong.
-
-    Notes
-    -----
-    Each call has noise of its own, as `gloam.Darken` has without a key; boxes, masks and keypoints
-    stay as they are.
+    recipe, seed, overrides: see `gloam.Darken`; each call has noise of its own, as that has without
+    a key. p: the probability with which it is applied. Boxes, masks and keypoints stay as they are.
     """
 
     def __init__(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import cv2
@@ -16,52 +15,28 @@ from torch.utils.data import DataLoader, Dataset
 from ...engines.forkserver import prepare_workers
 from ...engines.process import end_with_parent, main_left_alone, prepare_own_process
 from ..image_files import images_in, images_listed
-from .pairs import Bench, Speed, machine_facts, timed
+from ..image_loader import ImageLoader
+from .pairs import Asked, Bench, machine_facts
 
 
-def bench_images(
-    root: Path,
-    batch_size: int,
-    size: int,
-    seconds: float,
-    workers: tuple[int, ...],
-    say: Callable[[str], None],
-) -> Bench:
-    """Measure the ways to load the images of a folder or list, resized to size x size.
-
-    Parameters
-    ----------
-    root, batch_size, size, seconds, workers, say
-        As of `pairs.bench`; `seconds` after the first batches.
-    """
+def bench_images(asked: Asked) -> Bench:
+    """Measure the ways to load the images of a folder or list."""
+    root, size = asked.root, asked.size
     images = images_in(root) if root.is_dir() else images_listed(root)
-    batch_size = min(batch_size, len(images.paths))
-    gpu = torch.cuda.is_available()
-    machine = machine_facts("images", len(images.paths), batch_size, size)
-    say("DALI")
-    speeds = [_dali(root, batch_size, size, gpu, seconds)]
+    count = min(asked.batch_size, len(images.paths))
+    asked, gpu = asked._replace(batch_size=count), torch.cuda.is_available()
+    device = "gpu" if gpu else "cpu"
+    common: dict[str, Any] = {"batch_size": count, "size": size, "device": device}
+    speeds = [asked.timed("DALI", partial(ImageLoader, root, backend="dali", **common))]
     for decoder in ("opencv", "pillow"):
-        for processes in workers:
+        for processes in asked.workers:
             for ahead in (False, True) if gpu else (False,):
                 name = f"DataLoader, {decoder}, {processes} workers"
                 name += ", prefetched to the GPU" if ahead else ""
-                say(name)
                 data = _Images(images.paths, images.labels, decoder, size)
-                make = partial(_Plain, data, batch_size, processes, gpu, ahead)
-                speeds.append(timed(name, make, seconds))
-    return Bench(machine, speeds)
-
-
-def _dali(root: Path, batch_size: int, size: int, gpu: bool, seconds: float) -> Speed:
-    try:
-        from ..image_loader import ImageLoader
-    except ImportError as error:
-        return Speed("DALI", 0, 0, f"not run: {error}")
-    device = "gpu" if gpu else "cpu"
-    make = partial(
-        ImageLoader, root, batch_size=batch_size, size=size, device=device, backend="dali"
-    )
-    return timed("DALI", make, seconds)
+                make = partial(_Plain, data, count, processes, gpu, ahead)
+                speeds.append(asked.timed(name, make))
+    return Bench(machine_facts(asked, "images", len(images.paths)), speeds)
 
 
 class _Images(Dataset[Any]):

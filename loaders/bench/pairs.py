@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import torch
 
@@ -18,6 +18,7 @@ from ...errors import LoaderError
 from ...manifests.sets.pair_set import open_set
 from ..index import contents_of
 from ..mixtures.mixture import Mixture, at, mixture_in
+from ..pair_loader import PairLoader
 from ..torch_loader import TorchLoader
 
 Reader = Literal["auto", "webdataset", "file", "external"]
@@ -25,10 +26,7 @@ Reader = Literal["auto", "webdataset", "file", "external"]
 
 @dataclass(frozen=True)
 class Speed:
-    """One way to load, and how fast it was.
-
-    What it is called, pairs a second, seconds to its first batch; or why it did not run.
-    """
+    """One way to load, and how fast it was; or a note why it did not run."""
 
     name: str
     pairs_a_second: float
@@ -38,14 +36,14 @@ class Speed:
 
 @dataclass(frozen=True)
 class Bench:
-    """All ways, and what they ran on."""
+    """All ways of loading, and the machine that they ran on."""
 
     machine: dict[str, Any]
     speeds: list[Speed]
 
     @property
     def advice(self) -> str:
-        """What to take on this machine: the fastest way to load; "" where none ran."""
+        """The fastest way to load on this machine; "" where none ran."""
         ran = [speed for speed in self.speeds if speed.pairs_a_second and speed.first_batch_s]
         if not ran:
             return ""
@@ -61,46 +59,62 @@ class Bench:
         }
 
 
-def bench(
-    root: Path,
-    split: str,
-    batch_size: int,
-    size: int,
-    seconds: float,
-    workers: tuple[int, ...],
-    say: Callable[[str], None],
-) -> Bench:
-    """Measure the ways to load a set.
+class Asked(NamedTuple):
+    """The loading to measure.
 
-    Parameters
-    ----------
-    root : Path
-        A set.
-    split : str
-    batch_size, size : int
-        Images are resized to size x size.
-    seconds : float
-        For each way, after its first batches.
-    workers : tuple of int
-        Numbers of processes of the plain DataLoader.
-    say : function
-        Called with the name of what is measured next.
+    root: a set, a folder, a list or a mixture.
+    batch_size, size: images are resized to size x size.
+    seconds: for each way, after its first batches.
+    workers: numbers of processes of the plain DataLoader.
+    say: called with the name of what is measured next.
     """
+
+    root: Path
+    split: str
+    batch_size: int
+    size: int
+    seconds: float
+    workers: tuple[int, ...]
+    say: Callable[[str], None]
+
+    def timed(self, name: str, make: Callable[[], Any]) -> Speed:
+        """Measure a loader, after its first batches."""
+        self.say(name)
+        start = time.perf_counter()
+        try:
+            with make() as loader:
+                batches = _endless(loader)
+                next(batches)
+                _wait()
+                first = time.perf_counter() - start
+                for _ in range(3):
+                    next(batches)
+                _wait()
+                start, pairs = time.perf_counter(), 0
+                while time.perf_counter() - start < self.seconds:
+                    pairs += len(next(batches)[0])
+                _wait()
+                return Speed(name, pairs / (time.perf_counter() - start), first)
+        except (LoaderError, ImportError) as error:
+            return Speed(name, 0, 0, f"not run: {error}")
+
+
+def bench(asked: Asked) -> Bench:
+    """Measure the ways to load a set."""
+    root, split = asked.root, asked.split
     contents = contents_of(root, split)
-    batch_size = min(batch_size, contents.count)
-    gpu = torch.cuda.is_available()
+    asked = asked._replace(batch_size=min(asked.batch_size, contents.count))
+    device = "cuda" if torch.cuda.is_available() else "cpu"
     common: dict[str, Any] = {
-        "batch_size": batch_size,
-        "size": size,
+        "batch_size": asked.batch_size,
+        "size": asked.size,
+        "device": device,
         "crop": "resize",
         "shuffle": True,
         "last_batch": "drop",
         "rank": 0,
         "world_size": 1,
     }
-    machine = machine_facts("pairs", contents.count, batch_size, size)
-    speeds = []
-    loaded = partial(_dali, root, split, gpu, common, seconds)
     live = open_set(root).live
     readers = cast(tuple[Reader, ...], tuple(dict.fromkeys((contents.reader, "external"))))
     ways: list[tuple[str, dict[str, Any]]] = [
@@ -110,58 +124,45 @@ def bench(
     if not live:
         ways.append(("DALI, live", {"live": True}))
     ways.append(("DALI, live, random crops", {"live": True, "crop": "random"}))
-    where = "the GPU's" if gpu else "host"
+    where = "the GPU's" if device == "cuda" else "host"
     ways.append((f"resident in {where} memory", {"resident": True}))
-    if gpu:
+    if device == "cuda":
         resident = {"live": True, "resident": True, "crop": "random"}
         ways.append(("resident, live, random crops", resident))
+    speeds = []
     for name, options in ways:
-        say(name)
-        speeds.append(loaded(name, options))
-    device = "cuda" if gpu else "cpu"
+        how = {"backend": "dali", **common, **options}
+        speeds.append(asked.timed(name, partial(PairLoader, root, split, **how)))
     decoders: tuple[Literal["opencv", "pillow"], ...] = ("opencv", "pillow")
-    plain = partial(TorchLoader, root, split, device=device, **common)
-    for decoder, processes in itertools.product(decoders, workers):
+    plain = partial(TorchLoader, root, split, **common)
+    for decoder, processes in itertools.product(decoders, asked.workers):
         name = f"DataLoader, {decoder}, {processes} workers"
-        say(name)
-        speeds.append(timed(name, partial(plain, workers=processes, decoder=decoder), seconds))
-    for processes in () if live else workers:
+        speeds.append(asked.timed(name, partial(plain, workers=processes, decoder=decoder)))
+    for processes in () if live else asked.workers:
         name = f"DataLoader, live, {processes} workers"
-        say(name)
-        speeds.append(timed(name, partial(plain, workers=processes, live=True), seconds))
-    say("already in memory")
-    speeds.append(_upper_bound(batch_size, size, gpu, seconds))
-    return Bench(machine, speeds)
+        speeds.append(asked.timed(name, partial(plain, workers=processes, live=True)))
+    speeds.append(_upper_bound(asked, device))
+    return Bench(machine_facts(asked, "pairs", contents.count), speeds)
 
 
-def bench_mixture(
-    path: Path,
-    split: str,
-    batch_size: int,
-    size: int,
-    seconds: float,
-    workers: tuple[int, ...],
-    say: Callable[[str], None],
-) -> Bench:
-    """Measure a mixture, each of its components alone, and what those allow it; see `bench`."""
-    mixture, speeds = mixture_in(path), []
+def bench_mixture(asked: Asked) -> Bench:
+    """Measure a mixture, each of its components alone, and what those allow it."""
+    mixture, speeds = mixture_in(asked.root), []
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    common: dict[str, Any] = {"batch_size": batch_size, "size": size, "device": device}
+    common: dict[str, Any] = {"batch_size": asked.batch_size, "size": asked.size, "device": device}
     common |= {"rank": 0, "world_size": 1}
-    with TorchLoader(mixture, split, **common) as loader:
-        machine = machine_facts("pairs", loader.contents.count, batch_size, size)
+    with TorchLoader(mixture, asked.split, **common) as loader:
+        machine = machine_facts(asked, "pairs", loader.contents.count)
     weights = {name: at(one.weight, 0) for name, one in mixture.components.items()}
-    for processes in workers:
-        load = partial(TorchLoader, split=split, workers=processes, **common)
+    for processes in asked.workers:
+        load = partial(TorchLoader, split=asked.split, workers=processes, **common)
         alone: dict[str, float] = {}
         for name in (name for name in weights if weights[name]):
             alone_always = mixture.components[name].model_copy(update={"weight": {0: 1.0}})
-            one = Mixture({name: alone_always}, max(batch_size, 1) * 1000)
-            say(f"{name}, {processes} workers")
-            speeds.append(timed(f"{name} alone, {processes} workers", partial(load, one), seconds))
+            one = Mixture({name: alone_always}, max(asked.batch_size, 1) * 1000)
+            speeds.append(asked.timed(f"{name} alone, {processes} workers", partial(load, one)))
             alone[name] = speeds[-1].pairs_a_second
-        say(f"mixture, {processes} workers")
-        speeds.append(timed(f"mixture, {processes} workers", partial(load, mixture), seconds))
+        speeds.append(asked.timed(f"mixture, {processes} workers", partial(load, mixture)))
         if all(alone.values()):
             parts = sum(weights[name] / speed for name, speed in alone.items())
             allowed = sum(weights.values()) / parts
@@ -169,56 +170,17 @@ def bench_mixture(
     return Bench(machine, speeds)
 
 
-def machine_facts(what: str, count: int, batch_size: int, size: int) -> dict[str, Any]:
-    """Return what was measured, and on which machine."""
+def machine_facts(asked: Asked, what: str, count: int) -> dict[str, Any]:
+    """Return facts of the measured data and of the machine."""
     return {
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else "none",
         "cores": available_cores(),
         "processor": platform.processor() or platform.machine(),
         what: count,
-        "batch_size": batch_size,
-        "size": size,
+        "batch_size": asked.batch_size,
+        "size": asked.size,
         "torch": torch.__version__,
     }
-
-
-def _dali(
-    root: Path,
-    split: str,
-    gpu: bool,
-    common: dict[str, Any],
-    seconds: float,
-    name: str,
-    options: dict[str, Any],
-) -> Speed:
-    try:
-        from ..pair_loader import PairLoader
-    except ImportError as error:
-        return Speed(name, 0, 0, f"not run: {error}")
-    device = "gpu" if gpu else "cpu"
-    how: dict[str, Any] = {"backend": "dali", **common, **options}
-    return timed(name, lambda: PairLoader(root, split, device=device, **how), seconds)
-
-
-def timed(name: str, make: Callable[[], Any], seconds: float) -> Speed:
-    """Measure a loader, after its first batches."""
-    start = time.perf_counter()
-    try:
-        with make() as loader:
-            batches = _endless(loader)
-            next(batches)
-            _wait()
-            first = time.perf_counter() - start
-            for _ in range(3):
-                next(batches)
-            _wait()
-            start, pairs = time.perf_counter(), 0
-            while time.perf_counter() - start < seconds:
-                pairs += len(next(batches)[0])
-            _wait()
-            return Speed(name, pairs / (time.perf_counter() - start), first)
-    except (LoaderError, ImportError) as error:
-        return Speed(name, 0, 0, f"not run: {error}")
 
 
 def _endless(loader: Any) -> Iterator[Any]:
@@ -226,15 +188,15 @@ def _endless(loader: Any) -> Iterator[Any]:
         yield from loader
 
 
-def _upper_bound(batch_size: int, size: int, gpu: bool, seconds: float) -> Speed:
+def _upper_bound(asked: Asked, device: str) -> Speed:
     """Measure random pairs of images that lie decoded in the device's memory, as floats."""
-    device = "cuda" if gpu else "cpu"
-    held = torch.randint(
-        0, 256, (min(2048, 4 * batch_size), 2, 3, size, size), dtype=torch.uint8, device=device
-    )
+    asked.say("already in memory")
+    count, size = asked.batch_size, asked.size
+    shape = min(2048, 4 * count), 2, 3, size, size
+    images = torch.randint(0, 256, shape, dtype=torch.uint8, device=device)
     start, pairs = time.perf_counter(), 0
-    while time.perf_counter() - start < seconds:
-        chosen = held[torch.randint(0, len(held), (batch_size,), device=device)].float() / 255
+    while time.perf_counter() - start < asked.seconds:
+        chosen = images[torch.randint(0, len(images), (count,), device=device)].float() / 255
         pairs += len(chosen)
         _wait()
     return Speed("already in memory (upper bound)", pairs / (time.perf_counter() - start), 0)

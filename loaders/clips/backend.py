@@ -29,19 +29,11 @@ def choose_decoder(
 ) -> str:
     """Return who decodes: "dali", "pyav", or "workers" that make whole batches.
 
-    Parameters
-    ----------
-    backend, decoder, device : str
-        As asked for.
-    by_dali, by_pyav : functions
-        Return why they cannot; "" where they can.
-    pyav_is_faster : function
-        Returns whether, where both can.
+    backend, decoder, device: as asked for.
+    by_dali, by_pyav: return why they cannot; "" where they can.
+    pyav_is_faster: returns whether, where both can.
 
-    Raises
-    ------
-    LoaderError
-        When what is asked for cannot be.
+    Raises LoaderError when what is asked for cannot be.
     """
     if decoder not in (None, "dali", "pyav"):
         raise LoaderError(f"decoder {decoder!r}: must be dali or pyav", key="decoder")

@@ -22,10 +22,7 @@ _LOOKS = 16  # clips that are looked at
 def largest_of(clips: Sequence[StoredClip]) -> int:
     """Return the pixels of the largest frame of some clips.
 
-    Raises
-    ------
-    ImageRefused, LoaderError
-        When one cannot be read.
+    Raises ImageRefused, LoaderError when one cannot be read.
     """
     some = clips[:: max(len(clips) // _LOOKS, 1)]
     headers = [read_header(normal_of(clip).tobytes(), MOST_PIXELS) for clip in some]
@@ -35,12 +32,8 @@ def largest_of(clips: Sequence[StoredClip]) -> int:
 def batches_per_group(frames: int, pixels: int) -> int:
     """Return how many batches a round has.
 
-    Parameters
-    ----------
-    frames : int
-        Of a batch.
-    pixels : int
-        Of a frame.
+    frames: number in a batch.
+    pixels: number in a frame.
     """
     room = _BYTES // (2 * 3 * 4 * pixels)
     return max(min(_FRAMES, room) // frames, 1)
@@ -49,14 +42,9 @@ def batches_per_group(frames: int, pixels: int) -> int:
 class BatchGroups(NamedTuple):
     """The rounds from a batch of an epoch on; none goes on beyond its epoch.
 
-    Attributes
-    ----------
-    together : int
-        Batches of a round: fewer where it is the last of its epoch, or the first of all.
-    batches : int
-        Of an epoch.
-    epoch, batch : int
-        That they begin with.
+    together: batches of a round: fewer where it is the last of its epoch, or the first of all.
+    batches: number of an epoch.
+    epoch, batch: those of the first group.
     """
 
     together: int
@@ -76,19 +64,13 @@ class BatchGroups(NamedTuple):
 def split(images: Any, counts: list[int]) -> list[Any]:
     """Return torch tensors of the batches of a round: of one alone, over DALI's memory.
 
-    Of several, each has memory of its own: who keeps one, or changes it in place, keeps and changes
+    Each of several has memory of its own: keeping one, or changing it in place, keeps and changes
     no others.
 
-    Parameters
-    ----------
-    images : DALI's list of tensors, or torch tensor
-    counts : list of int
-        Images of each batch.
+    images: DALI's list of tensors, or torch tensor.
+    counts: images of each batch.
 
-    Raises
-    ------
-    LoaderError
-        When images of one batch differ in size.
+    Raises LoaderError when images of one batch differ in size.
     """
     from torch import Tensor, stack
     from torch.utils.dlpack import from_dlpack

@@ -1,4 +1,4 @@
-"""What DALI is given of clips: the encoded frames of pictures, or parts of videos."""
+"""Bytes of clips for DALI: the encoded frames of pictures, or parts of videos."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ...manifests.sources import Location
 from ...manifests.sources.containers import read
 from ..columns import read_extent
 from .stored_clips import ClipContents, StoredClip, by_video
-from .videos.order import Part
+from .videos.order import VideoPart
 
 Bytes = npt.NDArray[np.uint8]
 _BESIDE = 4096  # bytes between two members that are read at once
@@ -27,14 +27,11 @@ _LOOKING = 8  # threads that look into videos
 
 
 class Clip(NamedTuple):
-    """What a thread made of a stored clip.
+    """A stored clip, read by a thread.
 
-    Attributes
-    ----------
-    lows : uint8 array (T, H, W, 3), or list
-        The array may be a part of its batch's; a list is of encoded lows, or of decoded ones.
-    normals : list of uint8 arrays (N)
-        Encoded.
+    lows: uint8 array (T, H, W, 3), or list; the array may be a part of its batch's; a list is of
+      encoded lows, or of decoded ones.
+    normals: list of uint8 arrays (N); encoded.
     """
 
     lows: Any
@@ -64,22 +61,14 @@ def normal_of(clip: StoredClip) -> Bytes:
 
 
 def bytes_of(
-    part: Part, segments: Segments, cut: Cut | None = None
+    part: VideoPart, segments: Segments, cut: Cut | None = None
 ) -> tuple[Bytes, npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Return a file that holds frames of a video, their numbers in it, their height and width.
 
-    Parameters
-    ----------
-    part : Part
-    segments : Segments
-        That were cut.
-    cut : function of a video and times, optional
-        Cuts others, in place of `Segments.cut`.
+    segments: those that were cut.
+    cut: function of a video and times; cuts others, in place of `Segments.cut`.
 
-    Raises
-    ------
-    ImageRefused
-        When a frame is not there, or the video is damaged.
+    Raises ImageRefused when a frame is not there, or the video is damaged.
     """
     segment, numbers = segments.frames(part.video, part.times, cut)
     data = np.frombuffer(segment.data, np.uint8)
@@ -107,7 +96,7 @@ def has_videos(contents: ClipContents) -> bool:
 def beyond_dali(clips: Sequence[StoredClip], on_gpu: bool) -> str:
     """Return why DALI cannot decode all of some clips; "" where it can.
 
-    Of each video the first frame is decoded, and another one in its middle, to see what it is.
+    The first frame of each video is decoded, and another one in its middle, to see what it is.
     """
     if clips and clips[0].lows:
         return "reads no lists of pairs"

@@ -41,7 +41,7 @@ class ClipLoader(WorkerLoader):
         or a list of (low, normal) frames, such as `gloam.real("sdsd-indoor", ...)`: those whose
         lows lie in one folder are a sequence.
     split : str
-        Of a set.
+        "train", "val" or "test", for a set.
     **options
         See `gloam.loaders.options.ClipOptions`; `batch_size` must be given.
 
@@ -62,7 +62,7 @@ class ClipLoader(WorkerLoader):
     Raises
     ------
     LoaderError, SetError
-        As `TorchLoader`; also when there are no clips.
+        When an option is wrong or a clip cannot be read; also when there are no clips.
 
     Notes
     -----
@@ -101,10 +101,10 @@ class ClipLoader(WorkerLoader):
         elif isinstance(data, PairSet) or (as_path(data) / SET_FILE).is_file():
             held = open_set(data)
             if (frames, stride, step) != (None, None, None):
-                raise LoaderError(
-                    f"{held.root}: frames, stride and step are those that the set was built with:"
+                raise LoaderError.at(
+                    held.root,
+                    "frames, stride and step are those that the set was built with:"
                     f" clips of {held.frames} frames; leave them out",
-                    path=held.root,
                 )
             live = is_live(held, options.get("live"), recipe=recipe, draws=draws)
             contents = clips_of_set(held, split, live)
@@ -155,12 +155,12 @@ class ClipLoader(WorkerLoader):
 
     @property
     def batch_sampler(self) -> Any:
-        """What begins an epoch when it is iterated; where DALI decodes, of ready batches."""
+        """An iterable that begins an epoch; where DALI decodes, of ready batches."""
         return super().batch_sampler if self._dali is None else ReadyBatches(self)
 
     @property
     def collate_fn(self) -> Any:
-        """What makes a batch of the samples of `dataset`."""
+        """The function that makes a batch of the samples of `dataset`."""
         return super().collate_fn if self._dali is None else first_batch
 
     def _collate(self, options: Options, rooms: SharedBufferPool | None) -> Any:

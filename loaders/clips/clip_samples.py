@@ -18,10 +18,10 @@ from ...manifests.sets.layouts.extents import Extent
 from ...synth.clips import frame_name, render_clip
 from ..augment import CropFlip, crop_numbers, draw_crop
 from ..columns import StoredPair, read_extent, undecodable
-from ..dataset import ReadyBatch, place_of
+from ..dataset import NumberedSamples
 from ..live.lows import LiveLows
 from ..options import Options
-from ..samples import Batch, sized, turned_shape
+from ..samples import BatchTensors, sized, turned_shape
 from .low_pixels import low_pixels
 from .stored_clips import ClipContents, StoredClip
 
@@ -45,31 +45,20 @@ class ClipSample(NamedTuple):
     key: str
 
 
-class ClipSamples(Dataset[Any]):
-    """Clips in the form that the options ask for, or decoded, by number."""
+class ClipSamples(NumberedSamples, Dataset[Any]):
+    """Clips, transformed as the options ask for, or decoded, by number: lists of frames."""
 
     def __init__(self, contents: ClipContents, options: Options, live: LiveLows | None) -> None:
         self._contents, self._options, self._live = contents, options, live
 
-    def __len__(self) -> int:
-        return self._contents.count
+    def _decoded_at(self, place: int) -> tuple[list[Pixels], list[Pixels]]:
+        clip = self._contents.clips[place]
+        normals = self._normals(clip)
+        return self._lows(clip, normals, None, 0), normals
 
     def __getitem__(self, place: Any) -> Any:
-        """Return the lows and the normals of a clip, each a list of uint8 arrays (H, W, 3).
-
-        Raises
-        ------
-        LoaderError
-            Naming the clip that cannot be read or decoded.
-        IndexError
-            Beyond the last clip.
-        """
-        if isinstance(place, ReadyBatch):
-            return place
         if not isinstance(place, ClipPlace):
-            clip = self._contents.clips[place_of(place, len(self))]
-            normals = self._normals(clip)
-            return self._lows(clip, normals, None, 0), normals
+            return super().__getitem__(place)
         clip = place.clip
         normals = self._normals(clip)
         numbers = crop_numbers(self._options, place.epoch, [clip.key])[0]
@@ -134,7 +123,7 @@ class CollateClips:
         """Return a batch of samples."""
         frames = len(samples[0].normals)
         shapes = [turned_shape(one.normals[0].shape, one.crop) for one in samples]
-        batch = Batch(self._options, [shape for shape in shapes for _ in range(frames)])
+        batch = BatchTensors(self._options, [shape for shape in shapes for _ in range(frames)])
         for number, one in enumerate(samples):
             for frame, pair in enumerate(zip(one.lows, one.normals, strict=True)):
                 batch.place(number * frames + frame, pair, one.crop)

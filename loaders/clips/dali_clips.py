@@ -1,7 +1,7 @@
 """Clips made in this process, on a GPU or a CPU: decoded by DALI, videos by PyAV, too.
 
 A frame is a sample of a pipeline that knows nothing of clips; those of one clip have one change.
-What comes is a function of epoch and batch: there is no state besides.
+Batches are functions of epoch and number: there is no state besides.
 """
 
 from __future__ import annotations
@@ -34,29 +34,19 @@ _AHEAD = 2  # rounds that are read, and whose stored lows are decoded, before DA
 
 
 class DaliFailed(LoaderError):
-    """What makes batches in this process fails at clips that processes decode."""
+    """DALI fails at clips that processes decode."""
 
 
 class DaliClips:
     """Batches of clips.
 
-    Parameters
-    ----------
-    contents : ClipContents
-        See `clip_bytes.beyond_dali`.
-    options : Options
-    live : LiveLows, optional
-        How lows are made; by default they are stored.
-    samples : ClipSamples
-        That decodes the clips of a batch that DALI failed at, to name the frame.
-    places_of : function of (epoch, batch)
-        Returns the places of a batch.
-    batches : function
-        Returns how many batches an epoch has.
-    groups : Groups, optional
-        Of clips of videos.
-    by_dali : bool
-        Otherwise processes decode with PyAV, videos alone.
+    contents: see `clip_bytes.beyond_dali`.
+    live: how lows are made; by default they are stored.
+    samples: what decodes the clips of a batch that DALI failed at, to name the frame.
+    places_of: function of (epoch, batch); returns the places of a batch.
+    batches: returns how many batches an epoch has.
+    groups: those of the clips of videos.
+    by_dali: otherwise processes decode with PyAV, videos alone.
     """
 
     def __init__(
@@ -90,19 +80,11 @@ class DaliClips:
     ) -> Iterator[tuple[Any, Any, list[str]]]:
         """Yield the rest of an epoch from a batch on: low, normal (N, T, ...) and keys.
 
-        Parameters
-        ----------
-        epoch, batch : int
-        device_id : int, optional
-            Number of the GPU.
+        device_id: number of the GPU.
 
-        Raises
-        ------
-        LoaderError
-            Naming the clip and frame that cannot be read or decoded. DALI takes some damaged JPEGs
-            that processes refuse; `gloam verify` finds them.
-        DaliFailed
-            When it fails at what processes decode.
+        Raises LoaderError naming the clip and frame that cannot be read or decoded. DALI takes some
+        damaged JPEGs that processes refuse; `gloam verify` finds them; DaliFailed when it fails at
+        what processes decode.
         """
         frames = self._contents.frames
         for number in range(batch, self._batches()):
@@ -144,10 +126,7 @@ class DaliClips:
     def _begun(self, epoch: int, batch: int, device_id: int | None) -> Any:
         """Build the pipeline from a batch of an epoch on.
 
-        Raises
-        ------
-        DaliFailed
-            With what DALI says.
+        Raises DaliFailed with what DALI says.
         """
         try:
             return self._built(epoch, batch, device_id)

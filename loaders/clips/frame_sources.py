@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from ...errors import LoaderError
 from ...manifests.clips.video import decoded_frames
-from .videos.order import Part, Runs
+from .videos.order import Runs, VideoPart
 
 Pixels = npt.NDArray[np.uint8]
-Check = Callable[[Part, Sequence[Pixels]], None]
+Check = Callable[[VideoPart, Sequence[Pixels]], None]
 _NEAR = 0.5  # levels by which decoders may differ
 _COMPARED = 16  # frames
 
@@ -21,16 +21,10 @@ _COMPARED = 16  # frames
 class Frames(NamedTuple):
     """The frames of a batch, clip after clip.
 
-    Attributes
-    ----------
-    images : list of uint8 arrays (H, W, 3)
-        On the CPU.
-    sizes : int64 array (N, 2)
-        Height, width of each.
-    at : uint64 array (N)
-        The address of each, on a GPU.
-    held : object
-        What keeps that memory.
+    images: list of uint8 arrays (H, W, 3); on the CPU.
+    sizes: int64 array (N, 2); height, width of each.
+    at: uint64 array (N); the address of each, on a GPU.
+    held: what keeps that memory.
     """
 
     images: list[Pixels]
@@ -42,11 +36,7 @@ class Frames(NamedTuple):
 class Pictures:
     """Frames that are images.
 
-    Parameters
-    ----------
-    pipeline : DALI pipeline
-        Whose first output they are, a batch at a time.
-    on_gpu : bool
+    pipeline: whose first output they are, a batch at a time.
     """
 
     def __init__(self, pipeline: Any, on_gpu: bool) -> None:
@@ -65,15 +55,11 @@ class Pictures:
 class Videos:
     """Frames of parts of videos, which are decoded once and stay while batches want them.
 
-    Parameters
-    ----------
-    pipelines : sequence of DALI pipelines, or of DecodingThreads
-        Whose first output are sequences of frames (F, H, W, 3): the parts of one run after the
-        other's. Several ones take turns at the runs.
-    on_gpu : bool
-    runs : Runs
-    check : function of a part and its frames, optional
-        Called with the first part: raises an error if they are not its frames.
+    pipelines: sequence of DALI pipelines, or of DecodingThreads; whose first output are sequences
+      of frames (F, H, W, 3): the parts of one run after the other's. Several ones take turns at the
+      runs.
+    check: function of a part and its frames; called with the first part: raises an error if they
+      are not its frames.
     """
 
     def __init__(
@@ -124,13 +110,9 @@ def frame_places(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
     """Return height and width (N, 2) and the address (N) of frames of sequences.
 
-    Parameters
-    ----------
-    shapes : sequence of (F, H, W, 3)
-    begins : sequence of int
-        The address of each sequence.
-    numbers : sequence of sequences of int
-        Of the frames that are wanted of each.
+    shapes: sequence of (F, H, W, 3).
+    begins: the address of each sequence.
+    numbers: sequence of sequences of int; of the frames that are wanted of each.
     """
     counts = [len(own) for own in numbers]
     sizes = np.repeat(np.array([shape[1:3] for shape in shapes], np.int64), counts, axis=0)
@@ -144,21 +126,18 @@ def _on_host(images: list[Pixels]) -> Frames:
     return Frames(images, sizes, np.zeros(len(images), np.uint64))
 
 
-def check_frames(part: Part, frames: Sequence[Pixels]) -> None:
+def check_frames(part: VideoPart, frames: Sequence[Pixels]) -> None:
     """Check that frames of a video are those that PyAV decodes, by where they are bright.
 
-    Raises
-    ------
-    LoaderError
-        When one is nearer to another one.
+    Raises LoaderError when one is nearer to another one.
     """
     name = part.video.member
     frames = frames[:_COMPARED]
     exact = decoded_frames(part.video, part.times[:_COMPARED])
     if {frame.shape for frame in frames} != {frame.shape for frame in exact}:
-        raise LoaderError(f"{name}: its frames have another size than PyAV's", path=name)
+        raise LoaderError.at(name, "its frames have another size than PyAV's")
     made, wanted = (np.stack(each).mean(axis=3, dtype=np.float32) for each in (frames, exact))
     wanted += made.mean() - wanted.mean()  # decoders may differ in levels
     apart = np.array([[np.abs(one - other).mean() for other in wanted] for one in made])
     if (np.diag(apart) > apart.min(axis=1) + _NEAR).any():
-        raise LoaderError(f"{name}: its frames are not those that PyAV decodes", path=name)
+        raise LoaderError.at(name, "its frames are not those that PyAV decodes")

@@ -16,7 +16,7 @@ from ...synth.draws.table import DrawTable
 from ...synth.kernels.arrays import Window
 from ..augment import draw_crops
 from ..live.draws import EpochDraws
-from ..live.host_forms import HostBatch, pair_of
+from ..live.host_batch import HostBatch, pair_of
 from ..live.lows import LiveLows
 from ..live.stream_keepalive import StreamKeepAlive
 from ..options import Options
@@ -25,33 +25,25 @@ from .frame_sources import Pictures
 from .videos.reading import VideoFrames
 
 if TYPE_CHECKING:
-    from ..dali.forms.prefetch import CudaPrefetcher
+    from ..dali.transforms.prefetch import CudaPrefetcher
 
 Whole = npt.NDArray[np.int64]
 _AHEAD = 2  # batches that are made while one is used
 
 
 class LiveClips:
-    """What runs in place of a DALI pipeline of stored clips: the same outputs.
+    """A stand-in for a DALI pipeline of stored clips: the same outputs.
 
     A batch of it is a round of the loader's, see `batch_groups`.
 
-    Parameters
-    ----------
-    source : Pictures or VideoFrames
-        Of the decoded frames.
-    live : LiveLows
-        On a GPU of a recipe of the camera model.
-    options : Options
-        On a GPU with a size.
-    frames : int
-        Of each clip.
-    places_of : function of a batch's number
-        Returns the places of its clips; counted from the pipeline's beginning.
-    keys : sequence of str
-        Of all clips that may come.
-    device_id : int, optional
-        Number of the GPU.
+    source: source of the decoded frames.
+    live: on a GPU of a recipe of the camera model.
+    options: on a GPU with a size.
+    frames: number in each clip.
+    places_of: function of a batch's number; returns the places of its clips; counted from the
+      pipeline's beginning.
+    keys: those of all clips that may come.
+    device_id: number of the GPU.
     """
 
     def __init__(
@@ -78,15 +70,12 @@ class LiveClips:
     def run(self, stream: Any = None) -> tuple[Any, ...]:
         """Make the next batch: lows, normals, and no more.
 
-        Raises
-        ------
-        LoaderError
-            When the frames of a clip differ in size.
+        Raises LoaderError when the frames of a clip differ in size.
         """
         if self._device is None:
             return self._on_cpu()
         if self._ahead is None:
-            from ..dali.forms.prefetch import CudaPrefetcher
+            from ..dali.transforms.prefetch import CudaPrefetcher
 
             self._ahead = CudaPrefetcher(self._on_stream, _AHEAD, self._device)
         made = self._ahead.next()
@@ -115,14 +104,14 @@ class LiveClips:
 
     def _on_stream(self, stream: Any) -> tuple[Any, Any, Any]:
         """Make the next batch as torch's own tensors."""
-        from ..live.cuda_tensors import formed_pairs, new_camera
+        from ..live.cuda_tensors import new_camera, transformed_pairs
 
         frames, places = self._source.next(stream), self._next_places()
         crops = self._crops(places, frames.sizes)
         if self._camera is None:
             self._camera = new_camera()
         self._camera.load(self._drawn(places))
-        images = formed_pairs(
+        images = transformed_pairs(
             self._camera,
             frames.sizes,
             frames.at,
@@ -149,10 +138,7 @@ class LiveClips:
     def _crops(self, places: Sequence[ClipPlace], sizes: Whole) -> Any:
         """Return the crops of all frames, those of a clip alike (N, 7), as processes draw them.
 
-        Raises
-        ------
-        LoaderError
-            When the frames of a clip differ in size.
+        Raises LoaderError when the frames of a clip differ in size.
         """
         firsts = sizes[:: self._frames]
         for n in np.flatnonzero((sizes != np.repeat(firsts, self._frames, axis=0)).any(axis=1)):

@@ -19,10 +19,7 @@ Pixels = npt.NDArray[np.uint8]
 def low_pixels(data: Pixels) -> Pixels:
     """Decode a low, to RGB (H, W, 3).
 
-    Raises
-    ------
-    ImageRefused
-        When it is damaged.
+    Raises ImageRefused when it is damaged.
     """
     return decode_image(data.tobytes(), "png" if is_png(data) else "jpg")
 
@@ -32,16 +29,10 @@ def clip_lows(
 ) -> Pixels | list[Pixels]:
     """Decode the lows of a clip, to RGB (T, H, W, 3); a list of frames where others wrote them.
 
-    Parameters
-    ----------
-    lows : list of uint8 arrays (N)
-    room : function of height and width
-        Returns the array to fill.
+    lows: list of uint8 arrays (N).
+    room: function of height and width; returns the array to fill.
 
-    Raises
-    ------
-    ImageRefused
-        When one is damaged.
+    Raises ImageRefused when one is damaged.
     """
     size = png_size(lows[0])
     if size is not None:
@@ -59,9 +50,6 @@ def is_png(data: Pixels) -> bool:
 def first_low(clip: StoredClip) -> Pixels:
     """Read the first low of a set's clip; no bytes where it has none.
 
-    Raises
-    ------
-    LoaderError
-        When it cannot be read.
+    Raises LoaderError when it cannot be read.
     """
     return np.frombuffer(read_extent(clip.lows[0]) if clip.lows else b"", np.uint8)

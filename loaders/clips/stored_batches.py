@@ -21,14 +21,10 @@ T = TypeVar("T")
 
 
 class BatchesAhead(Generic[T]):
-    """What tasks make of batches that follow one another, a few of them before they are asked for.
+    """Results of the tasks of successive batches, a few of them begun before they are asked for.
 
-    Parameters
-    ----------
-    begin : function of a batch's number
-        Begins the tasks of a batch.
-    ahead : int
-        Batches.
+    begin: function of a batch's number; begins the tasks of a batch.
+    ahead: batches.
     """
 
     def __init__(self, begin: Callable[[int], list[Future[T]]], ahead: int) -> None:
@@ -54,19 +50,11 @@ class StoredBatches:
     Threads that make one call a clip wait the less for the interpreter's lock, and DALI takes an
     array of all frames a tenth faster than a list of them.
 
-    Parameters
-    ----------
-    pool : ThreadPoolExecutor
-        That reads and decodes.
-    places_of : function of a batch's number
-        Returns the places of its clips.
-    options : Options
-    frames : int
-        Of each clip.
-    decodes_lows : bool
-        Whether lows are given decoded.
-    ahead : int
-        Batches that are read and decoded before they are asked for.
+    pool: threads that read and decode.
+    places_of: function of a batch's number; returns the places of its clips.
+    frames: number in each clip.
+    decodes_lows: whether lows are given decoded.
+    ahead: batches that are read and decoded before they are asked for.
     """
 
     def __init__(
@@ -151,11 +139,7 @@ class BufferPool:
 class BatchBuffer:
     """Memory for the lows of a batch, those of clips of the size of the first one that is made.
 
-    Parameters
-    ----------
-    clips, frames : int
-    spare : BufferPool
-        Where it comes from.
+    spare: the buffers that it comes from.
     """
 
     def __init__(self, clips: int, frames: int, spare: BufferPool) -> None:

@@ -1,4 +1,4 @@
-"""What there is to load of clips: those of one split of a set, or of folders and video files."""
+"""The clips to load: those of one split of a set, or of folders and video files."""
 
 from __future__ import annotations
 
@@ -26,13 +26,8 @@ from ..index import Contents, contents_of
 class StoredClip(NamedTuple):
     """One clip: where its frames are.
 
-    Attributes
-    ----------
-    key : str
-    lows, normals : tuple of Extent
-        Of a set or a list of pairs; there are no lows where they are made live.
-    place : Location, optional
-        Of files or a video: where its frames are instead.
+    lows, normals: those of a set or a list of pairs; there are no lows where they are made live.
+    place: of files or a video: where its frames are instead.
     """
 
     key: str
@@ -51,10 +46,7 @@ class StoredClip(NamedTuple):
 class ClipContents(Contents):
     """The clips of one split; see `Contents`.
 
-    Attributes
-    ----------
-    frames : int
-        Of each clip.
+    frames: number in each clip.
     """
 
     frames: int = 0
@@ -63,10 +55,7 @@ class ClipContents(Contents):
     def clips(self) -> Sequence[StoredClip]:
         """Every clip in order.
 
-        Raises
-        ------
-        SetError
-            When an index cannot be read.
+        Raises SetError when an index cannot be read.
         """
         if self.layout is None:
             return self.given
@@ -87,15 +76,13 @@ class ClipContents(Contents):
 def clips_of_set(pairs: PairSet, split: str, live: bool) -> ClipContents:
     """Return the clips of a set's split.
 
-    Raises
-    ------
-    LoaderError
-        When the set holds no clips, or none in the split, or is one that clips are not read of.
+    Raises LoaderError when the set holds no clips, or none in the split, or is one that clips are
+    not read of.
     """
     root, info = pairs.root, pairs.info
     frames = pairs.frames
     if not frames:
-        raise LoaderError(f"{root}: holds pairs of images: PairLoader reads them", path=root)
+        raise LoaderError.at(root, "holds pairs of images: PairLoader reads them")
     if pairs.layout != "shards" or pairs.lows_only:
         raise LoaderError(
             f"{root}: clips are read of sets that hold lows and normals, as shards: "
@@ -109,7 +96,7 @@ def clips_of_set(pairs: PairSet, split: str, live: bool) -> ClipContents:
     units = tuple(unit.name for unit in pairs.units(split) if unit.count)
     if not units:
         held = ", ".join(f"{s} {n}" for s, n in info.counts.items() if s != "refused")
-        raise LoaderError(f"{root}: has no clips in {split}; it has {held}", path=root)
+        raise LoaderError.at(root, f"has no clips in {split}; it has {held}")
     counts = tuple(info.units[unit] for unit in units)
     layout = layout_named(pairs.layout)
     layout.check(root, split, units, sum(counts), [])
@@ -124,10 +111,7 @@ def clips_of_pairs(pairs: Sequence[Any], split: str, windows: Windows) -> ClipCo
 
     Frames whose lows lie in one folder are a sequence, in the list's order.
 
-    Raises
-    ------
-    LoaderError
-        When there are none.
+    Raises LoaderError when there are none.
     """
     _check(windows)
     sequences: dict[str, list[tuple[Extent, ...]]] = {}
@@ -157,10 +141,7 @@ def clips_of_pairs(pairs: Sequence[Any], split: str, windows: Windows) -> ClipCo
 def clips_in(path: str | Path, windows: Windows) -> ClipContents:
     """Return the clips of a folder of folders of frames, or of video files.
 
-    Raises
-    ------
-    LoaderError
-        When there are none.
+    Raises LoaderError when there are none.
     """
     _check(windows)
     passed: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""What DALI's outputs become: tensors, keys, and batches for tools that skip by them."""
+"""DALI's outputs as tensors, keys, and batches for tools that skip by them."""
 
 from __future__ import annotations
 
@@ -72,10 +72,7 @@ def tensor_of(images: Any) -> Any:
 def check_one_size(shapes: Sequence[Sequence[int]]) -> None:
     """Check that images that are to be one tensor have one shape.
 
-    Raises
-    ------
-    LoaderError
-        When they do not.
+    Raises LoaderError when they do not.
     """
     found = sorted({tuple(shape) for shape in shapes})
     if len(found) > 1:

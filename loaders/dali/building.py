@@ -57,33 +57,22 @@ def _leave_to_parent() -> None:
 def built(pipeline: Any, name: str) -> Any:
     """Build a DALI pipeline of what is loaded by a name.
 
-    Raises
-    ------
-    LoaderError
-        With what DALI says.
+    Raises LoaderError with what DALI says.
     """
     survive_forks()
     _built.add(pipeline)
     try:
         pipeline.build()
     except RuntimeError as error:
-        raise LoaderError(f"{name}: DALI: {last_words(error)}", path=name) from error
+        raise LoaderError.at(name, f"DALI: {last_words(error)}") from error
     return pipeline
 
 
 @dataclass(frozen=True)
 class PipelineBuilder:
-    """What the pipelines of one loader and rank are built of.
+    """Builds the pipelines of one loader and rank.
 
-    Attributes
-    ----------
-    contents : Contents
-    options : Options
-    rank : Rank
-    live : LiveLows, optional
-    reader : str
-    device_id : int, optional
-        Of the GPU.
+    device_id: number of the GPU.
     """
 
     contents: Contents
@@ -106,11 +95,11 @@ class PipelineBuilder:
         Parameters
         ----------
         epoch : int
-            That its shuffling begins with.
+            The first epoch of its shuffling.
         checkpoint : bytes, optional
             DALI's own state to go on from.
         place : (epoch, batch)
-            Where that is.
+            The place of that state.
         numbers : function of a batch's number
             See `source_numbers`.
         crops : function of DALI's BatchInfo
@@ -132,7 +121,7 @@ class PipelineBuilder:
         elif self.reader == "webdataset":
             others = contents.shards("normal") if contents.two_sets else None
             pipeline = pipelines.webdataset_pairs(
-                *contents.shards(), **common, **self.sharding(epoch), normals=others, crops=crops
+                *contents.shards(), **common, part=self.part(epoch), normals=others, crops=crops
             )
         else:
             lists = str(contents.list_path("low")), str(contents.list_path("normal"))
@@ -141,7 +130,7 @@ class PipelineBuilder:
                 roots[0],
                 *lists,
                 **common,
-                **self.sharding(epoch),
+                part=self.part(epoch),
                 normal_root=roots[1],
                 crops=crops,
             )
@@ -181,24 +170,17 @@ class PipelineBuilder:
     def build_resident(self, place: tuple[int, int], pools: dict[str, Any]) -> Any:
         """Build the pipeline of pairs in memory, which are decoded the first time.
 
-        Parameters
-        ----------
-        place : (epoch, batch)
-            To begin at.
-        pools : dict
-            Keeps what is decoded.
+        place: (epoch, batch) to begin at.
+        pools: keeps what is decoded.
 
-        Raises
-        ------
-        DoesNotFit
-            When memory is too small.
+        Raises DoesNotFit when memory is too small.
         """
-        from .forms.resident_pipeline import Course, ResidentOnGpu, ResidentPipeline
+        from .transforms.resident_pipeline import ResidentOnGpu, ResidentOrder, ResidentPipeline
 
         contents, live, options = self.contents, self.live, self.options
         batches = self.epoch_batches()
         order = lru_cache(maxsize=2)(self._own_order)  # asked for by each batch
-        course = Course(order, place[0] * batches + place[1], batches, options.batch_size)
+        course = ResidentOrder(order, place[0] * batches + place[1], batches, options.batch_size)
         first, last = self.rank.slice(contents.count)
         if self.device_id is None:
             if "host" not in pools:
@@ -249,10 +231,12 @@ class PipelineBuilder:
         batches = self.epoch_batches()
         return lambda done: base + done // batches
 
-    def sharding(self, epoch: int) -> dict[str, Any]:
-        """Return what DALI's own readers are told of ranks and order."""
-        shuffle_seed = epoch_seed(self.options.seed, epoch, "shuffle")
-        return {"rank": self.rank.rank, "world": self.rank.world, "shuffle_seed": shuffle_seed}
+    def part(self, epoch: int) -> Any:
+        """Return what DALI's own readers are told of ranks and order: `pipelines.RankPart`."""
+        from .pipelines import RankPart
+
+        seed = epoch_seed(self.options.seed, epoch, "shuffle")
+        return RankPart(self.rank.rank, self.rank.world, seed)
 
     def order(self, epoch: int) -> Any:
         """Return the numbers of all ranks' pairs in an epoch, as the external reader does."""
@@ -292,12 +276,8 @@ class PipelineBuilder:
     ) -> OrderedNumbers | ReaderNumbers:
         """Return what tells the numbers of the pairs of a pipeline's batches.
 
-        Parameters
-        ----------
-        epoch : int
-            The pipeline begins with.
-        start : (batch, state), optional
-            See `ReaderNumbers`.
+        epoch: the first one of the pipeline.
+        start: (batch, state); see `ReaderNumbers`.
         """
         if self._ordered:
             size = self.options.batch_size
@@ -316,7 +296,7 @@ class PipelineBuilder:
             "device_id": None,
             "enable_checkpointing": True,
             "checkpoint": state,
-            **self.sharding(epoch),
+            "part": self.part(epoch),
         }
         if self.reader == "webdataset":
             paths = pipelines.write_numbers(folder, contents.counts)
@@ -339,18 +319,18 @@ class PipelineBuilder:
     ) -> Any:
         """Build the pipelines of live lows."""
         from . import pipelines
-        from .forms.live_pipeline import LivePipeline
+        from .transforms.live_pipeline import LivePipeline
 
         contents, options = self.contents, self.options
         if self.by_number:
             normals = pipelines.external_normals(self.source(numbers).normals, **common)
         elif self.reader == "webdataset":
             normals = pipelines.webdataset_normals(
-                *contents.shards("normal"), **common, **self.sharding(epoch)
+                *contents.shards("normal"), **common, part=self.part(epoch)
             )
         else:
             paths = str(contents.root), str(contents.list_path("normal"))
-            normals = pipelines.file_normals(*paths, **common, **self.sharding(epoch))
+            normals = pipelines.file_normals(*paths, **common, part=self.part(epoch))
         batches = self.epoch_batches()
         on_gpu = options.device == "gpu"
         pipeline = LivePipeline(

@@ -1,4 +1,4 @@
-"""What loaders that run a DALI pipeline have in common: its epochs, its state, its failures."""
+"""The base of loaders that run a DALI pipeline: its epochs, its state, its failures."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from ..backend import is_installed
 from ..dataset import first_batch
 from ..devices import Device, find_device, has_torch
 from ..epochs import EpochLoader
-from ..index import Contents
-from ..live.lows import LiveLows
 from ..options import Options, make_options
 from ..ranks_and_order import decoder_load, usable_cores
 from .batches import ReadyBatches
@@ -32,22 +30,26 @@ class DaliLoader(EpochLoader):
     _gives_tensors = True  # of torch, which must be installed then
 
     _wanted: Device
+    _pipeline: Any = None
+    _base = 0  # the epoch that the pipeline was built for; it goes on through the next
+    # DALI's own state, of the place that a pipeline is to be built at
+    _resume: bytes | None = None
+    # the same of the reader of numbers, see `ReaderNumbers.start`
+    _start: tuple[int, bytes] | None = None
+    _source: Any = None  # of numbers, for the pipeline that runs
+    # the same of the pipeline that runs, where it was asked for
+    _checkpoint: bytes | None = None
+    _padding = 0  # batches that DALI has left of the epoch before this place
+    # epoch and batch that the pipeline gives next; none while it makes one
+    _next: tuple[int, int] | None = None
 
     def _options(self, given: Mapping[str, Any], training: bool, live: bool) -> Options:
         """Find the device, and validate the options.
 
-        Parameters
-        ----------
-        given : mapping
-            Options of `options.check_names`.
-        training : bool
-            Whether it shuffles and drops, by default.
-        live : bool
+        given: options of `options.check_names`.
+        training: whether it shuffles and drops, by default.
 
-        Raises
-        ------
-        LoaderError
-            When there is no such device, or an option is wrong.
+        Raises LoaderError when there is no such device, or an option is wrong.
         """
         check_installed(self._gives_tensors)
         device = given.get("device", "auto")
@@ -66,32 +68,9 @@ class DaliLoader(EpochLoader):
             workers=given.get("workers") or usable_cores(),
         )
 
-    def __init__(
-        self,
-        contents: Contents,
-        options: Options,
-        reader: str,
-        rank: int | None,
-        world_size: int | None,
-        live: LiveLows | None = None,
-    ) -> None:
-        super().__init__(contents, options, reader, rank, world_size, live)
-        self._pipeline: Any = None
-        self._base = 0  # the epoch that the pipeline was built for; it goes on through the next
-        # DALI's own state, of the place that a pipeline is to be built at
-        self._resume: bytes | None = None
-        # the same of the reader of numbers, see `ReaderNumbers.start`
-        self._start: tuple[int, bytes] | None = None
-        self._source: Any = None  # of numbers, for the pipeline that runs
-        # the same of the pipeline that runs, where it was asked for
-        self._checkpoint: bytes | None = None
-        self._padding = 0  # batches that DALI has left of the epoch before this place
-        # epoch and batch that the pipeline gives next; none while it makes one
-        self._next: tuple[int, int] | None = None
-
     @property
     def batch_sampler(self) -> Any:
-        """What begins an epoch when it is iterated.
+        """An iterable that begins an epoch.
 
         It gives the epoch's batches as `dataset` and `collate_fn` take and return them.
         """
@@ -99,7 +78,7 @@ class DaliLoader(EpochLoader):
 
     @property
     def collate_fn(self) -> Any:
-        """What makes a batch of what `batch_sampler` gives."""
+        """The function that makes a batch of an item of `batch_sampler`."""
         return first_batch
 
     def set_epoch(self, epoch: int) -> None:
@@ -127,10 +106,7 @@ class DaliLoader(EpochLoader):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on, with the next pass, where another loader of the same set, options and rank was.
 
-        Raises
-        ------
-        LoaderError
-            When the state is of something else, with what differs.
+        Raises LoaderError when the state is of something else, with what differs.
         """
         super().load_state_dict(state)
         self._base, self._resume = int(state["base"]), base64.b64decode(state["dali"]) or None
@@ -249,13 +225,8 @@ class DaliLoader(EpochLoader):
     def _handed_out(self, outputs: tuple[Any, ...], count: int, done: int) -> tuple[Any, ...]:
         """Return a batch of the pipeline's outputs.
 
-        Parameters
-        ----------
-        outputs : tuple
-        count : int
-            Of the samples that belong to the epoch.
-        done : int
-            Number of the batch, counted from the pipeline's first.
+        count: number of the samples that belong to the epoch.
+        done: number of the batch, counted from the pipeline's first.
         """
 
     @property
@@ -295,9 +266,7 @@ class DaliLoader(EpochLoader):
 def check_installed(torch_too: bool) -> None:
     """Check that DALI is installed, and torch where tensors are handed out.
 
-    Raises
-    ------
-    LoaderError
+    Raises LoaderError.
     """
     if not is_installed():
         raise LoaderError(

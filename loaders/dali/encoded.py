@@ -29,19 +29,13 @@ MOST_PIXELS = 1 << 30  # of an image whose size is read
 class OrderedNumbers:
     """The numbers of the pairs of batches, by orders of gloam's own.
 
-    What a batch lacks is filled with its last pair.
+    A batch that is not full is filled with its last pair.
 
-    Parameters
-    ----------
-    orders : function of an epoch's number
-        That returns the numbers of its pairs, in order.
-    places : function of a batch's number in its epoch
-        That returns the places of its pairs in that order.
-    base : int
-        Number of the first epoch.
-    batches : int
-        An epoch has.
-    batch_size : int
+    orders: function of an epoch's number; returns the numbers of its pairs, in order.
+    places: function of a batch's number in its epoch; returns the places of its pairs in that
+      order.
+    base: number of the first epoch.
+    batches: number of an epoch.
     """
 
     def __init__(
@@ -68,14 +62,10 @@ class ReaderNumbers:
     So a set in a store comes in the order of the local one, while its images are read by ranges;
     and the crops of a set's pairs are drawn by their keys before DALI decodes them.
 
-    Parameters
-    ----------
-    make : function of a folder and a state of DALI or None
-        Writes there what the reader reads, and returns its pipeline, which goes on from the state.
-    batches : int
-        An epoch has.
-    start : (batch, state), optional
-        A `start` of another one, which it goes on from.
+    make: function of a folder and a state of DALI; writes there what the reader reads, and returns
+      its pipeline, which goes on from the state.
+    batches: number of an epoch.
+    start: (batch, state); a `start` of another one, which it goes on from.
     """
 
     def __init__(
@@ -127,19 +117,13 @@ def _number(label: Any) -> int:
 
 
 class EncodedPairs:
-    """What an external source calls: encoded batches by number, epoch after epoch.
+    """The function of an external source: encoded batches by number, epoch after epoch.
 
-    Parameters
-    ----------
-    pairs : Pairs
-    nearest : function of an Extent
-        Returns where its bytes are nearest.
-    numbers : function of a batch's number
-        Returns those of its pairs.
-    threads : int
-        That read.
-    given : bool
-        Whether they are files as they come: then each pair's sizes are compared. A set's are known.
+    nearest: function of an Extent; returns where its bytes are nearest.
+    numbers: function of a batch's number; returns those of its pairs.
+    threads: number of those that read.
+    given: whether they are files as they come: then each pair's sizes are compared. A set's are
+      known.
     """
 
     def __init__(

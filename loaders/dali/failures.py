@@ -24,14 +24,9 @@ def explained(
 
     It names the pair that DALI failed at, where that can be told.
 
-    Parameters
-    ----------
-    error : Exception
-        Of DALI.
-    contents, options
-        Of the loader.
-    suspects : function
-        Returns the numbers of the pairs that DALI was at.
+    error: DALI's.
+    contents, options: the loader's.
+    suspects: returns the numbers of the pairs that DALI was at.
     """
     numbers = suspects()
     found = _first_damage(contents, numbers, options.workers)
@@ -39,8 +34,8 @@ def explained(
         found = _first_unknown(contents, options, numbers)
     if found is None:
         # As where the machine has no memory left: what DALI says is all there is.
-        return LoaderError(f"{contents.name}: DALI: {last_words(error)}", path=contents.name)
-    return LoaderError(f"{contents.name}: {found}", path=contents.name)
+        return LoaderError.at(contents.name, f"DALI: {last_words(error)}")
+    return LoaderError.at(contents.name, str(found))
 
 
 def _first_damage(contents: Contents, numbers: Iterable[int], threads: int) -> LoaderError | None:

@@ -6,41 +6,26 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..options import Options
-from .forms.operators import Crops, decoded, fn, processed, types
-from .pipelines import NORMAL, pipeline_def, reading, sharded
+from .pipelines import ALL, NORMAL, RankPart, located, pipeline_def, reading, sharded
+from .transforms.operators import Crops, decoded, fn, processed, types
 
 
 @pipeline_def(enable_conditionals=True)
 def file_images(
     paths: Sequence[str],
     options: Options,
-    rank: int = 0,
-    world: int = 1,
-    shuffle_seed: int = 0,
+    part: RankPart = ALL,
     crops: Crops | None = None,
 ) -> tuple[Any, ...]:
-    """Read image files; yields images and the files' numbers.
-
-    Parameters
-    ----------
-    paths : sequence of str
-    options : Options
-    rank, world : int
-        This process's part of them.
-    shuffle_seed : int
-        Of the reader.
-    crops : function, optional
-        See `operators.Crops`.
-    """
-    how = reading(options, rank, world, shuffle_seed)
+    """Read image files; yields images and the files' numbers."""
     data, number = fn.readers.file(
         files=list(paths),
         labels=list(range(len(paths))),
         name="reader",
         stick_to_shard=True,
-        **how,
+        **reading(options, part),
     )
-    return formed_image(data, options, crops), number
+    return transform_image(data, options, crops), number
 
 
 @pipeline_def(enable_conditionals=True)
@@ -48,21 +33,16 @@ def webdataset_images(
     paths: Sequence[str],
     index_paths: Sequence[str],
     options: Options,
-    rank: int = 0,
-    world: int = 1,
-    shuffle_seed: int = 0,
+    part: RankPart = ALL,
     crops: Crops | None = None,
 ) -> tuple[Any, ...]:
     """Read the normals of a set's shards, in the order of `pipelines.webdataset_normals`."""
-    far = paths[0].startswith("s3://")
     data = fn.readers.webdataset(
         ext=[NORMAL],
-        paths=list(paths),
-        index_paths=list(index_paths),
-        name="reader",
-        **sharded(options, rank, world, shuffle_seed, far),
+        **located(paths, index_paths),
+        **sharded(options, part, paths[0].startswith("s3://")),
     )
-    return formed_image(data, options, crops), fn.constant(idata=0, dtype=types.INT32)
+    return transform_image(data, options, crops), fn.constant(idata=0, dtype=types.INT32)
 
 
 @pipeline_def(enable_conditionals=True)
@@ -71,12 +51,12 @@ def external_images(
 ) -> tuple[Any, ...]:
     """Take encoded images and their numbers from a function of DALI's BatchInfo."""
     data, number = fn.external_source(source=source, num_outputs=2, batch=True, batch_info=True)
-    return formed_image(data, options, crops), number
+    return transform_image(data, options, crops), number
 
 
-def formed_image(data: Any, options: Options, crops: Crops | None) -> Any:
-    """Decode an encoded image and bring it into form; see `operators.processed`."""
-    if options.device == "cpu":  # the rest is `forms.host_images`
+def transform_image(data: Any, options: Options, crops: Crops | None) -> Any:
+    """Decode an encoded image and transform it; see `operators.processed`."""
+    if options.device == "cpu":  # the rest is `transforms.host_images`
         return decoded(data, options)
     (image,) = processed([data], options, crops)
     return image

@@ -10,7 +10,7 @@ from ..dataset import ImageDataset
 from ..image_loader import ImageLoader
 from .batches import tensor_of
 from .dali_loader import DaliLoader
-from .forms.host_images import HostImages
+from .transforms.host_images import HostImages
 
 
 class DaliImages(ImageLoader, DaliLoader):
@@ -29,10 +29,10 @@ class DaliImages(ImageLoader, DaliLoader):
         numbers = self._source_numbers(epoch, checkpoint)
         common = builder.common(epoch, checkpoint) | {"crops": builder.crops(epoch, numbers)}
         if self._paths and not builder.by_number:
-            made = image_pipelines.file_images(self._paths, **common, **builder.sharding(epoch))
+            made = image_pipelines.file_images(self._paths, **common, part=builder.part(epoch))
         elif self.reader == "webdataset" and not builder.by_number:
             shards = self.contents.shards("normal")
-            made = image_pipelines.webdataset_images(*shards, **common, **builder.sharding(epoch))
+            made = image_pipelines.webdataset_images(*shards, **common, part=builder.part(epoch))
         else:
             made = image_pipelines.external_images(builder.source(numbers).normals, **common)
         pipeline = builder.built(made)

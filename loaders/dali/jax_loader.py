@@ -34,17 +34,17 @@ def jax_iterator(
     Parameters
     ----------
     data, split, **options
-        As of `PairLoader`; say device="cuda:0", as torch is not asked here. Batches are
+        Options of `PairLoader`; say device="cuda:0", as torch is not asked here. Batches are
         whole: DALI's iterator for JAX has no partial ones.
     epoch : int
         Its number; the order is a function of (seed, epoch).
     sharding : jax.sharding.Sharding, optional
-        As DALI's iterator takes it.
+        Sharding of the outputs, as DALI's iterator takes it.
 
     Raises
     ------
     LoaderError, SetError
-        As of `PairLoader`.
+        When `PairLoader` raises it.
     """
     if options.get("last_batch", "drop") != "drop":
         raise LoaderError("last_batch: DALI's iterator for JAX knows 'drop' alone")

@@ -25,16 +25,9 @@ class _Batch(NamedTuple):
 class LabelSource:
     """The labels of a pipeline's batches.
 
-    Parameters
-    ----------
-    columns : LabelColumns
-    options : Options
-    numbers : function of a batch's number
-        Returns those of its pairs.
-    epoch_of : function of a batch's number
-        Returns its epoch.
-    keys : function of numbers
-        Returns the keys of their pairs.
+    numbers: function of a batch's number; returns those of its pairs.
+    epoch_of: function of a batch's number; returns its epoch.
+    keys: function of numbers; returns the keys of their pairs.
     """
 
     def __init__(

@@ -99,10 +99,9 @@ class DaliPairs(PairLoader, DaliLoader):
         if self.reader == "file" and self.live is None and not by_number:
             numbers = [np.array(label.as_cpu().as_tensor()).ravel() for label in labels]
             if (numbers[0] != numbers[1]).any():
-                raise LoaderError(
-                    f"{self.contents.name}: the lists of lows and normals are out of step; gloam"
-                    " verify the set",
-                    path=self.contents.name,
+                raise LoaderError.at(
+                    self.contents.name,
+                    "the lists of lows and normals are out of step; gloam verify the set",
                 )
         keys: list[str] = []
         own = self.reader == "webdataset" and not by_number

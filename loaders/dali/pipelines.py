@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from nvidia import dali
@@ -18,16 +18,16 @@ from nvidia import dali
 from ...errors import LoaderError
 from ...manifests.sets.layouts.shard_index import INDEX_VERSION
 from ..options import Options
-from .forms.operators import (
+from .transforms.operators import (
     BATCHES,
     Crops,
     cropped,
     decoded,
     decoded_by_two,
     fn,
-    formed,
     processed,
     room_for,
+    transform,
     types,
 )
 
@@ -49,39 +49,37 @@ that reads them is done; see `live.stream_keepalive`."""
 LOW, NORMAL = "low.png;low.jpg", "normal.jpg;normal.png"
 
 
+class RankPart(NamedTuple):
+    """A rank's part of the samples, and the seed that DALI's readers shuffle by."""
+
+    rank: int = 0
+    world: int = 1
+    shuffle_seed: int = 0
+
+
+ALL = RankPart()
+
+
 @pipeline_def(enable_conditionals=True)
 def webdataset_pairs(
     paths: Sequence[str],
     index_paths: Sequence[str],
     options: Options,
-    rank: int = 0,
-    world: int = 1,
-    shuffle_seed: int = 0,
+    part: RankPart = ALL,
     *,
     normals: tuple[Sequence[str], Sequence[str]] | None = None,
     crops: Crops | None = None,
 ) -> tuple[Any, ...]:
     """Read the pairs of a set's shards, with their indexes.
 
-    Parameters
-    ----------
-    paths, index_paths : sequences of str
-        Tars and their indexes, all local or all on s3.
-    options : Options
-    rank, world : int
-        This process's part of the samples.
-    shuffle_seed : int
-        Of the reader.
-    normals : two sequences of str, optional
-        Tars and indexes of the set that holds the normals, where `paths` are those of a set of lows
-        only: two readers then go in step, and the records of both are yielded.
-    crops : function, optional
-        See `Crops`; needed where the options crop or flip.
+    paths, index_paths: tars and their indexes, all local or all on s3.
+    normals: two sequences of str; tars and indexes of the set that holds the normals, where `paths`
+      are those of a set of lows only: two readers then go in step, and the records of both are
+      yielded.
+    crops: see `Crops`; needed where the options crop or flip.
 
-    Raises
-    ------
-    LoaderError
-        When local and s3 paths are mixed, which would end the process, or their numbers differ.
+    Raises LoaderError when local and s3 paths are mixed, which would end the process, or their
+    numbers differ.
     """
     remote = {path.startswith("s3://") for path in (*paths, *(normals[0] if normals else ()))}
     if len(remote) > 1:
@@ -93,8 +91,8 @@ def webdataset_pairs(
         raise LoaderError(
             f"{len(paths)} shards, {len(index_paths)} indexes: each shard needs its own"
         )
-    common = sharded(options, rank, world, shuffle_seed, True in remote)
-    here = {"paths": list(paths), "index_paths": list(index_paths), "name": "reader"}
+    common = sharded(options, part, True in remote)
+    here = located(paths, index_paths)
     if normals is not None:
         there = {"paths": list(normals[0]), "index_paths": list(normals[1])}
         record, low = fn.readers.webdataset(ext=["json", LOW], **here, **common)
@@ -112,9 +110,7 @@ def file_pairs(
     low_list: str,
     normal_list: str,
     options: Options,
-    rank: int = 0,
-    world: int = 1,
-    shuffle_seed: int = 0,
+    part: RankPart = ALL,
     *,
     normal_root: str = "",
     crops: Crops | None = None,
@@ -123,18 +119,11 @@ def file_pairs(
 
     The label says line i of either list. Yields both labels.
 
-    Parameters
-    ----------
-    file_root : str
-        The set's folder, which the lists' paths are relative to.
-    low_list, normal_list : str
-        Files of lines `path label`.
-    options, rank, world, shuffle_seed, crops
-        As of `webdataset_pairs`.
-    normal_root : str
-        That of the normals, where they lie in another set.
+    file_root: the set's folder, which the lists' paths are relative to.
+    low_list, normal_list: files of lines `path label`.
+    normal_root: folder of the normals, where they lie in another set.
     """
-    common = {**reading(options, rank, world, shuffle_seed), "stick_to_shard": True}
+    common = {**reading(options, part), "stick_to_shard": True}
     low, low_label = fn.readers.file(
         file_root=file_root, file_list=low_list, name="reader", **common
     )
@@ -150,14 +139,11 @@ def webdataset_numbers(
     paths: Sequence[str],
     index_paths: Sequence[str],
     options: Options,
-    rank: int = 0,
-    world: int = 1,
-    shuffle_seed: int = 0,
+    part: RankPart = ALL,
 ) -> Any:
     """Yield the names of what `write_numbers` wrote, in the order of pairs of the set's shards."""
-    places = {"paths": list(paths), "index_paths": list(index_paths), "name": "reader"}
     nothing = fn.readers.webdataset(
-        ext=["number"], **places, **sharded(options, rank, world, shuffle_seed, False)
+        ext=["number"], **located(paths, index_paths), **sharded(options, part, False)
     )
     return fn.get_property(nothing, key="source_info")
 
@@ -188,28 +174,29 @@ def file_labels(
     file_root: str,
     low_list: str,
     options: Options,
-    rank: int = 0,
-    world: int = 1,
-    shuffle_seed: int = 0,
+    part: RankPart = ALL,
 ) -> Any:
     """Read the labels alone of the pairs that `file_pairs` gives, in the same order."""
-    common = {**reading(options, rank, world, shuffle_seed), "stick_to_shard": True}
+    common = {**reading(options, part), "stick_to_shard": True}
     return fn.readers.file(file_root=file_root, file_list=low_list, name="reader", **common)[1]
 
 
-def sharded(
-    options: Options, rank: int, world: int, shuffle_seed: int, remote: bool
-) -> dict[str, Any]:
+def located(paths: Sequence[str], index_paths: Sequence[str]) -> dict[str, Any]:
+    """Return what the first reader of shards is told of them."""
+    return {"paths": list(paths), "index_paths": list(index_paths), "name": "reader"}
+
+
+def sharded(options: Options, part: RankPart, remote: bool) -> dict[str, Any]:
     """Return what readers of shards have in common."""
     # Whole shards are shuffled, equally on all ranks, which take turns at the parts. Those differ
     # by a sample, which only whole batches do not mind; otherwise each rank keeps its part.
     reshuffled = options.shuffle and options.last_batch == "drop"
     # A missing component would otherwise be an empty tensor, and nothing would say so.
     return {
-        **reading(options, rank, world, shuffle_seed),
+        **reading(options, part),
         "missing_component_behavior": "error",
         **(
-            {"shuffle_after_epoch": True, "shuffle_after_epoch_seed": shuffle_seed}
+            {"shuffle_after_epoch": True, "shuffle_after_epoch_seed": part.shuffle_seed}
             if reshuffled
             else {}
         ),
@@ -218,7 +205,7 @@ def sharded(
     }
 
 
-def reading(options: Options, rank: int, world: int, shuffle_seed: int) -> dict[str, Any]:
+def reading(options: Options, part: RankPart) -> dict[str, Any]:
     """Return what readers have in common.
 
     Two of them draw alike, and go in step, only if all of it is equal.
@@ -226,9 +213,9 @@ def reading(options: Options, rank: int, world: int, shuffle_seed: int) -> dict[
     return {
         "random_shuffle": options.shuffle,
         "initial_fill": options.shuffle_buffer,
-        "seed": shuffle_seed,
-        "shard_id": rank,
-        "num_shards": world,
+        "seed": part.shuffle_seed,
+        "shard_id": part.rank,
+        "num_shards": part.world,
         "pad_last_batch": True,
         "prefetch_queue_depth": options.prefetch,
         # Of each of the buffer's places, which DALI would make 1 MiB: 8 GB of addresses, hardly
@@ -267,7 +254,7 @@ def pairs_of_decoded_lows(
     low = low.gpu() if options.device == "gpu" else low
     normal, label = fn.external_source(source=normals, num_outputs=2, **BATCHES)
     window, flips = cropped(normal, options, crops)
-    low, normal = formed([low, decoded(normal, options)], window, flips, options)
+    low, normal = transform([low, decoded(normal, options)], window, flips, options)
     return low, normal, label
 
 
@@ -276,19 +263,16 @@ def webdataset_normals(
     paths: Sequence[str],
     index_paths: Sequence[str],
     options: Options,
-    rank: int = 0,
-    world: int = 1,
-    shuffle_seed: int = 0,
+    part: RankPart = ALL,
 ) -> tuple[Any, ...]:
     """Read the normals alone of the pairs that `webdataset_pairs` gives, in the same order.
 
     They are decoded and whole; yields them, room for as many lows, and their records.
     """
-    places = {"paths": list(paths), "index_paths": list(index_paths), "name": "reader"}
     record, normal = fn.readers.webdataset(
         ext=["json", NORMAL],
-        **places,
-        **sharded(options, rank, world, shuffle_seed, paths[0].startswith("s3://")),
+        **located(paths, index_paths),
+        **sharded(options, part, paths[0].startswith("s3://")),
     )
     normal = decoded_by_two(normal, options)
     return normal, room_for(normal, options), fn.pad(record)
@@ -299,12 +283,10 @@ def file_normals(
     file_root: str,
     normal_list: str,
     options: Options,
-    rank: int = 0,
-    world: int = 1,
-    shuffle_seed: int = 0,
+    part: RankPart = ALL,
 ) -> tuple[Any, ...]:
     """Read the normals alone of the pairs that `file_pairs` gives, in the same order."""
-    common = {**reading(options, rank, world, shuffle_seed), "stick_to_shard": True}
+    common = {**reading(options, part), "stick_to_shard": True}
     normal, label = fn.readers.file(
         file_root=file_root, file_list=normal_list, name="reader", **common
     )
@@ -362,8 +344,8 @@ def release_memory() -> None:
 
 
 @pipeline_def(enable_conditionals=True)
-def formed_pairs(options: Options) -> tuple[Any, ...]:
-    """Bring decoded pairs into form on a GPU, by crops that are fed along with them.
+def transform_pairs(options: Options) -> tuple[Any, ...]:
+    """Transform decoded pairs on a GPU, by crops that are fed along with them.
 
     Its inputs are "low" and "normal" (uint8, HWC), "window" (top, left, height, width: int32) and
     "flips" (across, down, turned: int32).
@@ -375,5 +357,5 @@ def formed_pairs(options: Options) -> tuple[Any, ...]:
     normal = fn.external_source(name="normal", **how)
     window = fn.external_source(name="window") if options.cuts else None
     flips = fn.external_source(name="flips") if options.augment else None
-    low, normal = formed([low, normal], window, flips, options)
+    low, normal = transform([low, normal], window, flips, options)
     return low, normal

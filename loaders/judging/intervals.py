@@ -22,18 +22,11 @@ def interval(
     teachers should know about the bootstrap", The American Statistician 69 (2015), "expanded
     percentile").
 
-    Parameters
-    ----------
-    values : float array (P,) or (P, C)
-        Of each picture; or differences of two methods' values, for their paired interval.
-    scenes : int array (P,)
-        What each picture shows.
-    draws, seed : int
+    values: float array (P,) or (P, C); of each picture; or differences of two methods' values, for
+      their paired interval.
+    scenes: int array (P,); what each picture shows.
 
-    Returns
-    -------
-    (low, high)
-        Arrays (C,), or numbers; NaN with one scene.
+    Returns (low, high): arrays (C,), or numbers; NaN with one scene.
     """
     names, places = np.unique(scenes, return_inverse=True)
     count = len(names)

@@ -51,18 +51,12 @@ CONVENTIONS = (
 class Judged:
     """Figures of methods on one test set.
 
-    Attributes
-    ----------
-    name : str
-        Of the test set.
-    columns : tuple of str
-    values : dict of a method to a float64 array (P, C)
-        Of each picture; the first two methods are the low as it is, and a blind gain.
-    pictures : list of str
-    scenes : int array (P,)
-    files : list of dicts of "low", "normal" and methods to paths
-    notes : tuple of str
-        What was not measured, and which files of the outputs were not asked for.
+    name: that of the test set.
+    values: dict of a method to a float64 array (P, C); of each picture; the first two methods are
+      the low as it is, and a blind gain.
+    scenes: int array (P,).
+    files: list of dicts of "low", "normal" and methods to paths.
+    notes: what was not measured, and which files of the outputs were not asked for.
     """
 
     name: str
@@ -175,11 +169,11 @@ def judge(
     on : str or list of pairs
         "lol-v1=FOLDER", see `gloam.real`; or (low, normal) paths.
     split : str, optional
-        Of a real set: "test" where it has one, by default.
+        Split of a real set; by default "test" where it has one.
     low, normal : str or Path
         In place of `on`: two folders, see `pairs_in`.
     match : str or (str, str), optional
-        Of these two, see `pairs_in`.
+        Which of these two are pairs, see `pairs_in`.
     perceptual : bool
         Whether LPIPS and NIQE are measured, where `lpips` and `pyiqa` and their weights are there.
     workers : int
@@ -280,10 +274,7 @@ def _images(own: dict[str, Path]) -> list[tuple[metrics.Image, metrics.Image]]:
 def read_image(path: Path) -> metrics.Image:
     """Read an image at its own depth, as trainers do: by its pixels, whatever its colour profile.
 
-    Raises
-    ------
-    SourceError
-        When it cannot be read.
+    Raises SourceError when it cannot be read.
     """
     try:
         data = read_regular(path)
@@ -296,9 +287,9 @@ def read_image(path: Path) -> metrics.Image:
             if deep is not None and deep.dtype == np.uint16 and deep.shape == pixels.shape:
                 pixels = deep
     except OSError as error:
-        raise SourceError(f"{path}: {error.strerror or error}", path=path) from error
+        raise SourceError.at(path, error.strerror or str(error)) from error
     except ImageRefused as refusal:
-        raise SourceError(f"{path}: {refusal.detail}", path=path) from None
+        raise SourceError.at(path, refusal.detail) from None
     return pixels / np.float64(np.iinfo(pixels.dtype).max)
 
 
@@ -366,10 +357,10 @@ def _outputs(
         if names and len(found) == len(pairs):
             return found, len(files) - len(found)
     missing = [key for key in keys if key not in files]
-    raise SourceError(
-        f"{folder}: {len(missing):,} of {len(pairs):,} outputs are missing, such as {missing[0]};"
+    raise SourceError.at(
+        folder,
+        f"{len(missing):,} of {len(pairs):,} outputs are missing, such as {missing[0]};"
         " they are to be called as the lows are, or as the normals",
-        path=folder,
     )
 
 

@@ -1,4 +1,4 @@
-"""What outputs are judged by: PSNR and SSIM, as they are and once their brightness is set right.
+"""Measures of outputs: PSNR and SSIM, as they are and once their brightness is set right.
 
 Images are float64 arrays (H, W, 3), sRGB-encoded, 0 to 1, of one size.
 """
@@ -63,7 +63,7 @@ def one_gain(made: Image, normal: Image) -> Image:
 def gt_mean(made: Image, normal: Image) -> Image:
     """Return an output whose encoded values are scaled to the normal's mean grey, and cut at 1.
 
-    As LLFlow's and HVI-CIDNet's measures have it; grey is ITU-R BT.601's.
+    LLFlow's and HVI-CIDNet's measures have it so; grey is ITU-R BT.601's.
     """
     wanted, have = (float((image @ LUMA).mean()) for image in (normal, made))
     return np.clip(made * (wanted / max(have, 1e-12)), 0, 1)

@@ -18,28 +18,15 @@ _KEPT_FREE = 0.9  # of the memory that is free, what a pool may take
 class CudaPool:
     """Decoded images of one rank on torch's current GPU, one after the other.
 
-    Parameters
-    ----------
-    batches : iterator of lists
-        Of batches of decoded images, uint8 tensors (H, W, 3) of DALI: one list for each of `kinds`.
-    kinds : sequence of str
-        "normal", or "low" and "normal".
-    count : int
-        Pairs that will come.
-    name : str
-        Of what is loaded, for messages.
+    batches: iterator of lists; of batches of decoded images, uint8 tensors (H, W, 3) of DALI: one
+      list for each of `kinds`.
+    kinds: "normal", or "low" and "normal".
+    count: pairs that will come.
+    name: name of the data, for messages.
+    sizes: int64 array (count, 2); height, width of the normals.
+    at: dict of kind to uint64 array (count); the address of each image.
 
-    Attributes
-    ----------
-    sizes : int64 array (count, 2)
-        Height, width of the normals.
-    at : dict of kind to uint64 array (count)
-        The address of each image.
-
-    Raises
-    ------
-    DoesNotFit
-        With both numbers.
+    Raises DoesNotFit with both numbers.
     """
 
     def __init__(

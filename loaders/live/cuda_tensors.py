@@ -30,12 +30,8 @@ def darken_tensors(images: Any, recipe: Recipe, seed: int, keys: Sequence[str]) 
 
     A recipe of the power_law model is rendered on the CPU.
 
-    Raises
-    ------
-    ValueError
-        When an image is not a uint8 tensor (H, W, 3).
-    LoaderError
-        When numba-cuda is not installed.
+    Raises ValueError when an image is not a uint8 tensor (H, W, 3); LoaderError when numba-cuda is
+    not installed.
     """
     whole = isinstance(images, torch.Tensor)
     for image in images[:1] if whole else images:
@@ -76,10 +72,7 @@ def addresses(tensors: Sequence[Any]) -> npt.NDArray[np.uint64]:
 def new_camera() -> CameraOnCuda:
     """Make the camera model on torch's current device and stream, for one thread.
 
-    Raises
-    ------
-    LoaderError
-        When numba-cuda is not installed.
+    Raises LoaderError when numba-cuda is not installed.
     """
     try:
         from ...synth.render.on_cuda import CameraOnCuda
@@ -102,7 +95,7 @@ def _camera_on_stream() -> CameraOnCuda:
     return _cameras[place]
 
 
-def formed_pairs(
+def transformed_pairs(
     camera: CameraOnCuda,
     sizes: Whole,
     normals: Whole,
@@ -113,29 +106,17 @@ def formed_pairs(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Make lows and normals as a model trains on them; of lows no more than their windows.
 
-    They have the samples of `host_forms`.
+    They have the samples of `host_batch`.
 
-    Parameters
-    ----------
-    camera : CameraOnCuda
-        With draws loaded, on torch's current stream.
-    sizes : array (N, 2)
-        Height, width of the normals.
-    normals : array (N)
-        Their addresses.
-    crops : array (N, 7)
-        See `augment.draw_crops`.
-    options : Options
-        With a size.
-    numbers : array (N)
-        Of their draws.
-    firsts : array (N), optional
-        Of frames of clips: addresses of the normals of the clips' first frames.
+    camera: renderer with draws loaded, on torch's current stream.
+    sizes: array (N, 2); height, width of the normals.
+    normals: array (N); their addresses.
+    crops: array (N, 7); see `augment.draw_crops`.
+    options: those of the loader, with a size.
+    numbers: array (N); of their draws.
+    firsts: array (N); of frames of clips: addresses of the normals of the clips' first frames.
 
-    Returns
-    -------
-    two tensors (N, 3, H, W) or (N, H, W, 3)
-        Low and normal.
+    Returns two tensors (N, 3, H, W) or (N, H, W, 3): low and normal.
     """
     from ...synth.render.on_cuda import OutputSpec
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ...synth.image_forms import image_of
+from ...synth.image_types import image_of
 from ...synth.models import LowMaker, draw_many, low_maker
 from ...synth.recipes.load import DEFAULT, Overrides, Recipe, load_recipe
 from ..ranks_and_order import find_rank
@@ -35,7 +35,7 @@ class Darken:
     recipe : Recipe or str
         A shipped recipe's name, a YAML file, or a loaded recipe.
     seed : int
-        Of the lows.
+        Random seed of the lows.
     overrides : dict, str or iterable of str
         Single values of the recipe to change, such as `camera.iso=3200`.
 
@@ -84,7 +84,7 @@ class Darken:
         ----------
         image : uint8 array or tensor (H, W, 3) or (3, H, W), or Pillow image
         key : str, optional
-            Of the image in its set.
+            The image's name in its set.
 
         Raises
         ------
@@ -139,23 +139,23 @@ def darken_batch(
     Parameters
     ----------
     images : sequence of images, or a uint8 array or tensor (N, H, W, 3) or (N, 3, H, W)
-        As of `darken`, of any sizes. CUDA tensors (H, W, 3) are darkened where they lie, without a
-        copy, on torch's current stream; all of them lie on one GPU.
+        Images as `darken` takes, of any sizes. CUDA tensors (H, W, 3) are darkened where they lie,
+        without a copy, on torch's current stream; all of them lie on one GPU.
     recipe : Recipe or str
     seed : int
-        Of the set.
+        Random seed of the set.
     keys : sequence of str, optional
-        Of the images; "0", "1", ... where they are not given.
+        The images' names in it; "0", "1", ... where they are not given.
     overrides : dict, str or iterable of str
         Single values of the recipe to change.
     device : str
-        Where arrays in host memory are darkened: "cpu", "cuda", or "auto" for a GPU if there is
+        Device that darkens arrays in host memory: "cpu", "cuda", or "auto" for a GPU if there is
         one. The lows are the same.
 
     Returns
     -------
     list, array or tensor
-        As `images`: the samples of `gloam.darken(image, recipe, seed=seed, key=key)` for each.
+        Like `images`: the samples of `gloam.darken(image, recipe, seed=seed, key=key)` for each.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What each epoch of live lows needs at once, made ahead: its draws above all.
+"""Data of the epochs of live lows, made ahead: their draws above all.
 
 A GPU darkens more images in a second than are drawn by the way.
 """
@@ -28,9 +28,7 @@ T = TypeVar("T")
 class MadeAhead(Generic[T]):
     """Something of each epoch, made in a thread while the epoch before is gone through.
 
-    Parameters
-    ----------
-    make : function of an epoch's number
+    make: function of an epoch's number.
     """
 
     def __init__(self, make: Callable[[int], T]) -> None:
@@ -56,20 +54,11 @@ class MadeAhead(Generic[T]):
 class EpochDraws:
     """The draws of some pairs, epoch by epoch.
 
-    Attributes
-    ----------
-    keys : Keys
-        Of all pairs.
-
-    Parameters
-    ----------
-    live : LiveLows
-        Of a recipe of the camera model.
-    keys : sequence of str
-        Of all pairs that may be asked for.
-    workers : int
-        Threads that draw the first epoch, and processes that draw the next ones of many pairs: they
-        leave the interpreter to whoever trains.
+    keys: those of all pairs.
+    live: lows of a recipe of the camera model.
+    keys: those of all pairs that may be asked for.
+    workers: threads that draw the first epoch, and processes that draw the next ones of many pairs:
+      they leave the interpreter to whoever trains.
     """
 
     def __init__(self, live: LiveLows, keys: Sequence[str], workers: int) -> None:

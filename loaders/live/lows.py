@@ -29,14 +29,9 @@ _PNG = b"\x89PNG"
 class LiveLows:
     """How lows are made.
 
-    Attributes
-    ----------
-    recipe : Recipe
-    draws : str
-        "set" draws for each pair what its set has, or would have, stored: the same in every epoch;
-        "fresh" draws anew in each.
-    seed : int
-        Of the set's lows, or of the loader.
+    draws: "set" draws for each pair what its set has, or would have, stored: the same in every
+      epoch; "fresh" draws anew in each.
+    seed: of the set's lows, or of the loader.
     """
 
     recipe: Recipe
@@ -72,19 +67,11 @@ class LiveLows:
 def is_live(data: PairSet | Sequence[Any], live: bool | None, **options: object) -> bool:
     """Find out whether a loader makes lows.
 
-    Parameters
-    ----------
-    data : PairSet or sequence
-        What it loads.
-    live : bool, optional
-        What is asked for; by default sets that hold no lows are live.
-    **options
-        That go with live lows alone; None where they were not given.
+    live: by default sets that hold no lows are live.
+    **options: those that go with live lows alone; None where they were not given.
 
-    Raises
-    ------
-    LoaderError
-        When the set holds no lows and `live` is False, or an option goes with live lows alone.
+    Raises LoaderError when the set holds no lows and `live` is False, or an option goes with live
+    lows alone.
     """
     holds_none = isinstance(data, PairSet) and data.live
     if live is None:
@@ -110,25 +97,12 @@ def live_lows(
 ) -> LiveLows:
     """Say how a loader makes lows.
 
-    Parameters
-    ----------
-    data : PairSet or sequence
-        What it loads.
-    recipe : Recipe or str, optional
-        By default the set's own; "uneven" for lists.
-    draws : str, optional
-        By default "fresh" for training, "set" for validation.
-    seed : int
-        Of the loader.
-    training : bool
+    recipe: by default the set's own; "uneven" for lists.
+    draws: by default "fresh" for training, "set" for validation.
+    seed: that of the loader.
 
-    Raises
-    ------
-    LoaderError
-        When the set's recipe is not known to this gloam, `draws` is none, or the set's lows are of
-        another model.
-    ConfigError
-        When the given recipe is wrong.
+    Raises LoaderError when the set's recipe is not known to this gloam, `draws` is none, or the
+    set's lows are of another model; ConfigError when the given recipe is wrong.
     """
     chosen = ("fresh" if training else "set") if draws is None else draws
     if chosen not in ("fresh", "set"):
@@ -151,12 +125,7 @@ def live_lows(
 
 
 def stored_draws(pairs: Any) -> LiveLows | None:
-    """Return how a set's stored lows were drawn; None where this gloam draws otherwise, or lists.
-
-    Parameters
-    ----------
-    pairs : PairSet or sequence
-    """
+    """Return how a set's stored lows were drawn; None of lists, and where gloam draws otherwise."""
     if not isinstance(pairs, PairSet) or pairs.live:
         return None
     build = pairs.info.build
@@ -169,16 +138,9 @@ def stored_draws(pairs: Any) -> LiveLows | None:
 def normal_of(pair: StoredPair, of_set: bool) -> Pixels:
     """Decode a pair's normal as lows are made from it: with libjpeg-turbo, exactly.
 
-    Parameters
-    ----------
-    pair : StoredPair
-    of_set : bool
-        Whether it is a set's normal, or a photograph as it comes.
+    of_set: whether it is a set's normal, or a photograph as it comes.
 
-    Raises
-    ------
-    LoaderError
-        Naming the image that cannot be read or decoded.
+    Raises LoaderError naming the image that cannot be read or decoded.
     """
     data = read_extent(pair.normal)
     try:

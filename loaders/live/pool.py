@@ -29,23 +29,12 @@ class DoesNotFit(LoaderError):
 class ResidentPool:
     """Decoded pairs of one rank, by their numbers.
 
-    Parameters
-    ----------
-    pairs : Pairs
-    numbers : sequence of int
-        Of the pairs that are held.
-    decoded : function of a StoredPair
-        Returns its images, uint8 (H, W, 3): (low, normal), or the normal alone where lows are live.
-    threads : int
-    name : str
-        Of what is loaded, for messages.
+    numbers: those of the pairs that are kept.
+    decoded: function of a StoredPair; returns its images, uint8 (H, W, 3): (low, normal), or the
+      normal alone where lows are live.
+    name: name of the data, for messages.
 
-    Raises
-    ------
-    DoesNotFit
-        With both numbers.
-    LoaderError
-        Naming an image that cannot be decoded.
+    Raises DoesNotFit with both numbers; LoaderError naming an image that cannot be decoded.
     """
 
     def __init__(

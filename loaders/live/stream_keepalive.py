@@ -8,16 +8,13 @@ from typing import Any
 
 
 class StreamKeepAlive:
-    """What a GPU's kernels were told to read.
+    """Keeps memory that a GPU's kernels were told to read.
 
     DALI's decoders write into memory that was given back as soon as it is, without waiting for what
     is under way on any stream: whoever reads their outputs on another one keeps them until that is
     done, however far behind the GPU is.
 
-    Parameters
-    ----------
-    most : int
-        Batches that are kept; the oldest one is waited for where more would be.
+    most: batches that are kept; the oldest one is waited for where more would be.
     """
 
     def __init__(self, most: int) -> None:

@@ -25,12 +25,8 @@ class BufferHandle(NamedTuple):
 class SharedBufferPool:
     """Shared buffers of equal size, some for each process, which takes those that nobody reads.
 
-    Parameters
-    ----------
-    size : int
-        Of each, bytes.
-    workers, prefetch : int
-        Processes, and batches that each makes ahead.
+    size: of each, bytes.
+    workers, prefetch: processes, and batches that each makes ahead.
     """
 
     def __init__(self, size: int, workers: int, prefetch: int) -> None:

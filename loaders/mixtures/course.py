@@ -23,7 +23,7 @@ class Segment(NamedTuple):
     Attributes
     ----------
     step : int
-        That it begins with.
+        The first one of it.
     place : int
         Its first sample, counted from the training's first.
     counts : tuple of int
@@ -41,7 +41,7 @@ class Course:
     Parameters
     ----------
     names : sequence of str
-        Of K components.
+        Names of K components.
     weights : sequence of dict of step to float
     seed : int
     shuffle : bool

@@ -23,17 +23,11 @@ from .parts import Part, open_parts
 
 
 class Begun(NamedTuple):
-    """Where an epoch began, of which a loader may have been given the rest alone.
+    """The beginning of an epoch, of which a loader may have been given the rest alone.
 
-    Attributes
-    ----------
-    epoch : int
-    place : int
-        Of its first sample, counted from the training's first.
-    step : int
-        Of its first batch.
-    offset : int
-        Samples of it that other ranks than today's took, before what `_batch` counts.
+    place: number of its first sample, counted from the training's first.
+    step: number of its first batch.
+    offset: samples of it that other ranks than today's took, before what `_batch` counts.
     """
 
     epoch: int = 0
@@ -45,16 +39,10 @@ class Begun(NamedTuple):
 class Sample(NamedTuple):
     """A sample of a mixture.
 
-    Attributes
-    ----------
-    part : int
-        Number of its component.
-    number : int
-        Of the pair in its component.
-    turn : int
-        Pass over the component, which crops and new lows are drawn by.
-    bright : (number, turn), optional
-        Of the other list of unpaired pictures.
+    part: number of its component.
+    number: number of the pair in its component.
+    turn: pass over the component, which crops and new lows are drawn by.
+    bright: (number, turn); the same of the other list of unpaired pictures.
     """
 
     part: int
@@ -210,13 +198,7 @@ class MixedEpochs(PairLoader):
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on, with the next pass, where another loader of the same mixture was, on any rank.
-
-        Raises
-        ------
-        LoaderError
-            When the state is of something else, with what differs.
-        """
+        """Go on, with the next pass, where another loader of the same mixture was, on any rank."""
         check_state(state, self._fingerprint())
         self._pass, self._loaded = None, True
         taken, step, epoch = (int(state[name]) for name in ("taken", "step", "epoch"))

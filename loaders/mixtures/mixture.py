@@ -1,4 +1,4 @@
-"""What a mixture is of: its components, their weights and options, in Python or a YAML file."""
+"""Mixtures: components, their weights and options, in Python or a YAML file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Component(BaseModel):
     weight : float or dict of step to float
         Share of samples, relative to the other components'.
     split : str, optional
-        Of a set; by default the loader's.
+        Split of a set; by default the loader's.
     normals, live, recipe, draws
         See `gloam.loaders.options.PairOptions`; by default the loader's. `live` of the loader is
         for sets alone. `recipe` may be a dict of step to recipe.
@@ -149,7 +149,7 @@ def mixture_in(path: Path) -> Mixture:
     unknown = sorted(set(values) - {"mix", "epoch"})
     if unknown or not isinstance(values.get("mix"), dict):
         what = f"{unknown[0]}: no such key" if unknown else "has no mix:"
-        raise LoaderError(f"{path}: {what}; a mixture has mix: and epoch:", path=path)
+        raise LoaderError.at(path, f"{what}; a mixture has mix: and epoch:")
     components = {
         name: {key: _placed(key, value, path.parent) for key, value in given.items()}
         if isinstance(given, dict)

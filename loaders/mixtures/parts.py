@@ -31,18 +31,9 @@ from .mixture import Component, Mixture, at, source_of
 class Part:
     """A component, opened.
 
-    Attributes
-    ----------
-    name : str
-    component : Component
-    contents : Contents
-        Of unpaired ones the dark pictures.
-    bright : Contents, optional
-        Of unpaired ones.
-    live : dict of step to LiveLows
-        Empty where lows are stored.
-    drawn : LiveLows, optional
-        How stored ones were drawn, where something of that is asked for.
+    contents, bright: those of unpaired ones are the dark and the bright pictures.
+    live: dict of step to LiveLows; empty where lows are stored.
+    drawn: how stored ones were drawn, where something of that is asked for.
     """
 
     name: str
@@ -92,19 +83,10 @@ def open_parts(
 ) -> tuple[Part, ...]:
     """Open the components of a mixture.
 
-    Parameters
-    ----------
-    mixture : Mixture
-    given : mapping
-        Options of the loader.
-    split : str
-        Of components that say none.
-    seed : int
+    given: options of the loader.
+    split: that of components that say none.
 
-    Raises
-    ------
-    LoaderError
-        Naming the component that cannot be opened.
+    Raises LoaderError naming the component that cannot be opened.
     """
     parts = []
     for name, component in mixture.components.items():

@@ -20,13 +20,8 @@ from .parts import Part, nearest_pair
 class MixedPlace(NamedTuple):
     """All that a process needs to make one sample.
 
-    Attributes
-    ----------
-    part : int
-        Number of its component.
-    step : int
-        Of its batch, for schedules.
-    place : Place
+    part: number of its component.
+    step: number of its batch, for schedules.
     """
 
     part: int
@@ -37,13 +32,8 @@ class MixedPlace(NamedTuple):
 class MixedSamples(Dataset[Any]):
     """Samples of a mixture: those of its components, each made as by a loader of it alone.
 
-    Parameters
-    ----------
-    parts : sequence of Part
-    sizes : dict of step to Options
-    decoder : str
-    count : int
-        Of an epoch.
+    sizes: dict of step to Options.
+    count: samples of an epoch.
     """
 
     def __init__(

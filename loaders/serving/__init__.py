@@ -1,1 +1,1 @@
-"""What loaders do to an image, as a server does it."""
+"""The transforms of loaders, as a server applies them."""

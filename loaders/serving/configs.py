@@ -50,14 +50,8 @@ def model_config(
 ) -> str:
     """Return the configuration of a model of one backend.
 
-    Parameters
-    ----------
-    name, backend : str
-    options : Options
-        Of batches and of the device.
-    inputs, outputs : sequences of Tensor
-    why : str
-        A line that stands above it.
+    options: those of batches and of the device.
+    why: a line that stands above it.
     """
     kind = "KIND_GPU" if options.device == "gpu" else "KIND_CPU"
     return (
@@ -75,13 +69,8 @@ def model_config(
 def ensemble_config(options: Options, first: str, made: Sequence[Tensor]) -> str:
     """Return the configuration of the ensemble: a model of gloam, then the network.
 
-    Parameters
-    ----------
-    options : Options
-    first : str
-        The model that makes tensors.
-    made : sequence of Tensor
-        Its outputs; the first of them goes to the network.
+    first: the model that makes tensors.
+    made: its outputs; the first of them goes to the network.
     """
     inputs = [ENCODED]  # keys are for whoever asks gloam_darken itself
     given, *others = made

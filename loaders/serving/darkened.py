@@ -1,4 +1,4 @@
-"""A low and its normal of an encoded photograph, in the form that loaders give."""
+"""A low and its normal of an encoded photograph, transformed as loaders do."""
 
 from __future__ import annotations
 
@@ -20,27 +20,13 @@ Samples = npt.NDArray[Any]
 def formed_photograph(
     data: bytes, recipe: Recipe, seed: int, key: str, options: Options
 ) -> tuple[Samples, Samples]:
-    """Decode a photograph, darken it, and bring both into form.
+    """Decode a photograph, darken it, and transform both.
 
-    Parameters
-    ----------
-    data : bytes
-        An encoded image.
-    recipe : Recipe
-    seed : int
-    key : str
-    options : Options
-        With a size; whole images are resized to it.
+    data: an encoded image.
+    options: with a size; whole images are resized to it.
 
-    Returns
-    -------
-    two arrays (3, H, W) or (H, W, 3)
-        Low and normal.
-
-    Raises
-    ------
-    ImageRefused
-        When it cannot be decoded.
+    Returns two arrays (3, H, W) or (H, W, 3): low and normal. Raises ImageRefused when it cannot be
+    decoded.
     """
     normal = decode_as_rgb(data)
     low = low_maker(recipe, seed, [key]).low(0, normal)
@@ -48,7 +34,7 @@ def formed_photograph(
 
 
 def _formed(image: Pixels, options: Options) -> Samples:
-    """Bring an image into form: what `samples.Batch` does, without torch."""
+    """Transform an image: what `samples.BatchTensors` does, without torch."""
     height, width = options.size or image.shape[:2]
     if image.shape[:2] != (height, width):
         image = resized(image, Window(0, 0, *image.shape[:2]), (height, width))

@@ -49,19 +49,19 @@ def export_triton(
     size : int or (height, width)
         Images are resized to it.
     device : str
-        Where the server decodes and resizes: "cpu" or "gpu".
+        Device that the server decodes and resizes on: "cpu" or "gpu".
     dtype, value_range, layout
-        As for `PairLoader`.
+        See `PairLoader`.
     max_batch : int
         Images of a request, at most.
     threads : int
-        That decode on the CPU.
+        Threads that decode on the CPU.
     ensemble : str
         Which of the models the ensemble begins with: "python" or "dali".
     live_recipe : Recipe or str, optional
         Make lows by this recipe; DALI's backend cannot.
     seed : int
-        Of lows.
+        Random seed of the lows.
 
     Returns
     -------
@@ -102,7 +102,7 @@ def export_triton(
     if isinstance(root, StorePath):
         raise ConfigError(f"export-triton {root}: write it to a folder, then copy it to the store")
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
-        raise SetError(f"{root}: exists and is not empty; choose another folder", path=root)
+        raise SetError.at(root, "exists and is not empty; choose another folder")
     recipe = None if live_recipe is None else load_recipe(live_recipe)
     root.parent.mkdir(parents=True, exist_ok=True)
     made = temporary_beside(root)

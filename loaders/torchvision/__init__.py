@@ -20,23 +20,8 @@ class Darken(v2.Transform):  # type: ignore[misc]
     It takes Pillow images, `tv_tensors.Image` and plain tensors (3, H, W) of uint8; boxes, masks
     and labels beside them stay as they are. Several images of one call have the same draw.
 
-    Parameters
-    ----------
-    recipe : Recipe or str
-        A shipped recipe's name, a YAML file, or a loaded recipe.
-    seed : int
-        Of the lows.
-    overrides : iterable of str
-        Single values of the recipe to change, such as `camera.iso=3200`.
-
-    Raises
-    ------
-    gloam.errors.ConfigError
-        When the recipe is unknown or wrong.
-
-    Notes
-    -----
-    Each call has noise of its own, as `gloam.Darken` has without a key.
+    recipe, seed, overrides: see `gloam.Darken`; each call has noise of its own, as that has without
+    a key.
     """
 
     _transformed_types = (PIL.Image.Image, tv_tensors.Image, torch.Tensor)

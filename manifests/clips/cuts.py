@@ -28,9 +28,7 @@ def is_cut(before: Pixels, after: Pixels) -> bool:
     quarter would and the means of 6 x 6 cells correlate below .6; or where those differ by 56
     levels in the mean. In whole numbers, so that it is the same everywhere.
 
-    Parameters
-    ----------
-    before, after : uint8 arrays (H, W, 3)
+    before, after: uint8 arrays (H, W, 3).
     """
     one, other = _thinned(before), _thinned(after)
     if one.shape != other.shape:

@@ -30,18 +30,10 @@ def list_clips(path: str, windows: Windows, passed: Counter[str]) -> Iterator[Li
     A sequence is a folder that holds images, in the order of the numbers in their names, or a video
     file.
 
-    Parameters
-    ----------
-    path : str
-    windows : Windows
-    passed : Counter
-        Counts what is passed over: sequences that are too short, masks, videos and images that
-        cannot be read, and what `list_container` leaves out.
+    passed: counts what is passed over: sequences that are too short, masks, videos and images that
+      cannot be read, and what `list_container` leaves out.
 
-    Raises
-    ------
-    SourceError
-        When there is nothing to take.
+    Raises SourceError when there is nothing to take.
     """
     folders: dict[str, list[Entry]] = {}
     videos: list[Entry] = []

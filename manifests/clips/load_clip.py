@@ -23,19 +23,12 @@ def load_clip(
     Frames that are files are kept as photographs are, byte for byte where that can be; those of
     videos become JPEGs of quality 95 without chroma subsampling.
 
-    Parameters
-    ----------
-    location : Location
-        Location from `listing.list_clips`.
-    max_side, max_pixels : int
-        See `load_normal`.
-    cuts : bool
-        Whether a clip may hold a scene change.
+    location: location from `listing.list_clips`.
+    max_side, max_pixels: see `load_normal`.
+    cuts: whether a clip may hold a scene change.
 
-    Raises
-    ------
-    ImageRefused
-        When a frame cannot be used, when they differ in size, or when there is a scene change.
+    Raises ImageRefused when a frame cannot be used, when they differ in size, or when there is a
+    scene change.
     """
     files = frame_files(location)
     if files is None:

@@ -34,17 +34,11 @@ _WITH_MARGINS = {
 class Segment:
     """A part of a video from a key frame on.
 
-    Attributes
-    ----------
-    data : bytes
-        A Matroska file.
-    times : tuple of int
-        When its frames are shown in the video, in order; in the file they follow one another in
-        steps of 40 ms.
-    size : (height, width)
-        Size of the part of a frame that is shown, from its upper left corner on.
-    coded : (height, width)
-        Size of the frames in the file.
+    data: a Matroska file.
+    times: when its frames are shown in the video, in order; in the file they follow one another in
+      steps of 40 ms.
+    size: (height, width); size of the part of a frame that is shown, from its upper left corner on.
+    coded: (height, width); size of the frames in the file.
     """
 
     data: bytes
@@ -87,12 +81,9 @@ Cut = Callable[[Location, Sequence[int]], Segment]
 class Segments:
     """Segments of videos, the last ones of which are kept; for several threads.
 
-    Parameters
-    ----------
-    margins : bool
-        Whether frames of H.264 and HEVC keep what is coded to their right and below them, up to
-        whole blocks. DALI 2.4 uses a GPU's decoders, which take .1 s to make, again only for videos
-        that show all that is coded.
+    margins: whether frames of H.264 and HEVC keep what is coded to their right and below them, up
+      to whole blocks. DALI 2.4 uses a GPU's decoders, which take .1 s to make, again only for
+      videos that show all that is coded.
     """
 
     def __init__(self, margins: bool = False) -> None:
@@ -111,18 +102,10 @@ class Segments:
     ) -> tuple[Segment, list[int]]:
         """Return a part of a video that holds frames, and their numbers in it.
 
-        Parameters
-        ----------
-        video : Location
-        times : sequence of int
-            See `video.decoded_frames`.
-        cut : function, optional
-            Used instead of this object's.
+        times: see `video.decoded_frames`.
+        cut: used instead of this object's.
 
-        Raises
-        ------
-        ImageRefused
-            When a frame is not there, or the video is damaged.
+        Raises ImageRefused when a frame is not there, or the video is damaged.
         """
         with self._lock:
             begins = self._begins.get(video, [])
@@ -180,18 +163,10 @@ def cut_segment(
 ) -> Segment:
     """Cut out of a video what frames need to be decoded, up to the next key frame.
 
-    Parameters
-    ----------
-    video : Location
-    times : sequence of int
-        Presentation times in rising order, of `video.frame_times`.
-    coded : (height, width), optional
-        `coded_size` of the video: its frames then keep their margins.
+    times: presentation times in rising order, of `video.frame_times`.
+    coded: (height, width); `coded_size` of the video: its frames then keep their margins.
 
-    Raises
-    ------
-    ImageRefused
-        When a frame is not there, or the video is damaged.
+    Raises ImageRefused when a frame is not there, or the video is damaged.
     """
     with opened(video) as (container, stream):
         second = max(int(1 / stream.time_base), 1)

@@ -75,17 +75,10 @@ def key_frames(location: Location) -> tuple[list[int], tuple[int, int]]:
 def decoded_frames(location: Location, times: Sequence[int]) -> list[Pixels]:
     """Decode frames of a video, upright, uint8 RGB (H, W, 3) each.
 
-    Parameters
-    ----------
-    location : Location
-        Location of the file.
-    times : sequence of int
-        Presentation times in rising order, of `frame_times`.
+    location: location of the file.
+    times: presentation times in rising order, of `frame_times`.
 
-    Raises
-    ------
-    ImageRefused
-        When one of them is not there, or cannot be decoded.
+    Raises ImageRefused when one of them is not there, or cannot be decoded.
     """
     found = {time: np.array(pixels) for time, pixels in _decoded(location, times)}
     return [found[time] for time in times]
@@ -96,21 +89,11 @@ def decoded_sequence(
 ) -> Pixels:
     """Decode frames of a video, as `decoded_frames`, one after the other into one array.
 
-    Parameters
-    ----------
-    location, times
-    room : function of a shape (F, H, W, 3)
-        Returns the uint8 array that is filled: one that was used before spares the system the
-        cleaning of fresh memory, which takes as long as decoding small frames.
+    room: function of a shape (F, H, W, 3); returns the uint8 array that is filled: one that was
+      used before spares the system the cleaning of fresh memory, which takes as long as decoding
+      small frames.
 
-    Returns
-    -------
-    The array.
-
-    Raises
-    ------
-    ImageRefused
-        See `decoded_frames`; also when frames differ in size.
+    Raises ImageRefused as `decoded_frames`; also when frames differ in size.
     """
     number = {time: i for i, time in enumerate(times)}
     made: Pixels | None = None
@@ -182,10 +165,8 @@ def _orientation(frame: Any) -> tuple[bool, tuple[slice, slice]]:
     FFmpeg's libavutil/display.h: what is coded at (x, y) is shown at (a x + c y, b x + d y), for
     the matrix (a, b, u, c, d, v, ...). Cameras turn pictures, and front ones mirror them.
 
-    Returns
-    -------
-    (bool, (slice, slice))
-        Whether rows become columns; and then, which way rows and columns go.
+    Returns (bool, (slice, slice)): whether rows become columns; and then, which way rows and
+    columns go.
     """
     kind = _av().sidedata.sidedata.Type.DISPLAYMATRIX
     matrix = frame.side_data.get(kind)
@@ -205,18 +186,11 @@ def _way(sign: int) -> slice:
 class VideoFacts:
     """Facts of a video that a decoder has to know.
 
-    Attributes
-    ----------
-    codec : str
-        FFmpeg's name: "h264", "hevc", ...
-    form : str
-        FFmpeg's pixel format: "yuv420p", ...
-    size : (height, width)
-        Size of its frames as they are coded.
-    upright : bool
-        Whether they are shown as they are coded: neither turned, mirrored nor interlaced.
-    bt601 : bool
-        Whether colours are coded as ITU-R BT.601 says, which is meant where nothing is said.
+    codec: FFmpeg's name: "h264", "hevc", ...
+    form: FFmpeg's pixel format: "yuv420p", ...
+    size: (height, width); size of its frames as they are coded.
+    upright: whether they are shown as they are coded: neither turned, mirrored nor interlaced.
+    bt601: whether colours are coded as ITU-R BT.601 says, which is meant where nothing is said.
     """
 
     codec: str

@@ -17,14 +17,9 @@ _MARK = "@"
 class Windows:
     """Windows of a sequence, as DALI's video readers have them.
 
-    Attributes
-    ----------
-    frames : int
-        Frames of a clip.
-    stride : int
-        From a frame of a clip to its next one.
-    step : int
-        From the first frame of a clip to that of the next clip.
+    frames: frames of a clip.
+    stride: from a frame of a clip to its next one.
+    step: from the first frame of a clip to that of the next clip.
     """
 
     frames: int
@@ -56,7 +51,7 @@ def sequence_of(path: str) -> str:
     return path.rpartition(_MARK)[0]
 
 
-def is_clip(location: Location) -> bool:
+def locates_clip(location: Location) -> bool:
     """Return whether a location is a clip's."""
     return location.offset == CLIP
 

@@ -16,10 +16,8 @@ _XMP = re.compile(rb"tiff:Orientation\s*(?:=\s*[\"']|>)\s*([2-8])")
 def exif_orientation(block: bytes) -> tuple[int, bool]:
     """Read the orientation of an EXIF block, which begins with its byte order.
 
-    Returns
-    -------
-    (orientation, certain)
-        1 (upright, also where it says none) to 8; and whether every reader understands the same.
+    Returns (orientation, certain): 1 (upright, also where it says none) to 8; and whether every
+    reader understands the same.
     """
     order = {b"II": "little", b"MM": "big"}.get(block[:2])
     if order is None:

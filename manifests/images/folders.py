@@ -30,10 +30,7 @@ def is_hidden(path: str) -> bool:
     whose names begin with `._` (AppleDouble). The one rule of sources, archives inside archives,
     folders of pairs and of raw files.
 
-    Parameters
-    ----------
-    path : str
-        Relative to the source, with "/" between folders.
+    path: relative to the source, with "/" between folders.
 
     Examples
     --------
@@ -56,18 +53,11 @@ def files_below(
     The files of a folder come first, then those below it, each in the order of their names. Links
     are followed, to folders too, but for those to a folder that they lie in.
 
-    Parameters
-    ----------
-    folder : Path
-        On a disk or in a store.
-    passed : Counter, optional
-        Counts, by kind, what is left out: see `is_hidden`; links that lead nowhere or in a circle;
-        pipes and devices.
+    folder: on a disk or in a store.
+    passed: counts, by kind, what is left out: see `is_hidden`; links that lead nowhere or in a
+      circle; pipes and devices.
 
-    Raises
-    ------
-    SourceError
-        When a folder cannot be listed, or holds more than 100,000 links to folders.
+    Raises SourceError when a folder cannot be listed, or holds more than 100,000 links to folders.
     """
     passed = Counter() if passed is None else passed
     if not isinstance(folder, StorePath):
@@ -191,20 +181,11 @@ def image_files(folder: Path, npy: bool = False) -> dict[str, Path]:
 def image_pairs(lows: Path, normals: Path | None, most: int) -> list[tuple[str, Path, Path | None]]:
     """List at most `most` images of a folder, evenly spread, each with its partner in another.
 
-    Parameters
-    ----------
-    lows, normals : Path
-        Partners have equal names in both; suffixes may differ. Without `normals` they have none.
-    most : int
+    lows, normals: partners have equal names in both; suffixes may differ. Without `normals` they
+      have none.
 
-    Returns
-    -------
-    list of (name, low, normal or None)
-
-    Raises
-    ------
-    SourceError
-        When there is nothing in a folder, or an image has no partner.
+    Returns list of (name, low, normal or None). Raises SourceError when there is nothing in a
+    folder, or an image has no partner.
     """
     files = image_files(lows)
     partners: dict[str, Path] = {} if normals is None else image_files(normals)

@@ -38,20 +38,12 @@ _FEW = 16  # bytes before a marker that firmware leaves there (libjpeg-turbo's i
 class JpegHeader:
     """Facts from the segments of a JPEG.
 
-    Attributes
-    ----------
-    width, height : int
-        Pixels as stored.
-    components : int
-        1, 3 or 4.
-    orientation : int
-        Value of its first EXIF block.
-    certain : bool
-        Whether every reader takes the same orientation from its metadata.
-    profile : bytes
-        Its ICC profile, or nothing.
-    mended : bytes
-        The file, without what is odd in its header.
+    width, height: pixels as stored.
+    components: 1, 3 or 4.
+    orientation: value of its first EXIF block.
+    certain: whether every reader takes the same orientation from its metadata.
+    profile: its ICC profile, or nothing.
+    mended: the file, without what is odd in its header.
     """
 
     width: int
@@ -126,18 +118,11 @@ def decode_jpeg(data: bytes, header: JpegHeader, side: int | None = None) -> Pix
 
     libjpeg-turbo's accurate integer transform gives the same bits on every CPU.
 
-    Parameters
-    ----------
-    data : bytes
-    header : JpegHeader
-        Header of `data`: a frame that decoders would write beyond their memory for was refused.
-    side : int, optional
-        Reduce roughly, to a longer side of at least so many pixels.
+    header: header of `data`: a frame that decoders would write beyond their memory for was refused.
+    side: reduce roughly, to a longer side of at least so many pixels.
 
-    Raises
-    ------
-    ImageRefused
-        "damaged", also for what decoders only warn of, such as a file that ends early.
+    Raises ImageRefused "damaged", also for what decoders only warn of, such as a file that ends
+    early.
     """
     least = (0, 0)
     if side is not None:

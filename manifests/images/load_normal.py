@@ -1,6 +1,6 @@
 """Photographs as bytes, and how they become normals.
 
-What they are, whether they can be used, and how an upright 8-bit RGB normal is made of them.
+It finds out what they are and whether they can be used, and makes upright 8-bit RGB normals.
 
 A normal is kept byte for byte when it already is a JPEG or an 8-bit PNG, upright, of RGB in sRGB,
 that no reader shows otherwise. Everything else that can be read (greyscale, CMYK, palette, alpha,
@@ -28,16 +28,10 @@ NORMAL_QUALITY = 95
 class Normal:
     """The normal-light image of a pair.
 
-    Attributes
-    ----------
-    data : bytes
-        The encoded image.
-    suffix : str
-        "jpg" or "png".
-    pixels : uint8 array (H, W, 3)
-        `data` decoded: RGB.
-    converted : str
-        Why the photograph was encoded anew, "" when `data` is the photograph byte for byte.
+    data: the encoded image.
+    suffix: "jpg" or "png".
+    pixels: uint8 array (H, W, 3); `data` decoded: RGB.
+    converted: why the photograph was encoded anew, "" when `data` is the photograph byte for byte.
     """
 
     data: bytes
@@ -55,9 +49,7 @@ class Normal:
 class Undecoded:
     """A normal that was not decoded at full size; see `Normal`.
 
-    Attributes
-    ----------
-    size : (height, width)
+    size: (height, width).
     """
 
     data: bytes
@@ -73,15 +65,9 @@ def load_undecoded(
 
     It refuses what `load_normal` refuses: the whole stream is read, if only to a small image.
 
-    Parameters
-    ----------
-    data, max_side, max_pixels
-        See `load_normal`.
+    data, max_side, max_pixels: see `load_normal`.
 
-    Raises
-    ------
-    ImageRefused
-        When the photograph cannot be used; its `reason` says why.
+    Raises ImageRefused when the photograph cannot be used; its `reason` says why.
     """
     header = read_header(data, max_pixels)
     shrink = max_side is not None and max(header.width, header.height) > max_side
@@ -95,20 +81,12 @@ def load_undecoded(
 def load_normal(data: bytes, max_side: int | None = None, max_pixels: int = MAX_PIXELS) -> Normal:
     """Turn a photograph's bytes into the normal of a pair.
 
-    Parameters
-    ----------
-    data : bytes
-        A JPEG, PNG, TIFF, BMP or WebP file.
-    max_side : int, optional
-        Shrink larger images to this longer side, by Pillow's Lanczos filter, whose fixed-point
-        arithmetic does not depend on the CPU.
-    max_pixels : int
-        Refuse images with more.
+    data: a JPEG, PNG, TIFF, BMP or WebP file.
+    max_side: shrink larger images to this longer side, by Pillow's Lanczos filter, whose
+      fixed-point arithmetic does not depend on the CPU.
+    max_pixels: refuse images with more.
 
-    Raises
-    ------
-    ImageRefused
-        When the photograph cannot be used; its `reason` says why.
+    Raises ImageRefused when the photograph cannot be used; its `reason` says why.
     """
     header = read_header(data, max_pixels)
     jpeg = header.format == "JPEG"
@@ -129,13 +107,9 @@ def load_normal(data: bytes, max_side: int | None = None, max_pixels: int = MAX_
 def normal_of(pixels: Pixels, max_side: int | None, reason: str) -> Normal:
     """Make a normal of pixels that are no photograph's file: a JPEG.
 
-    Parameters
-    ----------
-    pixels : uint8 array (H, W, 3)
-    max_side : int, optional
-        See `load_normal`.
-    reason : str
-        Why it is encoded anew.
+    pixels: uint8 array (H, W, 3).
+    max_side: see `load_normal`.
+    reason: why it is encoded anew.
     """
     if max_side is not None and max(pixels.shape[:2]) > max_side:
         pixels = _shrink(pixels, max_side)

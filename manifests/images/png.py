@@ -35,23 +35,14 @@ _MOST_TEXT = 1 << 20  # bytes, Pillow's MAX_TEXT_CHUNK
 class PngHeader:
     """Facts from the chunks of a PNG.
 
-    Attributes
-    ----------
-    width, height : int
-    depth : int
-        Bits of a sample.
-    colour : int
-        Colour type: 0 grey, 2 RGB, 3 palette, 4 and 6 with alpha.
-    transparent : bytes
-        Its tRNS chunk, or nothing.
-    orientation : int
-        Value of its EXIF chunk, where that stands before the pixels; behind them it says nothing.
-    profile : bytes
-        Its ICC profile, or nothing.
-    cicp : bytes
-        Colour primaries and transfer function as numbers of ITU-T H.273, or nothing.
-    odd : str
-        A feature that readers take differently, "orientation", "animation" or "metadata", or "".
+    depth: bits of a sample.
+    colour: colour type: 0 grey, 2 RGB, 3 palette, 4 and 6 with alpha.
+    transparent: its tRNS chunk, or nothing.
+    orientation: value of its EXIF chunk, where that stands before the pixels; behind them it says
+      nothing.
+    profile: its ICC profile, or nothing.
+    cicp: colour primaries and transfer function as numbers of ITU-T H.273, or nothing.
+    odd: a feature that readers take differently, "orientation", "animation" or "metadata", or "".
     """
 
     width: int

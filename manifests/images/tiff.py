@@ -37,17 +37,10 @@ _SEPARATE = 2  # of PlanarConfiguration
 class TiffHeader:
     """Facts from the tags of a TIFF's first picture.
 
-    Attributes
-    ----------
-    width, height : int
-        Pixels as stored.
-    orientation : int
-        1 (upright) to 8.
-    profile : bytes
-        Its ICC profile, or nothing.
-    convert : str
-        The reason why it cannot be a normal.
-    page : tifffile.TiffPage
+    width, height: pixels as stored.
+    orientation: 1 (upright) to 8.
+    profile: its ICC profile, or nothing.
+    convert: the reason why it cannot be a normal.
     """
 
     width: int

@@ -46,27 +46,14 @@ class _Image:
 class Annotations:
     """All annotation files of a COCO source.
 
-    Parameters
-    ----------
-    path : str
-        Path of the source.
-    photographs : collection of str
-        The paths of all its photographs.
-    listing : str
-        Name of its list, such as `instances_train2017`, whose annotations are meant; those of all
-        lists by default.
+    path: path of the source.
+    photographs: collection of str; the paths of all its photographs.
+    listing: name of its list, such as `instances_train2017`, whose annotations are meant; those of
+      all lists by default.
+    classes: in the order of their ids, which have gaps.
+    left_out: annotations of no image that the files list.
 
-    Attributes
-    ----------
-    classes : list of str
-        In the order of their ids, which have gaps.
-    left_out : list of LeftOut
-        Annotations of no image that the files list.
-
-    Raises
-    ------
-    SourceError
-        When there are none, or a file holds something else.
+    Raises SourceError when there are none, or a file holds something else.
     """
 
     def __init__(self, path: str, photographs: Collection[str], listing: str = "") -> None:

@@ -35,14 +35,9 @@ def one_line(value: Any) -> str:
 class LeftOut(NamedTuple):
     """An annotation that is of no use, and so is not taken.
 
-    Attributes
-    ----------
-    reason : str
-        Its kind in a few words, to count it by.
-    detail : str
-        The file, the number of the annotation or image there, and what is wrong.
-    path : str
-        The photograph's in its source, "" where none is known.
+    reason: its kind in a few words, to count it by.
+    detail: the file, the number of the annotation or image there, and what is wrong.
+    path: the photograph's in its source, "" where none is known.
     """
 
     reason: str
@@ -54,26 +49,16 @@ class LeftOut(NamedTuple):
 class Marked:
     """An object that is marked on a photograph.
 
-    Attributes
-    ----------
-    name : str
-        Name of its class.
-    box : (left, top, right, bottom)
-        Pixels, from the image's upper left corner to the object's edges: the right and lower edges
-        of an object that ends in column 9, row 4 are 10 and 5.
-    difficult : bool
-        VOC's: left out when detectors are judged.
-    crowd : bool
-        COCO's: one box around many.
-    polygons : tuple of tuples
-        Its outline, x and y in turn, in as many parts as it has; empty when it has none.
-    runs : tuple of int
-        Or which pixels are its own: lengths of runs outside and inside in turn, column by column,
-        as COCO counts them.
-    runs_of : (width, height)
-        Size of the image that the runs are of, (0, 0) when that is not said.
-    origin : str
-        File and number of the annotation, to name it by.
+    name: name of its class.
+    box: (left, top, right, bottom); pixels, from the image's upper left corner to the object's
+      edges: the right and lower edges of an object that ends in column 9, row 4 are 10 and 5.
+    difficult: VOC's: left out when detectors are judged.
+    crowd: COCO's: one box around many.
+    polygons: its outline, x and y in turn, in as many parts as it has; empty when it has none.
+    runs: or which pixels are its own: lengths of runs outside and inside in turn, column by column,
+      as COCO counts them.
+    runs_of: (width, height); size of the image that the runs are of, (0, 0) when that is not said.
+    origin: file and number of the annotation, to name it by.
     """
 
     name: str
@@ -90,16 +75,10 @@ class Marked:
 class Labels:
     """Labels of one photograph.
 
-    Attributes
-    ----------
-    name : str
-        Name of its own class, "" without one.
-    marked : tuple of Marked
-    captions : tuple of str
-    mask : bytes
-        A PNG whose samples are numbers of classes, as the source counts them; empty without one.
-    size : (width, height)
-        Size of the image that the annotations speak of; (0, 0) when they do not say.
+    name: name of its own class, "" without one.
+    mask: a PNG whose samples are numbers of classes, as the source counts them; empty without one.
+    size: (width, height); size of the image that the annotations speak of; (0, 0) when they do not
+      say.
     """
 
     name: str = ""

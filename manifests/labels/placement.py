@@ -22,14 +22,9 @@ _MOST = 1 << 28  # pixels
 class Placement:
     """From a photograph to its stored normal.
 
-    Attributes
-    ----------
-    given : (width, height)
-        Size of the image that the labels speak of.
-    turn : int
-        EXIF orientation to be applied to them, 1 (none) to 8.
-    stored : (width, height)
-        Size of the stored normal.
+    given: (width, height); size of the image that the labels speak of.
+    turn: EXIF orientation to be applied to them, 1 (none) to 8.
+    stored: (width, height); size of the stored normal.
     """
 
     given: tuple[int, int]
@@ -110,24 +105,15 @@ def nearest(mask: Mask, size: tuple[int, int]) -> Mask:
 def placement_of(data: bytes, stored: tuple[int, int], said: tuple[int, int]) -> Placement:
     """Find how labels of a photograph move to its stored normal.
 
-    Parameters
-    ----------
-    data : bytes
-        The photograph.
-    stored : (width, height)
-        Size of the normal.
-    said : (width, height)
-        Size of the image by its annotations, (0, 0) for none. They speak of the pixels
-        as they lie in the file (so COCO's and VOC's do, whose tools know no EXIF), unless this is
-        the size of the upright image, and of that alone. Of a smaller or larger copy they are
-        scaled.
+    data: the photograph.
+    stored: (width, height); size of the normal.
+    said: (width, height); size of the image by its annotations, (0, 0) for none. They speak of the
+      pixels as they lie in the file (so COCO's and VOC's do, whose tools know no EXIF), unless this
+      is the size of the upright image, and of that alone. Of a smaller or larger copy they are
+      scaled.
 
-    Raises
-    ------
-    ImageRefused
-        When it is no photograph.
-    ValueError
-        When they speak of an image of another shape.
+    Raises ImageRefused when it is no photograph; ValueError when they speak of an image of another
+    shape.
     """
     header = read_header(data, 2**62)
     size, turn = (header.width, header.height), header.orientation

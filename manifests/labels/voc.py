@@ -30,17 +30,10 @@ def read_labels(
 
     One without an XML file has none.
 
-    Parameters
-    ----------
-    path, photographs : str, collection of str
-        The source, and the paths of all its photographs.
-    images : sequence of str
-        The paths of those that are wanted.
+    path, photographs: str, collection of str; the source, and the paths of all its photographs.
+    images: the paths of those that are wanted.
 
-    Raises
-    ------
-    SourceError
-        When a file cannot be read.
+    Raises SourceError when a file cannot be read.
     """
     entries = {plain(entry.name): entry for entry in list_container(as_path(path))}
     sharing = Counter(bare(plain(one)) for one in photographs)

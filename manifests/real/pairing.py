@@ -14,10 +14,7 @@ Match = str | tuple[str, str]
 def compiled(pattern: str) -> re.Pattern[str]:
     """Compile a regular expression that somebody wrote; letters' case makes no difference.
 
-    Raises
-    ------
-    SourceError
-        When it is none.
+    Raises SourceError when it is none.
     """
     try:
         return re.compile(pattern, re.IGNORECASE)
@@ -34,10 +31,7 @@ def captured(match: re.Match[str], names: Iterable[str]) -> Fields:
 def shared_names(low: re.Pattern[str], normal: re.Pattern[str]) -> list[str]:
     """Return the names of groups that both patterns have.
 
-    Raises
-    ------
-    SourceError
-        When nothing says which files belong together.
+    Raises SourceError when nothing says which files belong together.
     """
     names = sorted(low.groupindex.keys() & normal.groupindex.keys())
     if not names and (low.groups != normal.groups or not low.groups):
@@ -53,17 +47,10 @@ def matched(
 ) -> list[tuple[str, str]]:
     """Pair files by what a pattern captures in their names; many lows may have one normal.
 
-    Parameters
-    ----------
-    lows, normals : mapping of a name to a path
-        Names are relative paths with suffix, in order.
-    match : str, or two
-        A regular expression that is found in the names of both, or one for either.
+    lows, normals: mapping of a name to a path; names are relative paths with suffix, in order.
+    match: str, or two; a regular expression that is found in the names of both, or one for either.
 
-    Raises
-    ------
-    SourceError
-        When a name has no match or no partner, or two normals capture the same.
+    Raises SourceError when a name has no match or no partner, or two normals capture the same.
     """
     patterns = (match, match) if isinstance(match, str) else tuple(match)
     low, normal = map(compiled, patterns)

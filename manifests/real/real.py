@@ -32,13 +32,13 @@ class RealSet(list[Any]):
     ----------
     name, split : str
     scenes : list of str
-        What each sample shows: samples of one scene are not independent.
+        Scene that each sample shows: samples of one scene are not independent.
     ratios : list of float or None
         Exposure of the normal over that of the low, where their names say it.
     classes : list of str
         The class of each image, "" without.
     boxes : list of tuples of Marked
-        What is marked on each image, where the set has labels.
+        Objects marked on each image, where the set has labels.
     """
 
     def __init__(self, samples: Iterable[Any] = (), name: str = "", split: str = "") -> None:
@@ -76,7 +76,7 @@ class _Tree:
 
 
 class _Misfit(NamedTuple):
-    """What a layout lacks: how many files of others of its templates there are."""
+    """The lack of a layout: how many files of others of its templates there are."""
 
     found: int
     seen: str
@@ -96,7 +96,7 @@ def real(name: str, folder: str | Path, split: str | None = None) -> RealSet:
     name : str
         "lol-v1", "sice", ...; see `sets`.
     folder : str or Path
-        Where its archive was unpacked: the folder that holds `our485`, say.
+        Folder that its archive was unpacked to: the one that holds `our485`, say.
     split : str, optional
         "train", "val" or "test", those that the set has; by default its training pairs, or where
         it has none what there is.
@@ -155,7 +155,7 @@ def real_named(text: str, split: str | None = None, preferred: str = "") -> Real
     Raises
     ------
     ConfigError, SourceError
-        As `real`; or when it is not written so.
+        When `real` raises it; or when it is not written so.
     """
     name, there, folder = text.partition("=")
     if not there:

@@ -45,7 +45,7 @@ class Template(str):
 
     @property
     def shown(self) -> str:
-        """What it looks like to people, without regular expressions."""
+        """The template as people read it, without regular expressions."""
         return _FIELD.sub(_shown, self)
 
 
@@ -81,7 +81,7 @@ class Listing(_Model):
     Attributes
     ----------
     file : Template
-        Of the list, in the set.
+        Path of the list, in the set.
     line : str
         A regular expression of the lines that count; its first group is the value.
     """
@@ -101,7 +101,7 @@ class Labels(_Model):
         A regular expression with the groups left, top, and right and bottom or width and height,
         in pixels; and name, where there is one.
     name : str
-        Of the class, where lines have none.
+        Class, where lines have none.
     """
 
     file: str
@@ -137,7 +137,7 @@ class Rule(_Model):
 
     @property
     def templates(self) -> list[Template]:
-        """What its files are called."""
+        """Templates of its files' names."""
         return [Template(one) for one in (self.low, self.normal) if one]
 
 
@@ -187,7 +187,7 @@ class SetRules(_Model):
 
     @property
     def looks(self) -> list[str]:
-        """What its files are called, the layouts one after the other."""
+        """Templates of its files' names, the layouts one after the other."""
         found = [
             template.shown
             for layout in self.layouts

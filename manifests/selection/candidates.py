@@ -25,7 +25,7 @@ from ...errors import ImageRefused, Reason, SourceError
 from ...storage.atomic import atomic_write
 from ...storage.tables import read_table
 from ..clips.listing import list_clips
-from ..clips.windows import Windows, is_clip
+from ..clips.windows import Windows, locates_clip
 from ..sources import Listed, Location, Source, list_source, read
 from .keys import make_keys
 from .measure_clip import measure_clip
@@ -52,25 +52,13 @@ def list_candidates(
 ) -> pa.Table:
     """List the photographs of all sources, keyed and located, in a fixed order.
 
-    Parameters
-    ----------
-    sources : list of Source
-        With names of their own (`spec.name_sources`).
-    progress : function
-        Called now and then with the number listed so far.
-    passed : dict, optional
-        Gets, by name of the source, counts of files that may be photographs and are not taken; see
-        `list_source`.
+    sources: with names of their own (`spec.name_sources`).
+    progress: called now and then with the number listed so far.
+    passed: gets, by name of the source, counts of files that may be photographs and are not taken;
+      see `list_source`.
 
-    Returns
-    -------
-    pyarrow.Table
-        Columns source, key, path, container, member, offset, size, stamp (see `Location`).
-
-    Raises
-    ------
-    SourceError
-        When a source is missing, broken, or not what its kind says.
+    Returns columns source, key, path, container, member, offset, size, stamp (see `Location`).
+    Raises SourceError when a source is missing, broken, or not what its kind says.
     """
     names: list[str] = []
     origins: list[str] = []
@@ -145,17 +133,10 @@ def measure_candidates(
     the file's location, size and modification time, so that an interrupted run goes on where it was
     and a changed file is measured anew.
 
-    Parameters
-    ----------
-    listed : pyarrow.Table
-    cache : Path
-        Folder for the measurements; made if missing.
-    engine : Engine
-        Engine that measures them.
-    max_pixels : int
-        Refuse images with more.
-    at : function
-        Called with the number of candidates measured so far, those from the cache included.
+    cache: folder for the measurements; made if missing.
+    engine: engine that measures them.
+    max_pixels: refuse images with more.
+    at: called with the number of candidates measured so far, those from the cache included.
     """
     cache.mkdir(parents=True, exist_ok=True)
     identity = _identities(listed, max_pixels)
@@ -248,6 +229,6 @@ def _measure(job: _MeasureJob) -> list[tuple[float | int | str, ...]]:
 
 def _measures_of(job: _MeasureJob, part: int) -> Measures:
     location = job.located[part]
-    if is_clip(location):
+    if locates_clip(location):
         return measure_clip(location, job.max_pixels)
     return measure(read(location), job.max_pixels)

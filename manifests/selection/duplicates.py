@@ -18,13 +18,9 @@ def near_duplicates(
     that was kept before. Two such hashes agree in at least one of their four 16-bit chunks
     (pigeonhole, for `bits` up to 3), so only images that share a chunk are compared.
 
-    Parameters
-    ----------
-    hashes : uint64 array (N,)
-    usable : bool array (N,)
-        Images that take part; others neither drop nor are dropped.
-    bits : int
-        0 to 3.
+    hashes: uint64 array (N,).
+    usable: bool array (N,); images that take part; others neither drop nor are dropped.
+    bits: 0 to 3.
     """
     if not 0 <= bits < _CHUNKS:
         raise ValueError(f"bits = {bits}: must be 0 to {_CHUNKS - 1}")
@@ -51,17 +47,11 @@ def near_across(
 ) -> list[tuple[int, int]]:
     """Find images of different groups whose hashes differ in at most `bits` bits.
 
-    Parameters
-    ----------
-    hashes : uint64 array (N,)
-    groups : int array (N,)
-    bits : int
-        0 to 3.
+    hashes: uint64 array (N,).
+    groups: int array (N,).
+    bits: 0 to 3.
 
-    Returns
-    -------
-    list of (int, int)
-        Indices of two such images, for each two hashes one pair.
+    Returns list of (int, int): indices of two such images, for each two hashes one pair.
 
     Examples
     --------

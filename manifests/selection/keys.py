@@ -30,11 +30,8 @@ def make_keys(sources: list[str], names: list[str], paths: list[str]) -> list[st
     Names that collide when normalised, or are too long, each get a short hash of their source and
     original path at its end, so that a key never depends on which other images came first.
 
-    Parameters
-    ----------
-    sources, names, paths : lists of str, equally long
-        Source name, the source's own name of the image, and its path there. (source, path) must be
-        unique.
+    sources, names, paths: lists of str, equally long; source name, the source's own name of the
+      image, and its path there. (source, path) must be unique.
 
     Examples
     --------

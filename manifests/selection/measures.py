@@ -36,26 +36,17 @@ BRIGHT = 0.25
 class Measures:
     """Measurements of one photograph, of its copy with a longer side of `SIDE` (never enlarged).
 
-    Attributes
-    ----------
-    width, height : int
-        Pixels of the photograph as stored.
-    mean : float
-        Mean luma (Rec. 601, sRGB-encoded), 0 to 1.
-    clipped : float
-        Share of pixels whose luma is at least 250 of 255.
-    dark : float
-        Share of pixels whose luma is below 0.1.
-    bright : float
-        Share of the cells of a grid, of 8 along the longer side, whose mean luma is at least 0.25.
-    laplacian : float
-        Variance of the 4-neighbour Laplacian of 8-bit luma; low when blurred.
-    colourfulness : float
-        Hasler and Suesstrunk, "Measuring colourfulness in natural images", SPIE 5007 (2003): 0
-        grey, 109 extremely colourful.
-    perceptual_hash : int
-        64 bits: signs of the lowest 8 x 8 DCT coefficients of the 32 x 32 luma against their
-        median.
+    width, height: pixels of the photograph as stored.
+    mean: mean luma (Rec. 601, sRGB-encoded), 0 to 1.
+    clipped: share of pixels whose luma is at least 250 of 255.
+    dark: share of pixels whose luma is below 0.1.
+    bright: share of the cells of a grid, of 8 along the longer side, whose mean luma is at least
+      0.25.
+    laplacian: variance of the 4-neighbour Laplacian of 8-bit luma; low when blurred.
+    colourfulness: Hasler and Suesstrunk, "Measuring colourfulness in natural images", SPIE 5007
+      (2003): 0 grey, 109 extremely colourful.
+    perceptual_hash: 64 bits: signs of the lowest 8 x 8 DCT coefficients of the 32 x 32 luma against
+      their median.
     """
 
     width: int
@@ -79,17 +70,10 @@ FIELDS = tuple(field.name for field in fields(Measures))
 def measure(data: bytes, max_pixels: int) -> Measures:
     """Measure a photograph.
 
-    Parameters
-    ----------
-    data : bytes
-        A JPEG, PNG, TIFF, BMP or WebP file.
-    max_pixels : int
-        Refuse images with more.
+    data: a JPEG, PNG, TIFF, BMP or WebP file.
+    max_pixels: refuse images with more.
 
-    Raises
-    ------
-    gloam.errors.ImageRefused
-        When it cannot be decoded.
+    Raises gloam.errors.ImageRefused when it cannot be decoded.
     """
     header = read_header(data, max_pixels)
     return _measured(header.width, header.height, decode_small(data, header, SIDE))

@@ -77,14 +77,9 @@ class PlanOptions(BaseModel):
 class Plan:
     """A plan and the candidates that it was made from.
 
-    Attributes
-    ----------
-    pairs : pyarrow.Table
-        `PLAN_SCHEMA`, ordered by split (train, val, test), shard and place within the shard.
-    candidates : pyarrow.Table
-        The given one with column `reason` completed: "" for what became a pair.
-    val : int
-        How many pairs the validation split has.
+    pairs: `PLAN_SCHEMA`, ordered by split (train, val, test), shard and place within the shard.
+    candidates: the given one with column `reason` completed: "" for what became a pair.
+    val: how many pairs the validation split has.
     """
 
     pairs: pa.Table
@@ -101,19 +96,10 @@ def make_plan(
     taken, which of those are validation, and in which order pairs lie. So a key's luck does not
     depend on other keys, and a few more candidates change the plan only a little.
 
-    Parameters
-    ----------
-    candidates : pyarrow.Table
-        Table of `gloam.manifests.selection.candidates.measure_candidates`.
-    sources : list of Source
-        For their names, order and limits.
-    profile : Profile
-    options : PlanOptions
+    candidates: table of `gloam.manifests.selection.candidates.measure_candidates`.
+    sources: for their names, order and limits.
 
-    Raises
-    ------
-    ConfigError
-        When there are fewer suitable candidates than asked for.
+    Raises ConfigError when there are fewer suitable candidates than asked for.
     """
     reasons = judge(candidates, profile)
     details = candidates.column("detail").to_numpy(zero_copy_only=False).astype(object)

@@ -47,10 +47,7 @@ def thumbnail(pixels: Pixels) -> Thumbnail:
 def thumbnail_of(data: bytes) -> Thumbnail:
     """Return the thumbnail of a picture's file.
 
-    Raises
-    ------
-    gloam.errors.ImageRefused
-        When it cannot be decoded.
+    Raises gloam.errors.ImageRefused when it cannot be decoded.
     """
     return thumbnail(decode_small(data, read_header(data, MAX_PIXELS), SIDE))
 
@@ -74,12 +71,9 @@ def twins(
 ) -> list[Twins]:
     """Find pictures of two lists that are twins.
 
-    Parameters
-    ----------
-    first, second : uint64 arrays
-        Perceptual hashes.
-    made : function of 0 or 1 and a place
-        Returns the thumbnail of a picture of the first or second list.
+    first, second: uint64 arrays; perceptual hashes.
+    made: function of 0 or 1 and a place; returns the thumbnail of a picture of the first or second
+      list.
     """
     found = []
     for place, own in enumerate(second.tolist()):

@@ -55,18 +55,10 @@ class Origin(TypedDict):
 class BuildNote(Grown):
     """All that a set is a function of, besides the photographs.
 
-    Attributes
-    ----------
-    format : int
-    request : RecordedRequest
-    versions : dict
-        Versions of gloam and of the libraries whose code decides bytes.
-    plan_sha256 : str
-        Checksum of `plan.parquet`.
-    origin : Origin, optional
-        Origin of a set that was made from another one with changes.
-    labels_sha256 : str
-        Checksum of `labels.parquet`, "" in a set without labels.
+    versions: versions of gloam and of the libraries whose code decides bytes.
+    plan_sha256: checksum of `plan.parquet`.
+    origin: Origin of a set that was made from another one with changes.
+    labels_sha256: checksum of `labels.parquet`, "" in a set without labels.
     """
 
     later = ("labels_sha256",)

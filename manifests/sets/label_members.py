@@ -24,13 +24,9 @@ def members_of(
     All samples of a set have the same: one without a class has the number -1, one without objects
     arrays of none, one without a mask a mask of 255.
 
-    Parameters
-    ----------
-    labels : Labels
-        On the stored normal.
-    roles : sequence of str
-        Which of "cls", "boxes", "classes", "mask" the set has.
-    classes : mapping of name to number
+    labels: on the stored normal.
+    roles: which of "cls", "boxes", "classes", "mask" the set has.
+    classes: mapping of name to number.
     """
     marked = labels.marked
     made: dict[str, Encoded] = {}

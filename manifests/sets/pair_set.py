@@ -46,19 +46,11 @@ TABLES = {"pairs": PAIRS, "plan": PLAN, "candidates": CANDIDATES, "refused": REF
 class Unit:
     """The pairs of one shard, in either layout: small, so that a job can take it along.
 
-    Attributes
-    ----------
-    root : Path
-        Folder of the set.
-    layout : str
-        "shards" or "files".
-    name : str
-        Such as `train-000000`.
-    count : int
-        Pairs.
-    normal_root : Path, optional
-        The set that holds the normals of a set of lows only.
-    normal_layout : str
+    root: folder of the set.
+    layout: "shards" or "files".
+    name: such as `train-000000`.
+    count: pairs.
+    normal_root: the set that holds the normals of a set of lows only.
     """
 
     root: Path

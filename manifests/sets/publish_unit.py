@@ -25,23 +25,14 @@ def publish_unit(
 ) -> Receipt:
     """Write a unit, then its receipt.
 
-    Parameters
-    ----------
-    root : Path
-        Folder of the set.
-    layout : str
-        "shards" or "files".
-    unit : str
-        Such as `train-000000`.
-    fingerprint : str
-        Hash of the build.
-    samples : iterable of Sample
-        Taken one by one; what it raises leaves nothing published. Without any, the unit has no
-        files.
-    refused : sequence of RefusedPair
-        Looked at after the samples.
-    left_out : sequence of RefusedPair
-        Annotations that do not fit their photographs; looked at after the samples.
+    root: folder of the set.
+    layout: "shards" or "files".
+    unit: such as `train-000000`.
+    fingerprint: hash of the build.
+    samples: taken one by one; what it raises leaves nothing published. Without any, the unit has no
+      files.
+    refused: looked at after the samples.
+    left_out: annotations that do not fit their photographs; looked at after the samples.
     """
     records: list[bytes] = []
     with layout_named(layout).writer(root, unit) as out:

@@ -91,23 +91,13 @@ class Sealed(Frozen):
 class Receipt(Grown, Sealed):
     """Facts of a finished unit.
 
-    Attributes
-    ----------
-    format : int
-        Version of the set format.
-    unit : str
-        Such as `train-000000`.
-    fingerprint : str
-        Hash of the build that wrote it: plan, recipe, seed, options, versions.
-    pairs : int
-        Pairs written.
-    refused : list of RefusedPair
-    left_out : list of RefusedPair
-        Annotations of its pairs that do not fit them.
-    files : list of UnitFile
-        In the order in which they were written: pair by pair.
-    sha256 : str
-        Checksum of the receipt itself with this field empty.
+    format: version of the set format.
+    unit: such as `train-000000`.
+    fingerprint: hash of the build that wrote it: plan, recipe, seed, options, versions.
+    pairs: pairs written.
+    left_out: annotations of its pairs that do not fit them.
+    files: in the order in which they were written: pair by pair.
+    sha256: checksum of the receipt itself with this field empty.
     """
 
     later = ("left_out",)

@@ -30,13 +30,8 @@ _MEMBER_FIELDS = [("sha256", _TEXT), ("bytes", pa.int64()), ("suffix", _TEXT)]
 def schema_of(members: Iterable[str], labelled: bool, draw_fields: Sequence[pa.Field]) -> pa.Schema:
     """Return the columns of a set's pairs.
 
-    Parameters
-    ----------
-    members : iterable of str
-        Members of each sample.
-    labelled : bool
-    draw_fields : sequence of pyarrow.Field
-        Columns of the drawn parameters, named by their paths in the records' `draw`.
+    members: members of each sample.
+    draw_fields: columns of the drawn parameters, named by their paths in the records' `draw`.
     """
     fields: list[Any] = [*PAIR_FIELDS]
     fields += [(f"{member}_{name}", kind) for member in members for name, kind in _MEMBER_FIELDS]

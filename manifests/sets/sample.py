@@ -51,13 +51,9 @@ class Encoded:
 class Sample:
     """One sample of a set.
 
-    Attributes
-    ----------
-    key : str
-    record : dict
-        Content of `KEY.json`; see `make_sample`.
-    members : mapping of name to Encoded
-        In the order in which they are stored: "low", "normal". A set of lows only has no normals.
+    record: content of `KEY.json`; see `make_sample`.
+    members: mapping of name to Encoded; in the order in which they are stored: "low", "normal". A
+      set of lows only has no normals.
     """
 
     key: str
@@ -134,16 +130,10 @@ def split_ending(text: str) -> tuple[str, str]:
 class Origin:
     """Origin of a sample's photograph.
 
-    Attributes
-    ----------
-    source : str
-        Name of the source.
-    path : str
-        In that source.
-    width, height : int
-        Size of the stored normal, pixels.
-    converted : str
-        Why the normal is not the photograph byte for byte, or "".
+    source: name of the source.
+    path: in that source.
+    width, height: size of the stored normal, pixels.
+    converted: why the normal is not the photograph byte for byte, or "".
     """
 
     source: str
@@ -162,20 +152,11 @@ def make_sample(
 ) -> Sample:
     """Put a sample and its record together.
 
-    Parameters
-    ----------
-    key : str
-    origin : Origin
-    draw : dict
-        The parameters that made the low, as JSON values.
-    members : mapping of name to Encoded
-    labels : dict, optional
-        Labels in the record; see `gloam.manifests.labels.labels.record_of`.
+    draw: the parameters that made the low, as JSON values.
+    members: mapping of name to Encoded.
+    labels: labels in the record; see `gloam.manifests.labels.labels.record_of`.
 
-    Raises
-    ------
-    ValueError
-        When a member has a name that files of a set cannot have.
+    Raises ValueError when a member has a name that files of a set cannot have.
     """
     for name, member in members.items():
         if name in _RESERVED or not ENDING.match(ending(name, member.suffix)):

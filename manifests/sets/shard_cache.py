@@ -22,16 +22,10 @@ class ShardCache:
     share a folder. Nothing is thrown out of it: an epoch needs every shard once, so that it would
     be thrown out before it is needed again.
 
-    Parameters
-    ----------
-    folder : Path
-        Folder of this machine; the copies of each set lie in a folder of their own in it.
-    limit : int, optional
-        Bytes that this set's copies may take; what the disk has free, less a twentieth, is a limit
-        too.
-    identity, root : str, Path
-        Identity and folder of the set.
-    units : sequence of str
+    folder: folder of this machine; the copies of each set lie in a folder of their own in it.
+    limit: bytes that this set's copies may take; what the disk has free, less a twentieth, is a
+      limit too.
+    identity, root: str, Path; identity and folder of the set.
     """
 
     def __init__(

@@ -91,34 +91,12 @@ def verify_set(
 ) -> list[Problem]:
     """Check a finished set and report everything that is wrong.
 
-    Parameters
-    ----------
-    pairs : PairSet or path
-    quick : bool
-        Compare sizes only, and read no checksums.
-    at : function
-        Called with the number of units checked so far.
-    strict : bool
-        Take files that are not of the set for damage. Other tools leave theirs beside one:
-        Energon's and webdataset's indexes, metadata of the Hub.
-    engine : Engine, optional
-        A cluster that reads the set's files; else this process does.
+    quick, strict: as of `gloam.verify`.
+    at: called with the number of units checked so far.
+    engine: a cluster that reads the set's files; else this process does.
 
-    Returns
-    -------
-    list of Problem
-        Empty, or remarks alone, when all is well.
-
-    Raises
-    ------
-    SetError
-        When there is no set, or its `set.json` cannot be trusted.
-
-    Examples
-    --------
-    >>> import gloam
-    >>> gloam.verify("SET")
-    []
+    Returns nothing, or remarks alone, when all is well. Raises SetError when there is no set, or
+    its `set.json` cannot be trusted.
     """
     pairs = open_set(pairs)
     root, info = pairs.root, pairs.info

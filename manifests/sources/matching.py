@@ -16,11 +16,9 @@ Parts = tuple[str, ...]
 class Matches(NamedTuple):
     """Photographs that names mean.
 
-    Attributes
-    ----------
-    found : dict of name to path
-    unclear : dict of name to a sentence
-        Names that fit two photographs, or of which two fit one photograph.
+    found: dict of name to path.
+    unclear: dict of name to a sentence; names that fit two photographs, or of which two fit one
+      photograph.
     """
 
     found: dict[str, str]
@@ -49,12 +47,8 @@ def match(names: Collection[str], paths: Collection[str], root: str = "") -> Mat
     decides only where nothing else does, as data sets come with other ones than their lists say.
     A photograph that several names mean belongs to the one with the longest tail.
 
-    Parameters
-    ----------
-    names, paths : collections of str
-        Results of `plain`.
-    root : str
-        Path of the source: its folders' names count, too.
+    names, paths: collections of str; results of `plain`.
+    root: path of the source: its folders' names count, too.
 
     Examples
     --------

@@ -34,14 +34,10 @@ _WIDTH = 320
 
 
 class Seen(NamedTuple):
-    """What a picture shows.
+    """Hash and thumbnail of a picture.
 
-    Attributes
-    ----------
-    path : str
-        Of the file; of a gloam set its folder and the key.
-    hash : int
-    thumbnail : int64 array
+    path: that of the file; of a gloam set its folder and the key.
+    thumbnail: int64 array.
     """
 
     path: str
@@ -59,7 +55,7 @@ class Leak(NamedTuple):
 
 @dataclass(frozen=True)
 class Leaks:
-    """What several sets share.
+    """Pictures that several sets share.
 
     Attributes
     ----------
@@ -150,19 +146,10 @@ def seen_in(
 ) -> Iterator[Seen]:
     """Look at all pictures of a folder, or at the normals of a set.
 
-    Parameters
-    ----------
-    given : str or Path
-        See `leaks`.
-    unreadable : list of str
-        Gets what could not be read, with the reason.
-    workers : int
-    progress : Progress, optional
+    given: see `leaks`.
+    unreadable: gets what could not be read, with the reason.
 
-    Raises
-    ------
-    SourceError
-        When it holds no images.
+    Raises SourceError when it holds no images.
     """
     shown = progress or Silent()
     paths = _files(given)

@@ -192,11 +192,11 @@ def _receipts(root: Path, plan: pa.Table, most: float) -> dict[str, Receipt]:
         named = "\n".join(
             f"  {one.source}: {one.path}: {one.reason}: {one.detail}" for one in refused
         )
-        raise SetError(
-            f"{root}: {len(refused)} of {len(plan)} planned pairs failed, more than --max-refused"
+        raise SetError.at(
+            root,
+            f"{len(refused)} of {len(plan)} planned pairs failed, more than --max-refused"
             f" allows ({most:.3g} of them); the set is left open, and the same command with a"
             f" larger --max-refused closes it without them:\n{named}",
-            path=root,
         )
     return receipts
 

@@ -58,10 +58,10 @@ def jobs_of(
         i = int(np.flatnonzero(changed)[0])
         source, path = photographs["source"][i].as_py(), photographs["path"][i].as_py()
         what = "is gone" if found[i] < 0 else "has another size"
-        raise SourceError(
-            f"{source}: {path} {what} since the set was planned; "
+        raise SourceError.at(
+            source,
+            f"{path} {what} since the set was planned; "
             "restore the source and run the same command, or build a new set",
-            path=source,
         )
     return _made(request, root, note, plan, wanted, photographs, listed.take(found))
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...errors import ConfigError, ImageRefused
-from ...manifests.clips.windows import is_clip
+from ...manifests.clips.windows import locates_clip
 from ...manifests.selection.bounds import KEPT
 from ...manifests.selection.candidates import locations
 from ...manifests.selection.twins import Thumbnail, thumbnail_of, twins
@@ -26,10 +26,7 @@ NOT_LIKE = "of a scene to keep out"
 def pictures(sets: tuple[str, ...]) -> tuple[Seen, ...]:
     """Look at the pictures of some sets.
 
-    Raises
-    ------
-    ConfigError
-        When one cannot be read: its scene could not be kept out.
+    Raises ConfigError when one cannot be read: its scene could not be kept out.
     """
     unreadable: list[str] = []
     found = tuple(seen for one in sets for seen in seen_in(one, unreadable))
@@ -49,21 +46,14 @@ def sum_of(sets: tuple[str, ...]) -> str:
 def kept_out(candidates: pa.Table, sets: Sequence[str]) -> pa.Table:
     """Refuse the candidates that show what a picture of some sets shows.
 
-    Parameters
-    ----------
-    candidates : pyarrow.Table
-        Of `measure_candidates`.
-    sets : sequence of str
-        See `gloam.leaks`.
+    candidates: of `measure_candidates`.
+    sets: see `gloam.leaks`.
 
-    Raises
-    ------
-    ConfigError
-        When candidates are clips.
+    Raises ConfigError when candidates are clips.
     """
     known = list(pictures(tuple(sets)))
     places = list(locations(candidates))
-    if any(map(is_clip, places)):
+    if any(map(locates_clip, places)):
         raise ConfigError("--not-like: is for photographs, not for clips", key="not_like")
     reasons, details = (candidates.column(name).to_pylist() for name in ("reason", "detail"))
     usable = np.array([i for i, reason in enumerate(reasons) if reason == KEPT], np.int64)

@@ -173,8 +173,8 @@ def _refuse_other(root: Path, request: Request, note: BuildNote) -> None:
         shown = "; ".join(changed[:5]) + (
             f"; and {len(changed) - 5} more" if len(changed) > 5 else ""
         )
-        raise SetError(
-            f"{root}: holds a set begun with other settings ({shown}); repeat its command as it"
+        raise SetError.at(
+            root,
+            f"holds a set begun with other settings ({shown}); repeat its command as it"
             " was, or choose another folder",
-            path=root,
         )

@@ -13,7 +13,7 @@ from typing import Any
 from ...engines.local import begin_part, count
 from ...errors import ImageRefused, Reason, SourceError
 from ...manifests.clips.load_clip import load_clip
-from ...manifests.clips.windows import is_clip
+from ...manifests.clips.windows import locates_clip
 from ...manifests.images.encode import encode
 from ...manifests.images.load_normal import Normal, Undecoded, load_normal, load_undecoded
 from ...manifests.labels.labels import record_of
@@ -64,7 +64,7 @@ class UnitJob:
     def check(self, part: int) -> None:
         """Read and decode one photograph or clip, which may end this process."""
         planned, output = self.planned[part], self.output
-        if is_clip(planned.place):
+        if locates_clip(planned.place):
             load_clip(planned.place, output.max_side, output.max_pixels)
         else:
             _load(self, planned)
@@ -92,7 +92,7 @@ def _samples(
     job: UnitJob, refused: list[RefusedPair], left_out: list[RefusedPair]
 ) -> Iterator[Sample]:
     draws = draw_many(job.recipe, job.seed, [planned.key for planned in job.planned])
-    if job.planned and is_clip(job.planned[0].place):
+    if job.planned and locates_clip(job.planned[0].place):
         yield from _clips(job, draws, refused)
         return
     labels = None if job.labels is None else read_unit(job.root, job.labels)

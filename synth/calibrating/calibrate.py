@@ -152,7 +152,7 @@ def calibrate(
             found.append(made)
     if not found:
         said = "; ".join(findings)
-        raise SourceError(f"{folder}: no ISO can be calibrated: {said}", path=folder)
+        raise SourceError.at(folder, f"no ISO can be calibrated: {said}")
     blacks = [one.dark.black.value for one in found]
     named = name or re.sub(r"[^a-z0-9]+", "-", cameras[0].lower()).strip("-") or "camera"
     source = f"gloam calibrate, {len(files)} raw files" + (

@@ -49,7 +49,7 @@ class RawFile:
         with _opened(self.path) as (raw, _):
             samples: Mosaic = np.array(raw.raw_image_visible, np.uint16)
         if samples.ndim != 2:
-            raise SourceError(f"{self.path}: is no mosaic of sites", path=self.path)
+            raise SourceError.at(self.path, "is no mosaic of sites")
         return samples
 
 
@@ -68,7 +68,7 @@ def read_header(path: Path) -> RawFile:
     if not iso:
         high = _number(tags, *_RATINGS) == _UNTOLD
         why = f": {_UNTOLD} is that or more, and no other tag says which" if high else ""
-        raise SourceError(f"{path}: does not say its ISO{why}", path=path)
+        raise SourceError.at(path, f"does not say its ISO{why}")
     words = [str(tags[name]).strip() for name in ("Image Make", "Image Model") if name in tags]
     return RawFile(path, " ".join(words), iso, seconds, black, white)
 
@@ -80,9 +80,7 @@ def find_raws(folder: Path) -> list[Path]:
     """
     names = [name for name, _ in files_below(folder) if name.lower().endswith(RAWS)]
     if not names:
-        raise SourceError(
-            f"{folder}: holds no raw files (such as {', '.join(RAWS[:6])})", path=folder
-        )
+        raise SourceError.at(folder, f"holds no raw files (such as {', '.join(RAWS[:6])})")
     return sorted(folder / name for name in names)
 
 
@@ -98,11 +96,10 @@ def _opened(path: Path) -> Iterator[tuple[Any, bytes]]:
         with rawpy.imread(io.BytesIO(data)) as raw:
             yield raw, data
     except ImageRefused as error:
-        raise SourceError(f"{path}: {error.detail}", path=path) from error
+        raise SourceError.at(path, f"{error.detail}") from error
     except (rawpy.LibRawError, OSError, ValueError) as error:
-        raise SourceError(
-            f"{path}: is no raw file that LibRaw reads, or is damaged; take it out of the folder",
-            path=path,
+        raise SourceError.at(
+            path, "is no raw file that LibRaw reads, or is damaged; take it out of the folder"
         ) from error
 
 

@@ -158,10 +158,8 @@ def read_cameras(path: Path) -> dict[str, Any]:
     """
     cameras = load_yaml(path).get("cameras")
     if not isinstance(cameras, dict) or not cameras:
-        raise ConfigError(
-            f"{path}: has no cameras; write them as in gloam's own camera file, below the key"
-            " cameras",
-            path=path,
+        raise ConfigError.at(
+            path, "has no cameras; write them as in gloam's own camera file, below the key cameras"
         )
     return {
         str(name): validated(Calibration, entry, f"{path}: {name}").model_dump(mode="json")

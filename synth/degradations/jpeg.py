@@ -12,7 +12,7 @@ from ..kernels.degradations.jpeg import BESIDE, COSINES, UNIT, code_and_decode, 
 HALVED = "4:2:0"
 
 
-class Jpeg(NamedTuple):
+class JpegSetting(NamedTuple):
     """How a low is compressed."""
 
     quality: int  # 1 to 100; 0 for none
@@ -22,7 +22,7 @@ class Jpeg(NamedTuple):
 _INVERSE = np.ascontiguousarray(COSINES.T)
 
 
-def jpeg_span(window: Window, height: int, width: int, setting: Jpeg) -> Window:
+def jpeg_span(window: Window, height: int, width: int, setting: JpegSetting) -> Window:
     """Return what has to be made of a picture so that JPEG is right in a window of it.
 
     It is of whole blocks of the whole picture's grid, and of those whose chroma reaches into it.
@@ -35,7 +35,7 @@ def jpeg_span(window: Window, height: int, width: int, setting: Jpeg) -> Window:
     return Window(top, left, bottom - top, right - left)
 
 
-def jpeg(low: Pixels, setting: Jpeg) -> Pixels:
+def jpeg(low: Pixels, setting: JpegSetting) -> Pixels:
     """Return what JPEG leaves of a low; the low itself where it is not compressed.
 
     low: uint8 array (H, W, 3), a whole picture, or what `jpeg_span` says.

@@ -239,7 +239,7 @@ def _beyond_chance(values: FloatArray) -> float:
 def loudness(real: Measures, made: Measures) -> FloatArray:
     """Return by how much the log deviation of real noise is above the made one's (N, 3).
 
-    Of each pair and channel the mean over the levels that both show, each weighed by how sure it
+    The mean, for each pair and channel, over the levels that both show, each weighed by how sure it
     is: pairs of a few scenes show few levels.
     """
     made_of = []

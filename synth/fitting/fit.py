@@ -47,7 +47,7 @@ class Fit:
     told : Realism or None
         How well a classifier tells the recipe's lows from the real ones.
     notes : tuple of str
-        What the lows cannot tell, and why there is no figure.
+        Facts that the lows cannot tell, and why there is no figure.
     """
 
     values: dict[str, Any]

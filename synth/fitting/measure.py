@@ -1,4 +1,4 @@
-"""What is measured of real pairs and of lows made in their place."""
+"""Measures of real pairs and of lows made in their place."""
 
 from __future__ import annotations
 
@@ -25,12 +25,8 @@ _GROUP = 4  # pairs a job
 class Measures:
     """Measures of N pairs.
 
-    Attributes
-    ----------
-    rows : list of dict
-        `all_statistics` of each.
-    tone : float array (N, 8)
-        `tone_of` each, NaN where there is none, or none was wanted.
+    rows: `all_statistics` of each.
+    tone: float array (N, 8); `tone_of` each, NaN where there is none, or none was wanted.
     """
 
     rows: list[dict[str, float]]

@@ -18,12 +18,9 @@ _FEWEST = 5  # pairs that show a setting's noise at every level
 def settings(noise: FloatArray) -> IntArray:
     """Return the number of each pair's setting, the quietest first.
 
-    Parameters
-    ----------
-    noise : float array (N)
-        Log of the noise's deviation, of what one noise of all would have at the same levels; NaN
-        where a pair shows none. Settings are what gaps lie between; where there are none, as of a
-        camera that chooses any ISO, they are cut into parts that differ little.
+    noise: float array (N); log of the noise's deviation, of what one noise of all would have at the
+      same levels; NaN where a pair shows none. Settings are what gaps lie between; where there are
+      none, as of a camera that chooses any ISO, they are cut into parts that differ little.
     """
     known = np.isfinite(noise)
     order = np.flatnonzero(known)[np.argsort(noise[known], kind="stable")]

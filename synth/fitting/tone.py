@@ -51,13 +51,9 @@ def tone_of(
 ) -> FloatArray | None:
     """Return the `NAMES` (8) of a pair, None where too little of it can be measured.
 
-    Parameters
-    ----------
-    low, normal : uint8 arrays (H, W, 3)
-    toe : float
-        Of the low's curve.
-    prior : (mean, covariance)
-        Of what tones may be.
+    low, normal: uint8 arrays (H, W, 3).
+    toe: that of the low's curve.
+    prior: (mean, covariance); distribution of what tones may be.
     """
     dark, lit, slope = _blocks(low, normal, toe)
     if len(dark) < _FEWEST:

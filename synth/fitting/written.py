@@ -31,7 +31,7 @@ def brightness(normals: Sequence[Pixels]) -> FloatArray:
 def by_brightness(values: FloatArray, bright: FloatArray) -> tuple[FloatArray, float]:
     """Return values (N, C) without what exposure owes to the normal's brightness, and how much.
 
-    That is stops for each stop, by least squares; nothing of fewer than ten pairs.
+    It is stops for each stop, by least squares; nothing of fewer than ten pairs.
     """
     made = values.copy()
     spread = np.var(bright)

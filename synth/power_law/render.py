@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ..degradations.jpeg import HALVED, Jpeg, jpeg
+from ..degradations.jpeg import HALVED, JpegSetting, jpeg
 from ..kernels.arrays import Pixels, Window, check_normal, check_window
 from ..kernels.curves import encode_table, srgb_to_linear
 from ..kernels.numbers.poisson_table import poisson_alias_table
@@ -36,7 +36,11 @@ def render_power_law(
         return render_power_law(normal, draw, None, lit_as)[rows, columns]
     low = _darkened(normal, draw, curve_table(normal if lit_as is None else lit_as, draw))
     last = draw.degradations
-    return low if last is None else jpeg(low, Jpeg(last.jpeg.quality, last.jpeg.chroma == HALVED))
+    return (
+        low
+        if last is None
+        else jpeg(low, JpegSetting(last.jpeg.quality, last.jpeg.chroma == HALVED))
+    )
 
 
 def _darkened(normal: Pixels, draw: PowerLawDraw, curve: npt.NDArray[np.float64]) -> Pixels:

@@ -61,7 +61,7 @@ def export_videos(
     if in_store(root):
         raise ConfigError(f"{root}: videos are written to a folder", value=str(root))
     if not pairs.frames:
-        raise SetError(f"{pairs.root}: holds pairs of images, no clips", path=pairs.root)
+        raise SetError.at(pairs.root, "holds pairs of images, no clips")
     _av()
     write_units(
         pairs,
@@ -91,9 +91,7 @@ def _write_unit(form: Form, unit: Unit, root: Path) -> Note:
         try:
             lows, normals = frames_of(clip)
         except (ImageRefused, ValueError) as error:
-            raise SetError(
-                f"{unit.root}: {unit.name}: {clip.key}: {error}", path=unit.root
-            ) from error
+            raise SetError.at(unit.root, f"{unit.name}: {clip.key}: {error}") from error
         if form == "mp4":
             both = [np.hstack(pair) for pair in zip(lows, normals, strict=True)]
             write(f"{clip.key}.mp4", both)

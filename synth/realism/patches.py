@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .filters import PATCH, patch_places
-from .samples import Measured, Sample
+from .samples import MeasuredLow, TestedLow
 
 _SHOWN = 6  # of each group
 _FURTHEST = 5.0  # deviations that count
@@ -28,8 +28,8 @@ class Patch:
 
 
 def easiest(
-    samples: tuple[Sequence[Sample], Sequence[Sample]],
-    found: tuple[Sequence[Measured], Sequence[Measured]],
+    samples: tuple[Sequence[TestedLow], Sequence[TestedLow]],
+    found: tuple[Sequence[MeasuredLow], Sequence[MeasuredLow]],
     scenes: tuple[IntArray, IntArray],
 ) -> list[Patch]:
     """Return the patches of real lows, then of others, that are told the surest; one of a scene."""

@@ -14,7 +14,7 @@ from ...progress import Progress, Silent
 from ..recipes.load import Recipe, load_recipe
 from .comparison import Group, Realism, compared
 from .patches import easiest
-from .samples import Measured, Sample, measure, scenes_of
+from .samples import MeasuredLow, TestedLow, measure, scenes_of
 from .two_sample import IntArray, require_classifier
 
 
@@ -86,16 +86,16 @@ def realism(
         raise ConfigError("what to tell from real lows: give a recipe, or a folder of lows")
     paired = normals is not None
     real = [
-        Sample(key, normal, low, paired=paired)
+        TestedLow(key, normal, low, paired=paired)
         for key, low, normal in image_pairs(lows, normals, pairs)
     ]
-    control: list[Sample] = []
+    control: list[TestedLow] = []
     if against is not None:
         if photos is not None:
             raise ConfigError(f"{photos}: photographs are darkened by a recipe; name one")
         name = str(against)
         other = [
-            Sample(key, normal, low, paired=paired)
+            TestedLow(key, normal, low, paired=paired)
             for key, low, normal in image_pairs(against, normals, pairs)
         ]
     else:
@@ -111,7 +111,7 @@ def realism(
             darkened = [(key, path) for key, path, _ in image_pairs(photos, None, pairs)]
         other, control = (
             [
-                Sample(key, normal, recipe=loaded, seed=number, paired=paired)
+                TestedLow(key, normal, recipe=loaded, seed=number, paired=paired)
                 for key, normal in darkened
             ]
             for number in (seed, seed + 1)
@@ -127,6 +127,6 @@ def realism(
     return replace(made, patches=patches)
 
 
-def _group(found: Sequence[Measured], scenes: IntArray) -> Group:
+def _group(found: Sequence[MeasuredLow], scenes: IntArray) -> Group:
     filters = np.array([one.filters for one in found], np.float64)
     return Group([one.row for one in found], scenes, filters)

@@ -28,7 +28,7 @@ _ALIKE = 3  # bits of perceptual hashes, of 64, by which one scene's differ
 
 
 @dataclass(frozen=True)
-class Sample:
+class TestedLow:
     """A low: one of a file, or what a recipe makes of a normal."""
 
     key: str
@@ -50,17 +50,17 @@ class Sample:
             assert self.low is not None
             low = read_rgb(self.low)
             if normal is not None and normal.shape != low.shape:
-                raise SourceError(
-                    f"{self.low}: is {low.shape[1]} x {low.shape[0]}, its normal"
+                raise SourceError.at(
+                    self.low,
+                    f"is {low.shape[1]} x {low.shape[0]}, its normal"
                     f" {normal.shape[1]} x {normal.shape[0]}",
-                    path=self.low,
                 )
         kept = normal if self.paired else None
         return middle(low, SIDE), None if kept is None else middle(kept, SIDE)
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredLow:
     """The features of one low."""
 
     row: dict[str, float]  # its `all_statistics`
@@ -69,25 +69,26 @@ class Measured:
     hash: int  # the perceptual hash of its normal; of a low alone, its own
 
 
-def measure(samples: Sequence[Sample], workers: int, at: Callable[[int], None]) -> list[Measured]:
-    """Measure lows, in their order. Raises SourceError, see `Sample.images`."""
+def measure(
+    samples: Sequence[TestedLow], workers: int, at: Callable[[int], None]
+) -> list[MeasuredLow]:
+    """Measure lows, in their order. Raises SourceError, see `TestedLow.images`."""
     groups = [tuple(samples[i : i + _GROUP]) for i in range(0, len(samples), _GROUP)]
     return [one for found in LocalEngine(workers).map(_measure, groups, at) for one in found]
 
 
-def _measure(samples: tuple[Sample, ...]) -> list[Measured]:
+def _measure(samples: tuple[TestedLow, ...]) -> list[MeasuredLow]:
     made = []
     for sample in samples:
         low, normal = sample.images()
         if min(low.shape[:2]) < 64:
-            raise SourceError(
-                f"{sample.low or sample.normal}: is {low.shape[1]} x {low.shape[0]}; 64 x 64 pixels"
-                " are the least",
-                path=sample.low or sample.normal,
+            raise SourceError.at(
+                sample.low or sample.normal,
+                f"is {low.shape[1]} x {low.shape[0]}; 64 x 64 pixels are the least",
             )
         smooth = smooth_places_of_low(low) if normal is None else smooth_places(normal)
         made.append(
-            Measured(
+            MeasuredLow(
                 all_statistics(low, normal),
                 filter_features(low, smooth),
                 patch_features(low, normal),
@@ -98,7 +99,7 @@ def _measure(samples: tuple[Sample, ...]) -> list[Measured]:
     return made
 
 
-def scenes_of(groups: Sequence[Sequence[Measured]]) -> list[npt.NDArray[np.int64]]:
+def scenes_of(groups: Sequence[Sequence[MeasuredLow]]) -> list[npt.NDArray[np.int64]]:
     """Return the number of each low's scene: images that look alike have one, in all groups."""
     hashes = np.array([one.hash for group in groups for one in group], np.uint64)
     repeats = near_duplicates(hashes, np.ones(len(hashes), np.bool_), _ALIKE)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..camera.illumination import Field
-from ..degradations.jpeg import Jpeg
+from ..degradations.jpeg import JpegSetting
 from ..degradations.spread import Spread
 from ..draws.table import DrawTable
 from ..kernels import args
@@ -46,7 +46,7 @@ class KernelArgs(NamedTuple):
     pattern: Pattern
     development: Development
     noise: ChannelNoise
-    jpeg: Jpeg
+    jpeg: JpegSetting
 
 
 def kernel_args(table: DrawTable, number: int) -> KernelArgs:
@@ -67,7 +67,7 @@ def kernel_args(table: DrawTable, number: int) -> KernelArgs:
         _python(args.pattern_of)(draw, _unit_gaussian()),
         _development(draw, table.blur[number, : taken_at_once(draw.taps)]),
         _python(args.noise_of)(draw, _unit_gaussian()),
-        Jpeg(draw.degradations_jpeg_quality, draw.halved > 0),
+        JpegSetting(draw.degradations_jpeg_quality, draw.halved > 0),
     )
 
 

@@ -1,4 +1,4 @@
-"""What a draw knows of a low: its noiseless picture, and the standard deviation of its noise.
+"""Maps of a low by its draw: its noiseless picture, and the standard deviation of its noise.
 
 From the model alone: no low is made. JPEG, and the pattern that hot sites and columns leave, are
 left out.
@@ -40,21 +40,14 @@ _ROWS_OF_PIXELS = np.array([[1.0, 1, 1]])
 
 
 class NoiseMap(NamedTuple):
-    """What is known of a window of a low; float32 arrays.
+    """Maps of a window of a low; float32 arrays.
 
-    Attributes
-    ----------
-    clean : (h, w, 3)
-        The low without noise, in sRGB levels, 0 to 255, not rounded.
-    linear : (h, w, 3)
-        The same in linear light, 0 to 1.
-    noise : (h, w, 3)
-        Standard deviation of the noise in levels, rounding included; NaN where noise of channels
-        stands behind a demosaic.
-    noise_linear : (h, w, 3)
-        The same in linear light.
-    light : (h, w)
-        Illumination field in EV: what falls on each pixel, against the exposure.
+    clean: (h, w, 3); the low without noise, in sRGB levels, 0 to 255, not rounded.
+    linear: (h, w, 3); the same in linear light, 0 to 1.
+    noise: (h, w, 3); standard deviation of the noise in levels, rounding included; NaN where noise
+      of channels stands behind a demosaic.
+    noise_linear: (h, w, 3); the same in linear light.
+    light: (h, w); illumination field in EV: what falls on each pixel, against the exposure.
     """
 
     clean: Floats
@@ -69,10 +62,8 @@ def noise_map(
 ) -> NoiseMap:
     """Return what a draw knows of a low, or a window of it; see `window.render_window`.
 
-    Raises
-    ------
-    ValueError
-        When the normal is not a uint8 array (H, W, 3), or the window does not lie within it.
+    Raises ValueError when the normal is not a uint8 array (H, W, 3), or the window does not lie
+    within it.
     """
     check_normal(normal)
     normal = np.ascontiguousarray(normal)

@@ -19,7 +19,7 @@ from ..kernels.batch.device_memory import DeviceMemory, Graphs, address_of
 from ..kernels.batch.launch_cuda import blocks_of, launch
 from ..kernels.batch.resize_steps import OutputLayout, Resizing
 from ..kernels.taps import tap_count
-from .plan import IntArray, Plan, lay_out, plan_batch, upload_draws, upload_tables
+from .plan import BatchPlan, IntArray, lay_out, plan_batch, upload_draws, upload_tables
 from .self_test import check_once
 
 Samples = npt.NDArray[np.uint8]
@@ -171,7 +171,7 @@ class CameraOnCuda:
         key = len(sizes), blocks, most, None if formed is None else formed[2:]
         self._graphs.run(key, lambda stream: launched(stream=stream), self._memory)
 
-    def _resizing(self, plan: Plan, size: tuple[int, int]) -> Resizing:
+    def _resizing(self, plan: BatchPlan, size: tuple[int, int]) -> Resizing:
         """Return room for the filters of a batch's windows."""
         rows, columns = size
         most = max(

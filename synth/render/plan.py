@@ -33,11 +33,11 @@ Upload = Callable[[str, npt.NDArray[Any]], Any]
 """Brings an array of a name there."""
 IntArray = npt.NDArray[np.integer[Any]]
 WINDOW = ("top", "left", "rows", "columns", "across", "down", "turned")
-"""The columns of a batch's windows, as `loaders.forms.Change` has them."""
+"""The columns of a batch's windows, as `loaders.augment.CropFlip` has them."""
 
 
 @dataclass(frozen=True)
-class Plan:
+class BatchPlan:
     """The layout of a batch's pixels, and the steps that it needs.
 
     places: dict of step to int, most places of an image in each step that is needed.
@@ -57,7 +57,7 @@ def plan_batch(
     numbers: IntArray | None = None,
     windows: IntArray | None = None,
     formed: tuple[IntArray, IntArray] | None = None,
-) -> Plan:
+) -> BatchPlan:
     """Lay out a batch of N images.
 
     sizes: array (N, 2), height, width.
@@ -87,7 +87,7 @@ def plan_batch(
     if formed is None:
         most["forms"] = 0
     steps, total = (dict(zip(a.dtype.names or (), a.item(), strict=True)) for a in (most, totals))
-    return Plan(images, {name: places for name, places in steps.items() if places}, total)
+    return BatchPlan(images, {name: places for name, places in steps.items() if places}, total)
 
 
 @lru_cache(maxsize=1)
@@ -131,7 +131,7 @@ def upload_draws(table: DrawTable, upload: Upload) -> dict[str, Any]:
 
 
 def lay_out(
-    plan: Plan, images: Any, pixels: tuple[Any, Any], uploaded: dict[str, Any], new: Allocate
+    plan: BatchPlan, images: Any, pixels: tuple[Any, Any], uploaded: dict[str, Any], new: Allocate
 ) -> Batch:
     """Bring a batch together.
 

@@ -21,7 +21,7 @@ _BITS = 3
 _MOST = 1000  # normals that are hashed here, where selection did not
 
 
-def leaks(pairs: PairSet) -> list[Check]:
+def split_leaks(pairs: PairSet) -> list[Check]:
     """Look for pictures in more than one split of a set."""
     table = pairs.table("pairs")
     sums = "normal_sha256" if "normal_sha256" in table.column_names else "normal.000_sha256"

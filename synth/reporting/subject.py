@@ -18,7 +18,7 @@ from ...manifests.sets.close import photographs_in
 from ...manifests.sets.pair_set import open_set
 from ..analysis.set_statistics import Measured, measure_folders, measure_set
 from .checks import Check, checks_of_pairs, checks_of_set
-from .leaks import leaks
+from .leaks import split_leaks
 from .pictures import Shown, shown_of_folders, shown_of_set
 
 _MOST_UNITS = 24
@@ -110,7 +110,7 @@ def set_subject(
         facts,
         len(pairs),
         measured,
-        [*leaks(pairs), *checks_of_set(pairs, measured)],
+        [*split_leaks(pairs), *checks_of_set(pairs, measured)],
         shown_of_set(pairs, measured),
         counts,
         sorted((reason, len(paths), paths[:3]) for reason, paths in by_reason.items()),

@@ -83,7 +83,7 @@ def test_dali_computes_the_windows_that_numpy_does(crop):
     from nvidia import dali
 
     from gloam.loaders.augment import window_of
-    from gloam.loaders.dali.forms.operators import MATH
+    from gloam.loaders.dali.transforms.operators import MATH
 
     random = np.random.default_rng(1)
     sizes = random.integers(1, 3000, (4096, 2)).astype(np.float64)

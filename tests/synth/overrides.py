@@ -31,3 +31,6 @@ NOISE_OF_CHANNELS = [
     "exposure.by_brightness=choice(0, 0.5)",
     "degradations.shift.length=uniform(0, 1.5)",
 ]
+
+UNMIXED = ["illumination.probability=0", "camera.matrix=none", "isp.chroma.strength=0"]
+"""Overrides of a recipe whose channels stay apart, in even light."""

@@ -26,15 +26,9 @@ class SharedMemoryArena:
     It grows where it was filled. Pickled as a process is started, it becomes
     an `ArenaView`.
 
-    Parameters
-    ----------
-    size : int
-        Bytes of a room.
+    size: bytes of a room.
 
-    Raises
-    ------
-    OSError
-        When there is no place for the file.
+    Raises OSError when there is no place for the file.
     """
 
     def __init__(self, size: int) -> None:
@@ -99,12 +93,8 @@ class SharedMemoryArena:
 class ArenaView:
     """A SharedMemoryArena as a process that fills it sees it.
 
-    Parameters
-    ----------
-    handle : reduction.DupFd
-        Of their file.
-    size : int
-        Bytes of a room.
+    handle: descriptor of their file.
+    size: bytes of a room.
     """
 
     def __init__(self, handle: Any, size: int) -> None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ....manifests.clips.video import decoded_sequence
 from .arena import Memory
-from .order import Groups, Part, Runs
+from .order import Groups, Runs, VideoPart
 from .processes import VideoProcesses
 
 _AHEAD = 2  # runs that are decoded while others are used: a window of shuffled clips is two
@@ -36,15 +36,9 @@ class OnHost(list[npt.NDArray[np.uint8]]):
 class DecodedParts:
     """Sequences of frames of parts of videos, run by run; exactly those of PyAV.
 
-    Parameters
-    ----------
-    runs : Runs
-    groups : Groups
-        Of the clips.
-    workers : int
-        Processes that decode; with 0 a thread of this one does.
-    device_id : int, optional
-        Number of the GPU that frames are copied to.
+    groups: those of the clips.
+    workers: processes that decode; with 0 a thread of this one does.
+    device_id: number of the GPU that frames are copied to.
     """
 
     def __init__(
@@ -61,12 +55,8 @@ class DecodedParts:
     def run(self, stream: Any = None) -> tuple[Any]:
         """Return the next run's sequences (F, H, W, 3).
 
-        Raises
-        ------
-        ImageRefused
-            When a frame cannot be decoded.
-        LoaderError
-            When a process that decodes ended.
+        Raises ImageRefused when a frame cannot be decoded; LoaderError when a process that decodes
+        ended.
         """
         for run in range(self._done, self._done + self._ahead + 1):
             if run not in self._begun:
@@ -84,7 +74,7 @@ class DecodedParts:
         if self._processes is not None:
             self._processes.close()
 
-    def _decoded(self, part: Part) -> Any:
+    def _decoded(self, part: VideoPart) -> Any:
         if self._processes is None:
             frames = decoded_sequence(part.video, part.times, _memory)
         elif self._locked is None:

@@ -36,12 +36,8 @@ _EPOCHS = 48  # whose schedules are kept: several pipelines are some runs ahead,
 class Groups:
     """Clips of videos by the key frame that decoding begins at.
 
-    Attributes
-    ----------
-    of_clip : int64 array (N)
-        The group of each clip.
-    sizes : int64 array (G)
-        Bytes of the decoded frames of each group.
+    of_clip: int64 array (N); the group of each clip.
+    sizes: int64 array (G); bytes of the decoded frames of each group.
     """
 
     of_clip: Numbers
@@ -69,7 +65,7 @@ class Groups:
 def group_clips(clips: Sequence[StoredClip]) -> Groups:
     """Group clips of videos, whose packets are looked at; a damaged video is one group.
 
-    Of what lies behind a key frame there are several groups, if it is more than is decoded at once.
+    The frames behind a key frame are several groups, if they are more than are decoded at once.
     """
     videos = by_video(clips)
 
@@ -98,14 +94,10 @@ def group_clips(clips: Sequence[StoredClip]) -> Groups:
     return Groups(of_clip, np.array(sizes, np.int64))
 
 
-class Part(NamedTuple):
+class VideoPart(NamedTuple):
     """A part of a video that is decoded at once.
 
-    Attributes
-    ----------
-    video : Location
-    times : list of int
-        Of its frames that are wanted, in order.
+    times: those of its frames that are wanted, in order.
     """
 
     video: Location
@@ -115,16 +107,10 @@ class Part(NamedTuple):
 class Schedule:
     """Which parts of videos are decoded when, for the batches of an epoch that are left.
 
-    Parameters
-    ----------
-    batches : sequence of sequences of int
-        The clips of each batch.
-    of_clip : int64 array
-        As of `Groups`.
-    clips : sequence of StoredClip
-        All of them.
-    at_once : int
-        Parts of a run.
+    batches: sequence of sequences of int; the clips of each batch.
+    of_clip: int64 array; as of `Groups`.
+    clips: all of them.
+    at_once: parts of a run.
     """
 
     def __init__(
@@ -150,10 +136,10 @@ class Schedule:
             self._needed.append(-(-len(job) // at_once))
         self._job = {clip: own for own, some in enumerate(self._members) for clip in some}
         self._clips = clips
-        self._parts: dict[int, Part] = {}
+        self._parts: dict[int, VideoPart] = {}
         self.runs = -(-len(job) // at_once)
 
-    def parts(self, run: int) -> list[Part]:
+    def parts(self, run: int) -> list[VideoPart]:
         """Return what a run decodes."""
         first = run * self._at_once
         return [
@@ -174,12 +160,12 @@ class Schedule:
         times = self._part(self._job[clip]).times
         return run, within, [bisect_left(times, time) for time in self._clips[clip].video[1]]
 
-    def _part(self, own: int) -> Part:
+    def _part(self, own: int) -> VideoPart:
         if own not in self._parts:
             (video, *_), shown = zip(
                 *(self._clips[n].video for n in self._members[own]), strict=True
             )
-            self._parts[own] = Part(video, sorted({time for times in shown for time in times}))
+            self._parts[own] = VideoPart(video, sorted({time for times in shown for time in times}))
         return self._parts[own]
 
 
@@ -194,12 +180,8 @@ class _Begun(NamedTuple):
 class Runs:
     """Runs and batches of one epoch after the other, from a batch on.
 
-    Parameters
-    ----------
-    epoch, batch : int
-        Where they begin.
-    schedule_of : function of (epoch, batch)
-        Returns the schedule of an epoch from a batch on.
+    epoch, batch: where to begin.
+    schedule_of: function of (epoch, batch); returns the schedule of an epoch from a batch on.
     """
 
     def __init__(self, epoch: int, batch: int, schedule_of: Callable[[int, int], Schedule]) -> None:
@@ -208,7 +190,7 @@ class Runs:
         self._begun = [_Begun(0, 0, schedule_of(epoch, batch))]
         self._last = 0  # run that was asked for
 
-    def recent(self, most: int) -> list[Part]:
+    def recent(self, most: int) -> list[VideoPart]:
         """Return what the last runs decode that were asked for, and so many before."""
         first = max(self._last - most, 0)
         found = [self.of_run(run) for run in range(first, self._last + 1)]

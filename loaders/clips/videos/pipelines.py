@@ -12,7 +12,7 @@ from typing import Any
 from nvidia.dali import fn, pipeline_def
 
 from ...options import Options
-from .order import Part, Runs
+from .order import Runs, VideoPart
 
 GPU_CODECS = ("h264", "hevc")
 """What DALI decodes on GPUs, as FFmpeg calls it. Others, which may hold packets that only show an
@@ -32,22 +32,15 @@ def pipelines_of(
     runs: Runs,
     count: int,
     pool: Executor,
-    bytes_of: Callable[[Part], tuple[Any, ...]],
+    bytes_of: Callable[[VideoPart], tuple[Any, ...]],
     **common: Any,
 ) -> list[Any]:
     """Make pipelines that take turns at runs.
 
-    Parameters
-    ----------
-    runs : Runs
-    count : int
-        Of pipelines.
-    pool : Executor
-        Of threads that cut videos into parts.
-    bytes_of : function of a part
-        See `clip_bytes.bytes_of`; frames have margins for a GPU.
-    common
-        Of the pipelines: options, batch_size (parts of a run), device_id, ...
+    count: number of pipelines.
+    pool: threads that cut videos into parts.
+    bytes_of: function of a part; see `clip_bytes.bytes_of`; frames have margins for a GPU.
+    common: options of the pipelines: options, batch_size (parts of a run), device_id, ...
     """
 
     def source_of(turn: int) -> Callable[[Any], tuple[Any, ...]]:

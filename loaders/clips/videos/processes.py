@@ -24,7 +24,7 @@ from ....manifests.clips.video import decoded_sequence
 from ....manifests.sources import Location
 from ....storage.store_requests import environment, take_environment
 from .arena import ArenaView, Memory, SharedMemoryArena
-from .order import Part
+from .order import VideoPart
 
 T = TypeVar("T")
 
@@ -32,17 +32,10 @@ T = TypeVar("T")
 class VideoProcesses:
     """Processes that decode parts of videos into shared memory, and cut videos into parts.
 
-    Parameters
-    ----------
-    count : int
-        Of processes, at least one.
-    size : int
-        Bytes of the largest part, when it is decoded.
+    count: number of processes, at least one.
+    size: bytes of the largest part, when it is decoded.
 
-    Raises
-    ------
-    LoaderError
-        When they cannot be started.
+    Raises LoaderError when they cannot be started.
     """
 
     def __init__(self, count: int, size: int) -> None:
@@ -62,21 +55,12 @@ class VideoProcesses:
                 " need a little shared memory (/dev/shm on Linux), or workers=0"
             ) from error
 
-    def decode(self, part: Part, lock: Callable[[int, Memory], None] | None = None) -> Memory:
+    def decode(self, part: VideoPart, lock: Callable[[int, Memory], None] | None = None) -> Memory:
         """Decode a part; returns its frames (F, H, W, 3), in shared memory.
 
-        Parameters
-        ----------
-        part : Part
-        lock : function, optional
-            Called with the number and the memory of the room that the frames will be in.
+        lock: called with the number and the memory of the room that the frames will be in.
 
-        Raises
-        ------
-        ImageRefused
-            When a frame cannot be decoded.
-        LoaderError
-            When the process ended.
+        Raises ImageRefused when a frame cannot be decoded; LoaderError when the process ended.
         """
         number = self._rooms.take()
         try:
@@ -94,12 +78,8 @@ class VideoProcesses:
     def cut(self, video: Location, times: Sequence[int], *, margins: bool) -> Segment:
         """Cut a part out of a video; see `Segments`.
 
-        Raises
-        ------
-        ImageRefused
-            When a frame is not there, or the video is damaged.
-        LoaderError
-            When the process ended.
+        Raises ImageRefused when a frame is not there, or the video is damaged; LoaderError when the
+        process ended.
         """
         return self._result(_cut, video, times, margins)
 
@@ -132,7 +112,7 @@ def _begin(rooms: Any, variables: dict[str, str]) -> None:
     end_with_parent()
 
 
-def _decode(part: Part, number: int) -> tuple[int, ...] | Memory:
+def _decode(part: VideoPart, number: int) -> tuple[int, ...] | Memory:
     """Decode a part into a room; returns the frames' shape, or frames that are too large for it."""
     assert _filled is not None
     memory = _filled.memory(number)

@@ -1,4 +1,4 @@
-"""Where the frames of videos come from: parts decoded by DALI, or with PyAV by processes."""
+"""Sources of the frames of videos: parts decoded by DALI, or with PyAV by processes."""
 
 from __future__ import annotations
 
@@ -30,15 +30,10 @@ with 24."""
 class Wanted:
     """Which clips of videos are wanted, in which order.
 
-    Attributes
-    ----------
-    contents : ClipContents
-    groups : Groups
-        Of its clips.
-    place : (int, int)
-        Epoch and batch that it begins at.
-    numbers_of : function of (epoch, batch)
-        Returns the numbers of the clips of each batch from that one to the epoch's end.
+    groups: those of its clips.
+    place: (int, int); epoch and batch that it begins at.
+    numbers_of: function of (epoch, batch); returns the numbers of the clips of each batch from that
+      one to the epoch's end.
     """
 
     contents: ClipContents
@@ -59,14 +54,8 @@ class Wanted:
 class VideoFrames:
     """The frames of batches of clips of videos.
 
-    Parameters
-    ----------
-    name : str
-        Of what they are read from.
-    videos : Videos
-    runs : Runs
-    end : function
-        Ends the processes that decode or cut.
+    name: what they are read from.
+    end: ends the processes that decode or cut.
     """
 
     def __init__(self, name: str, videos: Videos, runs: Runs, end: Callable[[], None]) -> None:
@@ -95,10 +84,7 @@ class VideoFrames:
 def by_pyav(wanted: Wanted, workers: int, device_id: int | None) -> VideoFrames:
     """Have processes decode; for a GPU, if its number is given.
 
-    Raises
-    ------
-    LoaderError
-        When they cannot be started.
+    Raises LoaderError when they cannot be started.
     """
     runs = wanted.runs(wanted.groups.at_once)
     parts = DecodedParts(runs, wanted.groups, workers, device_id)
@@ -111,22 +97,12 @@ def by_dali(
 ) -> VideoFrames:
     """Have DALI decode what processes cut.
 
-    Parameters
-    ----------
-    wanted : Wanted
-    workers : int
-        Processes; with 0 this one cuts.
-    segments : Segments
-        What was cut, also for pipelines before.
-    pool : Executor
-        Of threads that wait for the processes.
-    common : dict
-        Of all pipelines; see `pipelines.pipelines_of`.
+    workers: processes; with 0 this one cuts.
+    segments: what was cut, also for pipelines before.
+    pool: threads that wait for the processes.
+    common: options of all pipelines; see `pipelines.pipelines_of`.
 
-    Raises
-    ------
-    LoaderError
-        With what DALI says; also when processes cannot be started.
+    Raises LoaderError with what DALI says; also when processes cannot be started.
     """
     from .pipelines import pipelines_of
 

@@ -25,7 +25,7 @@ _TAKEN = b"used_dltensor"
 
 
 class TritonPythonModel:
-    """What the backend makes and calls."""
+    """The model that the backend makes and calls."""
 
     def initialize(self, args: dict[str, Any]) -> None:
         """Read recipe and options, which lie beside this file."""

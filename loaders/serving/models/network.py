@@ -11,7 +11,7 @@ import triton_python_backend_utils as pb_utils  # type: ignore[import-not-found]
 
 
 class TritonPythonModel:
-    """What the backend makes and calls."""
+    """The model that the backend makes and calls."""
 
     def execute(self, requests: list[Any]) -> list[Any]:
         """Give back each request's tensor."""

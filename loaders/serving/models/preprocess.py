@@ -1,4 +1,4 @@
-"""What gloam's loaders do to an image, for Triton's Python backend: DALI runs `model.dali`.
+"""The transforms of gloam's loaders, for Triton's Python backend: DALI runs `model.dali`.
 
 Needs nvidia-dali, not gloam. IMAGE (N, bytes): encoded images, filled up with zeros to one length;
 TENSOR (N, 3, H, W) or (N, H, W, 3). Tensors pass by DLPack: `as_numpy` of backends that were built
@@ -20,7 +20,7 @@ _TAKEN = b"used_dltensor"
 
 
 class TritonPythonModel:
-    """What the backend makes and calls."""
+    """The model that the backend makes and calls."""
 
     def initialize(self, args: dict[str, Any]) -> None:
         """Read the pipeline that lies beside this file."""

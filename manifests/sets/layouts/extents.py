@@ -92,13 +92,8 @@ BLOCK = 512
 class Tarred:
     """Members of one name in tars: eight bytes for each.
 
-    Attributes
-    ----------
-    paths : tuple of str
-    starts : list of int
-        The number of the first member in each tar.
-    block, size : uint32 arrays
-        The first byte of each in blocks, and how many bytes it has.
+    starts: the number of the first member in each tar.
+    block, size: uint32 arrays; the first byte of each in blocks, and how many bytes it has.
     """
 
     paths: tuple[str, ...]

@@ -68,16 +68,10 @@ def read_index(path: Path, tar_bytes: int | None = None) -> list[list[Member]]:
 def read_members(path: Path, tar_bytes: int | None = None) -> Members:
     """Read an index, and check every name and number in it.
 
-    Parameters
-    ----------
-    path : Path
-    tar_bytes : int, optional
-        Size of its tar, in which all members must lie.
+    tar_bytes: size of its tar, in which all members must lie.
 
-    Raises
-    ------
-    SetError
-        When it is missing, not an index of version 1.2, or names what a shard cannot hold.
+    Raises SetError when it is missing, not an index of version 1.2, or names what a shard cannot
+    hold.
     """
     try:
         first, _, body = read_file(path).decode("ascii").partition("\n")
@@ -118,14 +112,10 @@ def _members(words: list[str], lines: list[str], tar_bytes: int) -> Members:
 class Columns:
     """Offsets and sizes of the members of some kinds, of the samples of several indexes in order.
 
-    Attributes
-    ----------
-    counts : list of int
-        Samples of each index.
-    blocks, sizes : uint32 arrays (samples, names)
-        Their first byte in blocks of 512 bytes, and how many bytes they have.
-    names : list of str, optional
-        Names of each sample's first member.
+    counts: samples of each index.
+    blocks, sizes: uint32 arrays (samples, names); their first byte in blocks of 512 bytes, and how
+      many bytes they have.
+    names: names of each sample's first member.
     """
 
     counts: list[int]
@@ -139,21 +129,12 @@ def read_columns(
 ) -> Columns:
     """Read indexes as columns: ten times as fast as `read_index`.
 
-    Parameters
-    ----------
-    texts : sequence of bytes
-        Indexes as `ShardWriter` writes them; the samples of all have the same members.
-    tar_bytes : sequence of int
-        The size of the tar of each, in which all members must lie.
-    kinds : sequence of str
-        Such as ("low", "normal").
-    named : bool
-        Whether names are wanted.
+    texts: indexes as `ShardWriter` writes them; the samples of all have the same members.
+    tar_bytes: the size of the tar of each, in which all members must lie.
+    kinds: such as ("low", "normal").
+    named: whether names are wanted.
 
-    Raises
-    ------
-    ValueError
-        When they are not such indexes.
+    Raises ValueError when they are not such indexes.
     """
     counts, bodies, members = [], [], set()
     for text in texts:

@@ -163,7 +163,7 @@ _form_thread_count, _form_step = device(forming.flip_thread_count), device(formi
 
 @kernel
 def form(batch, forms, blocks):
-    """Bring the pairs into form."""
+    """Transform the pairs."""
     number = cuda.blockIdx.x // blocks
     count = u32(_form_thread_count(batch.images[number], batch))
     place = u32(u32(cuda.blockIdx.x - number * blocks) * u32(THREADS) + u32(cuda.threadIdx.x))
@@ -192,7 +192,7 @@ def taps(batch, resizing, blocks):
 
 @kernel
 def resize_flipped(batch, forms, resizing, blocks):
-    """Bring the pairs into form, resized."""
+    """Transform the pairs, resized."""
     number = cuda.blockIdx.x // blocks
     count = u32(_resized_thread_count(batch.images[number], resizing))
     place = u32(u32(cuda.blockIdx.x - number * blocks) * u32(THREADS) + u32(cuda.threadIdx.x))
@@ -225,7 +225,7 @@ def launch(
     blocks: (step, int) pairs, how many blocks each image has in a step; steps that no image needs
       may be left out.
     stream: of numba-cuda; 0 is the default one.
-    forms: where windows go that are to be brought into form.
+    forms: where windows go that are to be transformed.
     resizing: room for their filters, where they are resized.
     """
     of = dict(blocks)

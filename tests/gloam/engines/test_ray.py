@@ -23,7 +23,7 @@ from gloam.manifests.sets.verify import verify_set
 from gloam.storage.stores import as_path
 from gloam.synth.building.deep_verify import recheck_set
 
-from ...object_store import files_of
+from ...trees import files_of
 
 pytest.importorskip("ray")
 pytestmark = [

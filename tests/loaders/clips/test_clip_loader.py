@@ -23,14 +23,12 @@ from gloam.synth.clips import frames_of, render_clip
 from gloam.synth.models import draw
 from gloam.synth.recipes.load import load_recipe
 
-from ...clips import davis, panned, write_video
+from ...clips import davis, davis_and_video, panned, write_video
 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
-    root = davis(tmp_path_factory.mktemp("loaded") / "davis", 4, 9)
-    write_video(root / "more" / "a.mp4", panned(20, 9))
-    return root
+    return davis_and_video(tmp_path_factory.mktemp("loaded") / "davis", 4)
 
 
 @pytest.fixture(scope="module")

@@ -78,7 +78,7 @@ def test_kernels_get_frames_windows_and_the_draws_of_frames(monkeypatch, draws):
     given = []
     camera = SimpleNamespace(load=given.append)
     monkeypatch.setattr(cuda_tensors, "new_camera", lambda: camera)
-    monkeypatch.setattr(cuda_tensors, "formed_pairs", lambda *rest: given.append(rest))
+    monkeypatch.setattr(cuda_tensors, "transformed_pairs", lambda *rest: given.append(rest))
     decoded = Decoded()
     clips = live_clips(decoded, draws=draws)
     for _ in range(3):
@@ -111,7 +111,7 @@ def test_kernels_get_frames_windows_and_the_draws_of_frames(monkeypatch, draws):
 def test_without_crops_frames_are_whole(monkeypatch):
     given = []
     monkeypatch.setattr(cuda_tensors, "new_camera", lambda: SimpleNamespace(load=given.append))
-    monkeypatch.setattr(cuda_tensors, "formed_pairs", lambda *rest: given.append(rest))
+    monkeypatch.setattr(cuda_tensors, "transformed_pairs", lambda *rest: given.append(rest))
     clips = live_clips(Decoded(), Options(batch_size=2, size=(24, 32), workers=1))
     clips._on_stream(Stream())
     clips.close()

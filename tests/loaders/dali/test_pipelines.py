@@ -19,7 +19,7 @@ PLAIN = {"device": "cpu", "workers": 2, "size": (40, 56)}
 @pytest.fixture
 def decoders(monkeypatch) -> list[dict[str, Any]]:
     """What decoders are asked for, by pipelines of a GPU too: the CPU decodes, there is no GPU."""
-    from gloam.loaders.dali.forms import operators
+    from gloam.loaders.dali.transforms import operators
 
     asked = []
     real = operators.fn

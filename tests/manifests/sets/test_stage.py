@@ -7,42 +7,21 @@ from pathlib import Path
 
 import pytest
 
+import gloam
 from gloam.errors import SetError
-from gloam.manifests.selection.bounds import EVERYTHING
-from gloam.manifests.selection.plan import PlanOptions
 from gloam.manifests.sets import stage as staging
 from gloam.manifests.sets.stage import stage
 from gloam.manifests.sets.verify import verify_set
-from gloam.manifests.sources import Source
-from gloam.synth.building.build import build
-from gloam.synth.building.request import OutputOptions, Request
-from gloam.synth.recipes.load import load_recipe
+
+from ...trees import files_of
 
 
 @pytest.fixture(scope="module", params=["shards", "files"])
 def built(request, photographs, tmp_path_factory) -> Path:
     root = tmp_path_factory.mktemp("staging") / "set"
-    source = Source(kind="folder", path=str(photographs), name="p")
-    plan, output = PlanOptions(val=4, shard_size=5), OutputOptions(layout=request.param)
-    build(
-        Request(
-            sources=(source,),
-            profile=EVERYTHING,
-            plan=plan,
-            recipe=load_recipe("even"),
-            output=output,
-        ),
-        root,
-    )
+    options = {"val": 4, "shard_size": 5, "recipe": "even", "layout": request.param}
+    gloam.build(root, f"folder={photographs}", select=False, **options)
     return root
-
-
-def content(root: Path) -> dict[str, bytes]:
-    return {
-        p.relative_to(root).as_posix(): p.read_bytes()
-        for p in sorted(root.rglob("*"))
-        if p.is_file()
-    }
 
 
 class Ticks:
@@ -63,8 +42,8 @@ def test_a_copy_has_the_same_bytes_and_is_a_set(built, tmp_path):
     ticks = Ticks()
     copied, kept = stage(built, tmp_path / "copy", progress=ticks)
     assert kept == 0
-    assert copied == len(content(built))
-    assert content(tmp_path / "copy") == content(built)
+    assert copied == len(files_of(built))
+    assert files_of(tmp_path / "copy") == files_of(built)
     assert verify_set(tmp_path / "copy") == []
     assert ticks.done == sorted(ticks.done)
     assert ticks.done[-1] == ticks.total
@@ -88,7 +67,7 @@ def test_a_stopped_copy_goes_on_and_damage_is_mended(built, tmp_path, monkeypatc
     victim = next(p for p in (tmp_path / "copy").rglob("*.parquet"))
     victim.write_bytes(b"damaged")
     stage(built, tmp_path / "copy")
-    assert content(tmp_path / "copy") == content(built)
+    assert files_of(tmp_path / "copy") == files_of(built)
 
 
 def test_it_refuses_what_is_not_a_place_for_it(built, tmp_path, monkeypatch):
@@ -119,5 +98,5 @@ def test_a_damaged_original_is_not_copied(built, tmp_path):
 def test_one_split_alone(built, tmp_path):
     stage(built, tmp_path / "copy", "val")
     assert not [
-        name for name in content(tmp_path / "copy") if name.startswith(("shards/train", "train/"))
+        name for name in files_of(tmp_path / "copy") if name.startswith(("shards/train", "train/"))
     ]

@@ -33,6 +33,8 @@ from gloam.synth.building.deep_verify import recheck_set
 from gloam.synth.building.request import OutputOptions, Request
 from gloam.synth.recipes.load import load_recipe
 
+from ...trees import files_of
+
 
 def request_for(folder: Path, **changes) -> Request:
     values = {
@@ -43,14 +45,6 @@ def request_for(folder: Path, **changes) -> Request:
         "output": OutputOptions(low_codec="jpg"),
     }
     return Request(**(values | changes))
-
-
-def content(root: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(root).as_posix(): path.read_bytes()
-        for path in root.rglob("*")
-        if path.is_file()
-    }
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +61,7 @@ def test_a_set_is_complete_and_verifies(reference):
     assert verify_set(reference) == []
     assert recheck_set(open_set(reference)) == []
     assert not (reference / ".gloam").exists()
-    assert not [name for name in content(reference) if ".tmp-" in name]
+    assert not [name for name in files_of(reference) if ".tmp-" in name]
 
 
 def test_every_photograph_ends_as_a_pair_or_as_a_refusal_with_its_reason(photographs, tmp_path):
@@ -125,7 +119,7 @@ def test_a_shard_of_nothing_but_refusals_leaves_a_whole_set(tmp_path):
 
 def test_two_workers_write_the_same_bytes(photographs, reference, tmp_path):
     build(request_for(photographs), tmp_path / "set", workers=2)
-    assert content(tmp_path / "set") == content(reference)
+    assert files_of(tmp_path / "set") == files_of(reference)
 
 
 class Elsewhere:
@@ -153,7 +147,7 @@ class Elsewhere:
 def test_another_engine_writes_the_same_bytes(photographs, reference, tmp_path):
     engine = Elsewhere()
     build(request_for(photographs), tmp_path / "set", workers=0, engine=engine)
-    assert content(tmp_path / "set") == content(reference)
+    assert files_of(tmp_path / "set") == files_of(reference)
     assert engine.done.count("make_unit") == len(read_set(reference).units)
     assert len(set(engine.done)) == 2  # measuring too
     assert recheck_set(open_set(tmp_path / "set"), engine=engine) == []
@@ -187,14 +181,14 @@ def test_records_that_were_kept_are_those_of_the_unit(
     monkeypatch.setattr(close, "kept_records", kept)
     root = tmp_path / "set"
     build(request_for(photographs), root, workers=1)
-    assert content(root) == content(reference)
+    assert files_of(root) == files_of(reference)
     assert sum(one is None for one in taken) == (harm != "none")
 
 
 def test_where_the_source_lies_does_not_matter(photographs, reference, tmp_path):
     shutil.copytree(photographs, tmp_path / "elsewhere")
     build(request_for(tmp_path / "elsewhere"), tmp_path / "set")
-    assert content(tmp_path / "set") == content(reference)
+    assert files_of(tmp_path / "set") == files_of(reference)
 
 
 def test_another_seed_or_recipe_changes_lows_and_keeps_normals(photographs, reference, tmp_path):
@@ -243,7 +237,7 @@ def test_a_finished_set_is_left_alone(photographs, reference, tmp_path):
     shutil.copytree(reference, tmp_path / "set")
     report = build(request_for(photographs), tmp_path / "set")
     assert report.made == 0
-    assert content(tmp_path / "set") == content(reference)
+    assert files_of(tmp_path / "set") == files_of(reference)
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "delete", "index", "receipt"])
@@ -265,7 +259,7 @@ def test_a_damaged_shard_is_made_again(photographs, reference, tmp_path, damage)
         (root / "receipts" / "train-000001.json").unlink()
     assert verify_set(root)
     assert build(request_for(photographs), root).made == 1
-    assert content(root) == content(reference)
+    assert files_of(root) == files_of(reference)
 
 
 def test_other_settings_are_refused_with_what_differs(photographs, reference, tmp_path):
@@ -275,7 +269,7 @@ def test_other_settings_are_refused_with_what_differs(photographs, reference, tm
         build(request_for(photographs, plan=PlanOptions(val=3, shard_size=5, seed=5)), root)
     with pytest.raises(SetError, match=r"recipe\.camera\.iso"):
         build(request_for(photographs, recipe=load_recipe("uneven", ["camera.iso=800"])), root)
-    assert content(root) == content(reference)
+    assert files_of(root) == files_of(reference)
 
 
 def test_a_folder_of_something_else_is_refused_and_left_alone(photographs, tmp_path):
@@ -317,7 +311,7 @@ def test_a_source_that_changed_since_the_plan_stops_the_build_and_loses_nothing(
         build(request_for(folder), root)
     shutil.copy(photographs / gone, folder / gone)
     build(request_for(folder), root)
-    assert content(root) == content(reference)
+    assert files_of(root) == files_of(reference)
 
 
 def command(folder: Path, root: Path, workers: int) -> list[str]:
@@ -365,7 +359,7 @@ def test_a_build_killed_at_several_moments_ends_in_the_same_bytes(
     moments = random.Random(workers)
     kills = 0
     for number in (signal.SIGKILL, signal.SIGINT, signal.SIGKILL, signal.SIGTERM)[-2 * workers :]:
-        enough = _files(root) + moments.randint(1, len(content(reference)) // 2)
+        enough = _files(root) + moments.randint(1, len(files_of(reference)) // 2)
         with heeding_ctrl_c():
             process = subprocess.Popen(
                 command(photographs, root, workers),
@@ -389,7 +383,7 @@ def test_a_build_killed_at_several_moments_ends_in_the_same_bytes(
             shutil.rmtree(root)
     assert kills
     subprocess.run(command(photographs, root, workers), check=True, stdout=subprocess.DEVNULL)
-    assert content(root) == content(reference)
+    assert files_of(root) == files_of(reference)
 
 
 def test_a_lost_worker_stops_the_build_with_the_way_out(photographs, reference, tmp_path):
@@ -410,7 +404,7 @@ def test_a_lost_worker_stops_the_build_with_the_way_out(photographs, reference, 
     assert "a worker process died" in errors
     assert "Traceback" not in errors
     subprocess.run(command(photographs, root, 2), check=True, stdout=subprocess.DEVNULL)
-    assert content(root) == content(reference)
+    assert files_of(root) == files_of(reference)
 
 
 @pytest.mark.parametrize("wait", [0, 0.3, 0.9])
@@ -542,7 +536,7 @@ def test_tasks_build_disjoint_shards_of_one_set(photographs, tmp_path):
     assert not (tmp_path / "set" / "set.json").exists()
     closed = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "complete" in closed.stdout
-    assert content(tmp_path / "set") == content(tmp_path / "whole")
+    assert files_of(tmp_path / "set") == files_of(tmp_path / "whole")
 
 
 @pytest.mark.parametrize(
@@ -551,13 +545,13 @@ def test_tasks_build_disjoint_shards_of_one_set(photographs, tmp_path):
 def test_a_damaged_record_of_a_set_is_made_again(photographs, tmp_path, name):
     request = request_for(photographs)
     build(request, tmp_path / "set")
-    whole = content(tmp_path / "set")
+    whole = files_of(tmp_path / "set")
     data = whole[name]
     (tmp_path / "set" / name).write_bytes(
         data[: len(data) // 2] + bytes([data[len(data) // 2] ^ 1]) + data[len(data) // 2 + 1 :]
     )
     build(request, tmp_path / "set")
-    assert content(tmp_path / "set") == whole
+    assert files_of(tmp_path / "set") == whole
     (tmp_path / "set" / "set.json").write_bytes(b"{}")
     with pytest.raises(SetError, match="not those it was built with"):
         build(
@@ -565,4 +559,4 @@ def test_a_damaged_record_of_a_set_is_made_again(photographs, tmp_path, name):
             tmp_path / "set",
         )
     build(request, tmp_path / "set")
-    assert content(tmp_path / "set") == whole
+    assert files_of(tmp_path / "set") == whole

@@ -22,7 +22,7 @@ from gloam.storage.stores import as_path
 from gloam.synth.building.deep_verify import recheck_set
 from gloam.synth.building.regenerate import export
 
-from ...object_store import files_of
+from ...trees import files_of
 
 _OPTIONS = {"val": 4, "shard_size": 4, "select": False, "recipe": "even"}
 _COMMAND = ["--val", "4", "--shard-size", "4", "--no-select", "--recipe", "even"]

@@ -19,16 +19,15 @@ from gloam.synth.models import draw, parse_draw, render
 from gloam.synth.publishing.video_files import export_videos
 from gloam.synth.recipes.load import load_recipe
 
-from ...clips import davis, decoded, panned, write_video
+from ...clips import davis_and_video, decoded, panned
+from ...trees import files_of
 
 OPTIONS = {"frames": 4, "select": False, "recipe": "uneven", "shard_size": 3}
 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
-    root = davis(tmp_path_factory.mktemp("clips") / "davis", 5, 9)
-    write_video(root / "more" / "a.mp4", panned(20, 9))
-    return root
+    return davis_and_video(tmp_path_factory.mktemp("clips") / "davis", 5)
 
 
 @pytest.fixture(scope="module")
@@ -36,14 +35,6 @@ def made(source, tmp_path_factory):
     root = tmp_path_factory.mktemp("clips") / "set"
     gloam.build(root, f"clips={source}", val=2, **OPTIONS)
     return root
-
-
-def bytes_of(root):
-    return {
-        path.relative_to(root).as_posix(): path.read_bytes()
-        for path in sorted(root.rglob("*"))
-        if path.is_file()
-    }
 
 
 def test_members_draws_and_first_frames(made):
@@ -78,12 +69,12 @@ def test_sequences_are_in_one_split(source, tmp_path):
 
 def test_workers_restarts_regenerating_and_layouts_change_no_byte(source, made, tmp_path):
     gloam.build(tmp_path / "two", f"clips={source}", val=2, workers=2, **OPTIONS)
-    assert bytes_of(tmp_path / "two") == bytes_of(made)
+    assert files_of(tmp_path / "two") == files_of(made)
     shutil.rmtree(tmp_path / "two" / "shards")
     gloam.build(tmp_path / "two", f"clips={source}", val=2, **OPTIONS)
-    assert bytes_of(tmp_path / "two") == bytes_of(made)
+    assert files_of(tmp_path / "two") == files_of(made)
     regenerate(made, tmp_path / "same")
-    assert bytes_of(tmp_path / "same") == bytes_of(made)
+    assert files_of(tmp_path / "same") == files_of(made)
     export(made, tmp_path / "files", "files")
     assert recheck_set(gloam.open_set(tmp_path / "files")) == []
     assert gloam.verify(tmp_path / "files") == []

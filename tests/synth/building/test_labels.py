@@ -6,7 +6,6 @@ import io
 import json
 from collections import Counter
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -34,6 +33,7 @@ from ...labelled import (
     things,
     voc_source,
 )
+from ...trees import files_of
 
 COUNT = 16
 TWO = np.ones((2, 2), np.uint8)
@@ -169,7 +169,7 @@ def test_a_labelled_set_is_verified_regenerated_and_exported(labelled, tmp_path)
     assert verify_set(labelled) == []
     assert recheck_set(labelled) == []
     regenerate(labelled, tmp_path / "same")
-    assert content(tmp_path / "same") == content(labelled.root)
+    assert files_of(tmp_path / "same") == files_of(labelled.root)
     regenerate(labelled, tmp_path / "noisier", overrides=["camera.iso=6400"])
     export(labelled, tmp_path / "files", "files")
     export(tmp_path / "files", tmp_path / "back", "shards")
@@ -186,20 +186,14 @@ def test_a_labelled_set_is_verified_regenerated_and_exported(labelled, tmp_path)
             assert f"/{path.stem.split('_')[1]}/" in image["file_name"]
 
 
-def content(root: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()
-    }
-
-
 def test_workers_and_restarts_change_no_byte(sources, tmp_path):
     for workers, name in ((1, "one"), (2, "two")):
         gloam.build(tmp_path / name, sources, workers=workers, low_codec="none", **OPTIONS)
-    assert content(tmp_path / "one") == content(tmp_path / "two")
+    assert files_of(tmp_path / "one") == files_of(tmp_path / "two")
     (tmp_path / "two" / "receipts" / "train-000001.json").unlink()
     (tmp_path / "two" / "labels.parquet").write_bytes(b"damaged")
     gloam.build(tmp_path / "two", sources, low_codec="none", **OPTIONS)
-    assert content(tmp_path / "one") == content(tmp_path / "two")
+    assert files_of(tmp_path / "one") == files_of(tmp_path / "two")
 
 
 def test_without_labels_nothing_of_them_is_there(sources, tmp_path):

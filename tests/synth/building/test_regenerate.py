@@ -28,6 +28,8 @@ from gloam.synth.building.regenerate import export, regenerate
 from gloam.synth.building.request import OutputOptions, Request
 from gloam.synth.recipes.load import load_recipe
 
+from ...trees import files_of
+
 
 @pytest.fixture(scope="module", params=["shards", "files"])
 def origin(request, photographs, tmp_path_factory) -> Path:
@@ -51,14 +53,6 @@ def origin(request, photographs, tmp_path_factory) -> Path:
     return folder / "set"
 
 
-def bytes_of(root: Path) -> dict[str, bytes]:
-    return {
-        p.relative_to(root).as_posix(): p.read_bytes()
-        for p in sorted(root.rglob("*"))
-        if p.is_file()
-    }
-
-
 def pairs_of(root: Path):
     """The samples as they lie there: of a set of lows only, without normals."""
     info = read_set(root)
@@ -68,9 +62,9 @@ def pairs_of(root: Path):
 
 def test_nothing_changed_gives_the_same_bytes(origin, tmp_path):
     regenerate(origin, tmp_path / "new", workers=2)
-    assert bytes_of(tmp_path / "new") == bytes_of(origin)
+    assert files_of(tmp_path / "new") == files_of(origin)
     regenerate(origin, tmp_path / "same", load_recipe("even"), seed=3)
-    assert bytes_of(tmp_path / "same") == bytes_of(origin)
+    assert files_of(tmp_path / "same") == files_of(origin)
 
 
 def test_only_lows_and_draws_differ(origin, tmp_path):
@@ -104,7 +98,7 @@ def test_lows_only(origin, tmp_path):
     ]
     assert all(list(p.members) == ["low"] for p in lows)
     assert info.counts == whole.counts
-    size = {name: sum(map(len, bytes_of(tmp_path / name).values())) for name in ("lows", "whole")}
+    size = {name: sum(map(len, files_of(tmp_path / name).values())) for name in ("lows", "whole")}
     assert size["lows"] < size["whole"]
     assert verify_set(tmp_path / "lows") == []
     assert recheck_set(open_set(tmp_path / "lows", origin)) == []
@@ -125,7 +119,7 @@ def test_lows_only(origin, tmp_path):
 
 def test_a_damaged_set_of_lows_is_mended_by_the_same_call(origin, tmp_path):
     info = regenerate(origin, tmp_path / "lows", lows_only=True)
-    before = bytes_of(tmp_path / "lows")
+    before = files_of(tmp_path / "lows")
     name = max(before, key=lambda name: len(before[name]))
     (tmp_path / "lows" / name).write_bytes(before[name][:-1] + b"?")
     problems = verify_set(tmp_path / "lows")
@@ -133,7 +127,7 @@ def test_a_damaged_set_of_lows_is_mended_by_the_same_call(origin, tmp_path):
         (True, True)
     ]
     assert regenerate(origin, tmp_path / "lows", lows_only=True) == info
-    assert bytes_of(tmp_path / "lows") == before
+    assert files_of(tmp_path / "lows") == before
 
 
 def test_another_seed_and_recipe(origin, tmp_path):
@@ -143,20 +137,20 @@ def test_another_seed_and_recipe(origin, tmp_path):
     assert verify_set(tmp_path / "new") == []
     assert recheck_set(open_set(tmp_path / "new")) == []
     regenerate(tmp_path / "new", tmp_path / "again", load_recipe("agllnet"), seed=9)
-    assert bytes_of(tmp_path / "again") == bytes_of(tmp_path / "new")
+    assert files_of(tmp_path / "again") == files_of(tmp_path / "new")
 
 
 def test_it_continues_and_mends_and_refuses_other_settings(origin, tmp_path):
     root = tmp_path / "new"
     regenerate(origin, root, overrides=["camera.iso=12800"])
-    whole = bytes_of(root)
+    whole = files_of(root)
     units = list(read_set(root).units)
     receipt_path(root, units[0]).unlink()
     damaged = root / read_receipt(root, units[1]).files[0].path
     data = damaged.read_bytes()
     damaged.write_bytes(data[:50] + bytes([data[50] ^ 4]) + data[51:])
     regenerate(origin, root, overrides=["camera.iso=12800"], workers=2)
-    assert bytes_of(root) == whole
+    assert files_of(root) == whole
     with pytest.raises(SetError, match=r"camera\.iso"):
         regenerate(origin, root, overrides=["camera.iso=800"])
     with pytest.raises(SetError, match="the set itself"):
@@ -164,7 +158,7 @@ def test_it_continues_and_mends_and_refuses_other_settings(origin, tmp_path):
     with pytest.raises(ConfigError, match="isoo"):
         regenerate(origin, tmp_path / "x", overrides=["camera.isoo=3"])
     assert not (tmp_path / "x").exists()
-    assert bytes_of(root) == whole
+    assert files_of(root) == whole
 
 
 def test_a_damaged_origin_is_named(origin, tmp_path):
@@ -185,7 +179,7 @@ def test_export_there_and_back(origin, tmp_path):
     assert verify_set(tmp_path / "other") == []
     assert pairs_of(tmp_path / "other") == pairs_of(origin)
     export(tmp_path / "other", tmp_path / "back", layout)
-    ours, theirs = bytes_of(tmp_path / "back"), bytes_of(origin)
+    ours, theirs = files_of(tmp_path / "back"), files_of(origin)
     kept = [
         name
         for name in theirs

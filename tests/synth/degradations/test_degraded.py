@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gloam.synth.analysis.photon_transfer import transfer_points
 from gloam.synth.clips import render_clip
-from gloam.synth.degradations.jpeg import Jpeg, jpeg
+from gloam.synth.degradations.jpeg import JpegSetting, jpeg
 from gloam.synth.degradations.spread import spread
 from gloam.synth.kernels.arrays import Window
 from gloam.synth.models import draw, draw_many, draw_table, parse_draw, render
@@ -207,7 +207,7 @@ def test_published_recipes_may_end_with_jpeg():
         render(normal, draw(load_recipe("gamma", own), 0, "k"))
         for own in ([], ["degradations.jpeg.quality=30"])
     )
-    assert (coded == jpeg(plain, Jpeg(30, True))).all()
+    assert (coded == jpeg(plain, JpegSetting(30, True))).all()
     drawn = draw(load_recipe("gamma", ["degradations.jpeg.quality=30"]), 0, "k")
     assert (render(normal, drawn, Window(5, 7, 20, 30)) == coded[5:25, 7:37]).all()
 

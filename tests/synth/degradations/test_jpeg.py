@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import gloam
-from gloam.synth.degradations.jpeg import HALVED, Jpeg, jpeg, jpeg_span
+from gloam.synth.degradations.jpeg import HALVED, JpegSetting, jpeg, jpeg_span
 from gloam.synth.kernels.arrays import Window
 from gloam.synth.kernels.degradations.jpeg import COSINES, quantisers
 
@@ -43,7 +43,7 @@ def test_its_error_is_that_of_libjpeg(quality, chroma):
             gloam.darken(normal, "even", key="image"),
             gloam.darken(normal, "night-lights", key="image"),
         ):
-            own = jpeg(image, Jpeg(quality, chroma == HALVED))
+            own = jpeg(image, JpegSetting(quality, chroma == HALVED))
             other = by_libjpeg(image, quality, chroma)
             assert error(image, own) == pytest.approx(error(image, other), rel=0.03)
             assert (own.astype(int) - image).mean((0, 1)) == pytest.approx(
@@ -56,7 +56,7 @@ def test_its_error_is_that_of_libjpeg(quality, chroma):
 @pytest.mark.parametrize("quality", [1, 10, 100])
 def test_at_the_ends_of_the_scale_too(quality, chroma):
     image = picture(7, 64, 80)
-    own = jpeg(image, Jpeg(quality, chroma == HALVED))
+    own = jpeg(image, JpegSetting(quality, chroma == HALVED))
     wanted = error(image, by_libjpeg(image, quality, chroma))
     assert error(image, own) == pytest.approx(wanted, rel=0.05)
 
@@ -78,7 +78,7 @@ def test_the_transform_is_orthonormal():
 @given(st.integers(0, 255), st.integers(1, 40), st.integers(1, 40), st.sampled_from([30, 75, 95]))
 def test_grey_of_one_level_stays_within_half_a_step(level, height, width, quality):
     image = np.full((height, width, 3), level, np.uint8)
-    made = jpeg(image, Jpeg(quality, True))
+    made = jpeg(image, JpegSetting(quality, True))
     assert (made == made[0, 0]).all()
     assert abs(int(made[0, 0, 0]) - level) <= quantisers(quality)[0, 0] / 16 + 1
     assert (made == by_libjpeg(image, quality, "4:2:0")).all()
@@ -88,7 +88,7 @@ def test_grey_of_one_level_stays_within_half_a_step(level, height, width, qualit
 def test_a_window_is_that_of_the_whole(where, quality, chroma):
     size, window = where
     image = picture(3, 70, 70)[: size[0], : size[1]]
-    drawn = Jpeg(quality, chroma == HALVED)
+    drawn = JpegSetting(quality, chroma == HALVED)
     span = jpeg_span(window, *size, drawn)
     part = image[span.top :, span.left :][: span.height, : span.width]
     made = jpeg(part, drawn)[window.top - span.top :, window.left - span.left :]
@@ -98,15 +98,15 @@ def test_a_window_is_that_of_the_whole(where, quality, chroma):
 
 def test_no_quality_is_no_jpeg():
     image = picture(1, 20, 20)
-    assert jpeg(image, Jpeg(0, True)) is image
+    assert jpeg(image, JpegSetting(0, True)) is image
     window = Window(3, 4, 5, 6)
-    assert jpeg_span(window, 20, 20, Jpeg(0, True)) == window
+    assert jpeg_span(window, 20, 20, JpegSetting(0, True)) == window
 
 
 def test_its_bytes_are_a_promise():
     image = picture(11, 83, 61)
     sums = [
-        hashlib.sha256(jpeg(image, Jpeg(80, chroma == HALVED)).tobytes()).hexdigest()[:16]
+        hashlib.sha256(jpeg(image, JpegSetting(80, chroma == HALVED)).tobytes()).hexdigest()[:16]
         for chroma in SUBSAMPLING
     ]
     assert sums == ["5392d34b6814676e", "3ca40b1acd0d5dac"]

@@ -10,6 +10,8 @@ from gloam.synth.kernels.demosaic import BILINEAR, BORDER, MALVAR, demosaic_row
 from gloam.synth.models import draw, render
 from gloam.synth.recipes.load import load_recipe
 
+from ..overrides import UNMIXED
+
 G_CROSS = (
     np.array(
         [[0, 0, -1, 0, 0], [0, 0, 2, 0, 0], [-1, 2, 4, 2, -1], [0, 0, 2, 0, 0], [0, 0, -1, 0, 0]]
@@ -106,15 +108,7 @@ def test_a_flat_mosaic_stays_flat_at_any_size(method, shape):
 )
 def test_demosaic_is_what_correlates_neighbours(method, expected):
     grey = np.full((256, 256, 3), 120, np.uint8)
-    recipe = load_recipe(
-        "even",
-        [
-            "isp.chroma.strength=0",
-            "camera.matrix=none",
-            "camera.iso=6400",
-            "illumination.probability=0",
-        ],
-    )
+    recipe = load_recipe("even", [*UNMIXED, "camera.iso=6400"])
     drawn = draw(recipe, 0, "k").changed(
         {"isp.demosaic": method, "camera.sensor.row_sigma": 0.0, "exposure.ev": 2.0}
     )

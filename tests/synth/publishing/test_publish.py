@@ -24,6 +24,7 @@ from gloam.synth.publishing.publish import FORMATS, publish
 from gloam.synth.publishing.rebuild import rebuild
 
 from ...labelled import class_source, coco_source, voc_source
+from ...trees import files_of
 
 
 @pytest.fixture(scope="module")
@@ -231,13 +232,7 @@ def test_it_is_made_again_of_other_copies_of_the_photographs(mixed, published, s
         command, ["rebuild", str(published), str(tmp_path / "set"), *arguments, "--workers", "2"]
     )
     assert run.exit_code == 0, run.output
-    assert content(tmp_path / "set") == content(mixed.root)
-
-
-def content(root: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()
-    }
+    assert files_of(tmp_path / "set") == files_of(mixed.root)
 
 
 def test_what_keeps_a_set_from_being_made_again_is_said(mixed, published, sources, tmp_path):

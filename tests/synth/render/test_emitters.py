@@ -91,14 +91,8 @@ def test_records_keep_them_and_those_without_have_none():
 
 
 def test_a_set_is_made_of_them_again(tmp_path, photographs):
-    gloam.build(
-        tmp_path / "set",
-        f"folder={photographs}",
-        pairs=2,
-        val=1,
-        select=False,
-        recipe="night-lights",
-    )
+    options = {"pairs": 2, "val": 1, "select": False, "recipe": "night-lights"}
+    gloam.build(tmp_path / "set", f"folder={photographs}", **options)
     made = gloam.open_set(tmp_path / "set")
     for pair in made.pairs("train"):
         low, normal = pair.pixels()

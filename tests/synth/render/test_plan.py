@@ -92,20 +92,14 @@ STRIDE = 37  # threads, one after the other, as a GPU has them side by side
 
 def holding(held, places, step):
     @numba.njit(error_model="numpy")
-    def run(batch):
-        for number in range(len(batch.images)):
-            image, count = held(number, batch), places(batch.images[number], batch)
-            for first in range(min(STRIDE, count)):
-                place, far = numba.uint32(first), numba.uint32(STRIDE)
-                row, column = row_and_column(place, image.columns)
-                down, right = row_and_column(far, image.columns)
-                while place < count:
-                    step(image, place, row, column, batch)
-                    place, row, column = next_place(
-                        place, row, column, (far, down, right), image.columns
-                    )
+    def fetch_nothing(image, row, column, batch):
+        return 0
 
-    return run
+    @numba.njit(error_model="numpy")
+    def step_of_place(image, place, row, column, nothing, batch):
+        step(image, place, row, column, batch)
+
+    return fetching(held, places, fetch_nothing, step_of_place)
 
 
 def fetching(held, places, fetch, step):

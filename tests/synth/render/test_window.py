@@ -25,7 +25,7 @@ from gloam.synth.parameters.schema import OneOf, Within
 from gloam.synth.recipes.load import load_recipe, shipped_recipes
 from gloam.synth.render.kernel_args import KernelArgs, kernel_args
 
-from ..overrides import ON_SENSOR
+from ..overrides import ON_SENSOR, UNMIXED
 
 images = hnp.arrays(np.uint8, st.tuples(st.integers(1, 40), st.integers(1, 40), st.just(3)))
 
@@ -244,20 +244,7 @@ def test_no_two_pixels_share_their_noise():
     """Equal sites would show as repeated rows, columns or planes: the noise of a flat image is
     white but for its rows."""
     grey = np.full((256, 256, 3), 128, np.uint8)
-    one = draw(
-        load_recipe(
-            "even",
-            [
-                "exposure.ev=4",
-                "illumination.probability=0",
-                "camera.iso=3200",
-                "camera.matrix=none",
-                "isp.chroma.strength=0",
-            ],
-        ),
-        0,
-        "k",
-    )
+    one = draw(load_recipe("even", [*UNMIXED, "exposure.ev=4", "camera.iso=3200"]), 0, "k")
     noise = render(grey, one.changed({"camera.sensor.row_sigma": 0.0})).astype(float)
     noise -= noise.mean(axis=(0, 1))
     power = np.abs(np.fft.fft2(noise, axes=(0, 1))) ** 2
@@ -273,17 +260,8 @@ def test_rows_show_the_row_noise():
     """With the row noise made large, quad rows move as one: red with its green, blue with its, and
     not with each other."""
     grey = np.full((400, 64, 3), 128, np.uint8)
-    recipe = load_recipe(
-        "even",
-        [
-            "exposure.ev=2",
-            "illumination.probability=0",
-            "white_balance.error_ev=0",
-            "isp.contrast=1",
-            "camera.matrix=none",
-            "isp.chroma.strength=0",
-        ],
-    )
+    plain = "exposure.ev=2", "white_balance.error_ev=0", "isp.contrast=1"
+    recipe = load_recipe("even", [*UNMIXED, *plain])
     changes = {"camera.sensor.black": 400_000, "camera.sensor.row_sigma": 60_000.0}
     low = render(grey, noiseless(recipe, changes)).astype(float)
     rows = low.mean(axis=1)

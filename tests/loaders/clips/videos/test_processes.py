@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from gloam.errors import ImageRefused, LoaderError
-from gloam.loaders.clips.videos.order import Part
+from gloam.loaders.clips.videos.order import VideoPart
 from gloam.loaders.clips.videos.processes import VideoProcesses
 from gloam.manifests.clips.segments import Segments
 from gloam.manifests.clips.video import decoded_frames, frame_times
@@ -47,7 +47,7 @@ def processes():
 
 def test_parts_are_those_of_pyav(video, processes):
     times = frame_times(video)
-    parts = [Part(video, times[n : n + 9 : 2]) for n in range(0, 20, 3)]
+    parts = [VideoPart(video, times[n : n + 9 : 2]) for n in range(0, 20, 3)]
     made = [processes.decode(part) for part in parts]  # all are held, none is filled again
     for part, frames in zip(parts, made, strict=True):
         np.testing.assert_array_equal(frames, decoded_frames(video, part.times))
@@ -58,7 +58,7 @@ def test_threads_ask_side_by_side(video, processes):
 
     def ask(first):
         for n in range(first, 20, 4):
-            part = Part(video, times[n : n + 5])
+            part = VideoPart(video, times[n : n + 5])
             frames = processes.decode(part)
             if not np.array_equal(frames, decoded_frames(video, part.times)):
                 wrong.append(n)
@@ -75,7 +75,7 @@ def test_rooms_are_locked_before_they_are_filled(video, processes):
     locked = {}
     times = frame_times(video)
     for n in range(4):
-        frames = processes.decode(Part(video, times[n : n + 4]), locked.__setitem__)
+        frames = processes.decode(VideoPart(video, times[n : n + 4]), locked.__setitem__)
         assert any(np.shares_memory(frames, memory) for memory in locked.values())
         del frames
     assert len(locked) == 1  # the same one again
@@ -83,19 +83,19 @@ def test_rooms_are_locked_before_they_are_filled(video, processes):
 
 def test_what_is_larger_than_it_should_be_comes_all_the_same(video, processes):
     times = frame_times(video)
-    frames = processes.decode(Part(video, times))  # 30 frames in a room for 12
+    frames = processes.decode(VideoPart(video, times))  # 30 frames in a room for 12
     np.testing.assert_array_equal(frames, decoded_frames(video, times))
 
 
 def test_damage_is_raised_and_the_room_is_free(video, processes):
     with pytest.raises(ImageRefused, match="1 of 1 frames cannot be decoded"):
-        processes.decode(Part(video, [10**9]))
+        processes.decode(VideoPart(video, [10**9]))
     with pytest.raises(ImageRefused):
         processes.cut(video, [10**9], margins=False)
     number = processes._rooms.take()
     processes._rooms.give(number)
     with pytest.raises(ImageRefused):
-        processes.decode(Part(video, [10**9]))
+        processes.decode(VideoPart(video, [10**9]))
     assert processes._rooms.take() == number
     processes._rooms.give(number)
 
@@ -119,12 +119,12 @@ def frames_in(segment):
 def test_a_process_that_is_killed_gets_a_line(video):
     processes = VideoProcesses(2, 12 * FRAME)
     times = frame_times(video)
-    processes.decode(Part(video, times[:3]))
+    processes.decode(VideoPart(video, times[:3]))
     for pid in list(processes._pool._processes):
         os.kill(pid, signal.SIGKILL)
     # The pool may learn of it after a part more.
     with pytest.raises(LoaderError, match=r"a process that decodes videos ended.*fewer workers"):
-        decode_on_and_on(processes, Part(video, times[:3]))
+        decode_on_and_on(processes, VideoPart(video, times[:3]))
     processes.close()
 
 

@@ -17,6 +17,8 @@ from gloam.manifests.sets.publish_unit import publish_unit
 from gloam.manifests.sets.receipts import Receipt, read_receipt
 from gloam.manifests.sets.sample import Sample
 
+from ....trees import files_of
+
 PRINT = "0" * 64
 
 
@@ -33,14 +35,6 @@ def published(root: Path, pairs: list[Sample], unit: str = "train-000000") -> Re
     return publish_unit(root, "files", unit, PRINT, pairs)
 
 
-def files_below(root: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(root).as_posix(): path.read_bytes()
-        for path in root.rglob("*")
-        if path.is_file()
-    }
-
-
 def test_each_pair_becomes_three_files_under_its_key(tmp_path: Path, pairs: list[Sample]) -> None:
     write_files(tmp_path, pairs)
     expected = {}
@@ -48,7 +42,7 @@ def test_each_pair_becomes_three_files_under_its_key(tmp_path: Path, pairs: list
         expected[f"train/low/{pair.key}.{pair.low.suffix}"] = pair.low.data
         expected[f"train/normal/{pair.key}.{pair.normal.suffix}"] = pair.normal.data
         expected[f"train/draw/{pair.key}.json"] = pair.files()[0][1]
-    found = files_below(tmp_path)
+    found = files_of(tmp_path)
     assert found == expected
     for pair in pairs:
         assert json.loads(found[f"train/draw/{pair.key}.json"]) == pair.record
@@ -59,14 +53,14 @@ def test_the_split_is_that_of_the_unit(
     tmp_path: Path, pairs: list[Sample], unit: str, split: str
 ) -> None:
     write_files(tmp_path, pairs, unit)
-    assert {name.split("/")[0] for name in files_below(tmp_path)} == {split}
+    assert {name.split("/")[0] for name in files_of(tmp_path)} == {split}
 
 
 def test_close_tells_path_size_and_checksum_of_every_file_in_order(
     tmp_path: Path, pairs: list[Sample]
 ) -> None:
     facts = write_files(tmp_path, pairs)
-    found = files_below(tmp_path)
+    found = files_of(tmp_path)
     assert facts == {
         name: {"sha256": hashlib.sha256(d).hexdigest(), "bytes": len(d)}
         for name, d in found.items()
@@ -137,7 +131,7 @@ def test_writing_again_over_what_a_killed_run_left_gives_the_same_files(
         b"torn"
     )
     assert write_files(tmp_path / "twice", pairs) == write_files(tmp_path / "once", pairs)
-    assert files_below(tmp_path / "twice") == files_below(tmp_path / "once")
+    assert files_of(tmp_path / "twice") == files_of(tmp_path / "once")
 
 
 def test_no_temporary_name_is_left(tmp_path: Path, pairs: list[Sample]) -> None:

@@ -1,4 +1,4 @@
-"""What DALI makes of encoded images, inside pipelines: decoded, cut, resized, flipped, typed."""
+"""Transforms of encoded images inside DALI pipelines: decode, crop, resize, flip, cast."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ MATH = SimpleNamespace(
 _TYPES = {"float32": types.FLOAT, "float16": types.FLOAT16, "uint8": types.UINT8}
 
 
-def formed(images: list[Any], window: Any, flips: Any, options: Options) -> list[Any]:
-    """Bring decoded images into form, by a window (top, left, height, width) and flips."""
+def transform(images: list[Any], window: Any, flips: Any, options: Options) -> list[Any]:
+    """Transform decoded images, by a window (top, left, height, width) and flips."""
     if options.cuts:
         images = _alike(fn.slice, images, start=window[:2], shape=window[2:], axes=[0, 1])
     if options.size is not None:
@@ -86,13 +86,10 @@ def decoded_by_two(images: Any, options: Options) -> Any:
 def processed(images: list[Any], options: Options, crops: Crops | None) -> list[Any]:
     """Decode, crop, resize and flip encoded images of one size, all alike.
 
-    Raises
-    ------
-    LoaderError
-        When images are to be cropped or flipped, and `crops` does not say how.
+    Raises LoaderError when images are to be cropped or flipped, and `crops` does not say how.
     """
     window, flips = cropped(images[-1], options, crops)
-    return formed(_alike(decoded, images, options=options), window, flips, options)
+    return transform(_alike(decoded, images, options=options), window, flips, options)
 
 
 def cropped(image: Any, options: Options, crops: Crops | None) -> tuple[Any, Any]:

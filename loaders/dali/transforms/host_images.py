@@ -1,4 +1,4 @@
-"""Images that DALI decodes, brought into form by threads of this process.
+"""Images that DALI decodes, transformed by threads of this process.
 
 On the CPU DALI's own resizing takes several times as long as decoding.
 """
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...augment import CropFlip, draw_crops
-from ...live.host_forms import HostBatch
+from ...live.host_batch import HostBatch
 from ...options import Options
 from ...samples import sized
 
@@ -22,20 +22,14 @@ Pixels = npt.NDArray[np.uint8]
 
 
 class HostImages:
-    """What ImageLoader runs on the CPU in place of a whole DALI pipeline.
+    """Batches of ImageLoader on the CPU: DALI decodes, the rest is done here.
 
-    Parameters
-    ----------
-    decoded : DALI pipeline
-        Of decoded images and numbers.
-    options : Options
-    numbers : function of a batch's number and of the pipeline's numbers
-        Returns those of its images.
-    keys : function of numbers
-        Returns the keys of their images.
-    epoch_of : function of a batch's number
-    done : int
-        Batches that the pipeline has given before.
+    decoded: pipeline of decoded images and numbers.
+    numbers: function of a batch's number and of the pipeline's numbers; returns those of its
+      images.
+    keys: function of numbers; returns the keys of their images.
+    epoch_of: function of a batch's number.
+    done: batches that the pipeline has given before.
     """
 
     def __init__(
@@ -69,16 +63,16 @@ class HostImages:
         crops = draw_crops(options, epoch, self._keys(numbers), sizes)
 
         def made(i: int, crop: CropFlip) -> Sequence[Pixels]:
-            return (formed(images[i], crop, options),)
+            return (transformed(images[i], crop, options),)
 
         batch = HostBatch(options, self._pool, crops, made, members=1)
         return batch.images()[0], np.asarray(numbers, np.int64)
 
 
-def formed(image: Pixels, crop: CropFlip, options: Options) -> Pixels:
+def transformed(image: Pixels, crop: CropFlip, options: Options) -> Pixels:
     """Return the window of an image that is kept, in the size that is asked for.
 
-    Where it is enlarged along both sides OpenCV does it, within a level of `samples.sized`.
+    OpenCV enlarges it where it grows along both sides, within a level of `samples.sized`.
     """
     height, width = options.size or (0, 0)
     if crop.height > height or crop.width > width:

@@ -13,21 +13,16 @@ from .. import pipelines
 from ..batches import tensor_of
 
 AHEAD = 2
-"""Batches that DALI forms side by side on a GPU."""
+"""Batches that DALI transforms side by side on a GPU."""
 
 
 @dataclass
-class Begun:
+class StartedBatch:
     """A batch that is being made.
 
-    Attributes
-    ----------
-    labels, state
-        That go with it.
-    inputs : object
-        What keeps the memory that it is made from.
-    images : (low, normal), optional
-        Once they are there.
+    labels, state: what goes with it.
+    inputs: what keeps the memory that it is made from.
+    images: (low, normal); once they are there.
     """
 
     labels: Any
@@ -36,32 +31,21 @@ class Begun:
     images: Any = None
 
 
-class Form:
-    """The pipeline `pipelines.formed_pairs` on a GPU, fed batch by batch; built for the first one.
-
-    Parameters
-    ----------
-    options : Options
-    device_id : int
-    """
+class TransformPipeline:
+    """The pipeline `pipelines.transform_pairs` on a GPU, built for the first batch it is fed."""
 
     def __init__(self, options: Options, device_id: int) -> None:
         self._options, self._device_id = options, device_id
         self._pipelines: list[Any] = []
-        self._within: deque[tuple[Begun, Any]] = deque()
+        self._within: deque[tuple[StartedBatch, Any]] = deque()
 
-    def begin(self, begun: Begun, lows: Any, normals: Any, crops: Any, stream: Any) -> None:
-        """Begin to form a batch on a GPU: DALI does it while the next ones are decoded.
+    def begin(self, begun: StartedBatch, lows: Any, normals: Any, crops: Any, stream: Any) -> None:
+        """Begin to transform a batch on a GPU: DALI does it while the next ones are decoded.
 
-        Parameters
-        ----------
-        begun : Begun
-            Gets its images from `finish`, or when the one after the next is begun.
-        lows, normals : lists of tensors, or a list of DALI
-        crops : array (N, 7)
-            See `augment.draw_crops`.
-        stream : CUDA stream of torch
-            That inputs are made on, and outputs are for.
+        begun: gets its images from `finish`, or when the one after the next is begun.
+        lows, normals: lists of tensors, or a list of DALI.
+        crops: array (N, 7); see `augment.draw_crops`.
+        stream: CUDA stream of torch; inputs are made on it, and outputs are for it.
         """
         if not self._pipelines:
             self._pipelines = [self._built() for _ in range(AHEAD)]
@@ -73,14 +57,14 @@ class Form:
         begun.inputs = begun.inputs, lows, normals
         self._within.append((begun, pipeline))
 
-    def finish(self, begun: Begun, stream: Any) -> None:
+    def finish(self, begun: StartedBatch, stream: Any) -> None:
         """Fill in the images of a batch: torch's own tensors, which outlive DALI's."""
         while begun.images is None:
             first, pipeline = self._within.popleft()
             first.images = tuple(tensor_of(images).clone() for images in pipeline.outputs(stream))
 
     def _built(self) -> Any:
-        pipeline = pipelines.formed_pairs(
+        pipeline = pipelines.transform_pairs(
             self._options,
             batch_size=self._options.batch_size,
             num_threads=max(self._options.workers, 1),

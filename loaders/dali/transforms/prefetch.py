@@ -1,7 +1,7 @@
 """Making batches ahead, on a thread and a CUDA stream of its own.
 
-What the host does for a live batch (keys, draws, launches) is done while the GPU trains on the
-last one.
+The host's part of a live batch (keys, draws, launches) is done while the GPU trains on the last
+one.
 """
 
 from __future__ import annotations
@@ -29,14 +29,10 @@ class PrefetchedBatch(NamedTuple):
 class CudaPrefetcher:
     """Batches of a function, a few of them made ahead.
 
-    Parameters
-    ----------
-    make : method of a CUDA stream
-        Returns (images, labels, state) of the next batch; images are torch tensors on that stream.
-    depth : int
-        Batches made ahead.
-    device : int
-        Number of the GPU.
+    make: method of a CUDA stream; returns (images, labels, state) of the next batch; images are
+      torch tensors on that stream.
+    depth: batches made ahead.
+    device: number of the GPU.
     """
 
     def __init__(self, make: Any, depth: int, device: int) -> None:
@@ -50,10 +46,7 @@ class CudaPrefetcher:
     def next(self) -> PrefetchedBatch:
         """Return the next batch, on torch's current stream.
 
-        Raises
-        ------
-        Exception
-            What went wrong when it was made.
+        Raises what went wrong when it was made.
         """
         made = self._made.get()
         if made.error is not None:

@@ -1,4 +1,4 @@
-"""Images that lie decoded in host memory, brought into form by threads, straight into a batch."""
+"""Images that lie decoded in host memory, transformed by threads, straight into a batch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ...synth.kernels.arrays import Window
 from ..augment import CropFlip
 from ..options import Options
-from ..samples import Batch, sized, turned_shape
+from ..samples import BatchTensors, sized, turned_shape
 
 Pixels = npt.NDArray[np.uint8]
 
@@ -20,21 +20,13 @@ Pixels = npt.NDArray[np.uint8]
 class HostBatch:
     """A batch that threads are making.
 
-    Parameters
-    ----------
-    options : Options
-    pool : Executor
-    crops : int array (N, 7)
-        See `augment.draw_crops`.
-    made : function of an image's number and its CropFlip
-        Returns what the batch holds of it, each in the size that is asked for.
-    members : int
-        How many those are.
+    crops: int array (N, 7); see `augment.draw_crops`.
+    made: function of an image's number and its CropFlip; returns what the batch holds of it, each
+      in the size that is asked for.
+    members: how many those are.
 
-    Raises
-    ------
-    LoaderError
-        When images of one batch have different sizes, and nothing is said that makes them alike.
+    Raises LoaderError when images of one batch have different sizes, and nothing is said that makes
+    them alike.
     """
 
     def __init__(
@@ -48,7 +40,7 @@ class HostBatch:
         self._made = made
         drawn = [CropFlip(*crop) for crop in crops.tolist()]
         shapes = [options.size or turned_shape((one.height, one.width), one) for one in drawn]
-        self._batch = Batch(options, shapes, members)
+        self._batch = BatchTensors(options, shapes, members)
         self._tasks: list[Future[None]] = [
             pool.submit(self._one, i, crop) for i, crop in enumerate(drawn)
         ]
@@ -68,12 +60,8 @@ def pair_of(
 ) -> Callable[[int, CropFlip], Sequence[Pixels]]:
     """Return what makes low and normal of a pair for a `HostBatch`.
 
-    Parameters
-    ----------
-    options : Options
-    normals : sequence of uint8 arrays (H, W, 3)
-    low_of : function of a number and a Window
-        Returns that window of a pair's low, uint8.
+    normals: sequence of uint8 arrays (H, W, 3).
+    low_of: function of a number and a Window; returns that window of a pair's low, uint8.
     """
 
     def made(i: int, crop: CropFlip) -> Sequence[Pixels]:

@@ -1,4 +1,4 @@
-"""Pipelines without a reader: pairs that lie decoded in memory, brought into form.
+"""Pipelines without a reader: pairs that lie decoded in memory, transformed.
 
     pool -> draws, kernels (live lows) -> crop, resize, flip, normalise
 
@@ -20,12 +20,12 @@ from ....synth.parameters.columns import Keys
 from ...augment import draw_crops
 from ...columns import Pairs
 from ...live.draws import MadeAhead
-from ...live.host_forms import HostBatch, pair_of
+from ...live.host_batch import HostBatch, pair_of
 from ...live.lows import LiveLows
 from ...live.pool import ResidentPool
 from ...options import Options
-from .forming import AHEAD, Begun, Form
 from .live_pipeline import LowsOnGpu
+from .transform_pipeline import AHEAD, StartedBatch, TransformPipeline
 
 if TYPE_CHECKING:
     from ...live.cuda_pool import CudaPool
@@ -34,17 +34,12 @@ if TYPE_CHECKING:
 _AHEAD = 4  # batches that are made while one is used
 
 
-class Course(NamedTuple):
+class ResidentOrder(NamedTuple):
     """Which pairs come when.
 
-    Attributes
-    ----------
-    order : function of an epoch
-        Returns the numbers of this rank's pairs, in order.
-    first, batches : int
-        The batch to begin with, counted from epoch 0; and how many an epoch has.
-    size : int
-        Pairs of a batch; what an epoch's last one lacks is filled with its last pair.
+    order: function of an epoch; returns the numbers of this rank's pairs, in order.
+    first, batches: the batch to begin with, counted from epoch 0; and how many an epoch has.
+    size: pairs of a batch; what an epoch's last one lacks is filled with its last pair.
     """
 
     order: Callable[[int], Any]
@@ -64,16 +59,9 @@ class Course(NamedTuple):
 
 
 class ResidentPipeline:
-    """What PairLoader runs in place of a DALI pipeline, where everything is in host memory.
+    """A stand-in for a DALI pipeline of pairs, where everything is in host memory.
 
-    Parameters
-    ----------
-    pool : ResidentPool
-    pairs : Pairs
-    live : LiveLows, optional
-        Where the pool holds normals alone.
-    options : Options
-    course : Course
+    live: where the pool holds normals alone.
     """
 
     def __init__(
@@ -82,7 +70,7 @@ class ResidentPipeline:
         pairs: Pairs,
         live: LiveLows | None,
         options: Options,
-        course: Course,
+        course: ResidentOrder,
     ) -> None:
         self._pool, self._pairs, self._live, self._options = pool, pairs, live, options
         self._course, self._done = course, 0
@@ -126,7 +114,7 @@ class ResidentPipeline:
 
 
 class _Epoch(NamedTuple):
-    """What an epoch's batches take from: the order, and the crops of all pairs of this rank."""
+    """The order of an epoch, and the crops of all pairs of this rank."""
 
     order: Any
     crops: Any
@@ -135,18 +123,9 @@ class _Epoch(NamedTuple):
 class ResidentOnGpu:
     """The same where pairs lie in a GPU's memory.
 
-    Parameters
-    ----------
-    pool : CudaPool
-        Of the pairs from number `first` on.
-    keys : sequence of str
-        Of its pairs.
-    first : int
-    live : LiveLows, optional
-        Where the pool holds normals alone.
-    options : Options
-    course : Course
-    device_id : int
+    pool: the pairs from number `first` on.
+    keys: those of its pairs.
+    live: where the pool holds normals alone.
     """
 
     def __init__(
@@ -157,7 +136,7 @@ class ResidentOnGpu:
         *,
         live: LiveLows | None,
         options: Options,
-        course: Course,
+        course: ResidentOrder,
         device_id: int,
     ) -> None:
         self._pool, self._keys, self._first = pool, keys, first
@@ -166,10 +145,10 @@ class ResidentOnGpu:
         self._lows = LowsOnGpu(live, options, keys) if live is not None and by_gpu else None
         self._known = Keys(keys) if self._lows is None else self._lows.draws.keys
         self._epochs = MadeAhead(self._epoch)
-        self._form = Form(options, device_id)
+        self._transform = TransformPipeline(options, device_id)
         self._device = device_id
         self._ahead: CudaPrefetcher | None = None
-        self._begun: deque[Begun] = deque()
+        self._begun: deque[StartedBatch] = deque()
 
     def checkpoint(self) -> bytes:
         """Return nothing: a place is its number."""
@@ -200,25 +179,25 @@ class ResidentOnGpu:
         while len(self._begun) <= AHEAD:
             self._begun.append(self._begin(stream))
         first = self._begun.popleft()
-        self._form.finish(first, stream)
+        self._transform.finish(first, stream)
         return first.images, first.labels, b""
 
-    def _begin(self, stream: Any) -> Begun:
+    def _begin(self, stream: Any) -> StartedBatch:
         """Begin a batch."""
         epoch = self._course.epoch(self._done)
         of_epoch = self._epochs.of(epoch)
         numbers = self._course.at(self._done, of_epoch.order)
         self._done += 1
-        begun, places = Begun(numbers), numbers - self._first
+        begun, places = StartedBatch(numbers), numbers - self._first
         sizes = self._pool.sizes[places]
         crops = of_epoch.crops[places]
         if self._lows is not None and self._options.size is not None:
             at = self._pool.at["normal"][places]
-            begun.images = self._lows.formed(places, epoch, sizes, at, crops)
+            begun.images = self._lows.pairs(places, epoch, sizes, at, crops)
             return begun
         normals = [self._pool.image("normal", int(place)) for place in places]
         lows = self._whole(places, epoch, sizes, normals)
-        self._form.begin(begun, lows, normals, crops, stream)
+        self._transform.begin(begun, lows, normals, crops, stream)
         return begun
 
     def _whole(self, places: Any, epoch: int, sizes: Any, normals: Sequence[Any]) -> list[Any]:

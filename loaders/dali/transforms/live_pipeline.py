@@ -23,11 +23,11 @@ from ....synth.kernels.arrays import Window
 from ....synth.models import model_of
 from ...augment import draw_crops
 from ...live.draws import EpochDraws
-from ...live.host_forms import HostBatch, pair_of
+from ...live.host_batch import HostBatch, pair_of
 from ...live.lows import LiveLows
 from ...live.stream_keepalive import StreamKeepAlive
 from ...options import Options
-from .forming import AHEAD, Begun, Form
+from .transform_pipeline import AHEAD, StartedBatch, TransformPipeline
 
 if TYPE_CHECKING:
     from .prefetch import CudaPrefetcher
@@ -38,22 +38,14 @@ _HELD = 4  # batches whose lows may be under way
 
 
 class LivePipeline:
-    """What PairLoader runs in place of a DALI pipeline: the same outputs, lows made on the way.
+    """A stand-in for a DALI pipeline of pairs: the same outputs, lows made on the way.
 
-    Parameters
-    ----------
-    normals : DALI pipeline
-        Yields decoded normals and labels, built.
-    live : LiveLows
-    options : Options
-    keys_of : function of labels
-        Returns the keys of a batch.
-    epoch_of : function of a batch's number
-        Returns the epoch that a batch belongs to, counted from the pipeline's beginning.
-    device_id : int, optional
-        Of the GPU.
-    keys : sequence of str
-        Of all pairs that may come.
+    normals: yields decoded normals and labels, built.
+    keys_of: function of labels; returns the keys of a batch.
+    epoch_of: function of a batch's number; returns the epoch that a batch belongs to, counted from
+      the pipeline's beginning.
+    device_id: number of the GPU.
+    keys: those of all pairs that may come.
     """
 
     def __init__(
@@ -71,12 +63,12 @@ class LivePipeline:
         self._pool = ThreadPoolExecutor(max(options.workers, 1))
         by_gpu = options.device == "gpu" and model_of(live.recipe) == "camera"
         self._on_gpu = LowsOnGpu(live, options, keys) if by_gpu else None
-        self._form = Form(options, device_id) if device_id is not None else None
+        self._transform = TransformPipeline(options, device_id) if device_id is not None else None
         self._done = 0
         self._device = device_id
         self._ahead: CudaPrefetcher | None = None
         self._state: Any = None
-        self._begun: deque[Begun] = deque()
+        self._begun: deque[StartedBatch] = deque()
         self._held = StreamKeepAlive(_HELD)
 
     def checkpoint(self) -> Any:
@@ -127,15 +119,15 @@ class LivePipeline:
         while len(self._begun) <= AHEAD:
             self._begun.append(self._begin(stream))
         first = self._begun.popleft()
-        assert self._form is not None
-        self._form.finish(first, stream)
+        assert self._transform is not None
+        self._transform.finish(first, stream)
         self._held.keep(first.inputs, stream)
         return first.images, first.labels, first.state
 
-    def _begin(self, stream: Any) -> Begun:
+    def _begin(self, stream: Any) -> StartedBatch:
         """Begin a batch."""
         normals, lows, labels = self._normals.run(stream)
-        begun = Begun(labels, self._normals.checkpoint(), (normals, lows))
+        begun = StartedBatch(labels, self._normals.checkpoint(), (normals, lows))
         (keys, epoch), sizes = self._read(labels), _sizes(normals)
         if self._on_gpu is None:
             import torch
@@ -152,11 +144,11 @@ class LivePipeline:
             crops = draw_crops(self._options, epoch, known, sizes)
             at = addresses([normals[i] for i in range(len(keys))])
             if self._options.size is not None:
-                begun.images = self._on_gpu.formed(places, epoch, sizes, at, crops)
+                begun.images = self._on_gpu.pairs(places, epoch, sizes, at, crops)
                 return begun
             self._on_gpu.whole(places, epoch, sizes, at, [lows[i] for i in range(len(keys))])
-        assert self._form is not None
-        self._form.begin(begun, lows, normals, crops, stream)
+        assert self._transform is not None
+        self._transform.begin(begun, lows, normals, crops, stream)
         return begun
 
     def _read(self, labels: Any) -> tuple[list[str], int]:
@@ -174,13 +166,8 @@ def _sizes(images: Any) -> npt.NDArray[np.int64]:
 class LowsOnGpu:
     """Lows that a GPU makes, on the stream of the thread that asks first.
 
-    Parameters
-    ----------
-    live : LiveLows
-        Of a recipe of the camera model.
-    options : Options
-    keys : sequence of str
-        Of all pairs that may come.
+    live: lows of a recipe of the camera model.
+    keys: those of all pairs that may come.
     """
 
     def __init__(self, live: LiveLows, options: Options, keys: Sequence[str]) -> None:
@@ -197,13 +184,13 @@ class LowsOnGpu:
 
         self._ready(epoch).launch(sizes, normals, addresses(lows), numbers=places)
 
-    def formed(
+    def pairs(
         self, places: Whole, epoch: int, sizes: Whole, normals: Whole, crops: Whole
     ) -> tuple[Any, Any]:
-        """Make lows and normals of a size; see `cuda_tensors.formed_pairs`."""
-        from ...live.cuda_tensors import formed_pairs
+        """Make lows and normals of a size; see `cuda_tensors.transformed_pairs`."""
+        from ...live.cuda_tensors import transformed_pairs
 
-        return formed_pairs(self._ready(epoch), sizes, normals, crops, self._options, places)
+        return transformed_pairs(self._ready(epoch), sizes, normals, crops, self._options, places)
 
     def close(self) -> None:
         """End the threads that draw."""

@@ -1,0 +1,1 @@
+"""Transforms of decoded pairs: live lows, resident pairs, and crops, resizes and flips by DALI."""
