@@ -6,16 +6,19 @@ Every loader and backend takes them from here, so that all cut the same window o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import LoaderError
 from ..synth.kernels.arrays import Window
-from ..synth.parameters.columns import KeyedColumns, Keys
 from .options import Options
 from .ranks_and_order import epoch_seed
+
+if TYPE_CHECKING:
+    from ..synth.parameters.columns import KeyedColumns, Keys
 
 _AREA = (0.35, 1.0)  # shares of the area that "random-resized" keeps
 _ASPECT = (3 / 4, 4 / 3)  # its widths to heights, as in ImageNet training
@@ -76,7 +79,7 @@ def crop_numbers(options: Options, epoch: int, keys: Sequence[str] | Keys) -> Fl
     numbers = np.zeros((len(keys), 7))
     if not options.changes:
         return numbers
-    random = KeyedColumns(epoch_seed(options.seed, epoch, "forms"), keys)
+    random = _random_of(epoch_seed(options.seed, epoch, "forms"), keys)
     if options.crop == "random-resized":
         numbers[:, 0] = _AREA[0] + (_AREA[1] - _AREA[0]) * random.uniform("area")
         numbers[:, 1] = _ASPECT[0] * (_ASPECT[1] / _ASPECT[0]) ** random.uniform("aspect")
@@ -87,6 +90,34 @@ def crop_numbers(options: Options, epoch: int, keys: Sequence[str] | Keys) -> Fl
         for i in range(3 if options.square else 2):
             numbers[:, 4 + i] = (bits >> np.uint64(i)) & np.uint64(1)
     return numbers
+
+
+class _FewKeys:
+    """Random numbers as of `KeyedColumns`, by hashlib.
+
+    For a batch's keys that is as fast, and no kernels are loaded, which takes half a second.
+    """
+
+    def __init__(self, seed: int, keys: Sequence[str]) -> None:
+        self._heads = [f"{seed}\0{key}\0".encode() for key in keys]
+
+    def bits(self, purpose: str) -> npt.NDArray[np.uint64]:
+        end = f"{purpose}\0{0}".encode()
+        drawn = (blake2b(head + end, person=b"gloam draw").digest()[:8] for head in self._heads)
+        return np.frombuffer(b"".join(drawn), "<u8")
+
+    def uniform(self, purpose: str) -> Floats:
+        bits = (self.bits(purpose) >> np.uint64(12)).astype(np.float64)
+        drawn: Floats = (bits + 0.5) * 2.0**-52
+        return drawn
+
+
+def _random_of(seed: int, keys: Sequence[str] | Keys) -> _FewKeys | KeyedColumns:
+    if isinstance(keys, Sequence):
+        return _FewKeys(seed, keys)
+    from ..synth.parameters.columns import KeyedColumns
+
+    return KeyedColumns(seed, keys)
 
 
 def window_of(height: Any, width: Any, numbers: Any, options: Options, math: Any) -> list[Any]:

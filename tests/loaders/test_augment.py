@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import gloam
-from gloam.loaders.augment import crops_of, draw_crops
+from gloam.loaders.augment import crop_numbers, crops_of, draw_crops
 from gloam.loaders.options import Options
+from gloam.synth.parameters.columns import Keys
 
 from .numbered import numbered
 
@@ -36,6 +37,14 @@ CROPS = {
     "flips": {"crop": "resize", "size": (40, 56), "augment": True},
     "whole": {"size": None, "crop": "resize", "augment": True, "batch_size": 1},
 }
+
+
+def test_few_keys_and_many_draw_the_same_numbers():
+    keys = ["a", "\u00e9t\u00e9", "k" * 300, ""]
+    options = Options(batch_size=4, crop="random-resized", size=(32, 32), augment=True, seed=7)
+    few, many = crop_numbers(options, 3, keys), crop_numbers(options, 3, Keys(keys))
+    assert few.tobytes() == many.tobytes()
+    assert len(np.unique(few[:, :4])) == 16
 
 
 @pytest.mark.parametrize("loader", LOADERS)
