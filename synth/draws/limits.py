@@ -18,6 +18,7 @@ _NUMBERS = {
     "camera.sensor.read_shape": (-1.0, 2.0),
     "camera.sensor.black": (0, 1 << 26),
     "camera.sensor.white": (1, 1 << 26),
+    "degradations.banding.bands": (0.0, 100.0),  # 0 where there are none
 }
 """Bounds of what recipes do not say; a sensor's are wide around what calibrations may hold."""
 _REPEATED = ("illumination.lights", "illumination.lamps", "emitters")

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, get_args
 from pydantic import BaseModel
 
 from ...storage.untrusted import shown
-from .drawing import Drawn
+from .drawing import Drawn, Off
 from .schema import Section, Within
 
 Bounds = tuple[float, float]
@@ -45,10 +45,14 @@ def check_numbers(
 
 
 class _Part(NamedTuple):
-    """A part of a draw: name, path and bounds of each of its numbers; and the parts in it."""
+    """A part of a draw: name, path and bounds of each of its numbers; the parts in it.
+
+    off: what the part is in an image that has none of it, as rows of published mixtures say.
+    """
 
     numbers: tuple[tuple[str, str, float, float], ...]
     inner: tuple[tuple[str, _Part], ...]
+    off: Any = None
 
 
 def _check(
@@ -64,7 +68,7 @@ def _check(
             raise ValueError(f"{path} = {shown(value)}: no recipe draws it ({low:g} to {high:g})")
     for name, own in part.inner:
         inner = getattr(drawn, name)
-        if inner is not None:
+        if inner is not None and inner != own.off:
             _check(inner, own, others, lengths)
 
 
@@ -79,7 +83,8 @@ def _part(kind: type[Drawn], recipe: type[BaseModel] | None, above: str = "") ->
         known = recipe.model_fields.get(name) if recipe else None
         if drawn is not None:
             section: Any = known.annotation if known else None
-            inner.append((name, _part(drawn, section, f"{above}{name}.")))
+            off = next((mark.values for mark in field.metadata if isinstance(mark, Off)), None)
+            inner.append((name, _part(drawn, section, f"{above}{name}.")._replace(off=off)))
         elif not {int, float} & {field.annotation, *kinds}:
             continue  # a name, or one of several
         else:
