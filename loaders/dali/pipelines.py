@@ -25,6 +25,7 @@ from .transforms.operators import (
     decoded,
     decoded_by_two,
     fn,
+    plain,
     processed,
     room_for,
     transform,
@@ -134,7 +135,7 @@ def file_pairs(
     return low, normal, low_label, normal_label
 
 
-@pipeline_def(enable_conditionals=True)
+@pipeline_def
 def webdataset_numbers(
     paths: Sequence[str],
     index_paths: Sequence[str],
@@ -169,7 +170,7 @@ def number_of(source_info: bytes) -> int:
     return int(source_info.rpartition(b":")[2].partition(b".")[0])
 
 
-@pipeline_def(enable_conditionals=True)
+@pipeline_def
 def file_labels(
     file_root: str,
     low_list: str,
@@ -181,11 +182,13 @@ def file_labels(
     return fn.readers.file(file_root=file_root, file_list=low_list, name="reader", **common)[1]
 
 
+@plain
 def located(paths: Sequence[str], index_paths: Sequence[str]) -> dict[str, Any]:
     """Return what the first reader of shards is told of them."""
     return {"paths": list(paths), "index_paths": list(index_paths), "name": "reader"}
 
 
+@plain
 def sharded(options: Options, part: RankPart, remote: bool) -> dict[str, Any]:
     """Return what readers of shards have in common."""
     # Whole shards are shuffled, equally on all ranks, which take turns at the parts. Those differ
@@ -205,6 +208,7 @@ def sharded(options: Options, part: RankPart, remote: bool) -> dict[str, Any]:
     }
 
 
+@plain
 def reading(options: Options, part: RankPart) -> dict[str, Any]:
     """Return what readers have in common.
 

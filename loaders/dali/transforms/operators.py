@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 from nvidia import dali
 
@@ -23,7 +23,14 @@ MATH = SimpleNamespace(
     floor=dali.math.floor, sqrt=dali.math.sqrt, minimum=dali.math.min, maximum=dali.math.max
 )
 """What `augment.window_of` computes with in a pipeline."""
+F = TypeVar("F", bound=Callable[..., Any])
 _TYPES = {"float32": types.FLOAT, "float16": types.FLOAT16, "uint8": types.UINT8}
+
+
+def plain(function: F) -> F:
+    """Mark a function that branches on no data: DALI then takes .2 s less to build a pipeline."""
+    marked: F = dali.pipeline.do_not_convert(function)
+    return marked
 
 
 def transform(images: list[Any], window: Any, flips: Any, options: Options) -> list[Any]:
@@ -39,6 +46,7 @@ def transform(images: list[Any], window: Any, flips: Any, options: Options) -> l
     return normalised(images, options)
 
 
+@plain
 def room_for(normal: Any, options: Options) -> Any:
     """Return memory for lows of the normals' sizes, which kernels fill.
 
@@ -49,6 +57,7 @@ def room_for(normal: Any, options: Options) -> Any:
     return fn.constant(idata=0, dtype=types.INT32)
 
 
+@plain
 def decoded(images: Any, options: Options) -> Any:
     """Decode an encoded image, or a list of several."""
     if options.exact and options.device == "gpu":
@@ -92,6 +101,7 @@ def processed(images: list[Any], options: Options, crops: Crops | None) -> list[
     return transform(_alike(decoded, images, options=options), window, flips, options)
 
 
+@plain
 def cropped(image: Any, options: Options, crops: Crops | None) -> tuple[Any, Any]:
     """Return the window (top, left, height, width) and the flips of an encoded image, as int32."""
     if not options.changes:
@@ -114,23 +124,25 @@ def _turned(images: list[Any], turned: Any) -> list[Any]:
     return images
 
 
+@plain
 def _alike(operator: Callable[..., Any], images: list[Any], **how: Any) -> list[Any]:
     """Apply an operator to images, with the same draws for all."""
     made = operator(images if len(images) > 1 else images[0], **how)
     return list(made) if isinstance(made, list | tuple) else [made]
 
 
+@plain
 def normalised(images: list[Any], options: Options) -> list[Any]:
     """Pad images, and bring them into the type, range and layout that are asked for."""
     if options.pad:
         images = _alike(fn.pad, images, axis_names="HW")
     signed = options.value_range[0] < 0 and options.dtype != "uint8"
-    plain = options.dtype == "uint8"
+    levels = options.dtype == "uint8"
     return _alike(
         fn.crop_mirror_normalize,
         images,
         dtype=_TYPES[options.dtype],
         output_layout=options.layout,
         mean=[127.5] if signed else [0.0],
-        std=[1.0] if plain else ([127.5] if signed else [255.0]),
+        std=[1.0] if levels else ([127.5] if signed else [255.0]),
     )
