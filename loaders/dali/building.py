@@ -151,8 +151,11 @@ class PipelineBuilder:
             "prefetch_queue_depth": options.prefetch,
             "enable_checkpointing": True,
             "checkpoint": checkpoint,
-            # Only turned squares and what GPUs decode branch on data; DALI takes .3 s to see to it.
-            "enable_conditionals": options.device == "gpu" or (options.augment and options.square),
+            # What branches on data: decoding on GPUs, small images, turned squares. DALI takes .3 s
+            # to see to it.
+            "enable_conditionals": options.device == "gpu"
+            or options.crop == "random"
+            or (options.augment and options.square),
             **(side_by_side if options.device == "gpu" else {}),
         }
 

@@ -37,7 +37,11 @@ def transform(images: list[Any], window: Any, flips: Any, options: Options) -> l
     """Transform decoded images, by a window (top, left, height, width) and flips."""
     if options.cuts:
         images = _alike(fn.slice, images, start=window[:2], shape=window[2:], axes=[0, 1])
-    if options.size is not None:
+    if options.crop == "random" and options.size is not None:
+        # Resizing to the same size would cost a third of the time.
+        if window[2] != options.size[0] or window[3] != options.size[1]:
+            images = _alike(fn.resize, images, size=options.size, antialias=True)
+    elif options.size is not None:
         images = _alike(fn.resize, images, size=options.size, antialias=True)
     if options.augment:
         images = _alike(fn.flip, images, horizontal=flips[0], vertical=flips[1])
