@@ -6,7 +6,6 @@ Every loader and backend takes them from here, so that all cut the same window o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy.typing as npt
 
 from ..errors import LoaderError
 from ..synth.kernels.arrays import Window
+from ..synth.parameters.keyed_bits import keyed_bits
 from .options import Options
 from .ranks_and_order import epoch_seed
 
@@ -102,9 +102,7 @@ class _FewKeys:
         self._heads = [f"{seed}\0{key}\0".encode() for key in keys]
 
     def bits(self, purpose: str) -> npt.NDArray[np.uint64]:
-        end = f"{purpose}\0{0}".encode()
-        drawn = (blake2b(head + end, person=b"gloam draw").digest()[:8] for head in self._heads)
-        return np.frombuffer(b"".join(drawn), "<u8")
+        return np.frombuffer(b"".join(keyed_bits(head, purpose) for head in self._heads), "<u8")
 
     def uniform(self, purpose: str) -> Floats:
         bits = (self.bits(purpose) >> np.uint64(12)).astype(np.float64)

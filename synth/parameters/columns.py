@@ -17,6 +17,7 @@ import numpy.typing as npt
 from ..kernels.numbers.blake2b import as_words, first_words, moved_on
 from ..kernels.numbers.library import normal_quantile
 from .distributions import Constant, Distribution
+from .keyed_bits import keyed_bits
 
 Floats = npt.NDArray[np.float64]
 _moved_on = lru_cache(maxsize=4096)(moved_on)
@@ -101,6 +102,9 @@ class KeyedColumns:
         They are the first 8 bytes, little-endian, of the BLAKE2b (personal "gloam draw") of seed,
         key, purpose and index, with a zero byte after each of the first three.
         """
+        if len(self) == 1:  # hashlib is faster at one
+            start = self._prefixes[0].tobytes()[: self._lengths[0]]
+            return np.frombuffer(keyed_bits(start, purpose, index), np.uint64)
         end = f"{purpose}\0{index}".encode()
         words = np.empty(len(self), np.uint64)
         first_words(self._prefixes, self._lengths, _moved_on(end), len(end), words)
