@@ -166,7 +166,7 @@ def _noise(drawn: CameraDraw) -> str:
     own = drawn.noise
     if own is None:
         return f"{drawn.camera.name} ISO {drawn.camera.iso:.0f}"
-    return f"noise by pictures: read {own.read.green:.2f}, shot {own.shot.green:.2f}"
+    return f"read noise {own.read.green:.2f}, shot {own.shot.green:.2f}"
 
 
 def _degradations(drawn: LastDegradationsDraw | None) -> list[str]:

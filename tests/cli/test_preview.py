@@ -33,7 +33,7 @@ def test_captions_say_whose_noise_it_is():
         " ".join(described(draw(load_recipe("even", changes), 0, "k"), 1000))
         for changes in ([], ["camera.iso=3200"])
     )
-    assert "noise by pictures: read 0." in own
+    assert "read noise 0." in own
     assert "ISO" not in own
     assert "sony-a7s2 ISO 3200" in sensor
 
