@@ -6,6 +6,7 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+import pillow_heif
 import pytest
 from click.testing import CliRunner
 from PIL import Image
@@ -146,7 +147,9 @@ def test_the_quality_of_jpegs_is_read(folders, tmp_path):
     for path in sorted(folders[0].iterdir())[:2]:
         with Image.open(path) as low:
             low.save(tmp_path / f"{path.stem}.jpg", quality=80)
-    assert [pair.quality for pair in read_pairs(tmp_path, None)] == [80, 80]
+    with Image.open(path) as low:  # `Image.open` does not know HEIC
+        pillow_heif.from_pillow(low).save(tmp_path / "x.heic")
+    assert [pair.quality for pair in read_pairs(tmp_path, None)] == [80, 80, 0]
     assert {pair.quality for pair in read_pairs(*folders)} == {0}
 
 
