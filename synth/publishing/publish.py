@@ -35,7 +35,7 @@ from ..building.cards.readme import config_of
 from ..building.draw_columns import draw_fields, with_all_columns
 from ..building.remake_unit import sample_with_low
 from ..models import parse_draw
-from ..recipes.load import recipe_of
+from ..recipes.load import recorded_recipe
 from ..renderers import pixels_of
 from .card import body, head
 from .croissant import PublishedFile, croissant
@@ -142,7 +142,7 @@ def _chosen(suffixes: dict[str, Counter[str]]) -> dict[str, str]:
 
 def _draw_paths(origin: PairSet) -> list[str]:
     """Return the paths of all that the set's recipe draws."""
-    recipe = recipe_of(origin.info.build.request.recipe, (), "recipe")
+    recipe = recorded_recipe(origin.info.build.request.recipe, f"recipe of {origin.root}")
     return [field.name for field in draw_fields(recipe)]
 
 
