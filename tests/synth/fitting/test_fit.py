@@ -125,9 +125,11 @@ def test_one_pair_is_enough_and_lows_alone_are(folders, tmp_path, count):
     found.recipe()
 
 
-def test_all_forms_are_recipes():
+@pytest.mark.parametrize("louder", [1, 8])
+def test_all_forms_are_recipes(louder):
     rng = np.random.default_rng(0)
     rows = bounded(values() * rng.uniform(0.9, 1.1, (12, len(COLUMNS))))
+    rows[:, places("noise.read", "noise.shot")] *= louder
     bright = rng.normal(0, 1, 12)
     rows[:, 0] += 0.5 * bright
     free, slope = by_brightness(rows, bright)
