@@ -79,11 +79,9 @@ def read_pairs(lows: Path, normals: Path | None) -> list[Pair]:
             path=lows,
         )
     for pair, path in zip(pairs, paths, strict=True):
-        height, width = pair.low.shape[:2]
-        if min(height, width) < _LEAST:
-            raise SourceError(
-                f"{path}: is {width} x {height}; {_LEAST} x {_LEAST} pixels are the least",
-                path=path,
+        if (least := min(pair.low.shape[:2])) < _LEAST:  # of the middle of larger images
+            raise SourceError.at(
+                path, f"its shorter side has {least} pixels; {_LEAST} are the least"
             )
     if max(float(pair.low.std(axis=(0, 1)).max()) for pair in pairs) < 0.3:
         raise SourceError(

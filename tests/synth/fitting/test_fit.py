@@ -169,5 +169,5 @@ def test_wrong_folders_get_one_line(folders, tmp_path):
     with pytest.raises(SourceError, match="one value each"):
         fit(black)
     Image.fromarray(np.zeros((20, 80, 3), np.uint8)).save(black / "a.png")
-    with pytest.raises(SourceError, match="64 x 64"):
+    with pytest.raises(SourceError, match="64 are the least"):
         read_pairs(black, None)
