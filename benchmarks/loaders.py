@@ -31,7 +31,7 @@ from PIL import Image
 from recording import options_of
 
 from gloam.loaders import PairLoader
-from gloam.loaders.bench.pairs import bench
+from gloam.loaders.bench.pairs import Asked, bench
 from gloam.loaders.dali.pipelines import LOW, NORMAL, SIDE_BY_SIDE, pipeline_def
 from gloam.loaders.dali.transforms.operators import fn
 from gloam.loaders.index import contents_of
@@ -133,7 +133,8 @@ def readers(shards: Path, files: Path) -> None:
                     f"{name:10} reader, batch {batch_size}: {pairs / seconds:8,.0f} pairs a second",
                     flush=True,
                 )
-    result = bench(shards, "train", 256, 192, 4.0, (4, usable_cores()), lambda name: None)
+    asked = Asked(shards, "train", 256, 192, 4.0, (4, usable_cores()), lambda name: None)
+    result = bench(asked)
     for speed in result.speeds:
         line = (
             f"gloam bench: {speed.name:32} {speed.pairs_a_second:10,.0f} pairs a second, first"

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ...manifests.images.header import read_header
+from ...manifests.images.opening import MOST_PIXELS
 from ..dali.batches import check_one_size, tensor_of
-from ..dali.encoded import MOST_PIXELS
 from .clip_bytes import normal_of
 from .stored_clips import StoredClip
 

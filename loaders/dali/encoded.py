@@ -18,12 +18,12 @@ import numpy as np
 
 from ...errors import ImageRefused
 from ...manifests.images.header import read_header
+from ...manifests.images.opening import MOST_PIXELS
 from ...manifests.sets.layouts.extents import Extent
 from ..columns import Pairs, fetched, read_extent
 from ..dataset import check_one_shape
 
 _RECENT = 64  # batches: more than DALI asks for ahead
-MOST_PIXELS = 1 << 30  # of an image whose size is read
 
 
 class OrderedNumbers:

@@ -54,9 +54,8 @@ class MadeAhead(Generic[T]):
 class EpochDraws:
     """The draws of some pairs, epoch by epoch.
 
-    keys: those of all pairs.
+    keys: those of all pairs that may be asked for; as an attribute, `Keys`.
     live: lows of a recipe of the camera model.
-    keys: those of all pairs that may be asked for.
     workers: threads that draw the first epoch, and processes that draw the next ones of many pairs:
       they leave the interpreter to whoever trains.
     """

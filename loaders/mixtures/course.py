@@ -118,13 +118,13 @@ class Course:
         Raises LoaderError when it lies beyond `MOST_SAMPLES`.
         """
         shares = self._of(self.segments[0])
-        near = int(number / shares.exact[component])
-        if near > MOST_SAMPLES:
+        share = shares.exact[component]
+        if number + 1 > share * MOST_SAMPLES:
             raise LoaderError(
                 f"mix: {self._names[component]}: its share is so small that an epoch would have"
                 f" more than {MOST_SAMPLES:,} samples: give epoch=, or a larger weight"
             )
-        place = max(0, near - 2 * SPAN)
+        place = max(0, int(number / share) - 2 * SPAN)
         before = int(shares.before(place)[component])
         while True:
             own = shares.components(place, 4 * SPAN) == component

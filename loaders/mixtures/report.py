@@ -18,6 +18,8 @@ from ...synth.reporting.subject import folder_subject
 from ..torch_loader import TorchLoader
 from .mixture import Component, Mixture, at, mixture_in
 
+_LONGEST = 80  # letters of a file's name: keys of lists are paths
+
 
 def report_mixture(
     mixture: Mixture | str | Path,
@@ -72,7 +74,8 @@ def _write(mixture: Mixture, lows: Path, normals: Path) -> list[str]:
     components = []
     with TorchLoader(mixture, give=["component"], keys=True, **options) as loader:
         for number, (low, normal, (key,), given) in enumerate(loader):
-            file = f"{number:06d} {given['component'][0]} {key}".replace("/", "-") + ".png"
+            name = f"{number:06d} {given['component'][0]} {key}".replace("/", "-")
+            file = f"{name[:_LONGEST]}.png"
             for folder, image in ((lows, low), (normals, normal)):
                 write_bytes(folder / file, encode(image[0].numpy(), "png"))
             components += given["component"]

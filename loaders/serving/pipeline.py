@@ -1,6 +1,6 @@
 """The DALI pipeline that a server runs: what `PairLoader` does to an image, and no more.
 
-It is `decoded`, a resize and `normalised` of `dali.pipelines`, written out for whoever serves it.
+It is `decoded`, a resize and `normalised` of `dali.transforms.operators`, written out for servers.
 """
 
 from __future__ import annotations

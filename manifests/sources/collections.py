@@ -169,7 +169,7 @@ def _without_lows(
 
     @cache
     def in_set(folder: str) -> bool:
-        return root is not None and (root / folder).parents[1].joinpath("set.json").is_file()
+        return root is not None and (root / folder).parent.parent.joinpath("set.json").is_file()
 
     for entry, after in pairwise(chain(entries, [None])):
         assert entry is not None

@@ -8,7 +8,7 @@ from typing import Any, get_args
 import pyarrow as pa
 from pydantic import BaseModel
 
-from ..models import draw_type, model_of, parse_draw
+from ..models import Draw, draw_type, model_of
 from ..parameters.drawing import leaves
 from ..parameters.schema import Added
 from ..recipes.load import Recipe
@@ -29,12 +29,11 @@ def draw_fields(recipe: Recipe) -> list[pa.Field]:
     return [pa.field(path, kind) for path, kind in _fields(kind, "", held)]
 
 
-def with_all_columns(draw: dict[str, Any], paths: Iterable[str]) -> dict[str, Any]:
-    """Return a record's draw with a value for each column of its set.
+def with_all_columns(drawn: Draw, paths: Iterable[str]) -> dict[str, Any]:
+    """Return a draw, as a record has it, with a value for each column of its set.
 
     Parts that other recipes of a mixture have are what they are in an image that has none of them.
     """
-    drawn = parse_draw(draw)
     known = leaves(type(drawn))
     made: dict[str, Any] = {"model": drawn.model}
     for path in paths:

@@ -115,18 +115,19 @@ def _all_drawn(job: Job, samples: Iterator[Sample]) -> Iterator[tuple[Sample, Dr
 def _drawn(job: Job, samples: Sequence[Sample]) -> list[Draw]:
     """Return new draws of some samples, or their own."""
     if job.recipe is None:
-        return [_own_draw(job, sample) for sample in samples]
+        return [draw_of(job.unit, sample) for sample in samples]
     return draw_many(job.recipe, job.seed, [sample.key for sample in samples])
 
 
-def _own_draw(job: Job, sample: Sample) -> Draw:
+def draw_of(unit: Unit, sample: Sample) -> Draw:
+    """Return the draw that a unit's sample has stored. Raises SetError when it is damaged."""
     try:
         return parse_draw(sample.record["draw"])
     except ValueError as error:
         raise SetError(
-            f"{job.unit.root}: {job.unit.name}: {sample.key}: the stored draw is damaged:"
+            f"{unit.root}: {unit.name}: {sample.key}: the stored draw is damaged:"
             f" {first_line(error)}",
-            path=job.unit.root,
+            path=unit.root,
             key=sample.key,
         ) from error
 

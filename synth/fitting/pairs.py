@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import cv2
 import numpy as np
-from PIL import Image
 
-from ...errors import SourceError
+from ...errors import ImageRefused, SourceError
 from ...manifests.images.decode import read_rgb
 from ...manifests.images.folders import image_pairs
+from ...manifests.images.jpeg import BEGINNING
+from ...manifests.images.opening import open_lazily
+from ...storage.untrusted import read_regular
 from ..analysis.all_statistics import middle
 from ..kernels.arrays import Pixels
 from ..kernels.curves import LEVEL_LIGHT, LUMINANCE, linear_to_srgb
@@ -76,11 +79,9 @@ def read_pairs(lows: Path, normals: Path | None) -> list[Pair]:
             path=lows,
         )
     for pair, path in zip(pairs, paths, strict=True):
-        height, width = pair.low.shape[:2]
-        if min(height, width) < _LEAST:
-            raise SourceError(
-                f"{path}: is {width} x {height}; {_LEAST} x {_LEAST} pixels are the least",
-                path=path,
+        if (least := min(pair.low.shape[:2])) < _LEAST:  # of the middle of larger images
+            raise SourceError.at(
+                path, f"its shorter side has {least} pixels; {_LEAST} are the least"
             )
     if max(float(pair.low.std(axis=(0, 1)).max()) for pair in pairs) < 0.3:
         raise SourceError(
@@ -102,9 +103,13 @@ def as_normal(low: Pixels) -> Pixels:
 
 def _quality(path: Path) -> int:
     """Return the quality of a JPEG, by how coarse its table of brightness is; 0 of other images."""
-    with Image.open(path) as image:
-        tables = getattr(image, "quantization", None)
-    if not tables or 0 not in tables:
+    data = read_regular(path)
+    tables: dict[int, list[int]] = {}
+    if data.startswith(BEGINNING):
+        # A header that gloam mends and Pillow refuses says nothing.
+        with suppress(ImageRefused), open_lazily(data) as image:
+            tables = getattr(image, "quantization", {})
+    if 0 not in tables:
         return 0
     percent = 100 * sum(tables[0]) / float(quantisers(50)[0].sum())
     return int(np.clip(round(100 - percent / 2 if percent <= 100 else 5000 / percent), 1, 100))

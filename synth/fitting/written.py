@@ -12,7 +12,7 @@ from ..camera.illumination import cell_luminance
 from ..kernels.arrays import Pixels
 from ..kernels.curves import toe_of
 from ..kernels.illumination import brightness_ev, mean_of
-from .columns import COLUMNS, TAIL_SHARE, places, recipe_values
+from .columns import COLUMNS, TAIL_SHARE, bounded, places, recipe_values
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -73,11 +73,12 @@ def broad_recipe(values: FloatArray, toe: float, slope: float) -> dict[str, Any]
     """
     unit = 255 * toe_of(toe).slope
     of_setting = places("noise.read", "noise.shot", "noise.tail", "noise.rows")
-    setting = np.median(values[:, of_setting], axis=0)
-    read, shot, tail = setting[:3], setting[3:6], setting[6:9]
+    middle = np.median(values, axis=0)
+    read, shot, tail = (middle[places(f"noise.{part}")] for part in ("read", "shot", "tail"))
     strengths = np.geomspace(1, _STRONGEST, _STEPS)
-    rows = np.tile(setting, (_STEPS, 1))
-    rows[:, :6] *= strengths[:, None]
+    rows = np.tile(middle, (_STEPS, 1))
+    rows[:, places("noise.read", "noise.shot")] *= strengths[:, None]
+    rows = bounded(rows)[:, of_setting]
     black = read**2 * (1 + 2 * TAIL_SHARE * tail**2 - (TAIL_SHARE * tail) ** 2)
     # Green is the mean of two sites; gains raise shot noise's variance once, read noise's twice.
     gains = np.sqrt(shot / (2 * shot[1]) * np.sqrt(black / (2 * black[1])))

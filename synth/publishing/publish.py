@@ -33,9 +33,8 @@ from ..building.cards.markdown import bibtex
 from ..building.cards.readme import HUB_SPLITS as _SPLITS
 from ..building.cards.readme import config_of
 from ..building.draw_columns import draw_fields, with_all_columns
-from ..building.remake_unit import sample_with_low
-from ..models import parse_draw
-from ..recipes.load import recipe_of
+from ..building.remake_unit import draw_of, sample_with_low
+from ..recipes.load import recorded_recipe
 from ..renderers import pixels_of
 from .card import body, head
 from .croissant import PublishedFile, croissant
@@ -142,7 +141,7 @@ def _chosen(suffixes: dict[str, Counter[str]]) -> dict[str, str]:
 
 def _draw_paths(origin: PairSet) -> list[str]:
     """Return the paths of all that the set's recipe draws."""
-    recipe = recipe_of(origin.info.build.request.recipe, (), "recipe")
+    recipe = recorded_recipe(origin.info.build.request.recipe, f"recipe of {origin.root}")
     return [field.name for field in draw_fields(recipe)]
 
 
@@ -152,7 +151,7 @@ def _write_unit(
     """Write a unit's pictures."""
     if form == "plan":
         return {"sums": {}}
-    samples = (_with_all_keys(one, paths) for one in counted(sample_with_low(unit)))
+    samples = (_with_all_keys(unit, one, paths) for one in counted(sample_with_low(unit)))
     if form == "parquet":
         split, number = unit.name.rpartition("-")[::2]
         name = f"data/{_SPLITS[split]}-{number}.parquet"
@@ -160,9 +159,9 @@ def _write_unit(
     return {"sums": write_shard(root, unit.name, (_alike(one, suffixes) for one in samples))}
 
 
-def _with_all_keys(sample: Sample, paths: list[str]) -> Sample:
+def _with_all_keys(unit: Unit, sample: Sample, paths: list[str]) -> Sample:
     """Return a sample whose draw has the keys of all others: a mixture's recipes differ in them."""
-    draw = with_all_columns(sample.record["draw"], paths)
+    draw = with_all_columns(draw_of(unit, sample), paths)
     return replace(sample, record=sample.record | {"draw": draw})
 
 
@@ -262,20 +261,20 @@ def _published(written: Written, name: str) -> PublishedFile:
 def _rows(origin: PairSet) -> list[list[Tile]]:
     """Show some pairs."""
     rows = []
-    for pair in _spread(origin, _SHOWN):
-        words = tuple(described(parse_draw(pair.record["draw"]), _WIDTH))
+    for unit, pair in _spread(origin, _SHOWN):
+        words = tuple(described(draw_of(unit, pair), _WIDTH))
         low, normal = pixels_of(pair)
         rows.append(tiles_of(normal, low, words, pair.key, _WIDTH))
     return rows
 
 
-def _spread(origin: PairSet, many: int) -> Iterator[Sample]:
-    """Yield pairs from the beginnings of units that are spread over the set."""
+def _spread(origin: PairSet, many: int) -> Iterator[tuple[Unit, Sample]]:
+    """Yield units and pairs from the beginnings of units that are spread over the set."""
     units = [unit for unit in origin.units() if unit.count]
     taken = min(many, len(units))
     each = -(-many // taken)
     chosen = [units[number * len(units) // taken] for number in range(taken)]
-    found = (islice(sample_with_low(unit), each) for unit in chosen)
+    found = (((unit, one) for one in islice(sample_with_low(unit), each)) for unit in chosen)
     yield from islice(chain.from_iterable(found), many)
 
 

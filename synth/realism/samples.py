@@ -81,10 +81,10 @@ def _measure(samples: tuple[TestedLow, ...]) -> list[MeasuredLow]:
     made = []
     for sample in samples:
         low, normal = sample.images()
-        if min(low.shape[:2]) < 64:
+        if (least := min(low.shape[:2])) < 64:
             raise SourceError.at(
                 sample.low or sample.normal,
-                f"is {low.shape[1]} x {low.shape[0]}; 64 x 64 pixels are the least",
+                f"its shorter side has {least} pixels; 64 are the least",
             )
         smooth = smooth_places_of_low(low) if normal is None else smooth_places(normal)
         made.append(

@@ -22,11 +22,13 @@ def with_files(values: dict[str, Any], where: str) -> dict[str, Any]:
     made = dict(values)
     if isinstance(camera, dict) and "file" in camera:
         rest = {name: value for name, value in camera.items() if name != "file"}
-        own, file = rest.get("own") or {}, camera["file"]
+        own = rest.get("own") or {}
         try:
-            made["camera"] = {**rest, "own": {**own, **read_cameras(Path(str(file)))}}
-        except (ConfigError, TypeError) as error:
+            read = read_cameras(Path(str(camera["file"])))
+        except ConfigError as error:
             raise ConfigError(f"{where}: camera.file: {error}", key="camera.file") from None
+        # Another `own` than a mapping is refused with the rest.
+        made["camera"] = {**rest, "own": {**own, **read} if isinstance(own, dict) else own}
     if isinstance(groups, dict):
         made["together"] = {
             name: _with_table(group, f"{where}: together.{name}") for name, group in groups.items()

@@ -66,8 +66,7 @@ def plan_batch(
       of the first frame of its clip. Its own where it is not given.
     numbers: array (N), the draw of each image; one after the other where it is not given.
     windows: array (N, 7), `WINDOW`: what lows are made of; the whole where it is not given.
-    formed: two arrays (N), where windows of lows and of normals go that are to be brought into
-      form.
+    formed: two arrays (N), where windows of lows and of normals go that are to be transformed.
     """
     count = len(sizes)
     images = np.zeros(count, IMAGE)

@@ -1,4 +1,4 @@
-"""Live lows behind DALI: one pipeline reads normals, gloam's kernels darken, another one forms.
+"""Live lows behind DALI: one pipeline reads normals, gloam's kernels darken, another transforms.
 
     reader, decoder -> normals -> draws, kernels -> lows, normals: cropped, resized, flipped
     (checkpointed)                (functions of key, pair, epoch)

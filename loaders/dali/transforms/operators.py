@@ -54,7 +54,7 @@ def transform(images: list[Any], window: Any, flips: Any, options: Options) -> l
 def room_for(normal: Any, options: Options) -> Any:
     """Return memory for lows of the normals' sizes, which kernels fill.
 
-    Nothing on the CPU, and where a size is asked for: there lows are formed by kernels too.
+    Nothing on the CPU, and where a size is asked for: there lows are transformed by kernels too.
     """
     if options.device == "gpu" and options.size is None:
         return fn.copy(normal)

@@ -214,6 +214,9 @@ def test_what_cannot_be_opened_is_named(shards, tmp_path):
         TorchLoader(broken, **PLAIN)
     with pytest.raises(LoaderError, match="mix: rare: its share is so small"):
         TorchLoader(mix({"good": (shards, 1), "rare": (shards, 1e-320)}), **PLAIN)
+    one = [PAIRS[0]]  # whose only sample would come once in 10^12
+    with pytest.raises(LoaderError, match="mix: rare: its share is so small"):
+        TorchLoader(mix({"good": (shards, 1), "rare": (one, 1e-12)}), **PLAIN)
     with pytest.raises(LoaderError, match="epoch a number: must be 1 to"):
         mix({"good": (shards, 1)}, epoch=10**400)
     for data in ({"real": "lol-v1"}, {"low": 5, "normal": 6}):

@@ -665,7 +665,11 @@ def test_braces_are_counted_as_they_are_expanded(pattern: str) -> None:
 
 
 def test_lows_of_gloams_own_pairs_are_not_photographs(
-    tmp_path: Path, write_tar: Any, fill_folder: Any, jpegs: list[bytes]
+    tmp_path: Path,
+    write_tar: Any,
+    fill_folder: Any,
+    jpegs: list[bytes],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     members = {}
     for key in ("n-1", "n-2"):
@@ -690,3 +694,7 @@ def test_lows_of_gloams_own_pairs_are_not_photographs(
         paths = [image.path for image in list_source("folder", str(root), "", passed)]
         assert paths == [f"{within}train/normal/a.jpg"]
         assert passed["lows of gloam's pairs"] == 1
+    (tmp_path / "other" / "low").mkdir(parents=True)
+    (tmp_path / "other" / "low" / "a.jpg").write_bytes(jpegs[0])
+    monkeypatch.chdir(tmp_path / "other")
+    assert [image.path for image in list_source("folder", ".")] == ["low/a.jpg"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -274,3 +275,11 @@ def test_what_cannot_be_published_is_said(mixed, tmp_path):
         publish(mixed, tmp_path / "a", date="yesterday")
     with pytest.raises(ConfigError, match="then upload it"):
         publish(mixed, "s3://bucket/set")
+
+
+def test_a_damaged_draw_is_one_line(mixed, tmp_path):
+    root = shutil.copytree(mixed.root, tmp_path / "set")
+    shard = next((root / "shards").glob("train-*.tar"))
+    shard.write_bytes(re.sub(rb'("ev":)\d\.', rb"\g<1>99", shard.read_bytes()))
+    with pytest.raises(SetError, match=r"train-\d+: \S+: the stored draw is damaged: exposure\.ev"):
+        publish(root, tmp_path / "published")

@@ -78,7 +78,7 @@ def test_what_is_missing_or_too_much_is_said(pairs, tmp_path):
     with pytest.raises(ConfigError, match="5 scenes"):
         gloam.realism(few, against=few)
     Image.new("RGB", (32, 32)).save(few / "tiny.png")
-    with pytest.raises(SourceError, match=r"tiny\.png.*64 x 64"):
+    with pytest.raises(SourceError, match=r"tiny\.png.*64 are the least"):
         gloam.realism(few, against=few)
 
 
