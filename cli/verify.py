@@ -45,7 +45,8 @@ def verify(root: Path, normals: Path | None, *, progress: Bars, **options: Any) 
     """
     if (root / MARK).is_file():  # what gloam export --for or gloam publish wrote
         progress.stage("checking", None)
-        _report(root, list(verify_export(root, progress.at)), progress)
+        damage, others = verify_export(root, progress.at, options["strict"])
+        _report(root, damage, progress, [f"remark: {root}/{one}" for one in others])
         return f"{root}: an export; every byte is as it was written"
     pairs = open_set(root, normals)
     problems = find_problems(pairs, progress=progress, **options)

@@ -266,14 +266,14 @@ def _strangers(
         if receipt is None:
             return
         known |= {file.path for file in receipt.files}
-    for name in sorted(_files_below(root)):
+    for name in sorted(files_below(root)):
         if name not in known:
             mend = "move it elsewhere or delete it" if strict else ""
             what = "does not belong to the set"
             yield Problem(name, what, mend, kind=Kind.STRANGER, remark=not strict)
 
 
-def _files_below(root: Path) -> Iterator[str]:
+def files_below(root: Path) -> Iterator[str]:
     """Yield what lies in a set's folder, but for its work folder: files, links, pipes."""
     if isinstance(root, StorePath):
         yield from (name for name in root.facts() if name.partition("/")[0] != WORK_FOLDER)
