@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from ..errors import visible
 from ..manifests.sets.info import EDITABLE
 from ..manifests.sets.pair_set import open_set
 from ..progress import Bars
@@ -72,6 +73,6 @@ def _report(root: Path, damage: list[str], bars: Bars, remarks: Sequence[str] = 
     if damage:
         lines.append(f"{root}: {count_of(len(damage), 'problem')}")
     for line in lines:
-        click.echo(line)
+        click.echo(visible(line))
     if damage:
         sys.exit(USER_ERROR)
