@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from gloam.manifests.sets.verify import files_below
+from gloam.errors import SetError
+from gloam.manifests.sets.verify import files_below, verify_set
 from gloam.storage.atomic import sha256_file
 from gloam.synth.building.regenerate import export
 from gloam.synth.publishing.publish import publish
 from gloam.synth.publishing.unit_by_unit import MARK, SUMS, verify_export
 
 from ..clips import davis
-from .forged_sets import CLIPS, FILES, SHARDS, STORE, edit_records, edit_table
+from .forged_sets import CLIPS, FILES, SHARDS, STORE, edit_records, edit_table, put_in_store
 
 _GROUPS = 2
 """Processes for each layout, as a forgery may end one."""
@@ -136,6 +137,17 @@ def test_a_file_of_an_export_is_read_once(published: Path, tmp_path: Path) -> No
     assert damage == [f"{SUMS}: line {n} names 'README.md' again" for n in (2, 3)]
     assert "croissant.json: has no checksum" in others
     assert verify_export(root, lambda _: None, strict=True) == (damage + others, [])
+
+
+def test_objects_that_no_path_names_are_refused(
+    honest: dict[str, Path], bucket: str, server: str
+) -> None:
+    boto3 = pytest.importorskip("boto3")
+    root = put_in_store(honest["shards"], f"{bucket}/beside")
+    store = boto3.client("s3", endpoint_url=server)
+    store.put_object(Bucket="bucket", Key=f"{root.key}/../x", Body=b"")  # type: ignore[attr-defined]
+    with pytest.raises(SetError, match="invalid path"):
+        verify_set(root)
 
 
 @pytest.mark.parametrize("layout", ["shards", "files"])
