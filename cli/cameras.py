@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ..errors import visible
 from ..synth.camera.calibration import Calibration, read_cameras
 from ..synth.camera.sensors import iso_range, shipped_cameras
 from .common import PATH, user_errors
@@ -28,4 +29,4 @@ def cameras(file: Path | None) -> None:
     for name, camera in (shipped_cameras() | own).items():
         low, high = iso_range(name, own)
         isos = f"ISO {low:g} to {high:g}" + ("" if camera.rows else ", nominal")
-        click.echo(f"{name:18} {isos:26} {camera.source}")
+        click.echo(visible(f"{name:18} {isos:26} {camera.source}"))

@@ -16,7 +16,7 @@ from click.shell_completion import CompletionItem
 from ..engines.by_name import engine_named
 from ..engines.process import available_cores
 from ..engines.stopping import exit_now
-from ..errors import ConfigError, GloamError, WorkerLost
+from ..errors import ConfigError, GloamError, WorkerLost, visible
 from ..progress import Bars as Bars
 from ..storage.stores import as_path
 
@@ -51,7 +51,7 @@ def user_errors(function: F) -> F:
             return function(*args, **given)
         except GloamError as error:
             for line in str(error).splitlines():
-                click.echo(f"gloam: {line}", err=True)
+                click.echo(f"gloam: {visible(line)}", err=True)
             if isinstance(error, WorkerLost):
                 exit_now(USER_ERROR)
             sys.exit(USER_ERROR)
@@ -67,7 +67,7 @@ def user_errors(function: F) -> F:
             # Disk full, no permission, and their like: the system's words are the message.
             what = f"{error.filename or 'output'}: {error.strerror or error}"
             way_out = _WAYS_OUT.get(error.errno or 0, "") if error.filename else ""
-            click.echo(f"gloam: {what}{way_out}", err=True)
+            click.echo(f"gloam: {visible(what)}{way_out}", err=True)
             sys.exit(USER_ERROR)
 
     return wrapped  # type: ignore[return-value]

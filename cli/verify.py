@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from ..errors import visible
 from ..manifests.sets.info import EDITABLE
 from ..manifests.sets.pair_set import open_set
 from ..progress import Bars
@@ -45,7 +46,8 @@ def verify(root: Path, normals: Path | None, *, progress: Bars, **options: Any) 
     """
     if (root / MARK).is_file():  # what gloam export --for or gloam publish wrote
         progress.stage("checking", None)
-        _report(root, list(verify_export(root, progress.at)), progress)
+        damage, others = verify_export(root, progress.at, options["strict"])
+        _report(root, damage, progress, [f"remark: {root}/{one}" for one in others])
         return f"{root}: an export; every byte is as it was written"
     pairs = open_set(root, normals)
     problems = find_problems(pairs, progress=progress, **options)
@@ -71,6 +73,6 @@ def _report(root: Path, damage: list[str], bars: Bars, remarks: Sequence[str] = 
     if damage:
         lines.append(f"{root}: {count_of(len(damage), 'problem')}")
     for line in lines:
-        click.echo(line)
+        click.echo(visible(line))
     if damage:
         sys.exit(USER_ERROR)

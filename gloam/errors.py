@@ -149,6 +149,11 @@ class ImageRefused(GloamError):
         return type(self), (self.reason, self.detail)
 
 
+def visible(text: object) -> str:
+    """Return a text of others for a terminal: on one line, its control characters escaped."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text))
+
+
 def first_line(error: BaseException) -> str:
     """Return the first line of an exception's text, cut at 200, or else its type's name."""
     return next(iter(str(error).strip().splitlines()), type(error).__name__)[:200]

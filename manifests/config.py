@@ -15,15 +15,17 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from ..errors import ConfigError
+from ..errors import ConfigError, visible
 from ..storage.untrusted import read_regular
 
 M = TypeVar("M", bound=BaseModel)
 
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 _MERGE = "tag:yaml.org,2002:merge"
 _LARGEST = 1 << 19  # bytes of a file that people write
 _MOST_VALUES = 100_000  # in one, aliases followed
 _MOST_FINDINGS = 20
+_LONGEST_NUMBER = 100  # characters; Python itself takes hexadecimal ones of any length
 _SHORT = reprlib.Repr()
 _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 2, 80, 80
 
@@ -79,7 +81,7 @@ class _Loader(yaml.SafeLoader):
 def _count(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
     """Count the values of a text with its aliases followed, each of which is looked at once.
 
-    Raises ValueError when a value holds itself, or there are too many.
+    Raises ValueError when a value holds itself, there are too many, or a number is too long.
     """
     if node not in known:
         known[node] = 0
@@ -88,6 +90,8 @@ def _count(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
         known[node] = 1 + sum(_count(part, known) for part in parts)
         if known[node] > _MOST_VALUES:
             raise ValueError(f"more than {_MOST_VALUES:,} values")
+        if node.tag in _NUMBERS and len(node.value) > _LONGEST_NUMBER:
+            raise ValueError(f"a number of {len(node.value):,} characters")
     elif not known[node]:
         raise ValueError("a value holds itself")
     return known[node]
@@ -154,7 +158,7 @@ def _facts(finding: Any, model: type[BaseModel]) -> tuple[str, Any, Any]:
 
 def _line(finding: Any, model: type[BaseModel], where: str) -> str:
     """Write one of pydantic's findings as a line."""
-    key = ".".join(str(part)[:80] for part in finding["loc"])
+    key = ".".join(visible(str(part)[:80]) for part in finding["loc"])
     given = cut(finding["input"])
     if finding["type"] == "extra_forbidden":
         known = ", ".join(_fields_at(model, finding["loc"][:-1]))

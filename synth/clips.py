@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ..errors import ImageRefused, Reason
 from ..manifests.sets.sample import LOW, NORMAL, Sample
 from .decode import decode_image
 from .draws.record import CameraDraw
@@ -47,10 +48,14 @@ def frames_of(sample: Sample) -> tuple[list[Pixels], list[Pixels]]:
 
     The lows of a live set, which holds none, are made of the stored draw.
 
-    Raises ImageRefused when a frame is damaged or not there; ValueError when the draw is.
+    Raises ImageRefused when a frame is damaged, not there, or of another size; ValueError when the
+    draw is damaged.
     """
     normals = [sample.decoded(name, decode_image) for name in frame_names(sample.members, NORMAL)]
     lows = [sample.decoded(name, decode_image) for name in frame_names(sample.members, LOW)]
+    shapes = {frame.shape for frame in (*lows, *normals)}
+    if len(shapes) != 1 or len(lows or normals) != len(normals):
+        raise ImageRefused(Reason.DAMAGED, "its frames are not of one size, or some are missing")
     return lows or render_clip(normals, parse_draw(sample.record["draw"])), normals
 
 

@@ -20,7 +20,7 @@ from ...errors import SetError, first_line
 from ...storage.atomic import sha256_file
 from ...storage.stores import StorePath, map_concurrent
 from ...storage.tables import read_schema
-from ...storage.untrusted import inside
+from ...storage.untrusted import inside, unreadable
 from ..labels.table import LABELS, read_about, read_left_out
 from .info import EDITABLE, PAIRS, PLAN, SET_FILE, WORK_FOLDER, SetInfo
 from .label_columns import read_label_arrays
@@ -266,17 +266,21 @@ def _strangers(
         if receipt is None:
             return
         known |= {file.path for file in receipt.files}
-    for name in sorted(_files_below(root)):
+    for name in sorted(files_below(root)):
         if name not in known:
             mend = "move it elsewhere or delete it" if strict else ""
             what = "does not belong to the set"
             yield Problem(name, what, mend, kind=Kind.STRANGER, remark=not strict)
 
 
-def _files_below(root: Path) -> Iterator[str]:
+def files_below(root: Path) -> Iterator[str]:
     """Yield what lies in a set's folder, but for its work folder: files, links, pipes."""
     if isinstance(root, StorePath):
-        yield from (name for name in root.facts() if name.partition("/")[0] != WORK_FOLDER)
+        try:
+            names = root.facts()
+        except OSError as error:  # an object whose name has `..`
+            raise unreadable(root, error) from error
+        yield from (name for name in names if name.partition("/")[0] != WORK_FOLDER)
         return
     top = os.fspath(root)
     for folder, folders, files in os.walk(top):

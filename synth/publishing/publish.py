@@ -39,12 +39,10 @@ from ..renderers import pixels_of
 from .card import body, head
 from .croissant import PublishedFile, croissant
 from .parquet_format import write_parquet
-from .unit_by_unit import Note, Written, counted, write_shard, write_units
+from .unit_by_unit import FOLDER, Note, Written, counted, write_shard, write_units
 
 Format = Literal["webdataset", "parquet", "plan"]
 FORMATS: tuple[Format, ...] = ("webdataset", "parquet", "plan")
-FOLDER = "gloam"
-"""Folder of a published set that has its plan, recipe and tables."""
 _UNDATED = "2026-11-22"
 """When no date is given: that of this gloam, as a clock's would make other bytes in every run."""
 _MEASURED, _SHOWN, _WIDTH = 300, 4, 260

@@ -29,7 +29,7 @@ from ..building.build import Report
 from ..building.build import build as build_request
 from ..building.request import Request
 from ..recipes.load import recorded_recipe
-from .publish import FOLDER
+from .unit_by_unit import FOLDER
 
 
 def rebuild(

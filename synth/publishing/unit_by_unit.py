@@ -10,11 +10,13 @@ from typing import Any, Protocol
 
 from ...engines.engine import Engine, check_paths
 from ...engines.local import count
-from ...errors import SetError
-from ...manifests.sets.info import WORK_FOLDER
+from ...errors import SetError, first_line
+from ...manifests.sets.info import PAIRS, SET_FILE, WORK_FOLDER, read_set
 from ...manifests.sets.layouts import layout_named
 from ...manifests.sets.pair_set import PairSet, Unit
 from ...manifests.sets.sample import Sample
+from ...manifests.sets.tables import read_keys, read_plan
+from ...manifests.sets.verify import files_below
 from ...manifests.sets.workspace import refuse_broken_link
 from ...progress import Progress
 from ...storage.atomic import (
@@ -29,9 +31,12 @@ from ...storage.atomic import (
 )
 from ...storage.locks import exclusive
 from ...storage.stores import StorePath
-from ...storage.untrusted import inside, parse_json, read_regular
+from ...storage.untrusted import UNIT_FILE, inside, parse_json, read_regular, shown
 
 MARK, SUMS = "gloam.json", "SHA256SUMS"
+FOLDER = "gloam"
+"""Folder of a published set that has its plan, recipe and tables."""
+_MOST_SAID = 20  # odd names and numbers of one file
 Note = dict[str, Any]
 
 
@@ -200,20 +205,74 @@ def write_file(path: Path, data: bytes) -> None:
     os.replace(temporary, path)
 
 
-def verify_export(root: Path, at: Callable[[int], None]) -> Iterator[str]:
-    """Yield what is wrong with such a folder, by its checksums: each a line."""
+def verify_export(
+    root: Path, at: Callable[[int], None], strict: bool = False
+) -> tuple[list[str], list[str]]:
+    """Check such a folder by its checksums, and the names and numbers in what was published.
+
+    at: called with the number of files checked so far.
+    strict: whether files that have no checksum count as damage.
+
+    Returns what is wrong, and remarks: each a line.
+    """
     try:
-        lines = read_regular(root / SUMS).decode("utf-8").splitlines()
+        lines = read_regular(root / SUMS).decode("utf-8").removesuffix("\n").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        yield f"{SUMS}: cannot be read: {error}"
-        return
+        return [f"{SUMS}: cannot be read: {getattr(error, 'strerror', None) or error}"], []
+    found = list(_odd_notes(root))
+    known = {MARK, SUMS}
     for number, line in enumerate(lines, 1):
         digest, _, name = line.partition("  ")
+        if name in known:  # else one file, listed a million times, is read as often
+            found.append(f"{SUMS}: line {number} names {shown(name)} again")
+            continue
+        known.add(name)
         try:
-            if sha256_file(inside(root, name, SUMS)) != digest:
-                yield f"{name}: was changed"
+            found += _changed(root, name, digest)
         except OSError as error:
-            yield f"{name}: {error.strerror or error}"
+            found.append(f"{name}: {error.strerror or error}")
         except SetError as error:
-            yield str(error).removeprefix(f"{root}: ")
+            found.append(str(error).removeprefix(f"{root}: "))
         at(number)
+    others = [
+        f"{shown(name)[1:-1]}: has no checksum" for name in sorted({*files_below(root)} - known)
+    ]
+    return (found + others, []) if strict else (found, others)
+
+
+def _changed(root: Path, name: str, digest: str) -> Iterator[str]:
+    """Compare a file with its checksum; of a shard, names and numbers are looked at, too."""
+    path, unit = inside(root, name, SUMS), UNIT_FILE.match(name)
+    if unit and unit[1]:
+        sha256, odd = layout_named("shards").examine(root, unit[1], name)
+    else:
+        sha256, odd = sha256_file(path), []
+    if sha256 != digest:
+        yield f"{name}: was changed"
+    else:
+        for where, what in odd[:_MOST_SAID]:
+            yield f"{name}: {where}: {what}" if where else f"{name}: {what}"
+
+
+def _odd_notes(root: Path) -> Iterator[str]:
+    """Yield what is wrong with the mark, and with the set's own files in what was published."""
+    try:
+        if not isinstance(parse_json(read_regular(root / MARK)), dict):
+            yield f"{MARK}: holds no keys and values"
+    except (OSError, ValueError) as error:
+        yield f"{MARK}: cannot be read: {first_line(error)}"
+    folder = root / FOLDER
+    if not os.path.lexists(folder):
+        return  # for a trainer
+    try:
+        info = read_set(folder)
+        read_plan(folder)
+        read_keys(inside(folder, PAIRS))
+        for name, facts in info.files.items():
+            path = inside(folder, name)
+            if path.is_file() and sha256_file(path) != facts.sha256:
+                yield f"{FOLDER}/{name}: is not that of {SET_FILE}"
+    except SetError as error:
+        yield str(error).removeprefix(f"{root}/")
+    except OSError as error:
+        yield f"{FOLDER}: {error}"

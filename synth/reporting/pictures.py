@@ -88,6 +88,7 @@ def shown_of_set(pairs: PairSet, measured: Measured) -> list[Shown]:
             try:
                 low, normal = pixels_of(pair)
                 drawn = parse_draw(pair.record["draw"])
+                strip = _strip(*frames_of(pair)) if is_clip(pair.record["members"]) else ""
             except (ImageRefused, ValueError) as error:
                 raise SetError(
                     f"{unit.root}: {unit.name}: {pair.key}: {error}", path=unit.root
@@ -96,7 +97,6 @@ def shown_of_set(pairs: PairSet, measured: Measured) -> list[Shown]:
             boxes = _boxes(pair.record, normal)
             row = measured.rows[place]
             shown = _shown(pair.key, why, [words, _numbers(row)], (low, normal), boxes)
-            strip = _strip(*frames_of(pair)) if is_clip(pair.record["members"]) else ""
             found[place] = shown._replace(strip=strip)
     return [found[place] for place in chosen(measured) if place in found]
 

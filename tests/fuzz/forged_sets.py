@@ -24,6 +24,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from PIL import Image
 
 from gloam.storage.atomic import canonical_json, sha256_bytes
 
@@ -325,6 +326,21 @@ def _without_frame(root: Path) -> None:
     edit_shard(root, lambda members: [one for one in members if ".001." not in one[0]])
 
 
+def _without_normals(root: Path) -> None:
+    edit_shard(root, lambda members: [one for one in members if ".normal." not in one[0]])
+
+
+def _of_other_size(root: Path) -> None:
+    """Put a frame of another size into each clip."""
+    made = io.BytesIO()
+    Image.new("RGB", (9, 8)).save(made, "png")
+    edit_shard(root, lambda m: [(n, made.getvalue() if ".low.001" in n else d) for n, d in m])
+
+
+def _more_frames(record: dict[str, Any]) -> None:
+    record["members"] |= {f"low.{n:03d}": record["members"]["low.000"] for n in range(2, 99)}
+
+
 def _kinds(*names: str) -> dict[str, Forge]:
     return {name: SHARDS[name] for name in names}
 
@@ -333,6 +349,9 @@ CLIPS: dict[str, Forge] = _kinds(
     "key of a record", "suffix of a member", "tar member, known", "size in the index", "counts"
 ) | {
     "frame that is missing": lambda root, _: _without_frame(root),
+    "normals that are missing": lambda root, _: _without_normals(root),
+    "frame of another size": lambda root, _: _of_other_size(root),
+    "frames of a record": lambda root, _: edit_records(root, _more_frames),
     "frames of set.json": lambda root, _: edit_json(
         root / "set.json", lambda info: info["build"]["request"]["sources"][0].update(frames=900)
     ),

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from gloam.errors import SetError
+from gloam.manifests.sets.verify import files_below, verify_set
+from gloam.storage.atomic import sha256_file
 from gloam.synth.building.regenerate import export
+from gloam.synth.publishing.publish import publish
+from gloam.synth.publishing.unit_by_unit import MARK, SUMS, verify_export
 
 from ..clips import davis
-from .forged_sets import CLIPS, FILES, SHARDS, STORE
+from .forged_sets import CLIPS, FILES, SHARDS, STORE, edit_records, edit_table, put_in_store
 
 _GROUPS = 2
 """Processes for each layout, as a forgery may end one."""
@@ -84,6 +90,64 @@ def test_forged_sets_in_a_store_do_no_harm(honest: dict[str, Path], bucket: str)
         f" {bucket!r} + '/forged')) for name in {list(STORE)!r}]",
     )
     assert found.split() == [], found
+
+
+PUBLISHED = {
+    "plan.parquet: damaged: '../x' names": lambda root: edit_table(
+        root / "gloam/plan.parquet", "key", "../x"
+    ),
+    "damaged: recursion limit": lambda root: (root / "gloam/set.json").write_bytes(b"[" * 9999),
+    "is not that of set.json": lambda root: (root / "gloam/recipe.yaml").write_bytes(b"a: 1"),
+    "gloam.json: cannot be read": lambda root: (root / "gloam.json").write_bytes(b"[" * 9999),
+    "record: key: '../x' names a file outside": lambda root: edit_records(
+        root, lambda record: record.update(key="../x")
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def published(honest: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("published") / "shards"
+    publish(honest["shards"], root)
+    return root
+
+
+@pytest.mark.parametrize("said", PUBLISHED)
+def test_verify_names_what_was_published_and_forged(
+    published: Path, tmp_path: Path, said: str
+) -> None:
+    root = shutil.copytree(published, tmp_path / "set")
+    PUBLISHED[said](root)
+    lines = [
+        f"{sha256_file(root / name)}  {name}\n"
+        for name in sorted(files_below(root))
+        if name not in (MARK, SUMS)
+    ]
+    (root / SUMS).write_text("".join(lines))
+    damage, others = verify_export(root, lambda _: None)
+    assert said in damage[0], damage
+    assert others == []
+
+
+def test_a_file_of_an_export_is_read_once(published: Path, tmp_path: Path) -> None:
+    root = shutil.copytree(published, tmp_path / "set")
+    first = (root / SUMS).read_text().splitlines()[0]
+    (root / SUMS).write_text(f"{first}\n" * 3)
+    damage, others = verify_export(root, lambda _: None)
+    assert damage == [f"{SUMS}: line {n} names 'README.md' again" for n in (2, 3)]
+    assert "croissant.json: has no checksum" in others
+    assert verify_export(root, lambda _: None, strict=True) == (damage + others, [])
+
+
+def test_objects_that_no_path_names_are_refused(
+    honest: dict[str, Path], bucket: str, server: str
+) -> None:
+    boto3 = pytest.importorskip("boto3")
+    root = put_in_store(honest["shards"], f"{bucket}/beside")
+    store = boto3.client("s3", endpoint_url=server)
+    store.put_object(Bucket="bucket", Key=f"{root.key}/../x", Body=b"")  # type: ignore[attr-defined]
+    with pytest.raises(SetError, match="invalid path"):
+        verify_set(root)
 
 
 @pytest.mark.parametrize("layout", ["shards", "files"])

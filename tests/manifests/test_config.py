@@ -189,6 +189,7 @@ BOMB = "a: &a [1]\n" + "".join(
     ("text", "words"),
     [
         (BOMB, "more than 100,000 values"),
+        (f"a: 0x{'f' * 5000}", "a number of 5,002 characters"),
         ("a: &a {x: 1}\n" + "b: &b {<<: [*a, *a]}\n" + "c: &c [*c]\n", "a value holds itself"),
         ("a" * (1 << 20) + ": 1", "more than 512 KiB"),
     ],

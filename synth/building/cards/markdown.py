@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import yaml
 
 _MARKS = re.compile(r"([\\`*_\[\]|~#$])")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-_MARKUP = re.compile(r"[^\w\s.,:/+-]")
+_MARKUP = re.compile(r"[^\w .,:/+-]")
 _BIBTEX = {
     **{mark: f"\\{mark}" for mark in "{}%#&$_"},
     "\\": r"\textbackslash{}",
@@ -58,13 +59,30 @@ def front_matter(values: dict[str, Any]) -> str:
     """
     lines = []
     for name, value in values.items():
-        if isinstance(value, str) and _MARKUP.search(value):
-            quoted = json.dumps(value)
-            text = "".join(c if c in '"\\' or not _MARKUP.match(c) else _escape(c) for c in quoted)
-            lines.append(f"{name}: {text}\n")
+        if any(map(_MARKUP.search, _strings(value))):
+            lines.append(f"{name}: {_flow(value)}\n")
         else:
             lines.append(yaml.safe_dump({name: value}, sort_keys=False, allow_unicode=True))
     return f"---\n{''.join(lines)}---\n"
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """Yield the texts in nested values."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _strings(one)
+
+
+def _flow(value: Any) -> str:
+    """Return nested values as YAML on one line, with the marks of texts escaped."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_flow(key)}: {_flow(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_flow, value)) + "]"
+    quoted = json.dumps(value)
+    return "".join(c if c in '"\\' or not _MARKUP.match(c) else _escape(c) for c in quoted)
 
 
 def _escape(character: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
+
 from ....manifests.sets.info import PAIRS, README, SetInfo
 from ....manifests.sets.layouts.files import METADATA
 from ....manifests.sets.pair_set import open_set
@@ -88,5 +90,7 @@ def _features(root: Path, info: SetInfo) -> list[dict[str, Any]]:
     # A set of lows only has no normals, though its records know of them.
     roles = tuple(role for role in known if not (info.build.lows_only and role == NORMAL))
     table = read_table(root / PAIRS, columns=[f"{role}_suffix" for role in roles])
-    suffixes = {role: sorted(set(table[f"{role}_suffix"].to_pylist())) for role in roles}
+    suffixes = {
+        role: pc.unique(table[f"{role}_suffix"].drop_null()).sort().to_pylist() for role in roles
+    }
     return sample_features(info, roles, suffixes, info.build.labelled, known)

@@ -112,6 +112,7 @@ MARKUP = [
     "name | <b>bold</b>",
     "--- \n# head",
     "}, author = {me",
+    "---\nlicense: mine\n---\n",
 ]
 
 
