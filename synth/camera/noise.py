@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from ..parameters.distributions import ZERO, Distribution
-from ..parameters.schema import Section, Within, about
+from ..parameters.schema import Added, Section, Within, about
 
 _Offset = Annotated[Distribution, Within(-8, 8, "levels"), about("that black is off by")]
 _Shot = Annotated[
@@ -106,7 +106,7 @@ class Noise(Section):
     tail: Tail = Tail()
     rows: Rows = Rows()
     correlation: Correlation = Correlation()
-    grain: Grain = Grain()
+    grain: Annotated[Grain, Added()] = Grain()
     kurtosis: Annotated[
         Distribution,
         Within(0, 2.9),

@@ -185,8 +185,8 @@ class CorrelationDraw(Drawn):
 class GrainDraw(Drawn):
     """See `noise.Grain`."""
 
-    across: float
-    down: float
+    across: float = 0.0
+    down: float = 0.0
 
 
 class NoiseDraw(Drawn):
@@ -199,7 +199,7 @@ class NoiseDraw(Drawn):
     tail: ChannelsDraw
     rows: ChannelsDraw
     correlation: CorrelationDraw
-    grain: GrainDraw
+    grain: GrainDraw = GrainDraw()
     kurtosis: float
 
 
@@ -212,7 +212,6 @@ NO_NOISE = NoiseDraw(
     tail=_NONE,
     rows=_NONE,
     correlation=CorrelationDraw(red_green=0.0, green_blue=0.0, red_blue=0.0),
-    grain=GrainDraw(across=0.0, down=0.0),
     kurtosis=0.0,
 )
 

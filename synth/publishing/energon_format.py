@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import struct
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...manifests.sets.layouts.extents import BLOCK
 from ...manifests.sets.layouts.shard_files import index_path, shard_path
 from ...manifests.sets.layouts.shard_index import read_index
 from ...storage.atomic import write_bytes
+
+if TYPE_CHECKING:
+    from .unit_by_unit import Written
 
 FOLDER = ".nv-meta"
 _VERSION = "7.4.1"
@@ -46,6 +50,11 @@ def part_filter(part):
 '''
 
 
+def is_prepared(name: str) -> bool:
+    """Return whether Energon's own tools write a file of an export again: it has no checksum."""
+    return name.endswith(".tar.idx") or name in (f"{FOLDER}/.info.json", f"{FOLDER}/split.yaml")
+
+
 def write_index(root: Path, unit: str) -> None:
     """Write Energon's index of a shard beside DALI's; its own tools may write it again."""
     tar = shard_path(root, unit)
@@ -59,8 +68,8 @@ def write_index(root: Path, unit: str) -> None:
     write_bytes(path, data)
 
 
-def write_meta(root: Path, counts: dict[str, int], splits: dict[str, list[str]]) -> None:
-    """Write what Energon asks of a dataset.
+def write_meta(written: Written, counts: dict[str, int], splits: dict[str, list[str]]) -> None:
+    """Write what Energon asks of a dataset, with checksums but for what its tools write again.
 
     counts: dict of shard to its pairs. splits: dict of split to its shards.
     """
@@ -77,4 +86,8 @@ def write_meta(root: Path, counts: dict[str, int], splits: dict[str, list[str]])
         "sample_loader.py": _LOADER,
     }
     for name, text in files.items():
-        write_bytes(root / FOLDER / name, text.encode())
+        path = f"{FOLDER}/{name}"
+        if is_prepared(path):
+            write_bytes(written.root / path, text.encode())
+        else:
+            written.put(path, [text.encode()])

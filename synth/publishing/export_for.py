@@ -160,7 +160,7 @@ def _finish(form: TrainerFormat, classes: list[str], written: Written) -> None:
             split: [shards[unit.name] for unit in units if unit.split == split]
             for split in form.splits
         }
-        write_meta(root, {shards[unit.name]: unit.count for unit in units}, splits)
+        write_meta(written, {shards[unit.name]: unit.count for unit in units}, splits)
         return
     if form.extra == "coco":
         write_coco(written, partial(_records, written), classes)

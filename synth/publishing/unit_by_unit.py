@@ -32,6 +32,7 @@ from ...storage.atomic import (
 from ...storage.locks import exclusive
 from ...storage.stores import StorePath
 from ...storage.untrusted import UNIT_FILE, inside, parse_json, read_regular, shown
+from .energon_format import is_prepared
 
 MARK, SUMS = "gloam.json", "SHA256SUMS"
 FOLDER = "gloam"
@@ -235,7 +236,9 @@ def verify_export(
             found.append(str(error).removeprefix(f"{root}: "))
         at(number)
     others = [
-        f"{shown(name)[1:-1]}: has no checksum" for name in sorted({*files_below(root)} - known)
+        f"{shown(name)[1:-1]}: has no checksum"
+        for name in sorted({*files_below(root)} - known)
+        if not is_prepared(name)
     ]
     return (found + others, []) if strict else (found, others)
 

@@ -359,4 +359,6 @@ def test_energon_finds_shards_indexes_and_splits(stored, tmp_path):
     assert loader["sample_loader"](raw) == {"sequence": [1, 2]}
     assert [loader["part_filter"](part) for part in ("low.png", "json")] == [True, False]
     (root / ".nv-meta/split.yaml").write_text("prepared anew")
-    assert CliRunner().invoke(command, ["verify", str(root)]).exit_code == 0
+    assert CliRunner().invoke(command, ["verify", "--strict", str(root)]).exit_code == 0
+    (root / ".nv-meta/sample_loader.py").write_text("import os")
+    assert CliRunner().invoke(command, ["verify", str(root)]).exit_code == 1

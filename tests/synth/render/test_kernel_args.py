@@ -30,7 +30,7 @@ DIGESTS = {
     "3dcc-low-light": ("0228d493b59b7c17", "9a8bfcdaafde7066", "e1ea64893e59e2ba"),
     "agllnet": ("2a45fa4debb2cff5", "f4d2ba0eca772f90", "33552395235b003e"),
     "day-to-night": ("f03581b8abb60832", "cd604db39e92984c", "a3c0c617070f7f31"),
-    "even": ("0a82cf4425b94538", "d38db8b9c1e04bc0", "d86387d849e6dfe9"),
+    "even": ("cab57159ec2f791c", "d38db8b9c1e04bc0", "d86387d849e6dfe9"),
     "extreme": ("2f79a590beca86f2", "62962faae4fc188b", "0fd1ef91e0ffdf3b"),
     "gamma": ("261fe5a4114a9031", "15f2e4741d848032", "e0d6ffa4a0cd16a8"),
     "llnet": ("e236c69dfd07cddc", "24191df9745f5d25", "5e9ebd5170adb465"),
@@ -38,9 +38,9 @@ DIGESTS = {
     "maet-gpu": ("d088efab4771cc61", "4009de95f19c35f1", "d8f1ecde5b9a24b8"),
     "mbllen": ("8463cd5c39204e38", "5409a620ed02a802", "4746db2644904cf7"),
     "night-lights": ("18793d8c29422cba", "17b3a5f88e0662b4", "b6f05f6922aba071"),
-    "train": ("23fb60186aa03bee", "368348201c88331f", "72c06208d6d5794e"),
-    "train-uneven": ("963c75ecfaa01b10", "32f2073d6b3ea08a", "f8b80e89a9c1e340"),
-    "uneven": ("68d0100fb63ce50d", "952a81538c295b6a", "d86dd10058de990c"),
+    "train": ("3b43d657159e9eeb", "368348201c88331f", "72c06208d6d5794e"),
+    "train-uneven": ("0fb1eed02a36dcee", "32f2073d6b3ea08a", "f8b80e89a9c1e340"),
+    "uneven": ("83fb5dd52e03b740", "952a81538c295b6a", "d86dd10058de990c"),
     "upi": ("2d913a3bbfd2deba", "82adcfac450d2880", "1c0c727f411aa408"),
     "uneven+0": ("b31b26a462d2dccd", "6f72d848a32850af", "1f9eaa7b73cce495"),
     "uneven+1": ("019e4cfe0eee93e6", "2f782cc95dd98ce8", "4076cb21b0829eea"),
@@ -56,7 +56,7 @@ DIGESTS = {
     "uneven+11": ("1e4af6aabecbf71a", "950ac5da974fe64d", "dce1d0a96aa0c94b"),
     "uneven+12": ("1bcc50ce8b77bcbf", "1734e20d0348b4e9", "634315feab4c4bef"),
     "gamma+jpeg": ("67220beb0ae31c1c", "4b664cfb2ee3863b", "8e5c299127c546bc"),
-    "mixed": ("8066e6e5fde191c3", "f4367e88777ba513", "44465ef00abfa442"),
+    "mixed": ("faffb11b40281639", "f4367e88777ba513", "44465ef00abfa442"),
 }
 """Of the records of KEYS, of six lows, and of a window of each."""
 
