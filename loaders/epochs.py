@@ -397,7 +397,7 @@ class _Pass:
             _tell_accelerate(loader, True)
         batch = next(self._batches, None)
         if batch is None:  # no end: an error ended what makes batches
-            raise LoaderError("this pass over the loader has ended with an error: begin another one")
+            raise LoaderError("this pass over the loader ended with an error: begin another one")
         self._ended = loader._count()
         convert = loader._converter()
         if convert is None:

@@ -102,11 +102,15 @@ class DaliLoader(EpochLoader):
         Where a batch could not be made, it is one of the epoch's beginning.
         """
         dali, start = self._dali_state(), self._numbers_start()
-        return super().state_dict() | ({"batch": 0} if self._lost else {}) | {
-            "base": self._base,
-            "dali": _as_text(dali),
-            "numbers": [start[0], _as_text(start[1])] if start is not None else [],
-        }
+        return (
+            super().state_dict()
+            | ({"batch": 0} if self._lost else {})
+            | {
+                "base": self._base,
+                "dali": _as_text(dali),
+                "numbers": [start[0], _as_text(start[1])] if start is not None else [],
+            }
+        )
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on, with the next pass, where another loader of the same set, options and rank was.
