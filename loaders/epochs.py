@@ -395,7 +395,9 @@ class _Pass:
             if loader._batch >= len(loader):  # of a state of an epoch's end
                 self._end()
             _tell_accelerate(loader, True)
-        batch = next(self._batches)
+        batch = next(self._batches, None)
+        if batch is None:  # no end: an error ended what makes batches
+            raise LoaderError("this pass over the loader ended with an error: begin another one")
         self._ended = loader._count()
         convert = loader._converter()
         if convert is None:

@@ -149,9 +149,11 @@ class WorkerLoader(EpochLoader):
         except (GloamError, GeneratorExit):
             raise
         except BaseException as error:
-            lost = self._lost()
+            lost = isinstance(error, ConnectionError | EOFError) or (
+                self._lost() and isinstance(error, RuntimeError | OSError)
+            )
             self._let_go()
-            if lost and isinstance(error, RuntimeError):
+            if lost:
                 raise LoaderError.at(
                     self.contents.name,
                     "a process that makes batches ended, perhaps because"

@@ -6,6 +6,7 @@ import base64
 import os
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from ...errors import LoaderError
@@ -42,6 +43,7 @@ class DaliLoader(EpochLoader):
     _padding = 0  # batches that DALI has left of the epoch before this place
     # epoch and batch that the pipeline gives next; none while it makes one
     _next: tuple[int, int] | None = None
+    _lost = False  # whether DALI failed, and its state of this place is gone
 
     def _options(self, given: Mapping[str, Any], training: bool, live: bool) -> Options:
         """Find the device, and validate the options.
@@ -95,13 +97,20 @@ class DaliLoader(EpochLoader):
         super().set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return where the loader is: a small dict of JSON values. Take it between batches."""
+        """Return where the loader is: a small dict of JSON values. Take it between batches.
+
+        Where a batch could not be made, it is one of the epoch's beginning.
+        """
         dali, start = self._dali_state(), self._numbers_start()
-        return super().state_dict() | {
-            "base": self._base,
-            "dali": _as_text(dali),
-            "numbers": [start[0], _as_text(start[1])] if start is not None else [],
-        }
+        return (
+            super().state_dict()
+            | ({"batch": 0} if self._lost else {})
+            | {
+                "base": self._base,
+                "dali": _as_text(dali),
+                "numbers": [start[0], _as_text(start[1])] if start is not None else [],
+            }
+        )
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on, with the next pass, where another loader of the same set, options and rank was.
@@ -190,7 +199,7 @@ class DaliLoader(EpochLoader):
     def _moved(self) -> None:
         self._drop()
         self._resume = self._start = None
-        self._base, self._padding = self.epoch, 0
+        self._base, self._padding, self._lost = self.epoch, 0, False
 
     def _abandoned(self, left: int) -> None:
         # Where nothing is shuffled, the pipeline may as well run to the end: it is a second or two
@@ -203,6 +212,9 @@ class DaliLoader(EpochLoader):
             self._moved()
 
     def _free(self) -> None:
+        if self._pipeline is not None:
+            with suppress(Exception):  # states are still of this place
+                self._resume, self._start = self._dali_state(), self._numbers_start()
         self._drop()
 
     def _padded(self) -> int:
@@ -246,11 +258,13 @@ class DaliLoader(EpochLoader):
             return tuple(self._pipeline.run())
         except LoaderError:
             self._moved()
+            self._lost = True
             raise
         except Exception as error:  # DALI raises RuntimeError and whatever a source raised
             self._drop()
             found = explained(error, self.contents, self.options, self._suspects)
             self._moved()
+            self._lost = True
             raise found from error
 
     def _suspects(self) -> list[int]:

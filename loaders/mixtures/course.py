@@ -158,7 +158,9 @@ class SteppedRank(Rank):
         """Return the places in an epoch's order of the samples of one batch."""
         if last_batch == "even" and batch_size > 1:
             first, last = (self.done(count, batch_size, last_batch, batch + i) for i in (0, 1))
-            own = (first + (last - first) * (self.rank + i) // self.world for i in (0, 1))
+            own = [first + (last - first) * (self.rank + i) // self.world for i in (0, 1)]
+            if own[0] == own[1]:  # fewer samples are left than ranks: this one repeats another
+                own = [count, count + 1]
             return np.arange(*own)
         start = (batch * self.world + self.rank) * batch_size
         stop = start + batch_size
@@ -167,5 +169,8 @@ class SteppedRank(Rank):
     def done(self, count: int, batch_size: int, last_batch: str, batch: int) -> int:
         """Return how many samples all ranks have taken before a step."""
         if last_batch == "even" and batch_size > 1:
-            return count * batch // max(self.batches(count, batch_size, last_batch), 1)
+            # The last step needs a sample for each rank. Whole batches come first, so that what is
+            # left after any of them is divided as it was.
+            follow = self.batches(count, batch_size, last_batch) - batch
+            return max(min(batch * self.world * batch_size, count - follow * self.world), 0)
         return min(batch * self.world * batch_size, count)

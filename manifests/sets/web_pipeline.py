@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import webdataset
 
@@ -17,7 +17,16 @@ if TYPE_CHECKING:
 
 
 class PairPipeline(webdataset.DataPipeline, webdataset.FluidInterface):  # type: ignore[misc]
-    """A pipeline of webdataset that goes on with `.map`, `.batched` and the like."""
+    """A pipeline of webdataset that goes on with `.map`, `.batched` and the like.
+
+    `with` closes it, as it does a WebDataset.
+    """
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
 
 
 def web_pipeline(units: list[Unit], shuffle: int, seed: int) -> PairPipeline:

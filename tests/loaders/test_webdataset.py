@@ -59,9 +59,9 @@ def test_workers_and_ranks_share_the_shards(shards, monkeypatch):
 
 
 def test_it_goes_on_as_pipelines_of_webdataset_do(shards):
-    pipeline = gloam.open_set(shards).webdataset("val").map(lambda pair: pair["low"].shape)
-    assert isinstance(pipeline, webdataset.DataPipeline)
-    assert all(shape[2] == 3 for shape in pipeline)
+    with gloam.open_set(shards).webdataset("val").map(lambda pair: pair["low"].shape) as pipeline:
+        assert isinstance(pipeline, webdataset.DataPipeline)
+        assert all(shape[2] == 3 for shape in pipeline)
 
 
 def test_mistakes_and_damage_are_told(shards, shard_lows, photos, tmp_path):

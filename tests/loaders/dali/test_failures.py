@@ -74,3 +74,35 @@ def test_a_damaged_image_is_named_without_decoding_the_set(
             list(batches)
     assert key in decoded
     assert len(decoded) <= (2 + 1) * 2 + 2
+
+
+@pytest.mark.parametrize("reader", ["webdataset", "external"])
+def test_a_pass_that_failed_neither_ends_quietly_nor_saves_a_wrong_place(shards, tmp_path, reader):
+    root = shutil.copytree(shards, tmp_path / "copy")
+    low = contents_of(root, "train").pairs[20].low
+    options = {"batch_size": 2, "reader": reader, "prefetch": 1, "shuffle": False, **PLAIN}
+    with PairLoader(root, keys=True, **options) as loader:
+        expected = [keys for *_, keys in loader]
+    with open(low.path, "r+b") as handle:
+        handle.seek(low.offset)
+        data = handle.read(low.size)
+        handle.seek(low.offset)
+        handle.write(bytes(low.size))
+    with PairLoader(root, keys=True, **options) as loader:
+        batches = iter(loader)
+        with pytest.raises(LoaderError, match="cannot be decoded"):
+            list(batches)
+        with pytest.raises(LoaderError, match="ended with an error"):
+            next(batches)
+        state = loader.state_dict()
+    with open(low.path, "r+b") as handle:
+        handle.seek(low.offset)
+        handle.write(data)
+    with PairLoader(root, keys=True, **options) as loader:
+        loader.load_state_dict(state)
+        assert [keys for *_, keys in loader] == expected
+        next(iter(loader))
+    state = loader.state_dict()  # of a loader that is closed
+    with PairLoader(root, keys=True, **options) as loader:
+        loader.load_state_dict(state)
+        assert [keys for *_, keys in loader] == expected[1:]
