@@ -12,6 +12,8 @@ import yaml
 _MARKS = re.compile(r"([\\`*_\[\]|~#$])")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _MARKUP = re.compile(r"[^\w .,:/+-]")
+_OWN = ("configs", "size_categories", "tags", "task_categories")
+"""Keys of a card's head whose values gloam alone writes."""
 _BIBTEX = {
     **{mark: f"\\{mark}" for mark in "{}%#&$_"},
     "\\": r"\textbackslash{}",
@@ -59,7 +61,7 @@ def front_matter(values: dict[str, Any]) -> str:
     """
     lines = []
     for name, value in values.items():
-        if any(map(_MARKUP.search, _strings(value))):
+        if name not in _OWN and any(map(_MARKUP.search, _strings(value))):
             lines.append(f"{name}: {_flow(value)}\n")
         else:
             lines.append(yaml.safe_dump({name: value}, sort_keys=False, allow_unicode=True))

@@ -122,7 +122,7 @@ def test_compiled_code_that_an_image_brings_is_read_where_nothing_can_be_written
         "preview",
         str(photo),
     ]
-    command += ["--recipe", "gamma", "--out", str(tmp_path / "sheet.png")]
+    command += ["--recipe", "mbllen", "--out", str(tmp_path / "sheet.png")]
 
     def preview(**changes: str) -> str:
         environ = environment | changes
