@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..errors import LoaderError
 from ..synth.kernels.arrays import Window
-from ..synth.parameters.keyed_bits import keyed_bits
+from ..synth.parameters.keyed_bits import keyed_bits, uniform_of
 from .options import Options
 from .ranks_and_order import epoch_seed
 
@@ -105,9 +105,7 @@ class _FewKeys:
         return np.frombuffer(b"".join(keyed_bits(head, purpose) for head in self._heads), "<u8")
 
     def uniform(self, purpose: str) -> Floats:
-        bits = (self.bits(purpose) >> np.uint64(12)).astype(np.float64)
-        drawn: Floats = (bits + 0.5) * 2.0**-52
-        return drawn
+        return uniform_of(self.bits(purpose))
 
 
 def _random_of(seed: int, keys: Sequence[str] | Keys) -> _FewKeys | KeyedColumns:

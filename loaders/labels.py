@@ -16,7 +16,7 @@ from ..manifests.labels.labels import BOXES, CLASS, MASK
 from ..manifests.labels.placement import nearest
 from ..manifests.labels.table import read_about
 from ..manifests.sets.info import PAIRS
-from ..manifests.sets.label_columns import read_label_arrays
+from ..manifests.sets.label_columns import Rows, read_label_arrays
 from ..manifests.sets.layouts.extents import Extent, Extents
 from ..manifests.sets.pair_set import PairSet
 from .augment import CropFlip
@@ -26,24 +26,6 @@ from .options import Options
 
 Whole = npt.NDArray[np.int64]
 _LEAST = 1.0  # pixels of a box's sides, under which a crop leaves it out
-
-
-class Rows(NamedTuple):
-    """The labels of some pairs, one after the other.
-
-    numbers: int32 array (N); of the pairs' own classes; -1 without one.
-    counts: int64 array (N); objects of each.
-    boxes: float32 array (M, 4); left, top, right, bottom, in pixels of the stored normal.
-    classes: int32 array (M).
-    difficult, crowd: bool arrays (M).
-    """
-
-    numbers: npt.NDArray[np.int32]
-    counts: Whole
-    boxes: npt.NDArray[np.float32]
-    classes: npt.NDArray[np.int32]
-    difficult: npt.NDArray[np.bool_]
-    crowd: npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -98,7 +80,7 @@ def label_columns(pairs: Any, contents: Contents) -> LabelColumns:
             f"{contents.name}: has no labels; gloam build --labels carries those of its sources"
         )
     names, roles = read_about(pairs.root)
-    own = read_label_arrays(pairs.root, len(names), contents.split)
+    sizes, own = read_label_arrays(pairs.root, len(names), contents.split)
     if len(own.counts) != contents.count:
         raise SetError(f"{pairs.root}: {PAIRS} has {len(own.counts)} rows; gloam verify the set")
     masks = None
@@ -109,7 +91,7 @@ def label_columns(pairs: Any, contents: Contents) -> LabelColumns:
     return LabelColumns(
         roles,
         names,
-        own.sizes,
+        sizes,
         masks,
         own.numbers,
         np.concatenate([[0], np.cumsum(own.counts)]).astype(np.int64),

@@ -21,24 +21,16 @@ Whole = npt.NDArray[np.int64]
 _LISTS = ("label_boxes", "label_classes", "label_difficult", "label_crowd")
 
 
-class LabelArrays(NamedTuple):
+class Rows(NamedTuple):
     """The labels of some pairs, one after the other.
 
-    Attributes
-    ----------
-    sizes : int64 array (N, 2)
-        Height and width of the stored normals.
-    numbers : int32 array (N)
-        Of the pairs' own classes; -1 without one.
-    counts : int64 array (N)
-        Objects of each.
-    boxes : float32 array (M, 4)
-        Left, top, right, bottom, in pixels of the stored normal.
-    classes : int32 array (M)
-    difficult, crowd : bool arrays (M)
+    numbers: int32 array (N); of the pairs' own classes; -1 without one.
+    counts: int64 array (N); objects of each.
+    boxes: float32 array (M, 4); left, top, right, bottom, in pixels of the stored normal.
+    classes: int32 array (M).
+    difficult, crowd: bool arrays (M).
     """
 
-    sizes: Whole
     numbers: npt.NDArray[np.int32]
     counts: Whole
     boxes: npt.NDArray[np.float32]
@@ -47,7 +39,7 @@ class LabelArrays(NamedTuple):
     crowd: npt.NDArray[np.bool_]
 
 
-def read_label_arrays(root: Path, classes: int, split: str | None = None) -> LabelArrays:
+def read_label_arrays(root: Path, classes: int, split: str | None = None) -> tuple[Whole, Rows]:
     """Read the labels of a set's pairs, or of a split.
 
     Parameters
@@ -56,6 +48,11 @@ def read_label_arrays(root: Path, classes: int, split: str | None = None) -> Lab
     classes : int
         That the set has.
     split : str, optional
+
+    Returns
+    -------
+    int64 array (N, 2), Rows
+        Height and width of the stored normals; their labels.
 
     Raises
     ------
@@ -82,13 +79,13 @@ def read_label_arrays(root: Path, classes: int, split: str | None = None) -> Lab
         and all((sides > 0).all() for sides in numbers[1:])
     ):
         raise SetError.at(path, "has labels that gloam does not write; gloam verify the set")
-    return LabelArrays(
-        np.stack(numbers[1:], axis=1).astype(np.int64),
+    rows = Rows(
         numbers[0].astype(np.int32),
         counts,
         lists[0][1].astype(np.float32).reshape(-1, 4),
         *(values for _, values in lists[1:]),
     )
+    return np.stack(numbers[1:], axis=1).astype(np.int64), rows
 
 
 def _list(column: pa.ChunkedArray) -> tuple[Whole, npt.NDArray[Any]]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ..kernels.numbers.blake2b import as_words, first_words, moved_on
 from ..kernels.numbers.library import normal_quantile
 from .distributions import Constant, Distribution
-from .keyed_bits import keyed_bits
+from .keyed_bits import keyed_bits, uniform_of
 
 Floats = npt.NDArray[np.float64]
 _moved_on = lru_cache(maxsize=4096)(moved_on)
@@ -112,9 +112,7 @@ class KeyedColumns:
 
     def uniform(self, purpose: str, index: int = 0) -> Floats:
         """Draw a number strictly between 0 and 1 for each image."""
-        bits = (self.bits(purpose, index) >> np.uint64(12)).astype(np.float64)
-        drawn: Floats = (bits + 0.5) * 2.0**-52
-        return drawn
+        return uniform_of(self.bits(purpose, index))
 
     def gaussian(self, purpose: str, index: int = 0) -> Floats:
         """Draw from the standard normal distribution for each image."""

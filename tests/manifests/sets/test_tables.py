@@ -95,7 +95,7 @@ def test_labels_of_others_are_refused(tmp_path: Path, column: str, values: Any) 
     for given in (PAIRS, PAIRS | {column: values}):
         pq.write_table(pa.table(given, schema=schema), tmp_path / "pairs.parquet")
         if given == PAIRS:
-            assert read_label_arrays(tmp_path, 2).counts.tolist() == [1, 0]
+            assert read_label_arrays(tmp_path, 2)[1].counts.tolist() == [1, 0]
             continue
         with pytest.raises(SetError, match=r"pairs\.parquet: "):
             read_label_arrays(tmp_path, 2)
