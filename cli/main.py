@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 import warnings
-from functools import cache
+from functools import cache, partial
 from importlib import metadata
 from typing import Any, TextIO
 
@@ -64,7 +64,7 @@ class _Lazy(click.Group):
     def invoke(self, context: click.Context) -> Any:
         with stoppable(), warnings.catch_warnings():
             warnings.simplefilter("always", GloamWarning)
-            warnings.showwarning = _show_warning
+            warnings.showwarning = partial(_show_warning, set())
             kernel_places.announce = _tell_of_compiling
             threading.excepthook = _show_thread_error
             return super().invoke(context)
@@ -105,6 +105,7 @@ def _show_thread_error(args: threading.ExceptHookArgs) -> None:
 
 
 def _show_warning(
+    shown: set[str],
     message: Warning | str,
     category: type[Warning],
     filename: str,
@@ -112,12 +113,16 @@ def _show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    """Show gloam's own warnings as a line.
+    """Show gloam's own warnings as a line, each once in a command.
 
     A library's concern programmers, who can ask Python for them.
+
+    shown: those that were.
     """
-    if issubclass(category, GloamWarning) or sys.warnoptions:
-        click.echo(f"gloam: {message}", err=True)
+    text = str(message)
+    if text not in shown and (issubclass(category, GloamWarning) or sys.warnoptions):
+        shown.add(text)
+        click.echo(f"gloam: {text}", err=True)
 
 
 @click.group(

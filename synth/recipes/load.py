@@ -430,16 +430,12 @@ def _takes_sensor(values: dict[str, Any], changed: set[str]) -> bool:
 def _say_whose_noise(values: dict[str, Any], changed: dict[str, Any]) -> None:
     """Warn where changes chose a sensor's noise in place of a recipe's own."""
     if "noise" in values and "noise" not in changed:
-        _say_once(
+        warnings.warn(
             f"recipe {values.get('name', 'custom')}: noise is that of this sensor, not the noise"
-            " that the recipe knows by pictures"
+            " that the recipe knows by pictures",
+            GloamWarning,
+            stacklevel=2,
         )
-
-
-@lru_cache(maxsize=64)
-def _say_once(text: str) -> None:
-    """Warn, once in a process: a recipe is loaded many times."""
-    warnings.warn(text, GloamWarning, stacklevel=2)
 
 
 def _without_own_noise(values: dict[str, Any]) -> dict[str, Any]:

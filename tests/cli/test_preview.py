@@ -38,6 +38,13 @@ def test_captions_say_whose_noise_it_is():
     assert "sony-a7s2 ISO 3200" in sensor
 
 
+def test_each_command_tells_once_that_a_sensor_was_chosen(tmp_path):
+    out = ["--out", str(tmp_path / "sheet.png")]
+    for _ in range(2):
+        result = run("preview", "--grid", "camera.iso=400,800", "exposure.ev=3,4", *out)
+        assert result.stderr.count("noise is that of this sensor") == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -45,7 +52,10 @@ def test_captions_say_whose_noise_it_is():
         (["nowhere.jpg"], "nowhere.jpg"),
         (["--grid", "camera.iso", "exposure.ev=3"], "write it as KEY=VALUE,VALUE"),
         (["--set", "camera.iso=9"], "camera.iso"),
-        (["--grid", "camera.iso=400,9", "exposure.ev=3"], "calibrated from"),
+        (
+            ["--recipe", "night-lights", "--grid", "camera.iso=400,9", "exposure.ev=3"],
+            "calibrated from",
+        ),
     ],
 )
 def test_preview_mistakes_get_one_line(tmp_path, monkeypatch, arguments, message):

@@ -7,7 +7,6 @@ from gloam.errors import ConfigError, GloamWarning
 from gloam.synth.camera.recipe import CameraRecipe
 from gloam.synth.parameters.distributions import Constant, Uniform
 from gloam.synth.recipes.load import (
-    _say_once,
     load_recipe,
     recipe_of,
     recipe_yaml,
@@ -57,7 +56,6 @@ def test_values_are_changed_from_the_command_line():
 def test_what_sets_noise_of_a_sensor_takes_its_noise_and_says_so():
     own = load_recipe("even")
     assert load_recipe("even", ["camera.matrix=none"]).noise == own.noise
-    _say_once.cache_clear()
     with pytest.warns(GloamWarning, match="recipe even: noise is that of this sensor"):
         recipe = load_recipe("even", ["camera.iso=3200"])
     assert recipe.noise != own.noise
