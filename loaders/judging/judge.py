@@ -28,7 +28,7 @@ from ...storage.untrusted import read_regular
 from ..index import pairs_in
 from . import metrics
 from .intervals import interval
-from .perceptual import perceptual_measures
+from .perceptual import ABOUT, perceptual_measures
 
 Floats = npt.NDArray[np.float64]
 COLUMNS = ("PSNR", "SSIM", "PSNR, one gain*", "SSIM, one gain*", "PSNR, GT-mean*", "SSIM, GT-mean*")
@@ -221,6 +221,7 @@ def judge(
     if perceptual:
         measures, lacking = perceptual_measures()
         notes += lacking
+        notes += [ABOUT[name] for name in measures]
         if measures:
             more = [[[m(*two) for m in measures.values()] for two in _images(own)] for own in files]
             columns = (*columns, *measures)
