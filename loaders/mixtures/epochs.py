@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from copy import copy
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -49,6 +50,10 @@ class Sample(NamedTuple):
     number: int
     turn: int
     bright: tuple[int, int] | None
+
+
+Batch = tuple[int, list[Sample]]
+"""Its number, counted from the training's first, and its samples."""
 
 
 class MixedEpochs(PairLoader):
@@ -178,6 +183,29 @@ class MixedEpochs(PairLoader):
                 bright = other[1], other[0]
             found.append(Sample(i, own, turn, bright))
         return found
+
+    def _batches_left(self) -> Iterator[Batch]:
+        """Yield the batches of the running epoch from this place on."""
+        begun = self._of_epoch(self.epoch)
+        for batch in range(self._batch, len(self)):
+            step = begun.step + batch
+            yield step, self._samples_of(self._places_of(batch), step)
+
+    def _batches_ahead(self) -> Iterator[Batch]:
+        """Return all batches from this place on, epoch after epoch.
+
+        Whoever takes them may be ahead of this loader, in another thread, and outlive it.
+        """
+        ahead = copy(self)
+        ahead._asked, ahead._bound = self.options, self.rank
+        ahead._course = copy(self._course)
+        ahead._course.segments = list(self._course.segments)
+        return ahead._all_batches()
+
+    def _all_batches(self) -> Iterator[Batch]:
+        while True:
+            yield from self._batches_left()
+            self.epoch, self._batch = self.epoch + 1, 0
 
     def state_dict(self) -> dict[str, Any]:
         """Return where the loader is: plain JSON, the same on all ranks between two steps."""

@@ -100,10 +100,7 @@ class MixedTorch(MixedEpochs, TorchLoader):
 
     def _places(self) -> Iterator[list[Any]]:
         """Yield what is left of the running epoch: batches of samples."""
-        begun = self._of_epoch(self.epoch)
-        for batch in range(self._batch, len(self)):
-            step = begun.step + batch
-            samples = self._samples_of(self._places_of(batch), step)
+        for step, samples in self._batches_left():
             yield [
                 MixedPlace(
                     one.part,
