@@ -44,7 +44,8 @@ def class_of(loader: str, given: Mapping[str, Any]) -> Any:
     backend = choose_backend(given)
     if loader == "MixedLoader" and given.get("backend", "auto") == "auto" and backend == "dali":
         on_gpu = find_device(given.get("device", "auto")).kind == "gpu"
-        backend = MIXED_ON_GPU if on_gpu else "torch"
+        known = set(given.get("give") or ()) <= {"component"}
+        backend = MIXED_ON_GPU if on_gpu and known else "torch"
     module, _, name = _CLASSES[loader, backend].rpartition(".")
     return getattr(import_module(f".{module}", __package__), name)
 
